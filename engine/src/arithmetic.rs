@@ -6,10 +6,10 @@ mod digits;
 use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
 
-use crate::limits::Limits;
-use crate::modulus::{Modulus, limbs, value};
-use crate::poly::PolyType;
-use crate::split::Split;
+use ringforge_math::modulus::{Modulus, limbs, value};
+use ringforge_math::poly::PolyType;
+use ringforge_math::split::Split;
+use ringforge_runtime::limits::Limits;
 
 pub use descriptor::Cost;
 use descriptor::{Descriptor, Given, Serves};

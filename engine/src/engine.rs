@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytemuck::Pod;
 
-use crate::device::{Device, Stream};
-use crate::error::{Error, Result};
 use crate::job::{Job, Op};
-use crate::launch::Launch;
-use crate::limits::Limits;
 use crate::pipeline::Pipeline;
-use crate::plan::Plan;
 use crate::planner::Planner;
-use crate::poly::PolyType;
-use crate::program::Program;
 use crate::tuning::Tuning;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::device::{Device, Stream};
+use ringforge_runtime::launch::Launch;
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::plan::Plan;
+use ringforge_runtime::program::Program;
 
 pub use elements::Elements;
 pub use long::{LongNtt, LongVector, Span};
@@ -223,11 +223,9 @@ impl Engine {
 
     /// The program of a plan, on every device.
     fn make(&self, plan: &dyn Fn(&Planner) -> Result<Plan>) -> Result<Program> {
-        let others = self
-            .0
-            .others
-            .iter()
-            .map(|Other { engine, rate }| Ok(crate::program::Other { program: engine.make(plan)?, rate: *rate }));
+        let others = self.0.others.iter().map(|Other { engine, rate }| {
+            Ok(ringforge_runtime::program::Other { program: engine.make(plan)?, rate: *rate })
+        });
         Program::new(self.device(), &plan(self.planner())?, others.collect::<Result<_>>()?)
     }
 
@@ -249,7 +247,7 @@ impl Engine {
     /// Transforms of a ring: between coefficients and evaluations.
     ///
     /// # Errors
-    /// As [`Split::of`](crate::split::Split::of) where the ring has no transform.
+    /// As [`Split::of`](ringforge_math::split::Split::of) where the ring has no transform.
     pub fn ntt(&self, of: impl Into<PolyType>) -> Result<Ntt> {
         Ntt::new(self, &of.into().coefficients())
     }

@@ -4,9 +4,9 @@ use core::fmt;
 
 use crypto_bigint::U256;
 
-use crate::decimal::decimal;
-use crate::error::{Error, Result};
-use crate::poly::{Order, PolyType};
+use ringforge_math::decimal::decimal;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::{Order, PolyType};
 
 /// An operation. The plan that it leads to has these arguments, each one element of the ring per item:
 ///

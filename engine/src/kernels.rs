@@ -27,20 +27,13 @@ mod ring_mul;
 mod rns;
 mod rows;
 pub(crate) mod sample;
+pub(crate) mod source;
 mod spread;
 mod sums;
 mod target;
 mod thresholds;
 
 pub use crate::arithmetic::{Arithmetic, Cost};
-#[cfg(any(feature = "cuda", feature = "testkit"))]
-pub use crate::cache::{Cache, Usage};
-pub use crate::columns::Columns;
-#[doc(hidden)]
-pub use crate::kernel::Combination;
-pub use crate::kernel::Table;
-pub use crate::kernel::{Args, CustomKernel, Kernel, Launch, Port, ResidueRange, Role, Sharing};
-pub use crate::kernel::{Built, Source};
 pub use crate::rows::Rows;
 pub use draw::Draw;
 pub use forward::Forward;
@@ -48,4 +41,12 @@ pub use inverse::Inverse;
 pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
 pub use ringforge_kernels::Header;
+#[cfg(any(feature = "cuda", feature = "testkit"))]
+pub use ringforge_runtime::cache::{Cache, Usage};
+pub use ringforge_runtime::columns::Columns;
+#[doc(hidden)]
+pub use ringforge_runtime::kernel::Combination;
+pub use ringforge_runtime::kernel::Table;
+pub use ringforge_runtime::kernel::{Args, CustomKernel, Kernel, Launch, Port, ResidueRange, Role, Sharing};
+pub use ringforge_runtime::kernel::{Built, Source};
 pub use sample::Distribution;

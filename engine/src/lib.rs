@@ -66,76 +66,41 @@
 //! `testkit` adds the oracle and the tests that kernels, plans and schemes are held to.
 
 mod arithmetic;
-mod backend;
-#[cfg(any(feature = "cuda", feature = "testkit"))]
-mod cache;
-mod captured;
-mod columns;
-mod communicator;
 #[cfg(feature = "cuda")]
-pub mod cuda;
-mod decimal;
-mod device;
-mod draws;
+pub mod cuda {
+    //! NVIDIA GPUs: kernel bundles, and what kernels take of a multiprocessor.
+
+    pub use ringforge_runtime::cuda::{Bundle, BundleFault, Occupancy, Resources, compile_check, is_compiler_present};
+}
 mod engine;
-mod error;
-mod event;
-mod guarded;
 mod job;
-mod kernel;
 pub mod kernels;
-mod launch;
-mod limits;
 mod long;
-mod memory;
-mod modulus;
-mod pinned;
 mod pipeline;
-mod plan;
 mod planner;
-mod poly;
-mod primes;
-mod program;
-mod ring;
 mod rows;
-pub mod split;
 #[cfg(feature = "testkit")]
 pub mod testkit;
-mod threads;
-mod transfer;
 mod transform;
 pub mod tuning;
 pub mod words;
 
-pub use crypto_bigint::U256;
-
+pub use ringforge_math::{Error, Form, Modulus, NoDevice, Order, PolyType, Quotient, Result, Ring, U256, Width, split};
 #[cfg(feature = "cuda")]
-pub use device::raw;
-pub use device::{Buffer, Device, Stream};
-pub use draws::Draws;
+pub use ringforge_runtime::raw;
+pub use ringforge_runtime::{Buffer, Device, Draws, Event, Limits, PinnedBuffer, Plan, Program, Stream};
+
 pub use engine::{Elements, Engine};
-pub use error::{Error, NoDevice, Result};
-pub use event::Event;
 pub use job::{Bounds, Job, Op};
-pub use limits::Limits;
-pub use modulus::{Modulus, Width};
-pub use pinned::PinnedBuffer;
 pub use pipeline::{Pipeline, Value};
-pub use plan::Plan;
 pub use planner::Planner;
-pub use poly::{Form, Order, PolyType};
-pub use program::Program;
-pub use ring::{Quotient, Ring};
 
 /// Runs: what [`Program`] and [`Engine`] give out to be called.
 pub mod run {
-    pub use crate::captured::{Captured, CapturedArg};
-    pub use crate::device::{BufferSlice, BufferSliceMut};
+    pub use ringforge_runtime::{BufferSlice, BufferSliceMut, Call, Captured, CapturedArg, HostCall, Launch, PlanArg};
+
     pub use crate::engine::{LongNtt, LongVector, Ntt, Span};
-    pub use crate::launch::Launch;
     pub use crate::long::{LongPlan, Placement};
-    pub use crate::plan::PlanArg;
-    pub use crate::program::call::{Call, HostCall};
 }
 
 /// The page's examples, as tests. (Those of `docs/` are tests of `ringforge-tests`, which is not packaged.)

@@ -4,15 +4,15 @@ use core::fmt;
 
 use crypto_bigint::U256;
 
-use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::kernels::interleave::Interleave;
-use crate::memory::ALIGNMENT;
-use crate::plan::Plan;
 use crate::planner::Planner;
-use crate::poly::{Order, PolyType};
-use crate::ring::{Quotient, Ring};
-use crate::split::{Layer, Split};
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_math::ring::{Quotient, Ring};
+use ringforge_math::split::{Layer, Split};
+use ringforge_runtime::memory::ALIGNMENT;
+use ringforge_runtime::plan::Plan;
 
 /// The most rows over which columns are combined: they stay in a thread's registers.
 const MOST_ROWS: usize = 16;

@@ -12,13 +12,13 @@ use core::fmt;
 use core::panic::Location;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::kernel::{Kernel, Port, Role};
 use crate::kernels::{Distribution, sample};
-use crate::limits::Limits;
-use crate::plan::Plan;
-use crate::poly::{Order, PolyType};
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_runtime::kernel::{Kernel, Port, Role};
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::plan::Plan;
 
 use graph::{Graph, Id, Refused};
 

@@ -8,16 +8,16 @@ use core::ops::Range;
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
-use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
-use crate::limits::Limits;
 use crate::pipeline::{Pipeline, Target, Value};
-use crate::plan::Plan;
-use crate::poly::{Order, PolyType};
 use crate::rows::Rows;
-use crate::split::Split;
 use crate::tuning::Tuning;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_math::split::Split;
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::plan::Plan;
 
 /// The most launches that a ring is worked on by where its limbs are fastest in different arithmetics.
 const MOST_RUNS: usize = 4;

@@ -11,14 +11,14 @@ use crypto_bigint::U256;
 use ringforge_cpu::Layout;
 
 use crate::arithmetic::Arithmetic;
-use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::kernel::{Built, Launch, Port, Sharing, Source, Table};
-use crate::limits::Limits;
-use crate::modulus::Width;
-use crate::poly::{Order, PolyType};
-use crate::split::Split;
 use crate::tuning::Choice;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::Width;
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Built, Launch, Port, Sharing, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 use block::{Block, groups, parts};
 use twiddles::table;
@@ -135,7 +135,7 @@ impl Rows {
     /// The same with a split of exactly this many layers, down to leaves that can be multiplied.
     ///
     /// # Errors
-    /// As [`Split::of`]; [`Error::Unsupported`] for leaves of a degree above [`MAX_BASE`](crate::split::MAX_BASE).
+    /// As [`Split::of`]; [`Error::Unsupported`] for leaves of a degree above [`MAX_BASE`](ringforge_math::split::MAX_BASE).
     pub fn depth(mut self, layers: u32) -> Result<Self> {
         self.split = Split::of(&self.poly, Some(layers))?;
         self.split.check_leaves("a kernel on whole rows")?;

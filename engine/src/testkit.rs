@@ -11,8 +11,8 @@
 //! | `CXX` | the C++ compiler |
 //! | `RINGFORGE_CACHE_DIR` | compiled kernel texts are kept in `text` there; else in `ringforge/text` in the user's cache folder |
 
-use crate::device::Device;
-use crate::error::Result;
+use ringforge_math::error::Result;
+use ringforge_runtime::device::Device;
 
 mod compare;
 pub mod emulator;

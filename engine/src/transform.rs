@@ -9,11 +9,11 @@ use std::sync::Arc;
 use bytemuck::{cast_slice, cast_slice_mut};
 use crypto_bigint::U256;
 
-use crate::error::{Error, Result};
-use crate::modulus::limbs;
 use crate::rows::Rows;
 use crate::rows::twiddles::Prime;
-use crate::split::Split;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::limbs;
+use ringforge_math::split::Split;
 
 use stack::Step;
 

@@ -5,10 +5,10 @@ mod file;
 use std::path::Path;
 
 use crate::arithmetic::Arithmetic;
-use crate::error::{Error, Result};
 use crate::job::{Job, Op};
-use crate::limits::Limits;
-use crate::modulus::Modulus;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::Modulus;
+use ringforge_runtime::limits::Limits;
 
 /// How residues change threads between two passes of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

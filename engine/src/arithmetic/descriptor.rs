@@ -2,9 +2,9 @@
 
 use crypto_bigint::{NonZero, U256};
 
-use crate::limits::Limits;
-use crate::modulus::{Modulus, Width};
-use crate::poly::PolyType;
+use ringforge_math::modulus::{Modulus, Width};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::limits::Limits;
 
 /// A modulus type: each of the files beside this one describes one.
 pub(crate) struct Descriptor {

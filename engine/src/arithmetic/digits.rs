@@ -3,7 +3,7 @@
 use crypto_bigint::U256;
 
 use super::descriptor::Value;
-use crate::modulus::Modulus;
+use ringforge_math::modulus::Modulus;
 
 /// Whether products of residues below 2q and factors with truncated quotients stay below 2q.
 pub(super) fn in_range(q: &Modulus) -> bool {

@@ -6,7 +6,7 @@ use core::iter::successors;
 use crypto_bigint::U256;
 
 use super::descriptor::{Cost, Descriptor, Given, Groups, Serves, Value, Word, none};
-use crate::modulus::{Modulus, Width};
+use ringforge_math::modulus::{Modulus, Width};
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 

@@ -2,7 +2,7 @@
 
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, ratio, up_to};
-use crate::modulus::{Width, low_u64};
+use ringforge_math::modulus::{Width, low_u64};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod16",

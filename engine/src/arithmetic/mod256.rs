@@ -2,7 +2,7 @@
 
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two};
-use crate::modulus::{Modulus, limbs, low_u64};
+use ringforge_math::modulus::{Modulus, limbs, low_u64};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod256",

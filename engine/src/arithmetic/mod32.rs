@@ -2,7 +2,7 @@
 
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to_in};
-use crate::modulus::{Modulus, Width, low_u64};
+use ringforge_math::modulus::{Modulus, Width, low_u64};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod32",

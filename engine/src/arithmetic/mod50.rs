@@ -1,7 +1,7 @@
 //! Odd q below 2^50 in doubles, for GPUs that multiply these at full rate.
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, up_to};
-use crate::modulus::{Width, low_u64};
+use ringforge_math::modulus::{Width, low_u64};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod50",

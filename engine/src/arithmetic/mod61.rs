@@ -2,7 +2,7 @@
 
 use super::descriptor::{Cost, Descriptor, Serves, Value, up_to};
 use super::mod64;
-use crate::modulus::{Width, low_u64};
+use ringforge_math::modulus::{Width, low_u64};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod61",

@@ -3,7 +3,7 @@
 
 use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to_in};
 use super::mod64::{self, montgomery_fields};
-use crate::modulus::Width;
+use ringforge_math::modulus::Width;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod64Full",

@@ -3,12 +3,12 @@
 use bytemuck::Pod;
 use crypto_bigint::U256;
 
-use crate::device::{Buffer, Stream};
-use crate::error::{Error, Result};
 use crate::job::{Job, Op};
-use crate::kernel::Role;
-use crate::poly::{Order, PolyType};
-use crate::program::Program;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_runtime::device::{Buffer, Stream};
+use ringforge_runtime::kernel::Role;
+use ringforge_runtime::program::Program;
 
 use super::{Engine, checked, elements_of, of};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::device::{Device, Stream};
-use crate::error::{Error, Result};
-use crate::launch::Launch;
 use crate::planner::Planner;
-use crate::transfer::cut_by_rate;
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::device::{Device, Stream};
+use ringforge_runtime::launch::Launch;
+use ringforge_runtime::transfer::cut_by_rate;
 
 use super::programs::Programs;
 use super::{Engine, Other, Parts};

@@ -13,10 +13,10 @@ use std::sync::{Arc, PoisonError};
 use bytemuck::Pod;
 use ringforge_cpu::wipe::Wiped;
 
-use crate::error::{Error, Result, same_length};
 use crate::long::LongPlan;
-use crate::poly::PolyType;
-use crate::threads;
+use ringforge_math::error::{Error, Result, same_length};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::threads;
 
 use super::{Engine, checked, elements_of, of};
 use cut::{Cut, Piece};

@@ -2,10 +2,10 @@
 
 use bytemuck::Pod;
 
-use crate::error::Result;
 use crate::job::{Job, Op};
-use crate::poly::{Order, PolyType};
-use crate::split::Split;
+use ringforge_math::error::Result;
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_math::split::Split;
 
 use super::{Engine, checked, elements_of};
 

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::error::Result;
-use crate::program::Program;
+use ringforge_math::error::Result;
+use ringforge_runtime::program::Program;
 
 /// Locked by the thread that makes the program, while others wait for it.
 type Place = Arc<Mutex<Option<Program>>>;
@@ -77,11 +77,11 @@ mod tests {
     use rayon::prelude::*;
 
     use super::*;
-    use crate::device::Device;
-    use crate::error::Error;
     use crate::job::{Job, Op};
     use crate::planner::Planner;
-    use crate::poly::PolyType;
+    use ringforge_math::error::Error;
+    use ringforge_math::poly::PolyType;
+    use ringforge_runtime::device::Device;
 
     fn job(n: usize) -> Job {
         Job::new(format!("17:x^{n}+1").parse::<PolyType>().unwrap(), Op::Mul)

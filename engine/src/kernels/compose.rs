@@ -9,14 +9,14 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 use ringforge_cpu::choice::{is_below, opaque};
 
-use crate::error::{Error, Result};
 use crate::job::Op;
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Divisor, Stored, mul_hi, with_stored};
 use crate::kernels::rns;
-use crate::limits::Limits;
-use crate::modulus::{Modulus, low_u64};
-use crate::poly::PolyType;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::{Modulus, low_u64};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i,
 /// x_i the plain residue.

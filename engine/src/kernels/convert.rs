@@ -13,15 +13,16 @@ use part::Part;
 use ringforge_cpu::threads::{self, TASK_BYTES};
 use ringforge_cpu::wide;
 
-use crate::error::Result;
 use crate::job::Op;
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Stored, store_type, with_stored};
 use crate::kernels::fused::fused;
 use crate::kernels::rns::{self, Block};
+use crate::kernels::source::{fusable, of_engine};
 use crate::kernels::sums::{sum30::Row30, sum60::Row60};
-use crate::limits::Limits;
-use crate::poly::PolyType;
+use ringforge_math::error::Result;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Threads that share out the target's moduli where an element has fewer coefficients than [`WIDE`], too few to fill a large GPU:
 /// an RNS-CKKS product of one ciphertext took 6 % less time on an H200 at 2^14, 3 % at 2^15, eight of them 1 % less and more.
@@ -158,7 +159,7 @@ impl Kernel for Convert {
         let distances =
             [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].distance() / poly.width().bytes());
         let numbers = [sources, targets].into_iter().chain(distances).map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) }.fusable())
+        Ok(fusable(of_engine(self, ringforge_kernels::CONVERT, built, numbers)))
     }
 
     /// A thread has taken its coefficients of all rows before it writes any; rows of both rings are the same places

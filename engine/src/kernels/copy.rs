@@ -3,10 +3,11 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port, Source};
+use crate::kernels::source::of_engine;
 use crate::kernels::spread;
-use crate::limits::Limits;
+use ringforge_math::error::Result;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -39,9 +40,8 @@ impl Kernel for Copy {
         // a thread for eight bytes
         let launch = spread::launch(from.bytes.div_ceil(8), THREADS)?;
         let prelude = format!("struct Task {{\n    static constexpr unsigned threads = {THREADS};\n}};\n");
-        let source = Source::of_engine(self, ringforge_kernels::COPY, Built { prelude, launch });
         let numbers = [from.bytes, from.distance(), to.distance()].map(|bytes| bytes as u64);
-        Ok(Source { numbers: numbers.to_vec(), ..source })
+        Ok(of_engine(self, ringforge_kernels::COPY, Built { prelude, launch }, numbers.to_vec()))
     }
 
     fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {

@@ -5,7 +5,7 @@ use crypto_bigint::U768;
 use ringforge_cpu::choice::{mask, sub_once};
 use zeroize::Zeroize;
 
-use crate::modulus::{Modulus, Width};
+use ringforge_math::modulus::{Modulus, Width};
 
 /// The most primes of an auxiliary basis: of 62 bits, as many as products of 256-bit residues in rings of any degree take.
 pub(crate) const MAX_PRIMES: usize = 9;
@@ -37,21 +37,22 @@ stored!(u16, u32, u64);
 macro_rules! with_stored {
     ($kernel:expr, $width:expr, $word:ident => $body:expr) => {
         match $width {
-            crate::modulus::Width::W16 => {
+            ringforge_math::modulus::Width::W16 => {
                 type $word = u16;
                 $body
             }
-            crate::modulus::Width::W32 => {
+            ringforge_math::modulus::Width::W32 => {
                 type $word = u32;
                 $body
             }
-            crate::modulus::Width::W64 => {
+            ringforge_math::modulus::Width::W64 => {
                 type $word = u64;
                 $body
             }
-            crate::modulus::Width::W256 => {
-                Err(crate::error::Error::Kernel { kernel: $kernel.name().into(), why: "residues of 256 bits".into() })
-            }
+            ringforge_math::modulus::Width::W256 => Err(ringforge_math::error::Error::Kernel {
+                kernel: $kernel.name().into(),
+                why: "residues of 256 bits".into(),
+            }),
         }
     };
 }

@@ -3,14 +3,14 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
 use crate::job::Op;
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Divisor, Stored, with_stored};
 use crate::kernels::rns::{self, Weighted};
-use crate::limits::Limits;
-use crate::modulus::{Modulus, low_u64};
-use crate::poly::PolyType;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::{Modulus, low_u64};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// RNS rows from integers of as many 64-bit limbs as Q has, whatever their value: limb l counts 2^(64 l)·R mod q, for residues
 /// stored times R.

@@ -7,15 +7,16 @@ use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
 use ringforge_cpu::choice::mask;
 
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
+use crate::kernels::source::of_engine;
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
-use crate::limits::Limits;
-use crate::modulus::{Modulus, Width, low_u64};
-use crate::poly::PolyType;
 use crate::rows::lanes;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::{Modulus, Width, low_u64};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -186,7 +187,7 @@ impl<T: Row> Kernel for Digits<T> {
         let distances = [from.distance() / self.from.width().bytes(), to.distance() / size_of::<T>()];
         let lengths = [self.targets.len(), self.count, self.bits as usize];
         let numbers = [&[units], &distances[..], &lengths].concat().into_iter().map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::DIGITS, built) })
+        Ok(of_engine(self, ringforge_kernels::DIGITS, built, numbers))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {

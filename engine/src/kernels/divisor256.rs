@@ -4,7 +4,7 @@ use crypto_bigint::{NonZero, U256, U768};
 use ringforge_cpu::Limbs;
 use ringforge_cpu::choice::{mask, select};
 
-use crate::modulus::{Modulus, limbs, low_u64};
+use ringforge_math::modulus::{Modulus, limbs, low_u64};
 
 /// Digits of a factor's multiples: [`Divisor256::mul`] takes x apart into as many.
 const PARTS: usize = 5;

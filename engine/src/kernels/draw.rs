@@ -1,12 +1,13 @@
 //! The kernel `draw`: random bytes for each item.
 
+use crate::kernels::source::of_engine;
 use core::ops::Range;
 use zeroize::Zeroizing;
 
-use crate::draws::Draws;
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Kernel, Launch, Port, Source};
-use crate::limits::Limits;
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::draws::Draws;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source};
+use ringforge_runtime::limits::Limits;
 
 const THREADS: u32 = 128;
 
@@ -54,7 +55,7 @@ impl Kernel for Draw {
             self.attempt,
         );
         let built = Built { prelude, launch: Launch::thread_per_item(THREADS) };
-        Ok(Source::of_engine(self, ringforge_kernels::DRAW, built))
+        Ok(of_engine(self, ringforge_kernels::DRAW, built, Vec::new()))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -3,11 +3,12 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port, Source};
+use crate::kernels::source::of_engine;
 use crate::kernels::spread;
-use crate::limits::Limits;
-use crate::poly::PolyType;
+use ringforge_math::error::Result;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -52,7 +53,7 @@ impl Kernel for Extend {
         let built = Built { prelude, launch: spread::launch(units, THREADS)? };
         let lengths = [*shorter, *longer, from.distance(), to.distance()].map(|length| length / bytes);
         let numbers = core::iter::once(units).chain(lengths).map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::EXTEND, built) })
+        Ok(of_engine(self, ringforge_kernels::EXTEND, built, numbers))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {

@@ -1,13 +1,14 @@
 //! The kernel `forward`: coefficients to values.
 
-use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
-use crate::limits::Limits;
-use crate::poly::Order;
+use crate::kernels::source::fusable;
 use crate::rows::{Rows, elements, lay_apart};
-use crate::split::Split;
 use core::ops::Range;
+use ringforge_math::error::Result;
+use ringforge_math::poly::Order;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 use std::sync::Arc;
 
 /// The forward transform of elements of a ring.
@@ -57,7 +58,7 @@ impl Kernel for Forward {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let source = self.rows.source(self, ringforge_kernels::FORWARD, limits)?.fusable();
+        let source = fusable(self.rows.source(self, ringforge_kernels::FORWARD, limits)?);
         Ok(self.rows.with_columns(source, [false, true], limits))
     }
 

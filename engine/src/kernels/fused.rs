@@ -1,5 +1,6 @@
 //! Kernels to which element-wise steps are fused: what they are about to store is combined with other elements first.
 
+use crate::kernels::source::with_epilogue;
 use core::fmt::{self, Write};
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -7,13 +8,13 @@ use std::sync::Arc;
 
 use ringforge_cpu::Limbs;
 
-use crate::error::Result;
-use crate::kernel::{Args, Combination, Copies, Kernel, Port, Sharing, Slice, Source, Table};
 use crate::kernels::linear::{multiples, multiples_text};
 use crate::kernels::target::Row;
-use crate::limits::Limits;
-use crate::modulus::Width;
-use crate::poly::PolyType;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::Width;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Combination, Copies, Kernel, Port, Sharing, Slice, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// The most operands of an epilogue, and the most steps: what the kernels have registers for.
 const MOST_OPERANDS: usize = 2;
@@ -148,7 +149,7 @@ impl<S: Row> Kernel for Fused<S> {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let distances = self.ports[self.table_port() + 1..].iter();
         let distances = distances.map(|port| (port.distance() / self.poly.width().bytes()) as u64).collect();
-        Ok(self.kernel.source(limits)?.with_epilogue(self, &self.epilogue(), distances))
+        Ok(with_epilogue(self.kernel.source(limits)?, self, &self.epilogue(), distances))
     }
 
     /// A thread reads the operands where it then writes.

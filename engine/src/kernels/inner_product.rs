@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use ringforge_cpu::Keys;
 
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
+use crate::kernels::source::{fusable, of_engine};
 use crate::kernels::spread;
-use crate::limits::Limits;
-use crate::poly::PolyType;
 use crate::rows::{Rows, lay_apart};
-use crate::split::Split;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::PolyType;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Ports of elements.
 const ELEMENTS: usize = 3;
@@ -103,7 +104,7 @@ impl Kernel for InnerProduct {
         let numbers = iter::once(self.rows.per_item).chain(distances).chain([self.count]);
         let numbers = numbers.chain([self.keys.count, self.keys.limbs, self.keys.own]);
         let numbers = numbers.map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::INNER_PRODUCT, built) }.fusable())
+        Ok(fusable(of_engine(self, ringforge_kernels::INNER_PRODUCT, built, numbers)))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {

@@ -2,10 +2,11 @@
 
 use core::ops::Range;
 
-use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port, Source};
+use crate::kernels::source::of_engine;
 use crate::kernels::spread;
-use crate::limits::Limits;
+use ringforge_math::error::Result;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -51,7 +52,7 @@ impl Kernel for Interleave {
         );
         let built = Built { prelude, launch: spread::launch(units, THREADS)? };
         let numbers = [units, rows, length, element / bytes].map(|number| number as u64).to_vec();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::INTERLEAVE, built) })
+        Ok(of_engine(self, ringforge_kernels::INTERLEAVE, built, numbers))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -3,13 +3,14 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
-use crate::limits::Limits;
-use crate::poly::Order;
+use crate::kernels::source::fusable;
 use crate::rows::{Rows, elements, lay_apart};
-use crate::split::Split;
+use ringforge_math::error::Result;
+use ringforge_math::poly::Order;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
 ///
@@ -69,9 +70,9 @@ impl Kernel for Inverse {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         if self.of_product {
-            return Ok(self.rows.source(self, ringforge_kernels::INVERSE_OF_PRODUCT, limits)?.fusable());
+            return Ok(fusable(self.rows.source(self, ringforge_kernels::INVERSE_OF_PRODUCT, limits)?));
         }
-        let source = self.rows.source(self, ringforge_kernels::INVERSE, limits)?.fusable();
+        let source = fusable(self.rows.source(self, ringforge_kernels::INVERSE, limits)?);
         Ok(self.rows.with_columns(source, [true, false], limits))
     }
 

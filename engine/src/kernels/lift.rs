@@ -6,18 +6,18 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
-use crate::error::Result;
-use crate::kernel::{Kernel, Port};
 use crate::kernels::crt::choice;
 use crate::kernels::lift_fold::LiftFold;
 use crate::kernels::lift_load::LiftLoad;
 use crate::kernels::lift_mul::LiftMul;
 use crate::kernels::lift_store::LiftStore;
 use crate::kernels::target::{Row, Target};
-use crate::limits::Limits;
-use crate::modulus::{Modulus, Width};
-use crate::poly::PolyType;
-use crate::split::Split;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::{Modulus, Width};
+use ringforge_math::poly::PolyType;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Kernel, Port};
+use ringforge_runtime::limits::Limits;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
 #[derive(Debug, Clone)]
@@ -219,11 +219,11 @@ impl LiftRow {
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
     use super::*;
-    use crate::kernel::Role;
     use crate::kernels::compose::Compose;
     use crate::planner::Planner;
-    use crate::ring::{Quotient, Ring};
     use crate::testkit::{NamedPlan, check_plan, devices, seed};
+    use ringforge_math::ring::{Quotient, Ring};
+    use ringforge_runtime::kernel::Role;
 
     fn primes(bits: u32, count: usize) -> Vec<Modulus> {
         let below = (0..1u64 << 30).map(|i| Modulus::new((u64::MAX >> (64 - bits)) - i).unwrap());
@@ -266,7 +266,8 @@ mod tests {
             (units, 80, vec![wide("1000000000000000d")], primes(30, 5)),
         ];
         let shared = Limits::of_capability(90);
-        let none = Limits { block_shared_bytes: 0, ..shared.clone() };
+        let mut none = shared.clone();
+        none.block_shared_bytes = 0;
         for (quotient, length, moduli, primes) in rings {
             let poly = PolyType::from(Ring::new(&moduli, quotient).unwrap());
             let auxiliary = PolyType::from(Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap());

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 use ringforge_cpu::wipe::Wiped;
 
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use crate::kernels::crt::{Stored, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::rebuild::Rebuild;
+use crate::kernels::source::of_engine;
 use crate::kernels::target::{Row, Target};
-use crate::limits::Limits;
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Most threads of a block.
 const THREADS: usize = 512;
@@ -167,7 +168,7 @@ impl<S: Row> Kernel for LiftFold<S> {
         let launch =
             Launch { items_per_block: 1, shared_bytes: shared_bytes as u32, ..Launch::thread_per_item(threads as u32) };
         let built = Built { prelude: format!("#pragma once\n{}", self.lift.prelude::<S>(&further)), launch };
-        Ok(Source::of_engine(self, ringforge_kernels::LIFT_FOLD, built))
+        Ok(of_engine(self, ringforge_kernels::LIFT_FOLD, built, Vec::new()))
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -5,15 +5,16 @@ use core::ops::Range;
 use crypto_bigint::U256;
 use ringforge_cpu::choice::{mask, sub_once};
 
-use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port, Source};
 use crate::kernels::crt::{Stored, choice, with_stored};
 use crate::kernels::lift::LiftRow;
+use crate::kernels::source::of_engine;
 use crate::kernels::spread::spread;
 use crate::kernels::target::{Remainder, Row, Target};
-use crate::limits::Limits;
-use crate::modulus::{Width, low_u64};
 use crate::rows::block::ANY_WORD;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::{Width, low_u64};
+use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -106,7 +107,7 @@ impl<S: Row> Kernel for LiftLoad<S> {
         let (cells, launch) = spread(self.lift.length(), THREADS);
         let built =
             Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude::<S>(&self.members())), launch };
-        Ok(Source::of_engine(self, ringforge_kernels::LIFT_LOAD, built))
+        Ok(of_engine(self, ringforge_kernels::LIFT_LOAD, built, Vec::new()))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

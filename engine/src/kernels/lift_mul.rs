@@ -4,17 +4,18 @@ use core::ops::Range;
 
 use ringforge_cpu::wipe::Wiped;
 
-use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Slice, Source, Table};
 use crate::kernels::crt::{Stored, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::lift_load::LiftLoad;
 use crate::kernels::lift_store::LiftStore;
 use crate::kernels::ring_mul::RingMul;
+use crate::kernels::source::of_engine;
 use crate::kernels::target::Row;
-use crate::limits::Limits;
 use crate::rows::Rows;
-use crate::split::Split;
+use ringforge_math::error::Result;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Slice, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Bytes of auxiliary elements that the CPU has at a time.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -49,7 +50,8 @@ impl<S: Row> LiftMul<S> {
     }
 
     pub(super) fn fits(&self, limits: &Limits) -> bool {
-        let half = Limits { block_shared_bytes: limits.block_shared_bytes / 2, ..limits.clone() };
+        let mut half = limits.clone();
+        half.block_shared_bytes /= 2;
         limits.is_cpu() || self.rows.fits(&half)
     }
 
@@ -87,7 +89,7 @@ impl<S: Row> Kernel for LiftMul<S> {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let further = self.load.members() + &self.store.members();
         let built = self.rows.build(limits, &self.lift.prelude::<S>(&further))?;
-        Ok(Source::of_engine(self, ringforge_kernels::LIFT_MUL, built))
+        Ok(of_engine(self, ringforge_kernels::LIFT_MUL, built, Vec::new()))
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -4,15 +4,16 @@ use core::ops::Range;
 
 use crypto_bigint::U256;
 
-use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port, Source};
 use crate::kernels::crt::{Stored, add_mod, sub_mod, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::rebuild::Rebuild;
+use crate::kernels::source::of_engine;
 use crate::kernels::spread::spread;
 use crate::kernels::target::{Row, Target};
-use crate::limits::Limits;
-use crate::modulus::low_u64;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::low_u64;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -89,7 +90,7 @@ impl<S: Row> Kernel for LiftStore<S> {
         let (cells, launch) = spread(self.lift.stored().0, THREADS);
         let built =
             Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude::<S>(&self.members())), launch };
-        Ok(Source::of_engine(self, ringforge_kernels::LIFT_STORE, built))
+        Ok(of_engine(self, ringforge_kernels::LIFT_STORE, built, Vec::new()))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

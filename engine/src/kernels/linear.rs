@@ -7,15 +7,16 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
 
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Combination, Kernel, Port, Sharing, Source, Table};
 use crate::kernels::fused::fused;
+use crate::kernels::source::{fusable, of_engine};
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
-use crate::limits::Limits;
-use crate::modulus::{Modulus, Width, low_u64};
-use crate::poly::PolyType;
 use crate::rows::{lanes, lay_apart};
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::{Modulus, Width, low_u64};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Built, Combination, Kernel, Port, Sharing, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -83,7 +84,7 @@ impl<S: Row> Lanes<S> {
         let own = kernel.ports().iter().filter(|port| port.sharing == Sharing::PerItem);
         let distances = own.map(|port| port.distance() / poly.width().bytes());
         let numbers = core::iter::once(units).chain(distances).map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(kernel, text, built) }.fusable())
+        Ok(fusable(of_engine(kernel, text, built, numbers)))
     }
 
     /// Calls `run` with each row of an output, the first of its residues, and the arithmetic of the row.

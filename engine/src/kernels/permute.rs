@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use ringforge_cpu::Limbs;
 
-use crate::error::Result;
-use crate::kernel::{Args, Combination, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
 use crate::kernels::linear::Lanes;
 use crate::kernels::target::{Row, Target};
-use crate::limits::Limits;
-use crate::modulus::Width;
-use crate::poly::PolyType;
 use crate::rows::lay_apart;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::Width;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Args, Combination, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// The bit of a place that says that the residue changes its sign.
 const NEGATED: u32 = 1 << 31;

@@ -1,13 +1,14 @@
 //! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
-use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Role, Source, Table};
 use crate::kernels::fused::fused;
-use crate::limits::Limits;
-use crate::poly::Order;
+use crate::kernels::source::{fusable, with};
 use crate::rows::{Rows, elements, lay_apart};
-use crate::split::Split;
 use core::ops::Range;
+use ringforge_math::error::Result;
+use ringforge_math::poly::Order;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Role, Source, Table};
+use ringforge_runtime::limits::Limits;
 use std::sync::Arc;
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
@@ -62,9 +63,9 @@ impl Kernel for PointMul {
     fn source(&self, limits: &Limits) -> Result<Source> {
         self.rows.split.check_leaves("a product of values")?;
         let text = if self.adds() { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
-        let mut source = self.rows.source(self, text, limits)?;
-        source.built.launch = self.rows.leaf_launch()?;
-        Ok(if self.adds() { source } else { source.fusable() })
+        let launch = self.rows.leaf_launch()?;
+        let source = with(self.rows.source(self, text, limits)?, |source| source.built.launch = launch);
+        Ok(if self.adds() { source } else { fusable(source) })
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

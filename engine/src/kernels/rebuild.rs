@@ -4,10 +4,10 @@
 use crypto_bigint::U256;
 use ringforge_cpu::choice::sub_once;
 
-use crate::error::{Error, Result};
 use crate::kernels::crt::{MAX_PRIMES, add_mod, choice, mul_hi, product};
 use crate::kernels::target::{Sum, Target};
-use crate::modulus::{Modulus, low_u64};
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::{Modulus, low_u64};
 
 /// A prime of an auxiliary basis and its part in [`Rebuild`].
 #[derive(Debug, Clone)]

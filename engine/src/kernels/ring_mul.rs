@@ -3,13 +3,14 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
-use crate::limits::Limits;
+use crate::kernels::source::fusable;
 use crate::rows::{Rows, elements, lay_apart};
-use crate::split::Split;
 use crate::tuning::Choice;
+use ringforge_math::error::Result;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// The product of two elements of a ring.
 ///
@@ -62,7 +63,7 @@ impl Kernel for RingMul {
     fn source(&self, limits: &Limits) -> Result<Source> {
         self.rows.split.check_leaves("a product")?;
         self.rows.check_whole(limits)?;
-        Ok(self.rows.source(self, ringforge_kernels::RING_MUL, limits)?.fusable())
+        Ok(fusable(self.rows.source(self, ringforge_kernels::RING_MUL, limits)?))
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

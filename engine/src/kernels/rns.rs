@@ -1,13 +1,14 @@
 //! What kernels between RNS rows and integers share: their basis, and sums of digits times weights modulo a modulus.
 
-use crate::error::{Error, Result};
 use crate::job::Op;
-use crate::kernel::{Built, Kernel, Source};
 use crate::kernels::crt::{Divisor, store_type};
+use crate::kernels::source::of_engine;
 use crate::kernels::spread::spread;
-use crate::limits::Limits;
-use crate::modulus::Modulus;
-use crate::poly::PolyType;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::Modulus;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Built, Kernel, Source};
+use ringforge_runtime::limits::Limits;
 
 /// The most moduli of a basis, and the most digits of a sum; fixed-point estimates count on it.
 pub(super) const MAX_MODULI: usize = 64;
@@ -94,7 +95,7 @@ pub(super) fn integers(
     let lines = format!("    using Store = {store};\n    static constexpr bool narrow = {narrow};\n");
     let built = build(limits, op, poly, &lines, Block { lanes: 1, parts: 1, words, more: words })?;
     let numbers = [poly.basis().len(), limbs, distance / poly.width().bytes()].map(|number| number as u64).to_vec();
-    Ok(Source { numbers, ..Source::of_engine(kernel, text, built) })
+    Ok(of_engine(kernel, text, built, numbers))
 }
 
 /// Integers Σ digit·weight modulo p, for at most [`MAX_MODULI`] digits of up to 64 bits: the twin of `weighted_sum`.

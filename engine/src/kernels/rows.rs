@@ -1,15 +1,16 @@
 //! What the built-in kernels on rows of a ring share: their ports and slots, and rows on the CPU.
 
+use crate::kernels::source::{of_engine, with};
 use ringforge_cpu::{Factors, Kernels};
 
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port, Source, Table};
-use crate::limits::Limits;
-use crate::poly::Order;
 use crate::rows::Rows;
 use crate::rows::block::Block;
 use crate::rows::twiddles::Prime;
-use crate::split::Roots;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::Order;
+use ringforge_math::split::Roots;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 impl Rows {
     /// These ports, then the tables of factors and the constants.
@@ -32,14 +33,11 @@ impl Rows {
         if self.is_natural() {
             self.split.check_degree("values in natural order")?;
         }
-        Ok(Source {
-            numbers: self.numbers(kernel.ports()),
-            // by the constructors of its places, `Row` and `Leaf`. Rows of 64-bit words lose by it, perhaps since blocks that begin
-            // ahead crowd where there is room just then (pairs of rows of 60 bits on an H200: 2^16 up to 2 %, one polynomial of
-            // 32 rows 4 to 5 %, of 2^15 30 to 41 %; bench/results/profiles/2026-11-25-h200-rows.txt)
-            follows: self.arithmetic.word_bytes() != 8,
-            ..Source::of_engine(kernel, text, self.build_part(limits, "")?)
-        })
+        let source = of_engine(kernel, text, self.build_part(limits, "")?, self.numbers(kernel.ports()));
+        // by the constructors of its places, `Row` and `Leaf`. Rows of 64-bit words lose by it, perhaps since blocks that begin
+        // ahead crowd where there is room just then (pairs of rows of 60 bits on an H200: 2^16 up to 2 %, one polynomial of
+        // 32 rows 4 to 5 %, of 2^15 30 to 41 %; bench/results/profiles/2026-11-25-h200-rows.txt)
+        Ok(with(source, |source| source.follows = self.arithmetic.word_bytes() != 8))
     }
 
     pub(crate) fn describe(&self) -> String {

@@ -9,10 +9,10 @@ mod weight;
 use core::fmt;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Port};
 use crate::kernels::thresholds;
-use crate::poly::PolyType;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Kernel, Port};
 use small::Small;
 use uniform::Uniform;
 

@@ -1,7 +1,7 @@
 //! Launches whose threads have a coefficient or a few neighbours each (`spread.cuh`).
 
-use crate::error::{Error, Result};
-use crate::kernel::Launch;
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::kernel::Launch;
 
 /// The generated struct `Cells` and the launch for items of so many cells, one a thread.
 pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {

@@ -9,7 +9,7 @@ use ringforge_cpu::choice::is_below;
 
 use super::divisor256::{self, Divisor256, Factor};
 use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
-use crate::modulus::{Modulus, limbs, low_u64};
+use ringforge_math::modulus::{Modulus, limbs, low_u64};
 
 /// How a residue of a row is stored.
 pub(super) trait Row: Pod + Debug + Send + Sync {

@@ -1,9 +1,9 @@
 //! Automorphisms x → x^k: where residues go.
 
 use crate::kernels::permute::place;
-use crate::poly::{Order, PolyType};
-use crate::ring::Quotient;
-use crate::split::Split;
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_math::ring::Quotient;
+use ringforge_math::split::Split;
 
 use super::graph::Refused;
 

@@ -4,7 +4,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::kernel::Kernel;
+use ringforge_runtime::kernel::Kernel;
 
 use super::graph::{Bound, Graph, Id, Origin, Step, meet};
 

@@ -7,9 +7,9 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::draws::Draws;
-use crate::kernel::{Kernel, Port, Role, Sharing, Table};
-use crate::poly::PolyType;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::draws::Draws;
+use ringforge_runtime::kernel::{Kernel, Port, Role, Sharing, Table};
 
 pub(super) use views::meet;
 

@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use crate::kernel::{Port, Role, Sharing};
-use crate::limits::Limits;
-use crate::plan::{self, Home, Plan, PlanArg, Slot, Temp};
+use ringforge_runtime::kernel::{Port, Role, Sharing};
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::plan::{self, Home, Plan, PlanArg, Slot, Temp};
 
 use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, meet};
 

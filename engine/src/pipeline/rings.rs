@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crypto_bigint::U256;
 
-use crate::error::Result;
 use crate::job::{Job, Op};
-use crate::kernel::Combination;
 use crate::kernels::digits::digits;
 use crate::kernels::extend::Extend;
-use crate::modulus::Modulus;
-use crate::poly::PolyType;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::Modulus;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::Combination;
 
 use super::Value;
 

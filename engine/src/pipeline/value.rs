@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use crypto_bigint::U256;
 
-use crate::error::{Error, Result};
 use crate::job::{Job, Op};
-use crate::kernel::{Combination, Kernel};
 use crate::kernels::inner_product::InnerProduct;
 use crate::kernels::linear::linear;
 use crate::kernels::permute::permute;
-use crate::modulus::{Modulus, low_u64};
-use crate::poly::{Order, PolyType};
-use crate::ring::Quotient;
-use crate::split::Split;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::{Modulus, low_u64};
+use ringforge_math::poly::{Order, PolyType};
+use ringforge_math::ring::Quotient;
+use ringforge_math::split::Split;
+use ringforge_runtime::kernel::{Combination, Kernel};
 
 use super::graph::{Id, Refused};
 use super::{Value, automorphism};

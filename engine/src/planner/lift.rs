@@ -2,16 +2,16 @@
 
 use crypto_bigint::{U256, U768};
 
-use crate::error::{Error, Result};
 use crate::job::{Bounds, Job, Op};
 use crate::kernels::lift::LiftRow;
-use crate::modulus::Modulus;
 use crate::pipeline::Value;
-use crate::plan::Plan;
 use crate::planner::{Planner, rns};
-use crate::poly::{Form, PolyType};
-use crate::ring::{Quotient, Ring};
-use crate::split::{MAX_BASE, Split};
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::Modulus;
+use ringforge_math::poly::{Form, PolyType};
+use ringforge_math::ring::{Quotient, Ring};
+use ringforge_math::split::{MAX_BASE, Split};
+use ringforge_runtime::plan::Plan;
 
 /// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.
 const PRIME_BITS: [u32; 2] = [30, 62];

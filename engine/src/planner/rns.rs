@@ -2,18 +2,18 @@
 
 use crypto_bigint::U768;
 
-use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::kernels::compose::Compose;
 use crate::kernels::convert::Convert;
 use crate::kernels::crt::{MAX_PRIMES, product};
 use crate::kernels::decompose::Decompose;
-use crate::modulus::Modulus;
 use crate::pipeline::Value;
-use crate::plan::Plan;
 use crate::planner::Planner;
-use crate::poly::PolyType;
-use crate::primes;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::Modulus;
+use ringforge_math::poly::PolyType;
+use ringforge_math::primes;
+use ringforge_runtime::plan::Plan;
 
 /// The plan between RNS rows and integers, or between the rows of two bases.
 ///

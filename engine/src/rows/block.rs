@@ -7,14 +7,14 @@ use core::ops::Range;
 pub(crate) use prelude::ANY_WORD;
 
 use crate::arithmetic::Arithmetic;
-use crate::columns::Columns;
-use crate::kernel::Launch;
-use crate::limits::Limits;
-use crate::modulus::Width;
-use crate::poly::PolyType;
 use crate::rows::Rows;
-use crate::split::{Layer, Split};
 use crate::tuning::Exchange;
+use ringforge_math::modulus::Width;
+use ringforge_math::poly::PolyType;
+use ringforge_math::split::{Layer, Split};
+use ringforge_runtime::columns::Columns;
+use ringforge_runtime::kernel::Launch;
+use ringforge_runtime::limits::Limits;
 
 /// Threads that a block has, about.
 const BLOCK_THREADS: usize = 128;

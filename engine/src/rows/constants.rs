@@ -3,9 +3,9 @@
 
 use ringforge_cpu::HEADER;
 
-use crate::kernel::Table;
 use crate::rows::Rows;
 use crate::rows::twiddles::Prime;
+use ringforge_runtime::kernel::Table;
 
 /// To which the two parts of a row's constants are aligned.
 const ALIGNMENT: usize = 16;

@@ -7,12 +7,13 @@ use crypto_bigint::U256;
 use ringforge_cpu::{HEADER, Layout};
 
 use crate::arithmetic::Arithmetic;
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
-use crate::limits::Limits;
-use crate::modulus::Modulus;
+use crate::kernels::source::of_engine;
 use crate::rows::Rows;
-use crate::split::{Layer, Roots, Split};
+use ringforge_math::error::{Error, Result};
+use ringforge_math::modulus::Modulus;
+use ringforge_math::split::{Layer, Roots, Split};
+use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Threads of a block that makes a table.
 const THREADS: u32 = 128;
@@ -162,7 +163,7 @@ impl Kernel for Twiddles {
         let rows = Rows { arithmetic, layout, groups, ..Rows::with_split(&self.split, limits) }.by_launch();
         let built = rows.build_part(limits, "")?;
         let built = Built { launch: Launch::thread_per_item(THREADS), ..built };
-        Ok(Source::of_engine(self, ringforge_kernels::TWIDDLES, built))
+        Ok(of_engine(self, ringforge_kernels::TWIDDLES, built, Vec::new()))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crypto_bigint::{NonZero, U256};
 
-use crate::device::{Device, Stream};
-use crate::error::Result;
-use crate::kernel::{ResidueRange, Role};
-use crate::limits::Limits;
-use crate::plan::{Home, Plan, Slot};
-use crate::poly::PolyType;
-use crate::program::{Program, arg_bytes};
+use ringforge_math::error::Result;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::device::{Device, Stream};
+use ringforge_runtime::kernel::{ResidueRange, Role};
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::plan::{Home, Plan, Slot};
+use ringforge_runtime::program::{Program, arg_bytes};
 
 use super::emulator;
 use super::scheme::{Named, NamedPlan};

@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::backend::cpu;
-use crate::backend::{Backend, Bound, Loaded, Queue};
-use crate::cache::{Cache, TEXT};
-use crate::columns::Shape;
-use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Source};
-use crate::limits::Limits;
-use crate::memory::{HostMemory, Memory, Read, Write};
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::backend::cpu;
+use ringforge_runtime::backend::{Backend, Bound, Loaded, Queue};
+use ringforge_runtime::cache::{Cache, TEXT};
+use ringforge_runtime::columns::Shape;
+use ringforge_runtime::device::Device;
+use ringforge_runtime::kernel::{Kernel, Source};
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::memory::{HostMemory, Memory, Read, Write};
 
 use compiler::Compiler;
 use process::Runner;
@@ -89,8 +89,8 @@ struct Emulator {
 impl Emulator {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
         let source = Source::of(&**kernel, &self.options.limits)?;
-        let (launch, ports, shares) = (source.launch(), source.ports.clone(), source.shares());
-        let numbers = source.numbers.clone();
+        let (launch, ports, shares) = (source.launch(), source.parts().ports.clone(), source.shares());
+        let numbers = source.parts().numbers.clone();
         let compiler = self.compiler.clone();
         let program = move || compiler.program(&source);
         program()?;

@@ -1,17 +1,18 @@
 //! Defects put into a plan on purpose, to see whether tests find them: barriers deleted, shared memory halved, entries
 //! of a table swapped, blocks of a slab taken for others, items passed over.
 
+use crate::kernels::source::with;
 use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringforge_kernels::{HEADERS, Header};
 
-use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port, Source, Table};
-use crate::limits::Limits;
-use crate::plan::{Plan, Slot, Step};
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::device::Device;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::plan::{Plan, Slot, Step};
 
 use super::compare::{Compiled, difference};
 use super::emulator::is_emulator;
@@ -78,19 +79,19 @@ impl Kernel for Altered {
             let why = format!("an altered kernel runs on the emulator, not on {}", limits.name);
             return Err(Error::Unsupported { job: self.name().into(), why });
         }
-        let mut source = self.inner.source(limits)?;
-        for file in &self.files {
-            if file.name == source_name(self.name()) {
-                source.text = file.text.into();
-            } else {
-                source.headers.retain(|header| header.name != file.name);
-                source.headers.push(*file);
+        Ok(with(self.inner.source(limits)?, |source| {
+            for file in &self.files {
+                if file.name == source_name(self.name()) {
+                    source.text = file.text.into();
+                } else {
+                    source.headers.retain(|header| header.name != file.name);
+                    source.headers.push(*file);
+                }
             }
-        }
-        if self.halves_shared {
-            source.built.launch.shared_bytes /= 2;
-        }
-        Ok(source)
+            if self.halves_shared {
+                source.built.launch.shared_bytes /= 2;
+            }
+        }))
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
@@ -189,7 +190,7 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
             found.push(Injection { what, plan: with_step(named, s, step) });
             Ok(())
         };
-        let by_slabs = source.columns.iter().any(Option::is_some);
+        let by_slabs = source.parts().columns.iter().any(Option::is_some);
         for file in texts(name, &source).values() {
             if by_slabs && file.text.contains(SKIPPED) {
                 let altered = Altered::new(&step.kernel).with_text(file.name, file.text.replace(SKIPPED, "0"));
@@ -308,9 +309,5 @@ fn with_swaps(table: &Table) -> Result<Vec<Table>> {
 
 /// What a table holds, made on the CPU.
 fn contents(table: &Table) -> Result<Vec<u8>> {
-    let device = Device::cpu();
-    let memory = device.table(table)?;
-    let mut bytes = vec![0; table.bytes()];
-    device.backend().download(&device.backend().queue()?, memory.memory(), &mut bytes)?;
-    Ok(bytes)
+    Device::cpu().table_bytes(table)
 }

@@ -5,10 +5,10 @@
 
 use crypto_bigint::U256;
 
-use crate::modulus::{Modulus, Width};
-use crate::poly::{Form, Order, PolyType};
-use crate::ring::Quotient;
-use crate::split::Split;
+use ringforge_math::modulus::{Modulus, Width};
+use ringforge_math::poly::{Form, Order, PolyType};
+use ringforge_math::ring::Quotient;
+use ringforge_math::split::Split;
 
 /// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
 #[must_use]
@@ -130,7 +130,7 @@ pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<
     rows.flat_map(|(row, a)| {
         let q = i128::from(modulus(poly, row * n).value_u64().unwrap_or_default());
         let signed = |x: &U256| {
-            let x = i128::from(crate::modulus::low_u64(x));
+            let x = i128::from(ringforge_math::modulus::low_u64(x));
             if 2 * x > q { x - q } else { x }
         };
         let mut rest: Vec<i128> = a.iter().map(signed).collect();

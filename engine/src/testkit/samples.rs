@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use crypto_bigint::U256;
 
-use crate::modulus::Modulus;
-use crate::poly::{Form, PolyType};
+use ringforge_math::modulus::Modulus;
+use ringforge_math::poly::{Form, PolyType};
 
 /// The seed of this process's samples: `RINGFORGE_SEED`, else drawn now; printed, so that a failure can be repeated.
 ///

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::device::Device;
-use crate::error::Result;
 use crate::job::Job;
-use crate::kernel::{Role, Sharing};
-use crate::limits::Limits;
-use crate::plan::Plan;
 use crate::planner::Planner;
+use ringforge_math::error::Result;
+use ringforge_runtime::device::Device;
+use ringforge_runtime::kernel::{Role, Sharing};
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::plan::Plan;
 
 use super::compare::{Compiled, batches, check_plan, difference};
 use super::samples::{self, Random};

@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
-use crate::device::Device;
-use crate::error::Result;
-use crate::kernel::{Port, ResidueRange, Role};
-use crate::plan::{Home, Plan, PlanArg, Slot, Step};
-use crate::program::arg_bytes;
+use ringforge_math::error::Result;
+use ringforge_runtime::device::Device;
+use ringforge_runtime::kernel::{Port, ResidueRange, Role};
+use ringforge_runtime::plan::{Home, Plan, PlanArg, Slot, Step};
+use ringforge_runtime::program::arg_bytes;
 
 use super::compare::{Compiled, difference};
 use super::scheme::{Named, NamedPlan};

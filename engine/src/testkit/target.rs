@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-use crate::device::Device;
-use crate::error::Result;
+use ringforge_math::error::Result;
+use ringforge_runtime::device::Device;
 
 use super::emulator;
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, Exchange, Shape, Tuning};
 use crate::arithmetic::Arithmetic;
-use crate::error::{Error, Result};
-use crate::limits::Limits;
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::limits::Limits;
 
 /// What an error calls a text that is in no file.
 const TEXT: &str = "tuning";

@@ -3,16 +3,16 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ringforge_math::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::communicator::{self, Connection, Control, Others};
-use crate::communicator::{Communicator, Loopback};
+use ringforge_runtime::communicator::{self, Connection, Control, Others};
+use ringforge_runtime::communicator::{Communicator, Loopback};
 #[cfg(feature = "cuda")]
-use crate::cuda::nccl::UniqueId;
-use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::launch::Launch;
+use ringforge_runtime::cuda::nccl::UniqueId;
+use ringforge_runtime::device::Device;
+use ringforge_runtime::launch::Launch;
 #[cfg(feature = "cuda")]
-use crate::threads;
+use ringforge_runtime::threads;
 
 use super::worker::Worker;
 use crate::engine::Engine;

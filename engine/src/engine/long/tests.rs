@@ -6,18 +6,18 @@ use std::time::Instant;
 
 use super::turn::{Side, To};
 use super::*;
-use crate::backend::cpu::Cpu;
-use crate::backend::{Backend, Bound, Loaded, Queue};
-use crate::columns::Shape;
-use crate::communicator::Loopback;
-use crate::device::Device;
 use crate::job::Op;
-use crate::kernel::Kernel;
-use crate::launch::Launch;
-use crate::limits::Limits;
 use crate::long::Placement;
-use crate::memory::{Memory, Read, Write};
-use crate::poly::PolyType;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::backend::cpu::Cpu;
+use ringforge_runtime::backend::{Backend, Bound, Loaded, Queue};
+use ringforge_runtime::columns::Shape;
+use ringforge_runtime::communicator::Loopback;
+use ringforge_runtime::device::Device;
+use ringforge_runtime::kernel::Kernel;
+use ringforge_runtime::launch::Launch;
+use ringforge_runtime::limits::Limits;
+use ringforge_runtime::memory::{Memory, Read, Write};
 
 /// A device that fails in the middle, before it sends or after, ends the others at once; the vector cannot be read, and
 /// the next transforms connect the devices anew.

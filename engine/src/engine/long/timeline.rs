@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::error::Result;
-use crate::event::Event;
+use ringforge_math::error::Result;
+use ringforge_runtime::event::Event;
 
 use super::worker::Worker;
 

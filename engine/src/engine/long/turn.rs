@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
-use crate::device::{Buffer, Stream};
-use crate::error::Result;
 use crate::job::Op;
 use crate::long::Placement;
-use crate::program::Program;
+use ringforge_math::error::Result;
+use ringforge_runtime::device::{Buffer, Stream};
+use ringforge_runtime::program::Program;
 
 use super::LongNtt;
 use super::links::Member;
@@ -118,7 +118,7 @@ impl Turn<'_> {
                     To::Rows => (&turn.part.columns, &mut turn.part.rows, rows.clone()),
                     To::Columns => (&turn.part.rows, &mut turn.part.columns, parts.clone()),
                 };
-                let places = into.iter_mut().map(|buffer| buffer.memory.write().pieces(piece).into_iter().map(Some));
+                let places = into.iter_mut().map(|buffer| buffer.write().pieces(piece).into_iter().map(Some));
                 let mut places: Vec<Vec<_>> = places.map(Iterator::collect).collect();
                 let (mut sends, mut receives) = (Vec::new(), Vec::new());
                 // on all devices in the same order
@@ -130,7 +130,7 @@ impl Turn<'_> {
                             To::Rows => [in_part, in_row],
                             To::Columns => [in_row, in_part],
                         };
-                        sends.push((rank, from[buffer].memory.read().part(&(place * piece..(place + 1) * piece))));
+                        sends.push((rank, from[buffer].read().part(&(place * piece..(place + 1) * piece))));
                         receives.extend(places[to][free].take().map(|to| (rank, to)));
                     }
                 }

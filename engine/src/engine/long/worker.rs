@@ -1,11 +1,11 @@
 //! What a device needs for its part of a transform: programs, streams, and memory.
 
-use crate::device::{Buffer, Stream};
-use crate::error::Result;
 use crate::job::{Job, Op};
 use crate::long::{LongPlan, Placement};
-use crate::memory::{Read, Write};
-use crate::program::Program;
+use ringforge_math::error::Result;
+use ringforge_runtime::device::{Buffer, Stream};
+use ringforge_runtime::memory::{Read, Write};
+use ringforge_runtime::program::Program;
 
 use super::Holds;
 use super::links::Member;
@@ -87,7 +87,7 @@ impl Part {
     pub(super) fn new(member: &Member, worker: &Worker, plan: &LongPlan) -> Result<Self> {
         let bytes = plan.row_bytes();
         let buffer = || match member.communicator.as_ref().map_or(Ok(None), |to_others| to_others.memory(bytes))? {
-            Some(memory) => Ok(Buffer::new(member.engine.device(), worker.work.guard(memory, true), bytes)),
+            Some(memory) => Ok(worker.work.secret_buffer_in(memory, bytes)),
             None => worker.work.secret_buffer(bytes),
         };
         let buffers = || {

@@ -4,7 +4,7 @@ use super::many::Many;
 use super::part::Part;
 use crate::kernels::crt::{Stored, sub_mod};
 use crate::kernels::sums::{LANES, Lanes, MOST, Row};
-use crate::poly::PolyType;
+use ringforge_math::poly::PolyType;
 
 /// Chunks of [`LANES`] columns that are taken through all rows together.
 const CHUNKS: usize = 4;

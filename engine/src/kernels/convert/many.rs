@@ -1,15 +1,15 @@
 //! From any moduli to any others.
 
 use super::part::Part;
-use crate::error::{Error, Result};
 use crate::job::Op;
-use crate::poly::PolyType;
 use ringforge_cpu::choice::mask;
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::PolyType;
 
 use crate::kernels::crt::{Divisor, Stored, sub_mod};
 use crate::kernels::rns::{self, MAX_MODULI, Weighted};
-use crate::modulus::{Modulus, low_u64};
 use crypto_bigint::U256;
+use ringforge_math::modulus::{Modulus, low_u64};
 
 /// Columns that are taken through all rows together.
 const TILE: usize = 16;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use crypto_bigint::{NonZero, U256, U512};
 use ringforge_cpu::Limbs;
 
-use crate::kernel::{Built, Launch, Table};
 use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::divisor256::Divisor256;
 use crate::kernels::rns;
 use crate::kernels::spread::spread;
-use crate::modulus::{Modulus, Width, limbs, low_u64};
-use crate::poly::PolyType;
 use crate::rows::lanes;
+use ringforge_math::modulus::{Modulus, Width, limbs, low_u64};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Built, Launch, Table};
 
 /// Threads of a block, and coefficients that it has.
 pub(super) const THREADS: usize = 256;

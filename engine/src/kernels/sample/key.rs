@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use zeroize::Zeroizing;
 
-use crate::draws::Draws;
-use crate::error::Result;
-use crate::kernel::Port;
+use ringforge_math::error::Result;
+use ringforge_runtime::draws::Draws;
+use ringforge_runtime::kernel::Port;
 
 pub(super) fn is_seeds(key: &Port) -> bool {
     !key.draws

@@ -3,13 +3,14 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::draws::Draws;
-use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::sample::elements::{CELL, Elements};
 use crate::kernels::sample::{Distribution, key};
-use crate::limits::Limits;
-use crate::poly::PolyType;
+use crate::kernels::source::of_engine;
+use ringforge_math::error::Result;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::draws::Draws;
+use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Small integers of a symmetric distribution.
 ///
@@ -70,7 +71,7 @@ impl Kernel for Small {
         let [distance, series] = key::numbers(key);
         let own = [poly.basis().len(), out.distance() / poly.width().bytes()].map(|number| number as u64);
         let numbers = [own[0], own[1], distance, series, self.thresholds.len() as u64].to_vec();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_SMALL, built) })
+        Ok(of_engine(self, ringforge_kernels::SAMPLE_SMALL, built, numbers))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {

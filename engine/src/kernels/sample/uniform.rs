@@ -7,17 +7,18 @@ use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
 use zeroize::Zeroizing;
 
-use crate::draws::Draws;
-use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::divisor256::{Divisor256, bits_from};
 use crate::kernels::rns::{self, Weighted};
 use crate::kernels::sample::key;
+use crate::kernels::source::of_engine;
 use crate::kernels::spread::spread;
-use crate::limits::Limits;
-use crate::modulus::{Modulus, Width, limbs, low_u64};
-use crate::poly::PolyType;
+use ringforge_math::error::Result;
+use ringforge_math::modulus::{Modulus, Width, limbs, low_u64};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::draws::Draws;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// Uniform residues.
 ///
@@ -149,7 +150,7 @@ impl Kernel for Uniform {
         let [distance, series] = key::numbers(key);
         let out = out.distance() / self.poly.width().bytes();
         let numbers = vec![self.limbs.len() as u64, out as u64, distance, series];
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_UNIFORM, Built { prelude, launch }) })
+        Ok(of_engine(self, ringforge_kernels::SAMPLE_UNIFORM, Built { prelude, launch }, numbers))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use crate::draws::Draws;
-use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use crate::kernels::crt::mul_hi;
 use crate::kernels::sample::elements::Elements;
 use crate::kernels::sample::key;
-use crate::limits::Limits;
-use crate::poly::PolyType;
+use crate::kernels::source::of_engine;
+use ringforge_math::error::Result;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::draws::Draws;
+use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
+use ringforge_runtime::limits::Limits;
 
 /// The steps, each of which takes what the one before it writes.
 pub(super) fn steps(poly: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
@@ -125,7 +126,7 @@ impl Kernel for Places {
         };
         let [distance, series] = key::numbers(key);
         let numbers = vec![distance, series, self.set.count as u64];
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_PLACES, Built { prelude, launch }) })
+        Ok(of_engine(self, ringforge_kernels::SAMPLE_PLACES, Built { prelude, launch }, numbers))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
@@ -191,7 +192,7 @@ impl Kernel for Weight {
         let numbers = [poly.basis().len(), distance, self.set.count, usize::from(self.of_zeros)];
         let numbers = numbers.map(|number| number as u64).to_vec();
         let built = self.elements.built("", size_of::<u32>());
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_WEIGHT, built) })
+        Ok(of_engine(self, ringforge_kernels::SAMPLE_WEIGHT, built, numbers))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {

@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use crate::kernel::Role;
-use crate::plan::{Plan, Slot};
-use crate::poly::PolyType;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::Role;
+use ringforge_runtime::plan::{Plan, Slot};
 
 use super::{Graph, Id, Refused};
 

@@ -3,9 +3,9 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::kernel::{Kernel, Port, Role, Sharing};
 use crate::kernels::copy::Copy;
-use crate::poly::PolyType;
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::{Kernel, Port, Role, Sharing};
 
 use super::{Bound, Graph, Id, Kind, Origin, Refused, Step};
 

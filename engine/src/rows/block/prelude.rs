@@ -2,11 +2,11 @@
 
 use crypto_bigint::U256;
 
-use crate::modulus::Modulus;
-use crate::poly::Form;
 use crate::rows::Rows;
 use crate::rows::block::Block;
-use crate::split::Layer;
+use ringforge_math::modulus::Modulus;
+use ringforge_math::poly::Form;
+use ringforge_math::split::Layer;
 
 impl Block {
     /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.

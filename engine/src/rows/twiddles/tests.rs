@@ -3,10 +3,10 @@
 use crypto_bigint::U256;
 
 use super::*;
-use crate::kernel::{Copies, Slice};
-use crate::modulus::low_u64;
-use crate::poly::{Form, PolyType};
 use crate::{Quotient, Ring};
+use ringforge_math::modulus::low_u64;
+use ringforge_math::poly::{Form, PolyType};
+use ringforge_runtime::kernel::{Copies, Slice};
 
 /// The factors of one row as plain values, from the definition.
 fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {

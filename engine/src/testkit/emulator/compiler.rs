@@ -8,9 +8,9 @@ use std::{env, fs, io};
 use ringforge_kernels::{HEADERS, host};
 use sha2::{Digest, Sha256};
 
-use crate::cache::Cache;
-use crate::error::{Error, Result};
-use crate::kernel::Source;
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::cache::Cache;
+use ringforge_runtime::kernel::Source;
 
 const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
 /// What the compiler's result is called at first.
@@ -71,7 +71,7 @@ impl Compiler {
 
     /// The program that runs a kernel, compiled now unless it was before.
     pub(super) fn program(&self, source: &Source) -> Result<PathBuf> {
-        let name = source.entry;
+        let name = source.parts().entry;
         let failed = |failure| match failure {
             Failure::Refused(log) => Error::Compile { kernel: name.into(), log },
             Failure::Io(e) => Error::Kernel {
@@ -97,7 +97,7 @@ impl Compiler {
         let tells = self.flags.contains(&SANITIZE[1]).then_some(TELLS_SANITIZER);
         let scheduler: Vec<&str> = SCHEDULER.iter().copied().chain(tells).collect();
         let arguments = |[runner, block]: [String; 2]| {
-            let (ports, numbers) = (source.ports.len(), source.numbers.len());
+            let (ports, numbers) = (source.parts().ports.len(), source.parts().numbers.len());
             let defined = [
                 format!("-DRF_KERNEL_FILE=\"{main}\""),
                 format!("-DRF_KERNEL={name}"),

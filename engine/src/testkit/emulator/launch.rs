@@ -5,11 +5,11 @@
 
 use core::ops::Range;
 
-use crate::backend::cpu::{host_read, host_write};
-use crate::backend::{Bound, Loaded, To};
-use crate::columns::{Shape, Shares};
-use crate::error::Result;
-use crate::kernel::{Port, ResidueRange, Role, Sharing};
+use ringforge_math::error::Result;
+use ringforge_runtime::backend::cpu::{host_read, host_write};
+use ringforge_runtime::backend::{Bound, Loaded, To};
+use ringforge_runtime::columns::{Shape, Shares};
+use ringforge_runtime::kernel::{Port, ResidueRange, Role, Sharing};
 
 use super::process::{Contents, Part, Runner};
 

@@ -9,8 +9,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::error::{Error, Result};
-use crate::kernel::{Grid, Launch};
+use ringforge_math::error::{Error, Result};
+use ringforge_runtime::kernel::{Grid, Launch};
 
 /// Most of a sanitizer's report that goes into an error, in bytes.
 const REPORT_BYTES: u64 = 8 << 10;

@@ -1,0 +1,23 @@
+//! The mathematics of Ringforge: moduli, primes, rings `Z_Q[x]/(f)`, how f factors, and how elements are stored. No kernel and no
+//! device. The crate `ringforge` has all of it under the same names.
+
+#[doc(hidden)]
+pub mod decimal;
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod modulus;
+#[doc(hidden)]
+pub mod poly;
+#[doc(hidden)]
+pub mod primes;
+#[doc(hidden)]
+pub mod ring;
+pub mod split;
+
+pub use crypto_bigint::U256;
+
+pub use error::{BundleFault, Error, NoDevice, Result};
+pub use modulus::{Modulus, Width};
+pub use poly::{Form, Order, PolyType};
+pub use ring::{Quotient, Ring};

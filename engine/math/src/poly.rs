@@ -1,0 +1,447 @@
+//! What a buffer holds: elements of a ring, and how they are stored.
+
+mod order;
+mod parse;
+mod residues;
+
+use core::fmt;
+use core::ops::Range;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::modulus::{Modulus, Width};
+use crate::ring::{Quotient, Ring};
+pub use order::Order;
+pub use residues::Form;
+
+/// Limbs of an item, at most: more are no type that a kernel takes.
+const MOST_LIMBS: usize = 1 << 22;
+
+/// Residues of a limb in columns, at most: kernels count them in 32 bits.
+const MOST_RESIDUES: usize = 1 << 31;
+
+/// What a buffer holds, item by item: elements of a [`Ring`], and how they are stored.
+///
+/// An item is one limb of residues for each modulus of the ring's basis, limbs one after another, residues in ascending order of
+/// their power. It may have [fewer limbs](PolyType::limbs), [several elements](PolyType::vector), limbs modulo
+/// [any of the moduli](PolyType::with_limbs), and [columns](PolyType::in_columns). Residues are stored in words of the widest
+/// modulus, in a [form](PolyType::with_form) of their own. Elements are coefficients, or
+/// [evaluations](PolyType::evaluations) in some order. Cloning is cheap.
+///
+/// What takes a type takes a ring too: its elements, one of all limbs an item, as coefficients.
+///
+/// ```
+/// use ringforge::{Order, PolyType, Ring};
+/// let ring: Ring = "97,193 : x^16 + 1".parse()?;
+/// let pairs = PolyType::from(&ring).vector(2)?.evaluations(Order::Tree)?;
+/// assert_eq!((pairs.bytes(), pairs.depth(), pairs.ring()), (2 * 2 * 16 * 2, Some(4), &ring));
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PolyType {
+    stored: Arc<Stored>,
+    /// Layers and order of evaluations; nothing for coefficients.
+    domain: Option<(u32, Order)>,
+}
+
+/// How elements are stored, be they coefficients or evaluations.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Stored {
+    /// Modulo all moduli that a limb has, in the order in which limbs first have them.
+    ring: Ring,
+    /// For each limb, the number of its modulus among those.
+    map: Vec<usize>,
+    /// For each limb, its modulus.
+    basis: Vec<Modulus>,
+    /// As wide as the moduli need, or wider.
+    width: Width,
+    form: Form,
+    any_word: bool,
+    /// Polynomials side by side, residue by residue.
+    columns: usize,
+}
+
+fn width(moduli: &[Modulus]) -> Width {
+    moduli.iter().map(Modulus::width).max().unwrap_or(Width::W16)
+}
+
+impl From<Ring> for PolyType {
+    fn from(ring: Ring) -> Self {
+        let (map, basis) = ((0..ring.basis().len()).collect(), ring.basis().to_vec());
+        let width = width(&basis);
+        let form = Form::default_of(width);
+        let stored = Stored { ring, map, basis, width, form, any_word: false, columns: 1 };
+        Self { stored: Arc::new(stored), domain: None }
+    }
+}
+
+impl From<&Ring> for PolyType {
+    fn from(ring: &Ring) -> Self {
+        ring.clone().into()
+    }
+}
+
+impl From<&Self> for PolyType {
+    fn from(this: &Self) -> Self {
+        this.clone()
+    }
+}
+
+impl PolyType {
+    /// The same, stored otherwise.
+    fn with(&self, change: impl FnOnce(&mut Stored)) -> Self {
+        let mut stored = (*self.stored).clone();
+        change(&mut stored);
+        Self { stored: Arc::new(stored), domain: self.domain }
+    }
+
+    /// The same elements as coefficients.
+    #[must_use]
+    pub fn coefficients(&self) -> Self {
+        Self { stored: self.stored.clone(), domain: None }
+    }
+
+    /// The same elements as residues modulo the leaves of a transform with this many layers, in this order.
+    #[must_use]
+    pub fn evaluations_after(&self, layers: u32, order: Order) -> Self {
+        Self { stored: self.stored.clone(), domain: Some((layers, order)) }
+    }
+
+    /// The order of evaluations; nothing for coefficients.
+    #[must_use]
+    pub fn order(&self) -> Option<Order> {
+        self.domain.map(|(_, order)| order)
+    }
+
+    /// The layers of the transform that evaluations come from; nothing for coefficients.
+    #[must_use]
+    pub fn depth(&self) -> Option<u32> {
+        self.domain.map(|(depth, _)| depth)
+    }
+
+    /// Layers and order of evaluations.
+    pub fn domain(&self) -> Option<(u32, Order)> {
+        self.domain
+    }
+
+    /// Elements stored like these, in the domain of others.
+    pub fn in_domain_of(&self, other: &Self) -> Self {
+        Self { stored: self.stored.clone(), domain: other.domain }
+    }
+
+    /// Limbs modulo these moduli of the basis, by number: what a batch of RNS polynomials of different levels is, or a polynomial
+    /// beside the digits of another. A modulus may come again; then there is no single Q, so that jobs that need one refuse
+    /// the type.
+    ///
+    /// ```
+    /// use ringforge::{PolyType, Ring};
+    /// let ring: Ring = "12289,18433 : x^64 + 1".parse()?;
+    /// let three = PolyType::from(&ring).with_limbs(&[0, 1, 0])?;
+    /// assert_eq!((three.basis().len(), three.ring()), (3, &ring));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for none, and for a limb that is not there; [`Error::TooLarge`] for more than 2^22 limbs.
+    pub fn with_limbs(&self, limbs: &[usize]) -> Result<Self> {
+        let Stored { ring, map, .. } = &*self.stored;
+        if limbs.is_empty() {
+            return Err(Error::Ring { why: format!("no limbs of {self} are no type") });
+        }
+        if limbs.len() > MOST_LIMBS {
+            return Err(Error::TooLarge { what: "limbs", limit: MOST_LIMBS, got: limbs.len() });
+        }
+        if let Some(limb) = limbs.iter().find(|limb| **limb >= map.len()) {
+            return Err(Error::Ring { why: format!("limb {limb} is named, and {self} has {}", map.len()) });
+        }
+        // the moduli that are left, in the order in which they come first
+        let (mut of, mut places): (Vec<usize>, HashMap<usize, usize>) = Default::default();
+        let place = |limb: &usize| {
+            *places.entry(map[*limb]).or_insert_with(|| {
+                of.push(map[*limb]);
+                of.len() - 1
+            })
+        };
+        let map: Vec<usize> = limbs.iter().map(place).collect();
+        let ring = if of.iter().copied().eq(0..ring.basis().len()) { ring.clone() } else { ring.of_moduli(&of) };
+        Ok(self.with(|stored| {
+            stored.basis = limbs.iter().map(|&limb| self.basis()[limb]).collect();
+            (stored.ring, stored.map) = (ring, map);
+        }))
+    }
+
+    /// Some limbs, stored alike, also where their moduli would fit a narrower width.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for none of them or such as are not there.
+    pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
+        match limbs.end <= self.basis().len() && !limbs.is_empty() {
+            true => self.with_limbs(&limbs.collect::<Vec<_>>()),
+            false => Err(Error::Ring { why: format!("the limbs {limbs:?} of {self} are not there") }),
+        }
+    }
+
+    /// So many elements an item, the limbs of one after those of another.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^22 limbs.
+    pub fn vector(&self, count: usize) -> Result<Self> {
+        let Stored { map, .. } = &*self.stored;
+        if count == 0 {
+            return Err(Error::Ring { why: format!("a vector of no elements of {self} is no type") });
+        }
+        let limit = MOST_LIMBS / map.len();
+        if count > limit {
+            return Err(Error::TooLarge { what: "elements of a vector", limit, got: count });
+        }
+        Ok(self.with(|stored| (stored.basis, stored.map) = (stored.basis.repeat(count), stored.map.repeat(count))))
+    }
+
+    /// The type of an element of a vector, and how many it has; nothing where moduli do not come again like that.
+    pub fn of_vector(&self) -> Option<(Self, usize)> {
+        let (limbs, one) = (self.basis().len(), self.moduli().len());
+        let element = self.limbs(0..one).ok().filter(|_| one < limbs && limbs.is_multiple_of(one))?;
+        let count = limbs / one;
+        (element.vector(count).as_ref() == Ok(self)).then_some((element, count))
+    }
+
+    /// The same in so many columns: an element is as many polynomials modulo f, the columns of a matrix that is stored row by
+    /// row, so that a polynomial's coefficients lie `columns` apart. What is in columns already has as many times more.
+    ///
+    /// A transform is one of each column, and leaves each row, a value of all of them, where it stands or, in natural order, goes:
+    /// matrices are never transposed. Elements are added, multiplied by constants, extended and transformed; products and
+    /// automorphisms are refused.
+    ///
+    /// ```
+    /// use ringforge::{Engine, Order, PolyType};
+    /// let matrix: PolyType = "17 : x^2 - 1 : 3 columns".parse()?;
+    /// assert_eq!((matrix.to_string(), matrix.degree()), ("Z_17[x]/(x^2 - 1) in 3 columns".into(), 6));
+    /// let rows = [1u16, 2, 3, 4, 5, 6]; // 1 + 4x, 2 + 5x, 3 + 6x
+    /// let values = Engine::cpu().upload(&matrix, &rows)?.forward_to(Order::Natural)?;
+    /// assert_eq!(values.download::<u16>()?, [5, 7, 9, 14, 14, 14]); // at 1, and at −1
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^31 residues of a limb.
+    pub fn in_columns(&self, columns: usize) -> Result<Self> {
+        let (limit, all) = (MOST_RESIDUES, self.columns().saturating_mul(columns));
+        match self.degree().saturating_mul(columns) {
+            0 => Err(Error::Ring { why: format!("a matrix without columns has no elements of {self}") }),
+            got if got > limit => Err(Error::TooLarge { what: "rows times columns", limit, got }),
+            _ => Ok(self.with(|stored| stored.columns = all)),
+        }
+    }
+
+    /// Elements of a column modulo one of the moduli alone, in the default form.
+    pub fn of_modulus(&self, i: usize) -> Self {
+        self.ring().of_moduli(&[i]).into()
+    }
+
+    /// One of the columns.
+    pub fn of_column(&self) -> Self {
+        if self.columns() == 1 { self.clone() } else { self.with(|stored| stored.columns = 1) }
+    }
+
+    /// Refuses what is not done to columns.
+    pub fn check_single(&self, job: impl fmt::Display) -> Result<()> {
+        match self.columns() {
+            1 => Ok(()),
+            _ => Err(Error::unsupported(job, self, "its polynomials lie side by side, in columns")),
+        }
+    }
+
+    /// The same with residues stored in this width, such as that of a basis of which these are some limbs; in the form that is
+    /// usual for it, if they were in the usual one.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for a width that is too narrow for a modulus.
+    pub fn with_width(&self, width: Width) -> Result<Self> {
+        if width < self::width(self.basis()) {
+            return Err(Error::Ring { why: format!("residues of {self} do not fit {} bits", 8 * width.bytes()) });
+        }
+        let usual = self.named_form().is_none().then(|| Form::default_of(width));
+        Ok(self.with(|stored| {
+            stored.form = usual.unwrap_or(stored.form);
+            stored.width = width;
+        }))
+    }
+
+    /// The same with residues stored in this form, in inputs and outputs alike. Roots, steps and other constants stay plain values.
+    /// Residues of 256 bits are in Montgomery form, and all others plain, unless this says otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for the Montgomery form of 16-bit residues, and for that of residues modulo an even number.
+    pub fn with_form(&self, form: Form) -> Result<Self> {
+        if form == self.form() {
+            return Ok(self.clone());
+        }
+        if form == Form::Montgomery {
+            if self.width() == Width::W16 {
+                return Err(Error::Ring { why: format!("the 16-bit residues of {self} have no Montgomery form") });
+            }
+            if let Some(q) = self.moduli().iter().find(|q| !q.is_odd()) {
+                return Err(Error::Ring {
+                    why: format!("residues modulo {q}, an even number, have no Montgomery form"),
+                });
+            }
+        }
+        Ok(self.with(|stored| stored.form = form))
+    }
+
+    /// The same with any word of its width as an input: each stands for the residue that it is modulo q, and kernels reduce it as
+    /// they load it. Outputs are below q as ever.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, PolyType};
+    /// let words: PolyType = "18446744069414584321 : x^2 - 1 : any word".parse()?;
+    /// let mut data = [u64::MAX, 0]; // 2^32 - 2 modulo 2^64 - 2^32 + 1
+    /// Engine::best().ntt(&words)?.forward(&mut data)?;
+    /// assert_eq!(data, [0xffff_fffe; 2]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn accepting_any_word(&self) -> Self {
+        self.with(|stored| stored.any_word = true)
+    }
+
+    /// The ring, modulo each modulus that a limb has.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.stored.ring
+    }
+
+    /// The modulus of each limb.
+    #[must_use]
+    pub fn basis(&self) -> &[Modulus] {
+        &self.stored.basis
+    }
+
+    /// The different moduli, in the order in which limbs first have them. There is one table of twiddle factors for each.
+    #[must_use]
+    pub fn moduli(&self) -> &[Modulus] {
+        self.ring().basis()
+    }
+
+    /// For each limb, the number of its modulus among [`PolyType::moduli`].
+    #[must_use]
+    pub fn limb_moduli(&self) -> &[usize] {
+        &self.stored.map
+    }
+
+    /// Whether a modulus comes again, so that limbs are not an RNS basis of one Q.
+    pub fn repeats_moduli(&self) -> bool {
+        self.basis().len() > self.moduli().len()
+    }
+
+    /// The quotient polynomial f of the ring.
+    pub fn quotient(&self) -> &Quotient {
+        self.ring().quotient()
+    }
+
+    /// The columns of [`PolyType::in_columns`]; else 1.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.stored.columns
+    }
+
+    /// The form in which residues are stored; where 256-bit residues are in Montgomery form, limbs modulo even numbers, which
+    /// have no such form, are plain.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.stored.form
+    }
+
+    /// Whether any word is accepted as an input, or reduced residues alone.
+    #[must_use]
+    pub fn accepts_any_word(&self) -> bool {
+        self.stored.any_word
+    }
+
+    /// Residues of a limb: the degree of f, times the columns.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        self.ring().degree() * self.columns()
+    }
+
+    /// Storage of a residue: that of the widest modulus, unless the type [says otherwise](PolyType::with_width).
+    #[must_use]
+    pub fn width(&self) -> Width {
+        self.stored.width
+    }
+
+    /// Bytes of an item.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.basis().len() * self.degree() * self.width().bytes()
+    }
+
+    /// The width, where it is not that of the widest modulus.
+    fn named_width(&self) -> Option<Width> {
+        Some(self.width()).filter(|own| *own != width(self.basis()))
+    }
+
+    /// The form, where it is not the default one.
+    fn named_form(&self) -> Option<Form> {
+        Some(self.form()).filter(|form| *form != Form::default_of(self.width()))
+    }
+
+    /// Coefficients or evaluations, in words.
+    pub fn described(&self) -> String {
+        match self.domain {
+            None => format!("coefficients in {self}"),
+            Some((depth, order)) => format!("values in {self} after {depth} layers, {order}"),
+        }
+    }
+
+    /// The text that is parsed as these coefficients.
+    fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let map = || self.limb_moduli().iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let map = if self.repeats_moduli() { format!(" # {}", map()) } else { String::new() };
+        self.ring().write_text(f, &map)?;
+        let width = self.named_width().map(|width| format!("{} bits", 8 * width.bytes()));
+        let form = self.named_form().map(|form| form.to_string());
+        let any_word = self.accepts_any_word().then(|| "any word".to_string());
+        let columns = Some(self.columns()).filter(|columns| *columns > 1).map(|columns| format!("{columns} columns"));
+        match [width, form, any_word, columns].into_iter().flatten().collect::<Vec<_>>()[..] {
+            [] => Ok(()),
+            ref stored => write!(f, " : {}", stored.join(", ")),
+        }
+    }
+}
+
+/// The ring and how its elements are stored, as people read it, long lists shortened; with `{:#}` the whole, in the form that is
+/// parsed as this type. Neither says whether elements are coefficients or evaluations.
+impl fmt::Display for PolyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return self.write_text(f);
+        }
+        let limbs = if self.repeats_moduli() { format!(" in {} rows", self.basis().len()) } else { String::new() };
+        self.ring().write_short(f, &limbs)?;
+        if let Some(width) = self.named_width() {
+            write!(f, " in words of {} bits", 8 * width.bytes())?;
+        }
+        match self.named_form() {
+            None => {}
+            Some(Form::Plain) => f.write_str(" in plain form")?,
+            Some(Form::Montgomery) => f.write_str(" in Montgomery form")?,
+        }
+        if self.accepts_any_word() {
+            f.write_str(", any word")?;
+        }
+        match self.columns() {
+            1 => Ok(()),
+            columns => write!(f, " in {columns} columns"),
+        }
+    }
+}
+
+impl fmt::Debug for PolyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // every modulus, because tables are cached under this text
+        let Stored { ring, basis, width, form, any_word, columns, .. } = &*self.stored;
+        write!(f, "PolyType({ring:?}, {basis:?}, {width:?}, {form}, {any_word}, {columns}, {:?})", self.domain)
+    }
+}

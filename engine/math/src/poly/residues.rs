@@ -1,0 +1,130 @@
+//! How a ring's residues are stored, and whether they are reduced.
+
+use core::fmt;
+use core::str::FromStr;
+
+use bytemuck::Pod;
+use crypto_bigint::U256;
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::modulus::{Modulus, Width};
+use crate::poly::PolyType;
+
+/// The form in which residues are stored, in inputs and outputs alike: [`PolyType::with_form`].
+///
+/// ```
+/// # use ringforge::{Form, Modulus, PolyType, Ring};
+/// // BabyBear as Plonky3 stores it, x·2^32 mod q
+/// let ring = Ring::cyclic(8, Modulus::new(2013265921u32)?)?;
+/// let poly = PolyType::from(ring).with_form(Form::Montgomery)?;
+/// assert_eq!(poly.to_string(), "Z_2013265921[x]/(x^8 - 1) in Montgomery form");
+/// assert_eq!(poly, "2013265921 : x^8 - 1 : montgomery".parse()?);
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// x itself.
+    Plain,
+    /// x·R mod q with R = 2^32, 2^64 or 2^256, as wide as a stored residue ([`PolyType::width`]).
+    Montgomery,
+}
+
+impl Form {
+    /// That of types which name none.
+    pub fn default_of(width: Width) -> Self {
+        if width == Width::W256 { Self::Montgomery } else { Self::Plain }
+    }
+}
+
+/// The word for it in a ring's text: `plain` or `montgomery`.
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::Montgomery => "montgomery",
+        })
+    }
+}
+
+impl FromStr for Form {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let form = [Self::Plain, Self::Montgomery].into_iter().find(|form| form.to_string() == text);
+        form.ok_or_else(|| Error::Ring { why: format!("residues are stored plain or montgomery, not {text:?}") })
+    }
+}
+
+impl PolyType {
+    /// The bits of R in residues x·R mod q as they are stored: 0 where they are plain.
+    pub fn radix_bits(&self) -> u32 {
+        match self.form() {
+            Form::Plain => 0,
+            Form::Montgomery => 8 * self.width().bytes() as u32,
+        }
+    }
+
+    /// R mod q for one of the moduli. An even one, which has no Montgomery form, has R = 1.
+    pub fn radix(&self, q: &Modulus) -> U256 {
+        let bits = if q.is_odd() { self.radix_bits() } else { 0 };
+        q.pow(&q.reduce(&U256::from(2u32)), &U256::from(bits))
+    }
+
+    /// Whether these are whole items, with every residue below its modulus unless the
+    /// type [accepts any word](PolyType::accepts_any_word): what programs take their operands to be. The time it takes tells
+    /// where the first other one is.
+    ///
+    /// ```
+    /// # use ringforge::{Error, PolyType};
+    /// let poly: PolyType = "17 : x^2 + 1".parse()?;
+    /// poly.check(&[16u16, 0, 3, 5])?;
+    /// assert!(matches!(poly.check(&[16u16, 17]), Err(Error::NotReduced { index: 1, .. })));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] for other than whole elements; [`Error::NotReduced`].
+    pub fn check<T: Pod>(&self, elements: &[T]) -> Result<()> {
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
+        let size = self.bytes();
+        if !bytes.len().is_multiple_of(size) {
+            let expected = bytes.len().next_multiple_of(size);
+            return Err(Error::Length { what: "bytes of ring elements", expected, got: bytes.len() });
+        }
+        if self.accepts_any_word() {
+            return Ok(());
+        }
+        let (width, n, moduli) = (self.width(), self.degree(), self.basis());
+        ringforge_cpu::threads::start();
+        let bad = bytes.par_chunks(n * width.bytes()).enumerate().find_map_first(|(row, chunk)| {
+            let q = &moduli[row % moduli.len()];
+            first_not_reduced(width, q, chunk).map(|index| (row * n + index, q.value()))
+        });
+        bad.map_or(Ok(()), |(index, q)| Err(Error::NotReduced { index, q }))
+    }
+}
+
+/// Residues of a long row that a thread looks at.
+const SHARE: usize = 1 << 16;
+
+fn first_not_reduced(width: Width, q: &Modulus, row: &[u8]) -> Option<usize> {
+    let small = q.value_u64();
+    let is_bad = |residue: &[u8]| match (width, small) {
+        (Width::W256, _) => U256::from_le_slice(residue) >= q.value(),
+        (_, None) => false, // every residue of a narrower width is below a q of more than 64 bits
+        (_, Some(q)) => {
+            let mut value = [0u8; 8];
+            value[..residue.len()].copy_from_slice(residue);
+            u64::from_le_bytes(value) >= q
+        }
+    };
+    let bytes = width.bytes();
+    let first = |share: &[u8]| share.chunks_exact(bytes).position(is_bad);
+    if row.len() <= SHARE * bytes {
+        return first(row);
+    }
+    ringforge_cpu::threads::start();
+    let shares = row.par_chunks(SHARE * bytes).enumerate();
+    shares.find_map_first(|(share, residues)| first(residues).map(|index| share * SHARE + index))
+}

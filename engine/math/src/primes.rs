@@ -1,0 +1,118 @@
+//! Primes with roots of unity of a wanted order.
+
+use crate::error::{Error, Result};
+use crate::modulus::Modulus;
+
+/// The most primes that one call looks for.
+const MOST: usize = 1 << 16;
+
+impl Modulus {
+    /// The largest `count` primes of exactly `bits` bits that are 1 modulo `order`, in descending order: moduli with
+    /// primitive roots of that order. A negacyclic ring of degree n wants 2n.
+    ///
+    /// ```
+    /// use ringforge::{Modulus, Ring};
+    /// let basis = Modulus::ntt_primes(2 * 4096, 60, 3)?;
+    /// assert_eq!(basis[0].to_string(), "1152921504606830593");
+    /// let ring = Ring::rns(4096, &basis)?;
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] unless `bits` is from 2 to 64 and `order` positive, [`Error::TooLarge`] where there are
+    /// fewer such primes, or more than 2^16 are wanted.
+    pub fn ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
+        if !(2..=64).contains(&bits) || order == 0 {
+            let job = format!("a search for primes of {bits} bits that are 1 modulo {order}");
+            return Err(Error::Unsupported { job, why: "2 to 64 bits and a positive order are wanted".into() });
+        }
+        if count > MOST {
+            return Err(Error::TooLarge { what: "the number of primes", limit: MOST, got: count });
+        }
+        let primes: Vec<Self> = primes(order, bits).take_while(|p| p.bits() == bits).take(count).collect();
+        match primes.len() {
+            found if found < count => Err(Error::TooLarge { what: "the number of primes", limit: found, got: count }),
+            _ => Ok(primes),
+        }
+    }
+
+    /// [`Modulus::ntt_primes`] among primes that are 1 modulo 2^32 too, whose multiples are cheap: up to 61 bits, a GPU
+    /// transforms modulo these in less time ([`Arithmetic::Mod64Friendly`]). There are 64 of 60 bits above 2^60 − 2^43 for an
+    /// order of 2^32 or any power of two below it.
+    ///
+    /// ```
+    /// use ringforge::Modulus;
+    /// let basis = Modulus::friendly_ntt_primes(2 * 65536, 60, 64)?;
+    /// assert!(basis.iter().all(|q| q.value_u64().is_some_and(|q| q % (1 << 32) == 1)));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// [`Arithmetic::Mod64Friendly`]: crate::kernels::Arithmetic::Mod64Friendly
+    ///
+    /// # Errors
+    /// As for [`Modulus::ntt_primes`]; [`Error::TooLarge`] too where no word is 1 modulo both.
+    pub fn friendly_ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
+        let odd = order.checked_shr(order.trailing_zeros().min(32)).unwrap_or(0);
+        match odd.checked_mul(1 << 32) {
+            Some(order) => Self::ntt_primes(order, bits, count),
+            None => Err(Error::TooLarge { what: "the number of primes", limit: 0, got: count }),
+        }
+    }
+}
+
+/// The primes below 2^bits that are 1 modulo `order`, largest first; `bits` from 2 to 64, `order` positive.
+pub fn primes(order: u64, bits: u32) -> impl Iterator<Item = Modulus> {
+    let most = (u64::MAX >> (64 - bits)) - 1;
+    let candidates = core::iter::successors(Some(most / order * order + 1), move |p| p.checked_sub(order));
+    candidates.filter_map(|p| Modulus::new(p).ok()).filter(Modulus::is_prime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(order: u64, bits: u32, count: usize) -> Vec<u64> {
+        let primes = Modulus::ntt_primes(order, bits, count).unwrap_or_else(|e| panic!("{order} {bits} {count}: {e}"));
+        primes.iter().filter_map(Modulus::value_u64).collect()
+    }
+
+    #[test]
+    fn the_largest_come_first_and_none_is_left_out() {
+        assert_eq!(values(1, 2, 2), [3, 2]);
+        assert_eq!(values(1, 5, 5), [31, 29, 23, 19, 17]);
+        assert_eq!(values(256, 12, 1), [3329]);
+        assert_eq!(values(1, 64, 2), [u64::MAX - 58, u64::MAX - 82]);
+        assert_eq!(values(1 << 32, 64, 1), [0xffff_ffff_0000_0001]);
+        for order in [1, 2, 3, 6, 8, 30] {
+            let all = (512..1024u64).rev().filter(|p| p % order == 1 % order && (2..*p).all(|d| p % d != 0));
+            let all: Vec<u64> = all.collect();
+            assert_eq!(values(order, 10, all.len()), all);
+            let one_more = Modulus::ntt_primes(order, 10, all.len() + 1);
+            assert_eq!(
+                one_more,
+                Err(Error::TooLarge { what: "the number of primes", limit: all.len(), got: all.len() + 1 })
+            );
+        }
+    }
+
+    #[test]
+    fn friendly_ones_are_the_largest_of_their_kind() -> Result<()> {
+        for (order, common) in [(1, 1 << 32), (1 << 17, 1 << 32), (1 << 33, 1 << 33), (3 << 16, 3 << 32), (9, 9 << 32)]
+        {
+            assert_eq!(Modulus::friendly_ntt_primes(order, 60, 3)?, Modulus::ntt_primes(common, 60, 3)?, "{order}");
+        }
+        assert!(matches!(Modulus::friendly_ntt_primes(0, 60, 1), Err(Error::Unsupported { .. })));
+        assert!(matches!(Modulus::friendly_ntt_primes((1 << 32) + 1, 60, 1), Err(Error::TooLarge { limit: 0, .. })));
+        assert!(matches!(Modulus::friendly_ntt_primes(2, 32, 1), Err(Error::TooLarge { limit: 0, .. })));
+        Ok(())
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for (order, bits) in [(0, 10), (8, 0), (8, 1), (8, 65), (8, u32::MAX)] {
+            assert!(matches!(Modulus::ntt_primes(order, bits, 1), Err(Error::Unsupported { .. })), "{order} {bits}");
+        }
+        assert!(matches!(Modulus::ntt_primes(u64::MAX, 20, 1), Err(Error::TooLarge { limit: 0, got: 1, .. })));
+        assert_eq!(values(8, 20, 0), [0u64; 0]);
+    }
+}

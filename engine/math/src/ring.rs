@@ -1,0 +1,297 @@
+//! Rings `Z_Q[x]/(f)`: moduli, a quotient polynomial and roots of unity.
+
+mod factors;
+pub mod parse;
+mod quotient;
+mod roots;
+
+use core::fmt;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::decimal::decimal;
+use crate::error::{Error, Result};
+use crate::modulus::Modulus;
+
+pub use factors::Factors;
+pub use factors::Roots;
+pub use quotient::Quotient;
+
+/// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli: its RNS basis.
+///
+/// How elements are stored is no part of it: [`PolyType`](crate::PolyType) says that. The roots of unity that decide the meaning of a transform
+/// are: two rings that differ in them are different. Cloning is cheap.
+///
+/// ```
+/// use ringforge::{Modulus, Ring};
+/// let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
+/// assert_eq!(ring.to_string(), "Z_3329[x]/(x^256 + 1)");
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Ring(Arc<Parts>);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Parts {
+    basis: Vec<Modulus>,
+    quotient: Quotient,
+    /// For each of the moduli, or none at all.
+    roots: Vec<U256>,
+    /// The same for x^n − c, where the roots do not decide it.
+    steps: Vec<U256>,
+}
+
+/// Moduli that are compared one with another, be they primes or not.
+const FEW_MODULI: usize = 16;
+
+impl Ring {
+    /// The largest degree of a ring.
+    pub const MAX_DEGREE: usize = 1 << 28;
+
+    /// The ring with this basis and quotient. A [`Quotient::Sparse`] that has a name of its own becomes that.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
+    /// [`Error::TooLarge`] for a degree above [`Ring::MAX_DEGREE`].
+    pub fn new(basis: &[Modulus], quotient: Quotient) -> Result<Self> {
+        quotient.check()?;
+        if basis.is_empty() {
+            return Err(Error::Ring { why: "the basis has no modulus".into() });
+        }
+        // two primes need not be compared, which counts where there are thousands
+        let (mut known, mut others) = (HashMap::new(), Vec::new());
+        for (i, a) in basis.iter().enumerate() {
+            if known.insert(*a, i).is_some() {
+                return Err(Error::Ring { why: format!("the modulus {a} comes twice") });
+            }
+            let is_prime = i > FEW_MODULI && a.value_u64().is_some() && a.is_prime();
+            if let Some(b) = if is_prime { &others[..] } else { &basis[..i] }.iter().find(|b| !coprime(a, b)) {
+                return Err(Error::Ring { why: format!("the moduli {b} and {a} have a common factor") });
+            }
+            if !is_prime {
+                others.push(*a);
+            }
+        }
+        let quotient = quotient.named(basis);
+        Ok(Self(Arc::new(Parts { basis: basis.to_vec(), quotient, roots: Vec::new(), steps: Vec::new() })))
+    }
+
+    /// `Z_q[x]/(x^n − 1)`.
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn cyclic(n: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::Cyclic { n })
+    }
+
+    /// `Z_q[x]/(x^n + 1)`.
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn negacyclic(n: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::Negacyclic { n })
+    }
+
+    /// `Z_q[x]/(x^n − g^n)`, whose values in natural order are a(g·w^i), w a primitive n-th root of unity: those of a cyclic
+    /// transform on the coset of g. Roots are plain values.
+    ///
+    /// ```
+    /// use ringforge::{Modulus, Ring};
+    /// let ring = Ring::coset(4, Modulus::new(17u32)?, 3u32, 13u32)?;
+    /// assert_eq!(ring.to_string(), "Z_17[x]/(x^4 - 13) with root 3 and step 13");
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Ring::new`] and [`Ring::with_roots`]; [`Error::Ring`] for a w that has not the order n.
+    pub fn coset(n: usize, q: Modulus, g: impl Into<U256>, w: impl Into<U256>) -> Result<Self> {
+        let [g, w] = [g.into(), w.into()];
+        let c = q.pow(&q.reduce(&g), &U256::from(n as u64));
+        let ring = Self::new(&[q], Quotient::Binomial { n, c })?.with_roots(&[g])?;
+        if !q.has_order(&q.reduce(&w), n as u64) {
+            return Err(Error::Ring { why: format!("{} has not the order {n} modulo {q}", decimal(&w)) });
+        }
+        ring.with_steps(&[w])
+    }
+
+    /// `Z_q[x]/(x^n − x^(n/2) + 1)`.
+    ///
+    /// # Errors
+    /// As [`Ring::new`], and [`Error::Ring`] for odd n.
+    pub fn trinomial(n: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::Trinomial { n })
+    }
+
+    /// `Z_q[x]/(x^p − x − 1)`.
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn prime_trinomial(p: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::PrimeTrinomial { p })
+    }
+
+    /// `Z_Q[x]/(x^n + 1)` with an RNS basis of moduli.
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn rns(n: usize, basis: &[Modulus]) -> Result<Self> {
+        Self::new(basis, Quotient::Negacyclic { n })
+    }
+
+    /// The same ring with this root of unity (a plain value) behind its transforms, instead of the default one.
+    ///
+    /// The order of the root decides how far the transform can go; see [`Split`](crate::split::Split). Leaves of x^n − c are
+    /// x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
+    ///
+    /// # Errors
+    /// As [`Ring::with_roots`].
+    pub fn with_root(self, root: impl Into<U256>) -> Result<Self> {
+        self.with_roots(&[root.into()])
+    }
+
+    /// The same ring with these roots of unity, one for each modulus of the [basis](Ring::basis).
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for another number of roots, one that is not from 1 to q − 1, or one that does not split f;
+    /// [`Error::Unsupported`] where it splits f not far enough; [`Error::NotPrime`].
+    pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
+        self.named("root", roots, |parts| &mut parts.roots)
+    }
+
+    /// The same ring with these steps, one for each modulus of the [basis](Ring::basis): leaves of x^n − c are x^d − root·step^e, and natural
+    /// order is by ascending e. Its order is n/d, or a multiple of that, and then a power of it is the step. Without, the step is
+    /// [`Modulus::root`] of order n/d. See [`Ring::coset`].
+    ///
+    /// # Errors
+    /// As [`Ring::with_roots`], and [`Error::Ring`] for other quotients, whose roots decide their steps.
+    pub fn with_steps(self, steps: &[U256]) -> Result<Self> {
+        if !matches!(self.quotient(), Quotient::Binomial { .. }) {
+            return Err(Error::Ring { why: format!("the root of {} decides its steps", self.quotient()) });
+        }
+        self.named("step", steps, |parts| &mut parts.steps)
+    }
+
+    /// The same ring with these values in a place for named ones.
+    fn named(self, what: &str, values: &[U256], place: fn(&mut Parts) -> &mut Vec<U256>) -> Result<Self> {
+        let moduli = self.basis();
+        if values.len() != moduli.len() {
+            let why = format!("{} {what}s are named for {} moduli", values.len(), moduli.len());
+            return Err(Error::Ring { why });
+        }
+        let outside = |x: &U256, q: &Modulus| *x == U256::ZERO || *x >= q.value();
+        if let Some((x, q)) = values.iter().zip(moduli).find(|(x, q)| outside(x, q)) {
+            return Err(Error::Ring { why: format!("the {what} {} is not from 1 to {q} - 1", decimal(x)) });
+        }
+        let mut parts = (*self.0).clone();
+        *place(&mut parts) = values.to_vec();
+        let ring = Self(Arc::new(parts));
+        Factors::of(&ring, None)?;
+        Ok(ring)
+    }
+
+    /// The ring modulo these moduli of the basis, by number, each once.
+    pub fn of_moduli(&self, moduli: &[usize]) -> Self {
+        let Parts { basis, quotient, roots, steps } = &*self.0;
+        let named = |all: &[U256]| moduli.iter().filter_map(|&i| all.get(i).copied()).collect();
+        let (roots, steps) = (named(roots), named(steps));
+        let basis: Vec<Modulus> = moduli.iter().map(|&i| basis[i]).collect();
+        // modulo one alone, a quotient may have a name
+        let quotient = quotient.clone().named(&basis);
+        Self(Arc::new(Parts { basis, quotient, roots, steps }))
+    }
+
+    /// The moduli.
+    #[must_use]
+    pub fn basis(&self) -> &[Modulus] {
+        &self.0.basis
+    }
+
+    /// The quotient polynomial f.
+    #[must_use]
+    pub fn quotient(&self) -> &Quotient {
+        &self.0.quotient
+    }
+
+    /// The roots named by [`Ring::with_root`] and [`Ring::with_roots`], one for each modulus; empty where none are, which means
+    /// the default ones.
+    #[must_use]
+    pub fn roots(&self) -> &[U256] {
+        &self.0.roots
+    }
+
+    /// The steps named by [`Ring::with_steps`], likewise.
+    #[must_use]
+    pub fn steps(&self) -> &[U256] {
+        &self.0.steps
+    }
+
+    /// The degree of f.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        self.0.quotient.degree()
+    }
+
+    /// The text that is parsed as this ring; after the moduli, what says which limb has which.
+    pub fn write_text(&self, f: &mut fmt::Formatter<'_>, map: &str) -> fmt::Result {
+        let list = |values: &[U256]| values.iter().map(decimal).collect::<Vec<_>>().join(",");
+        let moduli = list(&self.basis().iter().map(Modulus::value).collect::<Vec<_>>());
+        write!(f, "{moduli}{map} : {}", self.quotient())?;
+        match (self.roots(), self.steps()) {
+            ([], []) => Ok(()),
+            (roots, []) => write!(f, " @ {}", list(roots)),
+            (roots, steps) => write!(f, " @ {} @ {}", list(roots), list(steps)),
+        }
+    }
+
+    /// As people read it; before the roots, how many limbs there are where moduli come again.
+    pub fn write_short(&self, f: &mut fmt::Formatter<'_>, limbs: &str) -> fmt::Result {
+        match self.basis() {
+            [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,
+            [first, .., last] => {
+                write!(f, "Z_({first}..{last}, {} moduli)[x]/({})", self.basis().len(), self.quotient())?;
+            }
+            [] => {}
+        }
+        f.write_str(limbs)?;
+        for (before, what, values) in [("with", "root", self.roots()), ("and", "step", self.steps())] {
+            match values {
+                [] => {}
+                [x] => write!(f, " {before} {what} {}", decimal(x))?,
+                [first, .., last] => write!(f, " {before} {what}s {}..{}", decimal(first), decimal(last))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn coprime(a: &Modulus, b: &Modulus) -> bool {
+    let (mut x, mut y) = (a.value(), b.value());
+    while let Some(divisor) = crypto_bigint::NonZero::new(y).into_option() {
+        (x, y) = (y, x.rem_vartime(&divisor));
+    }
+    x == U256::ONE
+}
+
+/// As people read it, long lists shortened; with `{:#}` the whole, in the form that is parsed as this ring.
+///
+/// ```
+/// # use ringforge::Ring;
+/// let ring: Ring = "97,193:x^16+1@19,8".parse()?;
+/// assert_eq!(ring.to_string(), "Z_(97..193, 2 moduli)[x]/(x^16 + 1) with roots 19..8");
+/// assert_eq!(format!("{ring:#}"), "97,193 : x^16 + 1 @ 19,8");
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+impl fmt::Display for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() { self.write_text(f, "") } else { self.write_short(f, "") }
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { basis, quotient, roots, steps } = &*self.0;
+        write!(f, "Ring({basis:?}, {quotient}, {roots:?}, {steps:?})")
+    }
+}

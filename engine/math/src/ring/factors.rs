@@ -1,0 +1,191 @@
+//! How f factors modulo each modulus of a ring: by layers of radix 2 and 3, as deep as all moduli allow.
+
+use crypto_bigint::U256;
+use ringforge_cpu::{Layer, MAX_BASE};
+
+use crate::decimal::decimal;
+use crate::error::{Error, Result};
+use crate::modulus::Modulus;
+use crate::ring::roots::{self, Constant};
+use crate::ring::{Quotient, Ring};
+
+/// The roots behind one modulus' transform, as plain values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Roots {
+    /// The modulus.
+    pub q: Modulus,
+    /// γ with γ^t = c, c the constant of the tree's top node; for a trinomial, of the left of its two trees.
+    pub start: U256,
+    /// ρ, a primitive t-th root of unity.
+    pub step: U256,
+}
+
+/// The layers by which f factors, the degree of the leaves, and the roots for each modulus: what a
+/// [`Split`](crate::split::Split) is made of.
+pub struct Factors {
+    pub base: usize,
+    pub layers: Vec<Layer>,
+    pub roots: Vec<Roots>,
+}
+
+impl Factors {
+    /// As deep as every modulus allows, or with exactly `depth` layers.
+    ///
+    /// # Errors
+    /// Those of [`Split::of`](crate::split::Split::of).
+    pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
+        let top = Top::of(ring)?;
+        let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
+        let mut roots = Vec::with_capacity(ring.basis().len());
+        let named = |i: usize| Named { root: ring.roots().get(i).copied(), step: ring.steps().get(i).copied() };
+        for (i, q) in ring.basis().iter().enumerate() {
+            if !q.is_prime() {
+                return Err(Error::NotPrime { q: q.value() });
+            }
+            let allowed = top.allowed(ring, q, named(i), twos, threes)?;
+            (twos, threes) = (twos.min(allowed.0), threes.min(allowed.1));
+        }
+        let mut layers = Vec::new();
+        layers.extend(top.sixth.then_some(Layer::Sixth));
+        layers.extend(core::iter::repeat_n(Layer::Two, twos as usize));
+        layers.extend(core::iter::repeat_n(Layer::Three, threes as usize));
+        let full = product(&layers[usize::from(top.sixth)..]);
+        if let Some(depth) = depth {
+            let available = layers.len();
+            let depth = depth as usize;
+            if depth > available || (top.sixth && depth == 0) {
+                return Err(Error::Unsupported {
+                    job: format!("a transform of {depth} layers in {ring}"),
+                    why: format!("the ring has {available}"),
+                });
+            }
+            layers.truncate(depth);
+        }
+        let t = product(&layers[usize::from(top.sixth)..]);
+        let base = top.length / t;
+        if base > MAX_BASE && (depth.is_none() || layers.is_empty()) {
+            let q = ring.basis().first().map_or(U256::ZERO, Modulus::value);
+            let wanted = top.order_factor * (top.length / MAX_BASE).next_power_of_two() as u64;
+            return match ring.basis().iter().find(|q| !q.has_root(wanted)) {
+                Some(q) if depth.is_none() => Err(Error::NoRoot { q: q.value(), order: wanted }),
+                _ => Err(Error::Unsupported {
+                    job: format!("a transform in {ring} modulo {}", decimal(&q)),
+                    why: format!("it ends at degree {base}, more than {MAX_BASE}"),
+                }),
+            };
+        }
+        for (i, q) in ring.basis().iter().enumerate() {
+            let refusal = || top.refusal(ring, q, named(i), full as u64);
+            let (start, step) = top.roots(q, named(i), full as u64).ok_or_else(refusal)?;
+            let dropped = U256::from((full / t) as u64);
+            roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
+        }
+        Ok(Self { base, layers, roots })
+    }
+}
+
+/// What the ring names for one modulus.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    root: Option<U256>,
+    step: Option<U256>,
+}
+
+/// What the quotient says about the top of the trees, whatever the modulus.
+struct Top {
+    /// Whether there are two trees under a first layer by six.
+    sixth: bool,
+    /// Degree of the top node of a tree.
+    length: usize,
+    /// The ring's root has this times t as its order, where that is fixed: 1 for x^n − 1, 2 for x^n + 1, 6 for the trinomial.
+    order_factor: u64,
+    /// The constant c of x^n − c, where it is neither 1 nor −1.
+    constant: Option<U256>,
+}
+
+impl Top {
+    fn of(ring: &Ring) -> Result<Self> {
+        let top = |sixth, length, order_factor, constant| Ok(Self { sixth, length, order_factor, constant });
+        match ring.quotient() {
+            Quotient::Cyclic { n } => top(false, *n, 1, None),
+            Quotient::Negacyclic { n } => top(false, *n, 2, None),
+            Quotient::Binomial { n, c } => top(false, *n, 1, Some(*c)),
+            Quotient::Trinomial { n } => top(true, n / 2, 6, None),
+            Quotient::PrimeTrinomial { .. } | Quotient::Sparse { .. } => Err(Error::Unsupported {
+                job: format!("a transform in {ring}"),
+                why: "its quotient does not split by radices 2 and 3 (products go through the lift)".into(),
+            }),
+        }
+    }
+
+    /// How many layers of radix 2 and 3 this modulus (and what is named) allows, at most `twos` and `threes`.
+    fn allowed(&self, ring: &Ring, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
+        let constant = self.constant.as_ref().and_then(|c| Constant::new(q, q.reduce(c)));
+        let has_roots = |t: u64| match (&self.constant, named.root) {
+            (None, root) => roots::leads_to_order(q, root, self.order_factor * t),
+            (Some(_), Some(_)) => self.leads_to_constant(q, named, t) && roots::leads_to_order(q, named.step, t),
+            (Some(_), None) => {
+                constant.as_ref().is_some_and(|c| c.has_root(t)) && roots::leads_to_order(q, named.step, t)
+            }
+        };
+        let leaves = |&(twos, threes): &(u32, u32)| 2u64.pow(twos) * 3u64.pow(threes);
+        let shapes = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes)));
+        shapes.clone().find(|shape| has_roots(leaves(shape))).ok_or_else(|| {
+            let leads_to_c = |t: &u64| self.leads_to_constant(q, named, *t);
+            self.refusal(ring, q, named, shapes.map(|shape| leaves(&shape)).find(leads_to_c).unwrap_or(1))
+        })
+    }
+
+    /// γ and ρ for trees of t leaves, where the modulus has them and the named ones are these (or generate them).
+    fn roots(&self, q: &Modulus, named: Named, t: u64) -> Option<(U256, U256)> {
+        if let Some(c) = &self.constant {
+            let start = match named.root {
+                Some(root) => Some(root).filter(|_| self.leads_to_constant(q, named, t)),
+                None => Constant::new(q, q.reduce(c))?.root(t),
+            };
+            return start.zip(roots::root_of_order(q, named.step, t));
+        }
+        let root = roots::root_of_order(q, named.root, self.order_factor * t)?;
+        let start = if self.order_factor == 1 { q.reduce(&U256::ONE) } else { root };
+        Some((start, q.pow(&root, &U256::from(self.order_factor))))
+    }
+
+    /// Whether the t-th power of the named root is the constant.
+    fn leads_to_constant(&self, q: &Modulus, named: Named, t: u64) -> bool {
+        let power = named.root.map(|root| q.pow(&root, &U256::from(t)));
+        self.constant.is_some_and(|c| power == Some(q.reduce(&c)))
+    }
+
+    /// Why there are no roots for trees of t leaves.
+    fn refusal(&self, ring: &Ring, q: &Modulus, named: Named, t: u64) -> Error {
+        let why = match (named.root, named.step) {
+            (None, None) if self.constant.is_none() => {
+                return Error::NoRoot { q: q.value(), order: self.order_factor * t };
+            }
+            (None, None) => {
+                let job = format!("a transform in {ring}");
+                return Error::Unsupported { job, why: format!("its constant is 0 modulo {q}") };
+            }
+            (Some(_), None) if self.leads_to_constant(q, named, t) => {
+                return Error::NoRoot { q: q.value(), order: t };
+            }
+            (Some(root), None) => format!("the root {}", decimal(&root)),
+            (None, Some(step)) => format!("the step {}", decimal(&step)),
+            (Some(root), Some(step)) => format!("the root {} with the step {}", decimal(&root), decimal(&step)),
+        };
+        Error::Ring { why: format!("{why} does not split {} modulo {q}", ring.quotient()) }
+    }
+}
+
+fn multiplicity(mut n: usize, radix: usize) -> u32 {
+    let mut count = 0;
+    while n > 0 && n.is_multiple_of(radix) {
+        n /= radix;
+        count += 1;
+    }
+    count
+}
+
+fn product(layers: &[Layer]) -> usize {
+    layers.iter().map(|layer| layer.radix()).product()
+}

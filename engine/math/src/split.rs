@@ -1,0 +1,246 @@
+//! How a ring splits: layers of radix 2 and 3 down to the base degree that its moduli allow.
+
+use core::fmt;
+use core::ops::Range;
+
+use crypto_bigint::U256;
+use ringforge_cpu::Shape;
+
+use crate::error::{Error, Result};
+use crate::modulus::{Modulus, Width};
+use crate::poly::{Order, PolyType};
+use crate::ring::Factors;
+
+pub use crate::ring::Roots;
+
+#[doc(inline)]
+pub use ringforge_cpu::{Layer, MAX_BASE};
+
+/// The tree by which f factors modulo every modulus of a ring into leaves x^d − β of equal degree d, at most 8 unless fewer
+/// layers are asked for: then it ends at any degree, for transforms in tree order.
+///
+/// Let t be the product of the radices below an optional first [`Layer::Sixth`]. A tree starts at x^(t·d) − γ^t; a node
+/// x^k − γ^m ρ^e (m divides e) splits by radix r into x^(k/r) − γ^(m/r) ρ^((e + i·t)/r), i = 0 … r−1, from left to
+/// right. So leaf constants are γ·ρ^e, each e once. For x^n − 1, γ = 1 and ρ is the ring's root; for x^n + 1 and other
+/// binomials γ is the root, and ρ = γ² for x^n + 1, else the ring's step; for the trinomial with root ω of order 6t, the left tree has γ = ω, the
+/// right one γ = ω^5, and ρ = ω^6.
+///
+/// A ring in w columns splits as that of a column does, with x^w for x: a leaf has one of each column, side by side.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Split {
+    pub poly: PolyType,
+    pub n: usize,
+    pub base: usize,
+    pub layers: Vec<Layer>,
+    pub roots: Vec<Roots>,
+}
+
+impl Split {
+    /// The split of a ring: as deep as every modulus allows, or with exactly `depth` layers.
+    ///
+    /// # Errors
+    /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] where the ring has no transform that ends at a
+    /// degree of at most [`MAX_BASE`], or not so many layers; [`Error::Ring`] for a named root or step that does not split f.
+    pub fn of(poly: impl Into<PolyType>, depth: Option<u32>) -> Result<Self> {
+        let poly = poly.into().coefficients();
+        let Factors { base, layers, roots } = Factors::of(poly.ring(), depth)?;
+        if poly.width() != Width::W16 && poly.moduli().iter().any(|q| !q.is_odd()) {
+            let why = "the modulus 2 shares its basis with one of more than 16 bits".into();
+            return Err(Error::Unsupported { job: format!("a transform in {poly}"), why });
+        }
+        Ok(Self { n: poly.degree(), base: base * poly.columns(), poly, layers, roots })
+    }
+
+    /// The same split of a column modulo one of the moduli alone.
+    pub fn of_modulus(&self, i: usize) -> Self {
+        let Self { ref poly, n, ref layers, ref roots, .. } = *self;
+        let (n, base) = (n / poly.columns(), self.column_base());
+        Self { poly: poly.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
+    }
+
+    /// The tree.
+    pub fn shape(&self) -> Shape<'_> {
+        Shape { n: self.n, base: self.base, layers: &self.layers }
+    }
+
+    /// The tree of a column.
+    pub fn column_shape(&self) -> Shape<'_> {
+        Shape { n: self.n / self.poly.columns(), base: self.column_base(), layers: &self.layers }
+    }
+
+    /// Degree of the leaves of a column.
+    pub fn column_base(&self) -> usize {
+        self.base / self.poly.columns()
+    }
+
+    /// Whether all layers are of two, down to degree 1, which any arithmetic can transform.
+    pub fn is_binary(&self) -> bool {
+        self.column_base() == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
+    }
+
+    /// The same split of the ring of some limbs, which alone might go deeper.
+    pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
+        let poly = self.poly.limbs(limbs)?;
+        let of = |q: &Modulus| self.roots.iter().find(|roots| roots.q == *q).copied();
+        let roots = poly.moduli().iter().filter_map(of).collect();
+        Ok(Self { poly, roots, ..self.clone() })
+    }
+
+    /// Refuses an operation on values that end at too high a degree for it, or lie side by side.
+    pub fn check_leaves(&self, operation: &str) -> Result<()> {
+        self.poly.check_single(operation)?;
+        self.check_degree(operation)
+    }
+
+    /// Refuses an operation on values that end at too high a degree for it.
+    pub fn check_degree(&self, operation: &str) -> Result<()> {
+        match self.column_base() {
+            ..=MAX_BASE => Ok(()),
+            base => Err(Error::Unsupported {
+                job: format!("{operation} in {}", self.poly),
+                why: format!("its transform ends at degree {base}, more than {MAX_BASE}"),
+            }),
+        }
+    }
+
+    /// Whether leaves have so high a degree, or so many columns, that all that can be done with them is to transform them back.
+    pub fn ends_high(&self) -> bool {
+        self.base > MAX_BASE || self.poly.columns() > 1
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn poly(&self) -> &PolyType {
+        &self.poly
+    }
+
+    /// Degree of the leaves; of a ring in columns, as many times more.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Layers from the top.
+    #[must_use]
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The roots for each of the ring's [moduli](PolyType::moduli).
+    #[must_use]
+    pub fn roots(&self) -> &[Roots] {
+        &self.roots
+    }
+
+    /// Whether the first layer makes two trees.
+    #[must_use]
+    pub fn has_sixth(&self) -> bool {
+        self.shape().has_sixth()
+    }
+
+    /// The number of leaves of each tree.
+    #[must_use]
+    pub fn tree_leaves(&self) -> usize {
+        self.shape().tree_leaves()
+    }
+
+    /// The number of leaves.
+    #[must_use]
+    pub fn leaves(&self) -> usize {
+        self.shape().leaves()
+    }
+
+    /// The number of layers.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.layers.len() as u32
+    }
+
+    /// Nodes above a layer: the number of blocks that the layer splits. Below the last one, the number of leaves.
+    #[must_use]
+    pub fn nodes(&self, layer: usize) -> usize {
+        self.shape().nodes(layer)
+    }
+
+    /// The exponent e of ρ in the constant of a node, counted from the left among the nodes above `layer`
+    /// (`layer == depth` for leaves); none where there is no such node.
+    #[must_use]
+    pub fn exponent(&self, layer: usize, node: usize) -> Option<u64> {
+        (layer <= self.layers.len() && node < self.nodes(layer)).then(|| self.exponent_of(layer, node))
+    }
+
+    /// The same for a node that there is.
+    fn exponent_of(&self, layer: usize, node: usize) -> u64 {
+        let first = usize::from(self.has_sixth());
+        let t = self.tree_leaves() as u64;
+        let mut below = self.nodes(layer);
+        let mut rest = node;
+        let mut exponent = 0;
+        for (i, step) in self.layers[..layer].iter().enumerate() {
+            below /= step.radix();
+            let child = (rest / below) as u64;
+            rest %= below;
+            if i >= first {
+                exponent = (exponent + child * t) / step.radix() as u64;
+            }
+        }
+        exponent
+    }
+
+    /// The constant β of a leaf x^d − β modulo this one of the ring's [moduli](PolyType::moduli); none where there is no such
+    /// leaf or modulus.
+    #[must_use]
+    pub fn leaf_constant(&self, modulus: usize, leaf: usize) -> Option<U256> {
+        let Roots { q, start, step } = self.roots.get(modulus)?;
+        let exponent = self.exponent(self.layers.len(), leaf)?;
+        let start = match self.is_right_tree(leaf) {
+            true => q.pow(start, &U256::from(5u32)),
+            false => *start,
+        };
+        Some(q.mul(&start, &q.pow(step, &U256::from(exponent))))
+    }
+
+    /// Whether a leaf hangs in the right of two trees.
+    #[must_use]
+    pub fn is_right_tree(&self, leaf: usize) -> bool {
+        self.has_sixth() && leaf >= self.leaves() / 2
+    }
+
+    /// For each leaf in tree order, its place in natural order: by ascending exponent of the ring's root.
+    #[must_use]
+    pub fn natural_places(&self) -> Vec<usize> {
+        let depth = self.layers.len();
+        let trees = if self.has_sixth() { 2 } else { 1 };
+        (0..self.leaves())
+            .map(|leaf| self.exponent_of(depth, leaf) as usize * trees + usize::from(self.is_right_tree(leaf)))
+            .collect()
+    }
+}
+
+impl PolyType {
+    /// The same elements as evaluations in this order, after all layers of the ring's transform.
+    ///
+    /// # Errors
+    /// As [`Split::of`] where the ring has no transform.
+    pub fn evaluations(&self, order: Order) -> Result<Self> {
+        Ok(self.evaluations_after(Split::of(self, None)?.depth(), order))
+    }
+}
+
+impl fmt::Display for Split {
+    /// For example `6,2^6,3 base 2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        for (kind, digit) in [(Layer::Sixth, 6), (Layer::Two, 2), (Layer::Three, 3)] {
+            match self.layers.iter().filter(|&&layer| layer == kind).count() {
+                0 => {}
+                1 => parts.push(digit.to_string()),
+                count => parts.push(format!("{digit}^{count}")),
+            }
+        }
+        if parts.is_empty() {
+            parts.push("none".into());
+        }
+        write!(f, "{} base {}", parts.join(","), self.base)
+    }
+}

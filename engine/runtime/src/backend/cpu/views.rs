@@ -1,0 +1,131 @@
+//! Kernels on views, item by item: ports whose items lie apart, or are parts of what memory has for each.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::backend::{Bound, Loaded, To};
+use crate::kernel::{Args, Copies, Port, Role, Slice};
+use ringforge_math::error::{Error, Result};
+
+use super::{GRAIN_BYTES, host_read, host_write};
+
+/// Memory from a byte of it on.
+enum Strip<'a> {
+    Read(&'a [u8]),
+    Write(usize, &'a mut [u8]),
+}
+
+/// What a port has.
+#[derive(Default)]
+struct View<'a> {
+    /// The memory of this number, from this byte on.
+    strip: Option<usize>,
+    first: usize,
+    skipped: usize,
+    tables: Option<Arc<[&'a [u8]]>>,
+}
+
+/// Whether ports are bound to views.
+pub(super) fn needed(ports: &[Port], bound: &[Bound<'_>]) -> bool {
+    ports.iter().zip(bound).any(|(port, bound)| bound.first > 0 || !port.is_dense())
+}
+
+/// Runs a kernel for each of these items.
+pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -> Result<()> {
+    let (mut strips, mut views, mut same) = (Vec::new(), Vec::new(), Vec::new());
+    for (port, Bound { to, first, skipped }) in bound.into_iter().enumerate() {
+        let mut view = View { strip: Some(strips.len()), first, skipped, tables: None };
+        match to {
+            To::Read(memory) => strips.push(Strip::Read(host_read(memory)?)),
+            To::Write(memory) => strips.push(Strip::Write(0, host_write(memory)?)),
+            To::SameAs(owner) => same.push((port, owner)),
+            To::List(_, tables) => {
+                let tables = tables.into_iter().map(host_read).collect::<Result<_>>()?;
+                view = View { tables: Some(tables), ..View::default() };
+            }
+        }
+        views.push(view);
+    }
+    for (port, owner) in same {
+        views[port].strip = views.get(owner).and_then(|view| view.strip);
+    }
+    run_items(loaded, items, strips, &views)
+}
+
+/// Halves the items, and runs the halves on rayon's threads where they are large.
+fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views: &[View<'_>]) -> Result<()> {
+    match items.len() {
+        0 => return Ok(()),
+        1 => return run_item(loaded, items.start, strips, views),
+        _ => {}
+    }
+    let middle = items.start + items.len() / 2;
+    // bytes of the items before the middle
+    let before = |strip: usize| {
+        let mut ports = loaded.ports.iter().zip(views).filter(|(_, view)| view.strip == Some(strip));
+        ports.next().map_or(0, |(port, view)| port.distance() * (middle - view.skipped))
+    };
+    let halves = strips.into_iter().enumerate().map(|(number, strip)| match strip {
+        Strip::Read(bytes) => Ok((Strip::Read(bytes), Strip::Read(bytes))),
+        Strip::Write(start, bytes) => {
+            let at = before(number).saturating_sub(start);
+            let (left, right) = bytes.split_at_mut_checked(at).ok_or_else(|| broken(loaded, "is too short"))?;
+            Ok((Strip::Write(start, left), Strip::Write(start + at, right)))
+        }
+    });
+    let (left, right): (Vec<_>, Vec<_>) = halves.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let run_left = || run_items(loaded, items.start..middle, left, views);
+    let run_right = || run_items(loaded, middle..items.end, right, views);
+    let item_bytes: usize = loaded.ports.iter().map(|port| port.bytes).sum();
+    let (left, right) = match items.len() * item_bytes > GRAIN_BYTES {
+        true => ringforge_cpu::threads::join(run_left, run_right),
+        false => (run_left(), run_right()),
+    };
+    left.and(right)
+}
+
+fn run_item(loaded: &Loaded, item: usize, strips: Vec<Strip<'_>>, views: &[View<'_>]) -> Result<()> {
+    let Loaded { kernel, ports, .. } = loaded;
+    let short = || broken(loaded, "is shorter than its items");
+    let tables = views.iter().map(|view| view.tables.clone().map_or(Slice::Taken, Slice::List));
+    let mut slices: Vec<Slice<'_>> = tables.collect();
+    for (number, strip) in strips.into_iter().enumerate() {
+        let views = ports.iter().zip(views).enumerate().filter(|(_, (_, view))| view.strip == Some(number));
+        let windows = views.map(|(p, (port, view))| (port.bytes_of(item - view.skipped, view.first), p));
+        let mut windows: Vec<(Range<usize>, usize)> = windows.collect();
+        match strip {
+            Strip::Read(bytes) => {
+                for (window, port) in windows {
+                    slices[port] = Slice::In(bytes.get(window).ok_or_else(short)?);
+                }
+            }
+            Strip::Write(mut start, mut rest) => {
+                // what is written comes first among ports of the same bytes
+                windows.sort_by_key(|(window, port)| (window.start, ports[*port].role == Role::In));
+                let mut last = (0..0, 0);
+                for (window, port) in windows {
+                    if last.0 == window {
+                        slices[port] = match (&slices[last.1], ports[port].role) {
+                            (Slice::In(bytes), Role::In) => Slice::In(bytes),
+                            (Slice::Out(_), Role::In) => Slice::SameAs(last.1),
+                            _ => return Err(broken(loaded, "is written twice")),
+                        };
+                        continue;
+                    }
+                    let skipped = window.start.checked_sub(start).ok_or_else(|| broken(loaded, "overlaps another"))?;
+                    rest.split_off_mut(..skipped).ok_or_else(short)?;
+                    let bytes = rest.split_off_mut(..window.len()).ok_or_else(short)?;
+                    start = window.end;
+                    slices[port] = if ports[port].role == Role::In { Slice::In(bytes) } else { Slice::Out(bytes) };
+                    last = (window, port);
+                }
+            }
+        }
+    }
+    let copies = Copies::new(slices.len());
+    kernel.on_cpu(item..item + 1, &mut Args::new(kernel.name(), ports, slices, &copies))
+}
+
+fn broken(loaded: &Loaded, why: &str) -> Error {
+    Error::Kernel { kernel: loaded.kernel.name().into(), why: format!("a port on a view {why}") }
+}

@@ -1,0 +1,192 @@
+//! The backend of NVIDIA GPUs.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::backend::{Backend, Bound, Loaded, Queue, Recording, To};
+use crate::columns::Shape;
+use crate::cuda::code::{self, CudaCode};
+use crate::cuda::launch::{self, Target, Which};
+use crate::cuda::pool::Stay;
+use crate::cuda::queue::{self, Haste};
+use crate::cuda::{CudaMemory, CudaQueue, CudaRecording, Gpu, Part, PinnedBytes, copy};
+use crate::kernel::Kernel;
+use crate::limits::Limits;
+use crate::memory::{Memory, Read, Write};
+use crate::pinned::{Pinned, PinnedBuffer};
+use ringforge_math::error::{Error, Result};
+
+/// One GPU.
+#[derive(Debug)]
+pub(crate) struct Cuda(Arc<Gpu>);
+
+impl Cuda {
+    /// The GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`].
+    pub(crate) fn open(ordinal: usize) -> Result<Self> {
+        Gpu::open(ordinal).map(Self)
+    }
+
+    fn queue_of<'a>(&self, queue: &'a Queue) -> Result<&'a CudaQueue> {
+        match queue {
+            Queue::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.0) => Ok(queue),
+            Queue::Cuda(_) => Err(self.foreign("the queue", "another GPU")),
+            Queue::Immediate => Err(self.foreign("the queue", "CPU")),
+        }
+    }
+
+    fn mine<'a>(&self, part: Part<'a>) -> Result<Part<'a>> {
+        if part.memory.is_on(&self.0) { Ok(part) } else { Err(self.foreign("memory", "another GPU")) }
+    }
+
+    fn read<'a>(&self, memory: Read<'a>) -> Result<Part<'a>> {
+        match memory {
+            Read::Cuda(memory) => self.mine(memory),
+            Read::Host(_) => Err(self.foreign("memory", "CPU")),
+        }
+    }
+
+    fn write<'a>(&self, memory: Write<'a>) -> Result<Part<'a>> {
+        match memory {
+            Write::Cuda(memory) => self.mine(memory),
+            Write::Host(_) => Err(self.foreign("memory", "CPU")),
+        }
+    }
+
+    fn foreign(&self, what: &str, got: &str) -> Error {
+        Error::ForeignDevice { what: what.into(), expected: self.0.limits.name.clone(), got: got.into() }
+    }
+}
+
+/// Does recorded work on the memory that it was recorded with.
+pub(crate) fn replay(recording: &mut CudaRecording, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
+    let Queue::Cuda(queue) = queue else {
+        return Err(Error::Kernel { kernel: "a recording".into(), why: "is replayed on another device".into() });
+    };
+    let memories = memories.iter().filter_map(|memory| match memory {
+        Read::Cuda(part) => Some(part.memory),
+        Read::Host(_) => None,
+    });
+    recording.replay(queue, &memories.collect::<Vec<_>>())
+}
+
+impl Backend for Cuda {
+    fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory> {
+        CudaMemory::new(&self.0, bytes, Stay::Open).map(Memory::Cuda)
+    }
+
+    fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
+        CudaMemory::new(&self.0, bytes, Stay::Run).map(Memory::Cuda)
+    }
+
+    fn queue(&self) -> Result<Queue> {
+        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0, Haste::Usual)?)))
+    }
+
+    fn urgent_queue(&self) -> Result<Queue> {
+        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0, Haste::Urgent)?)))
+    }
+
+    fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+        copy::upload(self.queue_of(queue)?, from, shape, self.write(to)?)
+    }
+
+    fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+        copy::download(self.queue_of(queue)?, self.read(from)?, to)
+    }
+
+    fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+        copy::between(self.queue_of(queue)?, self.read(from)?, self.write(to)?)
+    }
+
+    fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
+        self.0.bind()?;
+        self.write(memory)?.wipe(self.queue_of(queue)?)
+    }
+
+    fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        let loaded = kernels.iter().zip(code::load(&self.0, kernels)?).map(|(kernel, (ports, shares, code))| {
+            let kernel = kernel.clone();
+            Loaded { kernel, ports, shares, code: Arc::new(code) }
+        });
+        Ok(loaded.collect())
+    }
+
+    fn gpu(&self) -> Option<&Arc<Gpu>> {
+        Some(&self.0)
+    }
+
+    fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+        let queue = self.queue_of(queue)?;
+        let targets = ports.into_iter().map(target).collect::<Result<Vec<_>>>()?;
+        targets.iter().filter_map(Target::part).try_for_each(|part| self.mine(part).map(drop))?;
+        launch::launch(queue, code(kernel)?, &kernel.ports, items, &targets)
+    }
+
+    fn record(&self, work: &mut dyn FnMut(&Queue) -> Result<()>, old: Option<Recording>) -> Result<Option<Recording>> {
+        queue::while_recording(|| {
+            let recorder = Arc::new(CudaQueue::recorder(&self.0)?);
+            let outcome = work(&Queue::Cuda(recorder.clone()));
+            let recording = recorder.recorded(old.map(|Recording::Cuda(old)| old));
+            outcome?;
+            recording.map(|recording| Some(Recording::Cuda(recording)))
+        })
+    }
+
+    fn synchronize(&self, queue: &Queue) -> Result<()> {
+        self.queue_of(queue)?.synchronize()
+    }
+
+    fn is_host(&self) -> bool {
+        false
+    }
+
+    fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
+        PinnedBytes::new(&self.0, bytes.max(1)).map(|memory| PinnedBuffer::new(Pinned::Cuda(memory), bytes))
+    }
+
+    fn held_bytes(&self) -> Option<usize> {
+        Some(self.0.pool.held_bytes())
+    }
+
+    #[cfg(feature = "testkit")]
+    fn kept(&self) -> Result<Vec<Vec<u8>>> {
+        let mut kept = self.0.pool.kept(&self.0)?;
+        kept.extend(self.0.staging.kept()?);
+        Ok(kept)
+    }
+
+    fn trim(&self) {
+        self.0.codes.trim();
+        self.0.pool.release(&self.0.context);
+        self.0.staging.release();
+    }
+}
+
+/// What was loaded of a kernel.
+pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
+    kernel.code.downcast_ref().ok_or_else(|| Error::Kernel {
+        kernel: kernel.kernel.name().into(),
+        why: "was loaded for another device".into(),
+    })
+}
+
+/// What a launch works on.
+pub(crate) fn target(bound: Bound<'_>) -> Result<Target<'_>> {
+    let to = match bound.to {
+        // the addresses of a list keep what they lead to
+        To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => Which::Read(memory),
+        To::Write(Write::Cuda(memory)) => Which::Write(memory),
+        To::SameAs(port) => Which::SameAs(port),
+        To::Read(Read::Host(_)) | To::Write(Write::Host(_)) | To::List(Read::Host(_), _) => {
+            return Err(Error::ForeignDevice { what: "memory".into(), expected: "a GPU".into(), got: "CPU".into() });
+        }
+    };
+    Ok(Target { to, first: bound.first, skipped: bound.skipped })
+}

@@ -1,0 +1,230 @@
+//! Captured runs: a program with its arguments, to be run over and over.
+
+use core::fmt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::backend::{Queue, Recording};
+use crate::device::{Buffer, Stream};
+use crate::draws::Draws;
+use crate::guarded::Guarded;
+use crate::kernel::Role;
+use crate::program::call::{Arg, Args};
+use crate::program::{Place, Program, check_arg, mismatch};
+use ringforge_math::error::{Error, Result};
+
+/// An argument that a [`Captured`] program keeps.
+#[derive(Debug)]
+pub enum CapturedArg {
+    /// A buffer of its own, which the program may write.
+    Own(Buffer),
+    /// A buffer that others use as well, read only.
+    Shared(Arc<Buffer>),
+}
+
+impl From<Buffer> for CapturedArg {
+    fn from(buffer: Buffer) -> Self {
+        Self::Own(buffer)
+    }
+}
+
+impl From<Arc<Buffer>> for CapturedArg {
+    fn from(buffer: Arc<Buffer>) -> Self {
+        Self::Shared(buffer)
+    }
+}
+
+impl CapturedArg {
+    /// The buffer.
+    #[must_use]
+    pub fn buffer(&self) -> &Buffer {
+        match self {
+            Self::Own(buffer) => buffer,
+            Self::Shared(buffer) => buffer,
+        }
+    }
+
+    fn as_arg(&mut self, role: Role) -> Arg<'_> {
+        match (self, role) {
+            (Self::Own(buffer), Role::Out | Role::InOut) => Arg::Out(buffer.into()),
+            (Self::Own(buffer), Role::In) => Arg::In(buffer.into()),
+            (Self::Shared(buffer), _) => Arg::In((&*buffer).into()),
+        }
+    }
+}
+
+/// A captured run, made by [`Program::capture`]: a program with its stream, batch and arguments. On a GPU it is a CUDA graph,
+/// whose launches one call starts.
+///
+/// It keeps the arguments, since the graph knows where they lie: write inputs by [`Captured::write`], read outputs from
+/// [`Captured::buffer`], take all back by [`Captured::into_args`]. Temporaries live as long as it does.
+///
+/// ```
+/// # use ringforge::{Device, Job, Op, Planner, PolyType};
+/// let device = Device::cpu();
+/// let poly: PolyType = "17:x^4+1".parse()?;
+/// let program = device.compile(&Planner::new(device.limits().clone()).plan(&Job::new(&poly, Op::Forward))?)?;
+/// let stream = device.stream()?;
+/// let args = vec![("from", device.buffer(poly.bytes())?.into()), ("to", device.buffer(poly.bytes())?.into())];
+/// let mut captured = program.capture(&stream, 1, args)?;
+/// for x in 0..3u16 {
+///     captured.write("from", &[x, 0, 0, 0])?;
+///     captured.run()?;
+///     assert_eq!(stream.download::<u16>(captured.buffer("to").expect("an output"))?, [x; 4]);
+/// }
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+pub struct Captured {
+    // dropped first: it names code of the program and memory of the rest
+    recording: Option<Recording>,
+    program: Program,
+    stream: Stream,
+    batch: usize,
+    args: Vec<CapturedArg>,
+    temps: Vec<Guarded>,
+}
+
+impl Program {
+    /// Captures a run on arguments by name, to be replayed: on a GPU with the least that a run can cost. Inputs need not be
+    /// written yet. [`Draws`] are no argument here: each replay makes its own. The arguments are lost where this fails.
+    ///
+    /// # Errors
+    /// As [`Call::run`](crate::run::Call::run).
+    pub fn capture(&self, stream: &Stream, batch: usize, args: Vec<(&str, CapturedArg)>) -> Result<Captured> {
+        let this = self.of_device(stream.device());
+        let mut named = Args::new(this);
+        for arg in this.plan().args().iter().filter(|arg| arg.draws) {
+            named.put(&arg.name, stream.secret_buffer(arg.bytes)?.into());
+        }
+        args.into_iter().for_each(|(name, arg)| named.put(name, arg));
+        let mut args = named.all()?;
+        this.check(stream, batch, &arguments(this, &mut args), false)?;
+        let temps = this.temporaries(stream, batch)?;
+        let (program, stream) = (this.clone(), stream.clone());
+        let mut captured = Captured { recording: None, program, stream, batch, args, temps };
+        captured.record()?;
+        Ok(captured)
+    }
+}
+
+impl Captured {
+    /// Captures the launches anew.
+    fn record(&mut self) -> Result<()> {
+        let Self { recording, program, batch, args, temps, .. } = self;
+        if *batch == 0 {
+            return Ok(());
+        }
+        let mut call_args = arguments(program, args);
+        let mut work = |queue: &Queue| {
+            let recorder = Stream::on(program.device(), queue.clone());
+            program.execute_and_wipe(&recorder, 0..*batch, call_args.iter_mut().map(Arg::place).collect(), temps)
+        };
+        let old = recording.take();
+        *recording = program.device().backend().record(&mut work, old)?;
+        Ok(())
+    }
+
+    /// Starts the program on its arguments and returns, as [`Call::run`](crate::run::Call::run) does, in the order of its stream.
+    ///
+    /// # Errors
+    /// As [`Call::run`](crate::run::Call::run); as [`Draws::from_os`] for a program that draws.
+    pub fn run(&mut self) -> Result<()> {
+        let draws = |captured: &Self| {
+            let args = captured.program.plan().args().iter().enumerate();
+            args.filter(|(_, arg)| arg.draws).map(|(i, _)| i).collect::<Vec<_>>()
+        };
+        for i in draws(self) {
+            if let Some(CapturedArg::Own(buffer)) = self.args.get_mut(i) {
+                self.stream.write(buffer, Draws::from_os()?.as_bytes())?;
+            }
+        }
+        let outcome = self.replay();
+        let wiped = draws(self).into_iter().map(|i| match self.args.get_mut(i) {
+            Some(CapturedArg::Own(buffer)) => self.stream.wipe(buffer),
+            _ => Ok(()),
+        });
+        wiped.fold(outcome, Result::and)
+    }
+
+    fn replay(&mut self) -> Result<()> {
+        let Self { recording, program, stream, batch, args, temps } = self;
+        program.run_by(stream, *batch, &mut arguments(program, args), |places| match recording {
+            Some(recording) => {
+                let temps = temps.iter().map(|memory| memory.read());
+                let memories = places.iter().map(Place::as_read).chain(temps).chain(program.tables());
+                recording.replay(stream.queue(), &memories.collect::<Vec<_>>())
+            }
+            None => program.execute_and_wipe(stream, 0..*batch, places, temps),
+        })
+    }
+
+    /// Puts another buffer in the place of an argument, which it gives back; on a GPU the launches of the graph are patched.
+    /// Replays that were started go on with the old one.
+    ///
+    /// # Errors
+    /// [`Error::Arguments`] if there is no such argument; for a buffer of another size or device, or one that is shared where
+    /// the plan writes, as [`Call::run`](crate::run::Call::run): the argument then stays what it was.
+    pub fn exchange(&mut self, name: &str, arg: impl Into<CapturedArg>) -> Result<CapturedArg> {
+        let i = self.place(name)?;
+        let mut new = arg.into();
+        let wanted = &self.program.plan().args()[i];
+        check_arg(self.program.device(), &new.as_arg(wanted.role), wanted, self.batch)?;
+        core::mem::swap(&mut self.args[i], &mut new);
+        match self.record() {
+            Ok(()) => Ok(new),
+            Err(error) => {
+                // what cannot be captured runs launch by launch, on the old argument
+                self.args[i] = new;
+                Err(error)
+            }
+        }
+    }
+
+    /// The buffer of an argument; none where there is no such argument.
+    #[must_use]
+    pub fn buffer(&self, name: &str) -> Option<&Buffer> {
+        self.place(name).ok().and_then(|i| self.args.get(i)).map(CapturedArg::buffer)
+    }
+
+    /// Overwrites an argument of its own, in the order of its stream.
+    ///
+    /// # Errors
+    /// As [`Stream::write`]; [`Error::Mismatch`] for an argument that is shared, [`Error::Arguments`] if there is none.
+    pub fn write<T: Pod>(&mut self, name: &str, from: &[T]) -> Result<()> {
+        let i = self.place(name)?;
+        match &mut self.args[i] {
+            CapturedArg::Own(buffer) => self.stream.write(buffer, from),
+            CapturedArg::Shared(_) => {
+                Err(mismatch(format!("argument {name}"), "a buffer of the captured run's own", "a shared buffer"))
+            }
+        }
+    }
+
+    /// The arguments, by name.
+    #[must_use]
+    pub fn into_args(self) -> Vec<(String, CapturedArg)> {
+        let args = self.program.plan().args().iter().zip(self.args);
+        args.filter(|(wanted, _)| !wanted.draws).map(|(wanted, arg)| (wanted.name.clone(), arg)).collect()
+    }
+
+    /// The number of an argument.
+    fn place(&self, name: &str) -> Result<usize> {
+        let plan = self.program.plan();
+        plan.args()
+            .iter()
+            .position(|arg| arg.name == name && !arg.draws)
+            .ok_or_else(|| Error::Arguments { plan: plan.title().into(), why: format!("has no argument {name}") })
+    }
+}
+
+fn arguments<'a>(program: &Program, args: &'a mut [CapturedArg]) -> Vec<Arg<'a>> {
+    let roles = program.plan().args().iter().map(|arg| arg.role);
+    args.iter_mut().zip(roles).map(|(arg, role)| arg.as_arg(role)).collect()
+}
+
+impl fmt::Debug for Captured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Captured({:?}, batch {})", self.program, self.batch)
+    }
+}

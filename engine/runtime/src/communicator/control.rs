@@ -1,0 +1,459 @@
+//! How the processes of a launch find one another, agree, and hear that one has ended: connections of the first one with each
+//! other one. Nothing of a transform goes through them.
+
+use core::fmt::Display;
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use crate::communicator::{after, differs};
+use crate::launch::Launch;
+use ringforge_math::error::{Error, Result};
+
+/// Between attempts to connect, and looks for who connects.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Who has connected says who it is within this.
+const GREETING: Duration = Duration::from_secs(2);
+
+/// The job's hash, the rank, and the number of processes.
+const GREETING_BYTES: usize = 40;
+
+/// How many may wait to say who they are, beside the processes of the job.
+const MOST_GUESTS: usize = 64;
+
+/// Where all processes agree: the rank of none.
+const NONE: u32 = u32::MAX;
+
+/// A process' connections.
+#[derive(Debug)]
+pub struct Control {
+    rank: usize,
+    timeout: Duration,
+    /// Of the first process to all others, by rank; of another one to the first. None once it goes no further.
+    peers: Mutex<Option<Peers>>,
+}
+
+type Peers = Vec<(usize, TcpStream)>;
+
+impl Control {
+    /// Connects the processes of a launch; returns when all are there.
+    #[doc(hidden)]
+    pub fn join(launch: &Launch) -> Result<Self> {
+        check_token(launch)?;
+        let (rank, timeout, deadline) = (launch.rank(), launch.timeout(), after(launch.timeout()));
+        let peers = if rank == 0 { gather(launch, deadline)? } else { vec![(0, reach(launch, deadline)?)] };
+        let this = Self { rank, timeout, peers: Mutex::new(Some(peers)) };
+        // nobody goes on before all are there
+        this.share_until(&mut [0], deadline)?;
+        Ok(this)
+    }
+
+    /// What is done with the connections, while there are any.
+    fn with(&self, work: impl FnOnce(&mut Peers) -> Result<()>) -> Result<()> {
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        work(peers.as_mut().ok_or_else(|| ended(self.rank))?)
+    }
+
+    /// Gives all processes what the first one has.
+    #[doc(hidden)]
+    pub fn share(&self, bytes: &mut [u8]) -> Result<()> {
+        self.share_until(bytes, after(self.timeout))
+    }
+
+    fn share_until(&self, bytes: &mut [u8], deadline: Instant) -> Result<()> {
+        self.with(|peers| {
+            peers.iter_mut().try_for_each(|(rank, stream)| match self.rank {
+                0 => send(stream, *rank, bytes),
+                _ => receive(stream, *rank, bytes, deadline),
+            })
+        })
+    }
+
+    /// Whether all processes were given the same: if not, an error on each.
+    pub(crate) fn agree(&self, what: &str) -> Result<()> {
+        let (own, deadline) = (<[u8; 32]>::from(Sha256::digest(what)), after(self.timeout));
+        let (mut theirs, mut other) = ([0; 32], NONE.to_le_bytes());
+        self.with(|peers| {
+            if self.rank > 0 {
+                return peers.iter_mut().try_for_each(|(rank, stream)| {
+                    send(stream, *rank, &own)?;
+                    receive(stream, *rank, &mut other, deadline)
+                });
+            }
+            for (rank, stream) in peers.iter_mut() {
+                receive(stream, *rank, &mut theirs, deadline)?;
+                if theirs != own {
+                    other = (*rank as u32).to_le_bytes();
+                }
+            }
+            peers.iter_mut().try_for_each(|(rank, stream)| send(stream, *rank, &other))
+        })?;
+        match u32::from_le_bytes(other) {
+            NONE => Ok(()),
+            // the first one differs from this
+            rank if rank as usize == self.rank => Err(differs(0)),
+            rank => Err(differs(rank as usize)),
+        }
+    }
+
+    /// Whether no process has ended, as far as is known.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.with(|peers| {
+            peers.iter().try_for_each(|(rank, stream)| {
+                stream.set_nonblocking(true).map_err(|error| lost(*rank, error))?;
+                let seen = stream.peek(&mut [0]);
+                stream.set_nonblocking(false).map_err(|error| lost(*rank, error))?;
+                match seen {
+                    Ok(0) => Err(ended(*rank)),
+                    Err(error) if error.kind() != ErrorKind::WouldBlock => Err(lost(*rank, error)),
+                    // it is ahead of this one, or has nothing to say
+                    _ => Ok(()),
+                }
+            })
+        })
+    }
+
+    /// Says that this process goes no further.
+    pub(crate) fn abandon(&self) {
+        // the others hear of it as their connections end
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// Refuses to meet over a network without a token, because any process that connects first would be taken for one of the job.
+fn check_token(launch: &Launch) -> Result<()> {
+    // an address that cannot be resolved is an error of its own later
+    launch.address().to_socket_addrs().into_iter().flatten().try_for_each(|address| check_address(launch, address))
+}
+
+/// The same of an address that is in use: what a name stands for may change.
+fn check_address(launch: &Launch, address: SocketAddr) -> Result<()> {
+    if !launch.token().is_empty() || address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        job: format!("a launch of {} processes at {}", launch.size(), launch.address()),
+        why: "an address other than loopback needs a token: set RINGFORGE_TOKEN, or call Launch::with_token".into(),
+    })
+}
+
+/// Accepts a connection from every other process. Connections that have not sent a whole greeting wait side by side, so the
+/// deadline holds whatever they do.
+fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
+    let cannot = |error: std::io::Error| lost(0, format!("it cannot listen at {}: {error}", launch.address()));
+    let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
+    check_address(launch, listener.local_addr().map_err(cannot)?)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let mut peers: Vec<Option<TcpStream>> = (1..launch.size()).map(|_| None).collect();
+    let mut guests: VecDeque<Guest> = VecDeque::new();
+    while let Some(missing) = peers.iter().position(Option::is_none) {
+        if Instant::now() >= deadline {
+            let why = format!("it did not come to {} within {:?}", launch.address(), launch.timeout());
+            return Err(lost(missing + 1, why));
+        }
+        let came = listener.accept();
+        let is_full = came.as_ref().is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
+        let came = came.ok().and_then(|(stream, _)| Guest::new(stream));
+        let nobody = came.is_none();
+        guests.extend(came);
+        // the oldest one makes room, so that strangers do not take all connections that a process can have
+        if is_full || guests.len() > MOST_GUESTS + launch.size() {
+            guests.pop_front();
+        }
+        for mut guest in core::mem::take(&mut guests) {
+            match guest.listen() {
+                Heard::Nothing => {}
+                Heard::Part => guests.push_back(guest),
+                Heard::Greeting => {
+                    // a rank that connects again has lost what it had
+                    if let Some((rank, stream)) = welcome(guest, launch)? {
+                        peers[rank - 1] = Some(stream);
+                    }
+                }
+            }
+        }
+        if nobody {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    Ok((1..).zip(peers.into_iter().flatten()).collect())
+}
+
+/// A connection that has not sent its whole greeting.
+struct Guest {
+    stream: TcpStream,
+    greeting: [u8; GREETING_BYTES],
+    received: usize,
+    until: Instant,
+}
+
+/// The state of a guest's greeting.
+enum Heard {
+    /// The connection has ended, or the greeting did not come in time.
+    Nothing,
+    Part,
+    Greeting,
+}
+
+impl Guest {
+    fn new(stream: TcpStream) -> Option<Self> {
+        stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).ok()?;
+        Some(Self { stream, greeting: [0; GREETING_BYTES], received: 0, until: Instant::now() + GREETING })
+    }
+
+    /// Takes what has come, without waiting.
+    fn listen(&mut self) -> Heard {
+        match self.stream.read(&mut self.greeting[self.received..]) {
+            Ok(0) => return Heard::Nothing,
+            Ok(count) => self.received += count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return Heard::Nothing,
+        }
+        match self.received {
+            GREETING_BYTES => Heard::Greeting,
+            _ if Instant::now() < self.until => Heard::Part,
+            _ => Heard::Nothing,
+        }
+    }
+}
+
+/// Who has greeted, if they are of this job.
+fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Option<(usize, TcpStream)>> {
+    let number = |at: usize| greeting[at..at + 4].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
+    let (job, rank, size) = (&greeting[..32], number(32), number(36));
+    if job != of_job(launch) || rank == 0 || stream.set_nonblocking(false).is_err() {
+        return Ok(None);
+    }
+    if size != launch.size() || rank >= size {
+        return Err(lost(
+            rank,
+            format!("it was launched among {size} processes, the first one among {}", launch.size()),
+        ));
+    }
+    Ok(Some((rank, stream)))
+}
+
+/// Connects with the first process, as soon as it listens.
+fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
+    let greeting = [&of_job(launch)[..], &(launch.rank() as u32).to_le_bytes(), &(launch.size() as u32).to_le_bytes()];
+    let left = || deadline.saturating_duration_since(Instant::now());
+    loop {
+        let connected = launch.address().to_socket_addrs().and_then(|addresses| {
+            let mut failure = std::io::Error::new(ErrorKind::NotFound, "no such host");
+            for address in addresses {
+                match TcpStream::connect_timeout(&address, left().max(PAUSE)) {
+                    Ok(stream) => return Ok(stream),
+                    Err(error) => failure = error,
+                }
+            }
+            Err(failure)
+        });
+        match connected {
+            Ok(mut stream) => {
+                check_address(launch, stream.peer_addr().map_err(|error| lost(0, error))?)?;
+                stream.set_nodelay(true).map_err(|error| lost(0, error))?;
+                return send(&mut stream, 0, &greeting.concat()).map(|()| stream);
+            }
+            Err(error) if left().is_zero() => {
+                return Err(lost(0, format!("it was not reached at {}: {error}", launch.address())));
+            }
+            Err(_) => std::thread::sleep(PAUSE.min(left())),
+        }
+    }
+}
+
+/// What processes of a job have in common.
+fn of_job(launch: &Launch) -> [u8; 32] {
+    let parts = ["ringforge", env!("CARGO_PKG_VERSION"), launch.job(), launch.token()];
+    Sha256::digest(parts.join("\0")).into()
+}
+
+fn send(stream: &mut TcpStream, rank: usize, bytes: &[u8]) -> Result<()> {
+    stream.write_all(bytes).map_err(|error| lost(rank, error))
+}
+
+fn receive(stream: &mut TcpStream, rank: usize, mut into: &mut [u8], deadline: Instant) -> Result<()> {
+    while !into.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(lost(rank, "it did not answer in time"));
+        }
+        let received = stream.set_read_timeout(Some(left)).and_then(|()| stream.read(into));
+        match received.map_err(|error| (error.kind(), error)) {
+            Ok(0) => return Err(ended(rank)),
+            Ok(count) => into = &mut into[count..],
+            Err((ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut, _)) => {}
+            Err((_, error)) => return Err(lost(rank, error)),
+        }
+    }
+    Ok(())
+}
+
+fn ended(rank: usize) -> Error {
+    lost(rank, "it has ended")
+}
+
+fn lost(rank: usize, why: impl Display) -> Error {
+    Error::Rank { rank, why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads::each_on_its_own;
+
+    /// The launch of each of so many processes, at a port that was free a moment ago.
+    fn launches(size: usize, timeout: Duration) -> Vec<Launch> {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let of = |rank| Launch::new(rank, size, free.to_string()).unwrap().with_token("a job").with_timeout(timeout);
+        (0..size).map(of).collect()
+    }
+
+    fn each<T: Send>(launches: Vec<Launch>, run: impl Fn(Launch) -> T + Sync) -> Vec<T> {
+        let run = &run;
+        each_on_its_own(launches.into_iter().map(|launch| move || run(launch)).collect()).unwrap()
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn processes_find_one_another_and_agree() {
+        for size in [1, 2, 3, 8] {
+            // as long as one likes
+            let timeout = if size == 2 { Duration::MAX } else { LONG };
+            let outcomes = each(launches(size, timeout), |launch| {
+                std::thread::sleep(PAUSE * (3 * launch.rank() as u32 % 4)); // they come in any order
+                let control = Control::join(&launch)?;
+                let mut id = [launch.rank() as u8 + 7; 128];
+                control.share(&mut id)?;
+                assert_eq!(id, [7; 128], "what the first one has");
+                control.agree("the same")?;
+                control.check()?;
+                control.agree("the same again")?;
+                let outcome = control.agree(if launch.rank() + 1 == size { "another" } else { "one" });
+                Ok::<_, Error>(outcome)
+            });
+            for (rank, outcome) in outcomes.into_iter().enumerate() {
+                let differing = if rank + 1 == size { 0 } else { size - 1 };
+                let wanted = if size == 1 { Ok(()) } else { Err(differs(differing)) };
+                assert_eq!(outcome, Ok(wanted), "{rank} of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn strangers_do_not_count() {
+        let outcomes = each(launches(2, LONG), |launch| {
+            if launch.rank() == 1 {
+                let stranger = |launch: Launch| reach(&launch, Instant::now() + LONG);
+                let _other_job = stranger(launch.clone().with_token("another job"))?;
+                let _silent = TcpStream::connect(launch.address());
+                let _first = stranger(Launch::new(0, 2, launch.address())?.with_token("a job"))?;
+                return Control::join(&launch)?.agree("the same");
+            }
+            Control::join(&launch)?.agree("the same")
+        });
+        assert_eq!(outcomes, [Ok(()), Ok(())]);
+    }
+
+    #[test]
+    fn strangers_do_not_hold_up_the_deadline() {
+        let launch = launches(2, Duration::from_millis(500)).remove(0);
+        let (address, done) = (launch.address().to_owned(), std::sync::atomic::AtomicBool::new(false));
+        let (began, outcome) = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut silent = Vec::new();
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    silent.extend(TcpStream::connect(&address));
+                    std::thread::sleep(20 * PAUSE);
+                }
+            });
+            let began = Instant::now();
+            let outcome = Control::join(&launch);
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            (began.elapsed(), outcome)
+        });
+        assert!(matches!(outcome, Err(Error::Rank { rank: 1, .. })), "{outcome:?}");
+        assert!(began < Duration::from_secs(2), "{began:?}");
+    }
+
+    #[test]
+    fn strangers_do_not_hold_up_who_comes() {
+        let outcomes = each(launches(2, LONG), |launch| {
+            let mut silent = Vec::new();
+            if launch.rank() == 1 {
+                std::thread::sleep(20 * PAUSE);
+                silent.extend((0..100).filter_map(|_| TcpStream::connect(launch.address()).ok()));
+            }
+            let began = Instant::now();
+            Control::join(&launch)?.agree("the same")?;
+            Ok::<_, Error>(began.elapsed())
+        });
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(time) if *time < GREETING)), "{outcomes:?}");
+    }
+
+    #[test]
+    fn no_group_meets_over_a_network_without_a_token() {
+        for rank in [0, 1] {
+            let launch = Launch::new(rank, 2, "0.0.0.0:0").unwrap().with_timeout(Duration::from_millis(100));
+            let refused = Control::join(&launch);
+            assert!(
+                matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("RINGFORGE_TOKEN")),
+                "{refused:?}"
+            );
+            assert!(matches!(Control::join(&launch.with_token("a job")), Err(Error::Rank { .. })));
+        }
+        // a name that was not known at first
+        let launch = Launch::new(1, 2, "nowhere.invalid:1").unwrap();
+        let address = |ip: [u8; 4]| check_address(&launch, (ip, 1).into());
+        assert!(check_token(&launch).is_ok() && address([127, 0, 0, 1]).is_ok() && address([10, 0, 0, 1]).is_err());
+    }
+
+    #[test]
+    fn another_number_of_processes_is_told() {
+        let outcomes = each(launches(2, LONG), |launch| match launch.rank() {
+            0 => Control::join(&launch).map(drop),
+            _ => Control::join(&Launch::new(1, 3, launch.address())?.with_token("a job")).map(drop),
+        });
+        assert!(
+            matches!(&outcomes[0], Err(Error::Rank { rank: 1, why }) if why.contains("3 processes")),
+            "{outcomes:?}"
+        );
+        assert!(matches!(&outcomes[1], Err(Error::Rank { rank: 0, .. })), "{outcomes:?}");
+    }
+
+    #[test]
+    fn who_does_not_come_or_ends_is_named() {
+        let short = Duration::from_millis(100);
+        for rank in [0, 1] {
+            let alone = Control::join(&launches(2, short).remove(rank));
+            assert!(matches!(&alone, Err(Error::Rank { rank: other, .. }) if *other == 1 - rank), "{alone:?}");
+        }
+        let nowhere = Control::join(&Launch::new(0, 2, "no address").unwrap());
+        assert!(matches!(&nowhere, Err(Error::Rank { rank: 0, why }) if why.contains("no address")), "{nowhere:?}");
+        let began = Instant::now();
+        let outcomes = each(launches(3, LONG), |launch| {
+            let control = Control::join(&launch)?;
+            if launch.rank() == 2 {
+                control.abandon();
+                return control.check();
+            }
+            while control.check().is_ok() {
+                std::thread::sleep(PAUSE);
+            }
+            let heard = control.check();
+            control.abandon(); // and so the first one tells the others
+            heard
+        });
+        assert!(matches!(outcomes[0], Err(Error::Rank { rank: 2, .. })), "{outcomes:?}");
+        assert!(matches!(outcomes[1], Err(Error::Rank { rank: 0, .. })), "{outcomes:?}");
+        assert!(matches!(outcomes[2], Err(Error::Rank { rank: 2, .. })), "{outcomes:?}");
+        assert!(began.elapsed() < LONG / 2, "nobody waited for the timeout");
+    }
+}

@@ -1,0 +1,38 @@
+//! The CUDA backend: NVIDIA GPUs through the driver, kernels compiled at run time by NVRTC.
+//!
+//! Driver and compiler are loaded when first needed; a machine without them gets errors, and nothing else changes.
+//! Compiled kernels are kept in a folder, a [`Cache`](crate::kernels::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
+//! in the user's cache folder; `RINGFORGE_CACHE=off` turns that off. A compiler uses what itself has made; a machine without
+//! one is served by a filled folder of any. A [`Bundle`], which `RINGFORGE_BUNDLE` may name, comes before both.
+
+#![allow(unsafe_code)]
+
+mod bundle;
+mod cache;
+pub(crate) mod code;
+pub(crate) mod copy;
+pub(crate) mod driver;
+mod graph;
+pub(crate) mod launch;
+pub(crate) mod memory;
+pub mod nccl;
+mod nvrtc;
+pub(crate) mod pinned;
+pub(crate) mod pool;
+pub(crate) mod queue;
+mod resources;
+pub(crate) mod staging;
+#[doc(hidden)]
+pub mod symbols;
+mod text;
+
+pub use bundle::Bundle;
+pub use code::Occupancy;
+pub use resources::{Resources, compile_check, is_compiler_present};
+pub use ringforge_math::error::BundleFault;
+
+pub(crate) use driver::Gpu;
+pub(crate) use graph::CudaRecording;
+pub(crate) use memory::{CudaMemory, Part};
+pub(crate) use pinned::PinnedBytes;
+pub(crate) use queue::{CudaQueue, TimedEvent};

@@ -1,0 +1,270 @@
+//! Kernel bundles: compiled kernels of chosen plans in one file, for machines without NVRTC, or that should not wait for it.
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use crate::cache::check_single;
+use crate::cuda::cache::{Entry, counted, decode, encode};
+use crate::cuda::nvrtc::{self, Image};
+use crate::cuda::text::{Key, Unit};
+use crate::limits::Limits;
+use crate::plan::Plan;
+use ringforge_math::error::{BundleFault, Error, Result};
+
+const MAGIC: &[u8; 8] = b"RFBNDL01";
+/// A bundle works with the version of the crate that wrote it.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The variable that names a file.
+const VARIABLE: &str = "RINGFORGE_BUNDLE";
+/// Larger files are not read.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// Compiled kernels of chosen plans, for some architectures: made where NVRTC is, and no GPU need be; saved as one file; and
+/// used by [`Device::use_bundle`](crate::Device::use_bundle), or by all GPUs of a process where `RINGFORGE_BUNDLE` names the
+/// file. Kernels of a bundle are neither compiled nor looked for in the cache.
+///
+/// ```no_run
+/// use ringforge::cuda::Bundle;
+/// use ringforge::{Job, Limits, Op, Planner, Ring};
+///
+/// # fn main() -> ringforge::Result<()> {
+/// let ring: Ring = "3329:x^256+1".parse()?;
+/// let mut bundle = Bundle::default();
+/// for capability in [80, 90] {
+///     let limits = Limits::of_capability(capability);
+///     let plan = Planner::new(limits.clone()).plan(&Job::new(&ring, Op::Mul))?;
+///     bundle.compile(&[plan], &limits)?;
+/// }
+/// bundle.save("kernels.bundle".as_ref())?;
+/// // elsewhere
+/// let device = ringforge::Device::cuda(0)?;
+/// device.use_bundle(&Bundle::load("kernels.bundle".as_ref())?)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Bundle {
+    /// Where it was read from.
+    path: Option<String>,
+    architectures: BTreeSet<u32>,
+    kernels: BTreeMap<Key, Item>,
+}
+
+/// A kernel of a bundle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Item {
+    capability: u32,
+    name: String,
+    entry: Arc<Entry>,
+}
+
+impl Bundle {
+    /// Compiles what these plans need on a device with these limits, tables included, and adds it. Plans are those for a GPU
+    /// of this architecture: [`Limits::of_capability`] has what a GPU tells of itself, but for its memory, by which alone
+    /// 256-bit transforms with tables of 4 GiB and more are planned.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] where it refuses a text; [`Error::Unsupported`] where a kernel
+    /// does not fit the device, the device is a CPU, or the compiler does not know the architecture. Nothing is added then.
+    pub fn compile(&mut self, plans: &[Plan], limits: &Limits) -> Result<()> {
+        let unsupported = |job: &str, why: String| Error::Unsupported { job: job.into(), why };
+        if limits.is_cpu() {
+            return Err(unsupported("a kernel bundle", "a CPU runs no compiled kernels".into()));
+        }
+        let mut units = BTreeMap::new();
+        for kernel in plans.iter().flat_map(Plan::kernels_with_tables) {
+            let unit = Unit::new(&*kernel, limits, false)?;
+            units.insert(unit.key(), unit);
+        }
+        units.retain(|key, _| !self.kernels.contains_key(key));
+        let compile = |(key, unit): (Key, Unit)| {
+            let compiled = nvrtc::compile(&unit)?;
+            if let Image::Ptx(_) = compiled.image {
+                let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);
+                return Err(unsupported(unit.entry, why));
+            }
+            let entry = Arc::new(Entry { image: compiled.image, compiler: compiled.compiler });
+            Ok((key, Item { capability: unit.capability, name: unit.entry.into(), entry }))
+        };
+        ringforge_cpu::threads::start();
+        let compiled = units.into_par_iter().map(compile).collect::<Result<Vec<_>>>()?;
+        self.kernels.extend(compiled);
+        self.architectures.insert(limits.capability);
+        Ok(())
+    }
+
+    /// Writes the file, in place of what was there.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let write = || {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+            file.write_all(&self.to_bytes(VERSION))?;
+            // others may read it: it has no secrets
+            #[cfg(unix)]
+            std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+            file.persist(path).map_err(|error| error.error).map(drop)
+        };
+        write().map_err(|error: io::Error| Error::file(path.display(), error))
+    }
+
+    /// Reads a file and checks all of it.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it cannot be read, or where another user but root could have written it or put it there;
+    /// [`Error::Bundle`] where it is damaged, no bundle, or of another version.
+    pub fn load(path: &Path) -> Result<Self> {
+        let read = || {
+            let mut bytes = Vec::new();
+            File::open(check_single(path)?)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+            io::Result::Ok(bytes)
+        };
+        let bytes = read().map_err(|error| Error::file(path.display(), error))?;
+        let name = path.display().to_string();
+        match Self::from_bytes(&bytes) {
+            Ok(bundle) => Ok(Self { path: Some(name), ..bundle }),
+            Err(fault) => Err(Error::Bundle { bundle: name, fault }),
+        }
+    }
+
+    /// The architectures that it has kernels for, as `10 * major + minor`, ascending.
+    pub fn architectures(&self) -> impl Iterator<Item = u32> {
+        self.architectures.iter().copied()
+    }
+
+    /// Names of its kernels for an architecture, ascending; one comes as often as it has shapes.
+    #[must_use]
+    pub fn kernels(&self, capability: u32) -> Vec<&str> {
+        let items = self.kernels.values().filter(|item| item.capability == capability);
+        let mut names: Vec<&str> = items.map(|item| &*item.name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The bundle that the environment names, checked for a GPU of this architecture.
+    pub(super) fn from_environment(capability: u32) -> Result<Option<Self>> {
+        let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else { return Ok(None) };
+        let bundle = Self::load(path.as_ref())?;
+        bundle.check_for(capability)?;
+        Ok(Some(bundle))
+    }
+
+    /// Whether it has kernels for this architecture.
+    pub(super) fn check_for(&self, capability: u32) -> Result<()> {
+        if self.architectures.contains(&capability) {
+            return Ok(());
+        }
+        let fault = BundleFault::Architecture { found: self.architectures().collect(), needed: capability };
+        Err(Error::Bundle { bundle: self.to_string(), fault })
+    }
+
+    /// The kernel of this key.
+    pub(super) fn image(&self, key: &Key) -> Option<Image> {
+        self.kernels.get(key).map(|item| item.entry.image.clone())
+    }
+
+    /// Magic, length and SHA-256 of the head, head, entries as in the cache. The head: the counted version, how many
+    /// architectures and which, how many kernels, and of each its key, architecture, counted name, and length.
+    fn to_bytes(&self, version: &str) -> Vec<u8> {
+        let mut head = Vec::new();
+        let count = |head: &mut Vec<u8>, count: usize| head.extend((count as u64).to_le_bytes());
+        count(&mut head, version.len());
+        head.extend(version.as_bytes());
+        count(&mut head, self.architectures.len());
+        self.architectures.iter().for_each(|capability| head.extend(capability.to_le_bytes()));
+        count(&mut head, self.kernels.len());
+        let mut entries = Vec::new();
+        for (key, Item { capability, name, entry }) in &self.kernels {
+            let entry = encode(key, entry);
+            head.extend(key.0);
+            head.extend(capability.to_le_bytes());
+            count(&mut head, name.len());
+            head.extend(name.as_bytes());
+            count(&mut head, entry.len());
+            entries.extend(entry);
+        }
+        let length = (head.len() as u64).to_le_bytes();
+        [&MAGIC[..], &length, &Sha256::digest(&head)[..], &head, &entries].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, BundleFault> {
+        let bytes = bytes.strip_prefix(MAGIC).ok_or(BundleFault::NoBundle)?;
+        let (head, entries) = Self::head(bytes).ok_or(BundleFault::Damaged)?;
+        let (version, head) = counted(head).ok_or(BundleFault::Damaged)?;
+        if version != VERSION.as_bytes() {
+            let found = String::from_utf8_lossy(version).into_owned();
+            return Err(BundleFault::Version { found, needed: VERSION.into() });
+        }
+        Self::body(head, entries).ok_or(BundleFault::Damaged)
+    }
+
+    /// The head, if it is sound, and what follows it.
+    fn head(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+        let (length, rest) = bytes.split_first_chunk::<8>()?;
+        let (hash, rest) = rest.split_first_chunk::<32>()?;
+        let (head, entries) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        (hash == &Sha256::digest(head)[..]).then_some((head, entries))
+    }
+
+    /// What the head says behind the version, with the entries, of which each must be sound, and none be left.
+    fn body(head: &[u8], mut entries: &[u8]) -> Option<Self> {
+        let mut bundle = Self::default();
+        let (count, mut head) = head.split_first_chunk::<8>()?;
+        for _ in 0..u64::from_le_bytes(*count) {
+            let (capability, rest) = head.split_first_chunk::<4>()?;
+            head = rest;
+            bundle.architectures.insert(u32::from_le_bytes(*capability)).then_some(())?;
+        }
+        let (count, mut head) = head.split_first_chunk::<8>()?;
+        let mut listed = Vec::new();
+        for _ in 0..u64::from_le_bytes(*count) {
+            let (key, rest) = head.split_first_chunk::<32>()?;
+            let (capability, rest) = rest.split_first_chunk::<4>()?;
+            let (name, rest) = counted(rest)?;
+            let (length, rest) = rest.split_first_chunk::<8>()?;
+            let (entry, others) = entries.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+            (head, entries) = (rest, others);
+            let (key, capability) = (Key(*key), u32::from_le_bytes(*capability));
+            bundle.architectures.contains(&capability).then_some(())?;
+            listed.push((key, capability, core::str::from_utf8(name).ok()?, entry));
+        }
+        if !head.is_empty() || !entries.is_empty() {
+            return None;
+        }
+        ringforge_cpu::threads::start();
+        let decoded = listed.into_par_iter().map(|(key, capability, name, entry)| {
+            let entry = decode(entry, &key).filter(|entry| matches!(entry.image, Image::Cubin(_)))?;
+            Some((key, Item { capability, name: name.into(), entry: Arc::new(entry) }))
+        });
+        for (key, item) in decoded.collect::<Option<Vec<_>>>()? {
+            bundle.kernels.insert(key, item).is_none().then_some(())?;
+        }
+        Some(bundle)
+    }
+}
+
+impl fmt::Display for Bundle {
+    /// Where it was read from.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.path.as_deref().unwrap_or("a bundle made in this process"))
+    }
+}
+
+impl fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bundle({self}: {} kernels for {:?})", self.kernels.len(), self.architectures)
+    }
+}
+
+#[cfg(test)]
+#[path = "bundle_tests.rs"]
+mod tests;

@@ -1,0 +1,405 @@
+//! Kernels ready to run: from memory, else from a bundle, else from the cache on disk, else compiled.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::sys::CUfunction_attribute as Attribute;
+use cudarc::driver::{CudaContext, CudaFunction, sys};
+use cudarc::nvrtc::Ptx;
+
+use crate::cache::Cache;
+use crate::columns::Shares;
+use crate::cuda::bundle::Bundle;
+use crate::cuda::cache::{self, Entry};
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::nvrtc;
+use crate::cuda::queue::CudaQueue;
+use crate::cuda::text::{Key, Unit};
+use crate::kernel::{Epilogue, Grid, Kernel, Launch, Port};
+use ringforge_math::error::{Error, Result};
+
+/// Dynamic shared memory that a block gets without asking.
+const FREE_SHARED_BYTES: u32 = 48 << 10;
+/// Threads of a warp.
+const WARP: u32 = 32;
+/// Parameters of a kernel behind its pointers: the first item, and the end.
+const RANGE: usize = 2;
+/// Bytes of a parameter.
+const POINTER: usize = 8;
+/// The driver that tells of a function's parameters.
+pub(super) const TELLS_PARAMETERS: i32 = 12_040;
+
+/// A kernel on a GPU: a function, which may be that of others too, and how it is launched.
+#[derive(Clone)]
+pub(crate) struct CudaCode {
+    function: Arc<Function>,
+    launch: Launch,
+    /// What the function takes between its pointers and the range of items.
+    numbers: Vec<u64>,
+    epilogue: Option<Epilogue>,
+    /// The number of blocks that the GPU holds at once, if the function waits for earlier launches itself. Such a launch may
+    /// begin before the earlier one has ended.
+    follows: Option<u32>,
+}
+
+/// A function on a GPU.
+struct Function {
+    name: &'static str,
+    function: CudaFunction,
+    /// The function's context, which the driver wants current on the thread that asks about it.
+    context: Arc<CudaContext>,
+    /// The most bytes of dynamic shared memory that a launch may ask for so far.
+    shared_bytes: Mutex<u32>,
+    /// Threads that a multiprocessor of the GPU holds at most.
+    multiprocessor_threads: u32,
+    /// Bytes of each parameter, where the driver tells.
+    parameters: Option<Vec<usize>>,
+}
+
+/// What a loaded kernel takes of a multiprocessor, as the driver reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Occupancy {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// How it is launched.
+    pub launch: Launch,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory of a thread: stack and spilled registers.
+    pub local_bytes: u32,
+    /// Bytes of shared memory of a block that its text asks for; [`Launch::shared_bytes`] come on top.
+    pub static_shared_bytes: u32,
+    /// Blocks that fit on a multiprocessor at once.
+    pub blocks_per_multiprocessor: u32,
+    /// Threads that a multiprocessor holds at most.
+    pub multiprocessor_threads: u32,
+}
+
+impl Occupancy {
+    /// The theoretical occupancy: the share of a multiprocessor's threads that fit at once, 1 being all of them.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        f64::from(self.blocks_per_multiprocessor * self.launch.threads.next_multiple_of(WARP))
+            / f64::from(self.multiprocessor_threads.max(1))
+    }
+}
+
+/// All code that a GPU has loaded.
+pub(crate) struct Codes {
+    loaded: Mutex<HashMap<Key, Arc<Slot>>>,
+    /// Those in use, or what is wrong with the one that the environment names: then no kernel is loaded.
+    bundles: Mutex<Result<Vec<Arc<Bundle>>>>,
+    cache: Option<Cache>,
+}
+
+/// A kernel that one thread loads while others that need it wait.
+type Slot = Mutex<Option<Arc<Function>>>;
+
+impl Codes {
+    /// For a GPU of this architecture.
+    pub(crate) fn from_environment(capability: u32) -> Self {
+        let bundles = Bundle::from_environment(capability).map(|bundle| bundle.into_iter().map(Arc::new).collect());
+        Self { loaded: Mutex::default(), bundles: Mutex::new(bundles), cache: cache::from_environment() }
+    }
+
+    /// Takes kernels from this bundle from now on.
+    pub(crate) fn use_bundle(&self, bundle: &Bundle, capability: u32) -> Result<()> {
+        bundle.check_for(capability)?;
+        lock(&self.bundles).as_mut().map_err(|error| error.clone())?.push(Arc::new(bundle.clone()));
+        Ok(())
+    }
+
+    /// Forgets what no program uses.
+    pub(crate) fn trim(&self) {
+        let is_used = |code: &Option<Arc<Function>>| code.as_ref().is_some_and(|code| Arc::strong_count(code) > 1);
+        // one that is locked is being loaded
+        self.map().retain(|_, slot| slot.try_lock().map_or(true, |code| is_used(&code)));
+    }
+
+    fn slot(&self, key: Key) -> Arc<Slot> {
+        self.map().entry(key).or_default().clone()
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
+        lock(&self.loaded)
+    }
+}
+
+/// Makes kernels ready, each distinct one once, on several threads: for each the ports that its source was made for, how blocks
+/// share them out, and its code.
+pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<(Vec<Port>, Shares, CudaCode)>> {
+    let mut units: Vec<(Unit, Arc<Slot>, Key)> = Vec::new();
+    let mut of_kernel = Vec::with_capacity(kernels.len());
+    for kernel in kernels {
+        let mut unit = Unit::new(&**kernel, &gpu.limits, false)?;
+        let take = (core::mem::take(&mut unit.ports), core::mem::take(&mut unit.shares));
+        let own = (take, unit.launch, core::mem::take(&mut unit.numbers), unit.epilogue, unit.follows);
+        let key = unit.key();
+        let slot = gpu.codes.slot(key);
+        let known = units.iter().position(|(_, known, _)| Arc::ptr_eq(known, &slot));
+        of_kernel.push((known.unwrap_or(units.len()), own));
+        if known.is_none() {
+            units.push((unit, slot, key));
+        }
+    }
+    let codes: Vec<Mutex<Option<Result<Arc<Function>>>>> = units.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some((unit, slot, key)), Some(result)) = (units.get(at), codes.get(at)) else { return };
+            let mut filled = lock(slot);
+            let code = filled.clone().map_or_else(|| make(gpu, unit, key), Ok);
+            *filled = code.as_ref().ok().cloned();
+            *lock(result) = Some(code);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
+    // not rayon's threads: one that waits there may take up other work, which must not happen while a slot is locked
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // a thread that does not start leaves its share to the others
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let lost = |kernel: &Arc<dyn Kernel>| Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() };
+    // where all was loaded before, this thread may be new to the driver
+    gpu.bind()?;
+    kernels
+        .iter()
+        .zip(of_kernel)
+        .map(|(kernel, (at, ((ports, shares), launch, numbers, epilogue, follows)))| {
+            let function = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
+            function.takes(&ports, &numbers, epilogue)?;
+            function.allow(launch.shared_bytes)?;
+            let mut code = CudaCode { function, launch, numbers, epilogue, follows: None };
+            if follows {
+                code.follows = Some(code.occupancy()?.blocks_per_multiprocessor * gpu.limits.multiprocessors);
+            }
+            Ok((ports, shares, code))
+        })
+        .collect()
+}
+
+fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<Function>> {
+    let bundles = lock(&gpu.codes.bundles).clone()?;
+    for (bundle, image) in bundles.iter().filter_map(|bundle| Some((bundle, bundle.image(key)?))) {
+        match Function::new(gpu, unit, image) {
+            Ok(function) => {
+                log::debug!("{} is from {bundle}", unit.entry);
+                return Ok(Arc::new(function));
+            }
+            Err(error) => log::warn!("{} of {bundle} is of no use: {error}", unit.entry),
+        }
+    }
+    let searched = bundles.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if !bundles.is_empty() {
+        log::warn!("{searched}: lacks {} of this shape for sm_{}", unit.entry, unit.capability);
+    }
+    let cached = gpu.codes.cache.as_ref();
+    let compiler = cached.and_then(|_| nvrtc::version());
+    for entry in cached.into_iter().flat_map(|cache| cache::load(cache, key, compiler.as_deref())) {
+        match Function::new(gpu, unit, entry.image) {
+            Ok(function) => return Ok(Arc::new(function)),
+            Err(error) => log::warn!("cached {} by {} is of no use: {error}", unit.entry, entry.compiler),
+        }
+    }
+    let compiled = nvrtc::compile(unit).map_err(|error| match error {
+        Error::NoCompiler { kernel, .. } if !bundles.is_empty() => Error::NoCompiler { kernel, bundle: Some(searched) },
+        error => error,
+    })?;
+    log::debug!("compiled {} with {}: {}", unit.entry, compiled.compiler, compiled.log);
+    let entry = Entry { image: compiled.image, compiler: compiled.compiler };
+    let function = Function::new(gpu, unit, entry.image.clone())?;
+    if let Some(cached) = cached {
+        cache::store(cached, key, &entry);
+    }
+    Ok(Arc::new(function))
+}
+
+impl Function {
+    fn new(gpu: &Arc<Gpu>, unit: &Unit, image: nvrtc::Image) -> Result<Self> {
+        let (nvrtc::Image::Cubin(bytes) | nvrtc::Image::Ptx(bytes)) = image;
+        let module = gpu.context.load_module(Ptx::from_binary(bytes)).map_err(failed("cuModuleLoadData"))?;
+        let function = module.load_function(unit.entry).map_err(failed("cuModuleGetFunction"))?;
+        let multiprocessor_threads = gpu
+            .context
+            .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
+            .map_err(failed("cuDeviceGetAttribute"))?;
+        Ok(Self {
+            name: unit.entry,
+            parameters: parameters(gpu, &function),
+            function,
+            context: gpu.context.clone(),
+            shared_bytes: Mutex::new(FREE_SHARED_BYTES),
+            multiprocessor_threads: unsigned(multiprocessor_threads),
+        })
+    }
+
+    /// Whether the function takes one pointer for each port, and numbers of 64 bits, of either some in its epilogue: a launch
+    /// reads as many from the host's memory as it takes.
+    fn takes(&self, ports: &[Port], numbers: &[u64], epilogue: Option<Epilogue>) -> Result<()> {
+        let (pointers, numbers) = (ports.len(), numbers.len() + RANGE);
+        let parameters = parameters_of(pointers + numbers, pointers, epilogue);
+        // what is empty has a byte
+        let wanted: Vec<usize> = parameters.map(|words| (words.len() * POINTER).max(1)).collect();
+        match &self.parameters {
+            Some(sizes) if *sizes != wanted => {
+                let why = format!("takes parameters of {sizes:?} bytes, for {pointers} pointers and {numbers} numbers");
+                Err(Error::Kernel { kernel: self.name.into(), why })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets launches have this much dynamic shared memory.
+    fn allow(&self, shared_bytes: u32) -> Result<()> {
+        let mut allowed = lock(&self.shared_bytes);
+        if *allowed < shared_bytes {
+            let bytes = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
+            let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            self.function.set_attribute(attribute, bytes).map_err(failed("cuFuncSetAttribute"))?;
+            *allowed = shared_bytes;
+        }
+        Ok(())
+    }
+}
+
+impl CudaCode {
+    /// Starts the kernel on these items, or some blocks of the one item that there is; where `early` allows it, and the kernel,
+    /// ahead of the end of the launch before it.
+    ///
+    /// # Safety
+    /// The addresses must be those of device memory that holds what the kernel's ports say for these items, and the
+    /// queue must have waited for whoever used it before.
+    pub(crate) unsafe fn start(
+        &self,
+        queue: &CudaQueue,
+        items: &Range<usize>,
+        part: Option<&Range<usize>>,
+        addresses: &[u64],
+        early: bool,
+    ) -> Result<()> {
+        let Grid { blocks, first, end } = self.launch.grid(items, part)?;
+        let mut words = [addresses, &self.numbers, &[first, end]].concat();
+        let parameters = parameters_of(words.len(), addresses.len(), self.epilogue);
+        let start = words.as_mut_ptr();
+        let mut parameters: Vec<*mut c_void> = parameters.map(|words| start.wrapping_add(words.start).cast()).collect();
+        let Launch { threads, shared_bytes, cluster, .. } = self.launch;
+        let mut attributes = Vec::new();
+        if early && self.follows.is_some_and(|at_once| pays_early(blocks, at_once)) {
+            attributes.push(attribute(
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+            ));
+        }
+        if cluster > 1 {
+            let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster, y: 1, z: 1 };
+            attributes.push(attribute(
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                sys::CUlaunchAttributeValue { clusterDim: dimensions },
+            ));
+        }
+        let config = sys::CUlaunchConfig {
+            gridDimX: blocks,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shared_bytes,
+            hStream: queue.stream().cu_stream(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
+        };
+        let function = self.function.function.cu_function();
+        // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such a
+        // struct of some of them; all is copied before the call returns; for the memory, the caller answers.
+        unsafe { sys::cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), core::ptr::null_mut()) }
+            .result()
+            .map_err(failed("cuLaunchKernelEx"))
+    }
+
+    /// The kernel's name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.function.name
+    }
+
+    /// What the kernel takes of a multiprocessor.
+    pub(crate) fn occupancy(&self) -> Result<Occupancy> {
+        let Function { name, function, context, multiprocessor_threads, .. } = &*self.function;
+        context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))?;
+        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(
+            self.launch.threads,
+            self.launch.shared_bytes as usize,
+            Some(sys::CUoccupancy_flags_enum::CU_OCCUPANCY_DEFAULT),
+        );
+        Ok(Occupancy {
+            kernel: name,
+            launch: self.launch,
+            registers: unsigned(function.num_regs().map_err(failed("cuFuncGetAttribute"))?),
+            local_bytes: unsigned(function.local_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
+            static_shared_bytes: unsigned(function.shared_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
+            blocks_per_multiprocessor: blocks.map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?,
+            multiprocessor_threads: *multiprocessor_threads,
+        })
+    }
+}
+
+impl core::fmt::Debug for CudaCode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "CudaCode({})", self.function.name)
+    }
+}
+
+/// Whether it pays to let a launch of `blocks` blocks begin before the one ahead of it has ended. `at_once` is the number of
+/// blocks that the GPU holds at once. If both launches together are larger than that by a little, early blocks crowd on the
+/// few multiprocessors that have room, and the launch takes longer: 53.8 us for 49.1 (BLS12-381 2^18, inverse, H100;
+/// `bench/results/profiles/2026-11-26-h100-turns.txt`).
+fn pays_early(blocks: u32, at_once: u32) -> bool {
+    blocks <= at_once / 2 || blocks > 2 * at_once
+}
+
+/// An attribute of a launch.
+fn attribute(id: sys::CUlaunchAttributeID, value: sys::CUlaunchAttributeValue) -> sys::CUlaunchAttribute {
+    sys::CUlaunchAttribute { id, pad: [0; 4], value }
+}
+
+/// Which words each parameter has, of so many that begin with pointers: one each, but for an epilogue, between pointers and
+/// numbers, which has some of both.
+fn parameters_of(words: usize, pointers: usize, epilogue: Option<Epilogue>) -> impl Iterator<Item = Range<usize>> {
+    let Epilogue { pointers: own, numbers } = epilogue.unwrap_or_default();
+    let (start, end) = (pointers - own, pointers + numbers);
+    let single = |words: Range<usize>| words.map(|word| word..word + 1);
+    single(0..start).chain(epilogue.map(|_| start..end)).chain(single(end..words))
+}
+
+/// Bytes of each parameter of a function; nothing where the driver is too old to tell.
+fn parameters(gpu: &Gpu, function: &CudaFunction) -> Option<Vec<usize>> {
+    if gpu.driver < TELLS_PARAMETERS {
+        return None;
+    }
+    let size = |index| {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function is loaded; the call writes two integers, and says so where there is no such parameter.
+        unsafe { sys::cuFuncGetParamInfo(function.cu_function(), index, &raw mut offset, &raw mut size) }
+            .result()
+            .is_ok()
+            .then_some(size)
+    };
+    Some((0..).map_while(size).collect())
+}
+
+/// A number that the driver gives as a signed one.
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

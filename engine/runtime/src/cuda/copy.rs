@@ -1,0 +1,305 @@
+//! Copies between host and device, through staging memory unless the host memory is page-locked itself.
+
+use std::collections::VecDeque;
+
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUmemorytype};
+use rayon::prelude::*;
+
+use crate::columns::Shape;
+use crate::cuda::driver::failed;
+use crate::cuda::memory::{Access, CudaMemory, Part};
+use crate::cuda::pinned::is_pinned;
+use crate::cuda::queue::CudaQueue;
+use crate::cuda::staging::Staged;
+use ringforge_math::error::Result;
+
+/// Bytes that go through staging memory at a time.
+const PIECE: usize = 4 << 20;
+/// Pieces under way at a time.
+const PIECES: usize = 3;
+/// Bytes from which on several threads copy, and what each then copies at a time.
+const MANY: usize = 1 << 20;
+const SHARE: usize = 256 << 10;
+
+/// Copies host memory, on several threads where that helps. No lock may be held: a thread that waits here may take up
+/// any other work.
+pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
+    if from.len() < MANY {
+        to.copy_from_slice(from);
+    } else {
+        ringforge_cpu::threads::start();
+        to.par_chunks_mut(SHARE).zip(from.par_chunks(SHARE)).for_each(|(to, from)| to.copy_from_slice(from));
+    }
+}
+
+/// Copies the bytes of a shape to device memory, one run behind another. The source may be used again on return.
+pub(crate) fn upload(queue: &CudaQueue, from: &[u8], shape: &Shape, part: Part<'_>) -> Result<()> {
+    part.check(shape.bytes())?;
+    if shape.bytes() == 0 {
+        return Ok(());
+    }
+    queue.gpu().bind()?;
+    let Part { memory: to, first, .. } = part;
+    let access = part.overwrite();
+    to.before(queue, access)?;
+    let runs = &from[shape.offset..shape.offset + shape.extent()];
+    let outcome = if is_pinned(runs) {
+        let target = Shape { offset: first, pitch: shape.width, ..*shape };
+        // SAFETY: waited for before the source can change.
+        let started = unsafe { start_upload_shape(queue, runs, shape.pitch, to, &target) };
+        queue.synchronize().and(started)
+    } else {
+        upload_staged(queue, from, shape, to, first)
+    };
+    to.after(queue.point(), access, outcome.is_ok());
+    outcome
+}
+
+fn upload_staged(queue: &CudaQueue, from: &[u8], shape: &Shape, to: &CudaMemory, mut offset: usize) -> Result<()> {
+    let mut under_way = VecDeque::new();
+    for piece in shape.pieces(PIECE) {
+        let oldest = if under_way.len() < PIECES { None } else { under_way.pop_front() };
+        let mut staged = oldest.map_or_else(|| Staged::new(queue.gpu(), piece.bytes(), true), Ok)?;
+        gather(from, &piece, staged.bytes_mut(piece.bytes())?);
+        staged.start_upload(queue, piece.bytes(), to, offset)?;
+        under_way.push_back(staged);
+        offset += piece.bytes();
+    }
+    Ok(())
+}
+
+/// Copies from device memory. The bytes are there on return.
+pub(crate) fn download(queue: &CudaQueue, part: Part<'_>, to: &mut [u8]) -> Result<()> {
+    part.check(to.len())?;
+    if to.is_empty() {
+        return Ok(());
+    }
+    queue.gpu().bind()?;
+    let Part { memory: from, first, .. } = part;
+    from.before(queue, Access::Read)?;
+    let outcome = if is_pinned(to) {
+        // SAFETY: waited for before the target can be read.
+        let started = unsafe { start_download(queue, from, first, to) };
+        queue.synchronize().and(started)
+    } else {
+        download_staged(queue, from, first, to)
+    };
+    from.after(queue.point(), Access::Read, outcome.is_ok());
+    outcome
+}
+
+fn download_staged(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
+    let mut under_way: VecDeque<(Staged, &mut [u8])> = VecDeque::new();
+    for (i, piece) in to.chunks_mut(PIECE).enumerate() {
+        let oldest = if under_way.len() < PIECES { None } else { under_way.pop_front() };
+        let mut staged = match oldest {
+            Some((staged, piece)) => land(staged, piece)?,
+            None => Staged::new(queue.gpu(), piece.len(), true)?,
+        };
+        staged.start_download(queue, from, offset + i * PIECE, piece.len())?;
+        under_way.push_back((staged, piece));
+    }
+    for (staged, piece) in under_way {
+        land(staged, piece)?;
+    }
+    Ok(())
+}
+
+/// Copies between device memories.
+pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
+    from.check(to.len)?;
+    to.check(from.len)?;
+    if to.len == 0 {
+        return Ok(());
+    }
+    queue.gpu().bind()?;
+    from.memory.before(queue, Access::Read)?;
+    to.memory.before(queue, to.overwrite())?;
+    // SAFETY: the queue waits for earlier users of both.
+    let outcome = unsafe { start_between(queue, from, to) };
+    from.memory.after(queue.point(), Access::Read, outcome.is_ok());
+    to.memory.after(queue.point(), to.overwrite(), outcome.is_ok());
+    outcome
+}
+
+/// Starts a copy between device memories of the same size.
+///
+/// # Safety
+/// Nobody else writes either, or reads the target, before the queue's work so far is done.
+pub(crate) unsafe fn start_between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
+    from.check(to.len)?;
+    to.check(from.len)?;
+    let (source, target) = (from.memory.address(from.first), to.memory.address(to.first));
+    // SAFETY: both hold the bytes; the caller keeps others off.
+    let outcome = unsafe { result::memcpy_dtod_async(target, source, to.len, queue.stream().cu_stream()) };
+    outcome.map_err(failed("cuMemcpyDtoDAsync"))
+}
+
+/// Waits for a piece and copies it where it belongs.
+fn land(mut staged: Staged, to: &mut [u8]) -> Result<Staged> {
+    copy(staged.bytes_mut(to.len())?, to);
+    Ok(staged)
+}
+
+/// Puts the bytes of a shape that lie among others together, on several threads where that helps, as [`copy`] does.
+pub(crate) fn gather(from: &[u8], shape: &Shape, to: &mut [u8]) {
+    let Shape { offset, rows, width, pitch } = *shape;
+    let from = &from[offset..offset + shape.extent()];
+    if rows == 1 {
+        return copy(from, to);
+    }
+    ringforge_cpu::threads::start();
+    let rows = to.par_chunks_exact_mut(width).zip(from.par_chunks(pitch));
+    rows.with_min_len(SHARE.div_ceil(width)).for_each(|(to, from)| to.copy_from_slice(&from[..width]));
+}
+
+/// Puts bytes that lie together where those of a shape belong.
+pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
+    let Shape { offset, rows, width, pitch } = *shape;
+    let to = &mut to[offset..offset + shape.extent()];
+    if rows == 1 {
+        return copy(from, to);
+    }
+    ringforge_cpu::threads::start();
+    let rows = from.par_chunks_exact(width).zip(to.par_chunks_mut(pitch));
+    rows.with_min_len(SHARE.div_ceil(width)).for_each(|(from, to)| to[..width].copy_from_slice(from));
+}
+
+/// Starts a copy of a shape's bytes from page-locked memory, where they begin at the first one and their runs are
+/// `pitch` bytes apart.
+///
+/// # Safety
+/// The source must not change before the queue's work so far is done.
+pub(crate) unsafe fn start_upload_shape(
+    queue: &CudaQueue,
+    from: &[u8],
+    pitch: usize,
+    to: &CudaMemory,
+    shape: &Shape,
+) -> Result<()> {
+    to.check(shape.offset, shape.extent())?;
+    let from = &from[..Shape { pitch, ..*shape }.extent()];
+    if shape.rows == 1 {
+        // SAFETY: as the caller says.
+        return unsafe { start_upload(queue, from, to, shape.offset) };
+    }
+    let copy = sys::CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: from.as_ptr().cast(),
+        srcPitch: pitch,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: to.address(shape.offset),
+        dstPitch: shape.pitch,
+        ..rows_of(shape)
+    };
+    // SAFETY: source and target were checked to hold the rows; the caller keeps the source.
+    let outcome = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, queue.stream().cu_stream()) };
+    outcome.result().map_err(failed("cuMemcpy2DAsync"))
+}
+
+/// Starts a copy of a shape's bytes to page-locked memory, likewise.
+///
+/// # Safety
+/// The target must not be touched before the queue's work so far is done.
+pub(crate) unsafe fn start_download_shape(
+    queue: &CudaQueue,
+    from: &CudaMemory,
+    shape: &Shape,
+    to: &mut [u8],
+    pitch: usize,
+) -> Result<()> {
+    from.check(shape.offset, shape.extent())?;
+    let to = &mut to[..Shape { pitch, ..*shape }.extent()];
+    if shape.rows == 1 {
+        // SAFETY: as the caller says.
+        return unsafe { start_download(queue, from, shape.offset, to) };
+    }
+    let copy = sys::CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: from.address(shape.offset),
+        srcPitch: shape.pitch,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: to.as_mut_ptr().cast(),
+        dstPitch: pitch,
+        ..rows_of(shape)
+    };
+    // SAFETY: source and target were checked to hold the rows; the caller keeps off the target.
+    let outcome = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, queue.stream().cu_stream()) };
+    outcome.result().map_err(failed("cuMemcpy2DAsync"))
+}
+
+/// A copy of that many rows, from nowhere to nowhere.
+fn rows_of(shape: &Shape) -> sys::CUDA_MEMCPY2D {
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: core::ptr::null(),
+        srcDevice: 0,
+        srcArray: core::ptr::null_mut(),
+        srcPitch: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: core::ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: core::ptr::null_mut(),
+        dstPitch: 0,
+        WidthInBytes: shape.width,
+        Height: shape.rows,
+    }
+}
+
+/// Starts a copy from page-locked memory.
+///
+/// # Safety
+/// The source must not change before the queue's work so far is done.
+pub(crate) unsafe fn start_upload(queue: &CudaQueue, from: &[u8], to: &CudaMemory, offset: usize) -> Result<()> {
+    to.check(offset, from.len())?;
+    // SAFETY: the target is in range; the caller keeps the source.
+    let outcome = unsafe { result::memcpy_htod_async(to.address(offset), from, queue.stream().cu_stream()) };
+    outcome.map_err(failed("cuMemcpyHtoDAsync"))
+}
+
+/// Starts a copy to page-locked memory.
+///
+/// # Safety
+/// The target must not be touched before the queue's work so far is done.
+pub(crate) unsafe fn start_download(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
+    from.check(offset, to.len())?;
+    // SAFETY: the source is in range; the caller keeps off the target.
+    let outcome = unsafe { result::memcpy_dtoh_async(to, from.address(offset), queue.stream().cu_stream()) };
+    outcome.map_err(failed("cuMemcpyDtoHAsync"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_gathered_and_scattered() {
+        let item: Vec<u8> = (0..3 << 20).map(|i: u32| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+        let shapes = [
+            Shape { offset: 5, rows: 3, width: 7, pitch: 11 },
+            Shape { offset: 64, rows: 1000, width: 1024, pitch: 3072 },
+            Shape { offset: (3 << 20) - 2048 - 100, rows: 2, width: 100, pitch: 2048 }, // to the very end
+            Shape::run(1, (3 << 20) - 1),
+        ];
+        for shape in shapes {
+            let mut together = vec![0; shape.bytes()];
+            gather(&item, &shape, &mut together);
+            let rows = (0..shape.rows).flat_map(|row| &item[shape.offset + row * shape.pitch..][..shape.width]);
+            assert!(rows.eq(&together), "{shape:?}");
+
+            let mut back = item.clone();
+            together.iter_mut().for_each(|byte| *byte = !*byte);
+            scatter(&together, &mut back, &shape);
+            let inside = |i: usize| {
+                let at = i.wrapping_sub(shape.offset);
+                at < shape.extent() && at % shape.pitch < shape.width
+            };
+            assert!(back.iter().zip(&item).enumerate().all(|(i, (a, b))| *a == if inside(i) { !b } else { *b }));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Opening a GPU: whether there is a driver, whether it is new enough, and what the device can hold.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{CudaContext, DriverError, sys};
+
+use crate::cuda::code::Codes;
+use crate::cuda::pool::Pool;
+use crate::cuda::queue::IdleLines;
+use crate::cuda::staging::Staging;
+use crate::cuda::symbols;
+use crate::limits::Limits;
+use ringforge_math::error::{Error, NoDevice, Result};
+
+/// The oldest driver that has every call which is made without asking first.
+const OLDEST_DRIVER: i32 = 12_000;
+
+/// An open GPU: what all its memory, queues and code share.
+pub(crate) struct Gpu {
+    pub(crate) context: Arc<CudaContext>,
+    pub(crate) limits: Limits,
+    /// The CUDA version that the driver supports, as `1000 * major + 10 * minor`.
+    pub(crate) driver: i32,
+    /// Queues that are in use now.
+    pub(crate) queues: AtomicUsize,
+    /// Number of the next queue.
+    pub(crate) next_queue: AtomicU64,
+    pub(crate) idle: IdleLines,
+    pub(crate) pool: Pool,
+    pub(crate) staging: Staging,
+    pub(crate) codes: Codes,
+}
+
+impl Gpu {
+    /// Opens the GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] with the reason.
+    pub(crate) fn open(ordinal: usize) -> Result<Arc<Self>> {
+        if !is_present() {
+            return Err(Error::NoDevice(NoDevice::NoDriver));
+        }
+        let none = |error: DriverError| Error::NoDevice(NoDevice::NoSuchDevice { ordinal, reason: message(error) });
+        if let Some(symbol) = symbols::missing_in_driver() {
+            return Err(Error::NoDevice(NoDevice::NoSymbol { symbol }));
+        }
+        let mut driver = 0;
+        // SAFETY: writes one integer; allowed before the driver is initialised.
+        unsafe { sys::cuDriverGetVersion(&raw mut driver) }.result().map_err(none)?;
+        if driver < OLDEST_DRIVER {
+            return Err(Error::NoDevice(NoDevice::DriverTooOld { found: driver, needed: OLDEST_DRIVER }));
+        }
+        if let Some(symbol) = symbols::missing_in_driver_of(driver) {
+            return Err(Error::NoDevice(NoDevice::NoSymbol { symbol }));
+        }
+        if i32::try_from(ordinal).is_err() {
+            let reason = "no such ordinal".into();
+            return Err(Error::NoDevice(NoDevice::NoSuchDevice { ordinal, reason }));
+        }
+        let context = CudaContext::new(ordinal).map_err(none)?;
+        // SAFETY: cudarc's slices, whose order the tracking keeps, are not used; CudaMemory keeps the order of its own.
+        unsafe { context.disable_event_tracking() };
+        let limits = limits(&context).map_err(none)?;
+        let codes = Codes::from_environment(limits.capability);
+        Ok(Arc::new(Self {
+            context,
+            limits,
+            driver,
+            queues: AtomicUsize::new(0),
+            next_queue: AtomicU64::new(0),
+            idle: IdleLines::default(),
+            pool: Pool::default(),
+            staging: Staging::default(),
+            codes,
+        }))
+    }
+
+    /// Makes the GPU's context current on this thread, as driver calls need.
+    pub(crate) fn bind(&self) -> Result<()> {
+        self.context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        self.pool.release(&self.context);
+        self.staging.release();
+    }
+}
+
+impl core::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Gpu({})", self.limits.name)
+    }
+}
+
+/// Whether the driver's library is on this machine. Asked once.
+fn is_present() -> bool {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
+    // SAFETY: tries to load the library and runs nothing of it but its initialisers.
+    *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+}
+
+fn limits(context: &CudaContext) -> Result<Limits, DriverError> {
+    let ask = |attribute| context.attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
+    let (major, minor) = context.compute_capability()?;
+    let capability = u32::try_from(10 * major + minor).unwrap_or(0);
+    Ok(Limits {
+        name: context.name()?,
+        capability,
+        block_threads: Some(ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?),
+        block_shared_bytes: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        cluster_blocks: Limits::of_capability(capability).cluster_blocks,
+        multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        memory_bytes: context.total_mem()? as u64,
+    })
+}
+
+/// Turns the failure of a driver call into this crate's error.
+pub(crate) fn failed(call: &'static str) -> impl Fn(DriverError) -> Error {
+    move |error| Error::Driver { call, code: error.0 as i32, message: message(error) }
+}
+
+fn message(error: DriverError) -> String {
+    match error.error_string() {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => format!("{:?}", error.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_gpu_is_an_error() {
+        match Gpu::open(usize::MAX) {
+            Err(Error::NoDevice(reason)) => assert_ne!(reason, NoDevice::NotBuilt),
+            other => panic!("{other:?}"),
+        }
+    }
+}

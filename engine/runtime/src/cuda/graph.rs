@@ -1,0 +1,254 @@
+//! Recordings: launches that were captured once into a CUDA graph, and are started by one call.
+
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::ptr;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{
+    self, CUgraph, CUgraphExec, CUgraphInstantiate_flags, CUgraphNode, CUgraphNodeType, CUstreamCaptureStatus,
+    CUstreamUpdateCaptureDependencies_flags,
+};
+use cudarc::driver::{CudaStream, result};
+
+use crate::cuda::driver::failed;
+use crate::cuda::memory::{Access, CudaMemory};
+use crate::cuda::queue::{CudaQueue, Point};
+use ringforge_math::error::{Error, Result};
+
+/// What is done to memory, by address, in the order of first use.
+#[derive(Debug, Default)]
+pub(crate) struct Uses(Vec<(u64, Access)>);
+
+impl Uses {
+    /// Adds a use to those before it: together they overwrite what the first one overwrites.
+    pub(crate) fn note(&mut self, memory: &CudaMemory, access: Access) {
+        let address = memory.address(0);
+        match self.0.iter_mut().find(|(known, _)| *known == address) {
+            Some((_, before @ Access::Read)) if access != Access::Read => *before = Access::Write,
+            Some(_) => {}
+            None => self.0.push((address, access)),
+        }
+    }
+}
+
+/// Bytes by address that a launch works on, and whether it writes them.
+pub(crate) type Bytes = (Range<u64>, bool);
+
+/// What a queue that records was given so far.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) uses: Uses,
+    nodes: Vec<Recorded>,
+}
+
+/// A launch with the bytes that it works on, and the launches that it comes behind, directly or not.
+#[derive(Debug)]
+struct Recorded {
+    node: Node,
+    bytes: Vec<Bytes>,
+    behind: BTreeSet<usize>,
+}
+
+/// A launch in a graph.
+#[derive(Debug, Clone, Copy)]
+struct Node(CUgraphNode);
+
+// SAFETY: nodes are names: they belong to no thread.
+unsafe impl Send for Node {}
+
+impl Recorder {
+    /// Records what `launch` puts on the stream: behind those launches alone whose bytes it must see or may not touch before, so
+    /// that others run beside it.
+    pub(crate) fn add(
+        &mut self,
+        stream: &CudaStream,
+        bytes: Vec<Bytes>,
+        launch: impl FnOnce(bool) -> Result<()>,
+    ) -> Result<()> {
+        let conflicts = |(before, wrote): &Bytes| {
+            let meets =
+                |(own, writes): &Bytes| before.start.max(own.start) < before.end.min(own.end) && *wrote | writes;
+            bytes.iter().any(meets)
+        };
+        let (mut behind, mut direct) = (BTreeSet::new(), Vec::new());
+        for (number, before) in self.nodes.iter().enumerate().rev() {
+            // what comes before one that was met already needs no edge of its own
+            if !behind.contains(&number) && before.bytes.iter().any(conflicts) {
+                direct.push(before.node);
+                behind.insert(number);
+                behind.extend(&before.behind);
+            }
+        }
+        let follows = matches!(direct[..], [node] if node.is_kernel());
+        depend(stream, direct.into_iter())?;
+        launch(follows)?;
+        self.nodes.push(Recorded { node: last(stream)?, bytes, behind });
+        Ok(())
+    }
+
+    /// Has the end of the recording come behind all launches.
+    fn join(&self, stream: &CudaStream) -> Result<()> {
+        // none where the driver has them in the order of the stream
+        if self.nodes.is_empty() { Ok(()) } else { depend(stream, self.nodes.iter().map(|before| before.node)) }
+    }
+}
+
+impl Node {
+    fn is_kernel(self) -> bool {
+        let mut kind = MaybeUninit::uninit();
+        // SAFETY: the node is one of a graph that is being captured; where the call succeeds it has written its kind.
+        unsafe {
+            sys::cuGraphNodeGetType(self.0, kind.as_mut_ptr()).result().is_ok()
+                && kind.assume_init() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
+        }
+    }
+}
+
+/// Has what a capturing stream is given next come behind these launches.
+fn depend(stream: &CudaStream, nodes: impl Iterator<Item = Node>) -> Result<()> {
+    let mut nodes: Vec<CUgraphNode> = nodes.map(|Node(node)| node).collect();
+    let flags = CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES as u32;
+    // SAFETY: the stream captures, and the nodes are of its graph; they are only read.
+    let outcome = unsafe {
+        sys::cuStreamUpdateCaptureDependencies_v2(
+            stream.cu_stream(),
+            nodes.as_mut_ptr(),
+            ptr::null(),
+            nodes.len(),
+            flags,
+        )
+    };
+    outcome.result().map_err(failed("cuStreamUpdateCaptureDependencies"))
+}
+
+/// What a capturing stream was given last.
+fn last(stream: &CudaStream) -> Result<Node> {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut nodes, mut count) = (ptr::null(), 0);
+    // SAFETY: the stream captures; the call writes what it is asked for, and nodes that stay where they are until the next one.
+    let node = unsafe {
+        sys::cuStreamGetCaptureInfo_v3(
+            stream.cu_stream(),
+            &raw mut status,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut nodes,
+            ptr::null_mut(),
+            &raw mut count,
+        )
+        .result()
+        .map_err(failed("cuStreamGetCaptureInfo"))?;
+        (count == 1).then(|| *nodes)
+    };
+    let lost = || Error::Kernel { kernel: "a recording".into(), why: "holds more than it was given".into() };
+    node.map(Node).ok_or_else(lost)
+}
+
+/// A captured graph, gone when its launches were copied out of it.
+struct Captured(CUgraph);
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        // SAFETY: the graph is ours alone. If it cannot be destroyed, there is nobody to tell.
+        let _ = unsafe { result::graph::destroy(self.0) };
+    }
+}
+
+/// Launches that are started by one call.
+struct Launches(CUgraphExec);
+
+impl Launches {
+    fn of(graph: &Captured) -> Result<Self> {
+        // SAFETY: the graph is whole, and nobody else's.
+        let launches = unsafe { result::graph::instantiate(graph.0, CUgraphInstantiate_flags(0)) };
+        launches.map(Self).map_err(failed("cuGraphInstantiate"))
+    }
+
+    /// Patches them to those of a graph with the same kernels and other arguments; says whether that could be. What was
+    /// started before is not touched.
+    fn patch(&mut self, graph: &Captured) -> bool {
+        let mut info = MaybeUninit::uninit();
+        // SAFETY: both are whole and ours, `&mut self` keeps others from the launches, and `info` is only written.
+        unsafe { sys::cuGraphExecUpdate_v2(self.0, graph.0, info.as_mut_ptr()) }.result().is_ok()
+    }
+}
+
+impl Drop for Launches {
+    fn drop(&mut self) {
+        // SAFETY: they are ours alone, and do not run (see `CudaRecording`).
+        let _ = unsafe { result::graph::exec_destroy(self.0) };
+    }
+}
+
+/// Launches on memory whose addresses they hold.
+pub(crate) struct CudaRecording {
+    launches: Launches,
+    uses: Uses,
+    /// After the last replay.
+    last: Option<Point>,
+}
+
+// SAFETY: CUDA's graphs belong to no thread and must not be used by two at once; `&CudaRecording` gives no access.
+unsafe impl Send for CudaRecording {}
+// SAFETY: as above.
+unsafe impl Sync for CudaRecording {}
+
+impl CudaRecording {
+    /// What a stream has captured; instead of an earlier recording, whose launches are patched where that can be.
+    pub(crate) fn end(stream: &Arc<CudaStream>, recorder: Recorder, old: Option<Self>) -> Result<Self> {
+        recorder.join(stream)?;
+        let uses = recorder.uses;
+        // SAFETY: the stream is valid, and captures.
+        let graph = unsafe { result::stream::end_capture(stream.cu_stream()) }.map_err(failed("cuStreamEndCapture"))?;
+        if graph.is_null() {
+            return Err(Error::Kernel { kernel: "a recording".into(), why: "holds nothing".into() });
+        }
+        let graph = Captured(graph);
+        if let Some(mut old) = old
+            && old.launches.patch(&graph)
+        {
+            old.uses = uses;
+            return Ok(old);
+        }
+        Ok(Self { launches: Launches::of(&graph)?, uses, last: None })
+    }
+
+    /// Does all of it once more, after all work that it must wait for. The memory must be that which was recorded.
+    pub(crate) fn replay(&mut self, queue: &CudaQueue, memories: &[&CudaMemory]) -> Result<()> {
+        let Self { launches, uses: Uses(uses), last } = self;
+        let memory = |address: u64| memories.iter().find(|memory| memory.address(0) == address);
+        let used = uses.iter().map(|&(address, access)| memory(address).map(|&memory| (memory, access)));
+        let used: Vec<(&CudaMemory, Access)> = used.collect::<Option<_>>().ok_or_else(|| Error::Kernel {
+            kernel: "a recording".into(),
+            why: "is replayed without memory that it uses".into(),
+        })?;
+        queue.gpu().bind()?;
+        for (memory, access) in &used {
+            memory.before(queue, *access)?;
+        }
+        // SAFETY: all memory that the graph uses is there, and the queue waits for its earlier users; the program that
+        // owns the code outlives the recording; `&mut self` keeps others from the graph.
+        let outcome = unsafe { result::graph::launch(launches.0, queue.stream().cu_stream()) };
+        let point = queue.point();
+        for (memory, access) in used {
+            memory.after(point.clone(), access, outcome.is_ok());
+        }
+        *last = Some(point);
+        outcome.map_err(failed("cuGraphLaunch"))
+    }
+}
+
+impl Drop for CudaRecording {
+    fn drop(&mut self) {
+        // a graph must not go while it runs; if the GPU no longer answers, there is nobody to tell
+        let _ = self.last.take().map(|mut point| point.finish());
+    }
+}
+
+impl core::fmt::Debug for CudaRecording {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "CudaRecording({} buffers)", self.uses.0.len())
+    }
+}

@@ -1,0 +1,162 @@
+//! Launches: what a kernel's ports are bound to is checked, waited for, and passed by address.
+
+use core::ops::Range;
+
+use crate::cuda::code::CudaCode;
+use crate::cuda::graph::Bytes;
+use crate::cuda::memory::{Access, CudaMemory, Part};
+use crate::cuda::queue::CudaQueue;
+use crate::kernel::{Port, Role, Sharing};
+use ringforge_math::error::{Error, Result};
+
+/// What a port is bound to: its bytes of the first item that is there, and how many items are not.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) to: Which<'a>,
+    pub(crate) first: usize,
+    pub(crate) skipped: usize,
+}
+
+/// What a port is bound to.
+#[derive(Clone, Copy)]
+pub(crate) enum Which<'a> {
+    Read(Part<'a>),
+    Write(Part<'a>),
+    /// The memory that the port with this index writes.
+    SameAs(usize),
+}
+
+impl<'a> Target<'a> {
+    /// The memory, unless that is another port's.
+    pub(crate) fn part(&self) -> Option<Part<'a>> {
+        match self.to {
+            Which::Read(part) | Which::Write(part) => Some(part),
+            Which::SameAs(_) => None,
+        }
+    }
+}
+
+/// Starts a kernel on a range of items, after all work that it must wait for.
+pub(crate) fn launch(
+    queue: &CudaQueue,
+    code: &CudaCode,
+    ports: &[Port],
+    items: Range<usize>,
+    targets: &[Target<'_>],
+) -> Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let work = Work::new(code, ports, items, targets)?;
+    work.before(queue)?;
+    // SAFETY: the queue waits for all earlier users.
+    let outcome = queue.add(|| work.bytes(), |early| unsafe { work.start(queue, None, early) });
+    if !queue.is_recorder() {
+        work.after(queue, outcome.is_ok());
+    }
+    outcome
+}
+
+/// A kernel with the memory that it works on, checked to hold the items.
+pub(crate) struct Work<'a> {
+    code: &'a CudaCode,
+    ports: &'a [Port],
+    items: Range<usize>,
+    addresses: Vec<u64>,
+    used: Vec<(&'a CudaMemory, Access)>,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(
+        code: &'a CudaCode,
+        ports: &'a [Port],
+        items: Range<usize>,
+        targets: &[Target<'a>],
+    ) -> Result<Self> {
+        let broken = |why: &str| Error::Kernel { kernel: code.name().into(), why: why.into() };
+        if ports.len() != targets.len() {
+            return Err(broken("has another number of ports than are bound"));
+        }
+        let mut addresses = Vec::with_capacity(ports.len());
+        let mut used: Vec<(&CudaMemory, Access)> = Vec::with_capacity(ports.len());
+        for (number, (port, target)) in ports.iter().zip(targets).enumerate() {
+            let part =
+                part_of(targets, number).ok_or_else(|| broken("runs in place with a port that is not written"))?;
+            match target.to {
+                Which::Read(_) if port.role != Role::In => return Err(broken("writes to memory that is read only")),
+                Which::Read(_) => used.push((part.memory, Access::Read)),
+                Which::Write(_) => {
+                    let shared = targets.iter().any(|other| matches!(other.to, Which::SameAs(same) if same == number));
+                    let whole = port.role == Role::Out && !shared && fills(port, target, &items, part);
+                    used.push((part.memory, if whole { part.overwrite() } else { Access::Write }));
+                }
+                Which::SameAs(_) => {}
+            }
+            let address = address(port, target, &items, part);
+            addresses.push(address.ok_or_else(|| broken("a port is shorter than its items"))?);
+        }
+        Ok(Self { code, ports, items, addresses, used })
+    }
+
+    /// The bytes that it works on; where items lie apart, also those between them.
+    fn bytes(&self) -> Vec<Bytes> {
+        let bytes = |(port, &address): (&Port, &u64)| {
+            let [first, last] = [self.items.start, self.items.end - 1].map(|item| port.bytes_of(item, 0));
+            let at = |byte: usize| address.wrapping_add(byte as u64);
+            (at(first.start)..at(last.end), port.role != Role::In)
+        };
+        self.ports.iter().zip(&self.addresses).map(bytes).collect()
+    }
+
+    /// Has the queue wait for all earlier users of the memory.
+    pub(crate) fn before(&self, queue: &CudaQueue) -> Result<()> {
+        queue.gpu().bind()?;
+        self.used.iter().try_for_each(|(memory, access)| memory.before(queue, *access))
+    }
+
+    /// Starts the kernel, or some of the blocks of its one item; `early`: it may begin ahead of the end of the launch before.
+    ///
+    /// # Safety
+    /// The queue must have waited for all earlier users of what these blocks work on.
+    pub(crate) unsafe fn start(&self, queue: &CudaQueue, part: Option<&Range<usize>>, early: bool) -> Result<()> {
+        // SAFETY: every address was checked to hold the items; for the queue, the caller answers.
+        unsafe { self.code.start(queue, &self.items, part, &self.addresses, early) }
+    }
+
+    /// Notes that the work of the queue so far used the memory; to be called also where starting it failed.
+    pub(crate) fn after(&self, queue: &CudaQueue, started: bool) {
+        let point = queue.point();
+        for (memory, access) in &self.used {
+            memory.after(point.clone(), *access, started);
+        }
+    }
+}
+
+/// The memory that a port is bound to.
+pub(crate) fn part_of<'a>(targets: &[Target<'a>], port: usize) -> Option<Part<'a>> {
+    match targets.get(port)?.to {
+        Which::Read(part) | Which::Write(part) => Some(part),
+        Which::SameAs(same) => match targets.get(same)?.to {
+            Which::Write(part) => Some(part),
+            _ => None,
+        },
+    }
+}
+
+/// Where item 0 of a port would lie, which a kernel counts from; none where the memory does not hold the items.
+fn address(port: &Port, target: &Target<'_>, items: &Range<usize>, part: Part<'_>) -> Option<u64> {
+    let Target { first, skipped, .. } = *target;
+    let last = port.bytes_of((items.end - 1).checked_sub(skipped)?, first);
+    // the bytes before the first item are counted, but never reached
+    let before = (skipped as u64).wrapping_mul(port.distance() as u64);
+    (items.start >= skipped && last.end <= part.len)
+        .then(|| part.memory.address(part.first).wrapping_add(first as u64).wrapping_sub(before))
+}
+
+/// Whether a launch on these items writes all of the bytes.
+fn fills(port: &Port, target: &Target<'_>, items: &Range<usize>, part: Part<'_>) -> bool {
+    match port.sharing {
+        Sharing::PerItem => items.start == target.skipped && items.len() * port.bytes == part.len,
+        Sharing::Shared => port.bytes == part.len,
+    }
+}

@@ -1,0 +1,244 @@
+//! Device memory that knows who used it last, so that work on several queues keeps the order it must.
+
+use core::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::result;
+
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::nccl::Shared;
+use crate::cuda::pool::{Block, Stay};
+use crate::cuda::queue::{CudaQueue, Point};
+use ringforge_math::error::{Error, Result};
+
+/// What a piece of work does to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reads it.
+    Read,
+    /// Reads it, or writes parts of it.
+    Write,
+    /// Writes all of it and reads nothing.
+    Overwrite,
+}
+
+/// Memory of a GPU.
+pub(crate) struct CudaMemory {
+    gpu: Arc<Gpu>,
+    len: usize,
+    address: u64,
+    state: Mutex<State>,
+    /// Whose memory it is, where that is not the pool's: freed after it.
+    shared: Option<Box<Shared>>,
+}
+
+/// Some bytes of memory of a GPU.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) memory: &'a CudaMemory,
+    /// The first of them.
+    pub(crate) first: usize,
+    pub(crate) len: usize,
+}
+
+impl Part<'_> {
+    /// Some of the bytes.
+    pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
+        Self { first: self.first + bytes.start, len: bytes.len(), ..self }
+    }
+
+    /// Whether they are so many.
+    pub(crate) fn check(&self, bytes: usize) -> Result<()> {
+        if bytes == self.len {
+            return self.memory.check(self.first, self.len);
+        }
+        Err(Error::Length { what: "bytes of device memory", expected: self.len, got: bytes })
+    }
+
+    /// What overwriting these bytes is to the memory.
+    pub(crate) fn overwrite(&self) -> Access {
+        if self.len == self.memory.len { Access::Overwrite } else { Access::Write }
+    }
+
+    /// Overwrites the bytes with zeros.
+    pub(crate) fn wipe(&self, queue: &CudaQueue) -> Result<()> {
+        let Self { memory, first, len } = *self;
+        memory.check(first, len)?;
+        if len == 0 {
+            return Ok(());
+        }
+        memory.before(queue, self.overwrite())?;
+        let bytes = || vec![(memory.address(first)..memory.address(first + len), true)];
+        let outcome = queue.add(bytes, |_| {
+            // SAFETY: the memory is ours and holds the bytes; the queue waits for all earlier users.
+            unsafe { result::memset_d8_async(memory.address(first), 0, len, queue.stream().cu_stream()) }
+                .map_err(failed("cuMemsetD8Async"))
+        });
+        if !queue.is_recorder() {
+            memory.after(queue.point(), self.overwrite(), outcome.is_ok());
+        }
+        outcome
+    }
+}
+
+/// Queues whose work later work must wait for: a reader waits for the writer, a writer for all.
+struct State {
+    block: Option<Block>,
+    writer: Option<Point>,
+    /// Readers since the writer, at most one for each queue.
+    readers: Vec<Point>,
+    /// Whether it is to be zeroed before the first use that could show what an earlier owner left.
+    stale: bool,
+}
+
+impl CudaMemory {
+    /// Memory of this many bytes, which reads as zero.
+    pub(crate) fn new(gpu: &Arc<Gpu>, len: usize, stay: Stay) -> Result<Self> {
+        let mut block = (len > 0).then(|| gpu.pool.take(gpu, len, stay)).transpose()?;
+        let address = block.as_ref().map_or(0, |block| block.address);
+        let readers = block.as_mut().map(|block| std::mem::take(&mut block.points)).unwrap_or_default();
+        let state = Mutex::new(State { block, writer: None, readers, stale: len > 0 });
+        Ok(Self { gpu: gpu.clone(), len, address, state, shared: None })
+    }
+
+    /// Memory of somebody else's at this address, which stays theirs.
+    pub(crate) fn foreign(gpu: &Arc<Gpu>, address: u64, len: usize) -> Self {
+        let state = State { block: None, writer: None, readers: Vec::new(), stale: false };
+        Self { gpu: gpu.clone(), len, address, state: Mutex::new(state), shared: None }
+    }
+
+    /// Memory that other GPUs write into, which reads as zero.
+    pub(crate) fn shared(shared: Shared, len: usize) -> Self {
+        let state = State { block: None, writer: None, readers: Vec::new(), stale: len > 0 };
+        let (gpu, address) = (shared.gpu().clone(), shared.address());
+        Self { gpu, len, address, state: Mutex::new(state), shared: Some(Box::new(shared)) }
+    }
+
+    /// Waits on this thread for all earlier users, those of an earlier owner too. From now on somebody else may write the
+    /// memory: it is not zeroed any more.
+    pub(crate) fn assume_written(&mut self) -> Result<()> {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.writer.iter_mut().chain(&mut state.readers).try_for_each(Point::finish)?;
+        state.stale = false;
+        Ok(())
+    }
+
+    /// Leaves what an earlier owner wrote. Nothing may be read that was not written since.
+    pub(crate) fn skip_zeroing(&mut self) {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).stale = false;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// All of its bytes.
+    pub(crate) fn all(&self) -> Part<'_> {
+        Part { memory: self, first: 0, len: self.len }
+    }
+
+    pub(crate) fn is_on(&self, gpu: &Arc<Gpu>) -> bool {
+        Arc::ptr_eq(&self.gpu, gpu)
+    }
+
+    /// Where a byte lies.
+    pub(crate) fn address(&self, offset: usize) -> u64 {
+        self.address + offset as u64
+    }
+
+    /// Whether these bytes are in the memory.
+    pub(crate) fn check(&self, offset: usize, bytes: usize) -> Result<()> {
+        match offset.checked_add(bytes) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(Error::Length {
+                what: "bytes of device memory",
+                expected: self.len,
+                got: offset.saturating_add(bytes),
+            }),
+        }
+    }
+
+    /// Has the queue wait for whom it must before it uses the memory in this way.
+    pub(crate) fn before(&self, queue: &CudaQueue, access: Access) -> Result<()> {
+        if queue.records(self, access) {
+            return Ok(());
+        }
+        let state = &mut *self.state();
+        if let Some(writer) = &mut state.writer {
+            queue.wait(writer)?;
+        }
+        if access != Access::Read || state.stale {
+            for reader in &mut state.readers {
+                queue.wait(reader)?;
+            }
+        }
+        if state.stale && access != Access::Overwrite {
+            // SAFETY: the memory is ours and has this length; the queue waits for all earlier users.
+            let zeroed = unsafe { result::memset_d8_async(self.address, 0, self.len, queue.stream().cu_stream()) };
+            state.record(queue.point(), Access::Write);
+            zeroed.map_err(failed("cuMemsetD8Async"))?;
+            state.stale = false;
+        }
+        Ok(())
+    }
+
+    /// Notes that the work of the queue up to the point used the memory; to be called also where starting it failed.
+    pub(crate) fn after(&self, point: Point, access: Access, started: bool) {
+        let state = &mut *self.state();
+        state.stale &= !(started && access == Access::Overwrite);
+        state.record(point, access);
+    }
+
+    /// Whether other ranks have not met this memory before, which they do now.
+    pub(crate) fn meets(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.meets())
+    }
+
+    /// Notes that whoever used other memory may have read this one as well.
+    pub(crate) fn used_with(&self, other: &Self) {
+        let users = other.state();
+        let users: Vec<Point> = users.writer.iter().chain(&users.readers).cloned().collect();
+        users.into_iter().for_each(|point| self.state().record(point, Access::Read));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn record(&mut self, point: Point, access: Access) {
+        if access != Access::Read {
+            self.readers.clear();
+            self.writer = Some(point);
+            return;
+        }
+        // the newest point of a queue stands for the older ones; done readers need not be waited for
+        let many = self.readers.len() > 8;
+        self.readers.retain(|reader| !(reader.is_beside(&point) || many && reader.is_done()));
+        self.readers.push(point);
+    }
+}
+
+impl Drop for CudaMemory {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.shared.is_some() {
+            // a failure here is that of the work waited for: whoever waits for that hears of it
+            let mut users = state.writer.iter_mut().chain(&mut state.readers);
+            let _ = self.gpu.bind().and_then(|()| users.try_for_each(Point::finish));
+        }
+        if let Some(mut block) = state.block.take() {
+            block.points.append(&mut state.readers);
+            block.points.extend(state.writer.take());
+            self.gpu.pool.give(block);
+        }
+    }
+}
+
+impl core::fmt::Debug for CudaMemory {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // contents may be secret
+        write!(f, "CudaMemory({} bytes)", self.len)
+    }
+}

@@ -1,0 +1,174 @@
+//! The NCCL library: found when it is first needed, with the dozen functions in use.
+
+use core::ffi::{c_char, c_int, c_void};
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+use libloading::Library;
+
+use ringforge_math::error::{Error, Result};
+
+/// A communicator of the library's.
+pub(crate) type Handle = *mut c_void;
+
+/// What a call returns.
+pub(crate) type Code = c_int;
+
+pub(crate) const SUCCESS: Code = 0;
+pub(crate) const IN_PROGRESS: Code = 7;
+
+/// Bytes, as elements that are sent.
+pub(crate) const BYTE: c_int = 1;
+
+/// By which ranks find one another.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct UniqueId(pub [u8; 128]);
+
+/// What a communicator is to be like: the fields of version 2.19, which any later library takes.
+#[repr(C)]
+pub(crate) struct Config {
+    size: usize,
+    magic: u32,
+    version: u32,
+    /// Whether calls return when they are done.
+    blocking: c_int,
+    cluster: c_int,
+    least_blocks: c_int,
+    most_blocks: c_int,
+    net: *const c_char,
+    share: c_int,
+}
+
+impl Config {
+    /// With calls that return when they are done, or before, so that a deadline can be kept; all else as the library likes.
+    pub(crate) const fn new(blocking: bool) -> Self {
+        let (size, magic, version) = (size_of::<Self>(), 0xcafe_beef, OLDEST as u32);
+        let (blocking, any) = (blocking as c_int, c_int::MIN);
+        let (net, share) = (core::ptr::null(), any);
+        Self { size, magic, version, blocking, cluster: any, least_blocks: any, most_blocks: any, net, share }
+    }
+}
+
+/// The oldest version that has all that is in use.
+const OLDEST: c_int = 21_900;
+
+macro_rules! functions {
+    ($($field:ident = $name:literal ($($arg:ty),*);)*) => {
+        /// The functions in use.
+        pub(crate) struct Nccl {
+            $(pub(crate) $field: unsafe extern "C" fn($($arg),*) -> Code,)*
+            words: unsafe extern "C" fn(Code) -> *const c_char,
+            /// Keeps them where they are.
+            _library: Library,
+        }
+
+        impl Nccl {
+            fn of(library: Library, path: &str) -> Result<Self> {
+                // SAFETY: the functions have these types in every version from 2.19 on.
+                unsafe {
+                    Ok(Self {
+                        $($field: *library.get($name.as_bytes()).map_err(|_| missing(path, $name))?,)*
+                        words: *library.get(b"ncclGetErrorString").map_err(|_| missing(path, "ncclGetErrorString"))?,
+                        _library: library,
+                    })
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    version = "ncclGetVersion" (*mut c_int);
+    unique_id = "ncclGetUniqueId" (*mut UniqueId);
+    init = "ncclCommInitRankConfig" (*mut Handle, c_int, UniqueId, c_int, *mut Config);
+    split = "ncclCommSplit" (Handle, c_int, c_int, *mut Handle, *mut Config);
+    async_error = "ncclCommGetAsyncError" (Handle, *mut Code);
+    group_start = "ncclGroupStart" ();
+    group_end = "ncclGroupEnd" ();
+    send = "ncclSend" (*const c_void, usize, c_int, c_int, Handle, *mut c_void);
+    receive = "ncclRecv" (*mut c_void, usize, c_int, c_int, Handle, *mut c_void);
+    allocate = "ncclMemAlloc" (*mut *mut c_void, usize);
+    free = "ncclMemFree" (*mut c_void);
+    register = "ncclCommRegister" (Handle, *mut c_void, usize, *mut *mut c_void);
+    deregister = "ncclCommDeregister" (Handle, *mut c_void);
+    abort = "ncclCommAbort" (Handle);
+}
+
+impl Nccl {
+    /// The library, loaded the first time: the one that `RINGFORGE_NCCL` names, else `libnccl.so.2`, else `libnccl.so`.
+    pub(crate) fn get() -> Result<&'static Self> {
+        static LIBRARY: OnceLock<Result<Nccl>> = OnceLock::new();
+        let library = LIBRARY.get_or_init(|| match std::env::var("RINGFORGE_NCCL") {
+            Ok(path) if !path.is_empty() => Self::load(&[&path]),
+            _ => Self::load(&["libnccl.so.2", "libnccl.so"]),
+        });
+        library.as_ref().map_err(Clone::clone)
+    }
+
+    /// The first of these libraries that there is.
+    fn load(paths: &[&str]) -> Result<Self> {
+        let mut tried = Vec::new();
+        for path in paths {
+            // SAFETY: the library's initialisers are run, as of any that a process is linked with.
+            match unsafe { Library::new(*path) } {
+                Ok(library) => return Self::of(library, path).and_then(Self::new_enough),
+                Err(error) => tried.push(format!("{path}: {error}")),
+            }
+        }
+        Err(Error::Nccl { call: "loading the library", why: tried.join("; ") })
+    }
+
+    fn new_enough(self) -> Result<Self> {
+        let mut version = 0;
+        // SAFETY: writes one integer.
+        self.check("ncclGetVersion", unsafe { (self.version)(&raw mut version) })?;
+        if version < OLDEST {
+            return Err(Error::Nccl { call: "ncclGetVersion", why: format!("version {version}, needed is {OLDEST}") });
+        }
+        Ok(self)
+    }
+
+    /// A call's code as a result; what is under way is none of a failure.
+    pub(crate) fn check(&self, call: &'static str, code: Code) -> Result<()> {
+        if code == SUCCESS || code == IN_PROGRESS {
+            return Ok(());
+        }
+        // SAFETY: the text is constant.
+        let words = unsafe { CStr::from_ptr((self.words)(code)) }.to_string_lossy();
+        Err(Error::Nccl { call, why: format!("{words} ({code})") })
+    }
+}
+
+fn missing(path: &str, name: &str) -> Error {
+    Error::Nccl { call: "loading the library", why: format!("{path} has no {name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where there is the library, it has all functions; it needs no GPU to say its version.
+    #[test]
+    fn the_library_has_the_functions() {
+        if let Err(error) = Nccl::get() {
+            assert!(matches!(error, Error::Nccl { call: "loading the library", .. }), "{error}");
+            assert!(std::env::var_os("RINGFORGE_NCCL").is_none(), "{error}");
+            eprintln!("skipped: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_nccl_is_an_error_with_its_name() {
+        let why = |paths: &[&str]| match Nccl::load(paths).err() {
+            Some(Error::Nccl { why, .. }) => why,
+            other => panic!("{other:?}"),
+        };
+        let nowhere = why(&["/nowhere/libnccl.so.2", "libnowhere.so"]);
+        assert!(nowhere.contains("/nowhere/libnccl.so.2") && nowhere.contains("libnowhere.so"), "{nowhere}");
+        if cfg!(all(target_os = "linux", target_env = "gnu")) {
+            let libc = why(&["libc.so.6"]);
+            assert!(libc.contains("libc.so.6") && libc.contains("nccl"), "{libc}");
+        }
+    }
+}

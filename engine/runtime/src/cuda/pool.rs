@@ -1,0 +1,160 @@
+//! Device memory that is kept when freed: taking it again costs no driver call, and freeing it waits for nothing.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::queue::Point;
+use ringforge_math::error::{Error, Result};
+
+/// A piece of device memory.
+pub(crate) struct Block {
+    pub(crate) address: u64,
+    capacity: usize,
+    /// What the next user must wait for.
+    pub(crate) points: Vec<Point>,
+}
+
+/// How long a block is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// One run: any larger block will do.
+    Run,
+    /// Nobody knows: a block much too large would be missed.
+    Open,
+}
+
+/// Free blocks by capacity, and how much the driver gave for these, those in use, and what NCCL has of it.
+#[derive(Default)]
+pub(crate) struct Pool {
+    free: Mutex<BTreeMap<usize, Vec<Block>>>,
+    pub(crate) held: AtomicUsize,
+}
+
+impl Pool {
+    /// A block of at least this many bytes; its contents are those of its last user.
+    pub(crate) fn take(&self, gpu: &Arc<Gpu>, bytes: usize, stay: Stay) -> Result<Block> {
+        let capacity = round_up(bytes).ok_or(Error::OutOfMemory { bytes })?;
+        gpu.bind()?;
+        if let Some(block) = self.reuse(capacity, stay) {
+            return Ok(block);
+        }
+        let mut outcome = allocate(capacity);
+        if matches!(outcome, Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY))) {
+            self.release(&gpu.context);
+            outcome = allocate(capacity);
+        }
+        match outcome {
+            Ok(address) => {
+                self.held.fetch_add(capacity, Ordering::Relaxed);
+                Ok(Block { address, capacity, points: Vec::new() })
+            }
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(Error::OutOfMemory { bytes }),
+            Err(error) => Err(failed("cuMemAlloc")(error)),
+        }
+    }
+
+    /// Bytes that the driver gave and did not get back.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Takes a block back. It may still be in use up to its points.
+    pub(crate) fn give(&self, block: Block) {
+        self.blocks().entry(block.capacity).or_default().push(block);
+    }
+
+    /// Waits for the users of all free blocks and returns the memory to the driver.
+    pub(crate) fn release(&self, context: &CudaContext) {
+        let blocks = std::mem::take(&mut *self.blocks());
+        if context.bind_to_thread().is_err() {
+            return;
+        }
+        for mut block in blocks.into_values().flatten() {
+            // a failure here is that of the work waited for: whoever waits for that hears of it
+            let _ = block.points.iter_mut().try_for_each(Point::finish);
+            // SAFETY: the block was allocated by `allocate`, is in nobody's hands, and its users are done.
+            match unsafe { result::free_sync(block.address) } {
+                Ok(()) => _ = self.held.fetch_sub(block.capacity, Ordering::Relaxed),
+                Err(error) => log::warn!("device memory was not freed: {error}"),
+            }
+        }
+    }
+
+    /// What all free blocks hold, after their users.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn kept(&self, gpu: &Gpu) -> Result<Vec<Vec<u8>>> {
+        gpu.bind()?;
+        let mut blocks = self.blocks();
+        let read = |block: &mut Block| {
+            block.points.iter_mut().try_for_each(Point::finish)?;
+            let mut bytes = vec![0u8; block.capacity];
+            // SAFETY: the block is in nobody's hands and has this size; its users are done, and the lock keeps new ones off.
+            unsafe { result::memcpy_dtoh_sync(&mut bytes, block.address) }.map_err(failed("cuMemcpyDtoH"))?;
+            Ok(bytes)
+        };
+        blocks.values_mut().flatten().map(read).collect()
+    }
+
+    /// Takes the next block from this capacity on, for an open stay up to twice as much, so that what is kept of sizes that
+    /// shrink, as ciphertexts do, is no more than their largest: one whose users are done, else the one freed last, which most
+    /// likely was used by the queue that will use it again.
+    fn reuse(&self, capacity: usize, stay: Stay) -> Option<Block> {
+        let mut free = self.blocks();
+        let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };
+        let (&found, blocks) = free.range_mut(capacity..=most).next()?;
+        let recent = blocks.len().saturating_sub(8);
+        let done = blocks.iter().rposition(|block| block.points.iter().all(Point::is_done));
+        let block = blocks.remove(done.filter(|&at| at >= recent).unwrap_or(blocks.len() - 1));
+        if blocks.is_empty() {
+            free.remove(&found);
+        }
+        Some(block)
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<Block>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn allocate(capacity: usize) -> Result<u64, DriverError> {
+    // SAFETY: a context is current. The memory is used as bytes, whose every pattern is valid, and zeroed or written before reads.
+    unsafe { result::malloc_sync(capacity) }
+}
+
+/// Rounds up to an eighth of the power of two below, and to no more than 32 MiB: few sizes, little waste.
+fn round_up(bytes: usize) -> Option<usize> {
+    let step = (1usize << (bytes.max(1).ilog2())) / 8;
+    bytes.max(1).checked_next_multiple_of(step.clamp(512, 32 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_takes_what_is_larger_and_buffers_do_not() {
+        let pool = Pool::default();
+        let give = |capacity| pool.give(Block { address: 0, capacity, points: Vec::new() });
+        [1024, 4096, 1 << 20].into_iter().for_each(give);
+        let taken = |capacity, stay| pool.reuse(capacity, stay).map(|block| block.capacity);
+        assert_eq!(taken(1536, Stay::Open), None);
+        assert_eq!(taken(2048, Stay::Open), Some(4096));
+        assert_eq!(taken(2048, Stay::Run), Some(1 << 20));
+        assert_eq!(taken(512, Stay::Run), Some(1024));
+        assert_eq!(taken(512, Stay::Run), None);
+    }
+
+    #[test]
+    fn sizes_are_few_and_waste_is_small() {
+        for bytes in (0..40).flat_map(|shift| [(1usize << shift) - 1, 1 << shift, (1 << shift) + 1]) {
+            let size = round_up(bytes).unwrap();
+            assert!(size >= bytes && size.is_multiple_of(512));
+            assert!(size - bytes <= 512.max((bytes / 8).min(32 << 20)), "{bytes} {size}");
+        }
+        assert_eq!(round_up(usize::MAX), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! Streams, and points in their work that other streams can wait for.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaEvent, CudaStream, result};
+
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::graph::{Bytes, CudaRecording, Recorder};
+use crate::cuda::memory::{Access, CudaMemory};
+use ringforge_math::error::{Error, Result};
+
+/// The first version of CUDA whose drivers record an event of all that a context does.
+pub(crate) const CONTEXT_EVENTS: i32 = 12_050;
+/// The driver that lets a capture choose what comes behind what.
+pub(super) const CHOOSES_DEPENDENCIES: i32 = 12_030;
+/// The first driver with the call by which cudarc tells the time between events.
+pub(super) const TELLS_TIME: i32 = 12_080;
+
+/// A CUDA stream in use.
+pub(crate) struct CudaQueue {
+    line: Arc<Line>,
+    gpu: Arc<Gpu>,
+    /// Of a queue that records, what it was given so far.
+    recorder: Option<Mutex<Recorder>>,
+}
+
+/// The stream itself: memory may remember it for longer than anybody can add work to it.
+struct Line {
+    stream: Arc<CudaStream>,
+    number: u64,
+    haste: Haste,
+}
+
+/// Whose work a GPU takes up first, where there is work of several streams that could begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Haste {
+    Usual,
+    /// Before that of usual streams.
+    Urgent,
+}
+
+/// Streams that nobody adds work to at the moment: making one costs more than a small run.
+#[derive(Default)]
+pub(crate) struct IdleLines(Mutex<VecDeque<Arc<Line>>>);
+
+impl IdleLines {
+    /// The stream of this haste that has been idle for longest, and so has least left to do.
+    fn take(&self, haste: Haste) -> Option<Arc<Line>> {
+        let mut lines = self.lines();
+        let oldest = lines.iter().position(|line| line.haste == haste)?;
+        lines.remove(oldest)
+    }
+
+    fn give(&self, line: Arc<Line>) {
+        let mut lines = self.lines();
+        if lines.len() < 16 {
+            lines.push_back(line);
+        }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, VecDeque<Arc<Line>>> {
+        lock(&self.0)
+    }
+}
+
+impl Line {
+    fn new(gpu: &Gpu, haste: Haste) -> Result<Arc<Self>> {
+        gpu.bind()?;
+        let stream = match haste {
+            Haste::Usual => gpu.context.new_stream(),
+            Haste::Urgent => result::stream::get_priority_range()
+                .and_then(|(_, greatest)| gpu.context.new_stream_with_priority(greatest)),
+        };
+        let stream = stream.map_err(failed("cuStreamCreate"))?;
+        Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed), haste }))
+    }
+}
+
+/// Recordings share it, and what the driver refuses while a stream of the context records waits for them:
+/// `cuCtxRecordEvent` and `cuCtxSynchronize`, which would also make the recordings invalid. It is one for the process, because the engine's devices
+/// share the primary context of their GPU.
+static RECORDING: RwLock<()> = RwLock::new(());
+
+/// Runs work that records, while nothing runs that is refused then.
+pub(crate) fn while_recording<T>(work: impl FnOnce() -> T) -> T {
+    let _shared = RECORDING.read().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+/// Runs what is refused while a stream of the context records.
+pub(crate) fn while_nothing_records<T>(work: impl FnOnce() -> T) -> T {
+    let _alone = RECORDING.write().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CudaQueue {
+    pub(crate) fn new(gpu: &Arc<Gpu>, haste: Haste) -> Result<Self> {
+        let line = match gpu.idle.take(haste) {
+            Some(line) => line,
+            None => Line::new(gpu, haste)?,
+        };
+        gpu.queues.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { line, gpu: gpu.clone(), recorder: None })
+    }
+
+    /// A queue that records launches and wipes instead of doing them, until [`CudaQueue::recorded`].
+    ///
+    /// Its stream is its own from first to last: nobody else can add work to the recording, or wait for a point in it.
+    pub(crate) fn recorder(gpu: &Arc<Gpu>) -> Result<Self> {
+        let line = Line::new(gpu, Haste::Usual)?;
+        // relaxed, because nothing that this or another thread does meanwhile can reach a stream that only we know
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        line.stream.begin_capture(mode).map_err(failed("cuStreamBeginCapture"))?;
+        gpu.queues.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { line, gpu: gpu.clone(), recorder: Some(Mutex::default()) })
+    }
+
+    /// Ends the recording, which takes the place of an earlier one.
+    pub(crate) fn recorded(&self, old: Option<CudaRecording>) -> Result<CudaRecording> {
+        self.gpu.bind()?;
+        let recorder = self.recorder.as_ref().map(|recorder| std::mem::take(&mut *lock(recorder)));
+        CudaRecording::end(&self.line.stream, recorder.unwrap_or_default(), old)
+    }
+
+    /// Whether this queue records; then it remembers the use, and nothing is to be waited for.
+    pub(crate) fn records(&self, memory: &CudaMemory, access: Access) -> bool {
+        self.recorder.as_ref().map(|recorder| lock(recorder).uses.note(memory, access)).is_some()
+    }
+
+    /// Whether this queue records, so that nothing has been done yet.
+    pub(crate) fn is_recorder(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// Puts work on the stream that touches these bytes alone; where the queue records, beside what has nothing to do with it.
+    /// It is told whether it comes behind a single launch, if any, so that it may begin ahead of that one's end.
+    pub(crate) fn add(&self, bytes: impl FnOnce() -> Vec<Bytes>, work: impl FnOnce(bool) -> Result<()>) -> Result<()> {
+        match &self.recorder {
+            Some(recorder) if self.gpu.driver >= CHOOSES_DEPENDENCIES => {
+                lock(recorder).add(&self.line.stream, bytes(), work)
+            }
+            recorder => work(recorder.is_none()),
+        }
+    }
+
+    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.line.stream
+    }
+
+    /// The point after all work so far.
+    ///
+    /// An event is recorded only while there is another queue that could wait for it. If one comes later, it waits for
+    /// an event recorded then: for more than it must, but right.
+    pub(crate) fn point(&self) -> Point {
+        let others = self.gpu.queues.load(Ordering::Relaxed) > 1;
+        let event = others.then(|| self.line.stream.record_event(None).ok()).flatten();
+        Point { line: self.line.clone(), event: event.map(Arc::new) }
+    }
+
+    /// Has later work on this queue wait for a point on any queue.
+    pub(crate) fn wait(&self, point: &mut Point) -> Result<()> {
+        if point.line.number == self.line.number {
+            return Ok(());
+        }
+        self.line.stream.wait(&*point.event()?).map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// Waits on this thread for all work so far.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.line.stream.synchronize().map_err(failed("cuStreamSynchronize"))
+    }
+
+    /// A point in the work whose time can be told.
+    pub(crate) fn mark(&self) -> Result<TimedEvent> {
+        let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
+        let event = self.line.stream.record_event(flags).map_err(failed("cuEventRecord"))?;
+        Ok(TimedEvent { event, gpu: self.gpu.clone() })
+    }
+}
+
+impl Drop for CudaQueue {
+    fn drop(&mut self) {
+        self.gpu.queues.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_recorder() {
+            self.gpu.idle.give(self.line.clone());
+        }
+    }
+}
+
+impl core::fmt::Debug for CudaQueue {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "CudaQueue({} on {})", self.line.number, self.gpu.limits.name)
+    }
+}
+
+/// A point in the work of a queue.
+#[derive(Clone)]
+pub(crate) struct Point {
+    line: Arc<Line>,
+    event: Option<Arc<CudaEvent>>,
+}
+
+impl Point {
+    /// Whether both are points of the same queue.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.line.number == other.line.number
+    }
+
+    /// Whether the work up to here is known to be done.
+    pub(crate) fn is_done(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| event.is_complete())
+    }
+
+    /// Waits on this thread for the work up to here.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.event()?.synchronize().map_err(failed("cuEventSynchronize"))
+    }
+
+    fn event(&mut self) -> Result<Arc<CudaEvent>> {
+        if let Some(event) = &self.event {
+            return Ok(event.clone());
+        }
+        let event = Arc::new(self.line.stream.record_event(None).map_err(failed("cuEventRecord"))?);
+        self.event = Some(event.clone());
+        Ok(event)
+    }
+}
+
+/// A point in the work of a queue whose time can be told.
+pub(crate) struct TimedEvent {
+    event: CudaEvent,
+    gpu: Arc<Gpu>,
+}
+
+impl TimedEvent {
+    /// Waits for both points and gives the time between them by the GPU's clock.
+    pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
+        if self.gpu.driver < TELLS_TIME {
+            let why = format!("the driver supports CUDA {}, timing needs {TELLS_TIME}", self.gpu.driver);
+            return Err(Error::Unsupported { job: "timing".into(), why });
+        }
+        let milliseconds = earlier.event.elapsed_ms(&self.event).map_err(failed("cuEventElapsedTime"))?;
+        Ok(f64::from(milliseconds) / 1000.0)
+    }
+}

@@ -1,0 +1,108 @@
+//! The functions of the driver and of NVRTC that are called here, directly or by cudarc, which panics where a library lacks one:
+//! drivers that are too old, and stubs in containers. All are looked up before the first call.
+
+use cudarc::{driver, nvrtc};
+
+/// Of every driver that is old enough.
+pub const DRIVER: [&str; 50] = [
+    "cuCtxDestroy_v2",
+    "cuCtxGetCurrent",
+    "cuCtxGetStreamPriorityRange",
+    "cuCtxSetCurrent",
+    "cuCtxSynchronize",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetName",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxRetain",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventQuery",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuFuncGetAttribute",
+    "cuFuncSetAttribute",
+    "cuGetErrorString",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuGraphExecUpdate_v2",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
+    "cuGraphNodeGetType",
+    "cuInit",
+    "cuLaunchKernelEx",
+    "cuMemAlloc_v2",
+    "cuMemFreeHost",
+    "cuMemFree_v2",
+    "cuMemHostAlloc",
+    "cuMemcpy2DAsync_v2",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoH_v2",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemsetD8Async",
+    "cuModuleGetFunction",
+    "cuModuleLoadData",
+    "cuModuleUnload",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+    "cuStreamBeginCapture_v2",
+    "cuStreamCreate",
+    "cuStreamCreateWithPriority",
+    "cuStreamDestroy_v2",
+    "cuStreamEndCapture",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+];
+
+/// Of drivers from a version on, which is asked for before they are called.
+pub const LATER: [(i32, &str); 5] = [
+    (super::queue::CHOOSES_DEPENDENCIES, "cuStreamGetCaptureInfo_v3"),
+    (super::queue::CHOOSES_DEPENDENCIES, "cuStreamUpdateCaptureDependencies_v2"),
+    (super::code::TELLS_PARAMETERS, "cuFuncGetParamInfo"),
+    (super::queue::CONTEXT_EVENTS, "cuCtxRecordEvent"),
+    (super::queue::TELLS_TIME, "cuEventElapsedTime_v2"),
+];
+
+/// Of NVRTC.
+pub const COMPILER: [&str; 12] = [
+    "nvrtcCompileProgram",
+    "nvrtcCreateProgram",
+    "nvrtcDestroyProgram",
+    "nvrtcGetCUBIN",
+    "nvrtcGetCUBINSize",
+    "nvrtcGetNumSupportedArchs",
+    "nvrtcGetPTX",
+    "nvrtcGetPTXSize",
+    "nvrtcGetProgramLog",
+    "nvrtcGetProgramLogSize",
+    "nvrtcGetSupportedArchs",
+    "nvrtcVersion",
+];
+
+/// A function that the driver's library lacks, if there is one, of those that every driver has.
+///
+/// The library must be [there](driver::sys::is_culib_present).
+pub(super) fn missing_in_driver() -> Option<&'static str> {
+    DRIVER.into_iter().find(|name| !is_in_driver(name))
+}
+
+/// The same of those that a driver of this version has besides.
+pub(super) fn missing_in_driver_of(version: i32) -> Option<&'static str> {
+    LATER.into_iter().find(|(since, name)| version >= *since && !is_in_driver(name)).map(|(_, name)| name)
+}
+
+/// A function that NVRTC's library lacks, if there is one. The library must be [there](nvrtc::sys::is_culib_present).
+pub(super) fn missing_in_compiler() -> Option<&'static str> {
+    // SAFETY: the library is there; its functions are looked up, and not called.
+    COMPILER
+        .into_iter()
+        .find(|name| unsafe { nvrtc::sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err())
+}
+
+fn is_in_driver(name: &str) -> bool {
+    // SAFETY: as above.
+    unsafe { driver::sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_ok()
+}

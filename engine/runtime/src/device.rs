@@ -1,0 +1,265 @@
+//! Devices: where programs run.
+
+mod buffer;
+#[cfg(feature = "cuda")]
+pub mod raw;
+mod stream;
+
+use core::fmt;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::backend::cpu::Cpu;
+use crate::backend::{Backend, Bound, Loaded, To};
+use crate::kernel::{Kernel, Table};
+use crate::limits::Limits;
+use crate::memory::{Memory, Read};
+use crate::pinned::PinnedBuffer;
+use ringforge_math::error::{Error, Result};
+
+pub use buffer::{Buffer, BufferSlice, BufferSliceMut};
+pub use stream::Stream;
+
+/// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap and gives the same device.
+#[derive(Clone)]
+pub struct Device {
+    parts: Arc<Parts>,
+    /// Devices of the group whose engine gave it out, 1 where that is no group.
+    group: usize,
+}
+
+struct Parts {
+    backend: Arc<dyn Backend>,
+    tables: Mutex<HashMap<String, Arc<MadeTable>>>,
+}
+
+impl Device {
+    #[doc(hidden)]
+    pub fn new(backend: impl Backend + 'static) -> Self {
+        Self { parts: Arc::new(Parts { backend: Arc::new(backend), tables: Mutex::default() }), group: 1 }
+    }
+
+    /// The CPU, with rayon's threads.
+    #[must_use]
+    pub fn cpu() -> Self {
+        Self::new(Cpu::default())
+    }
+
+    /// The CUDA GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] where there is none; never a panic, also without a driver.
+    pub fn cuda(ordinal: usize) -> Result<Self> {
+        #[cfg(feature = "cuda")]
+        return Ok(Self::new(crate::backend::cuda::Cuda::open(ordinal)?));
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = ordinal;
+            Err(Error::NoDevice(ringforge_math::error::NoDevice::NotBuilt))
+        }
+    }
+
+    /// Takes kernels from this bundle from now on, where it has them: neither the cache nor NVRTC is asked for those. For others,
+    /// a line in the log says what it lacks, and they are loaded as without it.
+    ///
+    /// # Errors
+    /// [`Error::Bundle`] where it has no kernels for this device's architecture, or where the one that `RINGFORGE_BUNDLE` names
+    /// is of no use; [`Error::Unsupported`] on a CPU.
+    #[cfg(feature = "cuda")]
+    pub fn use_bundle(&self, bundle: &crate::cuda::Bundle) -> Result<()> {
+        match self.backend().gpu() {
+            Some(gpu) => gpu.codes.use_bundle(bundle, gpu.limits.capability),
+            None => Err(Error::Unsupported {
+                job: format!("a kernel bundle on {self}"),
+                why: "only a GPU runs compiled kernels".into(),
+            }),
+        }
+    }
+
+    /// What the device can hold.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        self.parts.backend.limits()
+    }
+
+    /// A new stream: an order of work.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn stream(&self) -> Result<Stream> {
+        Ok(Stream { device: self.clone(), queue: self.parts.backend.queue()? })
+    }
+
+    /// A stream whose work is taken up before that of others, where it could begin.
+    #[doc(hidden)]
+    pub fn urgent_stream(&self) -> Result<Stream> {
+        Ok(Stream { device: self.clone(), queue: self.parts.backend.urgent_queue()? })
+    }
+
+    /// A buffer of this many bytes, unreadable until written.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer> {
+        Ok(Buffer::new(self, self.allocate(bytes)?.into(), bytes))
+    }
+
+    /// Host memory of this many bytes, all zero, that copies to and from this device go fastest with:
+    /// [`Program::on_host`](crate::Program::on_host) and [`Stream`]'s copies then need no staging memory. On a CPU it is ordinary memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
+        self.parts.backend.pinned(bytes)
+    }
+
+    /// Bytes of the device's own memory that buffers, tables and temporaries take, with what is kept for later: as that is
+    /// kept until [`trim`](Self::trim), the most that was in use since then. None where memory is the host's.
+    #[must_use]
+    pub fn held_bytes(&self) -> Option<usize> {
+        self.parts.backend.held_bytes()
+    }
+
+    /// Gives back what is kept for later: tables and code that no program uses, and free memory.
+    pub fn trim(&self) {
+        let mut tables = self.tables();
+        // lists first, which keep what they list
+        tables.retain(|_, table| table.parts.is_empty() || Arc::strong_count(table) > 1);
+        tables.retain(|_, table| Arc::strong_count(table) > 1);
+        drop(tables);
+        self.parts.backend.trim();
+    }
+
+    /// Memory of this many bytes, if need be in place of what is kept for later.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
+        self.or_trimmed(|backend| backend.allocate(bytes))
+    }
+
+    /// The same for one run.
+    pub(crate) fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
+        self.or_trimmed(|backend| backend.allocate_for_run(bytes))
+    }
+
+    fn or_trimmed(&self, allocate: impl Fn(&dyn Backend) -> Result<Memory>) -> Result<Memory> {
+        match allocate(&**self.backend()) {
+            Err(Error::OutOfMemory { .. }) => {
+                self.trim();
+                allocate(&**self.backend())
+            }
+            memory => memory,
+        }
+    }
+
+    #[doc(hidden)]
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.parts.backend
+    }
+
+    /// The same device, as the first of a group of so many.
+    #[doc(hidden)]
+    pub fn of_group(&self, group: usize) -> Self {
+        Self { group, ..self.clone() }
+    }
+
+    /// Devices of the group whose engine gave it out.
+    pub(crate) fn group(&self) -> usize {
+        self.group
+    }
+
+    #[doc(hidden)]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.parts, &other.parts)
+    }
+
+    /// What a table holds.
+    #[doc(hidden)]
+    #[cfg(feature = "testkit")]
+    pub fn table_bytes(&self, table: &Table) -> Result<Vec<u8>> {
+        let (made, mut bytes) = (self.table(table)?, vec![0; table.bytes()]);
+        self.backend().download(&self.backend().queue()?, made.memory(), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A table, made now unless it is there already.
+    pub(crate) fn table(&self, table: &Table) -> Result<Arc<MadeTable>> {
+        let key = format!("{table:?}");
+        if let Some(table) = self.tables().get(&key) {
+            return Ok(table.clone());
+        }
+        let backend = self.backend();
+        let queue = backend.queue()?;
+        let mut memory = self.allocate(table.bytes())?;
+        let all = |tables: &[Table]| tables.iter().map(|table| self.table(table)).collect::<Result<Vec<_>>>();
+        let mut parts = Vec::new();
+        match table {
+            Table::Bytes(bytes) => backend.upload(&queue, bytes, memory.write())?,
+            Table::List(tables) => {
+                parts = all(tables)?;
+                let addresses: Vec<u64> = parts.iter().map(|part| part.memory.address()).collect();
+                backend.upload(&queue, bytemuck::cast_slice(&addresses), memory.write())?;
+            }
+            Table::Made { kernel, items, inputs } => {
+                let inputs = all(inputs)?;
+                let loaded = self.load(std::slice::from_ref(kernel))?;
+                let [loaded] = &loaded[..] else {
+                    return Err(Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() });
+                };
+                let mut ports: Vec<Bound<'_>> = inputs.iter().map(|input| input.bound()).collect();
+                ports.push(Bound::all(To::Write(memory.write())));
+                backend.launch(&queue, loaded, 0..*items, ports)?;
+                backend.synchronize(&queue)?;
+            }
+        }
+        backend.synchronize(&queue)?;
+        Ok(self.tables().entry(key).or_insert_with(|| Arc::new(MadeTable { memory, parts })).clone())
+    }
+
+    pub(crate) fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        self.backend().load(kernels)
+    }
+
+    fn tables(&self) -> MutexGuard<'_, HashMap<String, Arc<MadeTable>>> {
+        self.parts.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A table in a device's memory.
+pub(crate) struct MadeTable {
+    /// Of a list, the addresses of its tables.
+    memory: Memory,
+    parts: Vec<Arc<Self>>,
+}
+
+impl MadeTable {
+    /// As what a port is bound to.
+    pub(crate) fn bound(&self) -> Bound<'_> {
+        Bound::all(match &self.parts[..] {
+            [] => To::Read(self.memory.read()),
+            parts => To::List(self.memory.read(), parts.iter().map(|part| part.memory.read()).collect()),
+        })
+    }
+
+    /// The memory that launches use, by its address.
+    pub(crate) fn memory(&self) -> Read<'_> {
+        self.memory.read()
+    }
+}
+
+impl Drop for MadeTable {
+    fn drop(&mut self) {
+        // launches know the addresses alone
+        self.parts.iter().for_each(|part| part.memory.used_with(&self.memory));
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.limits().name)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({self})")
+    }
+}

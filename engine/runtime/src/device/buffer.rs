@@ -1,0 +1,214 @@
+//! Buffers: memory on a device, and slices of it.
+
+use core::borrow::Borrow;
+use core::ops::Range;
+
+use crate::guarded::Guarded;
+use crate::memory::{ALIGNMENT, Read, Write};
+use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::PolyType;
+
+use super::Device;
+
+/// Memory on a device. It knows whether it was written and, where a program or a checked upload filled it, what it holds.
+#[derive(Debug)]
+pub struct Buffer {
+    device: Device,
+    pub(crate) memory: Guarded,
+    len: usize,
+    pub(crate) written: bool,
+    #[doc(hidden)]
+    pub content: Option<PolyType>,
+}
+
+impl Buffer {
+    pub(crate) fn new(device: &Device, memory: Guarded, len: usize) -> Self {
+        Self { device: device.clone(), memory, len, written: false, content: None }
+    }
+
+    /// The memory, to read.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn read(&self) -> Read<'_> {
+        self.memory.read()
+    }
+
+    /// The memory, to write.
+    #[doc(hidden)]
+    pub fn write(&mut self) -> Write<'_> {
+        self.memory.write()
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the size is 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What the buffer holds, where that is known.
+    #[must_use]
+    pub fn content(&self) -> Option<&PolyType> {
+        self.content.as_ref()
+    }
+
+    /// The buffer's device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Some of the bytes, to be read: by [runs](crate::run::Call::input), from a multiple of 16 on, and
+    /// [copies](super::Stream::copy).
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Job, Op, PolyType};
+    /// # let (engine, poly) = (Engine::cpu(), "17:x^8+1".parse::<PolyType>()?);
+    /// let (program, stream) = (engine.program(&Job::new(&poly, Op::Mul))?, engine.stream()?);
+    /// let both = stream.upload_elements(&poly, &[[1u16, 2, 3, 4, 5, 6, 7, 8], [0, 1, 0, 0, 0, 0, 0, 0]])?;
+    /// let mut product = engine.device().buffer(poly.bytes())?;
+    /// let [a, x] = [both.slice(0..poly.bytes())?, both.slice(poly.bytes()..both.len())?];
+    /// program.on(stream, 1).input("a", a).input("b", x).output("product", &mut product).run()?;
+    /// assert_eq!(stream.download::<u16>(&product)?, [9, 1, 2, 3, 4, 5, 6, 7]); // x^8 = -1
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the buffer does not reach so far.
+    pub fn slice(&self, bytes: Range<usize>) -> Result<BufferSlice<'_>> {
+        self.check(&bytes)?;
+        Ok(BufferSlice { buffer: self, bytes })
+    }
+
+    /// Some of the bytes, to be written, of a buffer that was written as a whole before; by runs from a multiple of 16 on.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the buffer does not reach so far.
+    pub fn slice_mut(&mut self, bytes: Range<usize>) -> Result<BufferSliceMut<'_>> {
+        self.check(&bytes)?;
+        Ok(BufferSliceMut { buffer: self, bytes })
+    }
+
+    fn check(&self, bytes: &Range<usize>) -> Result<()> {
+        if bytes.start <= bytes.end && bytes.end <= self.len {
+            return Ok(());
+        }
+        let got = bytes.start.max(bytes.end);
+        Err(Error::Length { what: "bytes of the buffer, at most, in a range", expected: self.len, got })
+    }
+
+    /// A buffer in memory that somebody else has written.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn foreign(device: &Device, memory: crate::memory::Memory, len: usize) -> Self {
+        Self { written: true, ..Self::new(device, memory.into(), len) }
+    }
+
+    /// Notes that there is something to be read, of which no more is known.
+    #[doc(hidden)]
+    pub fn holds_anything(&mut self) {
+        (self.written, self.content) = (true, None);
+    }
+
+    pub(crate) fn on(&self, device: &Device, what: &str) -> Result<()> {
+        if self.device.is(device) {
+            return Ok(());
+        }
+        Err(Error::ForeignDevice { what: what.into(), expected: device.to_string(), got: self.device.to_string() })
+    }
+}
+
+/// Bytes of a [`Buffer`] to read: all, made from `&buffer`, or [some](Buffer::slice).
+#[derive(Debug, Clone)]
+pub struct BufferSlice<'a> {
+    pub(crate) buffer: &'a Buffer,
+    bytes: Range<usize>,
+}
+
+/// Bytes of a [`Buffer`] to write: all, made from `&mut buffer`, or [some](Buffer::slice_mut).
+#[derive(Debug)]
+pub struct BufferSliceMut<'a> {
+    pub(crate) buffer: &'a mut Buffer,
+    bytes: Range<usize>,
+}
+
+/// All bytes, also of a buffer behind an [`Arc`](std::sync::Arc).
+impl<'a, B: Borrow<Buffer>> From<&'a B> for BufferSlice<'a> {
+    fn from(buffer: &'a B) -> Self {
+        let buffer = buffer.borrow();
+        Self { buffer, bytes: 0..buffer.len }
+    }
+}
+
+impl<'a> From<&'a mut Buffer> for BufferSlice<'a> {
+    fn from(buffer: &'a mut Buffer) -> Self {
+        Self { buffer, bytes: 0..buffer.len }
+    }
+}
+
+impl<'a> From<&'a mut Buffer> for BufferSliceMut<'a> {
+    fn from(buffer: &'a mut Buffer) -> Self {
+        Self { bytes: 0..buffer.len, buffer }
+    }
+}
+
+impl BufferSlice<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What the bytes hold, where they are whole elements of what the buffer is known to hold.
+    pub(crate) fn content(&self) -> Option<&PolyType> {
+        self.buffer.content.as_ref().filter(|content| {
+            let element = content.bytes();
+            self.bytes.start.is_multiple_of(element) && self.bytes.end.is_multiple_of(element)
+        })
+    }
+
+    pub(crate) fn memory(&self) -> Read<'_> {
+        self.buffer.memory.read().part(&self.bytes)
+    }
+
+    /// Whether kernels can work on the bytes.
+    pub(crate) fn aligned(&self) -> Result<()> {
+        let what = "a slice of a buffer, as an argument,";
+        if self.bytes.start.is_multiple_of(ALIGNMENT) {
+            Ok(())
+        } else {
+            Err(Error::Alignment { what, needed: ALIGNMENT })
+        }
+    }
+
+    pub(crate) fn readable(&self, what: &str) -> Result<()> {
+        if self.buffer.written || self.len() == 0 { Ok(()) } else { Err(Error::Unwritten { what: what.into() }) }
+    }
+}
+
+impl BufferSliceMut<'_> {
+    pub(crate) fn as_read(&self) -> BufferSlice<'_> {
+        BufferSlice { buffer: self.buffer, bytes: self.bytes.clone() }
+    }
+
+    pub(crate) fn memory(&mut self) -> Write<'_> {
+        self.buffer.memory.write().part(&self.bytes)
+    }
+
+    /// Whether the buffer is as written as ever once the bytes are.
+    pub(crate) fn writable(&self, what: &str) -> Result<()> {
+        if self.bytes.len() == self.buffer.len { Ok(()) } else { self.as_read().readable(what) }
+    }
+
+    /// Notes what the bytes hold that were just written.
+    pub(crate) fn holds(&mut self, content: Option<&PolyType>) {
+        // whole elements of the kind that is there leave it what it is
+        if content.is_none() || self.as_read().content() != content {
+            let whole = self.bytes.len() == self.buffer.len;
+            self.buffer.content = content.filter(|_| whole).cloned();
+        }
+        self.buffer.written = true;
+    }
+}

@@ -1,0 +1,179 @@
+//! Raw handles for those who bring CUDA code of their own: memory by its address, streams by the driver's handle.
+//!
+//! The engine works in the primary context of its GPU, the one that the CUDA runtime works in too: pointers and streams are
+//! good on both sides. What the engine cannot see is *when* other code uses memory. So:
+//!
+//! - other code may use a buffer's memory after the engine's work on it is done: after [`Stream::synchronize`] on every
+//!   stream that used the buffer, or in the order of such a stream's [handle](Stream::raw_handle);
+//! - the engine may use it again after the other code is done: run it in the order of the handle of the stream that uses
+//!   the buffer next, or wait for it;
+//! - between other code's own stream and one of the engine, [`Stream::wait_for_raw`] and [`Stream::raw_waits`] keep the order,
+//!   and no thread waits;
+//! - a buffer may be dropped when no other code uses it any more, and foreign memory freed when no stream does.
+
+#![allow(unsafe_code)]
+
+use core::ffi::c_void;
+
+use cudarc::driver::sys::{self, CUevent_wait_flags, CUstream};
+use cudarc::driver::{CudaEvent, result};
+
+use crate::backend::Queue;
+use crate::cuda::driver::failed;
+use crate::cuda::memory::CudaMemory;
+use crate::cuda::queue::{CONTEXT_EVENTS, CudaQueue, while_nothing_records};
+use crate::device::{Buffer, Device, Stream};
+use crate::memory::{ALIGNMENT, Memory};
+use ringforge_math::error::{Error, Result};
+
+impl Buffer {
+    /// The address of the memory on its GPU, for as long as the buffer lives; none on a CPU, and for a buffer of no bytes.
+    ///
+    /// To write to a new buffer, call [`Buffer::assume_written`] first: until then the engine may still zero it, and its
+    /// memory may still be in use by work on buffers that are gone.
+    #[must_use]
+    pub fn device_pointer(&self) -> Option<u64> {
+        match &*self.memory {
+            Memory::Cuda(memory) if memory.len() > 0 => Some(memory.address(0)),
+            _ => None,
+        }
+    }
+
+    /// Says that other code is going to write all of the buffer: it counts as written then, with contents that nobody
+    /// knows of. Waits for the engine's earlier work on the memory, so that the other code need not.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
+    /// # Safety
+    /// All of the memory must be written before the engine reads it.
+    pub unsafe fn assume_written(&mut self) -> Result<()> {
+        if let Memory::Cuda(memory) = &mut *self.memory {
+            memory.assume_written()?;
+        }
+        self.written = true;
+        self.content = None;
+        Ok(())
+    }
+}
+
+impl Device {
+    /// A buffer in memory of this GPU that somebody else allocated, and will free after the buffer is gone. It counts as
+    /// written.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Alignment`] unless the address is a multiple of 16; [`Error::TooLarge`]
+    /// where the bytes do not fit behind the address, or that is 0.
+    ///
+    /// # Safety
+    /// The address must be that of so many bytes of initialised memory that this GPU can read and write, in its primary
+    /// context; they must stay there while the buffer or work on it lives, and other code may use them only as this module
+    /// says. Two buffers must not share bytes.
+    pub unsafe fn buffer_from_raw(&self, pointer: u64, bytes: usize) -> Result<Buffer> {
+        let stream = self.stream()?;
+        let Queue::Cuda(queue) = stream.queue() else {
+            let job = format!("a buffer in foreign memory on {self}");
+            return Err(Error::Unsupported { job, why: "it has no memory of its own".into() });
+        };
+        if !pointer.is_multiple_of(ALIGNMENT as u64) {
+            return Err(Error::Alignment { what: "foreign memory", needed: ALIGNMENT });
+        }
+        let room = if pointer == 0 { 0 } else { usize::try_from(u64::MAX - pointer).unwrap_or(usize::MAX) };
+        if bytes > room {
+            return Err(Error::TooLarge { what: "foreign memory", limit: room, got: bytes });
+        }
+        Ok(Buffer::foreign(self, Memory::Cuda(CudaMemory::foreign(queue.gpu(), pointer, bytes)), bytes))
+    }
+}
+
+impl Stream {
+    /// The driver's handle of the stream (`CUstream`, the runtime's `cudaStream_t`), for as long as the stream or a clone
+    /// of it lives; none on a CPU. Work that other code adds runs in order with the engine's, and [`Stream::synchronize`]
+    /// waits for it.
+    #[must_use]
+    pub fn raw_handle(&self) -> Option<*mut c_void> {
+        match self.queue() {
+            Queue::Cuda(queue) => Some(queue.stream().cu_stream().cast()),
+            Queue::Immediate => None,
+        }
+    }
+
+    /// Has later work on this stream wait for all that is on a stream of other code so far, given by the driver's handle: null
+    /// or 1 for the legacy default stream, 2 for the calling thread's.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
+    ///
+    /// # Safety
+    /// The handle must be that of a stream in the primary context of this stream's GPU.
+    pub unsafe fn wait_for_raw(&self, handle: *mut c_void) -> Result<()> {
+        let (queue, event) = self.new_event()?;
+        // SAFETY: the event was just made in the context that is current; the caller answers for the stream.
+        unsafe { result::event::record(event.cu_event(), handle as CUstream) }.map_err(failed("cuEventRecord"))?;
+        queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// Has what is put on a stream of other code from now on wait for all work on this one so far. The handle is as that of
+    /// [`Stream::wait_for_raw`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
+    ///
+    /// # Safety
+    /// As [`Stream::wait_for_raw`].
+    pub unsafe fn raw_waits(&self, handle: *mut c_void) -> Result<()> {
+        let (queue, event) = self.new_event()?;
+        event.record(queue.stream()).map_err(failed("cuEventRecord"))?;
+        let flags = CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: the event was recorded in the context that is current; the caller answers for the stream.
+        unsafe { result::stream::wait_event(handle as CUstream, event.cu_event(), flags) }
+            .map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// Has later work on this stream wait for all that was started on its GPU so far, in the primary context and on any stream:
+    /// before memory is used again that other code had, whose streams may be gone. Drivers before CUDA 12.5 have no such event:
+    /// there the calling thread waits. While a graph is recorded by [`Program::capture`](crate::Program::capture), the call waits
+    /// until that is done; while other code records one in the same context, the driver refuses the call and that recording.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
+    pub fn wait_for_all(&self) -> Result<()> {
+        let (queue, event) = self.new_event()?;
+        let gpu = queue.gpu();
+        if gpu.driver < CONTEXT_EVENTS {
+            return while_nothing_records(|| gpu.context.synchronize()).map_err(failed("cuCtxSynchronize"));
+        }
+        // SAFETY: context and event are there, and the driver knows the call.
+        while_nothing_records(|| unsafe { sys::cuCtxRecordEvent(gpu.context.cu_ctx(), event.cu_event()) }.result())
+            .map_err(failed("cuCtxRecordEvent"))?;
+        queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// An event that was not recorded yet, made with the GPU's context current.
+    fn new_event(&self) -> Result<(&CudaQueue, CudaEvent)> {
+        let Queue::Cuda(queue) = self.queue() else {
+            let job = format!("a raw stream on {}", self.device());
+            return Err(Error::Unsupported { job, why: "it has none".into() });
+        };
+        let event = queue.gpu().context.new_event(None).map_err(failed("cuEventCreate"))?;
+        Ok((queue, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_has_no_raw_handles() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        assert_eq!((stream.raw_handle(), stream.upload(&[1u32]).unwrap().device_pointer()), (None, None));
+        // SAFETY: refused before anything is done with the address.
+        let refused = unsafe { device.buffer_from_raw(256, 16) };
+        assert!(matches!(refused, Err(Error::Unsupported { .. })));
+        // SAFETY: refused before anything is done with the handle.
+        let refused = unsafe { [stream.wait_for_raw(256 as *mut c_void), stream.raw_waits(256 as *mut c_void)] };
+        assert!(refused.iter().all(|refused| matches!(refused, Err(Error::Unsupported { .. }))));
+    }
+}

@@ -1,0 +1,259 @@
+//! Streams: orders of work, and copies.
+
+use core::ops::Range;
+
+use bytemuck::Pod;
+
+use crate::backend::Queue;
+use crate::columns::Shape;
+use crate::draws::Draws;
+use crate::event::Event;
+use crate::guarded::Guarded;
+use crate::memory::Memory;
+use ringforge_math::error::{Error, Result, same_length};
+use ringforge_math::poly::PolyType;
+
+use super::{Buffer, BufferSlice, BufferSliceMut, Device};
+
+/// An order of work on a device. Work on different streams may overlap; buffers keep it from overtaking what it needs.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    pub(super) device: Device,
+    pub(super) queue: Queue,
+}
+
+impl Stream {
+    /// The stream's device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// A new buffer with these elements. What they are is not looked at: [`Stream::upload_elements`] checks
+    /// that residues are below their moduli.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn upload<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
+        let mut buffer = self.device.buffer(size_of_val(from))?;
+        self.write(&mut buffer, from)?;
+        Ok(buffer)
+    }
+
+    /// A new buffer of zeros, which counts as written.
+    ///
+    /// # Errors
+    /// As [`Stream::upload`].
+    pub fn zeros(&self, bytes: usize) -> Result<Buffer> {
+        let mut buffer = self.device.buffer(bytes)?;
+        self.device.backend().wipe(&self.queue, buffer.memory.write())?;
+        buffer.holds_anything();
+        Ok(buffer)
+    }
+
+    /// A buffer for secrets: as [`Device::buffer`], and wiped when it is dropped, in this stream's order, whether what was
+    /// done with it ended well, with an error or with a panic.
+    ///
+    /// # Errors
+    /// As [`Device::buffer`].
+    pub fn secret_buffer(&self, bytes: usize) -> Result<Buffer> {
+        let memory = self.guard(self.device.allocate(bytes)?, true);
+        Ok(Buffer::new(&self.device, memory, bytes))
+    }
+
+    /// The same in memory that the device has given.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn secret_buffer_in(&self, memory: Memory, bytes: usize) -> Buffer {
+        Buffer::new(&self.device, self.guard(memory, true), bytes)
+    }
+
+    /// A new [buffer for secrets](Self::secret_buffer) with these elements.
+    ///
+    /// # Errors
+    /// As [`Stream::upload`].
+    pub fn upload_secret<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
+        let mut buffer = self.secret_buffer(size_of_val(from))?;
+        self.write(&mut buffer, from)?;
+        Ok(buffer)
+    }
+
+    /// A new buffer with elements of this type, checked to be in [0, q) unless the type
+    /// [accepts any word](PolyType::accepts_any_word).
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the slice holds whole items; [`Error::NotReduced`].
+    pub fn upload_elements<T: Pod>(&self, poly: impl Into<PolyType>, from: &[T]) -> Result<Buffer> {
+        let poly = poly.into();
+        poly.check(from)?;
+        let mut buffer = self.upload(from)?;
+        buffer.content = Some(poly);
+        Ok(buffer)
+    }
+    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for a slice of a buffer that was not written yet;
+    /// [`Error::ForeignDevice`]; [`Error::Driver`].
+    pub fn write<'a, T: Pod>(&self, to: impl Into<BufferSliceMut<'a>>, from: &[T]) -> Result<()> {
+        let (mut to, from): (_, &[u8]) = (self.to_write(to, size_of_val(from))?, bytemuck::cast_slice(from));
+        self.device.backend().upload(&self.queue, from, to.memory())?;
+        to.holds(None);
+        Ok(())
+    }
+
+    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one, with some columns of a matrix whose rows, of `width` elements
+    /// each, lie one after another: of each row those elements, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where there are no such columns, or the last row is not whole; else as [`Stream::write`].
+    pub fn write_columns<'a, T: Pod>(
+        &self,
+        to: impl Into<BufferSliceMut<'a>>,
+        rows: &[T],
+        width: usize,
+        columns: Range<usize>,
+    ) -> Result<()> {
+        if columns.start > columns.end || columns.end > width {
+            let what = "columns, at most, in a range";
+            return Err(Error::Length { what, expected: width, got: columns.start.max(columns.end) });
+        }
+        if width == 0 || !rows.len().is_multiple_of(width) {
+            let what = "elements of whole rows";
+            return Err(Error::Length { what, expected: rows.len().next_multiple_of(width.max(1)), got: rows.len() });
+        }
+        let (size, count) = (size_of::<T>(), rows.len() / width);
+        let shape =
+            Shape { offset: columns.start * size, rows: count, width: columns.len() * size, pitch: width * size };
+        let mut to = self.to_write(to, shape.bytes())?;
+        if shape.bytes() > 0 {
+            self.device.backend().upload_shape(&self.queue, bytemuck::cast_slice(rows), &shape, to.memory())?;
+        }
+        to.holds(None);
+        Ok(())
+    }
+
+    /// Overwrites a buffer with zeros, for one that holds secrets; it counts as unwritten then.
+    ///
+    /// # Errors
+    /// [`Error::ForeignDevice`]; [`Error::Driver`].
+    pub fn wipe(&self, buffer: &mut Buffer) -> Result<()> {
+        buffer.on(&self.device, "the buffer")?;
+        buffer.written = false;
+        buffer.content = None;
+        self.device.backend().wipe(&self.queue, buffer.memory.write())
+    }
+
+    /// One run that draws: calls `run` with fresh [`Draws`] in memory of the device, to be given to one
+    /// [run](crate::Program::on) on this stream, and wipes that memory after it.
+    ///
+    /// This is how programs should be given randomness: the buffer does not outlive its run, so it cannot be given to
+    /// a second one by mistake. For [`Program::on_host`](crate::Program::on_host), make [`Draws`] before each call.
+    ///
+    /// # Errors
+    /// As [`Draws::from_os`] and [`Stream::upload`]; what `run` returns.
+    pub fn with_draws<T>(&self, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
+        let mut buffer = self.upload_secret(Draws::from_os()?.as_bytes())?;
+        let value = run(&buffer)?;
+        buffer.memory.wipe(&self.queue).map(|()| value)
+    }
+
+    /// Copies a buffer out, or a [slice](Buffer::slice) of one.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`]; [`Error::ForeignDevice`]; [`Error::Driver`].
+    pub fn read<'a, T: Pod>(&self, from: impl Into<BufferSlice<'a>>, to: &mut [T]) -> Result<()> {
+        let from = self.to_read(from)?;
+        let to: &mut [u8] = bytemuck::cast_slice_mut(to);
+        same_length("bytes to read", from.len(), to.len())?;
+        self.device.backend().download(&self.queue, from.memory(), to)
+    }
+
+    /// Copies a buffer or a slice of one out into a new vector.
+    ///
+    /// # Errors
+    /// As [`Stream::read`]; [`Error::Length`] if there is no whole number of elements.
+    pub fn download<'a, T: Pod>(&self, from: impl Into<BufferSlice<'a>>) -> Result<Vec<T>> {
+        let (from, size) = (from.into(), size_of::<T>().max(1));
+        let (len, whole) = (from.len(), from.len() / size);
+        if len != whole * size {
+            let what = "bytes of the buffer, in whole elements";
+            return Err(Error::Length { what, expected: whole * size, got: len });
+        }
+        let mut to = vec![T::zeroed(); whole];
+        self.read(from, &mut to)?;
+        Ok(to)
+    }
+
+    /// Copies between buffers, or slices of them, with what is known of what they hold.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for what is read, and for a slice to write of a buffer
+    /// that was not written yet; [`Error::ForeignDevice`], [`Error::Driver`].
+    pub fn copy<'a, 'b>(&self, from: impl Into<BufferSlice<'a>>, to: impl Into<BufferSliceMut<'b>>) -> Result<()> {
+        let from = self.to_read(from)?;
+        let mut to = self.to_write(to, from.len())?;
+        self.device.backend().copy(&self.queue, from.memory(), to.memory())?;
+        to.holds(from.content());
+        Ok(())
+    }
+
+    /// A new buffer with the same bytes, for secrets if that of the old one was, with what is known of what they are.
+    ///
+    /// # Errors
+    /// As [`Device::buffer`] and [`Stream::copy`].
+    pub fn duplicate<'a>(&self, from: impl Into<BufferSlice<'a>>) -> Result<Buffer> {
+        let from = from.into();
+        let mut to = match from.buffer.memory.is_secret() {
+            true => self.secret_buffer(from.len())?,
+            false => self.device.buffer(from.len())?,
+        };
+        self.copy(from, &mut to)?;
+        Ok(to)
+    }
+
+    /// Waits for all work on the stream.
+    ///
+    /// # Errors
+    /// [`Error::Driver`], also for work that failed after it was started.
+    pub fn synchronize(&self) -> Result<()> {
+        self.device.backend().synchronize(&self.queue)
+    }
+
+    /// A point after all work so far, to measure time from and to.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn mark(&self) -> Result<Event> {
+        Event::new(&self.queue)
+    }
+
+    /// Memory that the device has just given; wiped in this stream's order if it is secret.
+    pub(crate) fn guard(&self, memory: Memory, secret: bool) -> Guarded {
+        if secret { Guarded::secret(memory, self.device.backend(), &self.queue) } else { memory.into() }
+    }
+
+    pub(crate) fn on(device: &Device, queue: Queue) -> Self {
+        Self { device: device.clone(), queue }
+    }
+
+    #[doc(hidden)]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn to_read<'a>(&self, from: impl Into<BufferSlice<'a>>) -> Result<BufferSlice<'a>> {
+        let from = from.into();
+        from.buffer.on(&self.device, "the buffer")?;
+        from.readable("the buffer")?;
+        Ok(from)
+    }
+
+    fn to_write<'a>(&self, to: impl Into<BufferSliceMut<'a>>, bytes: usize) -> Result<BufferSliceMut<'a>> {
+        let to = to.into();
+        to.buffer.on(&self.device, "the buffer")?;
+        same_length("bytes to write", to.as_read().len(), bytes)?;
+        to.writable("the buffer of which a slice is written")?;
+        Ok(to)
+    }
+}

@@ -1,0 +1,67 @@
+//! Points in the work of a stream, to measure time between them.
+
+use core::fmt;
+use std::time::Instant;
+
+use crate::backend::Queue;
+use ringforge_math::error::Result;
+
+/// A point in the work of a stream: on a GPU the moment when the work before it is done, by the GPU's own clock.
+///
+/// ```
+/// # fn main() -> ringforge::Result<()> {
+/// let stream = ringforge::Device::cpu().stream()?;
+/// let before = stream.mark()?;
+/// // start some work
+/// let seconds = stream.mark()?.seconds_since(&before)?;
+/// # assert!(seconds >= 0.0);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Event(Kind);
+
+enum Kind {
+    Host(Instant),
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::TimedEvent),
+}
+
+impl Event {
+    pub(crate) fn new(queue: &Queue) -> Result<Self> {
+        Ok(Self(match queue {
+            Queue::Immediate => Kind::Host(Instant::now()),
+            #[cfg(feature = "cuda")]
+            Queue::Cuda(queue) => Kind::Cuda(queue.mark()?),
+        }))
+    }
+
+    /// Waits for the work before both marks and gives the seconds between them.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch) if the marks are of two kinds of device;
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where the driver is too old to tell;
+    /// [`Error::Driver`](crate::Error::Driver), also for marks of two GPUs.
+    pub fn seconds_since(&self, earlier: &Self) -> Result<f64> {
+        match (&self.0, &earlier.0) {
+            (Kind::Host(later), Kind::Host(earlier)) => Ok(later.saturating_duration_since(*earlier).as_secs_f64()),
+            #[cfg(feature = "cuda")]
+            (Kind::Cuda(later), Kind::Cuda(earlier)) => later.seconds_since(earlier),
+            #[cfg(feature = "cuda")]
+            _ => Err(ringforge_math::error::Error::Mismatch {
+                what: "a mark".into(),
+                expected: "one of the same device".into(),
+                got: "one of another".into(),
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Host(instant) => write!(f, "Event({instant:?})"),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(_) => f.write_str("Event(on a GPU)"),
+        }
+    }
+}

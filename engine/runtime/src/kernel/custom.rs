@@ -1,0 +1,154 @@
+//! Kernels as values, for schemes: data and two closures in place of a type.
+
+use core::fmt;
+use core::ops::Range;
+
+use ringforge_kernels::Header;
+
+use crate::kernel::{Built, Source, Table};
+use crate::limits::Limits;
+use ringforge_math::error::Result;
+
+use super::{Args, Kernel, Port};
+
+type Build = dyn Fn(&Limits) -> Result<Built> + Send + Sync;
+type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
+
+/// A [`Kernel`] as a value, for whoever has many that differ in their data alone.
+///
+/// ```
+/// use ringforge::Engine;
+/// use ringforge::kernels::{Built, CustomKernel, Port};
+///
+/// const TEXT: &str = r#"
+/// #include "prelude.cuh"
+/// extern "C" __global__ void add_to_bytes(const rf::u8* in, rf::u8* out, rf::u64 first, rf::u64 end) {
+///     rf::u64 item = first + blockIdx.x * (rf::u64)blockDim.x + threadIdx.x;
+///     if (item < end) out[item] = in[item] + addend;
+/// }"#;
+///
+/// // SAFETY: each thread reads and writes the byte of its own item.
+/// # #[allow(unsafe_code)]
+/// let kernel = unsafe {
+///     CustomKernel::new(
+///         ("add_to_bytes", TEXT, &[]),
+///         [Port::input(1), Port::output(1)],
+///         |_| Ok(Built::thread_per_item(128, "constexpr rf::u32 addend = 5;\n")),
+///         |items, args| {
+///             args.each(items, |_, (from, to): (&u8, &mut u8)| {
+///                 *to = from.wrapping_add(5);
+///                 Ok(())
+///             })
+///         },
+///     )
+/// };
+///
+/// let engine = Engine::cpu();
+/// let p = engine.pipeline("bytes");
+/// let [sums] = p.step(kernel.described("5"), &[p.input("bytes")]);
+/// p.output("sums", sums);
+/// let mut sums = [0u8; 3];
+/// let program = engine.compile(p)?;
+/// program.on_host(3).input("bytes", &[1u8, 2, 255]).output("sums", &mut sums).run()?;
+/// assert_eq!(sums, [6, 7, 4]);
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+pub struct CustomKernel {
+    name: &'static str,
+    text: &'static str,
+    headers: &'static [Header],
+    ports: Vec<Port>,
+    tables: Vec<(usize, Table)>,
+    numbers: Vec<u64>,
+    build: Box<Build>,
+    on_cpu: Box<OnCpu>,
+    description: String,
+}
+
+impl CustomKernel {
+    /// A kernel of this name, text and headers, on these ports: `build` gives its prelude and launch, `on_cpu` its meaning.
+    ///
+    /// # Safety
+    /// As [`Source::new`], for the text, the headers, the ports, and what `build` gives for any limits.
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn new(
+        (name, text, headers): (&'static str, &'static str, &'static [Header]),
+        ports: impl Into<Vec<Port>>,
+        build: impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static,
+        on_cpu: impl Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let (ports, build, on_cpu) = (ports.into(), Box::new(build), Box::new(on_cpu));
+        let (tables, numbers, description) = (Vec::new(), Vec::new(), String::new());
+        Self { name, text, headers, ports, tables, numbers, build, on_cpu, description }
+    }
+
+    /// The same kernel, whose text takes these numbers of the launch behind its pointers.
+    ///
+    /// # Safety
+    /// As [`Source::with_numbers`].
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn with_numbers(self, numbers: impl Into<Vec<u64>>) -> Self {
+        Self { numbers: numbers.into(), ..self }
+    }
+
+    /// The same kernel, of which this port, an input that all items share, reads a [table](Kernel::table) of its own.
+    #[must_use]
+    pub fn with_table(mut self, port: usize, table: Table) -> Self {
+        self.tables.push((port, table));
+        self
+    }
+
+    /// The same kernel with further ports behind the others, which read these [tables](Kernel::table) of its own.
+    #[must_use]
+    pub fn with_tables(self, tables: impl IntoIterator<Item = Table>) -> Self {
+        tables.into_iter().fold(self, |mut kernel, table| {
+            kernel.ports.push(Port::shared(table.bytes()));
+            let last = kernel.ports.len() - 1;
+            kernel.with_table(last, table)
+        })
+    }
+
+    /// The same kernel, as printed plans describe it. Where it makes a [`Table`], this must say every parameter that decides
+    /// the contents.
+    #[must_use]
+    pub fn described(self, description: impl Into<String>) -> Self {
+        Self { description: description.into(), ..self }
+    }
+}
+
+impl Kernel for CustomKernel {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    #[allow(unsafe_code)]
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        let built = (self.build)(limits)?;
+        // SAFETY: as whoever made the kernel vouched for.
+        Ok(unsafe { Source::new(self, self.text, self.headers, built).with_numbers(self.numbers.clone()) })
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.tables.iter().find(|(own, _)| *own == port).map(|(_, table)| table.clone())
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        (self.on_cpu)(items, args)
+    }
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+}
+
+impl fmt::Debug for CustomKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({}), {:?}", self.name, self.description, self.ports)
+    }
+}

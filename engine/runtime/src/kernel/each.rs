@@ -1,0 +1,165 @@
+//! A kernel's items on a CPU, one by one.
+
+use core::iter::zip;
+use core::ops::Range;
+
+use bytemuck::{Pod, PodCastError};
+
+use ringforge_math::error::Result;
+
+use super::{Args, Sharing, Slice};
+
+impl<'a> Args<'a> {
+    /// Calls `work` for each of a launch's items: with its number, and a tuple of what each port has of it, the whole of those
+    /// that all items share. `&T` and `&[T]` take an input, `&mut T` and `&mut [T]` a port that is written; the tuple may end
+    /// before the ports do.
+    ///
+    /// ```
+    /// # use ringforge::Result;
+    /// # use ringforge::kernels::Args;
+    /// # fn on_cpu(items: core::ops::Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    /// args.each(items, |_, (seed, coins, status): (&[u8; 32], &mut [u8], &mut u32)| {
+    ///     coins.fill(seed[0]);
+    ///     *status = 1;
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What `work` returns; as [`Args::input`] and [`Args::output`];
+    /// [`Error::Kernel`](crate::Error::Kernel) where the tuple does not fit the ports.
+    pub fn each<P: Tuple<'a>>(
+        &mut self,
+        items: Range<usize>,
+        mut work: impl FnMut(usize, P) -> Result<()>,
+    ) -> Result<()> {
+        let mut rest = Vec::with_capacity(P::COUNT);
+        for port in 0..P::COUNT {
+            rest.push(match self.slices.get(port) {
+                Some(Slice::Out(_)) => Part::Write(self.output(port)?),
+                _ => Part::Read(self.input(port)?),
+            });
+        }
+        for item in items {
+            let mut parts = zip(0.., zip(&mut rest, self.ports));
+            let tuple = P::of(&mut || {
+                let (number, (rest, port)) = parts.next().ok_or((0, PodCastError::SizeMismatch))?;
+                let part = if port.sharing == Sharing::PerItem { rest.split(port.bytes) } else { rest.shared() };
+                part.map(|part| (number, part)).ok_or((number, PodCastError::SizeMismatch))
+            });
+            work(item, tuple.map_err(|(number, error)| self.not_cast_to(number, P::ALIGN, error))?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a port.
+#[expect(missing_debug_implementations, reason = "they may be secret")]
+pub enum Part<'a> {
+    /// Of one that is read.
+    Read(&'a [u8]),
+    /// Of one that is written.
+    Write(&'a mut [u8]),
+}
+
+impl<'a> Part<'a> {
+    /// Takes so many bytes off the start.
+    fn split(&mut self, bytes: usize) -> Option<Self> {
+        match self {
+            Self::Read(rest) => rest.split_off(..bytes).map(Self::Read),
+            Self::Write(rest) => rest.split_off_mut(..bytes).map(Self::Write),
+        }
+    }
+
+    /// All of them, again.
+    fn shared(&self) -> Option<Self> {
+        match self {
+            Self::Read(all) => Some(Self::Read(all)),
+            Self::Write(_) => None,
+        }
+    }
+}
+
+type Next<'n, 'a> = dyn FnMut() -> Result<(usize, Part<'a>), (usize, PodCastError)> + 'n;
+
+/// What a kernel's ports have of an item: references to elements or to slices of them, up to ten.
+pub trait Tuple<'a>: Sized {
+    /// How many ports.
+    const COUNT: usize;
+    /// The largest alignment of elements.
+    const ALIGN: usize;
+
+    /// Takes each from the next port; else the port's number and why it does not fit.
+    ///
+    /// # Errors
+    /// As `next`, and where bytes are not such elements.
+    fn of(next: &mut Next<'_, 'a>) -> Result<Self, (usize, PodCastError)>;
+}
+
+/// What a port has of an item.
+pub trait Element<'a>: Sized {
+    /// The alignment.
+    const ALIGN: usize;
+
+    /// From bytes.
+    ///
+    /// # Errors
+    /// Where they are not such elements.
+    fn of(part: Part<'a>) -> Result<Self, PodCastError>;
+}
+
+macro_rules! elements {
+    ($($element:ty, $side:ident, $cast:ident;)*) => {$(
+        impl<'a, T: Pod> Element<'a> for $element {
+            const ALIGN: usize = align_of::<T>();
+
+            fn of(part: Part<'a>) -> Result<Self, PodCastError> {
+                match part {
+                    Part::$side(bytes) => bytemuck::$cast(bytes),
+                    _ => Err(PodCastError::SizeMismatch),
+                }
+            }
+        }
+    )*};
+}
+
+elements! {
+    &'a T, Read, try_from_bytes;
+    &'a [T], Read, try_cast_slice;
+    &'a mut T, Write, try_from_bytes_mut;
+    &'a mut [T], Write, try_cast_slice_mut;
+}
+
+macro_rules! tuples {
+    ($($count:literal: $($element:ident)*;)*) => {$(
+        impl<'a, $($element: Element<'a>),*> Tuple<'a> for ($($element,)*) {
+            const COUNT: usize = $count;
+            const ALIGN: usize = {
+                let mut most = 1;
+                $(if $element::ALIGN > most { most = $element::ALIGN; })*
+                most
+            };
+
+            fn of(next: &mut Next<'_, 'a>) -> Result<Self, (usize, PodCastError)> {
+                Ok(($({
+                    let (port, part) = next()?;
+                    $element::of(part).map_err(|error| (port, error))?
+                },)*))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    1: A;
+    2: A B;
+    3: A B C;
+    4: A B C D;
+    5: A B C D E;
+    6: A B C D E F;
+    7: A B C D E F G;
+    8: A B C D E F G H;
+    9: A B C D E F G H I;
+    10: A B C D E F G H I J;
+}

@@ -1,0 +1,54 @@
+//! What runs kernels: ports and text of a kernel, plans of them, programs, devices, streams and buffers, on a CPU or a CUDA GPU.
+//! The crate `ringforge`, which plans transforms and products, has all of it under its own names.
+
+#[doc(hidden)]
+pub mod backend;
+#[cfg(any(feature = "cuda", feature = "testkit"))]
+#[doc(hidden)]
+pub mod cache;
+#[doc(hidden)]
+pub mod captured;
+#[doc(hidden)]
+pub mod columns;
+#[doc(hidden)]
+pub mod communicator;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+#[doc(hidden)]
+pub mod device;
+#[doc(hidden)]
+pub mod draws;
+#[doc(hidden)]
+pub mod event;
+mod guarded;
+#[doc(hidden)]
+pub mod kernel;
+#[doc(hidden)]
+pub mod launch;
+#[doc(hidden)]
+pub mod limits;
+#[doc(hidden)]
+pub mod memory;
+#[doc(hidden)]
+pub mod pinned;
+#[doc(hidden)]
+pub mod plan;
+#[doc(hidden)]
+pub mod program;
+#[doc(hidden)]
+pub mod threads;
+#[doc(hidden)]
+pub mod transfer;
+
+pub use captured::{Captured, CapturedArg};
+#[cfg(feature = "cuda")]
+pub use device::raw;
+pub use device::{Buffer, BufferSlice, BufferSliceMut, Device, Stream};
+pub use draws::Draws;
+pub use event::Event;
+pub use launch::Launch;
+pub use limits::Limits;
+pub use pinned::PinnedBuffer;
+pub use plan::{Plan, PlanArg};
+pub use program::Program;
+pub use program::call::{Call, HostCall};

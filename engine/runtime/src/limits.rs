@@ -1,0 +1,90 @@
+//! What a device can hold: all that planning and code generation need to know of it.
+
+/// Limits of a device, in the terms of CUDA's programming model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Name of the device or profile.
+    pub name: String,
+    /// Compute capability, as `10 * major + minor`; 0 for a CPU.
+    pub capability: u32,
+    /// Most threads of a block; `None` where there are no blocks (CPU).
+    pub block_threads: Option<u32>,
+    /// Most dynamic shared memory of a block, in bytes.
+    pub block_shared_bytes: u32,
+    /// Most blocks of a thread-block cluster; 1 where there are no clusters.
+    pub cluster_blocks: u32,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Device memory in bytes.
+    pub memory_bytes: u64,
+}
+
+impl Limits {
+    /// A CPU: no limit on the size of a ring.
+    #[must_use]
+    pub fn cpu() -> Self {
+        Self {
+            name: "CPU".into(),
+            capability: 0,
+            block_threads: None,
+            block_shared_bytes: 0,
+            cluster_blocks: 1,
+            multiprocessors: 1,
+            memory_bytes: u64::MAX,
+        }
+    }
+
+    /// A GPU of this compute capability with the shared memory that CUDA's programming guide gives for it: for planning
+    /// and compiling where the GPU is not there.
+    #[must_use]
+    pub fn of_capability(capability: u32) -> Self {
+        let shared_kib = match capability {
+            ..75 => 48,
+            75 => 64,
+            80 | 87 => 163,
+            90 | 100..120 => 227,
+            _ => 99,
+        };
+        Self {
+            name: format!("sm_{capability}"),
+            capability,
+            block_threads: Some(1024),
+            block_shared_bytes: shared_kib * 1024,
+            // as many as every GPU takes that has clusters at all
+            cluster_blocks: if capability < 90 { 1 } else { 8 },
+            multiprocessors: 100,
+            memory_bytes: 16 << 30,
+        }
+    }
+
+    /// An NVIDIA H200.
+    #[must_use]
+    pub fn h200() -> Self {
+        Self { name: "NVIDIA H200".into(), multiprocessors: 132, memory_bytes: 141 << 30, ..Self::of_capability(90) }
+    }
+
+    /// Whether this is a GPU that multiplies doubles at full rate: those for data centres.
+    #[must_use]
+    pub const fn has_fast_doubles(&self) -> bool {
+        matches!(self.capability, 80 | 90 | 100)
+    }
+
+    /// Whether a multiprocessor has the shared memory for several blocks of twice the usual size.
+    #[doc(hidden)]
+    pub const fn holds_large_blocks(&self) -> bool {
+        matches!(self.capability, 90 | 100..120)
+    }
+
+    /// Whether this is the CPU.
+    #[must_use]
+    pub fn is_cpu(&self) -> bool {
+        self.block_threads.is_none()
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::cpu()
+    }
+}

@@ -1,0 +1,236 @@
+//! Memory of a device, and references to it.
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytemuck::{Pod, Zeroable};
+
+/// To what the memory that kernels work on is aligned, in bytes: they move so many at once.
+pub const ALIGNMENT: usize = 16;
+
+/// Memory of a device.
+pub enum Memory {
+    /// Host memory.
+    Host(HostMemory),
+    /// Memory of a GPU.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::CudaMemory),
+}
+
+/// Memory to read from, or some bytes of it.
+#[derive(Clone, Copy)]
+pub enum Read<'a> {
+    Host(&'a [u8]),
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::Part<'a>),
+}
+
+/// Memory to write to, or some bytes of it.
+pub enum Write<'a> {
+    Host(&'a mut [u8]),
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::Part<'a>),
+}
+
+impl Memory {
+    #[doc(hidden)]
+    pub fn read(&self) -> Read<'_> {
+        match self {
+            Self::Host(memory) => Read::Host(memory.bytes()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Read::Cuda(memory.all()),
+        }
+    }
+
+    #[doc(hidden)]
+    pub fn write(&mut self) -> Write<'_> {
+        match self {
+            Self::Host(memory) => Write::Host(memory.bytes_mut()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Write::Cuda(memory.all()),
+        }
+    }
+}
+
+impl Memory {
+    /// Leaves what an earlier owner wrote, which a GPU zeroes otherwise. Nothing may be read that was not written since.
+    pub(crate) fn skip_zeroing(&mut self) {
+        match self {
+            Self::Host(_) => {}
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => memory.skip_zeroing(),
+        }
+    }
+
+    /// Where it lies on a GPU; 0 for host memory.
+    pub(crate) fn address(&self) -> u64 {
+        match self {
+            Self::Host(_) => 0,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => memory.address(0),
+        }
+    }
+
+    /// Notes that whoever used other memory may have read this one as well.
+    pub(crate) fn used_with(&self, _other: &Self) {
+        #[cfg(feature = "cuda")]
+        if let (Self::Cuda(memory), Self::Cuda(other)) = (self, _other) {
+            memory.used_with(other);
+        }
+    }
+}
+
+impl Read<'_> {
+    /// Some of the bytes, which must be there.
+    #[doc(hidden)]
+    pub fn part(self, bytes: &Range<usize>) -> Self {
+        match self {
+            Self::Host(memory) => Self::Host(&memory[bytes.clone()]),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Self::Cuda(memory.part(bytes)),
+        }
+    }
+}
+
+impl Write<'_> {
+    /// Some of the bytes, which must be there.
+    pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
+        match self {
+            Self::Host(memory) => Self::Host(&mut memory[bytes.clone()]),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Self::Cuda(memory.part(bytes)),
+        }
+    }
+
+    /// The memory in pieces of so many bytes, one after another.
+    #[doc(hidden)]
+    pub fn pieces(self, bytes: usize) -> Vec<Self> {
+        match self {
+            Self::Host(memory) => memory.chunks_exact_mut(bytes).map(Self::Host).collect(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => {
+                let starts = (0..memory.len / bytes).map(|i| i * bytes);
+                starts.map(|start| Self::Cuda(memory.part(&(start..start + bytes)))).collect()
+            }
+        }
+    }
+
+    /// The same memory, for reading.
+    pub(crate) fn as_read(&self) -> Read<'_> {
+        match self {
+            Self::Host(bytes) => Read::Host(bytes),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Read::Cuda(*memory),
+        }
+    }
+
+    /// The same memory, for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> Write<'_> {
+        match self {
+            Self::Host(bytes) => Write::Host(bytes),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Write::Cuda(*memory),
+        }
+    }
+}
+
+macro_rules! opaque_debug {
+    ($($name:ty),*) => {$(
+        // contents may be secret
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "(..)"))
+            }
+        }
+    )*};
+}
+opaque_debug!(Memory, HostMemory, HostPool, Read<'_>, Write<'_>);
+
+/// Bytes in host memory, aligned to a cache line so that any element type can be read from them.
+pub struct HostMemory {
+    lines: Vec<Line>,
+    len: usize,
+    /// Where the lines go in the end.
+    pool: Option<Arc<HostPool>>,
+}
+
+/// Memory that is kept for the next one who wants as much: what a run's temporaries cost otherwise is mostly to zero them.
+#[derive(Default)]
+pub(crate) struct HostPool(Mutex<Vec<Vec<Line>>>);
+
+/// Pieces of memory that a pool keeps, and their bytes, at most.
+const MOST_PIECES: usize = 64;
+const MOST_BYTES: usize = 1 << 30;
+
+impl HostPool {
+    /// Memory of this many bytes, which holds zeros, or what an earlier owner left there who had no secrets.
+    pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<HostMemory> {
+        let count = len.div_ceil(64);
+        let mut pieces = self.pieces();
+        let fitting = pieces.iter().position(|lines| lines.len() == count);
+        let kept = fitting.map(|piece| pieces.swap_remove(piece));
+        drop(pieces);
+        let mut memory = match kept {
+            Some(lines) => HostMemory { lines, len, pool: None },
+            None => HostMemory::zeroed(len)?,
+        };
+        memory.pool = Some(self.clone());
+        Some(memory)
+    }
+
+    /// Gives all of it back.
+    pub(crate) fn clear(&self) {
+        self.pieces().clear();
+    }
+
+    fn give(&self, lines: Vec<Line>) {
+        let mut pieces = self.pieces();
+        pieces.push(lines);
+        let bytes = |pieces: &[Vec<Line>]| pieces.iter().map(|lines| size_of_val(&lines[..])).sum::<usize>();
+        while pieces.len() > MOST_PIECES || bytes(&pieces) > MOST_BYTES {
+            pieces.remove(0);
+        }
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Vec<Vec<Line>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        if let (Some(pool), true) = (self.pool.take(), self.len > 0) {
+            pool.give(core::mem::take(&mut self.lines));
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+// SAFETY: an array of bytes with no padding; the alignment equals the size.
+#[allow(unsafe_code)]
+unsafe impl Zeroable for Line {}
+// SAFETY: as above, any bit pattern is valid.
+#[allow(unsafe_code)]
+unsafe impl Pod for Line {}
+
+impl HostMemory {
+    #[doc(hidden)]
+    pub fn zeroed(len: usize) -> Option<Self> {
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(len.div_ceil(64)).ok()?;
+        lines.resize(len.div_ceil(64), Line([0; 64]));
+        Some(Self { lines, len, pool: None })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}

@@ -1,0 +1,258 @@
+//! Calls of programs: arguments by name.
+
+use core::fmt;
+
+use bytemuck::Pod;
+
+use crate::device::{BufferSlice, BufferSliceMut, Stream};
+use crate::kernel::{Role, Sharing};
+use crate::plan::PlanArg;
+use crate::program::{Place, Program, check_size, mismatch};
+use ringforge_math::error::{Error, Result};
+
+/// A run of a [`Program`] on buffers of its device, made by [`Program::on`].
+///
+/// ```
+/// # use ringforge::{Engine, Job, Op, PolyType};
+/// # let (engine, poly) = (Engine::cpu(), "17:x^4+1".parse::<PolyType>()?);
+/// let (program, stream) = (engine.program(&Job::new(&poly, Op::Mul))?, engine.stream()?);
+/// let a = stream.upload_elements(&poly, &[1u16, 2, 3, 4])?;
+/// let mut square = engine.device().buffer(poly.bytes())?;
+/// program.on(stream, 1).input("a", &a).input("b", &a).output("product", &mut square).run()?;
+/// # assert_eq!(stream.download::<u16>(&square)?, [10, 14, 11, 3]);
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[must_use = "a call does nothing until it is run"]
+pub struct Call<'a> {
+    program: &'a Program,
+    stream: &'a Stream,
+    batch: usize,
+    args: Args<'a, Arg<'a>>,
+    budget: usize,
+}
+
+/// A run of a [`Program`] over host memory, made by [`Program::on_host`].
+#[must_use = "a call does nothing until it is run"]
+pub struct HostCall<'a> {
+    program: &'a Program,
+    batch: usize,
+    args: Args<'a, HostArg<'a>>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(program: &'a Program, stream: &'a Stream, batch: usize) -> Self {
+        Self { program, stream, batch, args: Args::new(program), budget: usize::MAX }
+    }
+
+    /// With at most so many bytes of [temporary memory](crate::Plan::temporary_bytes): the batch is cut into chunks that run
+    /// one after another, of one item at least.
+    pub fn within(self, bytes: usize) -> Self {
+        Self { budget: bytes, ..self }
+    }
+
+    /// With a buffer to read, or a [slice](crate::Buffer::slice) of one.
+    pub fn input(mut self, name: &str, from: impl Into<BufferSlice<'a>>) -> Self {
+        self.args.put(name, Arg::In(from.into()));
+        self
+    }
+
+    /// With a buffer to write, or to read and write, or a [slice](crate::Buffer::slice_mut) of one.
+    pub fn output(mut self, name: &str, to: impl Into<BufferSliceMut<'a>>) -> Self {
+        self.args.put(name, Arg::Out(to.into()));
+        self
+    }
+
+    /// Starts the run and returns, on a GPU before it is done. Each argument has exactly `batch` items, or one shared thing.
+    /// When a run fails, the buffers that it should have written to are zeroed and count as unwritten, also where it was given
+    /// slices of them.
+    ///
+    /// # Errors
+    /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
+    /// [`Error::Mismatch`] for a buffer to read where the plan writes, and for another ring, domain or order than the plan's;
+    /// [`Error::Unwritten`], also for a slice to write of a buffer that was not written yet; [`Error::Alignment`] for
+    /// one that begins within 16 bytes; [`Error::ForeignDevice`],
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn run(self) -> Result<()> {
+        let Self { program, stream, batch, args, budget } = self;
+        program.run(stream, batch, &mut args.all()?, budget)
+    }
+
+    /// The same, but waits until it is done, and gives the seconds that each step took, by the device's own clock. On a GPU a
+    /// step that takes less than its launch counts as long as that, unless earlier work of the stream keeps the GPU busy until
+    /// all launches are made.
+    ///
+    /// # Errors
+    /// As [`Call::run`], and [`Event::seconds_since`](crate::Event::seconds_since).
+    pub fn run_timed(self) -> Result<Vec<f64>> {
+        let Self { program, stream, batch, args, .. } = self;
+        program.run_timed(stream, batch, &mut args.all()?)
+    }
+}
+
+impl<'a> HostCall<'a> {
+    pub(crate) fn new(program: &'a Program, batch: usize) -> Self {
+        Self { program, batch, args: Args::new(program) }
+    }
+
+    /// With memory to read.
+    pub fn input<T: Pod>(mut self, name: &str, from: &'a [T]) -> Self {
+        self.args.put(name, HostArg::In(bytemuck::cast_slice(from)));
+        self
+    }
+
+    /// With memory to write, or to read and write.
+    pub fn output<T: Pod>(mut self, name: &str, to: &'a mut [T]) -> Self {
+        self.args.put(name, HostArg::Out(bytemuck::cast_slice_mut(to)));
+        self
+    }
+
+    /// Runs the program and waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
+    /// [`Error::Mismatch`] for memory to read where the program writes; [`Error::OutOfMemory`], [`Error::Driver`];
+    /// [`Error::Alignment`] on the CPU for memory that it works on itself and that is not aligned for its elements; what it copies
+    /// first, such as what a transform reads, may lie anywhere. Memory to write holds zeros after a failure on a GPU, anything
+    /// after one on the CPU.
+    pub fn run(self) -> Result<()> {
+        let Self { program, batch, args } = self;
+        program.run_host(batch, &mut args.all()?)
+    }
+}
+
+/// Arguments by name, put in the plan's order.
+pub(crate) struct Args<'a, A> {
+    program: &'a Program,
+    args: Vec<Option<A>>,
+    /// What was wrong first.
+    error: Option<Error>,
+}
+
+impl<'a, A> Args<'a, A> {
+    pub(crate) fn new(program: &'a Program) -> Self {
+        let args = program.plan().args().iter().map(|_| None).collect();
+        Self { program, args, error: None }
+    }
+
+    pub(crate) fn put(&mut self, name: &str, arg: A) {
+        let place = self.program.plan().args().iter().position(|arg| arg.name == name);
+        match place.and_then(|i| self.args.get_mut(i)) {
+            Some(place @ None) => *place = Some(arg),
+            Some(Some(_)) => self.refuse(format!("was given {name} twice")),
+            None => {
+                let names: Vec<&str> = self.program.plan().args().iter().map(|arg| &*arg.name).collect();
+                self.refuse(format!("has no argument {name}, but {}", names.join(", ")));
+            }
+        }
+    }
+
+    /// All of the plan's, in its order.
+    pub(crate) fn all(mut self) -> Result<Vec<A>> {
+        if let Some(i) = self.args.iter().position(Option::is_none) {
+            let name = self.program.plan().args().get(i).map_or("", |arg| &arg.name);
+            self.refuse(format!("was not given {name}"));
+        }
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.args.into_iter().flatten().collect()),
+        }
+    }
+
+    fn refuse(&mut self, why: String) {
+        let plan = self.program.plan().title().into();
+        self.error.get_or_insert(Error::Arguments { plan, why });
+    }
+}
+
+/// An argument on the program's device.
+#[derive(Debug)]
+pub(crate) enum Arg<'a> {
+    /// Read only.
+    In(BufferSlice<'a>),
+    /// Written, or read and written.
+    Out(BufferSliceMut<'a>),
+}
+
+impl Arg<'_> {
+    pub(crate) fn as_read(&self) -> BufferSlice<'_> {
+        match self {
+            Self::In(slice) => slice.clone(),
+            Self::Out(slice) => slice.as_read(),
+        }
+    }
+
+    pub(crate) fn place(&mut self) -> Place<'_> {
+        match self {
+            Self::In(slice) => Place::read(slice.memory()),
+            Self::Out(slice) => Place::write(slice.memory()),
+        }
+    }
+}
+
+/// An argument in host memory.
+pub(crate) enum HostArg<'a> {
+    /// Read only.
+    In(&'a [u8]),
+    /// Written, or read and written.
+    Out(&'a mut [u8]),
+}
+
+impl<'a> HostArg<'a> {
+    /// The same for a part of the items: what they share, to be read alone, or what they have of their own.
+    pub(crate) fn of_part(&mut self, sharing: Sharing) -> HostArg<'_> {
+        match (self, sharing) {
+            (Self::Out(bytes), Sharing::PerItem) => HostArg::Out(bytes),
+            (arg, _) => HostArg::In(arg.bytes()),
+        }
+    }
+
+    /// The first items of an argument, which begins behind them then; all of one that items share.
+    pub(crate) fn take(&mut self, wanted: &PlanArg, items: usize) -> Self {
+        let bytes = wanted.bytes * items;
+        match self {
+            Self::In(all) if wanted.sharing == Sharing::Shared => Self::In(all),
+            Self::In(rest) => {
+                let (first, behind) = rest.split_at(bytes);
+                *rest = behind;
+                Self::In(first)
+            }
+            Self::Out(rest) => {
+                let (first, behind) = core::mem::take(rest).split_at_mut(bytes);
+                *rest = behind;
+                Self::Out(first)
+            }
+        }
+    }
+}
+
+impl HostArg<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::In(bytes) => bytes,
+            Self::Out(bytes) => bytes,
+        }
+    }
+}
+
+/// Whether each argument in host memory fits the plan.
+pub(crate) fn check_host(program: &Program, batch: usize, args: &[HostArg<'_>]) -> Result<()> {
+    for (arg, wanted) in args.iter().zip(program.plan().args()) {
+        check_size(wanted, batch, arg.bytes().len())?;
+        if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
+            return Err(mismatch(format!("argument {}", wanted.name), "memory to write", "memory to read"));
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Call({:?}, batch {})", self.program, self.batch)
+    }
+}
+
+impl fmt::Debug for HostCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostCall({:?}, batch {})", self.program, self.batch)
+    }
+}
