@@ -36,7 +36,7 @@ RINGFORGE_MACHINE_CODE=all cargo test --locked --release -p ringforge-constant-t
 
 step "the stack that transforms take, with little optimisation and without any"
 for level in 1 0; do
-    cargo test --locked --release -p ringforge --features testkit --lib \
+    cargo test --locked --release -p ringforge --lib \
         --config "profile.release.package.ringforge.opt-level=$level" \
         --config "profile.release.package.ringforge-cpu.opt-level=$level" -- stack::
 done

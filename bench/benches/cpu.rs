@@ -6,8 +6,8 @@ use ark_bls12_381::Fr;
 use ark_ff::{BigInt, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use criterion::{Criterion, criterion_group, criterion_main};
-use ringforge::testkit::residues;
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, U256};
+use ringforge_testkit::residues;
 
 /// The largest primes of 50, 60 and 62 bits that are 1 modulo 2^17.
 const MODULI: [u64; 3] = [1_125_899_903_827_969, 1_152_921_504_606_584_833, 4_611_686_018_425_815_041];

@@ -7,10 +7,10 @@ use p3_field::Field;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::{Dimensions, Matrix as _};
 use rayon::prelude::*;
-use ringforge::testkit::{Random, Scheme};
 use ringforge::{Device, Engine};
 use ringforge_plonky3::resident::{Committed, Matrix, Pinned, Trace, commit};
 use ringforge_plonky3::{HashField, Mmcs, testkit};
+use ringforge_testkit::{Random, Scheme};
 
 use ringforge_cli::floor::Floor;
 use ringforge_cli::measure;

@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-use ringforge::testkit::bytes;
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Ring};
 use ringforge_sm2::PrivateKey;
+use ringforge_testkit::bytes;
 use sm2::dsa::Signature;
 use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
 

@@ -9,9 +9,9 @@ use anyhow::{Context, Result, ensure};
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ringforge::run::{LongNtt, LongPlan, LongVector, Placement, Span};
-use ringforge::testkit::{Named, Random, residues};
 use ringforge::{Buffer, Device, Engine, Job, Modulus, Op, Order, PolyType, Ring, Stream};
 use ringforge_sm2::{Mode, Signer, Verifier, batch_status};
+use ringforge_testkit::{Named, Random, residues};
 
 use crate::zk::{are_of_one_polynomial, coset};
 use ringforge_cli::measure::{self, Effort, Times};

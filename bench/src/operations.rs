@@ -5,9 +5,9 @@
 
 use anyhow::Result;
 use ringforge::kernels::{Distribution, Role, Sharing};
-use ringforge::testkit::{Named, Random};
 use ringforge::tuning::Tuning;
 use ringforge::{Device, Draws, Modulus, Order, Pipeline, Plan, Planner, PolyType, Ring, U256, Value};
+use ringforge_testkit::{Named, Random};
 
 use ringforge_cli::floor::{Floor, Words};
 use ringforge_cli::record::Measurement;

@@ -2,9 +2,9 @@
 //! their figures beside ours.
 
 use anyhow::Result;
-use ringforge::testkit::{Named, bytes};
 use ringforge::{Draws, Job, Op, PolyType};
 use ringforge_sm2::{PrivateKey, plans_in_blocks};
+use ringforge_testkit::{Named, bytes};
 
 use ringforge_cli::jobs::Task;
 use ringforge_cli::memory;

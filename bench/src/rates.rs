@@ -4,8 +4,8 @@
 
 use anyhow::Result;
 use ringforge::kernels::{Built, CustomKernel, Port};
-use ringforge::testkit::Random;
 use ringforge::{Device, Error, Plan, Planner};
+use ringforge_testkit::Random;
 
 use ringforge_cli::measure;
 use ringforge_cli::record::Measurement;
@@ -133,7 +133,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 #[cfg(test)]
 mod tests {
     use ringforge::Limits;
-    use ringforge::testkit::Target;
+    use ringforge_testkit::Target;
 
     use super::*;
 

@@ -10,8 +10,8 @@ mod witness;
 use anyhow::Result;
 use ark_bls12_381::Fr;
 use ark_ff::{FftField, Field};
-use ringforge::testkit::Random;
 use ringforge::{Job, Op, Order};
+use ringforge_testkit::Random;
 
 pub(super) use field::element;
 use field::values_agree;

@@ -7,8 +7,8 @@
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use ringforge::kernels::{Role, Sharing};
-use ringforge::testkit::{Named, Random};
 use ringforge::{Device, Job, Op, Plan, PolyType};
+use ringforge_testkit::{Named, Random};
 
 use crate::floor::Floor;
 use crate::job::with_op;
@@ -245,7 +245,7 @@ mod tests {
     /// What a GPU does otherwise, by its kernels' text.
     #[test]
     fn lines_of_a_gpu_are_right() -> Result<()> {
-        use ringforge::testkit::Target;
+        use ringforge_testkit::Target;
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
             let (planner, pipes) = (Planner::new(device.limits().clone()), Pipes::of(device.limits()));
             let bench =

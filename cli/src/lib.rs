@@ -4,6 +4,7 @@
 mod bench;
 #[cfg(feature = "cuda")]
 mod bundle;
+#[cfg(feature = "cuda")]
 mod cache;
 pub mod ceilings;
 mod check;
@@ -66,6 +67,7 @@ pub enum Command {
     #[cfg(feature = "cuda")]
     Bundle(bundle::Options),
     /// Show where compiled kernels are kept and how much they take, or clear them.
+    #[cfg(feature = "cuda")]
     Cache(cache::Options),
 }
 
@@ -98,6 +100,7 @@ impl Command {
             Self::Tune(on) => tune::main(&on.options, on.device, on.json).map(|()| true),
             #[cfg(feature = "cuda")]
             Self::Bundle(options) => bundle::main(options).map(|()| true),
+            #[cfg(feature = "cuda")]
             Self::Cache(options) => cache::main(options).map(|()| true),
         }
     }

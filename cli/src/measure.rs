@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use ringforge::testkit::Named;
 use ringforge::{Buffer, Stream};
+use ringforge_testkit::Named;
 use serde::{Deserialize, Serialize};
 
 use crate::work::{Work, bytes, slices};

@@ -5,8 +5,8 @@ mod bases;
 use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 use ringforge::split::Split;
-use ringforge::testkit::{Random, naive};
 use ringforge::{Job, Op, Order, PolyType, U256, Width};
+use ringforge_testkit::{Random, naive};
 
 /// Coefficient products of an item that the oracle takes in full; more of a product in rings with longer quotients than
 /// x^n − c, whose places have no short formula.
@@ -110,14 +110,13 @@ fn product_agrees(ring: &PolyType, [a, b, product]: [&[U256]; 3], count: usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringforge::testkit;
 
     #[test]
     fn it_agrees_with_all_places_and_notices_one() -> Result<()> {
         for text in ["12289,40961:x^64+1", "3329:x^256+1", "12289:x^16-7"] {
             let ring: PolyType = text.parse()?;
             let size = ring.bytes();
-            let bytes = testkit::residues(&ring, 1, 2);
+            let bytes = ringforge_testkit::residues(&ring, 1, 2);
             let [a, b] = [&bytes[..size], &bytes[size..]].map(|bytes| naive::to_plain(&ring, bytes));
             let mut random = Random::new(2);
             let mut product = naive::mul(&ring, &a, &b);

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use ringforge::kernels::Role;
 use ringforge::run::{Captured, CapturedArg};
-use ringforge::testkit::Named;
 use ringforge::{Buffer, Device, Job, Plan, Planner};
+use ringforge_testkit::Named;
 
 use crate::measure::{self, Effort, Times};
 use crate::record::{Measurement, Memory, Step};

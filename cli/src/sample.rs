@@ -1,8 +1,8 @@
 //! Random bytes and elements of rings, made fast enough for batches of a gigabyte; an error where they would not fit.
 
 use rayon::prelude::*;
-use ringforge::testkit::{self, Named, Random};
 use ringforge::{Job, Modulus, Op, PolyType, Result, U256, Width};
+use ringforge_testkit::{self, Named, Random};
 
 use crate::memory;
 
@@ -22,7 +22,7 @@ pub fn elements(ring: &PolyType, seed: u64, edges: usize, batch: usize) -> Resul
             fill(bytes, q, ring.width(), &mut Random::new(seed ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93)));
         });
     });
-    let edges = testkit::residues(ring, seed, edges.min(batch));
+    let edges = ringforge_testkit::residues(ring, seed, edges.min(batch));
     bytes[..edges.len()].copy_from_slice(&edges);
     Ok(bytes)
 }
@@ -36,7 +36,7 @@ pub fn operands(job: &Job, random: &mut Random, edges: usize, batch: usize) -> R
 /// `batch` items of random bytes.
 pub fn bytes(seed: u64, size: usize, batch: usize) -> Result<Vec<u8>> {
     memory::fits(batch, size)?;
-    Ok(testkit::bytes(seed, size * batch))
+    Ok(ringforge_testkit::bytes(seed, size * batch))
 }
 
 /// Residues in [0, q), as they are stored.

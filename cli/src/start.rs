@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use ringforge::testkit::{NamedPlan, difference};
+use ringforge_testkit::{NamedPlan, difference};
 use serde_json::json;
 
 use crate::devices::Choice;

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use ringforge::kernels::{Role, Sharing};
 use ringforge::run::{Call, PlanArg};
-use ringforge::testkit::Named;
 use ringforge::{Buffer, Device, Job, Plan, Planner, Program, Stream};
+use ringforge_testkit::Named;
 
 use crate::memory;
 

@@ -35,13 +35,17 @@ mod thresholds;
 
 pub use crate::arithmetic::{Arithmetic, Cost};
 pub use crate::rows::Rows;
+#[doc(hidden)]
+pub use compose::Compose;
 pub use draw::Draw;
 pub use forward::Forward;
 pub use inverse::Inverse;
+#[doc(hidden)]
+pub use lift::LiftRow;
 pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
 pub use ringforge_kernels::Header;
-#[cfg(any(feature = "cuda", feature = "testkit"))]
+#[cfg(feature = "cuda")]
 pub use ringforge_runtime::cache::{Cache, Usage};
 pub use ringforge_runtime::columns::Columns;
 #[doc(hidden)]

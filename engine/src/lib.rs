@@ -50,7 +50,7 @@
 //! | file | what it decides |
 //! | --- | --- |
 //! | `planner.rs` | which strategy does a job: the ring's own transform, or the lift through a longer product |
-//! | `ring/factors.rs` | the tree by which f factors: layers, roots, leaves |
+//! | `math/src/ring/factors.rs` | the tree by which f factors: layers, roots, leaves |
 //! | `kernels/forward.rs` | a step: its ports, its meaning on the CPU |
 //! | `rows.rs`, `rows/block.rs` | how rows lie in thread blocks: what the generated `prelude.cuh` says |
 //! | `forward.cu`, `ntt.cuh` | the text that a GPU runs, in the crate `ringforge-kernels` |
@@ -58,12 +58,11 @@
 //! For homomorphic encryption and for zero-knowledge proofs, `docs/fhe.md` and `docs/zk.md` in the repository say what
 //! there is and how to use it.
 //!
-//! A [`Kernel`](kernels::Kernel) of your own is a step like any other: examples `03-own-kernel`, and `testkit` for its tests.
+//! A [`Kernel`](kernels::Kernel) of your own is a step like any other: examples `03-own-kernel`, and the crate `ringforge-testkit` for its tests.
 //!
 //! # Features
 //!
 //! `cuda` (default) loads the NVIDIA driver and NVRTC at run time where they are there; nothing is needed to build.
-//! `testkit` adds the oracle and the tests that kernels, plans and schemes are held to.
 
 mod arithmetic;
 #[cfg(feature = "cuda")]
@@ -79,8 +78,6 @@ mod long;
 mod pipeline;
 mod planner;
 mod rows;
-#[cfg(feature = "testkit")]
-pub mod testkit;
 mod transform;
 pub mod tuning;
 pub mod words;

@@ -273,8 +273,10 @@ impl Pipeline {
         }
     }
 
+    /// The same for a kernel that is shared.
+    #[doc(hidden)]
     #[track_caller]
-    pub(crate) fn dynamic_step(&self, kernel: Arc<dyn Kernel>, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
+    pub fn dynamic_step(&self, kernel: Arc<dyn Kernel>, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
         let Some(ids) = self.ids(inputs) else { return Vec::new() };
         let outputs = self.graph.borrow_mut().step(kernel, &ids);
         self.values(outputs)

@@ -93,11 +93,11 @@ impl Rows {
     }
 
     pub(crate) fn with_split(split: &Split, limits: &Limits) -> Self {
-        let poly = &split.poly;
+        let poly = split.poly();
         let rows = Self {
             poly: poly.clone(),
             split: split.clone(),
-            part: 0..split.layers.len(),
+            part: 0..split.layers().len(),
             cluster: 1,
             arithmetic: Arithmetic::of(poly),
             order: Order::Tree,
@@ -106,8 +106,8 @@ impl Rows {
             extra: 0,
             choice: Choice::default(),
             scale: U256::ONE,
-            layout: Layout::of(split.column_shape(), split.layers.len()),
-            groups: (0..split.layers.len()).collect(),
+            layout: Layout::of(split.column_shape(), split.layers().len()),
+            groups: (0..split.layers().len()).collect(),
             by_launch: false,
             back: false,
             items: Job::ITEMS,
@@ -118,12 +118,12 @@ impl Rows {
 
     /// The same with the table in the layout that suits the last pass.
     fn laid_out(mut self) -> Self {
-        let layers = self.split.layers.len();
+        let layers = self.split.layers().len();
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
         (self.part, self.cluster, self.groups) =
             last.map_or_else(|| (0..layers, 1, (0..layers).collect()), |last| (last.part, last.cluster, last.groups));
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
-        self.layout = Layout::of(self.split.column_shape(), last_pass.unwrap_or(self.split.layers.len()));
+        self.layout = Layout::of(self.split.column_shape(), last_pass.unwrap_or(self.split.layers().len()));
         self
     }
 
@@ -229,7 +229,7 @@ impl Rows {
     /// The same rows for elements that begin at these bytes and lie so many apart, as data of the launch; nothing where the text is for those that
     /// lie one after another.
     pub(crate) fn apart(&self, firsts: &[usize], distances: &[usize]) -> Option<Self> {
-        let row = self.split.n * self.poly.width().bytes();
+        let row = self.split.n() * self.poly.width().bytes();
         let fits = firsts.iter().chain(distances).all(|bytes| bytes.is_multiple_of(row));
         (fits && self.arithmetic.can_be_by_launch()).then(|| Self { by_launch: true, ..self.clone() })
     }
@@ -249,7 +249,7 @@ impl Rows {
     /// Bytes of an item's rows.
     #[must_use]
     pub fn item_bytes(&self) -> usize {
-        self.per_item.saturating_mul(self.split.n * self.poly.width().bytes())
+        self.per_item.saturating_mul(self.split.n() * self.poly.width().bytes())
     }
 
     /// The port for the factors, `const rf::Tables<Rq>*`: a table, `Rq::M::Twiddle`, for a ring of one modulus, else pointers to
@@ -322,7 +322,7 @@ impl Rows {
 
     /// Neighbouring leaves that a thread of a kernel on leaves has: of degree 1, as many as it moves at once.
     pub(crate) fn leaf_lanes(&self) -> usize {
-        if self.split.base > 1 { 1 } else { lanes(self.split.n, &self.poly) }
+        if self.split.base() > 1 { 1 } else { lanes(self.split.n(), &self.poly) }
     }
 
     /// Threads of a block of a kernel on leaves: it has whole rows, or a row whole blocks.
@@ -362,7 +362,7 @@ impl Rows {
 
     /// Whether the kernel's layers end at the leaves.
     pub(crate) fn is_last(&self) -> bool {
-        self.part.end == self.split.layers.len()
+        self.part.end == self.split.layers().len()
     }
 
     /// The rows of each kernel of a transform, from the top.
@@ -377,7 +377,7 @@ impl Rows {
 
     /// The same rows for a kernel of all layers, each shared by so many blocks.
     pub(crate) fn in_clusters(&self, cluster: usize) -> Self {
-        let whole = Self { cluster, ..self.part(0..self.split.layers.len()) };
+        let whole = Self { cluster, ..self.part(0..self.split.layers().len()) };
         Self { groups: groups(slice::from_ref(&whole), &self.limits), ..whole }
     }
 

@@ -120,7 +120,7 @@ impl<W: Word> Transform<W> {
     pub fn invert(&self, row: &mut [W]) -> Result<bool> {
         self.check(row)?;
         if !self.split.shape().can_be_inverted() {
-            let job = format!("an inverse modulo leaves of degree {}", self.split.base);
+            let job = format!("an inverse modulo leaves of degree {}", self.split.base());
             return Err(Error::Unsupported { job, why: "norms halve degrees down to 1 and 3".into() });
         }
         let exists = self.row.invert(cast_slice_mut(row));
@@ -129,21 +129,21 @@ impl<W: Word> Transform<W> {
     }
 
     fn check(&self, row: &[W]) -> Result<()> {
-        let (expected, got) = (self.split.n, row.len());
+        let (expected, got) = (self.split.n(), row.len());
         if got == expected { Ok(()) } else { Err(Error::Length { what: "words of a row", expected, got }) }
     }
 }
 
 impl<W> fmt::Debug for Transform<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Transform(n {}, split {})", self.split.n, self.split)
+        write!(f, "Transform(n {}, split {})", self.split.n(), self.split)
     }
 }
 
 /// Makes the transform behind. Not generic, so that other crates, which have transforms on words, have none of it.
 fn row(rows: &Rows, modulus: usize) -> Arc<dyn ringforge_cpu::Transform> {
     let Rows { poly, split, .. } = rows;
-    let (arithmetic, q) = (rows.arithmetic.on_cpu(poly), &split.roots[modulus].q);
+    let (arithmetic, q) = (rows.arithmetic.on_cpu(poly), &split.roots()[modulus].q);
     let roots = Prime::new(split, modulus, arithmetic).of_cpu(split, arithmetic, &U256::ONE);
     let unit = limbs(&poly.radix(q));
     arithmetic.of_cpu(poly).transform(&arithmetic.modulus(q), &roots, split.shape(), &unit, rows.restores()).into()

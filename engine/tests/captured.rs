@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ringforge::kernels::Draw;
 use ringforge::run::{Captured, CapturedArg};
-use ringforge::testkit::{devices, residues};
 use ringforge::{Device, Draws, Error, Job, Modulus, Op, Planner, PolyType, Program, Ring};
+use ringforge_testkit::{devices, residues};
 
 fn ring() -> PolyType {
     let q = Modulus::new(12289u32).expect("a modulus");

@@ -2,7 +2,7 @@
 //! rows, on top of its own stack.
 
 use rayon::ThreadPoolBuilder;
-use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Result, Ring, testkit};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Result, Ring};
 
 /// Bytes of stack, an eighth of what rayon's threads have.
 const STACK_BYTES: usize = 256 << 10;
@@ -21,7 +21,7 @@ fn large_rows_need_little_stack() -> std::result::Result<(), Box<dyn std::error:
         cpu.compile(&plan)?.on_host(ROWS).input("from", from).output("to", &mut to).run()?;
         Ok(to)
     };
-    let from = testkit::residues(&ring, 1, ROWS);
+    let from = ringforge_testkit::residues(&ring, 1, ROWS);
     let pool = ThreadPoolBuilder::new().num_threads(THREADS).stack_size(STACK_BYTES).build()?;
     for _ in 0..4 {
         let back = pool.install(|| run(Op::Inverse, &run(Op::Forward, &from)?))?;

@@ -2,9 +2,9 @@
 
 use ringforge::kernels::Arithmetic;
 use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::{Target, residues};
 use ringforge::{Device, Job, Limits, Modulus, Op, Order, Plan, Planner, PolyType, Ring};
+use ringforge_testkit::naive;
+use ringforge_testkit::{Target, residues};
 
 /// The largest primes of their number of bits with roots of order 1024.
 const BITS_30: u64 = 1_073_738_753;

@@ -1,9 +1,9 @@
 //! The front door: transforms and products in a line, on host memory and on the device, and what it refuses.
 
 use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::{Target, residues};
 use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
+use ringforge_testkit::naive;
+use ringforge_testkit::{Target, residues};
 
 /// Rings of every width, some with transforms, some without.
 fn rings() -> Vec<(PolyType, bool)> {

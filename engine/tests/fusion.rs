@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use ringforge::kernels::{Arithmetic, Role, Sharing};
 use ringforge::split::Split;
-use ringforge::testkit::{Compiled, Named, NamedPlan, Target, difference, residues};
 use ringforge::tuning::Tuning;
 use ringforge::{
     Device, Limits, Modulus, Order, Pipeline, Plan, Planner, PolyType, Quotient, Result, Ring, U256, Value,
 };
+use ringforge_testkit::{Compiled, Named, NamedPlan, Target, difference, residues};
 
 use crate::rings;
 

@@ -3,8 +3,8 @@
 use bytemuck::cast_slice;
 use rayon::prelude::*;
 use ringforge::kernels::Distribution;
-use ringforge::testkit::{bytes, devices, residues};
 use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
+use ringforge_testkit::{bytes, devices, residues};
 
 /// Devices of this kind, other than the given one and one another: as many GPUs as there are, and any number of CPUs.
 fn groups() -> Vec<Engine> {

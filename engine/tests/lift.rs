@@ -1,8 +1,8 @@
 //! Products through the lift and integers from RNS rows, against the oracle and big integers.
 use num_bigint::BigUint;
 use ringforge::split::Split;
-use ringforge::testkit::naive;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Quotient, Ring, U256};
+use ringforge_testkit::naive;
 
 /// What operands hold: residues modulo q from a number that runs over the coefficients.
 type Fill = fn(&Modulus, u64) -> U256;

@@ -2,8 +2,8 @@
 
 use bytemuck::Pod;
 use ringforge::run::{Launch, LongNtt, LongPlan, Placement};
-use ringforge::testkit::{Target, residues};
 use ringforge::{Device, Engine, Error, Form, Modulus, Order, PolyType, Result, Ring, U256};
+use ringforge_testkit::{Target, residues};
 
 fn group(count: usize) -> Engine {
     Engine::group(&(0..count).map(|_| Device::cpu()).collect::<Vec<_>>()).expect("a group")

@@ -10,6 +10,7 @@ mod fusion;
 mod group;
 mod host;
 mod lift;
+mod lift_kernels;
 mod long;
 mod operations;
 mod pipelines;

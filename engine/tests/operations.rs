@@ -2,8 +2,8 @@
 
 use num_bigint::BigUint;
 use ringforge::split::Split;
-use ringforge::testkit::{naive, residues};
 use ringforge::{Device, Engine, Error, Job, Modulus, Op, Order, Pipeline, PolyType, Quotient, Ring, U256};
+use ringforge_testkit::{naive, residues};
 
 use crate::rings;
 

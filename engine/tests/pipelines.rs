@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::{devices, residues};
 use ringforge::{Engine, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Value};
+use ringforge_testkit::naive;
+use ringforge_testkit::{devices, residues};
 
 /// Items of a run.
 const BATCH: usize = 70;

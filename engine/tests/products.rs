@@ -1,9 +1,9 @@
 //! Products on the CPU against the oracle.
 
 use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::residues;
 use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, PolyType, Ring};
+use ringforge_testkit::naive;
+use ringforge_testkit::residues;
 
 use crate::rings::{modulus, prime, rings};
 

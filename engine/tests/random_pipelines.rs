@@ -8,9 +8,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::run::CapturedArg;
 use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
 use ringforge::{Device, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Value};
+use ringforge_testkit::naive;
+use ringforge_testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
 
 /// Works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i. Of two inputs, the second may be shared.
 #[derive(Debug, Clone, Copy)]

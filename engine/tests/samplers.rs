@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use num_bigint::BigUint;
 use ringforge::kernels::Distribution::{self, Binomial, FixedWeight, Gaussian, Ternary, Uniform};
-use ringforge::testkit::{bytes, devices};
 use ringforge::{
     Device, Draws, Error, Form, Limits, Modulus, Pipeline, Plan, Planner, PolyType, Quotient, Result, Ring, Value,
 };
+use ringforge_testkit::{bytes, devices};
 
 /// BLS12-381's scalar field.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";

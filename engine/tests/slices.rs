@@ -1,7 +1,7 @@
 //! Slices of buffers: runs and copies touch their bytes and no others.
 
-use ringforge::testkit::{devices, residues};
 use ringforge::{Device, Error, Job, Modulus, Op, Planner, PolyType, Program, Ring};
+use ringforge_testkit::{devices, residues};
 
 /// Elements of the buffers, of which slices hold fewer.
 const ALL: usize = 5;

@@ -3,8 +3,8 @@
 use core::ops::Range;
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
-use ringforge::testkit::devices;
 use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result, Value};
+use ringforge_testkit::devices;
 
 /// What a kernel of these writes for an item that is fine, and what memory holds before.
 const FINE: u32 = 0x600d_f17e;
@@ -138,7 +138,7 @@ fn an_item_that_is_skipped_was_not_reached() {
 fn chunks_have_statuses_of_their_own() {
     // more than one chunk where there are chunks; the emulator has none
     let batch = 1 << 20;
-    for device in [Some(Device::cpu()), ringforge::testkit::Target::Cuda.device()].into_iter().flatten() {
+    for device in [Some(Device::cpu()), ringforge_testkit::Target::Cuda.device()].into_iter().flatten() {
         for program in programs(&device) {
             let (words, mut statuses) = (vec![1u32; batch], vec![FINE; batch]);
             program.on_host(batch).input("words", &words).output("statuses", &mut statuses).run().expect("a run");

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::{env, fs};
 
-use ringforge::testkit::residues;
 use ringforge::{Engine, Job, Op, Order, PolyType, Result};
+use ringforge_testkit::residues;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Set in the child, whose only thread runs its one test.

@@ -3,10 +3,10 @@
 use core::fmt::Debug;
 
 use ringforge::kernels::{Arithmetic, Rows};
-use ringforge::testkit::naive;
-use ringforge::testkit::residues;
 use ringforge::words::{Transform, Word};
 use ringforge::{Error, Limits, Order, PolyType, Ring, U256};
+use ringforge_testkit::naive;
+use ringforge_testkit::residues;
 
 use crate::rings::{modulus, prime, rings};
 

@@ -1,9 +1,9 @@
 //! Transforms on every device against the oracle.
 
 use ringforge::split::{MAX_BASE, Split};
-use ringforge::testkit::naive;
-use ringforge::testkit::{devices, residues};
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
+use ringforge_testkit::naive;
+use ringforge_testkit::{devices, residues};
 
 use crate::rings::{self, modulus, prime, rings};
 

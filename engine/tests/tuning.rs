@@ -1,9 +1,9 @@
 //! Choices of speed: the file that holds them, what they do to plans, and that they change no result.
 
 use ringforge::kernels::Arithmetic;
-use ringforge::testkit::{Target, residues};
 use ringforge::tuning::{Choice, Exchange, Tuning};
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
+use ringforge_testkit::{Target, residues};
 
 const PRIME_49: u64 = 562_949_950_537_729;
 const PRIME_60: u64 = 1_152_921_504_606_584_833;

@@ -5,8 +5,8 @@ pub mod wanted;
 use core::ops::Range;
 
 use ringforge::kernels::{Args, Arithmetic, Built, Kernel, Launch, Port, Source};
-use ringforge::testkit::NamedPlan;
 use ringforge::{Error, Limits, Modulus, Result};
+use ringforge_testkit::NamedPlan;
 
 use crate::one_step;
 

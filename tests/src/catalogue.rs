@@ -3,12 +3,12 @@
 use ringforge::kernels::{Distribution, Draw};
 use ringforge::run::{LongPlan, Placement};
 use ringforge::split::Split;
-use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Form, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
 use ringforge_sm2::{Sm2, full_plans};
+use ringforge_testkit::{NamedPlan, Scheme};
 
 use crate::{one_step, shared_out};
 

@@ -2,9 +2,9 @@
 //! kernel and in several.
 
 use ringforge::split::Split;
-use ringforge::testkit::{Named, NamedPlan, Random, Scheme, naive};
 use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Engine, Error, Form, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
+use ringforge_testkit::{Named, NamedPlan, Random, Scheme, naive};
 
 /// Rings of a column, with their most columns here: leaves of degree 1 and beyond, layers of two, three and six, words of all sizes.
 const RINGS: [(&str, usize); 9] = [

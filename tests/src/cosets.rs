@@ -1,8 +1,8 @@
 //! Transforms on cosets in five fields: values at g·w^i for any g and any root w, scaled inverses, whole and shared out.
 
-use ringforge::testkit::naive;
-use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Job, Limits, Modulus, Op, Order, PolyType, Result, Ring, U256};
+use ringforge_testkit::naive;
+use ringforge_testkit::{NamedPlan, Random, Scheme};
 
 /// The scalar fields of BLS12-381, BN254, BLS12-377, Pallas and Vesta.
 pub const FIELDS: [&str; 5] = [

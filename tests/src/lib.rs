@@ -19,8 +19,8 @@ pub mod shared_out;
 pub mod sponge;
 
 use ringforge::kernels::{Kernel, Role};
-use ringforge::testkit::{Compiled, NamedPlan};
 use ringforge::{Device, Job, Plan, Planner, Result};
+use ringforge_testkit::{Compiled, NamedPlan};
 
 /// The plan of one kernel, with these names for the values at its ports, but for those of tables: an output under the name
 /// of an input takes its place. What depends on its neighbours is not output.

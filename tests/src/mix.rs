@@ -4,9 +4,9 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source, Table};
-use ringforge::testkit::NamedPlan;
-use ringforge::testkit::inject::Altered;
 use ringforge::{Limits, Result};
+use ringforge_testkit::NamedPlan;
+use ringforge_testkit::inject::Altered;
 
 use crate::one_step;
 

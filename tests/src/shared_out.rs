@@ -2,10 +2,10 @@
 //! or as if clusters were faster there.
 
 use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::{Named, NamedPlan, Scheme};
 use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Quotient, Result, Ring};
+use ringforge_testkit::naive;
+use ringforge_testkit::{Named, NamedPlan, Scheme};
 
 /// A device whose blocks have so many threads and so much shared memory.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {

@@ -3,8 +3,8 @@
 use core::ops::Range;
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
-use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Limits, Result};
+use ringforge_testkit::{NamedPlan, Scheme};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::{ExtendableOutput, Shake128, Shake256, XofReader};
 

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use ringforge::split::{MAX_BASE, Split};
-use ringforge::testkit::{self, Random, naive, residues, seed};
 use ringforge::{Device, Error, Form, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
+use ringforge_testkit::{self, Random, naive, residues, seed};
 
 use crate::support::{devices, prime};
 use ringforge_tests::run;
@@ -264,7 +264,7 @@ fn transforms_of_few_layers_end_at_any_degree() {
         Ring::cyclic(1 << 10, modulus(255, 1 << 10)).map(PolyType::from),
         Ring::cyclic(1 << 10, modulus(256, 1 << 10)).map(PolyType::from),
     ];
-    for device in testkit::devices() {
+    for device in ringforge_testkit::devices() {
         for ring in &rings {
             let ring = ring.clone().expect("a ring");
             for layers in 1..=4 {

@@ -3,8 +3,8 @@
 use num_bigint::BigUint;
 use rayon::prelude::*;
 use ringforge::kernels::Arithmetic;
-use ringforge::testkit::{Compiled, Random, Target, emulator, seed};
 use ringforge::{Device, Modulus, Result, U256};
+use ringforge_testkit::{Compiled, Random, Target, emulator, seed};
 use ringforge_tests::arithmetic::wanted::Reference;
 use ringforge_tests::arithmetic::{Probe, Which};
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringforge::kernels::Table;
-use ringforge::testkit::Target;
 use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, PolyType, Result, Ring};
+use ringforge_testkit::Target;
 
 const DEGREE: usize = 1 << 16;
 /// Moduli of Q.

@@ -1,7 +1,7 @@
 //! Rings in columns: matrices that are stored row by row, on every device; what is not done to them is refused by name.
 
-use ringforge::testkit::{Target, check_scheme};
 use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, PolyType, Result};
+use ringforge_testkit::{Target, check_scheme};
 use ringforge_tests::columns::Columns;
 
 #[test]

@@ -1,8 +1,8 @@
 //! Random blocks: those of the published cipher on every device, and none of them twice.
 
 use ringforge::kernels::Draw;
-use ringforge::testkit::{Target, devices};
 use ringforge::{Device, Draws, Error, Program, Result};
+use ringforge_testkit::{Target, devices};
 use ringforge_tests::one_step;
 
 fn program(device: &Device, bytes: usize, attempt: u32) -> Result<Program> {

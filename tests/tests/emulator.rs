@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ringforge::testkit::{Compiled, NamedPlan, Target, check_plan, emulator, seed};
 use ringforge::{Device, Error};
+use ringforge_testkit::{Compiled, NamedPlan, Target, check_plan, emulator, seed};
 use ringforge_tests::mix::{self, Mix};
 
 fn why(device: &Device, named: &NamedPlan) -> String {

@@ -2,8 +2,8 @@
 //! promise, in plain 128-bit arithmetic and by the powers of ψ; and every device bit for bit as the CPU.
 
 use rayon::prelude::*;
-use ringforge::testkit::{Random, Target, seed};
 use ringforge::{Device, Job, Modulus, Op, Order, PolyType, Quotient, Ring, U256};
+use ringforge_testkit::{Random, Target, seed};
 
 /// Modular products that an oracle takes for a ring; beyond, it looks at some places of each row.
 const FEW_PRODUCTS: usize = 1 << 22;

@@ -3,9 +3,9 @@
 
 use rayon::prelude::*;
 use ringforge::split::Split;
-use ringforge::testkit::{NamedPlan, Target, check_plan, naive, seed};
 use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
+use ringforge_testkit::{NamedPlan, Target, check_plan, naive, seed};
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::prelude::*;
-use ringforge::testkit::inject::{Injection, injections};
-use ringforge::testkit::{NamedPlan, Target, check_plan};
 use ringforge::{Device, Planner, Result};
+use ringforge_testkit::inject::{Injection, injections};
+use ringforge_testkit::{NamedPlan, Target, check_plan};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::mix::{self, Mix};
 

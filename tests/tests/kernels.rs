@@ -8,9 +8,9 @@ use std::{fs, io};
 
 use rayon::prelude::*;
 use ringforge::kernels::{Args, Kernel, Port, Source, Table};
-use ringforge::testkit::inject::Altered;
-use ringforge::testkit::{self, Compiled, NamedPlan, Target, check_plan, emulator, seed};
 use ringforge::{Device, Limits, Result};
+use ringforge_testkit::inject::Altered;
+use ringforge_testkit::{self, Compiled, NamedPlan, Target, check_plan, emulator, seed};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::one_step;
 
@@ -107,7 +107,11 @@ fn strays(kernel: Arc<dyn Kernel>, device: &Device) -> Result<Vec<String>> {
     let ones = |bytes: usize| vec![0xff_u8; bytes];
     // words that may count the bits of a shift, so that the sanitizer does not end there
     let small = |bytes: usize| {
-        testkit::bytes(seed(), bytes).iter().zip(0..).map(|(b, i)| if i % 4 == 0 { b % 64 } else { 0 }).collect()
+        ringforge_testkit::bytes(seed(), bytes)
+            .iter()
+            .zip(0..)
+            .map(|(b, i)| if i % 4 == 0 { b % 64 } else { 0 })
+            .collect()
     };
     let names: Vec<String> = (0..kernel.ports().len()).map(|port| format!("port {port}")).collect();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();

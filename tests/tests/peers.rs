@@ -4,8 +4,8 @@ use ark_bls12_381::Fr;
 use ark_ff::{BigInt, Field, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use num_bigint::BigUint;
-use ringforge::testkit::{residues, seed};
 use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
+use ringforge_testkit::{residues, seed};
 
 use crate::support::{devices, prime};
 use ringforge_tests::run;

@@ -1,9 +1,9 @@
 //! Jobs between integers and RNS rows, and from one basis to another, on every device against whole numbers of any size.
 
 use num_bigint::BigUint;
-use ringforge::testkit::naive;
-use ringforge::testkit::{Random, Target, bytes, seed};
 use ringforge::{Device, Job, Modulus, Op, PolyType, Quotient, Ring, U256};
+use ringforge_testkit::naive;
+use ringforge_testkit::{Random, Target, bytes, seed};
 use ringforge_tests::run;
 
 fn modulus(q: u64) -> Modulus {

@@ -1,8 +1,8 @@
 //! Transforms that several kernels share out agree with the oracle, and on every device with each other.
 
 use ringforge::Result;
-use ringforge::testkit::inject::injections;
-use ringforge::testkit::{Target, check_scheme};
+use ringforge_testkit::inject::injections;
+use ringforge_testkit::{Target, check_scheme};
 use ringforge_tests::shared_out::{self, Addressing, SharedOut};
 
 #[test]

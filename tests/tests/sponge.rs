@@ -2,14 +2,14 @@
 
 use ringforge_tests::sponge::Sponges;
 
-ringforge::suite!(Sponges);
+ringforge_testkit::suite!(Sponges);
 
 #[cfg(feature = "cuda")]
 #[test]
 fn sponges_compile_without_spills() -> ringforge::Result<()> {
     use ringforge::Limits;
     use ringforge::cuda::{compile_check, is_compiler_present};
-    use ringforge::testkit::Scheme;
+    use ringforge_testkit::Scheme;
 
     if !is_compiler_present() {
         eprintln!("skipped: NVRTC is not on this machine");

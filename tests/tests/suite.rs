@@ -1,7 +1,7 @@
 //! The shared suite on a scheme that stands for those of third parties: one kernel, with an oracle of its own.
 
-use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Limits, Result};
+use ringforge_testkit::{NamedPlan, Scheme};
 use ringforge_tests::mix::{self, Mix, N};
 
 struct Mixing;
@@ -29,4 +29,4 @@ fn expected(input: &[u8]) -> Vec<u8> {
     out
 }
 
-ringforge::suite!(Mixing);
+ringforge_testkit::suite!(Mixing);

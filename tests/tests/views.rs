@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ringforge::kernels::{Args, Built, Distribution, Kernel, Launch, Port, Source};
 use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::{NamedPlan, Target, check_plan, devices, residues, seed};
 use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Plan, Planner, PolyType, Result, Ring};
+use ringforge_testkit::naive;
+use ringforge_testkit::{NamedPlan, Target, check_plan, devices, residues, seed};
 
 /// 60-bit primes among primes of 50 bits.
 fn mixed(n: usize) -> Result<PolyType> {

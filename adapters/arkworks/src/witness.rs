@@ -155,8 +155,8 @@ mod tests {
     use ark_bls12_381::Fr;
     use ark_ff::{FftField, Field, UniformRand};
     use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-    use ringforge::testkit::{Target, emulator};
     use ringforge::{Device, Error, Limits};
+    use ringforge_testkit::{Target, emulator};
 
     use super::*;
 

@@ -4,9 +4,9 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use ark_serialize::{CanonicalDeserialize, CanonicalSerialize};
 use ark_std::rand::{Rng, SeedableRng, rngs::StdRng};
-use ringforge::testkit::Target;
 use ringforge::{Engine, Op};
 use ringforge_arkworks::{Backend, Domain, EngineField, Error};
+use ringforge_testkit::Target;
 
 /// The CPU, and the GPU where there is one.
 fn backends() -> Vec<Backend> {

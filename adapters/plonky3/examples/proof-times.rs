@@ -21,8 +21,8 @@ use p3_fri::{FriParameters, TwoAdicFriPcs};
 use p3_koala_bear::KoalaBear;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
-use ringforge::testkit::Random;
 use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, testkit};
+use ringforge_testkit::Random;
 
 type F = KoalaBear;
 type Challenge = BinomialExtensionField<F, 4>;

@@ -139,7 +139,7 @@ impl<F: HashField> Traces<'_, F> {
 mod tests {
     use p3_field::{Field, PrimeCharacteristicRing};
     use p3_koala_bear::KoalaBear;
-    use ringforge::testkit::{Random, Target, devices, seed};
+    use ringforge_testkit::{Random, Target, devices, seed};
 
     use super::*;
     use crate::testkit;

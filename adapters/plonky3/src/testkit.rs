@@ -4,8 +4,8 @@ use p3_baby_bear::BabyBear;
 use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use p3_poseidon2::ExternalLayerConstants;
-use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Planner, Result};
+use ringforge_testkit::{NamedPlan, Random, Scheme};
 
 use crate::field::EngineField;
 use crate::gather;

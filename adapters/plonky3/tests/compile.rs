@@ -5,9 +5,9 @@ use std::env;
 
 use rayon::prelude::*;
 use ringforge::cuda::{Resources, compile_check, is_compiler_present};
-use ringforge::testkit::Scheme;
 use ringforge::{Limits, Result};
 use ringforge_plonky3::testkit::Hashes;
+use ringforge_testkit::Scheme;
 
 /// Registers that leave room for as many threads as latencies need.
 const REGISTERS: u32 = 128;

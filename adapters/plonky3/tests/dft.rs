@@ -10,9 +10,9 @@ use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::testkit::{Random, Target, devices, seed};
 use ringforge_plonky3::resident::{Layout, Matrix};
 use ringforge_plonky3::{Dft, Engine, EngineField, Error, testkit};
+use ringforge_testkit::{Random, Target, devices, seed};
 
 /// A matrix of any elements, extreme ones among them; very large ones repeat.
 fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> RowMajorMatrix<F> {

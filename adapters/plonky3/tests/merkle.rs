@@ -9,8 +9,8 @@ use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_merkle_tree::MerkleTreeMmcs;
 use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
-use ringforge::testkit::{Random, devices, seed};
 use ringforge_plonky3::{Engine, Error, HashField, MerkleTree, Mmcs, Poseidon2, testkit};
+use ringforge_testkit::{Random, devices, seed};
 
 /// Matrices of these halvings of a height, rounded up, and widths.
 fn matrices<F: HashField>(random: &mut Random, height: usize, shapes: &[(u32, usize)]) -> Vec<RowMajorMatrix<F>> {

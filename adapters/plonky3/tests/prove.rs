@@ -13,8 +13,8 @@ use p3_keccak_air::KeccakAir;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
-use ringforge::testkit::{Random, devices, seed};
 use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2, testkit};
+use ringforge_testkit::{Random, devices, seed};
 
 /// Left and right numbers of a Fibonacci sequence; the public values are the first two and the last.
 struct Fibonacci;

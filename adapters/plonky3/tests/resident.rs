@@ -8,9 +8,9 @@ use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::testkit::{Random, devices, seed};
 use ringforge_plonky3::resident::{Committed, Layout, Matrix, MerkleTree, Pinned, Trace, commit};
 use ringforge_plonky3::{Engine, Error, HashField, Poseidon2, testkit};
+use ringforge_testkit::{Random, devices, seed};
 
 /// Words of elements, as buffers have them.
 fn words(elements: &[KoalaBear]) -> Vec<u32> {

@@ -5,8 +5,8 @@ use ark_bls12_381::Fr;
 use ark_ff::{AdditiveGroup, BigInt, FftField, Field, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rayon::prelude::*;
-use ringforge::testkit::Random;
 use ringforge::{Modulus, PolyType, Ring, U256};
+use ringforge_testkit::Random;
 
 /// Up to this many points, values are compared with arkworks' own.
 const FEW: usize = 1 << 20;

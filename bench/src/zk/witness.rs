@@ -11,8 +11,8 @@ use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
 use rayon::prelude::*;
 use ringforge::Engine;
-use ringforge::testkit::Random;
 use ringforge_arkworks::{Backend, Reduction};
+use ringforge_testkit::Random;
 
 use super::field::{bytes, coset, element, evaluate};
 use ringforge_cli::measure::Times;

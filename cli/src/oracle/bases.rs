@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use num_bigint::BigUint;
-use ringforge::testkit::{Random, naive};
 use ringforge::{Job, Op, PolyType, U256};
+use ringforge_testkit::{Random, naive};
 
 /// Whether an item's integers or residues are right in this many random coefficients.
 pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mut Random) -> Result<bool> {

@@ -10,8 +10,8 @@ mod sets;
 use anyhow::Result;
 use rayon::prelude::*;
 use ringforge::Device;
-use ringforge::testkit::{Named, Random};
 use ringforge_batch::FINE;
+use ringforge_testkit::{Named, Random};
 use sha3::{Digest, Sha3_512};
 
 pub use sets::{Operation, Parameters, SETS, Set};
@@ -216,7 +216,7 @@ fn are_rejected(parameters: &Parameters, has_key: &[bool], spoilt: &Named, keys:
 
 #[cfg(test)]
 mod tests {
-    use ringforge::testkit::Target;
+    use ringforge_testkit::Target;
 
     use super::*;
 

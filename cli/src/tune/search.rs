@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use ringforge::kernels::Arithmetic;
-use ringforge::testkit::{Named, Random};
 use ringforge::tuning::{Choice, Exchange, Tuning};
 use ringforge::{Job, Limits, Plan, Planner};
+use ringforge_testkit::{Named, Random};
 
 use crate::record::Measurement;
 use crate::runs::Runs;
@@ -150,8 +150,8 @@ pub(super) fn name(choice: Choice) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::testkit::Target;
     use ringforge::{Op, Order, PolyType};
+    use ringforge_testkit::Target;
 
     use super::*;
 

@@ -28,11 +28,11 @@ pub use ringforge_cpu::{Layer, MAX_BASE};
 /// A ring in w columns splits as that of a column does, with x^w for x: a leaf has one of each column, side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
-    pub poly: PolyType,
-    pub n: usize,
-    pub base: usize,
-    pub layers: Vec<Layer>,
-    pub roots: Vec<Roots>,
+    poly: PolyType,
+    n: usize,
+    base: usize,
+    layers: Vec<Layer>,
+    roots: Vec<Roots>,
 }
 
 impl Split {
@@ -112,6 +112,13 @@ impl Split {
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly
+    }
+
+    /// Residues of a limb.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.n
     }
 
     /// Degree of the leaves; of a ring in columns, as many times more.

@@ -116,7 +116,7 @@ pub enum Queue {
 
 /// Recorded work.
 #[derive(Debug)]
-pub(crate) enum Recording {
+pub enum Recording {
     /// A CUDA graph.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::CudaRecording),

@@ -430,6 +430,7 @@ impl Debug for Slice<'_> {
     }
 }
 
+#[allow(missing_debug_implementations, reason = "it may hold secrets")]
 /// What inputs held that a kernel overwrites as it reads them: one place for each port, filled where it is needed.
 pub struct Copies(Vec<OnceCell<Kept>>);
 

@@ -30,6 +30,7 @@ struct Parts {
 }
 
 /// The same on another device of a group.
+#[derive(Debug)]
 pub struct Other {
     #[doc(hidden)]
     pub program: Program,

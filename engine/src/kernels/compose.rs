@@ -22,7 +22,7 @@ use ringforge_runtime::limits::Limits;
 /// x_i the plain residue.
 /// Ports: element in, constants ([`Compose::table`]), integers out.
 #[derive(Debug, Clone)]
-pub(crate) struct Compose {
+pub struct Compose {
     poly: PolyType,
     parts: Vec<Part>,
     /// Q.
@@ -42,7 +42,7 @@ struct Part {
 impl Compose {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
-    pub(crate) fn new(poly: &PolyType) -> Result<Self> {
+    pub fn new(poly: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Compose, poly)?;
         let product = rns::product(moduli.iter().copied());
         let part = |(i, q): (usize, &Modulus)| {

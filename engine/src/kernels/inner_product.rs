@@ -40,31 +40,31 @@ impl InnerProduct {
     /// # Errors
     /// [`Error::Unsupported`] where leaves have a degree above 1, and where keys do not suit elements.
     pub(crate) fn new(split: &Split, count: usize, keys: &PolyType, sets: usize, limits: &Limits) -> Result<Self> {
-        let times = keys.basis().len() / split.poly.basis().len();
-        let same = split.poly.vector(times).ok().filter(|same| same == keys);
+        let times = keys.basis().len() / split.poly().basis().len();
+        let same = split.poly().vector(times).ok().filter(|same| same == keys);
         let (of, all) = match same {
-            Some(_) => (split.poly.clone(), times),
+            Some(_) => (split.poly().clone(), times),
             None => keys.of_vector().unwrap_or_else(|| (keys.clone(), 1)),
         };
-        let Some(own) = common_limbs(&split.poly, &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
+        let Some(own) = common_limbs(split.poly(), &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
         else {
-            let job = format!("inner products of {count} elements of {}", split.poly);
+            let job = format!("inner products of {count} elements of {}", split.poly());
             return Err(Error::Unsupported { job, why: format!("{sets} sets of keys of it are wanted, not {keys}") });
         };
         let keys = Keys { sets, count: all / sets, limbs: of.basis().len(), own };
-        if split.base > 1 {
-            let job = format!("inner products in {}", split.poly);
-            return Err(Error::Unsupported { job, why: format!("its leaves have degree {}", split.base) });
+        if split.base() > 1 {
+            let job = format!("inner products in {}", split.poly());
+            return Err(Error::Unsupported { job, why: format!("its leaves have degree {}", split.base()) });
         }
         let rows = Rows::with_split(split, limits).by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
         // no factors where leaves have degree 1
         ports.remove(ELEMENTS);
-        let row = split.n * split.poly.width().bytes();
+        let row = split.n() * split.poly().width().bytes();
         for (port, limbs) in ports.iter_mut().zip([
-            count * split.poly.basis().len(),
+            count * split.poly().basis().len(),
             all * of.basis().len(),
-            sets * split.poly.basis().len(),
+            sets * split.poly().basis().len(),
         ]) {
             port.bytes = limbs * row;
         }
@@ -93,7 +93,7 @@ impl Kernel for InnerProduct {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let mut built = self.rows.build_part(limits, "")?;
-        let (n, lanes) = (self.rows.split.n, self.rows.leaf_lanes());
+        let (n, lanes) = (self.rows.split.n(), self.rows.leaf_lanes());
         built.launch = spread::launch(self.rows.poly.basis().len() * n / lanes, THREADS)?;
         built.prelude += &format!(
             "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n}};\n",

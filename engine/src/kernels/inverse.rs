@@ -111,7 +111,7 @@ impl Kernel for Inverse {
 
     fn taking_product(&self, of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {
         // leaves of a higher degree have factors, which the kernel finds where it has all layers
-        let suits = self.rows.is_whole() || self.rows.is_last() && self.rows.split.base == 1;
+        let suits = self.rows.is_whole() || self.rows.is_last() && self.rows.split.base() == 1;
         let is_same = of == (&self.rows.split, self.rows.order) && !self.of_product && !self.rows.split.ends_high();
         (suits && is_same).then(|| Arc::new(Self::of(self.rows.clone(), true)) as Arc<dyn Kernel>)
     }

@@ -21,7 +21,7 @@ use ringforge_runtime::limits::Limits;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
 #[derive(Debug, Clone)]
-pub(crate) struct LiftRow {
+pub struct LiftRow {
     pub(super) poly: PolyType,
     pub(super) row: usize,
     pub(super) auxiliary: PolyType,
@@ -55,7 +55,7 @@ macro_rules! with_row {
 
 impl LiftRow {
     /// The row of this number.
-    pub(crate) fn new(poly: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
+    pub fn new(poly: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
         Self { poly: poly.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
     }
 
@@ -69,12 +69,12 @@ impl LiftRow {
     }
 
     /// The kernel from ring elements to auxiliary ones.
-    pub(crate) fn load(&self) -> Arc<dyn Kernel> {
+    pub fn load(&self) -> Arc<dyn Kernel> {
         with_row!(self.poly.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
     }
 
     /// The kernels from auxiliary products to ring elements, one behind the other.
-    pub(crate) fn store(&self, limits: &Limits) -> Result<Vec<Arc<dyn Kernel>>> {
+    pub fn store(&self, limits: &Limits) -> Result<Vec<Arc<dyn Kernel>>> {
         with_row!(self.poly.width(), S => {
             if let Some(store) = LiftStore::<S>::new(self)? {
                 return Ok(vec![Arc::new(store)]);
@@ -213,88 +213,5 @@ impl LiftRow {
             self.auxiliary.quotient(),
             if primes == 1 { "" } else { "s" }
         )
-    }
-}
-
-#[cfg(all(test, feature = "testkit"))]
-mod tests {
-    use super::*;
-    use crate::kernels::compose::Compose;
-    use crate::planner::Planner;
-    use crate::testkit::{NamedPlan, check_plan, devices, seed};
-    use ringforge_math::ring::{Quotient, Ring};
-    use ringforge_runtime::kernel::Role;
-
-    fn primes(bits: u32, count: usize) -> Vec<Modulus> {
-        let below = (0..1u64 << 30).map(|i| Modulus::new((u64::MAX >> (64 - bits)) - i).unwrap());
-        let mut primes: Vec<_> = below.filter(Modulus::is_prime).take(count).collect();
-        primes.reverse();
-        primes
-    }
-
-    fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&PolyType; 2], limits: &Limits) {
-        let about: Vec<String> =
-            kernels.iter().map(|kernel| format!("{} {}", kernel.name(), kernel.describe())).collect();
-        let p = Planner::new(limits.clone()).pipeline(about.join(", "));
-        let mut value = p.coefficients("from", from);
-        for kernel in kernels {
-            // rows stored before stay
-            let stored = kernel.ports().last().is_some_and(|port| port.role == Role::InOut);
-            let inputs = [value].into_iter().chain(stored.then(|| p.coefficients("to", to)));
-            value = *p.dynamic_step(kernel, &inputs.collect::<Vec<_>>()).last().unwrap();
-        }
-        p.output("to", value.holding(to.coefficients()));
-        check_plan(&NamedPlan::new(about.join(", "), p.build().unwrap()), &devices(), seed());
-    }
-
-    /// Any residues, which products of operands within their bounds need not reach, for both sizes of primes, folded in
-    /// shared memory and out of it.
-    #[test]
-    fn emulator_and_cpu_agree() {
-        let small = |moduli: &[u64]| moduli.iter().map(|&q| Modulus::new(q).unwrap()).collect::<Vec<_>>();
-        let wide = |digits: &str| Modulus::from_hex(digits).unwrap();
-        let high = Quotient::Sparse { n: 6, terms: vec![(4, 3), (0, -1)] };
-        let units = Quotient::Sparse { n: 40, terms: vec![(39, 1), (38, -1), (0, -1)] };
-        let (all_ones, power_of_two) = (wide(&"f".repeat(64)), wide(&format!("8{:0>63}", 0)));
-        let rings = [
-            (Quotient::Negacyclic { n: 5 }, 5, small(&[1024]), primes(62, 1)),
-            (Quotient::PrimeTrinomial { p: 5 }, 12, small(&[u64::MAX, 4591]), primes(62, 3)),
-            (high.clone(), 12, small(&[u64::MAX - 58, 2]), primes(62, 4)),
-            (units.clone(), 80, small(&[3]), primes(30, 8)),
-            (Quotient::Binomial { n: 5, c: U256::MAX.shr_vartime(3) }, 12, vec![all_ones], primes(62, 9)),
-            (high, 12, vec![power_of_two, Modulus::new(3u32).unwrap()], primes(62, 9)),
-            (units, 80, vec![wide("1000000000000000d")], primes(30, 5)),
-        ];
-        let shared = Limits::of_capability(90);
-        let mut none = shared.clone();
-        none.block_shared_bytes = 0;
-        for (quotient, length, moduli, primes) in rings {
-            let poly = PolyType::from(Ring::new(&moduli, quotient).unwrap());
-            let auxiliary = PolyType::from(Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap());
-            for row in 0..moduli.len() {
-                let lift = LiftRow::new(&poly, row, &auxiliary);
-                check(vec![lift.load()], [&poly, &auxiliary], &shared);
-                let store = |limits| lift.store(limits).unwrap();
-                check(store(&shared), [&auxiliary, &poly], &shared);
-                // in two steps, where it is folded
-                if store(&none).len() == 2 {
-                    check(store(&none), [&auxiliary, &poly], &none);
-                }
-            }
-        }
-    }
-
-    /// Small integers, for which the estimate of the quotient by Q is too small.
-    #[test]
-    fn emulator_and_cpu_agree_on_small_integers() {
-        let poly = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
-        let compose = Compose::new(&poly.into()).unwrap();
-        let p = Planner::default().pipeline("compose");
-        let [integers] = p.step(compose, &[p.input("from")]);
-        p.output("to", integers);
-        let integers = |batch| (0..batch).flat_map(|item| (0..20u64).map(move |i| i % 4 + item as u64));
-        let named = NamedPlan::new("small integers", p.build().unwrap())
-            .sampled(move |_, batch| vec![("from", integers(batch).flat_map(u64::to_le_bytes).collect())]);
-        check_plan(&named, &devices(), seed());
     }
 }

@@ -41,9 +41,9 @@ impl<S: Row> LiftMul<S> {
         let Some(store) = LiftStore::new(lift)? else { return Ok(None) };
         let rows = Rows::with_split(split, limits).holding(2).per_item(1);
         // the residues modulo all primes
-        let bytes = split.poly.basis().len() * split.n * rows.arithmetic.word_bytes();
+        let bytes = split.poly().basis().len() * split.n() * rows.arithmetic.word_bytes();
         let rows = rows.extra_shared(bytes);
-        let mul = RingMul::on(Rows { per_item: split.poly.basis().len(), ..rows.clone() });
+        let mul = RingMul::on(Rows { per_item: split.poly().basis().len(), ..rows.clone() });
         let element = Port::input(lift.poly.bytes());
         let ports = [element, element, lift.output(), rows.table_port(), rows.constants_port()];
         Ok(Some(Self { lift: lift.clone(), load: LiftLoad::new(lift.clone()), mul, store, rows, ports }))

@@ -32,7 +32,7 @@ impl PointMul {
     fn of(rows: Rows) -> Self {
         let rows = rows.by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
-        if rows.split.base == 1 {
+        if rows.split.base() == 1 {
             ports[3] = ports[4];
         }
         Self { rows, ports }
@@ -81,7 +81,7 @@ impl Kernel for PointMul {
 
     fn table(&self, port: usize) -> Option<Table> {
         match port {
-            3 if self.rows.split.base > 1 => Some(self.rows.table()),
+            3 if self.rows.split.base() > 1 => Some(self.rows.table()),
             3 | 4 => Some(self.rows.constants()),
             _ => None,
         }
@@ -89,7 +89,7 @@ impl Kernel for PointMul {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         self.rows.split.check_leaves("a product of values")?;
-        let kernels = self.rows.on_cpu(args, (self.rows.split.base > 1).then_some(3), 4)?;
+        let kernels = self.rows.on_cpu(args, (self.rows.split.base() > 1).then_some(3), 4)?;
         kernels.point_mul(self.rows.operands(args)?, self.rows.aligned(args.output::<u8>(2)?)?, self.adds());
         Ok(())
     }

@@ -121,7 +121,7 @@ impl Rows {
         Ok(general.of_cpu(poly).kernels(ringforge_cpu::Rows {
             shape: split.shape(),
             layout,
-            moduli: split.roots.iter().enumerate().map(modulus).collect(),
+            moduli: split.roots().iter().enumerate().map(modulus).collect(),
             of_row: poly.limb_moduli(),
             any_word: poly.accepts_any_word(),
             restore: self.restores(),

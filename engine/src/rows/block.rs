@@ -125,9 +125,9 @@ impl Block {
         let most = (registers * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
         let above = split.nodes(part.start);
-        let is_leaf = part.end == split.layers.len() && !split.ends_high();
-        let stride = if is_leaf { 1 } else { split.n / split.nodes(part.end) };
-        let length = split.n / above / stride;
+        let is_leaf = part.end == split.layers().len() && !split.ends_high();
+        let stride = if is_leaf { 1 } else { split.n() / split.nodes(part.end) };
+        let length = split.n() / above / stride;
         let shape = |per_thread: usize| {
             let threads = length / per_thread;
             let passes = passes(split, part, per_thread)?;
@@ -156,7 +156,7 @@ impl Block {
         let vector = [8 / store.min(8), 2, 1]
             .into_iter()
             .find(|v| !single && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
-            .unwrap_or(if single && is_leaf { split.base } else { 1 });
+            .unwrap_or(if single && is_leaf { split.base() } else { 1 });
         // rows side by side in pairs: one factor for both, and whole lines, since the number of accesses holds L2 up (the first
         // kernel of 2^16 on an H200, friendly primes: 361 ns a row, 352 with no products at all, and 319 in pairs; other
         // primes of 60 bits 383 and 354; doubles gain 1 %)
@@ -173,11 +173,11 @@ impl Block {
         let own_nodes = heavy && is_leaf && !rows.is_natural();
         let own_factors = own_nodes && arithmetic.twiddle_bytes() > store && split.shape().ends_by_twos();
 
-        let cell_bytes = cell_bytes(arithmetic, poly, &split.layers[..passes[passes.len() - 2]]);
-        let last_base = if is_leaf { split.base } else { 1 };
+        let cell_bytes = cell_bytes(arithmetic, poly, &split.layers()[..passes[passes.len() - 2]]);
+        let last_base = if is_leaf { split.base() } else { 1 };
         let run = span(split, &passes, passes.len() - 2) * last_base;
         let mut block = Self {
-            n: split.n,
+            n: split.n(),
             columns: poly.columns(),
             length,
             above,
@@ -286,7 +286,7 @@ impl Block {
         // all lanes of a warp take part
         let in_warp = self.whole_warps() && self.threads > 1 && self.vector == 1;
         rows.choice.exchange == Exchange::Shuffle
-            && rows.split.base == 1
+            && rows.split.base() == 1
             && self.cell_bytes == self.store_bytes.clamp(4, 8)
             && self.passes.len() == 3
             && in_warp
@@ -310,7 +310,7 @@ impl Block {
             (true, true) if self.columns > 1 && rows.is_last() => return None,
             _ if self.stride > 1 => (self.above, self.length),
             (false, _) => (1, 1),
-            (true, true) => (1, self.length / rows.split.base),
+            (true, true) => (1, self.length / rows.split.base()),
             // blocks whose values are neighbours lie far apart in the tree
             (true, false) => return None,
         };
@@ -399,7 +399,7 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
 
 /// The same before it is known which layers go together.
 fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
-    let layers = rows.split.layers.len();
+    let layers = rows.split.layers().len();
     let bytes = rows.arithmetic.word_bytes();
     let fits = |part: &Rows| Block::of(part, limits).is_some();
     // 256-bit words take passes of two layers, and shares of whole passes
@@ -412,7 +412,7 @@ fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     // few layers over columns
     let small = match rows.in_columns() {
         true => rows.split.leaves() * bytes <= LONG_SHARE_BYTES,
-        false => rows.split.n * bytes <= WHOLE_BYTES || rows.split.ends_high(),
+        false => rows.split.n() * bytes <= WHOLE_BYTES || rows.split.ends_high(),
     };
     if rows.held > 1 || limits.is_cpu() {
         return whole;
@@ -441,13 +441,13 @@ fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
 /// end on as many as can be.
 pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
     let Some(Rows { split, arithmetic, .. }) = parts.first() else { return Vec::new() };
-    let mut groups: Vec<usize> = (0..split.layers.len()).collect();
+    let mut groups: Vec<usize> = (0..split.layers().len()).collect();
     let together = arithmetic.most_together();
     for block in parts.iter().filter(|_| together > 1).filter_map(|rows| Block::of(rows, limits)) {
         for pass in block.passes.windows(2) {
             let mut end = pass[1];
             while end > pass[0] {
-                let twos = split.layers[pass[0]..end].iter().rev().take_while(|layer| **layer == Layer::Two).count();
+                let twos = split.layers()[pass[0]..end].iter().rev().take_while(|layer| **layer == Layer::Two).count();
                 let first = end - twos.clamp(1, together);
                 groups[first..end].fill(first);
                 end = first;
@@ -460,7 +460,7 @@ pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
 /// The rows in clusters, where that was chosen or is known to be faster; natural order would spread a block's values over the
 /// whole row.
 fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
-    let (words, bytes) = (rows.arithmetic.word_bytes(), rows.split.n * rows.arithmetic.word_bytes());
+    let (words, bytes) = (rows.arithmetic.word_bytes(), rows.split.n() * rows.arithmetic.word_bytes());
     let light = words == 8 && rows.arithmetic.cost().product < CLUSTER_PRODUCT;
     let suits = (WHOLE_BYTES + 1..=CLUSTER_BLOCKS * CLUSTER_BYTES).contains(&bytes);
     let is_usual = light && suits && rows.choice.kernels.is_none() && fills(rows, limits, bytes / CLUSTER_BYTES);
@@ -490,13 +490,13 @@ fn shares_out(split: &Split, passes: &[usize], per_thread: usize, cluster: usize
 /// The first layers of passes in which a thread with this many coefficients can work alone, last pass as long as can be.
 fn passes(split: &Split, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
     let mut starts = vec![part.end];
-    let mut unit = if part.end == split.layers.len() && !split.ends_high() { split.base } else { 1 };
+    let mut unit = if part.end == split.layers().len() && !split.ends_high() { split.base() } else { 1 };
     let mut layer = part.end;
     loop {
         let mut reach = unit;
         let end = layer;
-        while layer > part.start && per_thread.is_multiple_of(reach * split.layers[layer - 1].radix()) {
-            reach *= split.layers[layer - 1].radix();
+        while layer > part.start && per_thread.is_multiple_of(reach * split.layers()[layer - 1].radix()) {
+            reach *= split.layers()[layer - 1].radix();
             layer -= 1;
         }
         if !per_thread.is_multiple_of(reach) || (layer == end && end > part.start) {
@@ -519,7 +519,7 @@ fn vector_bytes(run: usize) -> usize {
 
 /// Coefficients that the layers of a pass combine.
 fn span(split: &Split, passes: &[usize], pass: usize) -> usize {
-    split.layers[passes[pass]..passes[pass + 1]].iter().map(|layer| layer.radix()).product()
+    split.layers()[passes[pass]..passes[pass + 1]].iter().map(|layer| layer.radix()).product()
 }
 
 /// Two bytes where residues of a forward transform stay below 2^16 through these layers without reduction, else a word.

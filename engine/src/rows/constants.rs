@@ -19,7 +19,7 @@ impl Rows {
     /// The constants of every row of the basis.
     pub(super) fn constants_table(&self) -> Table {
         let of_modulus = |modulus: usize| {
-            let (prime, q) = (Prime::new(&self.split, modulus, self.arithmetic), &self.split.roots[modulus].q);
+            let (prime, q) = (Prime::new(&self.split, modulus, self.arithmetic), &self.split.roots()[modulus].q);
             let words = prime.header(&self.split, &self.scale).each_ref().map(|x| self.arithmetic.word(q, x));
             let constants = self.arithmetic.constants(q).into_iter().flat_map(u32::to_le_bytes);
             let mut bytes: Vec<u8> = constants.collect();
@@ -27,7 +27,7 @@ impl Rows {
             bytes.extend_from_slice(&self.arithmetic.factors(&self.poly, q, &words));
             bytes
         };
-        let moduli: Vec<_> = (0..self.split.roots.len()).map(of_modulus).collect();
+        let moduli: Vec<_> = (0..self.split.roots().len()).map(of_modulus).collect();
         Table::Bytes(self.poly.limb_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
     }
 

@@ -84,7 +84,7 @@ impl Twiddles {
 impl Prime {
     /// Inverses exist modulo a prime that has the split's roots: t divides q − 1, and (2Z − 1)² = −3.
     pub(crate) fn new(split: &Split, modulus: usize, arithmetic: Arithmetic) -> Self {
-        let Roots { q, start, step } = split.roots[modulus];
+        let Roots { q, start, step } = split.roots()[modulus];
         let one = q.reduce(&U256::ONE);
         let inverse = |x: &U256| q.inverse(x).unwrap_or(one);
         let leaves = U256::from(split.tree_leaves() as u64);
@@ -95,7 +95,7 @@ impl Prime {
             start_inverse: inverse(&start),
             step,
             scale: inverse(&q.reduce(&leaves)),
-            factor: arithmetic.product_factor(&split.poly, &q),
+            factor: arithmetic.product_factor(split.poly(), &q),
             half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
         }
     }
@@ -107,8 +107,8 @@ impl Prime {
         let t = split.tree_leaves();
         let one = q.reduce(&U256::ONE);
         let pow = |x: &U256, e: usize| q.pow(x, &U256::from(e as u64));
-        let sigma = if split.layers.contains(&Layer::Three) { pow(step, t / 3) } else { one };
-        let last_step = |scale: &U256| match split.layers.first() {
+        let sigma = if split.layers().contains(&Layer::Three) { pow(step, t / 3) } else { one };
+        let last_step = |scale: &U256| match split.layers().first() {
             None => [*scale, one, one],
             Some(Layer::Two) => [*scale, q.mul(scale, &pow(start_inverse, t / 2)), one],
             Some(Layer::Three) => {
@@ -139,8 +139,8 @@ impl core::fmt::Debug for Twiddles {
         let Self { split, arithmetic, layout, groups, .. } = self;
         f.debug_struct("Twiddles")
             .field("split", &split.to_string())
-            .field("n", &split.n)
-            .field("roots", &split.roots)
+            .field("n", &split.n())
+            .field("roots", &split.roots())
             .field("factor", &self.prime.factor)
             .field("arithmetic", arithmetic)
             .field("columns", &layout.columns)
@@ -175,8 +175,8 @@ impl Kernel for Twiddles {
             });
         }
         let (modulus, roots) = (arithmetic.modulus(&prime.q), prime.of_cpu(split, *arithmetic, &U256::ONE));
-        let words = arithmetic.of_cpu(&split.poly).table(&modulus, &roots, split.shape(), layout, items);
-        args.output::<u8>(1)?.copy_from_slice(&arithmetic.factors(&split.poly, &prime.q, &words));
+        let words = arithmetic.of_cpu(split.poly()).table(&modulus, &roots, split.shape(), layout, items);
+        args.output::<u8>(1)?.copy_from_slice(&arithmetic.factors(split.poly(), &prime.q, &words));
         Ok(())
     }
 }

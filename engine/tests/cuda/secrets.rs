@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ringforge::kernels::Port;
-use ringforge::testkit::kept_memory;
 use ringforge::{Buffer, Error, Program, Result, Stream};
+use ringforge_testkit::kept_memory;
 
 use super::support::{Affine, BYTES, WORDS, gpu, one_step, run_host, steps, words};
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use ringforge::Engine;
-use ringforge::testkit::Target;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, Parameters, Randomness, Result};
+use ringforge_testkit::Target;
 
 const HEADER: usize = 40;
 /// What there are bytes of: ciphertexts first, then keys.

@@ -1,8 +1,8 @@
 //! Random circuits against complex doubles.
 
 use ringforge::Engine;
-use ringforge::testkit::{Random, seed};
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Parameters, Randomness, Result};
+use ringforge_testkit::{Random, seed};
 
 const CIRCUITS: usize = 1000;
 const STEPS: usize = 8;

@@ -1,8 +1,8 @@
 //! The same bits on every device: all but the encoding is exact.
 
 use ringforge::Engine;
-use ringforge::testkit::Target;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
+use ringforge_testkit::Target;
 
 /// Ciphertexts that a short life leaves, as bytes.
 fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {

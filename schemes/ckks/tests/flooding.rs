@@ -1,8 +1,8 @@
 //! Decryption with noise: how much, new each time, and the same numbers below it.
 
 use ringforge::Engine;
-use ringforge::testkit::Target;
 use ringforge_ckks::{Ckks, Complex64, Error, Flooding, Parameters, Randomness, Result};
+use ringforge_testkit::Target;
 
 #[test]
 fn numbers_are_as_far_off_as_was_said() -> Result<()> {

@@ -157,7 +157,7 @@ fn a_cpu_takes_what_was_said() -> Result<()> {
 fn a_gpu_takes_little_more_than_keys_and_ciphertexts() -> Result<()> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     use cudarc::driver::{CudaContext, result};
-    use ringforge::testkit::Target;
+    use ringforge_testkit::Target;
 
     let Some(device) = Target::Cuda.device() else { return Ok(()) };
     let context = CudaContext::new(0).expect("the engine's own");

@@ -76,7 +76,7 @@ fn power(x: u32, exponent: u32, by_q: Divisor) -> u32 {
 
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
-    use ringforge::testkit::{Random, seed};
+    use ringforge_testkit::{Random, seed};
 
     use super::*;
     use crate::naive::product;

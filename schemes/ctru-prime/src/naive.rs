@@ -6,9 +6,9 @@
 
 mod radix;
 
-use ringforge::testkit::Named;
 use ringforge_e8::oracle::{Oracle, Outputs, Polynomial, decode, encode, inverse, pack, sample, unpack, xof};
 use ringforge_e8::{EncryptionSizes, KeyError};
+use ringforge_testkit::Named;
 
 use crate::params::Parameters;
 

@@ -153,7 +153,7 @@ fn check(digits: &[u32], q: u32, bytes: &[u8]) -> Result<()> {
 
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
-    use ringforge::testkit::{Random, bytes, seed};
+    use ringforge_testkit::{Random, bytes, seed};
 
     use super::*;
     use crate::params::SETS;

@@ -1,11 +1,11 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::kernels::Role;
-use ringforge::testkit::{Compiled, Named, NamedPlan, Random, Scheme, bytes};
 use ringforge::{Device, Limits, Plan, Planner, Result};
 use ringforge_batch::{Operation, Randomness};
 use ringforge_e8::Seed;
 use ringforge_e8::oracle::{self, Oracle};
+use ringforge_testkit::{Compiled, Named, NamedPlan, Random, Scheme, bytes};
 
 use crate::kem::kem;
 use crate::kernels::{Keys, PrimeSteps};

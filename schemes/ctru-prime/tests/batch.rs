@@ -1,12 +1,12 @@
 //! Batches on every device: vectors, faults of single items, handles, spoilt ciphertexts, and many round trips.
 
-use ringforge::testkit::inject::unseen_steps;
-use ringforge::testkit::{Random, Scheme, Target, bytes, devices, seed};
 use ringforge::{Device, Engine, Error, Limits};
 use ringforge_batch::{BatchStatus, FINE, ItemError, KEY_SEED, SharedKeys};
 use ringforge_ctru_prime::{
     Batch, CtruPrime, CtruPrime653, CtruPrime761, CtruPrime1277, KeyError, OneKey, ParameterSet, is_canonical,
 };
+use ringforge_testkit::inject::unseen_steps;
+use ringforge_testkit::{Random, Scheme, Target, bytes, devices, seed};
 use sha3::{Digest, Sha3_256, Sha3_512};
 
 use crate::kat::{File, hex, randomness};

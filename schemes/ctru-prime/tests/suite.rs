@@ -2,4 +2,4 @@
 
 use ringforge_ctru_prime::CtruPrime;
 
-ringforge::suite!(CtruPrime);
+ringforge_testkit::suite!(CtruPrime);

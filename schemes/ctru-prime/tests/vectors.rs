@@ -4,11 +4,11 @@ use std::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
 use ringforge::Error;
-use ringforge::testkit::{Random, bytes, seed};
 use ringforge_ctru_prime::{
     CtruPrime653, CtruPrime761, CtruPrime1277, KeyError, ParameterSet, check_secret_key, decapsulate, encapsulate,
     generate, is_canonical,
 };
+use ringforge_testkit::{Random, bytes, seed};
 use sha3::{Digest, Sha3_256, Sha3_512};
 
 use crate::kat::{File, Record, from_hex, hex, randomness};

@@ -1,9 +1,9 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
-use ringforge::testkit::{NamedPlan, Scheme, bytes};
 use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
 use ringforge_e8::oracle::{self, Oracle};
+use ringforge_testkit::{NamedPlan, Scheme, bytes};
 use shake::{ExtendableOutput, Shake256, Update};
 
 use crate::kem;

@@ -1,10 +1,10 @@
 //! Batches on every device: vectors, faults of single items, handles, spoilt ciphertexts, and many round trips.
 
-use ringforge::testkit::inject::unseen_steps;
-use ringforge::testkit::{Random, Scheme, Target, bytes, devices, seed};
 use ringforge::{Device, Engine, Error, Limits};
 use ringforge_batch::{BatchStatus, ENCAPSULATION_SEED, FINE, ItemError, KEY_SEED};
 use ringforge_ctru::{Batch, Cntr512, Cntr768, Cntr1024, Ctru, Ctru512, Ctru768, Ctru1024, KeyError, ParameterSet};
+use ringforge_testkit::inject::unseen_steps;
+use ringforge_testkit::{Random, Scheme, Target, bytes, devices, seed};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::XofReader;
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use ringforge::kernels::Rows;
-use ringforge::testkit::{Compiled, Named, NamedPlan, devices};
 use ringforge::words::Transform;
 use ringforge::{Device, Job, Limits, Modulus, Op, Result, Ring, U256};
+use ringforge_testkit::{Compiled, Named, NamedPlan, devices};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

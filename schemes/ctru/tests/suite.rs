@@ -2,4 +2,4 @@
 
 use ringforge_ctru::Ctru;
 
-ringforge::suite!(Ctru);
+ringforge_testkit::suite!(Ctru);

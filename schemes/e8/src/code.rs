@@ -79,7 +79,7 @@ impl Coset {
 
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
-    use ringforge::testkit::{Random, seed};
+    use ringforge_testkit::{Random, seed};
 
     use super::*;
     use crate::kernels::coordinates;

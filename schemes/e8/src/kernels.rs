@@ -2,8 +2,8 @@
 //! their kernels.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Port};
-use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Planner, Result};
+use ringforge_testkit::{NamedPlan, Random, Scheme};
 
 use crate::{E8, PACK, SAMPLE, oracle};
 

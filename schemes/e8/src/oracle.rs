@@ -1,9 +1,9 @@
 //! What the oracles of the family's schemes have in common, slowly and as the specifications word it: bit by bit, and with
 //! polynomials over the integers. It shares nothing with the rest of the crate but the sizes of items, and keeps no secrets.
 
-use ringforge::testkit::{Named, bytes};
 use ringforge::{Draws, Plan};
 use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, status};
+use ringforge_testkit::{Named, bytes};
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 

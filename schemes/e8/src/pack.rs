@@ -98,7 +98,7 @@ const fn mask<const WIDTH: usize>() -> u64 {
 
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
-    use ringforge::testkit::{bytes, seed};
+    use ringforge_testkit::{bytes, seed};
 
     use super::*;
     use crate::oracle;

@@ -113,7 +113,7 @@ const fn every(step: u32, fields: u32) -> u64 {
 
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
-    use ringforge::testkit::{bytes, seed};
+    use ringforge_testkit::{bytes, seed};
 
     use super::*;
     use crate::oracle;

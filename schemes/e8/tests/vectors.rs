@@ -1,8 +1,8 @@
 //! The specification's vectors of the decoder and of the sampler, on every device.
 
 use ringforge::Limits;
-use ringforge::testkit::{Compiled, Named, Scheme, devices};
 use ringforge_e8::kernels::Components;
+use ringforge_testkit::{Compiled, Named, Scheme, devices};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -1,9 +1,9 @@
 //! Batches on every device against the crate `ml-kem`: both directions, faults of single items, handles.
 
-use ringforge::testkit::{devices, seed};
 use ringforge::{Device, Engine, Error};
 use ringforge_batch::{Batch, ItemError, KemScheme};
 use ringforge_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
+use ringforge_testkit::{devices, seed};
 
 use crate::support::{Items, ORACLES, Oracle};
 

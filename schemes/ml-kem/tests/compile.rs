@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::env;
 
 use ringforge::cuda::{Resources, compile_check, is_compiler_present};
-use ringforge::testkit::Scheme;
 use ringforge::{Limits, Result};
+use ringforge_testkit::Scheme;
 
 use crate::sets;
 

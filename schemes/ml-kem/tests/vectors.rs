@@ -1,10 +1,10 @@
 //! Known answers, on every device: the accumulated vectors of Go's `crypto/mlkem` (all integers of so small a modulus come
 //! by), and C2SP/CCTV's seeds whose matrix takes long to sample.
 
-use ringforge::testkit::Target;
 use ringforge::{Device, Engine};
 use ringforge_batch::{Batch, KemScheme};
 use ringforge_ml_kem::{MlKem512, MlKem768, MlKem1024};
+use ringforge_testkit::Target;
 use shake::{ExtendableOutput, Shake128, Update, XofReader};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

@@ -337,7 +337,7 @@ pub fn batch_status(stream: &Stream, statuses: &Buffer) -> Result<BatchStatus<Sm
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
     use ringforge::Plan;
-    use ringforge::testkit::inject::{Altered, with_kernels};
+    use ringforge_testkit::inject::{Altered, with_kernels};
 
     use ringforge_batch::ErrorKind;
 

@@ -1,9 +1,9 @@
 //! The plans with samples, for the engine's tests: small blocks and windows, for a CPU runs the text.
 
 use ringforge::kernels::{Role, Sharing};
-use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
 use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_batch::FINE;
+use ringforge_testkit::{NamedPlan, Random, Scheme, bytes};
 
 use crate::kernels::{RETRY, Tuning};
 use crate::key::PrivateKey;

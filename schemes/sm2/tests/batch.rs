@@ -1,13 +1,13 @@
 //! Vectors in batches on every device: faults of single items at every place, and nobody else's answer changes.
 
 use crate::support::{bytes, pair, records, word};
-use ringforge::testkit::{Target, bytes as random_bytes, devices};
 use ringforge::{Device, Engine, Error, U256};
 use ringforge_batch::ErrorKind;
 use ringforge_sm2::{
     Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Signature, Signer, Sm2Error, Verifier, batch_status,
     plans_in_blocks,
 };
+use ringforge_testkit::{Target, bytes as random_bytes, devices};
 use serde_json::Value;
 
 /// Items for verification: public keys, digests, signatures, and for each whether it is valid.

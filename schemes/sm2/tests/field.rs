@@ -3,8 +3,8 @@
 use core::ops::Range;
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
-use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Modulus, Planner, Result, U256};
+use ringforge_testkit::{NamedPlan, Random, Scheme};
 
 const P: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
 const N: &str = "fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123";
@@ -125,4 +125,4 @@ impl Scheme for Fields {
     }
 }
 
-ringforge::suite!(Fields);
+ringforge_testkit::suite!(Fields);

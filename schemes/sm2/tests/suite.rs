@@ -1,2 +1,2 @@
 //! Every plan on every device.
-ringforge::suite!(ringforge_sm2::Sm2);
+ringforge_testkit::suite!(ringforge_sm2::Sm2);

@@ -3,9 +3,9 @@
 use ringforge::kernels::{Forward, Inverse, PointMul, RingMul};
 use ringforge::kernels::{Kernel, Port, Role};
 use ringforge::split::Split;
-use ringforge::testkit::inject::Altered;
-use ringforge::testkit::{bytes, devices, residues};
 use ringforge::{Device, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
+use ringforge_testkit::inject::Altered;
+use ringforge_testkit::{bytes, devices, residues};
 use ringforge_tests::one_step;
 
 use super::kernels::Fake;

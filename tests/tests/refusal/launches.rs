@@ -3,8 +3,8 @@
 use core::ops::Range;
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
-use ringforge::testkit::Target;
 use ringforge::{Device, Error, Limits, Result};
+use ringforge_testkit::Target;
 use ringforge_tests::one_step;
 
 use super::refused;

@@ -4,8 +4,8 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::kernels::{Port, Sharing, Table};
-use ringforge::testkit::Target;
 use ringforge::{Device, Draws, Error, Job, Op, Order, Pipeline, Planner, PolyType, Result, Value};
+use ringforge_testkit::Target;
 use ringforge_tests::one_step;
 
 use super::kernels::{Fake, Lent, Misuse};

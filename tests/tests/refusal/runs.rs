@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringforge::kernels::Port;
 use ringforge::split::Split;
-use ringforge::testkit::Target;
 use ringforge::{
     Buffer, Device, Engine, Error, Job, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream,
 };
+use ringforge_testkit::Target;
 use ringforge_tests::one_step;
 
 use super::kernels::{Fake, Fickle};

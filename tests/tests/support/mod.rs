@@ -1,7 +1,7 @@
 //! What tests of whole operations share: devices, and moduli with roots.
 
-use ringforge::testkit::Target;
 use ringforge::{Device, Modulus, U256};
+use ringforge_testkit::Target;
 
 /// The CPU, and the first GPU if there is one.
 pub(crate) fn devices() -> Vec<Device> {

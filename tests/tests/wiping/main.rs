@@ -17,11 +17,11 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::Pod;
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::run::{LongNtt, LongPlan, Placement};
-use ringforge::testkit::{Target, naive};
 use ringforge::{
     Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream, U256,
 };
 use ringforge_sm2::{Mode, Signer};
+use ringforge_testkit::{Target, naive};
 
 /// An allocator that looks for two neighbouring words of a secret in memory that is given back.
 struct Watching;

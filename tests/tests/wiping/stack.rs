@@ -11,12 +11,12 @@ use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use ringforge::kernels::Rows;
-use ringforge::testkit::Random;
 use ringforge::words::{Transform, Word};
 use ringforge::{Limits, PolyType};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
 use ringforge_ctru_prime::{CtruPrime761, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
+use ringforge_testkit::Random;
 
 /// Bytes below a frame that are looked at.
 const DEEP: usize = 128 << 10;

@@ -230,7 +230,7 @@ pub fn commit<F: HashField>(
 mod tests {
     use p3_field::{Field, PrimeCharacteristicRing};
     use p3_koala_bear::KoalaBear;
-    use ringforge::testkit::{Random, devices, seed};
+    use ringforge_testkit::{Random, devices, seed};
 
     use super::*;
     use crate::testkit;

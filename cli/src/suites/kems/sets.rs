@@ -3,12 +3,12 @@
 use core::fmt;
 
 use anyhow::{Context, Result};
-use ringforge::testkit::NamedPlan;
 use ringforge::{Limits, Plan, Planner};
 use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, KemScheme, Operation as Each, Randomness};
 use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, EncryptionSizes};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 use ringforge_ml_kem::{MlKem512, MlKem768, MlKem1024};
+use ringforge_testkit::NamedPlan;
 
 use super::host::{self, Lines};
 

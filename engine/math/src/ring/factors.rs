@@ -22,6 +22,7 @@ pub struct Roots {
 
 /// The layers by which f factors, the degree of the leaves, and the roots for each modulus: what a
 /// [`Split`](crate::split::Split) is made of.
+#[derive(Debug)]
 pub struct Factors {
     pub base: usize,
     pub layers: Vec<Layer>,

@@ -57,7 +57,7 @@ pub fn connect(backend: &dyn Backend, to: &Connection) -> Result<Box<dyn Communi
 }
 
 /// What ranks need to find one another.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Connection {
     #[doc(hidden)]
     pub id: UniqueId,

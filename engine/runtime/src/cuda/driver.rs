@@ -18,7 +18,7 @@ use ringforge_math::error::{Error, NoDevice, Result};
 const OLDEST_DRIVER: i32 = 12_000;
 
 /// An open GPU: what all its memory, queues and code share.
-pub(crate) struct Gpu {
+pub struct Gpu {
     pub(crate) context: Arc<CudaContext>,
     pub(crate) limits: Limits,
     /// The CUDA version that the driver supports, as `1000 * major + 10 * minor`.

@@ -183,7 +183,7 @@ impl Drop for Launches {
 }
 
 /// Launches on memory whose addresses they hold.
-pub(crate) struct CudaRecording {
+pub struct CudaRecording {
     launches: Launches,
     uses: Uses,
     /// After the last replay.

@@ -23,7 +23,7 @@ pub(crate) enum Access {
 }
 
 /// Memory of a GPU.
-pub(crate) struct CudaMemory {
+pub struct CudaMemory {
     gpu: Arc<Gpu>,
     len: usize,
     address: u64,
@@ -34,7 +34,7 @@ pub(crate) struct CudaMemory {
 
 /// Some bytes of memory of a GPU.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub struct Part<'a> {
     pub(crate) memory: &'a CudaMemory,
     /// The first of them.
     pub(crate) first: usize,
@@ -233,6 +233,12 @@ impl Drop for CudaMemory {
             block.points.extend(state.writer.take());
             self.gpu.pool.give(block);
         }
+    }
+}
+
+impl core::fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Part({} bytes)", self.len)
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) const CHOOSES_DEPENDENCIES: i32 = 12_030;
 pub(super) const TELLS_TIME: i32 = 12_080;
 
 /// A CUDA stream in use.
-pub(crate) struct CudaQueue {
+pub struct CudaQueue {
     line: Arc<Line>,
     gpu: Arc<Gpu>,
     /// Of a queue that records, what it was given so far.

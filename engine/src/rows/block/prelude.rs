@@ -14,14 +14,14 @@ impl Block {
         let Rows { poly, split, arithmetic, .. } = rows;
         let capacity = rows.capacity();
         let codes: Vec<String> = split
-            .layers
+            .layers()
             .iter()
             .map(|layer| match layer {
                 Layer::Sixth => "6".into(),
                 Layer::Two => "2".into(),
                 Layer::Three => "3".into(),
             })
-            .chain((split.layers.is_empty()).then(|| "0".to_string()))
+            .chain((split.layers().is_empty()).then(|| "0".to_string()))
             .collect();
         let passes: Vec<String> = self.passes.iter().map(ToString::to_string).collect();
         let store = match self.store_bytes {
@@ -70,7 +70,7 @@ impl Block {
             above = self.above,
             stride = self.stride / self.columns,
             base = split.column_base(),
-            layers = split.layers.len(),
+            layers = split.layers().len(),
             columns = rows.layout.columns,
             rows = of_text * poly.basis().len(),
             per_item = of_text * rows.per_item,
@@ -85,7 +85,7 @@ impl Block {
             tile = self.rows,
             cluster = self.cluster,
             resident = self.resident(rows),
-            starts_with_one = split.roots.iter().all(|roots| roots.start == U256::ONE),
+            starts_with_one = split.roots().iter().all(|roots| roots.start == U256::ONE),
             shuffles = self.shuffles(rows),
             vector = self.vector,
             run = self.run,

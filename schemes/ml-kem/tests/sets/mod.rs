@@ -1,9 +1,9 @@
 //! The plans of all sets with samples and oracles, for the engine's tests.
 
-use ringforge::testkit::{Named, NamedPlan, Scheme};
 use ringforge::{Limits, Planner, Result};
 use ringforge_batch::{Operation, Randomness, status};
 use ringforge_ml_kem::KeyError;
+use ringforge_testkit::{Named, NamedPlan, Scheme};
 
 use crate::support::{Items, ORACLES, Oracle};
 

@@ -5,8 +5,8 @@
 use ml_kem::array::Array;
 use ml_kem::kem::{Decapsulate, KeyExport};
 use ml_kem::{DecapsulationKey, EncapsulationKey, ExpandedKeyEncoding, MlKem512, MlKem768, MlKem1024};
-use ringforge::testkit::bytes;
 use ringforge_ml_kem::Parameters;
+use ringforge_testkit::bytes;
 
 /// A public and a secret key, or a ciphertext and a shared key.
 pub(crate) type Pair = [Vec<u8>; 2];

@@ -4,11 +4,11 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::kernels::{Args, Built, Kernel, Port, Source, Table};
-use ringforge::testkit::inject::unseen_steps;
-use ringforge::testkit::{Named, NamedPlan, Scheme, devices};
 use ringforge::{Device, Limits, Planner, Result};
 use ringforge_batch::{BatchStatus, ErrorKind, FINE};
 use ringforge_sm2::{Sm2, Sm2Error};
+use ringforge_testkit::inject::unseen_steps;
+use ringforge_testkit::{Named, NamedPlan, Scheme, devices};
 
 const BATCH: usize = 5;
 

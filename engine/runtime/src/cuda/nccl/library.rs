@@ -25,6 +25,12 @@ pub(crate) const BYTE: c_int = 1;
 #[repr(C)]
 pub struct UniqueId(pub [u8; 128]);
 
+impl core::fmt::Debug for UniqueId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("UniqueId(..)")
+    }
+}
+
 /// What a communicator is to be like: the fields of version 2.19, which any later library takes.
 #[repr(C)]
 pub(crate) struct Config {

@@ -35,6 +35,7 @@ pub struct Moved {
 }
 
 /// What a step's ports are bound to, and how its blocks share them out.
+#[derive(Debug)]
 pub struct Bound<'a> {
     pub slots: &'a [Slot],
     pub ports: &'a [Port],

@@ -1,6 +1,6 @@
 //! What tests need, here and in third parties' crates: devices to test on, samples, comparisons, and one macro.
 //!
-//! A crate with kernels or plans of its own implements [`Scheme`] and writes `ringforge::suite!(MyScheme);` in a test.
+//! A crate with kernels or plans of its own implements [`Scheme`] and writes `ringforge_testkit::suite!(MyScheme);` in a test.
 //! Functions here named `check…` fail by panicking, as a test's assertions do; all others return what they find.
 //!
 //! | variable | meaning |
@@ -32,7 +32,7 @@ pub use target::{Target, devices};
 /// to look for secrets that were not wiped. Nothing where memory is the host's.
 ///
 /// # Errors
-/// [`Error::Driver`](crate::Error::Driver).
+/// [`Error::Driver`](ringforge::Error::Driver).
 pub fn kept_memory(device: &Device) -> Result<Vec<Vec<u8>>> {
     device.backend().kept()
 }

@@ -153,7 +153,7 @@ pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<
 #[must_use]
 pub fn forward(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
-    let (n, d) = (split.n, split.base);
+    let (n, d) = (split.n(), split.base());
     let places = match order {
         Order::Natural => split.natural_places(),
         Order::Tree => (0..split.leaves()).collect(),
@@ -178,7 +178,7 @@ pub fn forward(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256
 #[must_use]
 pub fn point_mul(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
-    let (n, d) = (split.n, split.base);
+    let (n, d) = (split.n(), split.base());
     let places = match order {
         Order::Natural => split.natural_places(),
         Order::Tree => (0..split.leaves()).collect(),

@@ -35,7 +35,7 @@ impl Compiled {
     /// Runs the plan: from what inputs hold to what outputs do.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::run::Call::run); where inputs are missing.
+    /// As [`Call::run`](ringforge::run::Call::run); where inputs are missing.
     pub fn run(&self, batch: usize, inputs: &Named) -> Result<Named> {
         let args = self.program.plan().args();
         let mut buffers = args

@@ -1,7 +1,6 @@
 //! Defects put into a plan on purpose, to see whether tests find them: barriers deleted, shared memory halved, entries
 //! of a table swapped, blocks of a slab taken for others, items passed over.
 
-use crate::kernels::source::with;
 use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use ringforge_kernels::{HEADERS, Header};
 
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::device::Device;
-use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
+use ringforge_runtime::kernel::{Args, Kernel, Parts, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::{Plan, Slot, Step};
 
@@ -74,12 +73,13 @@ impl Kernel for Altered {
         self.inner.ports()
     }
 
+    #[allow(unsafe_code)]
     fn source(&self, limits: &Limits) -> Result<Source> {
         if !is_emulator(limits) {
             let why = format!("an altered kernel runs on the emulator, not on {}", limits.name);
             return Err(Error::Unsupported { job: self.name().into(), why });
         }
-        Ok(with(self.inner.source(limits)?, |source| {
+        let change = |source: &mut Parts| {
             for file in &self.files {
                 if file.name == source_name(self.name()) {
                     source.text = file.text.into();
@@ -91,7 +91,9 @@ impl Kernel for Altered {
             if self.halves_shared {
                 source.built.launch.shared_bytes /= 2;
             }
-        }))
+        };
+        // SAFETY: on the emulator alone, which watches what it does.
+        Ok(unsafe { self.inner.source(limits)?.with(change) })
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::job::Job;
-use crate::planner::Planner;
+use ringforge::Job;
+use ringforge::Planner;
 use ringforge_math::error::Result;
 use ringforge_runtime::device::Device;
 use ringforge_runtime::kernel::{Role, Sharing};
@@ -235,7 +235,7 @@ fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
     }
 }
 
-/// Tests that run every plan of a [`Scheme`](crate::testkit::Scheme) on the CPU, in the emulator under sanitizers, and on a GPU.
+/// Tests that run every plan of a [`Scheme`](crate::Scheme) on the CPU, in the emulator under sanitizers, and on a GPU.
 #[macro_export]
 macro_rules! suite {
     ($scheme:ty) => {
@@ -244,7 +244,7 @@ macro_rules! suite {
     (@ $scheme:ty, $($name:ident $target:ident),*) => {$(
         #[test]
         fn $name() {
-            $crate::testkit::check_scheme::<$scheme>($crate::testkit::Target::$target);
+            $crate::check_scheme::<$scheme>($crate::Target::$target);
         }
     )*};
 }
