@@ -31,21 +31,21 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     }
     let used = caches.iter().map(|cache| Ok((cache, cache.usage()?))).collect::<Result<Vec<_>>>()?;
     if options.json {
-        let lines = used.iter().map(|(cache, usage)| {
+        let lines = used.iter().map(|(cache, (entries, bytes))| {
             json!({
-                "name": cache.name(), "folder": cache.folder().to_string_lossy(), "entries": usage.entries, "bytes": usage.bytes,
+                "name": cache.name(), "folder": cache.folder().to_string_lossy(), "entries": entries, "bytes": bytes,
                 "most_bytes": cache.most_bytes(),
             })
         });
         return show::print_json(&json!({ "caches": lines.collect::<Vec<_>>() }));
     }
     let mut table = show::table(&["cache", "folder", "entries", "bytes", "at most"], &[2, 3, 4]);
-    for (cache, usage) in used {
+    for (cache, (entries, bytes)) in used {
         table.add_row([
             cache.name().into(),
             cache.folder().display().to_string(),
-            usage.entries.to_string(),
-            show::short(usage.bytes as f64) + "B",
+            entries.to_string(),
+            show::short(bytes as f64) + "B",
             format!("{} MiB", cache.most_bytes() >> 20),
         ]);
     }

@@ -130,7 +130,7 @@ fn undone(job: &Job) -> Option<Job> {
 /// Random operands, by the names of the plan's arguments.
 fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result<Named> {
     let read = plan.args().iter().filter(|arg| arg.role != Role::Out);
-    let mut bounds = [job.bounds.left, job.bounds.right].into_iter();
+    let mut bounds = job.bounds.into_iter();
     let operand = |arg: &ringforge::run::PlanArg| {
         let bound = bounds.next().flatten();
         let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };

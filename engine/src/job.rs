@@ -94,17 +94,6 @@ impl core::str::FromStr for Op {
     }
 }
 
-/// How large the operands of a product may be: absolute values of their centred representatives.
-///
-/// Small bounds save auxiliary primes where a product needs the lift, in rings of plain residues ([`Form`](crate::Form)). Operands beyond the bounds give wrong products.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Bounds {
-    /// Bound of the first operand; `None` for no promise.
-    pub left: Option<u64>,
-    /// Bound of the second operand; `None` for no promise.
-    pub right: Option<u64>,
-}
-
 /// An operation on a ring.
 ///
 /// ```
@@ -125,8 +114,10 @@ pub struct Job {
     pub order: Order,
     /// How many layers a transform has; `None` for as many as ring and root allow.
     pub depth: Option<u32>,
-    /// Bounds on the operands of a product.
-    pub bounds: Bounds,
+    /// Of a product: bounds on the absolute values of its centred operands, the left one first. Small ones save auxiliary primes
+    /// where a product needs the lift, in rings of plain residues ([`Form`](crate::Form)). Operands beyond them give wrong
+    /// products.
+    pub bounds: [Option<u64>; 2],
     /// The ring to which a conversion goes.
     pub target: Option<PolyType>,
     /// What coefficients that an inverse transform leaves are times.
@@ -149,7 +140,7 @@ impl Job {
             op,
             order: Order::Tree,
             depth: None,
-            bounds: Bounds::default(),
+            bounds: [None; 2],
             target: None,
             scale: None,
             in_place: false,
@@ -174,7 +165,7 @@ impl Job {
     /// With these bounds on the centred operands of a product.
     #[must_use]
     pub fn bounds(mut self, left: u64, right: u64) -> Self {
-        self.bounds = Bounds { left: Some(left), right: Some(right) };
+        self.bounds = [Some(left), Some(right)];
         self
     }
 

@@ -38,19 +38,22 @@ pub use crate::rows::Rows;
 #[doc(hidden)]
 pub use compose::Compose;
 pub use draw::Draw;
+#[doc(hidden)]
 pub use forward::Forward;
+#[doc(hidden)]
 pub use inverse::Inverse;
 #[doc(hidden)]
 pub use lift::LiftRow;
+#[doc(hidden)]
 pub use point_mul::PointMul;
+#[doc(hidden)]
 pub use ring_mul::RingMul;
 pub use ringforge_kernels::Header;
 #[cfg(feature = "cuda")]
-pub use ringforge_runtime::cache::{Cache, Usage};
-pub use ringforge_runtime::columns::Columns;
+pub use ringforge_runtime::cache::Cache;
 #[doc(hidden)]
 pub use ringforge_runtime::kernel::Combination;
 pub use ringforge_runtime::kernel::Table;
-pub use ringforge_runtime::kernel::{Args, CustomKernel, Kernel, Launch, Port, ResidueRange, Role, Sharing};
+pub use ringforge_runtime::kernel::{Args, CustomKernel, Kernel, Launch, Port, Role, Sharing};
 pub use ringforge_runtime::kernel::{Built, Source};
 pub use sample::Distribution;

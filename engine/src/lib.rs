@@ -88,7 +88,7 @@ pub use ringforge_runtime::raw;
 pub use ringforge_runtime::{Buffer, Device, Draws, Event, Limits, PinnedBuffer, Plan, Program, Stream};
 
 pub use engine::{Elements, Engine};
-pub use job::{Bounds, Job, Op};
+pub use job::{Job, Op};
 pub use pipeline::{Pipeline, Value};
 pub use planner::Planner;
 

@@ -59,6 +59,9 @@ pub struct Pipeline {
     error: Cell<Option<Error>>,
 }
 
+/// Plans a job.
+pub(crate) type PlanJob = Box<dyn Fn(&Job) -> Result<Plan> + Send + Sync>;
+
 /// What a pipeline is planned for.
 pub(crate) struct Target {
     pub(crate) limits: Limits,
@@ -66,8 +69,7 @@ pub(crate) struct Target {
     pub(crate) fuses: bool,
     /// Items of a run, about.
     pub(crate) items: usize,
-    /// Plans a job.
-    pub(crate) plan: Box<dyn Fn(&Job) -> Result<Plan> + Send + Sync>,
+    pub(crate) plan: PlanJob,
 }
 
 /// A value of a [`Pipeline`]: an input, or what a step writes.

@@ -10,7 +10,7 @@ use crypto_bigint::U256;
 use crate::arithmetic::Arithmetic;
 use crate::job::{Job, Op};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
-use crate::pipeline::{Pipeline, Target, Value};
+use crate::pipeline::{Pipeline, PlanJob, Target, Value};
 use crate::rows::Rows;
 use crate::tuning::Tuning;
 use ringforge_math::error::{Error, Result};
@@ -82,7 +82,7 @@ impl Planner {
         self.empty(job.to_string(), Box::new(refuse))
     }
 
-    fn empty(&self, title: String, plan: Box<dyn Fn(&Job) -> Result<Plan> + Send + Sync>) -> Pipeline {
+    fn empty(&self, title: String, plan: PlanJob) -> Pipeline {
         // on a CPU each step would still take its own way over memory
         let fuses = self.tuning.fuses() && !self.limits.is_cpu();
         Pipeline::new(title, Target { limits: self.limits.clone(), fuses, items: self.items, plan })

@@ -10,25 +10,14 @@ use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::Modulus;
 use ringforge_runtime::limits::Limits;
 
-/// How residues change threads between two passes of a transform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Exchange {
-    /// Through shared memory: each thread writes its residues and reads others.
-    #[default]
-    Shared,
-    /// By shuffles among the lanes of a warp, half of the registers for each bit of the lane; no thread computes what
-    /// another one does. Only between two passes of rows that lie in a warp, and words of up to 64 bits; elsewhere through
-    /// shared memory.
-    Shuffle,
-}
-
 /// How a transform, or a product by transforms, is done. The default is what was measured to be fastest on an H200; what
 /// a job or a device does not allow is as by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Choice {
-    /// How residues change threads between passes.
-    pub exchange: Exchange,
+    /// Whether residues change threads by shuffles among the lanes of a warp, half of the registers for each bit of the lane, in
+    /// place of shared memory: between two passes of rows that lie in a warp, and of words of up to 64 bits.
+    pub shuffles: bool,
     /// In which arithmetic: of [`Arithmetic::all_of_device`].
     pub arithmetic: Option<Arithmetic>,
     /// Among how many kernels the layers of a transform are shared out.
@@ -68,13 +57,13 @@ impl Shape {
 ///
 /// ```
 /// use ringforge::{Job, Limits, Modulus, Op, Planner, Ring};
-/// use ringforge::tuning::{Choice, Exchange, Tuning};
+/// use ringforge::tuning::{Choice, Tuning};
 /// let limits = Limits::h200();
 /// let ring = Ring::negacyclic(1 << 16, Modulus::new(1_152_921_504_606_584_833u64)?)?;
 /// let job = Job::new(&ring, Op::Forward);
 ///
 /// let mut choice = Choice::default();
-/// (choice.exchange, choice.kernels) = (Exchange::Shuffle, Some(3));
+/// (choice.shuffles, choice.kernels) = (true, Some(3));
 /// let mut tuning = Tuning::default();
 /// tuning.choose(&job, choice);
 ///

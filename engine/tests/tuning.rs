@@ -1,7 +1,7 @@
 //! Choices of speed: the file that holds them, what they do to plans, and that they change no result.
 
 use ringforge::kernels::Arithmetic;
-use ringforge::tuning::{Choice, Exchange, Tuning};
+use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
 use ringforge_testkit::{Target, residues};
 
@@ -21,7 +21,7 @@ fn choice(change: impl FnOnce(&mut Choice)) -> Choice {
 
 fn all() -> Choice {
     choice(|choice| {
-        choice.exchange = Exchange::Shuffle;
+        choice.shuffles = true;
         choice.arithmetic = Some(Arithmetic::Mod64);
         choice.kernels = Some(3);
         choice.per_thread = Some(8);
@@ -100,7 +100,7 @@ fn malformed_files_are_refused() {
         (with("kernels = 0"), "at least 1"),
         (with("per_thread = 0"), "at least 1"),
         (with("arithmetic = \"Mod7\""), "\"Mod7\" is no arithmetic"),
-        (with("exchange = \"pigeons\""), "\"shared\" or \"shuffle\""),
+        (with("shuffles = 3"), "invalid type"),
         (with("") + &with("")["device = \"CPU\"\n".len()..], "two choices for op = \"forward\", bits = 62, n = 64"),
     ] {
         match Tuning::from_text(&text, &Limits::cpu()) {
@@ -108,7 +108,7 @@ fn malformed_files_are_refused() {
             other => panic!("{other:?}:\n{text}"),
         }
     }
-    assert!(Tuning::from_text(&with("exchange = \"shared\""), &Limits::cpu()).is_ok());
+    assert!(Tuning::from_text(&with("shuffles = false"), &Limits::cpu()).is_ok());
     let missing = Tuning::load("no/such/file.toml", &Limits::cpu());
     assert!(matches!(missing, Err(Error::File { path, .. }) if path == "no/such/file.toml"));
 }
@@ -156,7 +156,7 @@ fn run(device: &Device, job: &Job, choice: Choice, inputs: &[&[u8]]) -> Vec<u8> 
 
 #[test]
 fn no_choice_changes_a_result() -> ringforge::Result<()> {
-    let shuffled = choice(|choice| choice.exchange = Exchange::Shuffle);
+    let shuffled = choice(|choice| choice.shuffles = true);
     let few = choice(|choice| choice.per_thread = Some(4));
     let shared_out = choice(|choice| choice.kernels = Some(2));
     let words = choice(|choice| choice.arithmetic = Some(Arithmetic::Mod64));

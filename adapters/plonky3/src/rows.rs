@@ -17,8 +17,8 @@ impl<F: HashField> MerkleTree<F> {
     /// The tree over the rows of these matrices, which are hashed on the device in parts: it needs room for digests.
     ///
     /// # Errors
-    /// [`Error::Length`] for no matrices, no rows, and heights other than those that Plonky3 has trees for;
-    /// [`Error::OutOfMemory`] and what else the device says.
+    /// [`Error::Length`](crate::Error::Length) for no matrices, no rows, and heights other than those that Plonky3 has trees for;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and what else the device says.
     pub fn new<'a, M: Matrix<F> + 'a>(
         engine: &Engine,
         hash: &Poseidon2<F>,

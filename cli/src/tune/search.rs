@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use ringforge::kernels::Arithmetic;
-use ringforge::tuning::{Choice, Exchange, Tuning};
+use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Job, Limits, Plan, Planner};
 use ringforge_testkit::{Named, Random};
 
@@ -37,7 +37,7 @@ const THINGS: [Thing; 5] = [
         clusters.map(|blocks| with(base, |choice| choice.cluster = Some(blocks))).collect()
     },
     |base, _, _| PER_THREAD.map(|per_thread| with(base, |choice| choice.per_thread = Some(per_thread))).to_vec(),
-    |base, _, _| vec![with(base, |choice| choice.exchange = Exchange::Shuffle)],
+    |base, _, _| vec![with(base, |choice| choice.shuffles = true)],
 ];
 
 fn with(mut choice: Choice, change: impl FnOnce(&mut Choice)) -> Choice {
@@ -142,7 +142,7 @@ pub(super) fn name(choice: Choice) -> String {
         choice.kernels.map(|kernels| format!("{kernels} kernels")),
         choice.cluster.map(|blocks| format!("clusters of {blocks}")),
         choice.per_thread.map(|per_thread| format!("{per_thread} a thread")),
-        (choice.exchange == Exchange::Shuffle).then(|| "shuffles".to_string()),
+        choice.shuffles.then(|| "shuffles".to_string()),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { USUAL.into() } else { parts.join(", ") }

@@ -37,7 +37,7 @@ impl Modulus {
     }
 
     /// [`Modulus::ntt_primes`] among primes that are 1 modulo 2^32 too, whose multiples are cheap: up to 61 bits, a GPU
-    /// transforms modulo these in less time ([`Arithmetic::Mod64Friendly`]). There are 64 of 60 bits above 2^60 − 2^43 for an
+    /// transforms modulo these in less time (`Arithmetic::Mod64Friendly`). There are 64 of 60 bits above 2^60 − 2^43 for an
     /// order of 2^32 or any power of two below it.
     ///
     /// ```
@@ -46,8 +46,6 @@ impl Modulus {
     /// assert!(basis.iter().all(|q| q.value_u64().is_some_and(|q| q % (1 << 32) == 1)));
     /// # Ok::<(), ringforge::Error>(())
     /// ```
-    ///
-    /// [`Arithmetic::Mod64Friendly`]: crate::kernels::Arithmetic::Mod64Friendly
     ///
     /// # Errors
     /// As for [`Modulus::ntt_primes`]; [`Error::TooLarge`] too where no word is 1 modulo both.

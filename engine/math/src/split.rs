@@ -11,6 +11,7 @@ use crate::modulus::{Modulus, Width};
 use crate::poly::{Order, PolyType};
 use crate::ring::Factors;
 
+#[doc(hidden)]
 pub use crate::ring::Roots;
 
 #[doc(inline)]
@@ -134,6 +135,7 @@ impl Split {
     }
 
     /// The roots for each of the ring's [moduli](PolyType::moduli).
+    #[doc(hidden)]
     #[must_use]
     pub fn roots(&self) -> &[Roots] {
         &self.roots

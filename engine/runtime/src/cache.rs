@@ -43,16 +43,6 @@ pub struct Cache {
     most_bytes: u64,
 }
 
-/// What a [`Cache`] holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Usage {
-    /// Number of entries.
-    pub entries: usize,
-    /// Their bytes together.
-    pub bytes: u64,
-}
-
 /// The path without links of a file of compiled code outside of these folders, once it and all on the way to it are this
 /// user's or root's.
 #[cfg(feature = "cuda")]
@@ -115,14 +105,14 @@ impl Cache {
         self.most_bytes
     }
 
-    /// What it holds: nothing where its folder is not there.
+    /// How many entries it has, and their bytes together: none where its folder is not there.
     ///
     /// # Errors
     /// [`Error::File`] where the folder cannot be read or trusted.
-    pub fn usage(&self) -> Result<Usage> {
+    pub fn usage(&self) -> Result<(usize, u64)> {
         let found = self.found().map_err(|error| self.failed(error))?;
         let finished = found.iter().filter(|found| found.is_finished);
-        Ok(Usage { entries: finished.clone().count(), bytes: finished.map(|found| found.bytes).sum() })
+        Ok((finished.clone().count(), finished.map(|found| found.bytes).sum()))
     }
 
     /// Removes all entries, and nothing else that lies in the folder: what other processes are about to make stays.

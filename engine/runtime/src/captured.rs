@@ -90,7 +90,7 @@ impl Program {
     /// written yet. [`Draws`] are no argument here: each replay makes its own. The arguments are lost where this fails.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::run::Call::run).
+    /// As [`Call::run`](crate::Call::run).
     pub fn capture(&self, stream: &Stream, batch: usize, args: Vec<(&str, CapturedArg)>) -> Result<Captured> {
         let this = self.of_device(stream.device());
         let mut named = Args::new(this);
@@ -125,10 +125,10 @@ impl Captured {
         Ok(())
     }
 
-    /// Starts the program on its arguments and returns, as [`Call::run`](crate::run::Call::run) does, in the order of its stream.
+    /// Starts the program on its arguments and returns, as [`Call::run`](crate::Call::run) does, in the order of its stream.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::run::Call::run); as [`Draws::from_os`] for a program that draws.
+    /// As [`Call::run`](crate::Call::run); as [`Draws::from_os`] for a program that draws.
     pub fn run(&mut self) -> Result<()> {
         let draws = |captured: &Self| {
             let args = captured.program.plan().args().iter().enumerate();
@@ -164,7 +164,7 @@ impl Captured {
     ///
     /// # Errors
     /// [`Error::Arguments`] if there is no such argument; for a buffer of another size or device, or one that is shared where
-    /// the plan writes, as [`Call::run`](crate::run::Call::run): the argument then stays what it was.
+    /// the plan writes, as [`Call::run`](crate::Call::run): the argument then stays what it was.
     pub fn exchange(&mut self, name: &str, arg: impl Into<CapturedArg>) -> Result<CapturedArg> {
         let i = self.place(name)?;
         let mut new = arg.into();

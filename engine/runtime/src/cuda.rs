@@ -1,7 +1,7 @@
 //! The CUDA backend: NVIDIA GPUs through the driver, kernels compiled at run time by NVRTC.
 //!
 //! Driver and compiler are loaded when first needed; a machine without them gets errors, and nothing else changes.
-//! Compiled kernels are kept in a folder, a [`Cache`](crate::kernels::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
+//! Compiled kernels are kept in a folder, a [`Cache`](crate::cache::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
 //! in the user's cache folder; `RINGFORGE_CACHE=off` turns that off. A compiler uses what itself has made; a machine without
 //! one is served by a filled folder of any. A [`Bundle`], which `RINGFORGE_BUNDLE` may name, comes before both.
 
@@ -15,6 +15,7 @@ pub(crate) mod driver;
 mod graph;
 pub(crate) mod launch;
 pub(crate) mod memory;
+#[doc(hidden)]
 pub mod nccl;
 mod nvrtc;
 pub(crate) mod pinned;

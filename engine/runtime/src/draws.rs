@@ -11,7 +11,7 @@ use ringforge_math::error::{Error, Result, same_length};
 /// The randomness of one run: a key, and the ChaCha20 stream cipher as a function from a counter and a nonce to blocks
 /// of 64 bytes.
 ///
-/// A kernel reads the key from memory, at a port made by [`Port::draws`](crate::kernels::Port::draws), and computes
+/// A kernel reads the key from memory, at a port made by [`Port::draws`](crate::kernel::Port::draws), and computes
 /// `draw(item, attempt)` of `draws.cuh`, the same block as [`Draws::block`]: the counter is the item, the nonce the
 /// attempt. The items of a run are counted across chunks and launches, so no two draws of a run are the same block.
 /// Rejection sampling takes the next attempt.
@@ -75,7 +75,7 @@ impl Draws {
     }
 
     /// Block `number` of an item in one of 2^32 series, all independent: attempts are series 0, and each sampler of a
-    /// [pipeline](crate::Pipeline::sample) takes another. The series is the upper half of the nonce.
+    /// pipeline takes another. The series is the upper half of the nonce.
     #[must_use]
     pub fn block_of_series(&self, series: u32, item: u64, number: u32) -> [u8; 64] {
         let nonce = u64::from(series) << 32 | u64::from(number);

@@ -38,9 +38,9 @@ impl Event {
     /// Waits for the work before both marks and gives the seconds between them.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) if the marks are of two kinds of device;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) where the driver is too old to tell;
-    /// [`Error::Driver`](crate::Error::Driver), also for marks of two GPUs.
+    /// [`Error::Mismatch`](ringforge_math::Error::Mismatch) if the marks are of two kinds of device;
+    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) where the driver is too old to tell;
+    /// [`Error::Driver`](ringforge_math::Error::Driver), also for marks of two GPUs.
     pub fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         match (&self.0, &earlier.0) {
             (Kind::Host(later), Kind::Host(earlier)) => Ok(later.saturating_duration_since(*earlier).as_secs_f64()),

@@ -45,15 +45,6 @@ pub enum Sharing {
     Shared,
 }
 
-/// What values a port holds, and what a test may compare bit for bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ResidueRange {
-    /// Residues in [0, q), or bytes that have one right value.
-    Canonical,
-    /// Residues in [0, k·q): equal modulo q only.
-    Below(u32),
-}
-
 /// One pointer parameter of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port {
@@ -65,8 +56,9 @@ pub struct Port {
     pub role: Role,
     /// Whether each item has its own.
     pub sharing: Sharing,
-    /// What values it holds.
-    pub range: ResidueRange,
+    /// Residues are below this many times q: 1 where they are canonical, or bytes that have one right value; otherwise they are
+    /// equal modulo q only, and a test compares them so.
+    pub below: u32,
     /// Whether it holds secrets, to be wiped from temporaries and staging memory.
     pub secret: bool,
     /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
@@ -80,7 +72,7 @@ pub struct Port {
     /// Whether items lean on their neighbours: what it holds depends on the range of items that a launch is for, and only
     /// a step of the same run knows what to make of it. Tests do not take a kernel's items apart where it has such a port.
     pub joint: bool,
-    /// Bytes of each of the tables that it has pointers to; 0 where it has none. Only a [list](crate::kernels::Table::List) of such
+    /// Bytes of each of the tables that it has pointers to; 0 where it has none. Only a [list](crate::kernel::Table::List) of such
     /// tables can be bound to it then, and to no other port.
     pub tables: usize,
 }
@@ -92,7 +84,7 @@ impl Port {
             apart: None,
             role,
             sharing,
-            range: ResidueRange::Canonical,
+            below: 1,
             secret: false,
             draws: false,
             series: 0,
@@ -212,7 +204,7 @@ impl Port {
     /// The same port, holding residues in [0, k·q).
     #[must_use]
     pub const fn below(mut self, k: u32) -> Self {
-        self.range = ResidueRange::Below(k);
+        self.below = k;
         self
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use ringforge_math::error::{Error, Result};
 
 /// A process of several that do transforms together, with a GPU each, on one host or on many: for
-/// [`Engine::join`](crate::Engine::join).
+/// `Engine::join`.
 ///
 /// They find one another at an address, where the first one listens: a TCP socket for networks that are trusted. Who connects
 /// must know the job's token, which is sent as a hash, and nothing is encrypted.

@@ -63,7 +63,7 @@ pub struct PlanArg {
     pub secret: bool,
     /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
     pub draws: bool,
-    /// Whether it holds [statuses](crate::kernels::Port::status) that the plan does not read: they are 0 before its first step.
+    /// Whether it holds [statuses](crate::kernel::Port::status) that the plan does not read: they are 0 before its first step.
     pub status: bool,
     /// What it must hold before the run, where the plan reads it and knows.
     pub before: Option<PolyType>,
@@ -82,13 +82,13 @@ pub struct Temp {
     /// Whether it holds secrets at some time and is wiped after the run.
     #[doc(hidden)]
     pub secret: bool,
-    /// Whether it holds [statuses](crate::kernels::Port::status): they are 0 before the first step.
+    /// Whether it holds [statuses](crate::kernel::Port::status): they are 0 before the first step.
     #[doc(hidden)]
     pub status: bool,
 }
 
-/// The steps that do a job, with memory assigned. Made by a [`Planner`](crate::Planner) for a job, or from a scheme's
-/// [`Pipeline`](crate::Pipeline); both compile alike.
+/// The steps that do a job, with memory assigned. Made by a `Planner` for a job, or from a scheme's
+/// `Pipeline`; both compile alike.
 #[derive(Debug, Clone)]
 pub struct Plan {
     #[doc(hidden)]

@@ -92,8 +92,8 @@ impl Device {
     /// Makes a plan ready to run: compiles its kernels (in parallel, or takes them from a cache) and makes its tables.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a kernel does not fit the device, and for the device of a [group's
-    /// engine](crate::Engine::group), because the others would do nothing: [`Engine::compile`](crate::Engine::compile)
+    /// [`Error::Unsupported`] where a kernel does not fit the device, and for the device of a group's
+    /// engine, because the others would do nothing: `Engine::compile`
     /// compiles for all. [`Error::NoCompiler`], [`Error::Compile`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
         if self.group() > 1 {
@@ -144,14 +144,14 @@ impl Program {
         &self.0.plan
     }
 
-    /// The device; of a program of a [group](crate::Engine::group), the first.
+    /// The device; of a program of a group, the first.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
     /// A run on `batch` items in buffers of the device, in a stream's order: to be given its arguments by name. A batch of 0
-    /// does nothing. Programs of a [group](crate::Engine::group) run on streams of any of its devices.
+    /// does nothing. Programs of a group run on streams of any of its devices.
     pub fn on<'a>(&'a self, stream: &'a Stream, batch: usize) -> Call<'a> {
         Call::new(self.of_device(stream.device()), stream, batch)
     }

@@ -23,11 +23,11 @@ const CHUNKS: usize = 8;
 
 impl Program {
     /// A run on `batch` items in host memory: to be given its arguments by name. On a GPU the batch is cut into chunks whose
-    /// copies overlap with work, and large items into [columns](crate::kernels::Source::with_columns) that do. Copies are fastest from and to
+    /// copies overlap with work, and large items into [columns](crate::kernel::Source::with_columns) that do. Copies are fastest from and to
     /// [`Device::pinned`](crate::Device::pinned) memory.
     ///
     /// Residues are taken as they are: where one is not below its modulus, results of its item mean nothing.
-    /// [`PolyType::check`](crate::PolyType::check) finds such residues.
+    /// [`PolyType::check`](ringforge_math::PolyType::check) finds such residues.
     ///
     /// ```
     /// use ringforge::{Engine, Job, Modulus, Op, Order, Ring};

@@ -2,7 +2,7 @@
 
 use crypto_bigint::{U256, U768};
 
-use crate::job::{Bounds, Job, Op};
+use crate::job::{Job, Op};
 use crate::kernels::lift::LiftRow;
 use crate::pipeline::Value;
 use crate::planner::{Planner, rns};
@@ -59,14 +59,14 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
 
 /// The cheapest ring through which products of elements within these bounds are exact: one with the same quotient if
 /// that splits, else a cyclic one of at least 2n − 1 coefficients.
-fn auxiliary_ring(poly: &PolyType, bounds: Bounds) -> Result<PolyType> {
+fn auxiliary_ring(poly: &PolyType, [left, right]: [Option<u64>; 2]) -> Result<PolyType> {
     let half = poly.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
     let operand = |bound: Option<u64>| match bound {
         // the Montgomery form is lifted as it is stored, and knows no bounds
         Some(bound) if poly.form() == Form::Plain => half.min(U256::from(bound)),
         _ => half,
     };
-    let term = U768::from(&operand(bounds.left)).wrapping_mul(&operand(bounds.right));
+    let term = U768::from(&operand(left)).wrapping_mul(&operand(right));
     let shapes = shapes(poly);
     if shapes.is_empty() {
         let why = "products come unfolded, and have more coefficients than a ring can have";

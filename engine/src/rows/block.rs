@@ -8,7 +8,6 @@ pub(crate) use prelude::ANY_WORD;
 
 use crate::arithmetic::Arithmetic;
 use crate::rows::Rows;
-use crate::tuning::Exchange;
 use ringforge_math::modulus::Width;
 use ringforge_math::poly::PolyType;
 use ringforge_math::split::{Layer, Split};
@@ -285,7 +284,7 @@ impl Block {
         let first = span(&rows.split, &self.passes, 0);
         // all lanes of a warp take part
         let in_warp = self.whole_warps() && self.threads > 1 && self.vector == 1;
-        rows.choice.exchange == Exchange::Shuffle
+        rows.choice.shuffles
             && rows.split.base() == 1
             && self.cell_bytes == self.store_bytes.clamp(4, 8)
             && self.passes.len() == 3

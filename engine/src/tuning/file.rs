@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Exchange, Shape, Tuning};
+use super::{Choice, Shape, Tuning};
 use crate::arithmetic::Arithmetic;
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::limits::Limits;
@@ -38,15 +38,11 @@ struct Entry {
     kernels: Option<usize>,
     per_thread: Option<usize>,
     cluster: Option<usize>,
-    exchange: Option<String>,
+    shuffles: Option<bool>,
 }
 
 impl Entry {
     fn new((shape, choice): &(Shape, Choice)) -> Self {
-        let exchange = match choice.exchange {
-            Exchange::Shared => None,
-            Exchange::Shuffle => Some("shuffle".into()),
-        };
         Self {
             op: shape.op.to_string(),
             bits: shape.bits,
@@ -55,7 +51,7 @@ impl Entry {
             kernels: choice.kernels,
             per_thread: choice.per_thread,
             cluster: choice.cluster,
-            exchange,
+            shuffles: choice.shuffles.then_some(true),
         }
     }
 
@@ -68,17 +64,12 @@ impl Entry {
             let found = Arithmetic::ALL.iter().copied().find(|arithmetic| arithmetic.name() == name);
             found.ok_or_else(|| malformed(format!("{name:?} is no arithmetic")))
         };
-        let exchange = match self.exchange.as_deref() {
-            None | Some("shared") => Exchange::Shared,
-            Some("shuffle") => Exchange::Shuffle,
-            Some(other) => return Err(malformed(format!("exchange = {other:?}: \"shared\" or \"shuffle\" is wanted"))),
-        };
         let Self { kernels, per_thread, cluster, .. } = self;
         if [kernels, per_thread, cluster].contains(&Some(0)) {
             return Err(malformed("kernels, per_thread and cluster are at least 1"));
         }
         let arithmetic = self.arithmetic.map(named).transpose()?;
-        Ok((shape, Choice { exchange, arithmetic, kernels, per_thread, cluster }))
+        Ok((shape, Choice { shuffles: self.shuffles.unwrap_or_default(), arithmetic, kernels, per_thread, cluster }))
     }
 }
 

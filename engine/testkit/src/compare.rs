@@ -7,7 +7,7 @@ use crypto_bigint::{NonZero, U256};
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::device::{Device, Stream};
-use ringforge_runtime::kernel::{ResidueRange, Role};
+use ringforge_runtime::kernel::Role;
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::{Home, Plan, Slot};
 use ringforge_runtime::program::{Program, arg_bytes};
@@ -139,7 +139,7 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
             return Some(format!("{name} has {} bytes instead of {}", found.len(), expected.len()));
         }
         let byte = match (range_of(plan, name), &arg.after) {
-            (ResidueRange::Below(k), Some(content)) => modular_difference(content, k, expected, found)?,
+            (k @ 2.., Some(content)) => modular_difference(content, k, expected, found)?,
             _ => expected.iter().zip(found).position(|(a, b)| a != b)?,
         };
         let (item, at) = (byte / arg.bytes.max(1), byte % arg.bytes.max(1));
@@ -149,12 +149,12 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
 }
 
 /// What the last step that writes an argument promises of its values.
-fn range_of(plan: &Plan, name: &str) -> ResidueRange {
+fn range_of(plan: &Plan, name: &str) -> u32 {
     let arg = plan.args.iter().position(|arg| arg.name == name).map(Home::Arg);
     let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
     let is_it = |slot: &Slot| matches!(slot, Slot::Memory(place, _) if Some(*place) == arg);
     let mut writes = ports.filter(|(port, slot)| port.role != Role::In && is_it(slot));
-    writes.next_back().map_or(ResidueRange::Canonical, |(port, _)| port.range)
+    writes.next_back().map_or(1, |(port, _)| port.below)
 }
 
 /// The first byte of the first residue that is not below k·q or differs modulo q.

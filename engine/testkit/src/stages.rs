@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use ringforge_math::error::Result;
 use ringforge_runtime::device::Device;
-use ringforge_runtime::kernel::{Port, ResidueRange, Role};
+use ringforge_runtime::kernel::{Port, Role};
 use ringforge_runtime::plan::{Home, Plan, PlanArg, Slot, Step};
 use ringforge_runtime::program::arg_bytes;
 
@@ -60,12 +60,9 @@ fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
 /// What a step of a part writes.
 fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
     let of_port = |(i, (port, slot)): (usize, (&Port, &Slot))| match slot {
-        Slot::Memory(Home::Arg(arg), first) if port.role != Role::In => Some(Written {
-            port: i,
-            arg: *arg,
-            bytes: *first..first + port.bytes,
-            exact: matches!(port.range, ResidueRange::Canonical),
-        }),
+        Slot::Memory(Home::Arg(arg), first) if port.role != Role::In => {
+            Some(Written { port: i, arg: *arg, bytes: *first..first + port.bytes, exact: port.below == 1 })
+        }
         _ => None,
     };
     step.kernel.ports().iter().zip(&step.slots).enumerate().filter_map(of_port)

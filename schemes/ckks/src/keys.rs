@@ -13,7 +13,7 @@ impl Ckks {
     /// A new secret key: uniform ternary.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`](crate::Error::Engine).
     pub fn secret_key(&self, randomness: &mut Randomness) -> Result<SecretKey> {
         let program = self.program(Operation::SecretKey, self.top_level(), 1)?;
         let draws = self.draws(randomness)?;
@@ -25,7 +25,7 @@ impl Ckks {
     /// A public key for a secret one.
     ///
     /// # Errors
-    /// [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::Foreign`](crate::Error::Foreign); [`Error::Engine`](crate::Error::Engine).
     pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
         let program = self.program(Operation::PublicKey, self.top_level(), 1)?;
         let (seed, buffer) = self.key_from(&program, secret, randomness)?;

@@ -29,7 +29,7 @@ fn gives_back_what_was_stored() {
     let other = Entry { image: Image::Ptx(vec![b'x', 0]), compiler: COMPILER.into() };
     store(&cache, &KEY, &other);
     assert_eq!(loaded(&cache, &KEY), Some(other));
-    assert_eq!(cache.usage().unwrap().entries, 1);
+    assert_eq!(cache.usage().unwrap().0, 1);
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Buffer {
         &self.device
     }
 
-    /// Some of the bytes, to be read: by [runs](crate::run::Call::input), from a multiple of 16 on, and
+    /// Some of the bytes, to be read: by [runs](crate::Call::input), from a multiple of 16 on, and
     /// [copies](super::Stream::copy).
     ///
     /// ```

@@ -28,7 +28,7 @@ impl<'a> Args<'a> {
     ///
     /// # Errors
     /// What `work` returns; as [`Args::input`] and [`Args::output`];
-    /// [`Error::Kernel`](crate::Error::Kernel) where the tuple does not fit the ports.
+    /// [`Error::Kernel`](ringforge_math::Error::Kernel) where the tuple does not fit the ports.
     pub fn each<P: Tuple<'a>>(
         &mut self,
         items: Range<usize>,

@@ -68,13 +68,13 @@ impl Source {
     /// `extern "C" __global__ void NAME(P0 *p0, P1 *p1, …, u64 first, u64 end)`, where `NAME` is the kernel's name and
     /// there is one pointer for each of its ports, in order. Launched as `built` says for the items `first..end`,
     ///
-    /// - it reads and writes nothing but the bytes of these items at ports of [`Sharing::PerItem`](crate::kernels::Sharing::PerItem), whose
-    ///   pointers are to item 0, [`Port::distance`] bytes from each item to the next, the bytes of ports of [`Sharing::Shared`](crate::kernels::Sharing::Shared), and as much dynamic shared
+    /// - it reads and writes nothing but the bytes of these items at ports of [`Sharing::PerItem`](crate::kernel::Sharing::PerItem), whose
+    ///   pointers are to item 0, [`Port::distance`] bytes from each item to the next, the bytes of ports of [`Sharing::Shared`](crate::kernel::Sharing::Shared), and as much dynamic shared
     ///   memory as the launch has;
-    /// - it writes nothing at a port of [`Role::In`](crate::kernels::Role::In), and every byte of these items at one of
-    ///   [`Role::Out`](crate::kernels::Role::Out);
+    /// - it writes nothing at a port of [`Role::In`](crate::kernel::Role::In), and every byte of these items at one of
+    ///   [`Role::Out`](crate::kernel::Role::Out);
     /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds, whatever that is, but for the
-    ///   pointers of a port that has [tables](crate::kernels::Port::tables), each to that many bytes.
+    ///   pointers of a port that has [tables](crate::kernel::Port::tables), each to that many bytes.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(kernel: &dyn Kernel, text: &'static str, headers: &[Header], built: Built) -> Self {
@@ -138,6 +138,7 @@ impl Source {
     /// on rows by `Row` of `ring.cuh` need not care.)
     #[must_use]
     #[allow(unsafe_code)]
+    #[doc(hidden)]
     pub unsafe fn with_columns(self, columns: Vec<Option<Columns>>) -> Self {
         Self(Parts { columns, ..self.0 })
     }
@@ -145,8 +146,8 @@ impl Source {
     /// The source of a kernel on a device with these limits, if it holds for the kernel.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) where the device cannot hold the kernel, or its blocks;
-    /// [`Error::Kernel`](crate::Error::Kernel) where the source was made for a kernel with another name or other ports.
+    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) where the device cannot hold the kernel, or its blocks;
+    /// [`Error::Kernel`](ringforge_math::Error::Kernel) where the source was made for a kernel with another name or other ports.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     #[doc(hidden)]
     pub fn of(kernel: &dyn Kernel, limits: &crate::limits::Limits) -> ringforge_math::error::Result<Self> {

@@ -18,7 +18,7 @@ pub enum Table {
     },
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// Other tables: on a GPU, an array of pointers to them; on a CPU, [`Args::tables`](crate::kernels::Args::tables).
+    /// Other tables: on a GPU, an array of pointers to them; on a CPU, [`Args::tables`](crate::kernel::Args::tables).
     List(Vec<Table>),
 }
 
