@@ -10,7 +10,8 @@ use ringforge_e8::kernels::Components;
 use ringforge_sm2::{Sm2, full_plans};
 use ringforge_testkit::{NamedPlan, Scheme};
 
-use crate::{one_step, shared_out};
+use crate::shared_out;
+use ringforge_testkit::one_step;
 
 /// BLS12-381's scalar field, below 2^255.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";

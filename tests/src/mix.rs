@@ -8,7 +8,7 @@ use ringforge::{Limits, Result};
 use ringforge_testkit::NamedPlan;
 use ringforge_testkit::inject::Altered;
 
-use crate::one_step;
+use ringforge_testkit::one_step;
 
 const TEXT: &str = include_str!("mix.cu");
 

@@ -10,9 +10,9 @@ use rayon::prelude::*;
 use ringforge::kernels::{Args, Kernel, Port, Source, Table};
 use ringforge::{Device, Limits, Result};
 use ringforge_testkit::inject::Altered;
+use ringforge_testkit::one_step;
 use ringforge_testkit::{self, Compiled, NamedPlan, Target, check_plan, emulator, seed};
 use ringforge_tests::catalogue::catalogue;
-use ringforge_tests::one_step;
 
 fn check(target: Target) -> Result<()> {
     let Some(device) = target.device() else { return Ok(()) };

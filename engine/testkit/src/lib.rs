@@ -20,12 +20,14 @@ pub mod inject;
 pub mod naive;
 mod samples;
 mod scheme;
+mod single;
 mod stages;
 mod target;
 
 pub use compare::{Compiled, check_plan, difference};
 pub use samples::{Random, bytes, residues, seed};
 pub use scheme::{Named, NamedPlan, Scheme, check_scheme};
+pub use single::{one_step, run};
 pub use target::{Target, devices};
 
 /// What a device's memory holds that went back and is kept for later, a vector for each piece, after the work that used it:

@@ -2,8 +2,8 @@
 
 use ringforge::kernels::Draw;
 use ringforge::{Device, Draws, Error, Program, Result};
+use ringforge_testkit::one_step;
 use ringforge_testkit::{Target, devices};
-use ringforge_tests::one_step;
 
 fn program(device: &Device, bytes: usize, attempt: u32) -> Result<Program> {
     device.compile(&one_step(Draw::new(bytes, attempt)?, &["draws", "blocks"])?)

@@ -210,7 +210,7 @@ impl Case {
         let bytes = |words: &&[u64]| words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(size)).collect();
         let stored: Vec<Vec<u8>> = inputs.iter().map(bytes).collect();
         let stored: Vec<&[u8]> = stored.iter().map(|bytes| &bytes[..]).collect();
-        let run = |device: &Device| ringforge_tests::run(device, job, self.batch, &stored);
+        let run = |device: &Device| ringforge_testkit::run(device, job, self.batch, &stored);
         let found = run(&self.devices[0]);
         for device in &self.devices[1..] {
             assert!(run(device) == found, "{job} on {device}, RINGFORGE_SEED={}", seed());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringforge::kernels::{Port, Sharing, Table};
 use ringforge::{Device, Draws, Error, Job, Op, Order, Pipeline, Planner, PolyType, Result, Value};
 use ringforge_testkit::Target;
-use ringforge_tests::one_step;
+use ringforge_testkit::one_step;
 
 use super::kernels::{Fake, Lent, Misuse};
 use super::refused;

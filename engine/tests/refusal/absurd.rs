@@ -7,7 +7,7 @@ use ringforge::kernels::{Arithmetic, Port, Rows};
 use ringforge::split::Split;
 use ringforge::words::Transform;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Result, Ring, U256};
-use ringforge_tests::one_step;
+use ringforge_testkit::one_step;
 
 use super::kernels::Fake;
 use super::refused;

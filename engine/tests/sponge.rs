@@ -1,6 +1,6 @@
 //! The sponges of `keccak.cuh` are those of the crates `shake` and `sha3`, and compile without spills.
 
-use ringforge_tests::sponge::Sponges;
+use crate::fixtures::sponge::Sponges;
 
 ringforge_testkit::suite!(Sponges);
 

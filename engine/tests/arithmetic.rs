@@ -1,12 +1,12 @@
 //! The arithmetic of the device headers against big integers, and its PTX against the portable twins.
 
+use crate::fixtures::arithmetic::wanted::Reference;
+use crate::fixtures::arithmetic::{Probe, Which};
 use num_bigint::BigUint;
 use rayon::prelude::*;
 use ringforge::kernels::Arithmetic;
 use ringforge::{Device, Modulus, Result, U256};
 use ringforge_testkit::{Compiled, Random, Target, emulator, seed};
-use ringforge_tests::arithmetic::wanted::Reference;
-use ringforge_tests::arithmetic::{Probe, Which};
 
 const P256: &str = "ffffffff00000001000000000000000000000000ffffffffffffffffffffffff";
 const SM2: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";

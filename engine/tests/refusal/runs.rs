@@ -9,7 +9,7 @@ use ringforge::{
     Buffer, Device, Engine, Error, Job, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream,
 };
 use ringforge_testkit::Target;
-use ringforge_tests::one_step;
+use ringforge_testkit::one_step;
 
 use super::kernels::{Fake, Fickle};
 use super::refused;

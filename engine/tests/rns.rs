@@ -3,8 +3,8 @@
 use num_bigint::BigUint;
 use ringforge::{Device, Job, Modulus, Op, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::naive;
+use ringforge_testkit::run;
 use ringforge_testkit::{Random, Target, bytes, seed};
-use ringforge_tests::run;
 
 fn modulus(q: u64) -> Modulus {
     Modulus::new(q).expect("a modulus")

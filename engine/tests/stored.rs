@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use ringforge::split::Split;
 use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Planner, PolyType, Result};
 use ringforge_testkit::naive;
+use ringforge_testkit::run;
 use ringforge_testkit::{Target, residues, seed};
-use ringforge_tests::run;
 
 /// The scalar field of BLS12-381, and the largest prime below 2^256 that is 1 modulo 64.
 const WIDE: [&str; 2] = [

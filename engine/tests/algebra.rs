@@ -7,7 +7,7 @@ use ringforge::{Device, Error, Form, Job, Modulus, Op, Order, Planner, PolyType,
 use ringforge_testkit::{self, Random, naive, residues, seed};
 
 use crate::support::{devices, prime};
-use ringforge_tests::run;
+use ringforge_testkit::run;
 
 /// What one round of checks is about.
 #[derive(Debug, Clone)]

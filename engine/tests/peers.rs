@@ -8,7 +8,7 @@ use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, PolyType, Quoti
 use ringforge_testkit::{residues, seed};
 
 use crate::support::{devices, prime};
-use ringforge_tests::run;
+use ringforge_testkit::run;
 
 /// A field element of arkworks from stored bytes: both are in Montgomery form.
 fn elements(bytes: &[u8]) -> Vec<Fr> {

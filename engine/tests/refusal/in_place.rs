@@ -5,8 +5,8 @@ use ringforge::kernels::{Kernel, Port, Role};
 use ringforge::split::Split;
 use ringforge::{Device, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
 use ringforge_testkit::inject::Altered;
+use ringforge_testkit::one_step;
 use ringforge_testkit::{bytes, devices, residues};
-use ringforge_tests::one_step;
 
 use super::kernels::Fake;
 use super::refused;

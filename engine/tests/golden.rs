@@ -1,4 +1,4 @@
-//! Plans for named devices equal those in `golden/plans/`. `RINGFORGE_BLESS=1` writes these files.
+//! Plans for named devices equal those in `tests/golden/`. `RINGFORGE_BLESS=1` writes these files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn difference(old: &str, new: &str) -> String {
 }
 
 fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/plans").join(name).with_extension("txt")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("txt")
 }
 
 fn check(name: &str, limits: &Limits) {

@@ -1,8 +1,8 @@
 //! Rings in columns: matrices that are stored row by row, on every device; what is not done to them is refused by name.
 
+use crate::fixtures::columns::Columns;
 use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, PolyType, Result};
 use ringforge_testkit::{Target, check_scheme};
-use ringforge_tests::columns::Columns;
 
 #[test]
 fn cpu() {

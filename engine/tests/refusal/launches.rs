@@ -5,7 +5,7 @@ use core::ops::Range;
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::{Device, Error, Limits, Result};
 use ringforge_testkit::Target;
-use ringforge_tests::one_step;
+use ringforge_testkit::one_step;
 
 use super::refused;
 

@@ -1,8 +1,8 @@
 //! Values on cosets are what they are by definition, on every device; what names no coset is refused.
 
+use crate::fixtures::cosets::{Coset, Cosets, FIELDS};
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 use ringforge_testkit::{Random, Target, check_scheme};
-use ringforge_tests::cosets::{Coset, Cosets, FIELDS};
 
 #[test]
 fn cpu() {
