@@ -1,7 +1,7 @@
 //! The shared suite on a scheme that stands for those of third parties: one kernel, with an oracle of its own.
 
 use ringforge::{Limits, Result};
-use ringforge_testkit::{NamedPlan, Scheme};
+use ringforge_testkit::{Named, NamedPlan, Scheme, Target, check_scheme};
 use ringforge_tests::mix::{self, Mix, N};
 
 struct Mixing;
@@ -30,3 +30,31 @@ fn expected(input: &[u8]) -> Vec<u8> {
 }
 
 ringforge_testkit::suite!(Mixing);
+
+/// A kernel that is wrong for one kind of sample, the fifth.
+struct WrongForOne;
+
+impl Scheme for WrongForOne {
+    const NAME: &'static str = "wrong for one kind of sample";
+
+    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+        let kinds = |batch| (0..batch).flat_map(|item| [(item % 5) as u8; 4 * N]).collect();
+        let spoilt = |inputs: &Named| {
+            let mut mixed = expected(&inputs["words"]);
+            let items = mixed.chunks_mut(4 * N).zip(inputs["words"].chunks(4 * N));
+            items.filter(|(_, words)| words[0] == 4).for_each(|(mixed, _)| mixed[0] ^= 1);
+            vec![("mixed", mixed)]
+        };
+        Ok(vec![
+            mix::plan(Mix)?
+                .sampled(move |_, batch| vec![("words", kinds(batch))])
+                .expecting(move |_, inputs| spoilt(inputs)),
+        ])
+    }
+}
+
+#[test]
+#[should_panic(expected = "mixed")]
+fn every_kind_of_sample_is_compared() {
+    check_scheme::<WrongForOne>(Target::Cpu);
+}
