@@ -15,6 +15,7 @@ mod engine;
 mod fhe;
 mod fixtures;
 mod fusion;
+mod generated;
 mod golden;
 mod group;
 mod groups;

@@ -252,7 +252,7 @@ impl Launch {
     /// # Errors
     /// [`Error::Unsupported`].
     #[cfg(any(feature = "cuda", feature = "testkit"))]
-    pub(crate) fn check(&self, kernel: &'static str, limits: &Limits) -> Result<()> {
+    pub(crate) fn check(&self, kernel: &str, limits: &Limits) -> Result<()> {
         let refuse = |why: String| Err(Error::Unsupported { job: kernel.into(), why });
         let threads = limits.block_threads.unwrap_or(0);
         if self.threads == 0 || self.threads > threads {
@@ -327,7 +327,7 @@ pub struct Grid {
 /// `Debug` must print every parameter that decides the kernel's result: tables are cached under that text.
 pub trait Kernel: Debug + Send + Sync {
     /// Name of the entry point; also the stem of the file that holds its text.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// The ports, in the order of the entry point's parameters; the same at each call.
     fn ports(&self) -> &[Port];
@@ -461,7 +461,7 @@ impl Copies {
 /// overwrites there is a copy then, unless it is taken by [`Args::transform`].
 pub struct Args<'a> {
     #[doc(hidden)]
-    pub kernel: &'static str,
+    pub kernel: &'a str,
     ports: &'a [Port],
     slices: Vec<Slice<'a>>,
     copies: &'a Copies,
@@ -469,7 +469,7 @@ pub struct Args<'a> {
 
 impl<'a> Args<'a> {
     #[doc(hidden)]
-    pub fn new(kernel: &'static str, ports: &'a [Port], slices: Vec<Slice<'a>>, copies: &'a Copies) -> Self {
+    pub fn new(kernel: &'a str, ports: &'a [Port], slices: Vec<Slice<'a>>, copies: &'a Copies) -> Self {
         Self { kernel, ports, slices, copies }
     }
 

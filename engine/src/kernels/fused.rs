@@ -138,7 +138,7 @@ impl<S: Row> Fused<S> {
 }
 
 impl<S: Row> Kernel for Fused<S> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.kernel.name()
     }
 

@@ -94,7 +94,7 @@ impl Emulator {
         let compiler = self.compiler.clone();
         let program = move || compiler.program(&source);
         program()?;
-        let runner = Runner::new(kernel.name(), program, (launch, numbers), self.options.timeout);
+        let runner = Runner::new(kernel.name().into(), program, (launch, numbers), self.options.timeout);
         Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Arc::new(runner) })
     }
 }

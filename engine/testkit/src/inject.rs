@@ -65,7 +65,7 @@ impl fmt::Debug for Altered {
 }
 
 impl Kernel for Altered {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.inner.name()
     }
 

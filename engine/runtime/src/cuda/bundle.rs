@@ -88,7 +88,7 @@ impl Bundle {
             let compiled = nvrtc::compile(&unit)?;
             if let Image::Ptx(_) = compiled.image {
                 let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);
-                return Err(unsupported(unit.entry, why));
+                return Err(unsupported(&unit.entry, why));
             }
             let entry = Arc::new(Entry { image: compiled.image, compiler: compiled.compiler });
             Ok((key, Item { capability: unit.capability, name: unit.entry.into(), entry }))

@@ -47,7 +47,7 @@ pub(crate) struct CudaCode {
 
 /// A function on a GPU.
 struct Function {
-    name: &'static str,
+    name: String,
     function: CudaFunction,
     /// The function's context, which the driver wants current on the thread that asks about it.
     context: Arc<CudaContext>,
@@ -64,7 +64,7 @@ struct Function {
 #[non_exhaustive]
 pub struct Occupancy {
     /// The kernel's name.
-    pub kernel: &'static str,
+    pub kernel: String,
     /// How it is launched.
     pub launch: Launch,
     /// Registers of a thread.
@@ -226,13 +226,13 @@ impl Function {
     fn new(gpu: &Arc<Gpu>, unit: &Unit, image: nvrtc::Image) -> Result<Self> {
         let (nvrtc::Image::Cubin(bytes) | nvrtc::Image::Ptx(bytes)) = image;
         let module = gpu.context.load_module(Ptx::from_binary(bytes)).map_err(failed("cuModuleLoadData"))?;
-        let function = module.load_function(unit.entry).map_err(failed("cuModuleGetFunction"))?;
+        let function = module.load_function(&unit.entry).map_err(failed("cuModuleGetFunction"))?;
         let multiprocessor_threads = gpu
             .context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
             .map_err(failed("cuDeviceGetAttribute"))?;
         Ok(Self {
-            name: unit.entry,
+            name: unit.entry.clone(),
             parameters: parameters(gpu, &function),
             function,
             context: gpu.context.clone(),
@@ -251,7 +251,7 @@ impl Function {
         match &self.parameters {
             Some(sizes) if *sizes != wanted => {
                 let why = format!("takes parameters of {sizes:?} bytes, for {pointers} pointers and {numbers} numbers");
-                Err(Error::Kernel { kernel: self.name.into(), why })
+                Err(Error::Kernel { kernel: self.name.clone(), why })
             }
             _ => Ok(()),
         }
@@ -326,8 +326,8 @@ impl CudaCode {
     }
 
     /// The kernel's name.
-    pub(crate) fn name(&self) -> &'static str {
-        self.function.name
+    pub(crate) fn name(&self) -> &str {
+        &self.function.name
     }
 
     /// What the kernel takes of a multiprocessor.
@@ -340,7 +340,7 @@ impl CudaCode {
             Some(sys::CUoccupancy_flags_enum::CU_OCCUPANCY_DEFAULT),
         );
         Ok(Occupancy {
-            kernel: name,
+            kernel: name.clone(),
             launch: self.launch,
             registers: unsigned(function.num_regs().map_err(failed("cuFuncGetAttribute"))?),
             local_bytes: unsigned(function.local_size_bytes().map_err(failed("cuFuncGetAttribute"))?),

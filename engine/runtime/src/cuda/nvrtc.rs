@@ -56,14 +56,14 @@ pub(crate) fn is_present() -> bool {
 /// # Errors
 /// [`Error::NoCompiler`] without NVRTC, [`Error::Compile`] where it refuses the text.
 pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
-    let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.into(), bundle: None })?;
+    let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.clone(), bundle: None })?;
     let known = architectures()?;
     let (kind, number) = if known.contains(&unit.capability) {
         ("sm", unit.capability)
     } else {
         let newest = known.iter().copied().filter(|&known| known <= unit.capability).max();
         let why = || format!("{compiler} knows no architecture as old as sm_{}", unit.capability);
-        ("compute", newest.ok_or_else(|| Error::Unsupported { job: unit.entry.into(), why: why() })?)
+        ("compute", newest.ok_or_else(|| Error::Unsupported { job: unit.entry.clone(), why: why() })?)
     };
     let mut options = vec![c_string(unit, &format!("--gpu-architecture={kind}_{number}"))?];
     for option in &unit.options {
@@ -76,7 +76,7 @@ pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     let log = program.log()?;
     if let Err(error) = outcome.result() {
         let log = if log.is_empty() { error.to_string() } else { log };
-        return Err(Error::Compile { kernel: unit.entry.into(), log });
+        return Err(Error::Compile { kernel: unit.entry.clone(), log });
     }
     let image = if kind == "sm" { Image::Cubin(program.cubin()?) } else { Image::Ptx(program.ptx()?) };
     Ok(Compiled { image, log, compiler })
@@ -196,7 +196,7 @@ fn count(len: usize) -> c_int {
 
 fn c_string(unit: &Unit, text: &str) -> Result<CString> {
     CString::new(text)
-        .map_err(|_| Error::Kernel { kernel: unit.entry.into(), why: "has a zero byte in its text".into() })
+        .map_err(|_| Error::Kernel { kernel: unit.entry.clone(), why: "has a zero byte in its text".into() })
 }
 
 fn failed(call: &'static str) -> impl Fn(result::NvrtcError) -> Error {

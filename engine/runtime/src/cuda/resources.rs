@@ -38,9 +38,9 @@ pub fn compile_check(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Re
         let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);
         return Err(Error::Unsupported { job: unit.entry.into(), why });
     };
-    let resources = parse(&compiled.log, unit.entry);
+    let resources = parse(&compiled.log, &unit.entry);
     let resources = resources.ok_or_else(|| Error::Compile {
-        kernel: unit.entry.into(),
+        kernel: unit.entry.clone(),
         log: format!("no report on the entry point {}:\n{}", unit.entry, compiled.log),
     })?;
     Ok(Resources { cubin_bytes: cubin.len(), ..resources })

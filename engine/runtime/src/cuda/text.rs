@@ -24,7 +24,7 @@ pub(crate) struct Key(pub(crate) [u8; 32]);
 #[derive(Debug)]
 pub(crate) struct Unit {
     /// Name of the entry point.
-    pub(crate) entry: &'static str,
+    pub(crate) entry: String,
     /// The kernel's own text.
     pub(crate) source: Cow<'static, str>,
     /// Name and text of each header that the text includes, directly or not.
@@ -103,7 +103,7 @@ impl Unit {
         for option in &self.options {
             field(option);
         }
-        field(self.entry);
+        field(&self.entry);
         field(&self.source);
         for (name, text) in &self.headers {
             field(name);
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn key_depends_on_every_part() {
         let unit = |source: &'static str, text: &'static str, capability, option| Unit {
-            entry: "k",
+            entry: "k".into(),
             source: Cow::Borrowed(source),
             headers: known(&[("a.cuh", text)]),
             shares: Shares::default(),

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use std::borrow::Cow;
 
 use ringforge_kernels::Header;
 
@@ -54,8 +55,8 @@ type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 pub struct CustomKernel {
-    name: &'static str,
-    text: &'static str,
+    name: Cow<'static, str>,
+    text: Cow<'static, str>,
     headers: &'static [Header],
     ports: Vec<Port>,
     tables: Vec<(usize, Table)>,
@@ -73,14 +74,14 @@ impl CustomKernel {
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(
-        (name, text, headers): (&'static str, &'static str, &'static [Header]),
+        (name, text, headers): (impl Into<Cow<'static, str>>, impl Into<Cow<'static, str>>, &'static [Header]),
         ports: impl Into<Vec<Port>>,
         build: impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static,
         on_cpu: impl Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         let (ports, build, on_cpu) = (ports.into(), Box::new(build), Box::new(on_cpu));
         let (tables, numbers, description) = (Vec::new(), Vec::new(), String::new());
-        Self { name, text, headers, ports, tables, numbers, build, on_cpu, description }
+        Self { name: name.into(), text: text.into(), headers, ports, tables, numbers, build, on_cpu, description }
     }
 
     /// The same kernel, whose text takes these numbers of the launch behind its pointers.
@@ -119,8 +120,8 @@ impl CustomKernel {
 }
 
 impl Kernel for CustomKernel {
-    fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn ports(&self) -> &[Port] {
@@ -131,7 +132,7 @@ impl Kernel for CustomKernel {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let built = (self.build)(limits)?;
         // SAFETY: as whoever made the kernel vouched for.
-        Ok(unsafe { Source::new(self, self.text, self.headers, built).with_numbers(self.numbers.clone()) })
+        Ok(unsafe { Source::new(self, self.text.clone(), self.headers, built).with_numbers(self.numbers.clone()) })
     }
 
     fn table(&self, port: usize) -> Option<Table> {

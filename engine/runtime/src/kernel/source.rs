@@ -39,7 +39,7 @@ pub struct Source(Parts);
 /// What a [`Source`] is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
-    pub entry: &'static str,
+    pub entry: String,
     pub ports: Vec<Port>,
     pub text: Cow<'static, str>,
     pub headers: Vec<Header>,
@@ -77,9 +77,14 @@ impl Source {
     ///   pointers of a port that has [tables](crate::kernel::Port::tables), each to that many bytes.
     #[must_use]
     #[allow(unsafe_code)]
-    pub unsafe fn new(kernel: &dyn Kernel, text: &'static str, headers: &[Header], built: Built) -> Self {
+    pub unsafe fn new(
+        kernel: &dyn Kernel,
+        text: impl Into<Cow<'static, str>>,
+        headers: &[Header],
+        built: Built,
+    ) -> Self {
         Self(Parts {
-            entry: kernel.name(),
+            entry: kernel.name().into(),
             ports: kernel.ports().to_vec(),
             text: text.into(),
             headers: headers.to_vec(),
@@ -153,11 +158,11 @@ impl Source {
     pub fn of(kernel: &dyn Kernel, limits: &crate::limits::Limits) -> ringforge_math::error::Result<Self> {
         let source = kernel.source(limits)?;
         let parts = &source.0;
-        if (parts.entry, &parts.ports[..]) != (kernel.name(), kernel.ports()) {
+        if (&*parts.entry, &parts.ports[..]) != (kernel.name(), kernel.ports()) {
             let why = format!("has a source that was made for {} with {} ports", parts.entry, parts.ports.len());
             return Err(ringforge_math::error::Error::Kernel { kernel: kernel.name().into(), why });
         }
-        parts.built.launch.check(parts.entry, limits)?;
+        parts.built.launch.check(&parts.entry, limits)?;
         Ok(source)
     }
 

@@ -71,7 +71,7 @@ impl Compiler {
 
     /// The program that runs a kernel, compiled now unless it was before.
     pub(super) fn program(&self, source: &Source) -> Result<PathBuf> {
-        let name = source.parts().entry;
+        let name = &*source.parts().entry;
         let failed = |failure| match failure {
             Failure::Refused(log) => Error::Compile { kernel: name.into(), log },
             Failure::Io(e) => Error::Kernel {

@@ -17,7 +17,7 @@ const REPORT_BYTES: u64 = 8 << 10;
 
 /// A program that runs a kernel, started when it is first needed, and again after it ended.
 pub(crate) struct Runner {
-    kernel: &'static str,
+    kernel: String,
     /// Finds the program, or makes it anew, and sees that it is nobody else's; asked each time that it is started.
     program: Box<dyn Fn() -> Result<PathBuf> + Send + Sync>,
     launch: Launch,
@@ -45,7 +45,7 @@ pub(super) enum Contents {
 
 impl Runner {
     pub(super) fn new(
-        kernel: &'static str,
+        kernel: String,
         program: impl Fn() -> Result<PathBuf> + Send + Sync + 'static,
         (launch, numbers): (Launch, Vec<u64>),
         timeout: Duration,
@@ -90,7 +90,7 @@ impl Runner {
     }
 
     pub(super) fn error(&self, why: String) -> Error {
-        Error::Kernel { kernel: self.kernel.into(), why }
+        Error::Kernel { kernel: self.kernel.clone(), why }
     }
 
     fn request(&self, schedule: u64, grid: Grid, ports: &[Part]) -> Vec<u8> {
