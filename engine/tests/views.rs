@@ -342,7 +342,7 @@ fn kernels_do_not_change_on_views() {
     struct Changes(AddOne, Port);
 
     impl Kernel for Changes {
-        fn name(&self) -> &'static str {
+        fn name(&self) -> &str {
             self.0.name()
         }
         fn ports(&self) -> &[Port] {

@@ -247,7 +247,7 @@ mod tests {
             let forth = vec!["forward"; kernels(&to, Op::Forward, order)];
             let [product, to_coset, last] =
                 [Part::Product, Part::ToCoset, Part::Last].map(|part| part.plan::<Fr>(&planner, reduction, n).unwrap());
-            let steps = |plan: &Plan| plan.kernels().map(|kernel| kernel.name()).collect::<Vec<&str>>();
+            let steps = |plan: &Plan| plan.kernels().map(|kernel| kernel.name().to_owned()).collect::<Vec<String>>();
             assert_eq!(steps(&to_coset), [back, forth].concat(), "{to_coset}");
             let end = match reduction {
                 Reduction::Libsnark => vec!["inverse"; kernels(&to, Op::Inverse, order)],

@@ -26,7 +26,7 @@ fn kernels_compile_without_a_spill() -> Result<()> {
         for named in Hashes::plans(&limits)? {
             for kernel in named.plan.kernels() {
                 // widths and heights are no part of a text
-                if seen.insert((kernel.name(), kernel.source(&limits)?.prelude().to_owned())) {
+                if seen.insert((kernel.name().to_owned(), kernel.source(&limits)?.prelude().to_owned())) {
                     kernels.push((limits.clone(), kernel.clone()));
                 }
             }

@@ -124,7 +124,7 @@ pub(crate) struct Lent {
 }
 
 impl Kernel for Lent {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.of.name()
     }
 
@@ -150,7 +150,7 @@ pub(crate) struct Fickle {
 }
 
 impl Kernel for Fickle {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.before.name()
     }
 

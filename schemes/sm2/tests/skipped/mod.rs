@@ -20,7 +20,7 @@ struct Skips {
 }
 
 impl Kernel for Skips {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.inner.name()
     }
 
@@ -34,7 +34,7 @@ impl Kernel for Skips {
         let own = self.inner.source(limits)?;
         let Some(item) = self.item else { return Ok(own) };
         assert!(own.text().contains(GUARD), "sm2_verify.cu has another guard");
-        let text = own.text().replace(GUARD, &format!("if (item >= end || item == {item}) return;")).leak();
+        let text = own.text().replace(GUARD, &format!("if (item >= end || item == {item}) return;"));
         let built = Built { prelude: own.prelude().into(), launch: own.launch() };
         // SAFETY: as the text that this one is made of, with one item less.
         Ok(unsafe { Source::new(self, text, own.headers(), built) })
