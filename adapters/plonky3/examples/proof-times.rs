@@ -2,11 +2,12 @@
 //!
 //! ```sh
 //! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64 16
+//! cargo run --release -p ringforge-plonky3 --example proof-times -- 17 keccak 16
 //! ```
 //!
 //! Set `RUSTFLAGS="-C target-cpu=native"`: Plonky3 chooses its vector instructions at compile time. The arguments are log2 of
-//! the trace's rows, its columns (Fibonacci sequences in pairs), and the bits of proof of work. The defaults are small. Every
-//! proof is verified, and a time is the median of three.
+//! the trace's rows, its columns (Fibonacci sequences in pairs) or `keccak` for Keccak permutations, and the bits of proof of
+//! work. The defaults are small. Every proof is verified, and a time is the median of three.
 
 use std::error::Error;
 use std::time::Instant;
@@ -18,7 +19,9 @@ use p3_dft::Radix2DitParallel;
 use p3_field::PrimeCharacteristicRing;
 use p3_field::extension::BinomialExtensionField;
 use p3_fri::{FriParameters, TwoAdicFriPcs};
+use p3_keccak_air::{KeccakAir, generate_trace_rows};
 use p3_koala_bear::KoalaBear;
+use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
 use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, testkit};
@@ -95,27 +98,50 @@ macro_rules! time {
     }};
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let numbers = std::env::args().skip(1).map(|number| number.parse()).collect::<Result<Vec<usize>, _>>()?;
-    let [log_rows, columns, work] = numbers[..].try_into().unwrap_or([8, 4, 0]);
-    if columns % 2 > 0 || log_rows > 24 {
-        return Err("columns come in pairs, and rows are at most 2^24".into());
-    }
-    let (air, trace) = (&Sequences { columns }, trace(1 << log_rows, columns));
-    let engine = Engine::best();
-    println!("2^{log_rows} rows of {columns} on {}", engine.device());
-    let hash = testkit::random::<F, 16>(&mut Random::new(1), 20)?;
-    let challenger = || Challenger::new(hash.permutation().clone());
+/// Times a proof of this trace in each way.
+macro_rules! time_all {
+    ($air:expr, $trace:expr, $work:expr) => {{
+        let (air, trace, engine) = (&$air, $trace, Engine::best());
+        println!("{} rows of {} on {}", trace.height(), trace.width, engine.device());
+        let hash = testkit::random::<F, 16>(&mut Random::new(1), 20)?;
+        let challenger = || Challenger::new(hash.permutation().clone());
 
-    let mmcs: Stock = F::binary(hash.permutation(), 0);
-    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), work);
-    let dft = Radix2DitParallel::default();
-    time!("stock", TwoAdicFriPcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
-    let dft = Dft::on(&engine);
-    time!("Dft", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
-    let mmcs = Mmcs::new(&hash, 0).on(&engine);
-    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), work);
-    time!("Dft and Mmcs", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
-    time!("Pcs", Pcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
+        let mmcs: Stock = F::binary(hash.permutation(), 0);
+        let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), $work);
+        let dft = Radix2DitParallel::default();
+        time!("stock", TwoAdicFriPcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
+        let dft = Dft::on(&engine);
+        time!("Dft", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+        let mmcs = Mmcs::new(&hash, 0).on(&engine);
+        let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), $work);
+        time!("Dft and Mmcs", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+        time!("Pcs", Pcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
+    }};
+}
+
+/// Rows of a Keccak permutation.
+const ROUNDS: usize = 24;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [log_rows, columns, work] = match &arguments[..] {
+        [log_rows, columns, work] => [log_rows, columns, work].map(String::as_str),
+        _ => ["8", "4", "0"],
+    };
+    let (log_rows, work): (u32, usize) = (log_rows.parse()?, work.parse()?);
+    if log_rows > 24 {
+        return Err("rows are at most 2^24".into());
+    }
+    if columns == "keccak" {
+        let mut random = Random::new(1);
+        let inputs = (0..(1usize << log_rows) / ROUNDS).map(|_| core::array::from_fn(|_| random.bits())).collect();
+        time_all!(KeccakAir {}, generate_trace_rows::<F>(inputs, 0), work);
+        return Ok(());
+    }
+    let columns = columns.parse()?;
+    if columns % 2 > 0 {
+        return Err("columns come in pairs".into());
+    }
+    time_all!(Sequences { columns }, trace(1 << log_rows, columns), work);
     Ok(())
 }
