@@ -27,7 +27,6 @@ mod ring_mul;
 mod rns;
 mod rows;
 pub(crate) mod sample;
-pub(crate) mod source;
 mod spread;
 mod sums;
 mod target;

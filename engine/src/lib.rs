@@ -78,6 +78,7 @@ mod long;
 mod pipeline;
 mod planner;
 mod rows;
+mod source;
 mod transform;
 pub mod tuning;
 pub mod words;

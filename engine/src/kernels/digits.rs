@@ -8,10 +8,10 @@ use ringforge_cpu::Limbs;
 use ringforge_cpu::choice::mask;
 
 use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
-use crate::kernels::source::of_engine;
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
 use crate::rows::lanes;
+use crate::source::of_engine;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::{Modulus, Width, low_u64};
 use ringforge_math::poly::PolyType;

@@ -1,6 +1,6 @@
 //! The kernel `draw`: random bytes for each item.
 
-use crate::kernels::source::of_engine;
+use crate::source::of_engine;
 use core::ops::Range;
 use zeroize::Zeroizing;
 

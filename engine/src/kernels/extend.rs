@@ -3,8 +3,8 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::kernels::source::of_engine;
 use crate::kernels::spread;
+use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};

@@ -1,8 +1,8 @@
 //! The kernel `forward`: coefficients to values.
 
 use crate::kernels::fused::fused;
-use crate::kernels::source::fusable;
 use crate::rows::{Rows, elements, lay_apart};
+use crate::source::fusable;
 use core::ops::Range;
 use ringforge_math::error::Result;
 use ringforge_math::poly::Order;

@@ -1,6 +1,6 @@
 //! Kernels to which element-wise steps are fused: what they are about to store is combined with other elements first.
 
-use crate::kernels::source::with_epilogue;
+use crate::source::with_epilogue;
 use core::fmt::{self, Write};
 use core::marker::PhantomData;
 use core::ops::Range;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use ringforge_cpu::Keys;
 
 use crate::kernels::fused::fused;
-use crate::kernels::source::{fusable, of_engine};
 use crate::kernels::spread;
 use crate::rows::{Rows, lay_apart};
+use crate::source::{fusable, of_engine};
 use ringforge_math::error::{Error, Result};
 use ringforge_math::poly::PolyType;
 use ringforge_math::split::Split;

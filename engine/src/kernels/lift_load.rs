@@ -7,10 +7,10 @@ use ringforge_cpu::choice::{mask, sub_once};
 
 use crate::kernels::crt::{Stored, choice, with_stored};
 use crate::kernels::lift::LiftRow;
-use crate::kernels::source::of_engine;
 use crate::kernels::spread::spread;
 use crate::kernels::target::{Remainder, Row, Target};
 use crate::rows::block::ANY_WORD;
+use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::modulus::{Width, low_u64};
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};

@@ -8,10 +8,10 @@ use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
 
 use crate::kernels::fused::fused;
-use crate::kernels::source::{fusable, of_engine};
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
 use crate::rows::{lanes, lay_apart};
+use crate::source::{fusable, of_engine};
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::{Modulus, Width, low_u64};
 use ringforge_math::poly::PolyType;

@@ -1,8 +1,8 @@
 //! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
 use crate::kernels::fused::fused;
-use crate::kernels::source::{fusable, with};
 use crate::rows::{Rows, elements, lay_apart};
+use crate::source::{fusable, with};
 use core::ops::Range;
 use ringforge_math::error::Result;
 use ringforge_math::poly::Order;

@@ -4,8 +4,8 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::kernels::fused::fused;
-use crate::kernels::source::fusable;
 use crate::rows::{Rows, elements, lay_apart};
+use crate::source::fusable;
 use crate::tuning::Choice;
 use ringforge_math::error::Result;
 use ringforge_math::split::Split;

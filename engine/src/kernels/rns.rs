@@ -2,8 +2,8 @@
 
 use crate::job::Op;
 use crate::kernels::crt::{Divisor, store_type};
-use crate::kernels::source::of_engine;
 use crate::kernels::spread::spread;
+use crate::source::of_engine;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::PolyType;

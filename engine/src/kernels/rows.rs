@@ -1,6 +1,6 @@
 //! What the built-in kernels on rows of a ring share: their ports and slots, and rows on the CPU.
 
-use crate::kernels::source::{of_engine, with};
+use crate::source::{of_engine, with};
 use ringforge_cpu::{Factors, Kernels};
 
 use crate::rows::Rows;

@@ -7,8 +7,8 @@ use crypto_bigint::U256;
 use ringforge_cpu::{HEADER, Layout};
 
 use crate::arithmetic::Arithmetic;
-use crate::kernels::source::of_engine;
 use crate::rows::Rows;
+use crate::source::of_engine;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::Modulus;
 use ringforge_math::split::{Layer, Roots, Split};

@@ -14,6 +14,7 @@
 use ringforge_math::error::Result;
 use ringforge_runtime::device::Device;
 
+mod check;
 mod compare;
 pub mod emulator;
 pub mod inject;
@@ -24,9 +25,10 @@ mod single;
 mod stages;
 mod target;
 
-pub use compare::{Compiled, check_plan, difference};
+pub use check::{check_plan, check_scheme};
+pub use compare::{Compiled, difference};
 pub use samples::{Random, bytes, residues, seed};
-pub use scheme::{Named, NamedPlan, Scheme, check_scheme};
+pub use scheme::{Named, NamedPlan, Scheme};
 pub use single::{one_step, run};
 pub use target::{Target, devices};
 

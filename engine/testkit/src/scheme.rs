@@ -4,19 +4,14 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use ringforge::Job;
 use ringforge::Planner;
 use ringforge_math::error::Result;
-use ringforge_runtime::device::Device;
 use ringforge_runtime::kernel::{Role, Sharing};
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::Plan;
 
-use super::compare::{Compiled, batches, check_plan, difference};
 use super::samples::{self, Random};
-use super::target::Target;
 
 /// A scheme: a set of plans.
 pub trait Scheme {
@@ -145,7 +140,7 @@ impl NamedPlan {
         self
     }
 
-    fn check_secrets(&self) {
+    pub(super) fn check_secrets(&self) {
         if let Some(expected) = &self.secrets {
             let secret = self.plan.args().iter().filter(|arg| arg.secret);
             let (mut found, mut expected): (Vec<_>, Vec<_>) =
@@ -203,48 +198,4 @@ impl fmt::Debug for NamedPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "NamedPlan({}: {})", self.name, self.plan)
     }
-}
-
-/// Runs every plan of a scheme on a target: on the CPU against the plan's oracle, elsewhere against the CPU.
-///
-/// # Panics
-/// If planning or a run fails, or results differ.
-pub fn check_scheme<S: Scheme>(target: Target) {
-    let Some(device) = target.device() else { return };
-    let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
-    let seed = samples::seed();
-    ringforge_cpu::threads::start();
-    plans.par_iter().for_each(|named| {
-        named.check_secrets();
-        if target == Target::Cpu {
-            check_oracle(named, &device, seed);
-        } else {
-            check_plan(named, &[Device::cpu(), device.clone()], seed);
-        }
-    });
-}
-
-/// On the CPU, against the oracle.
-fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
-    let compiled = Compiled::new(named, cpu).unwrap_or_else(|e| panic!("{}: {e}", named.name));
-    for batch in batches(named, &[cpu.limits()]) {
-        let inputs = named.sample(seed, batch);
-        let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{}: {e}", named.name));
-        let wrong = named.expected(batch, &inputs).and_then(|expected| difference(&named.plan, &expected, &found));
-        assert!(wrong.is_none(), "{}, batch {batch}, RINGFORGE_SEED={seed}: {}", named.name, wrong.unwrap_or_default());
-    }
-}
-
-/// Tests that run every plan of a [`Scheme`](crate::Scheme) on the CPU, in the emulator under sanitizers, and on a GPU.
-#[macro_export]
-macro_rules! suite {
-    ($scheme:ty) => {
-        $crate::suite!(@ $scheme, cpu Cpu, emulator EmulatorSanitized, cuda Cuda);
-    };
-    (@ $scheme:ty, $($name:ident $target:ident),*) => {$(
-        #[test]
-        fn $name() {
-            $crate::check_scheme::<$scheme>($crate::Target::$target);
-        }
-    )*};
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::kernels::sample::elements::{CELL, Elements};
 use crate::kernels::sample::{Distribution, key};
-use crate::kernels::source::of_engine;
+use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::draws::Draws;

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::kernels::crt::mul_hi;
 use crate::kernels::sample::elements::Elements;
 use crate::kernels::sample::key;
-use crate::kernels::source::of_engine;
+use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::draws::Draws;

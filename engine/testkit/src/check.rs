@@ -1,0 +1,132 @@
+//! Checks of plans and schemes: on the CPU against oracles, on every other device against the CPU.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use ringforge_runtime::device::Device;
+use ringforge_runtime::limits::Limits;
+
+use super::compare::{Compiled, difference};
+use super::emulator;
+use super::samples;
+use super::scheme::{Named, NamedPlan, Scheme};
+use super::stages::first_difference;
+use super::target::Target;
+
+/// The smallest batches.
+const SMALLEST: [usize; 3] = [1, 2, 3];
+
+/// Where kernels' text is not run, a batch that covers every kind of sample, unless the plan names others.
+const SAMPLES: usize = 16;
+
+/// Runs a plan on all devices with the same samples, in batches of 1, 2, 3, around a block's share of items and those of
+/// [`NamedPlan::batches`], and compares them with the first device: bit for bit, or modulo q where the plan promises no more.
+/// Then the same for each step alone, from what the steps before it left on the first device, unless the plan is
+/// [compared as a whole](NamedPlan::compared_whole).
+///
+/// # Panics
+/// If a run fails or results differ.
+pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
+    let name = &named.name;
+    let compiled: Vec<(&Device, Compiled)> = devices
+        .iter()
+        .map(|device| (device, Compiled::new(named, device).unwrap_or_else(|e| panic!("{name} on {device}: {e}"))))
+        .collect();
+    let limits: Vec<&Limits> = devices.iter().map(Device::limits).collect();
+    for batch in batches(named, &limits) {
+        let inputs = named.sample(seed, batch);
+        let mut first: Option<Named> = None;
+        for (device, compiled) in &compiled {
+            let about = format!("{name} on {device}, batch {batch}, RINGFORGE_SEED={seed}");
+            let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{about}: {e}"));
+            match &first {
+                None => first = Some(found),
+                Some(expected) => {
+                    if let Some(wrong) = difference(&named.plan, expected, &found) {
+                        let step = first_difference(named, [&devices[0], device], seed, (batch, &inputs));
+                        let step = step.unwrap_or_else(|error| Some(error.to_string()));
+                        panic!("{about}: {wrong}; first: {}", step.unwrap_or("no step alone".into()));
+                    }
+                }
+            }
+        }
+    }
+    // a plan of one step has been compared
+    if named.plan.steps.len() > 1 && named.steps_agree {
+        let batch = SMALLEST[2];
+        let inputs = named.sample(seed, batch);
+        for device in devices.iter().skip(1) {
+            let about = format!("{name} on {device}, batch {batch}, RINGFORGE_SEED={seed}");
+            let wrong = first_difference(named, [&devices[0], device], seed, (batch, &inputs));
+            let wrong = wrong.unwrap_or_else(|error| panic!("{about}: {error}"));
+            assert!(wrong.is_none(), "{about}: {}", wrong.unwrap_or_default());
+        }
+    }
+}
+
+/// Batches worth testing: small ones, those that the plan names or one of every kind of sample, and one item less and more than
+/// a block takes.
+fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
+    let mut batches = BTreeSet::from(SMALLEST);
+    let is_emulated = devices.iter().any(|limits| emulator::is_emulator(limits));
+    if named.few_emulated && is_emulated {
+        return batches;
+    }
+    if !is_emulated {
+        batches.extend(named.batches.as_deref().unwrap_or(&[SAMPLES]));
+    }
+    for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
+        // a kernel that does not fit the device fails when it is compiled for it
+        let tiles = named.plan.kernels().filter_map(|kernel| kernel.source(limits).ok());
+        for tile in tiles.map(|source| (source.launch().items_per_block * source.launch().together) as usize) {
+            batches.extend([tile.saturating_sub(1), tile, tile + 1]);
+        }
+    }
+    batches.remove(&0);
+    batches
+}
+
+/// Runs every plan of a scheme on a target: on the CPU against the plan's oracle, elsewhere against the CPU.
+///
+/// # Panics
+/// If planning or a run fails, or results differ.
+pub fn check_scheme<S: Scheme>(target: Target) {
+    let Some(device) = target.device() else { return };
+    let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
+    let seed = samples::seed();
+    ringforge_cpu::threads::start();
+    plans.par_iter().for_each(|named| {
+        named.check_secrets();
+        if target == Target::Cpu {
+            check_oracle(named, &device, seed);
+        } else {
+            check_plan(named, &[Device::cpu(), device.clone()], seed);
+        }
+    });
+}
+
+/// On the CPU, against the oracle.
+fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
+    let compiled = Compiled::new(named, cpu).unwrap_or_else(|e| panic!("{}: {e}", named.name));
+    for batch in batches(named, &[cpu.limits()]) {
+        let inputs = named.sample(seed, batch);
+        let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{}: {e}", named.name));
+        let wrong = named.expected(batch, &inputs).and_then(|expected| difference(&named.plan, &expected, &found));
+        assert!(wrong.is_none(), "{}, batch {batch}, RINGFORGE_SEED={seed}: {}", named.name, wrong.unwrap_or_default());
+    }
+}
+
+/// Tests that run every plan of a [`Scheme`](crate::Scheme) on the CPU, in the emulator under sanitizers, and on a GPU.
+#[macro_export]
+macro_rules! suite {
+    ($scheme:ty) => {
+        $crate::suite!(@ $scheme, cpu Cpu, emulator EmulatorSanitized, cuda Cuda);
+    };
+    (@ $scheme:ty, $($name:ident $target:ident),*) => {$(
+        #[test]
+        fn $name() {
+            $crate::check_scheme::<$scheme>($crate::Target::$target);
+        }
+    )*};
+}
