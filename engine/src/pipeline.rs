@@ -265,13 +265,28 @@ impl Pipeline {
     /// or a plan's arguments, that belong to another pipeline or that were overwritten; names that come again; inputs that no
     /// step takes; outputs that no step writes. What made planning a job fail.
     pub fn build(self) -> Result<Plan> {
-        match self.error.take() {
-            Some(error) => Err(error),
-            None => {
-                let graph = self.graph.into_inner();
-                memory::plan(&self.title, graph, &self.target.limits, self.target.fuses)
-                    .map_err(|why| Error::Plan { plan: self.title, why })
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let Target { limits, fuses, .. } = &self.target;
+        let mut graph = self.graph.into_inner();
+        graph.once_first();
+        graph.keep_secrets();
+        let plan = |mut graph: Graph| {
+            if !limits.is_cpu() {
+                graph.work_where_joined();
             }
+            memory::plan(&self.title, &graph, limits)
+        };
+        let fused = fuses.then(|| {
+            let mut fused = graph.clone();
+            fused.fuse();
+            plan(fused).ok()
+        });
+        // fused steps may leave a value no place
+        match fused.flatten() {
+            Some(fused) => Ok(fused),
+            None => plan(graph).map_err(|why| Error::Plan { plan: self.title.clone(), why }),
         }
     }
 

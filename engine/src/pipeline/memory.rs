@@ -8,28 +8,8 @@ use ringforge_runtime::plan::{self, Home, Plan, PlanArg, Slot, Temp};
 
 use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, meet};
 
-/// The plan of a graph, its steps fused if that is wanted and leaves every value a place.
-pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits, fuses: bool) -> Result<Plan, Refused> {
-    graph.once_first();
-    graph.keep_secrets();
-    let finish = |mut graph: Graph| {
-        if !limits.is_cpu() {
-            graph.work_where_joined();
-        }
-        assigned(title, &graph, limits)
-    };
-    if fuses {
-        let mut fused = graph.clone();
-        fused.fuse();
-        if let Ok(plan) = finish(fused) {
-            return Ok(plan);
-        }
-    }
-    finish(graph)
-}
-
 /// The plan of a graph: its values put into arguments and temporaries.
-fn assigned(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, Refused> {
+pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, Refused> {
     let mut memory = Memory::new(graph)?;
     memory.keep_places()?;
     memory.take_places()?;
