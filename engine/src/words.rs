@@ -4,10 +4,8 @@
 //! division, whose time depends on its operands. [`Divisor`] divides by Barrett's method, [`Montgomery256`] multiplies by
 //! Montgomery's.
 
-mod montgomery;
-
 pub use crate::transform::{Transform, Word};
-pub use montgomery::{Limbs, Montgomery256, Wide, add_with, sub_with};
+pub use ringforge_cpu::{Limbs, Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs};
 
 /// A divisor, which divides by a product with its reciprocal.
 ///

@@ -24,6 +24,7 @@ mod kernels;
 mod layout;
 #[doc(hidden)]
 pub mod level;
+mod montgomery;
 mod order;
 mod shape;
 mod simd;
@@ -44,6 +45,7 @@ use fill::Fill;
 
 pub use kernels::{Factors, Kernels, Keys, Rows};
 pub use layout::{HEADER, Layout};
+pub use montgomery::{Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs};
 pub use shape::{Layer, MAX_BASE, Shape};
 pub use simd::wide;
 pub use transform::Transform;

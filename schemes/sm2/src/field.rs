@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
-use ringforge::words::{Limbs, Montgomery256, Wide, add_with, sub_with};
+use ringforge::words::{Limbs, Montgomery256, Wide, mul_limbs, square_limbs, sub_limbs};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -12,6 +12,10 @@ use zeroize::Zeroize;
 pub(crate) trait Modulus: Pod + Send + Sync {
     const Q: Limbs;
     const M: Montgomery256 = Montgomery256::new(Self::Q);
+    /// 2^256 mod q
+    const ONE: Limbs = sub_limbs([0; 4], Self::Q).0;
+    /// 2^512 mod q
+    const SQUARE: Limbs = Self::M.shifted(Self::ONE);
 
     /// x 2^-256 mod q, below q, for x below 2^256 q.
     #[inline(always)]
@@ -37,22 +41,22 @@ impl Modulus for Field {
     /// m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
     #[inline(always)]
     fn reduce(mut x: Wide) -> Limbs {
-        let mut top = 0;
+        let mut top = false;
         for i in 0..4 {
             let m = x[i];
             let (low, high) = (m << 32, m >> 32);
             // m (2^192 − 2^160 − 2^32 + 1), which is not negative
-            let (d0, borrow) = sub_with(m, low, 0);
-            let (d1, borrow) = sub_with(0, high, borrow);
-            let (d2, borrow) = sub_with(0, low, borrow);
-            let (d3, _) = sub_with(m, high, borrow);
+            let (d0, borrow) = m.overflowing_sub(low);
+            let (d1, borrow) = 0u64.borrowing_sub(high, borrow);
+            let (d2, borrow) = 0u64.borrowing_sub(low, borrow);
+            let (d3, _) = m.borrowing_sub(high, borrow);
             let mut carry;
-            (x[i + 1], carry) = add_with(x[i + 1], d0, 0);
-            (x[i + 2], carry) = add_with(x[i + 2], d1, carry);
-            (x[i + 3], carry) = add_with(x[i + 3], d2, carry);
-            let (sum, over) = add_with(x[i + 4], d3, carry);
-            let (sum, again) = add_with(sum, top, 0);
-            (x[i + 4], top) = (sum, over + again);
+            (x[i + 1], carry) = x[i + 1].overflowing_add(d0);
+            (x[i + 2], carry) = x[i + 2].carrying_add(d1, carry);
+            (x[i + 3], carry) = x[i + 3].carrying_add(d2, carry);
+            let (sum, over) = x[i + 4].carrying_add(d3, carry);
+            let (sum, again) = sum.overflowing_add(u64::from(top));
+            (x[i + 4], top) = (sum, over ^ again);
         }
         Self::M.sub_once([x[4], x[5], x[6], x[7]], top)
     }
@@ -74,7 +78,7 @@ pub(crate) struct Residue<M>(pub(crate) Limbs, PhantomData<M>);
 
 impl<M: Modulus> Residue<M> {
     pub(crate) const ZERO: Self = Self::new([0; 4]);
-    pub(crate) const ONE: Self = Self::new(M::M.one());
+    pub(crate) const ONE: Self = Self::new(M::ONE);
 
     /// The residue with this Montgomery form, which is below q.
     pub(crate) const fn new(montgomery: Limbs) -> Self {
@@ -88,14 +92,14 @@ impl<M: Modulus> Residue<M> {
 
     /// The residue of any number of 256 bits.
     pub(crate) fn reduced(x: Limbs) -> Self {
-        Self::new(M::reduce(M::M.shifted_wide(x)))
+        Self::new(M::reduce(mul_limbs(x, M::SQUARE)))
     }
 
     /// The residue of a big-endian number, if that is below q.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         let x = from_be(bytes);
         // whether a number is in range may be known, its bits may not
-        (Montgomery256::sub_limbs(x, M::Q).1 == 1).then(|| Self::reduced(x))
+        sub_limbs(x, M::Q).1.then(|| Self::reduced(x))
     }
 
     /// The number itself, below q.
@@ -114,7 +118,7 @@ impl<M: Modulus> Residue<M> {
     }
 
     pub(crate) fn square(self) -> Self {
-        Self::new(M::reduce(Montgomery256::square_wide(self.0)))
+        Self::new(M::reduce(square_limbs(self.0)))
     }
 
     pub(crate) fn double(self) -> Self {
@@ -145,7 +149,7 @@ impl<M: Modulus> Residue<M> {
 
     /// 1 / x, and 0 for 0. For a prime modulus.
     pub(crate) fn inverse(self) -> Self {
-        self.power(Montgomery256::sub_limbs(M::Q, [2, 0, 0, 0]).0)
+        self.power(sub_limbs(M::Q, [2, 0, 0, 0]).0)
     }
 
     /// Inverts all, with one inversion for them together; zeros stay and disturb nobody.
@@ -191,7 +195,7 @@ impl<M: Modulus> Neg for Residue<M> {
 impl<M: Modulus> Mul for Residue<M> {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
-        Self::new(M::reduce(Montgomery256::mul_wide(self.0, other.0)))
+        Self::new(M::reduce(mul_limbs(self.0, other.0)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use ringforge::words::{Limbs, Montgomery256};
+use ringforge::words::{Limbs, add_limbs, sub_limbs};
 use subtle::Choice;
 
 use crate::error::Sm2Error;
@@ -81,7 +81,7 @@ pub(crate) fn verify_by(
     let c = (r - Scalar::reduced(from_be(e))).plain();
     let zz = sum.z.square();
     let is_x = |c| crate::field::Fp::reduced(c) * zz == sum.x;
-    let (other, carry) = Montgomery256::add_limbs(c, N);
-    let right = is_x(c) || carry == 0 && Montgomery256::sub_limbs(other, P).1 == 1 && is_x(other);
+    let (other, carry) = add_limbs(c, N);
+    let right = is_x(c) || !carry && sub_limbs(other, P).1 && is_x(other);
     if right { Ok(()) } else { Err(Sm2Error::SignatureWrong) }
 }

@@ -10,7 +10,7 @@
 //! k = 2 · 0xffff · 2^240 − n). So the last addition alone is made complete.
 
 use rayon::prelude::*;
-use ringforge::words::{Limbs, Montgomery256};
+use ringforge::words::{Limbs, sub_limbs};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -133,7 +133,7 @@ impl Windows {
 fn odd(k: &Scalar) -> (Zeroizing<Limbs>, Choice) {
     let k = Zeroizing::new(k.plain());
     let even = Choice::from(1 - (k[0] & 1) as u8);
-    let other = Montgomery256::sub_limbs(N, *k).0;
+    let other = sub_limbs(N, *k).0;
     (Zeroizing::new(core::array::from_fn(|i| u64::conditional_select(&k[i], &other[i], even))), even)
 }
 

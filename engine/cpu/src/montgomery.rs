@@ -1,0 +1,242 @@
+//! Arithmetic modulo an odd q of 256 bits, in Montgomery form with R = 2^256.
+
+use crate::Limbs;
+use crate::choice::{mask, select};
+
+/// A product of two numbers, least significant limb first.
+pub type Wide = [u64; 8];
+
+/// Arithmetic modulo an odd q on residues below q, which are in Montgomery form, x·2^256 mod q, where they are multiplied.
+/// With `SPARE`, q is below 2^255 − 2^192, and no sum needs a fifth limb. Residues may be secret, q must not.
+///
+/// ```
+/// use ringforge_cpu::Montgomery256;
+///
+/// const M: Montgomery256 = Montgomery256::new([u64::MAX - 188, u64::MAX, u64::MAX, u64::MAX]); // 2^256 − 189
+/// let [one, three] = [1, 3].map(|x| M.shifted([x, 0, 0, 0]));
+/// let six = M.mul(three, M.sub(three, one));
+/// assert_eq!(M.mul(six, [1, 0, 0, 0]), [6, 0, 0, 0]); // out of Montgomery form
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Montgomery256<const SPARE: bool = false> {
+    q: Limbs,
+    /// −q^-1 mod 2^64
+    inverse: u64,
+}
+
+impl<const SPARE: bool> Montgomery256<SPARE> {
+    /// Modulo q: for an even one, or one too large for `SPARE`, results mean nothing.
+    #[must_use]
+    pub const fn new(q: Limbs) -> Self {
+        // right to 3 bits, and each step doubles them
+        let (mut inverse, mut step) = (q[0], 0);
+        while step < 5 {
+            inverse = inverse.wrapping_mul(2u64.wrapping_sub(q[0].wrapping_mul(inverse)));
+            step += 1;
+        }
+        Self { q, inverse: inverse.wrapping_neg() }
+    }
+
+    /// in: below q, a constant: branches depend on it   out: x·2^256 mod q, by 256 doublings
+    #[must_use]
+    pub const fn shifted(&self, mut x: Limbs) -> Limbs {
+        let mut doublings = 0;
+        while doublings < 256 {
+            let (twice, over) = add_limbs(x, x);
+            let (less, borrow) = sub_limbs(twice, self.q);
+            x = if borrow && !over { twice } else { less };
+            doublings += 1;
+        }
+        x
+    }
+
+    /// in: below 2^256·q   out: x·2^-256 mod q
+    #[inline(always)]
+    #[must_use]
+    pub fn reduce(&self, mut x: Wide) -> Limbs {
+        let mut over = false;
+        for i in 0..4 {
+            let m = x[i].wrapping_mul(self.inverse);
+            let mut carry = 0;
+            for j in 0..4 {
+                (x[i + j], carry) = m.carrying_mul_add(self.q[j], x[i + j], carry);
+            }
+            (x[i + 4], over) = x[i + 4].carrying_add(carry, over);
+        }
+        self.sub_once([x[4], x[5], x[6], x[7]], over)
+    }
+
+    /// in: a below q, any b   out: a·b·2^-256 mod q
+    ///
+    /// t stays below a + q < 2q, a limb of b after the other, and ends below q·(b / 2^256 + 1) < 2q.
+    #[inline(always)]
+    #[must_use]
+    pub fn mul(&self, a: Limbs, b: Limbs) -> Limbs {
+        let q = &self.q;
+        let (mut t, mut over) = ([0; 4], false);
+        for b in b {
+            let (t0, mut high) = a[0].carrying_mul_add(b, t[0], 0);
+            let m = t0.wrapping_mul(self.inverse);
+            let (_, mut carry) = m.carrying_mul_add(q[0], t0, 0);
+            for j in 1..4 {
+                let sum;
+                (sum, high) = a[j].carrying_mul_add(b, t[j], high);
+                (t[j - 1], carry) = m.carrying_mul_add(q[j], sum, carry);
+            }
+            (t[3], over) = if SPARE { (high.wrapping_add(carry), false) } else { high.carrying_add(carry, over) };
+        }
+        self.sub_once(t, over)
+    }
+
+    /// in: below q   out: a + b mod q
+    #[inline(always)]
+    #[must_use]
+    pub fn add(&self, a: Limbs, b: Limbs) -> Limbs {
+        let (sum, over) = add_limbs(a, b);
+        self.sub_once(sum, over)
+    }
+
+    /// in: below q   out: a − b mod q
+    #[inline(always)]
+    #[must_use]
+    pub fn sub(&self, a: Limbs, b: Limbs) -> Limbs {
+        let (difference, borrow) = sub_limbs(a, b);
+        add_limbs(difference, self.q_if(borrow)).0
+    }
+
+    /// in: below q   out: x / 2 mod q
+    #[inline(always)]
+    #[must_use]
+    pub fn half(&self, x: Limbs) -> Limbs {
+        let (x, carry) = add_limbs(x, self.q_if(x[0] & 1 == 1));
+        core::array::from_fn(|i| x[i] >> 1 | x.get(i + 1).map_or(u64::from(carry), |&above| above) << 63)
+    }
+
+    /// in: x + 2^256·over below 2q   out: that mod q
+    #[inline(always)]
+    #[must_use]
+    pub fn sub_once(&self, x: Limbs, over: bool) -> Limbs {
+        let (less, borrow) = sub_limbs(x, self.q);
+        select(borrow & (SPARE | !over), x, less)
+    }
+
+    #[inline(always)]
+    fn q_if(&self, bit: bool) -> Limbs {
+        let mask = mask(bit);
+        self.q.map(|limb| limb & mask)
+    }
+}
+
+/// a + b, and the carry.
+#[inline(always)]
+#[must_use]
+pub const fn add_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
+    let (mut sum, mut carry, mut i) = ([0; 4], false, 0);
+    while i < 4 {
+        let (limb, first) = a[i].overflowing_add(b[i]);
+        let (limb, second) = limb.overflowing_add(carry as u64);
+        (sum[i], carry) = (limb, first | second);
+        i += 1;
+    }
+    (sum, carry)
+}
+
+/// a − b, and the borrow.
+#[inline(always)]
+#[must_use]
+pub const fn sub_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
+    let (mut difference, mut borrow, mut i) = ([0; 4], false, 0);
+    while i < 4 {
+        let (limb, first) = a[i].overflowing_sub(b[i]);
+        let (limb, second) = limb.overflowing_sub(borrow as u64);
+        (difference[i], borrow) = (limb, first | second);
+        i += 1;
+    }
+    (difference, borrow)
+}
+
+/// a·b.
+#[inline(always)]
+#[must_use]
+pub fn mul_limbs(a: Limbs, b: Limbs) -> Wide {
+    let mut x = [0; 8];
+    for i in 0..4 {
+        let mut carry = 0;
+        for j in 0..4 {
+            (x[i + j], carry) = a[i].carrying_mul_add(b[j], x[i + j], carry);
+        }
+        x[i + 4] = carry;
+    }
+    x
+}
+
+/// a²: the six products of different limbs twice, and the four squares.
+#[inline(always)]
+#[must_use]
+pub fn square_limbs(a: Limbs) -> Wide {
+    let (x1, c) = a[0].carrying_mul_add(a[1], 0, 0);
+    let (x2, c) = a[0].carrying_mul_add(a[2], 0, c);
+    let (x3, x4) = a[0].carrying_mul_add(a[3], 0, c);
+    let (x3, c) = a[1].carrying_mul_add(a[2], x3, 0);
+    let (x4, x5) = a[1].carrying_mul_add(a[3], x4, c);
+    let (x5, x6) = a[2].carrying_mul_add(a[3], x5, 0);
+    let products = [0, x1, x2, x3, x4, x5, x6, 0];
+    let (mut x, mut carry) = ([0; 8], false);
+    for i in 0..4 {
+        let (low, high) = a[i].carrying_mul_add(a[i], 0, 0);
+        let below = if i == 0 { 0 } else { products[2 * i - 1] };
+        (x[2 * i], carry) = (products[2 * i] << 1 | below >> 63).carrying_add(low, carry);
+        (x[2 * i + 1], carry) = (products[2 * i + 1] << 1 | products[2 * i] >> 63).carrying_add(high, carry);
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigUint;
+
+    use super::*;
+    use crate::testing::{from, of};
+
+    /// Against the integers, at the edges and on multiples of an odd number.
+    fn is_that_of_the_integers<const SPARE: bool>(q: Limbs) {
+        let (m, big_q) = (Montgomery256::<SPARE>::new(q), from(&q));
+        let integer = |x: Wide| BigUint::from_bytes_le(bytemuck::bytes_of(&x));
+        let wide = |x: &BigUint| {
+            let mut wide = [0; 8];
+            wide.iter_mut().zip(x.iter_u64_digits()).for_each(|(limb, digit)| *limb = digit);
+            wide
+        };
+        let odd = from(&[0x9e37_79b9_7f4a_7c15, 3, 5 << 60, 1 << 61]);
+        let edges = [0u32, 1, 2].map(BigUint::from).into_iter().chain([&big_q >> 1, &big_q - 1u32]);
+        let numbers: Vec<BigUint> = edges.chain((1..9u32).map(|i| &odd * i)).map(|x| x % &big_q).collect();
+        for a in &numbers {
+            let limbs = of(a);
+            assert_eq!(from(&m.shifted(limbs)), (a << 256u32) % &big_q);
+            assert_eq!(integer(square_limbs(limbs)), a.pow(2));
+            assert_eq!(m.add(m.half(limbs), m.half(limbs)), limbs);
+            for b in &numbers {
+                let (other, shifted) = (of(b), m.shifted(of(b)));
+                assert_eq!(from(&m.add(limbs, other)), (a + b) % &big_q);
+                assert_eq!(from(&m.sub(limbs, other)), (a + &big_q - b) % &big_q);
+                assert_eq!(integer(mul_limbs(limbs, other)), a * b);
+                assert_eq!(from(&m.mul(limbs, shifted)), a * b % &big_q);
+                assert_eq!(m.reduce(mul_limbs(limbs, shifted)), m.mul(limbs, shifted));
+            }
+            let most = (&big_q << 256u32) - 1u32 - a;
+            assert_eq!(m.shifted(m.reduce(wide(&most))), of(&(most % &big_q)));
+        }
+    }
+
+    #[test]
+    fn arithmetic_is_that_of_the_integers() {
+        for q in [[u64::MAX - 188, u64::MAX, u64::MAX, u64::MAX], [1, 0, 0, 1 << 63], [u64::MAX, 0, 0, u64::MAX << 32]]
+        {
+            is_that_of_the_integers::<false>(q);
+        }
+        for q in [[3, 0, 0, 0], [1, 1, 0, 0], [u64::MAX, u64::MAX, u64::MAX, (1 << 63) - 2]] {
+            is_that_of_the_integers::<false>(q);
+            is_that_of_the_integers::<true>(q);
+        }
+    }
+}
