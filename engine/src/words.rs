@@ -5,7 +5,7 @@
 //! Montgomery's.
 
 pub use crate::transform::{Transform, Word};
-pub use ringforge_cpu::{Limbs, Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs};
+pub use ringforge_cpu::{Limbs, Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs, sub_limbs_once};
 
 /// A divisor, which divides by a product with its reciprocal.
 ///

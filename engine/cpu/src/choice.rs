@@ -27,41 +27,6 @@ pub fn is_below(a: &[u64], b: &[u64]) -> bool {
     a.iter().zip(b).fold(false, |borrow, (a, b)| a.borrowing_sub(*b, borrow).1)
 }
 
-/// `a` if `first`, else `b`.
-#[inline(always)]
-#[must_use]
-pub fn select(first: bool, a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let mut chosen = b;
-        let [c0, c1, c2, c3] = &mut chosen;
-        // `inout`, not `inlateout`: a word of `a` that equals one of `b` must not share its register, which is written first
-        // SAFETY: these instructions touch the named registers and the flags alone.
-        #[allow(unsafe_code)]
-        unsafe {
-            core::arch::asm!(
-                "test {first}, {first}",
-                "cmovne {c0}, {a0}",
-                "cmovne {c1}, {a1}",
-                "cmovne {c2}, {a2}",
-                "cmovne {c3}, {a3}",
-                first = in(reg_byte) u8::from(first),
-                c0 = inout(reg) *c0, a0 = in(reg) a[0],
-                c1 = inout(reg) *c1, a1 = in(reg) a[1],
-                c2 = inout(reg) *c2, a2 = in(reg) a[2],
-                c3 = inout(reg) *c3, a3 = in(reg) a[3],
-                options(pure, nomem, nostack),
-            );
-        }
-        chosen
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let first = mask(first);
-        core::array::from_fn(|i| b[i] ^ (a[i] ^ b[i]) & first)
-    }
-}
-
 /// The same number, about which the compiler knows nothing.
 #[inline(always)]
 #[must_use]
@@ -92,9 +57,5 @@ mod tests {
         }
         let (a, b) = ([1, 2, 3, u64::MAX], [5, 0, 7, 8]);
         assert_eq!([is_below(&a, &b), is_below(&b, &a), is_below(&a, &a)], [false, true, false]);
-        assert_eq!([select(true, a, b), select(false, a, b)], [a, b]);
-        // equal words, which could share a register
-        let (a, b) = ([7, 5, 9, 5], [5, 9, 5, 7]);
-        assert_eq!([true, false].map(|first| select(core::hint::black_box(first), a, b)), [a, b]);
     }
 }

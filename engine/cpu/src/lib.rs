@@ -24,6 +24,7 @@ mod kernels;
 mod layout;
 #[doc(hidden)]
 pub mod level;
+mod limbs;
 mod montgomery;
 mod order;
 mod shape;
@@ -45,7 +46,8 @@ use fill::Fill;
 
 pub use kernels::{Factors, Kernels, Keys, Rows};
 pub use layout::{HEADER, Layout};
-pub use montgomery::{Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs};
+pub use limbs::{Wide, add_limbs, add_mod, mul_limbs, square_limbs, sub_limbs, sub_limbs_once, sub_mod};
+pub use montgomery::Montgomery256;
 pub use shape::{Layer, MAX_BASE, Shape};
 pub use simd::wide;
 pub use transform::Transform;

@@ -1,10 +1,8 @@
 //! Arithmetic modulo an odd q of 256 bits, in Montgomery form with R = 2^256.
 
 use crate::Limbs;
-use crate::choice::{mask, select};
-
-/// A product of two numbers, least significant limb first.
-pub type Wide = [u64; 8];
+use crate::choice::mask;
+use crate::limbs::{Wide, add_limbs, add_mod, sub_limbs, sub_limbs_once, sub_mod};
 
 /// Arithmetic modulo an odd q on residues below q, which are in Montgomery form, x·2^256 mod q, where they are multiplied.
 /// With `SPARE`, q is below 2^255 − 2^192, and no sum needs a fifth limb. Residues may be secret, q must not.
@@ -63,7 +61,7 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
             }
             (x[i + 4], over) = x[i + 4].carrying_add(carry, over);
         }
-        self.sub_once([x[4], x[5], x[6], x[7]], over)
+        sub_limbs_once([x[4], x[5], x[6], x[7]], over, &self.q)
     }
 
     /// in: a below q, any b   out: a·b·2^-256 mod q
@@ -85,110 +83,31 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
             }
             (t[3], over) = if SPARE { (high.wrapping_add(carry), false) } else { high.carrying_add(carry, over) };
         }
-        self.sub_once(t, over)
+        sub_limbs_once(t, over, &self.q)
     }
 
     /// in: below q   out: a + b mod q
     #[inline(always)]
     #[must_use]
     pub fn add(&self, a: Limbs, b: Limbs) -> Limbs {
-        let (sum, over) = add_limbs(a, b);
-        self.sub_once(sum, over)
+        add_mod(a, b, &self.q)
     }
 
     /// in: below q   out: a − b mod q
     #[inline(always)]
     #[must_use]
     pub fn sub(&self, a: Limbs, b: Limbs) -> Limbs {
-        let (difference, borrow) = sub_limbs(a, b);
-        add_limbs(difference, self.q_if(borrow)).0
+        sub_mod(a, b, &self.q)
     }
 
     /// in: below q   out: x / 2 mod q
     #[inline(always)]
     #[must_use]
     pub fn half(&self, x: Limbs) -> Limbs {
-        let (x, carry) = add_limbs(x, self.q_if(x[0] & 1 == 1));
+        let odd = mask(x[0] & 1 == 1);
+        let (x, carry) = add_limbs(x, self.q.map(|limb| limb & odd));
         core::array::from_fn(|i| x[i] >> 1 | x.get(i + 1).map_or(u64::from(carry), |&above| above) << 63)
     }
-
-    /// in: x + 2^256·over below 2q   out: that mod q
-    #[inline(always)]
-    #[must_use]
-    pub fn sub_once(&self, x: Limbs, over: bool) -> Limbs {
-        let (less, borrow) = sub_limbs(x, self.q);
-        select(borrow & (SPARE | !over), x, less)
-    }
-
-    #[inline(always)]
-    fn q_if(&self, bit: bool) -> Limbs {
-        let mask = mask(bit);
-        self.q.map(|limb| limb & mask)
-    }
-}
-
-/// a + b, and the carry.
-#[inline(always)]
-#[must_use]
-pub const fn add_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
-    let (mut sum, mut carry, mut i) = ([0; 4], false, 0);
-    while i < 4 {
-        let (limb, first) = a[i].overflowing_add(b[i]);
-        let (limb, second) = limb.overflowing_add(carry as u64);
-        (sum[i], carry) = (limb, first | second);
-        i += 1;
-    }
-    (sum, carry)
-}
-
-/// a − b, and the borrow.
-#[inline(always)]
-#[must_use]
-pub const fn sub_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
-    let (mut difference, mut borrow, mut i) = ([0; 4], false, 0);
-    while i < 4 {
-        let (limb, first) = a[i].overflowing_sub(b[i]);
-        let (limb, second) = limb.overflowing_sub(borrow as u64);
-        (difference[i], borrow) = (limb, first | second);
-        i += 1;
-    }
-    (difference, borrow)
-}
-
-/// a·b.
-#[inline(always)]
-#[must_use]
-pub fn mul_limbs(a: Limbs, b: Limbs) -> Wide {
-    let mut x = [0; 8];
-    for i in 0..4 {
-        let mut carry = 0;
-        for j in 0..4 {
-            (x[i + j], carry) = a[i].carrying_mul_add(b[j], x[i + j], carry);
-        }
-        x[i + 4] = carry;
-    }
-    x
-}
-
-/// a²: the six products of different limbs twice, and the four squares.
-#[inline(always)]
-#[must_use]
-pub fn square_limbs(a: Limbs) -> Wide {
-    let (x1, c) = a[0].carrying_mul_add(a[1], 0, 0);
-    let (x2, c) = a[0].carrying_mul_add(a[2], 0, c);
-    let (x3, x4) = a[0].carrying_mul_add(a[3], 0, c);
-    let (x3, c) = a[1].carrying_mul_add(a[2], x3, 0);
-    let (x4, x5) = a[1].carrying_mul_add(a[3], x4, c);
-    let (x5, x6) = a[2].carrying_mul_add(a[3], x5, 0);
-    let products = [0, x1, x2, x3, x4, x5, x6, 0];
-    let (mut x, mut carry) = ([0; 8], false);
-    for i in 0..4 {
-        let (low, high) = a[i].carrying_mul_add(a[i], 0, 0);
-        let below = if i == 0 { 0 } else { products[2 * i - 1] };
-        (x[2 * i], carry) = (products[2 * i] << 1 | below >> 63).carrying_add(low, carry);
-        (x[2 * i + 1], carry) = (products[2 * i + 1] << 1 | products[2 * i] >> 63).carrying_add(high, carry);
-    }
-    x
 }
 
 #[cfg(test)]
@@ -196,6 +115,7 @@ mod tests {
     use num_bigint::BigUint;
 
     use super::*;
+    use crate::limbs::{mul_limbs, square_limbs};
     use crate::testing::{from, of};
 
     /// Against the integers, at the edges and on multiples of an odd number.

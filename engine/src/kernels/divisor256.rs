@@ -1,8 +1,7 @@
 //! Arithmetic modulo any q of up to 256 bits, even or composite ones included: constants and CPU twin of `divisor256.cuh`.
 
 use crypto_bigint::{NonZero, U256, U768};
-use ringforge_cpu::Limbs;
-use ringforge_cpu::choice::{mask, select};
+use ringforge_cpu::{Limbs, add_mod, sub_limbs_once, sub_mod};
 
 use ringforge_math::modulus::{Modulus, limbs, low_u64};
 
@@ -47,16 +46,12 @@ impl Divisor256 {
         for (x, multiple) in x.iter_mut().zip(multiple) {
             (*x, borrow) = x.borrowing_sub(multiple, borrow);
         }
-        self.sub_once([x[0], x[1], x[2], x[3]], x[4] != 0)
+        sub_limbs_once([x[0], x[1], x[2], x[3]], x[4] != 0, &self.q)
     }
 
     /// a + b mod q, for a, b < q.
     pub(super) fn add(&self, a: &Limbs, b: &Limbs) -> Limbs {
-        let (mut sum, mut carry) = (*a, false);
-        for (sum, b) in sum.iter_mut().zip(b) {
-            (*sum, carry) = sum.carrying_add(*b, carry);
-        }
-        self.sub_once(sum, carry)
+        add_mod(*a, *b, &self.q)
     }
 
     /// q and the ratio.
@@ -72,24 +67,7 @@ impl Divisor256 {
 
     /// −a mod q, for a < q.
     pub(super) fn negate(&self, a: &Limbs) -> Limbs {
-        let (mut negated, mut borrow, mut carry) = ([0u64; 4], false, false);
-        for (negated, a) in negated.iter_mut().zip(a) {
-            (*negated, borrow) = 0u64.borrowing_sub(*a, borrow);
-        }
-        let mask = mask(borrow);
-        for (negated, q) in negated.iter_mut().zip(self.q) {
-            (*negated, carry) = negated.carrying_add(q & mask, carry);
-        }
-        negated
-    }
-
-    /// x + 2^256·over, which is below 2q, mod q.
-    fn sub_once(&self, x: Limbs, over: bool) -> Limbs {
-        let (mut less, mut borrow) = (x, false);
-        for (less, q) in less.iter_mut().zip(self.q) {
-            (*less, borrow) = less.borrowing_sub(q, borrow);
-        }
-        select(borrow & !over, x, less)
+        sub_mod([0; 4], *a, &self.q)
     }
 
     pub(super) fn initializer(&self) -> String {

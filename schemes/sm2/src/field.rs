@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
-use ringforge::words::{Limbs, Montgomery256, Wide, mul_limbs, square_limbs, sub_limbs};
+use ringforge::words::{Limbs, Montgomery256, Wide, mul_limbs, square_limbs, sub_limbs, sub_limbs_once};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -58,7 +58,7 @@ impl Modulus for Field {
             let (sum, again) = sum.overflowing_add(u64::from(top));
             (x[i + 4], top) = (sum, over ^ again);
         }
-        Self::M.sub_once([x[4], x[5], x[6], x[7]], top)
+        sub_limbs_once([x[4], x[5], x[6], x[7]], top, &Self::Q)
     }
 }
 
