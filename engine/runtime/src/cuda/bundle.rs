@@ -91,7 +91,7 @@ impl Bundle {
                 return Err(unsupported(&unit.entry, why));
             }
             let entry = Arc::new(Entry { image: compiled.image, compiler: compiled.compiler });
-            Ok((key, Item { capability: unit.capability, name: unit.entry.into(), entry }))
+            Ok((key, Item { capability: unit.capability, name: unit.entry, entry }))
         };
         ringforge_cpu::threads::start();
         let compiled = units.into_par_iter().map(compile).collect::<Result<Vec<_>>>()?;

@@ -36,7 +36,7 @@ pub fn compile_check(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Re
     let compiled = nvrtc::compile(&unit)?;
     let nvrtc::Image::Cubin(cubin) = &compiled.image else {
         let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);
-        return Err(Error::Unsupported { job: unit.entry.into(), why });
+        return Err(Error::Unsupported { job: unit.entry, why });
     };
     let resources = parse(&compiled.log, &unit.entry);
     let resources = resources.ok_or_else(|| Error::Compile {
