@@ -29,8 +29,8 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// A name, log2 N, how many primes of Q of how many bits behind the first one, its bits, those of P, the primes that
-/// rescaling drops, and the operations.
+/// A name; log2 N; the primes of Q after the first (how many, bits); the first one's bits; the primes of P (how many, bits); the
+/// primes that rescaling drops; the operations.
 type Shape = (&'static str, u32, (usize, u32), u32, (usize, u32), usize, &'static [Operation]);
 
 const SHAPES: &[Shape] = &[

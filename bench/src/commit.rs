@@ -1,4 +1,4 @@
-//! What STARK provers commit with: extensions of traces, hashes, and both with the tree over the rows.
+//! The commitments of STARK provers: extensions of traces, hashes of rows, and both with the tree above them.
 
 use anyhow::{Context, Result};
 use p3_baby_bear::BabyBear;

@@ -1,13 +1,13 @@
-//! Where the digests of a Merkle tree stand.
+//! The layout of a Merkle tree's digests.
 
 use ringforge::{Error, Result};
 
-/// Where the digests of a tree stand, from the leaves to the root: as many of a layer, but for the root, as make whole nodes of the
-/// tree's arity, digests of zeros behind the others.
+/// The layers of a tree's digests, from the leaves to the root. Each layer but the root is filled up with digests of zeros, so that
+/// its nodes are whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     counts: Vec<usize>,
-    /// What lies between a layer and the next.
+    /// The step from each layer to the next.
     steps: Vec<Step>,
     /// Leaves that are rows.
     rows: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Step {
 }
 
 impl Layers {
-    /// Of a tree of this arity over the rows of matrices of these heights, each once, the largest first.
+    /// The layers of a tree over the rows of some matrices. Their heights come without repetition, the largest first.
     ///
     /// # Errors
     /// [`Error::Length`] for no heights, heights of 0, and others than those that Plonky3 has trees for.
@@ -102,7 +102,7 @@ impl Layers {
         Some(all)
     }
 
-    /// Of a matrix of this height the row that the leaf of this index stands above.
+    /// The row that a leaf is above, in a matrix of this height.
     pub(crate) fn row_of(&self, leaf: usize, height: usize) -> usize {
         leaf >> (self.rows.next_power_of_two().ilog2() - height.next_power_of_two().ilog2())
     }

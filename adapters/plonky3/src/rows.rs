@@ -35,7 +35,7 @@ impl<F: HashField> MerkleTree<F> {
 /// Bytes of rows that go to the device at once, beside the hashing of those before them.
 const ROWS_AT_ONCE: usize = 64 << 20;
 
-/// A digest of each row of matrices side by side, on the device.
+/// Hashes row i of all matrices into digest i, on the device.
 fn digests_of_rows<F: HashField, M: Matrix<F>>(
     engine: &Engine,
     stream: &Stream,

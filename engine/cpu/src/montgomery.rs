@@ -17,7 +17,7 @@ use crate::limbs::{Wide, add_limbs, add_mod, sub_limbs, sub_limbs_once, sub_mod}
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Montgomery256<const SPARE: bool = false> {
-    q: Limbs,
+    pub(crate) q: Limbs,
     /// −q^-1 mod 2^64
     inverse: u64,
 }
@@ -26,13 +26,7 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
     /// Modulo q: for an even one, or one too large for `SPARE`, results mean nothing.
     #[must_use]
     pub const fn new(q: Limbs) -> Self {
-        // right to 3 bits, and each step doubles them
-        let (mut inverse, mut step) = (q[0], 0);
-        while step < 5 {
-            inverse = inverse.wrapping_mul(2u64.wrapping_sub(q[0].wrapping_mul(inverse)));
-            step += 1;
-        }
-        Self { q, inverse: inverse.wrapping_neg() }
+        Self { q, inverse: inverse(q[0]).wrapping_neg() }
     }
 
     /// in: below q, a constant: branches depend on it   out: x·2^256 mod q, by 256 doublings
@@ -108,6 +102,17 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
         let (x, carry) = add_limbs(x, self.q.map(|limb| limb & odd));
         core::array::from_fn(|i| x[i] >> 1 | x.get(i + 1).map_or(u64::from(carry), |&above| above) << 63)
     }
+}
+
+/// q^-1 mod 2^64 for odd q.
+pub(crate) const fn inverse(q: u64) -> u64 {
+    // right to 3 bits, and each step doubles them
+    let (mut inverse, mut step) = (q, 0);
+    while step < 5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
+        step += 1;
+    }
+    inverse
 }
 
 #[cfg(test)]

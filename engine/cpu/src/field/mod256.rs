@@ -6,10 +6,7 @@ use crate::{Limbs, Montgomery256};
 
 /// Odd q below 2^256; with `SPARE`, below 2^255 − 2^192.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mod256<const SPARE: bool> {
-    q: Limbs,
-    montgomery: Montgomery256<SPARE>,
-}
+pub(crate) struct Mod256<const SPARE: bool>(Montgomery256<SPARE>);
 
 impl<const SPARE: bool> Field for Mod256<SPARE> {
     type Word = Limbs;
@@ -17,7 +14,7 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     type Wide = Limbs;
 
     fn new(q: &Limbs) -> Self {
-        Self { q: *q, montgomery: Montgomery256::new(*q) }
+        Self(Montgomery256::new(*q))
     }
 
     #[inline(always)]
@@ -27,22 +24,22 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
 
     #[inline(always)]
     fn mul(&self, x: Limbs, w: &Limbs) -> Limbs {
-        self.montgomery.mul(x, *w)
+        self.0.mul(x, *w)
     }
 
     #[inline(always)]
     fn reduce_any(&self, x: Limbs, one: &Limbs) -> Limbs {
-        self.montgomery.mul(*one, x)
+        self.0.mul(*one, x)
     }
 
     #[inline(always)]
     fn add(&self, a: Limbs, b: Limbs) -> Limbs {
-        self.montgomery.add(a, b)
+        self.0.add(a, b)
     }
 
     #[inline(always)]
     fn sub(&self, a: Limbs, b: Limbs) -> Limbs {
-        self.montgomery.sub(a, b)
+        self.0.sub(a, b)
     }
 
     #[inline(always)]
@@ -52,7 +49,7 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
 
     #[inline(always)]
     fn wide_mad(&self, acc: Limbs, a: Limbs, b: Limbs) -> Limbs {
-        self.add(acc, self.montgomery.mul(a, b))
+        self.add(acc, self.0.mul(a, b))
     }
 
     #[inline(always)]
@@ -61,6 +58,6 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     }
 
     fn vectors(&self) -> Option<Vectors> {
-        Vectors::of_256_bits(self.q).next()
+        Vectors::of_256_bits(self.0.q).next()
     }
 }

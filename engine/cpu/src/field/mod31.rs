@@ -3,6 +3,7 @@
 use super::Field;
 use super::word32::{Twiddle32, mul_high, shoup, sub_once, twiddle};
 use crate::Limbs;
+use crate::montgomery::inverse;
 use crate::simd::Vectors;
 
 /// Canonical everywhere.
@@ -22,7 +23,7 @@ impl Field for Mod31 {
     #[allow(clippy::cast_possible_truncation)] // q < 2^31
     fn new(q: &Limbs) -> Self {
         let q = q[0];
-        Self { q: q as u32, inverse: super::mod64::inverse(q) as u32 }
+        Self { q: q as u32, inverse: inverse(q) as u32 }
     }
 
     #[inline(always)]

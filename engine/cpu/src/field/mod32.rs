@@ -3,6 +3,7 @@
 use super::Field;
 use super::word32::{Twiddle32, lazy_32, mul_high, shoup, sub_once, sums_64, twiddle};
 use crate::Limbs;
+use crate::montgomery::inverse;
 use crate::simd::Vectors;
 
 /// Odd q below 2^30: wide products are reduced by Montgomery and carry 2^-32.
@@ -17,7 +18,7 @@ impl Field for Mod32 {
     #[allow(clippy::cast_possible_truncation)] // q < 2^30
     fn new(q: &Limbs) -> Self {
         let q = q[0];
-        Self { q: q as u32, inverse: super::mod64::inverse(q) as u32 }
+        Self { q: q as u32, inverse: inverse(q) as u32 }
     }
 
     lazy_32!();

@@ -3,17 +3,9 @@
 use super::Field;
 use crate::Limbs;
 use crate::choice::sub_once;
+use crate::montgomery::inverse;
 use crate::simd::Vectors;
 use bytemuck::{Pod, Zeroable};
-
-/// q^-1 mod 2^64 for odd q.
-pub(super) fn inverse(q: u64) -> u64 {
-    let mut inverse = q; // right to 3 bits, and each step doubles them
-    for _ in 0..5 {
-        inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
-    }
-    inverse
-}
 
 /// 2^128 mod q.
 #[allow(clippy::cast_possible_truncation)] // below q

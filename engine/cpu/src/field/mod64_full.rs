@@ -1,9 +1,10 @@
 //! Odd q below 2^64 in 64-bit words: Montgomery.
 
 use super::Field;
-use super::mod64::{inverse, mul_high, square_of_radix};
+use super::mod64::{mul_high, square_of_radix};
 use crate::Limbs;
 use crate::choice::mask;
+use crate::montgomery::inverse;
 
 /// Odd q below 2^64: strict, factors in Montgomery form.
 #[derive(Debug, Clone, Copy)]
