@@ -5,7 +5,7 @@ use core::fmt;
 use crypto_bigint::U256;
 
 use crate::job::{Job, Op};
-use crate::kernels::interleave::Interleave;
+use crate::kernels::copy::Copy;
 use crate::planner::Planner;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::poly::{Order, PolyType};
@@ -244,7 +244,8 @@ impl LongPlan {
         let (is_block, title) =
             (op == Op::Forward, if op == Op::Forward { "rows to a block" } else { "a block to rows" });
         let (p, value) = (self.planner.pipeline(title), self.base() * self.poly.width().bytes());
-        let kernel = Interleave::new(self.rows(), self.piece_bytes() / value, value, is_block);
+        let (rows, length) = (self.rows(), self.piece_bytes() / value);
+        let kernel = Copy::transposed(if is_block { [rows, length] } else { [length, rows] }, value);
         let [to] = p.step(kernel, &[p.bytes("from", self.row_bytes())]);
         p.output("to", to);
         p.build()

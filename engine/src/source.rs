@@ -28,16 +28,21 @@ pub(crate) fn fusable(source: Source) -> Source {
     })
 }
 
-/// The same for a kernel with further ports, which the struct `Epilogue` of these lines has pointers to, and then these
-/// distances. Its items are worked on whole.
-pub(crate) fn with_epilogue(source: Source, kernel: &dyn Kernel, lines: &str, distances: Vec<u64>) -> Source {
+/// The same for a kernel with these ports, of which the struct `Epilogue` of these lines has pointers to the last ones, and then
+/// their strides. Its items are worked on whole.
+pub(crate) fn with_epilogue(
+    source: Source,
+    kernel: &dyn Kernel,
+    pointers: usize,
+    lines: &str,
+    strides: Vec<u64>,
+) -> Source {
     with(source, |source| {
         let end = source.built.prelude.len().saturating_sub(NO_EPILOGUE.len());
         source.built.prelude.replace_range(end.., lines);
-        let pointers = kernel.ports().len() - source.ports.len();
-        source.epilogue = Some(Epilogue { pointers, numbers: distances.len() });
+        source.epilogue = Some(Epilogue { pointers, numbers: strides.len() });
         source.ports = kernel.ports().to_vec();
-        source.numbers.splice(0..0, distances);
+        source.numbers.splice(0..0, strides);
         source.columns = Vec::new();
     })
 }

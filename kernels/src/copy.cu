@@ -1,28 +1,29 @@
-// Items from where they lie to other places: for views that a kernel does not take.
+// Strided copies of words, of which a part may be zeros: a thread for a word of the result.
 //
-// Floor: memory, every byte read and written once.
+// Roofline bound: memory. Every word is read and written once.
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// in: at most eight bytes, at addresses that suit words W
-template <class W>
-RF_FN void copy_words(const u8* from, u8* to, u32 bytes) {
-    RF_UNROLL
-    for (u32 i = 0; i < 8 / sizeof(W); i++)
-        if (i * sizeof(W) < bytes) ((W*)to)[i] = ((const W*)from)[i];
-}
-
-// An item has so many bytes, and so many lie from one to the next on either side. A thread copies eight of them.
-extern "C" __global__ void copy(const u8* in, u8* out, u64 bytes, u64 in_distance, u64 out_distance, u64 first, u64 end) {
-    Units<Task::threads> at(first, end, (u32)((bytes + 7) / 8));
+// out[i][j][k] = in[i * i_stride + j * j_stride + k] for k < read, else 0. There are `runs` values of j and `run` of k.
+extern "C" __global__ void copy(const Task::Word* in, Task::Word* out, u64 units, u64 runs, u64 run, u64 read, u64 i_stride,
+                                u64 j_stride, u64 in_stride, u64 out_stride, u64 first, u64 end) {
+    Units<Task::threads> at(first, end, (u32)units);
     if (!at.live) return;
-    const u64 start = at.unit * 8ull;
-    const u8* from = in + at.item * in_distance + start;
-    u8* to = out + at.item * out_distance + start;
-    const u32 count = bytes - start < 8 ? (u32)(bytes - start) : 8;
-    const u64 all = (u64)in | (u64)out | in_distance | out_distance | bytes;
-    if (all % 8 == 0) copy_words<u64>(from, to, count);
-    else if (all % 4 == 0) copy_words<u32>(from, to, count);
-    else copy_words<u8>(from, to, count);
+    u32 k = at.unit;
+    u64 start = at.item * in_stride;
+    // an item of one run needs no division
+    if (run < units) {
+        u32 i = at.unit / (u32)run;
+        k -= i * (u32)run;
+        if (runs > 1) {
+            const u32 j = i % (u32)runs;
+            i /= (u32)runs;
+            start += j * j_stride;
+        }
+        start += i * i_stride;
+    }
+    Task::Word word{};
+    if (k < read) word = in[start + k];
+    out[at.item * out_stride + at.unit] = word;
 }

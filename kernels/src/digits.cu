@@ -2,7 +2,7 @@
 // thread for a digit of some neighbouring residues of a row.
 //
 // Floor: memory, 8 bytes in, and 8 out for each digit and modulus of 64 bits; a product and a remainder for each of these.
-#include "linear.cuh"
+#include "elementwise.cuh"
 #include "prelude.cuh"
 using namespace rf;
 

@@ -47,8 +47,8 @@ pub const HEADERS: &[Header] = headers![
     "lift.cuh",
     "spread.cuh",
     "multiples.cuh",
-    "linear.cuh",
     "epilogue.cuh",
+    "elementwise.cuh",
     "sum30.cuh",
     "sum60.cuh",
     "keccak.cuh",
@@ -69,16 +69,15 @@ macro_rules! kernels {
 }
 
 kernels! {
+    COMBINE = "combine",
     COMPOSE = "compose",
     CONVERT = "convert",
     COPY = "copy",
     DECOMPOSE = "decompose",
     DIGITS = "digits",
     DRAW = "draw",
-    EXTEND = "extend",
     FORWARD = "forward",
     INNER_PRODUCT = "inner_product",
-    INTERLEAVE = "interleave",
     INVERSE = "inverse",
     INVERSE_OF_PRODUCT = "inverse_of_product",
     LIFT_FOLD = "lift_fold",
@@ -93,7 +92,5 @@ kernels! {
     SAMPLE_SMALL = "sample_small",
     SAMPLE_UNIFORM = "sample_uniform",
     SAMPLE_WEIGHT = "sample_weight",
-    SCALE = "scale",
-    SUM = "sum",
     TWIDDLES = "twiddles",
 }

@@ -15,7 +15,7 @@ use ringforge_cpu::wide;
 
 use crate::job::Op;
 use crate::kernels::crt::{Stored, store_type, with_stored};
-use crate::kernels::fused::fused;
+use crate::kernels::elementwise::fused;
 use crate::kernels::rns::{self, Block};
 use crate::kernels::sums::{sum30::Row30, sum60::Row60};
 use crate::source::{fusable, of_engine};

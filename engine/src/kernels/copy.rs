@@ -1,28 +1,56 @@
-//! The kernel `copy`: items from where they lie to other places, for views that a kernel does not take.
+//! The kernel `copy`: strided copies of bytes, of which a part may be zeros.
 
 use core::ops::Range;
 use std::sync::Arc;
 
 use crate::kernels::spread;
+use crate::rows::lay_apart;
 use crate::source::of_engine;
 use ringforge_math::error::Result;
+use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
 use ringforge_runtime::limits::Limits;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: usize = 256;
 
-/// A copy of each item. Ports: from (in), to (out).
+/// `to[i][j][k] = from[i · strides[0] + j · strides[1] + k]` for the bytes `k < read` of a run, else 0.
+///
+/// Ports: from (in), to (out).
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
+    /// Runs per i.
+    runs: usize,
+    /// Bytes of a run, and those of them that are read.
+    run: usize,
+    read: usize,
+    strides: [usize; 2],
+    /// The low bits of the addresses where items begin.
+    firsts: usize,
     ports: [Port; 2],
 }
 
 impl Copy {
-    /// Of items of so many bytes, secret or not.
-    pub(crate) fn new(bytes: usize, secret: bool) -> Self {
+    /// Items of so many bytes, secret or not, as they are.
+    pub(crate) fn of(bytes: usize, secret: bool) -> Self {
         let ports = [Port::input(bytes), Port::output(bytes)];
-        Self { ports: if secret { ports.map(Port::secret) } else { ports } }
+        let ports = if secret { ports.map(Port::secret) } else { ports };
+        Self { runs: 1, run: bytes, read: bytes, strides: [bytes; 2], firsts: 0, ports }
+    }
+
+    /// Coefficients of a ring as those of one of a higher degree, with the same moduli and encoding: zeros at the end.
+    pub(crate) fn padded(from: &PolyType, to: &PolyType) -> Self {
+        let [read, run] = [from, to].map(|poly| poly.bytes() / poly.basis().len());
+        let ports = [Port::input(from.bytes()), Port::output(to.bytes())];
+        Self { runs: 1, run, read, strides: [read; 2], firsts: 0, ports }
+    }
+
+    /// The transpose of a matrix of elements of so many bytes.
+    pub(crate) fn transposed([rows, columns]: [usize; 2], element: usize) -> Self {
+        let bytes = rows * columns * element;
+        let strides = [element, columns * element];
+        let ports = [Port::input(bytes), Port::output(bytes)];
+        Self { runs: rows, run: element, read: element, strides, firsts: 0, ports }
     }
 }
 
@@ -36,22 +64,39 @@ impl Kernel for Copy {
     }
 
     fn source(&self, _: &Limits) -> Result<Source> {
-        let [from, to] = &self.ports;
-        // a thread for eight bytes
-        let launch = spread::launch(from.bytes.div_ceil(8), THREADS)?;
-        let prelude = format!("struct Task {{\n    static constexpr unsigned threads = {THREADS};\n}};\n");
-        let numbers = [from.bytes, from.distance(), to.distance()].map(|bytes| bytes as u64);
-        Ok(of_engine(self, ringforge_kernels::COPY, Built { prelude, launch }, numbers.to_vec()))
+        let Self { runs, run, read, strides, firsts, ports: [from, to] } = self;
+        let lengths = [*run, *read, strides[0], strides[1], from.distance(), to.distance()];
+        let (bytes, word) = spread::word(lengths.iter().fold(*firsts, |all, length| all | length));
+        let units = to.bytes / bytes;
+        let prelude = format!(
+            "#pragma once\n#include \"word.cuh\"\nstruct Task {{\n\
+             \x20   using Word = {word};\n\
+             \x20   static constexpr rf::u32 threads = {THREADS};\n}};\n"
+        );
+        let built = Built { prelude, launch: spread::launch(units, THREADS)? };
+        let numbers = [units, *runs].into_iter().chain(lengths.map(|length| length / bytes));
+        Ok(of_engine(self, ringforge_kernels::COPY, built, numbers.map(|number| number as u64).collect()))
     }
 
-    fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports.iter_mut().zip(distances).for_each(|(port, &distance)| port.apart = Some(distance));
+        kernel.firsts = firsts.iter().fold(0, |all, first| all | first);
+        lay_apart(&mut kernel.ports, distances);
         Some(Arc::new(kernel))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        args.output::<u8>(1)?.copy_from_slice(args.input(0)?);
+        let Self { runs, run, read, strides, ports: [of_from, of_to], .. } = self;
+        let per_item = of_to.bytes / (runs * run);
+        let from = args.input::<u8>(0)?;
+        ringforge_cpu::threads::rows(args.output::<u8>(1)?, runs * run, &|number, to| {
+            let start = number / per_item * of_from.bytes + number % per_item * strides[0];
+            for (j, to) in to.chunks_exact_mut(*run).enumerate() {
+                let (copied, zeros) = to.split_at_mut(*read);
+                copied.copy_from_slice(&from[start + j * strides[1]..][..*read]);
+                zeros.fill(0);
+            }
+        });
         Ok(())
     }
 }

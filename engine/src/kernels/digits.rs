@@ -4,12 +4,11 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
-use ringforge_cpu::Limbs;
 use ringforge_cpu::choice::mask;
 
 use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
 use crate::kernels::spread;
-use crate::kernels::target::{Row, Target};
+use crate::kernels::target::{Row, Target, for_row};
 use crate::rows::lanes;
 use crate::source::of_engine;
 use ringforge_math::error::{Error, Result};
@@ -75,12 +74,7 @@ pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<d
     }
     let longest = from.basis().iter().map(Modulus::bits).max().unwrap_or(0);
     let count = longest.div_ceil(bits) as usize;
-    let kernel: Arc<dyn Kernel> = match to.width() {
-        Width::W16 => Arc::new(Digits::<u16>::new(from, bits, count, to)),
-        Width::W32 => Arc::new(Digits::<u32>::new(from, bits, count, to)),
-        Width::W64 => Arc::new(Digits::<u64>::new(from, bits, count, to)),
-        Width::W256 => Arc::new(Digits::<Limbs>::new(from, bits, count, to)),
-    };
+    let kernel: Arc<dyn Kernel> = for_row!(to, S => Arc::new(Digits::<S>::new(from, bits, count, to)));
     Ok((kernel, count))
 }
 
@@ -171,7 +165,7 @@ impl<T: Row> Kernel for Digits<T> {
     fn source(&self, _: &Limits) -> Result<Source> {
         let units = self.sources.len() * self.count * (self.from.degree() / self.lanes);
         let prelude = format!(
-            "#pragma once\n#include \"linear.cuh\"\nstruct Digits {{\n\
+            "#pragma once\n#include \"elementwise.cuh\"\nstruct Digits {{\n\
              \x20   using From = {};\n\
              \x20   using To = {};\n\
              \x20   using Q = {};\n\

@@ -1,6 +1,6 @@
 //! The kernel `forward`: coefficients to values.
 
-use crate::kernels::fused::fused;
+use crate::kernels::elementwise::fused;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::fusable;
 use core::ops::Range;

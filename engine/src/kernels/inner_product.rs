@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringforge_cpu::Keys;
 
-use crate::kernels::fused::fused;
+use crate::kernels::elementwise::fused;
 use crate::kernels::spread;
 use crate::rows::{Rows, lay_apart};
 use crate::source::{fusable, of_engine};

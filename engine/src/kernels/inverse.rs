@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::kernels::fused::fused;
+use crate::kernels::elementwise::fused;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::fusable;
 use ringforge_math::error::Result;

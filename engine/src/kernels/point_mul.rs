@@ -1,6 +1,6 @@
 //! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
-use crate::kernels::fused::fused;
+use crate::kernels::elementwise::fused;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::{fusable, with};
 use core::ops::Range;

@@ -39,6 +39,31 @@ macro_rules! rows {
 }
 rows!(u16 = "rf::u16", u32 = "rf::u32", u64 = "rf::u64");
 
+/// An expression for the type in which the residues of a ring are stored.
+macro_rules! for_row {
+    ($poly:expr, $stored:ident => $body:expr) => {
+        match $poly.width() {
+            ringforge_math::modulus::Width::W16 => {
+                type $stored = u16;
+                $body
+            }
+            ringforge_math::modulus::Width::W32 => {
+                type $stored = u32;
+                $body
+            }
+            ringforge_math::modulus::Width::W64 => {
+                type $stored = u64;
+                $body
+            }
+            ringforge_math::modulus::Width::W256 => {
+                type $stored = ringforge_cpu::Limbs;
+                $body
+            }
+        }
+    };
+}
+pub(super) use for_row;
+
 impl Row for Limbs {
     type Target = Divisor256;
     const NAME: &'static str = Divisor256::NAME;
@@ -91,7 +116,7 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
         terms: impl Iterator<Item = (u64, Self::Residue)>,
     ) -> Self::Residue;
 
-    /// The modulus as words of a table (`Known` in `linear.cuh`); a factor's are its bytes.
+    /// The modulus as words of a table (`Known` in `multiples.cuh`); a factor's are its bytes.
     fn words(&self) -> Vec<u64>;
 
     /// Literals and initializers of CUDA text.

@@ -1,6 +1,6 @@
 //! Automorphisms x → x^k: where residues go.
 
-use crate::kernels::permute::place;
+use crate::kernels::elementwise::place;
 use ringforge_math::poly::{Order, PolyType};
 use ringforge_math::ring::Quotient;
 use ringforge_math::split::Split;

@@ -35,13 +35,9 @@ impl Graph {
     /// The latest of the steps that can take in this one.
     fn find(&self, number: usize) -> Option<Found> {
         let step = &self.steps[number];
-        let terms = step.kernel.combination()?.1.minus.len();
-        let mut values = Vec::new();
-        for bound in &step.bound[..terms] {
-            if let Bound::Reads(id) = *bound {
-                values.push(id);
-            }
-        }
+        step.kernel.combination()?;
+        let reads = |bound: &Bound| if let Bound::Reads(id) = *bound { Some(id) } else { None };
+        let values: Vec<Id> = step.bound.iter().filter_map(reads).collect();
         let found = values.iter().enumerate().filter_map(|(term, &id)| {
             let (value, writer) = self.written_for(id, number)?;
             let kernel = self.steps[writer].kernel.with_epilogue(&step.kernel, term)?;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 
 use crate::job::{Job, Op};
+use crate::kernels::copy::Copy;
 use crate::kernels::digits::digits;
-use crate::kernels::extend::Extend;
 use ringforge_math::error::Result;
 use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::PolyType;
@@ -183,7 +183,7 @@ impl<'p> Value<'p> {
             let why = format!("{from} has other moduli than {to}, stores residues in another way, or is longer");
             return self.pipeline.fail(self.pipeline.refused(why));
         }
-        self.one(Arc::new(Extend::new(&from, &to)), &[self], to)
+        self.one(Arc::new(Copy::padded(&from, &to)), &[self], to)
     }
 
     /// The ring, if these are coefficients.

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 
 use crate::job::{Job, Op};
+use crate::kernels::elementwise::{combine, permute};
 use crate::kernels::inner_product::InnerProduct;
-use crate::kernels::linear::linear;
-use crate::kernels::permute::permute;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::{Modulus, low_u64};
 use ringforge_math::poly::{Order, PolyType};
@@ -277,7 +276,7 @@ impl<'p> Value<'p> {
         let Some(content) = self.content(elements) else { return self.nothing() };
         let of = content.coefficients();
         let Some(terms) = self.pipeline.keep(terms(&of)) else { return self.nothing() };
-        match linear(&of, terms) {
+        match combine(&of, terms) {
             Ok(kernel) => self.one(kernel, elements, content),
             Err(error) => self.pipeline.fail(error),
         }

@@ -219,7 +219,7 @@ impl Graph {
     pub(super) fn copy(&mut self, id: Id, for_each: bool) -> Result<Id, Refused> {
         let kind = self.kind(id)?;
         let once = kind.sharing == Sharing::Shared && !for_each;
-        let kernel: Arc<dyn Kernel> = Arc::new(Copy::new(kind.bytes, kind.secret));
+        let kernel: Arc<dyn Kernel> = Arc::new(Copy::of(kind.bytes, kind.secret));
         let sharing = if once { Sharing::Shared } else { Sharing::PerItem };
         let (step, content) = (self.steps.len(), self.nodes[id].content.clone());
         let new = self.node(kernel.name(), Origin::Step(step), Some(Kind { sharing, ..kind }), content);

@@ -1,0 +1,105 @@
+//! The moduli and known scales of a chain of stages, as a table for a GPU and as values for a CPU (`multiples.cuh`).
+
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::kernels::target::{Row, Target};
+use ringforge_math::modulus::{Modulus, low_u64};
+use ringforge_math::poly::PolyType;
+use ringforge_runtime::kernel::Table;
+
+/// For each stage, the scale of each limb, if it has one.
+pub(super) struct Multiples<'a, S: Row> {
+    poly: &'a PolyType,
+    scales: Vec<Option<&'a [U256]>>,
+    stored: PhantomData<S>,
+}
+
+type Residue<S> = <<S as Row>::Target as Target>::Residue;
+type Factor<S> = <<S as Row>::Target as Target>::Factor;
+
+impl<'a, S: Row> Multiples<'a, S> {
+    pub(super) fn new(poly: &'a PolyType, scales: impl Iterator<Item = Option<&'a [U256]>>) -> Self {
+        Self { poly, scales: scales.collect(), stored: PhantomData }
+    }
+
+    /// Whether products are by Shoup's method, whose remainders are below 2q.
+    fn is_below_63_bits(&self) -> bool {
+        self.poly.basis().iter().all(|q| q.bits() < 64)
+    }
+
+    /// For each limb the modulus, the factor 1 if inputs are to be reduced, and the scales.
+    pub(super) fn table(&self) -> Table {
+        let limb = |(limb, q): (usize, &Modulus)| {
+            let scales = self.scales.iter().filter_map(|scale| Some(scale.as_ref()?[limb]));
+            let scales = self.poly.accepts_any_word().then_some(U256::ONE).into_iter().chain(scales);
+            if self.is_below_63_bits() {
+                let q = low_u64(&q.value());
+                let quotient = |c: u64| ((u128::from(c) << 64) / u128::from(q)) as u64;
+                let factors = scales.map(|scale| low_u64(&scale)).flat_map(|c| [c, quotient(c)]);
+                return core::iter::once(q).chain(factors).collect::<Vec<_>>();
+            }
+            let words = scales.flat_map(|scale| bytemuck::cast_slice(&[S::Target::factor(q, &scale)]).to_vec());
+            S::Target::new(q).words().into_iter().chain(words).collect()
+        };
+        let words: Vec<u64> = self.poly.basis().iter().enumerate().flat_map(limb).collect();
+        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+    }
+
+    /// The members of a generated struct that the C++ template `Multiples` reads.
+    pub(super) fn members(&self) -> String {
+        let has_factor: String = self.scales.iter().map(|scale| format!("{}, ", scale.is_some())).collect();
+        format!(
+            "\x20   using Store = {};\n\
+             \x20   using Q = {};\n\
+             \x20   static constexpr rf::u32 stages = {};\n\
+             \x20   static constexpr bool reduces = {};\n\
+             \x20   RF_CONST bool factor(rf::u32 i) {{\n\
+             \x20       constexpr bool is[] = {{{has_factor}false}};\n\
+             \x20       return is[i];\n\
+             \x20   }}\n",
+            S::NAME,
+            match self.is_below_63_bits() {
+                true => "rf::Divisor63".into(),
+                false => S::Target::new(&self.poly.basis()[0]).type_name(),
+            },
+            self.scales.len(),
+            self.poly.accepts_any_word(),
+        )
+    }
+
+    /// Those of a limb, on the CPU.
+    pub(super) fn of_limb(&self, limb: usize) -> OfLimb<S> {
+        let q = &self.poly.basis()[limb];
+        let factor = |scale: &U256| S::Target::factor(q, scale);
+        OfLimb {
+            q: S::Target::new(q),
+            one: self.poly.accepts_any_word().then(|| factor(&U256::ONE)),
+            scales: self.scales.iter().map(|scale| scale.map(|scale| factor(&scale[limb]))).collect(),
+        }
+    }
+}
+
+/// The modulus and scales of one limb.
+pub(super) struct OfLimb<S: Row> {
+    pub(super) q: S::Target,
+    /// The factor 1, where inputs are to be reduced.
+    one: Option<Factor<S>>,
+    scales: Vec<Option<Factor<S>>>,
+}
+
+impl<S: Row> OfLimb<S> {
+    /// Makes a canonical residue of a word of an input.
+    pub(super) fn reduction(&self) -> impl Fn(S) -> Residue<S> + use<S> {
+        let (q, one) = (self.q, self.one);
+        move |x| one.as_ref().map_or(x.get(), |one| q.mul_any(x.get(), one))
+    }
+
+    /// Multiplies a residue by the scale of a stage.
+    pub(super) fn scaling(&self, stage: usize) -> impl Fn(Residue<S>) -> S + use<S> {
+        let (q, scale) = (self.q, self.scales[stage]);
+        move |x| S::put(scale.as_ref().map_or(x, |scale| q.mul(x, scale)))
+    }
+}
