@@ -1,4 +1,5 @@
-//! Tells the crate whether it is optimised, by which the depth of its stack differs.
+//! Sets `cfg(ringforge_unoptimised)` below optimisation level 2: unoptimised code uses more stack, all of which must
+//! be wiped.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Tests and measures on a GPU machine that has no Rust.
+# Tests and measures on a GPU machine without Rust.
 #
 #   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
 #   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
 #
-# Stages, the first four if none is named: correctness, bindings, sanitize, bench, tune, papers. Results go to $OUT, or target/gpu/out.
+# Stages: correctness, bindings, sanitize, bench, tune, papers; by default the first four. Results go to $OUT, or target/gpu/out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=target/gpu
 most_bytes=$((48 << 20))
 
-# The test programs: folder of the crate, name of the program, path.
+# Prints the test programs: the crate's folder, the program's name, its path.
 programs() {
     cargo test --release --workspace --no-run --message-format=json |
         sed -n 's,.*"package_id":"path+file://[^"]*/\([^/"#]*\)#.*"kind":\["\(test\|lib\)"\].*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*,\1-\3 \4,p'
@@ -18,17 +18,17 @@ programs() {
 
 build() {
     local list release="${CARGO_TARGET_DIR:-target}/release"
-    # what records are of
+    # the commit that records name
     RINGFORGE_COMMIT=$(git rev-parse HEAD)
     git diff --quiet HEAD || RINGFORGE_COMMIT+=" and changes"
     export RINGFORGE_COMMIT
     list=$(programs)
-    # with the features of the tests, so that nothing is compiled once more
+    # with the features of the tests, so that nothing is compiled twice
     cargo build --release --workspace --lib --bins --examples
     rm -rf "$bundle"
     mkdir -p "$bundle/tests"
     while read -r name path; do
-        # these ask nothing of a GPU
+        # these do not use a GPU
         case "$name" in
             bench-* | constant-time-* | capi-* | tests-wiping | batch-* | sm2-fork | *-ringforge_*) continue ;;
         esac
@@ -36,14 +36,14 @@ build() {
     done <<<"$list"
     cp "$release/ringforge-bench" "$release/examples/groth16" "$bundle/"
     cp "$release/examples/ml-kem-rates" "$bundle/bench-ml-kem"
-    # the Python package with its tests' needs, and the C library
+    # the Python package with what its tests need, and the C library
     python3 -m pip install --quiet --target "$bundle/site" pytest
     cp -r bindings/python/package/pyringforge "$bundle/site/"
     cp "$release/libringforge_python.so" "$bundle/site/pyringforge/_native.abi3.so"
     cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0.1"
     strip "$bundle"/{ringforge-bench,groth16,bench-ml-kem} "$bundle"/tests/*
     pwd >"$bundle/root"
-    # the programs have most of their code in common: a window that spans several of them
+    # the programs share most of their code: a window that spans several of them
     tar -C "$bundle" -c --remove-files ringforge-bench groth16 bench-ml-kem tests site libringforge.so.0.1 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
     bytes=$(du -sb "$bundle" | cut -f1)
@@ -57,7 +57,8 @@ build() {
 
 summary=()
 
-# Runs a command as NAME, with its output in a file; prints the end of that if it fails. Never ends the script.
+# try NAME COMMAND: runs the command with its output in a file, and prints the end of the output if it fails. Never ends
+# the script.
 try() {
     local name="$1" start=$SECONDS verdict=passed
     shift
@@ -71,7 +72,7 @@ correctness() {
     tail -n 1 "$out/check.log"
     local program
     for program in "$bundle"/tests/*; do
-        # CI runs what needs no GPU
+        # CI runs the skipped tests, which need no GPU
         try "test-$(basename "$program")" "$program" --test-threads 4 --skip emulator --skip injection:: --skip golden:: \
             --skip compile:: --skip figures:: --skip encodings:: --skip book::
     done
@@ -79,7 +80,7 @@ correctness() {
     cat "$out/groth16.log"
 }
 
-# From Python and C; wants a Python with numpy, and for most of it torch, CuPy and JAX.
+# From Python and C. Needs a Python with numpy and, for most of it, torch, CuPy and JAX.
 bindings() {
     local example here="$PWD"
     export PYTHONPATH="$here/$bundle/site${PYTHONPATH:+:$PYTHONPATH}"
@@ -103,7 +104,7 @@ sanitize() {
         return
     fi
     for tool in memcheck racecheck synccheck initcheck; do
-        # the driver says by an error where a kernel's parameters end, which memcheck would count
+        # the driver reports the end of a kernel's parameters by an error, which memcheck would count
         local options=(--tool "$tool" --error-exitcode 9)
         [ "$tool" != memcheck ] || options+=(--report-api-errors no)
         try "sanitize-$tool" "$sanitizer" "${options[@]}" "$bundle/ringforge-bench" check --device cuda
@@ -135,7 +136,7 @@ run() {
     failures=0
     mkdir -p "$out"
     tar -C "$bundle" -xJf "$bundle/programs.tar.xz"
-    # tests look for files of the checkout where they were built
+    # tests look for files of the checkout at the path where they were built
     local root
     root=$(cat "$bundle/root")
     [ -e "$root" ] || { mkdir -p "$(dirname "$root")" && ln -s "$PWD" "$root"; } || true
@@ -151,7 +152,7 @@ run() {
     done
     printf '\n'
     printf '%s\n' "${summary[@]}"
-    # few files come back, so the logs travel together
+    # few files are copied back, so the logs go into one archive
     tar -C "$out" -czf "$out/logs.tar.gz" --exclude logs.tar.gz --remove-files $(cd "$out" && ls ./*.log)
     return $((failures > 0))
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compares two builds on a GPU: their benches take turns, so that a GPU's mood strikes both alike.
+"""Compares two builds on a GPU: their benchmarks alternate, so that drift of the GPU affects both alike.
 
     scripts/gpu-turns.py OLD NEW [--turns 3] [--out FILE] FILTER ...
 
-OLD and NEW are folders with `ringforge-bench` and, for the filter `ml-kem`, `bench-ml-kem`. A FILTER is one of its command `bench`,
-with its other options behind it if need be ("'SM2 sign' --quick"). A line's time is the median of its turns' medians.
-Exits with 1 if a line of NEW takes more than 2 % longer than OLD's, or if nothing can be compared.
+OLD and NEW are folders with `ringforge-bench` and, for the filter `ml-kem`, `bench-ml-kem`. A FILTER is a filter of the
+command `ringforge-bench bench`; other options of this command may follow it ("'SM2 sign' --quick"). The time of a
+benchmark is the median over its turns, of the median of each turn. Exits with 1 if NEW takes more than 2 % longer than
+OLD in a benchmark, if only one side has it, or if nothing can be compared.
 """
 
 import argparse
@@ -21,7 +22,7 @@ MOST = 1.02
 
 
 def records(record):
-    """Every measurement of a record: what it is of, and its seconds."""
+    """Yields (name, seconds) for every measurement of a record."""
     for line in record["measurements"]:
         parts = (line.get(key, "") for key in ("suite", "case", "operation", "variant", "memory", "batch"))
         yield tuple(str(part) for part in parts if part != ""), line["median_seconds"]

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Plants faults in CKKS that leave decryption right and take the security away, one after another, and expects a test to
-# refuse each. Changes files of this checkout while it runs, and restores them.
+# Plants faults in CKKS that keep decryption correct but break security, one after another, and expects a test to fail
+# for each. Changes files of this checkout while it runs, and restores them.
 #
 #   scripts/planted-faults.sh [options of cargo test]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kept=$(mktemp -d)
 files=(schemes/ckks/src/steps.rs schemes/ckks/src/randomness.rs)
-# with their times, so that cargo takes restored files for what it compiled
+# with their times, so that cargo takes restored files for those it compiled
 cp -p --parents "${files[@]}" "$kept"
 restore() { cp -p "$kept/schemes/ckks/src/"*.rs schemes/ckks/src/; }
 trap 'restore; rm -rf "$kept"' EXIT
 
-# plant NAME FILE FROM TO TEST: replaces a text, which must be there once, and runs the test, which must fail.
+# plant NAME FILE FROM TO TEST: replaces FROM, which must occur once, by TO, and runs TEST, which must fail.
 plant() {
     python3 - "$2" "$3" "$4" <<'PYTHON'
 import sys
@@ -32,7 +32,7 @@ PYTHON
     restore
 }
 
-# compiled quickly, apart from what other builds use
+# compiled quickly, with options of its own so that other builds stay valid
 options=("$@" --config "profile.release.package.ringforge-ckks.opt-level=0")
 steps=schemes/ckks/src/steps.rs
 plant "the system's randomness is a constant" schemes/ckks/src/randomness.rs \

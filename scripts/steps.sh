@@ -1,4 +1,4 @@
-# For scripts of several steps, to be sourced: says which step begins, and what those before it took.
+# For scripts of several steps, to be sourced: prints the name of each step and the time spent so far.
 #
 #   step NAME
 
@@ -6,7 +6,7 @@ clock=$(mktemp)
 trap 'rm -f "$clock"' EXIT
 
 step() {
-    # of this shell's ended children, in the second line; a pipe would be a shell of its own
+    # the second line has the times of ended children; written to a file, since a pipe would be a shell of its own
     times >"$clock"
     awk -v step="$1" -v seconds="$SECONDS" '
         function in_seconds(time, parts) { split(time, parts, "m"); return 60 * parts[1] + parts[2] }

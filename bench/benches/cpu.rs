@@ -1,4 +1,4 @@
-//! What the CPU spends on its hot paths, beside other implementations of the same transforms.
+//! Benchmarks of the CPU backend's hot paths, beside other implementations of the same transforms.
 
 use std::hint::black_box;
 
@@ -21,7 +21,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(|bytes| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))).collect()
 }
 
-/// Times a transform that runs over its own output, again and again.
+/// Times a transform that runs repeatedly in place, on its own output.
 fn transform(bench: &mut Criterion, name: &str, job: &Job, batch: usize) -> Result<()> {
     let program = program(job)?;
     let mut data = residues(&job.poly, 1, batch);
@@ -51,7 +51,7 @@ fn small(bench: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Forward and back at the sizes of FHE; the peer's way back leaves out the scale 1/n, ours has it.
+/// Forward and inverse transforms at the sizes of FHE. The peer's inverse leaves out the scale 1/n; ours includes it.
 fn against_tfhe_ntt(bench: &mut Criterion) -> Result<()> {
     for (q, n) in MODULI.into_iter().flat_map(|q| (12..=16).map(move |log| (q, 1 << log))) {
         let ring = PolyType::from(Ring::negacyclic(n, Modulus::new(q)?)?);

@@ -1,4 +1,4 @@
-//! Operations of RNS-CKKS, as others that compute on encrypted data have them.
+//! Operations of RNS-CKKS (eprint 2018/931), at sizes that other libraries for homomorphic encryption measure.
 
 mod floor;
 
@@ -29,8 +29,8 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// A name; log2 N; the primes of Q after the first (how many, bits); the first one's bits; the primes of P (how many, bits); the
-/// primes that rescaling drops; the operations.
+/// Name; log2 N; number of primes of Q, and the bits of all but the first; bits of the first; number and bits of the
+/// primes of P; number of primes that a rescaling drops; operations.
 type Shape = (&'static str, u32, (usize, u32), u32, (usize, u32), usize, &'static [Operation]);
 
 const SHAPES: &[Shape] = &[
@@ -42,7 +42,7 @@ const SHAPES: &[Shape] = &[
     ("2^14, 6 x 45-60 bits, 2", 14, (6, 45), 60, (2, 60), 1, &[MULTIPLY]),
 ];
 
-/// An operation: its name, and what it gives out in a pipeline, of its own level or the one below.
+/// An operation: its name, and a function that builds its outputs in a pipeline, at the given level or the one below.
 type Operation = (&'static str, Make);
 type Make = for<'p> fn(&'p Pipeline, &Level, &Level);
 
@@ -85,7 +85,7 @@ const fn quoted(case: &'static str, peer: &'static str, seconds: &'static [(&'st
     Quoted { case, peer, source: SOURCE, device: Some("H200"), seconds }
 }
 
-/// The best of their modes, one after another or several threads at once.
+/// The best mode of each peer: one operation after another, or several threads at once.
 const QUOTED: &[Quoted] = &[
     quoted(
         "2^16, 24 x 50 bits, 6",
@@ -108,13 +108,13 @@ const QUOTED: &[Quoted] = &[
     quoted("2^14, 8 x 45-60 bits, 2, insecure", "Phantom, eight threads", &[(MULTIPLY.0, 95e-6)]),
 ];
 
-/// Ciphertexts of a batch.
+/// Ciphertexts per batch.
 const BATCH: usize = 8;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for &(name, log_n, (count, bits), first, (special, special_bits), drop, operations) in SHAPES {
-        // a CPU measures the smaller ones
+        // a CPU measures the smaller shapes only
         if scope.cpu && log_n > 14 && scope.most_log_n.is_none() {
             continue;
         }

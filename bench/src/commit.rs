@@ -1,4 +1,5 @@
-//! The commitments of STARK provers: extensions of traces, hashes of rows, and both with the tree above them.
+//! Commitments of STARK provers: low-degree extensions of traces, hashes of rows, and both with the Merkle tree above
+//! them.
 
 use anyhow::{Context, Result};
 use p3_baby_bear::BabyBear;
@@ -34,20 +35,20 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// A field and the slots of a permutation's products: of the S-boxes of 8 external rounds, one for each element, of that of each
-/// internal round, and of its elements by the diagonal.
+/// A field, and the multiply-add slots of a Poseidon2 permutation (eprint 2023/323): an S-box for each element in 8
+/// external rounds, and in each internal round one S-box and a product of each element with the diagonal.
 const HASHES: [(&str, usize); 3] = [
     ("KoalaBear", SLOTS * (8 * 16 * 2 + 20 * (2 + 16))),
     ("BabyBear", SLOTS * (8 * 16 * 4 + 13 * (4 + 16))),
     ("Goldilocks", SLOTS_OF_64_BITS * (8 * 8 * 4 + 22 * (4 + 8))),
 ];
-/// Slots of a product modulo a prime of 31 bits: a wide one, a low one, and a high or another low one.
+/// Slots of a product modulo a 31-bit prime: one wide product, one low one, and one high or low one.
 const SLOTS: usize = 3;
-/// Slots of a product over Goldilocks: four wide ones, and one by 2^32 - 1.
+/// Slots of a product over Goldilocks: four wide products, and one by 2^32 − 1.
 const SLOTS_OF_64_BITS: usize = 5;
-/// Internal rounds of KoalaBear.
+/// Number of internal rounds for KoalaBear.
 const INTERNAL: usize = 20;
-/// Bits that a trace grows by.
+/// log2 of the factor by which an extension lengthens a trace.
 const ADDED_BITS: usize = 1;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
@@ -71,7 +72,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Permutations, each of a pair of digests.
+/// Measures permutations, each of a pair of digests.
 fn hashes(bench: &Bench, case: &str, field: &str, slots: usize, batch: usize) -> Result<Measurement> {
     let plans = testkit::Hashes::plans(bench.device.limits())?;
     let named = plans.iter().find(|named| named.name == format!("{field} pairs")).context("a plan")?;
@@ -101,7 +102,7 @@ fn elements<F: HashField>(bench: &Bench, len: usize) -> Result<Pinned<F>> {
     Ok(values)
 }
 
-/// A matrix of these columns on an engine's device, row by row.
+/// Uploads these columns to an engine's device as a row-major matrix.
 fn on_device<F: HashField>(engine: &Engine, columns: &[F], height: usize) -> Result<Matrix<F>> {
     let stream = engine.device().stream()?;
     let rows = p3_matrix::dense::RowMajorMatrix::new(columns.to_vec(), height).transpose();
@@ -166,7 +167,7 @@ fn commitments(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<
     let root = |committed: &Committed<F>| committed.tree.cap(&stream, 0);
     let make = |trace: Trace<'_, F>| commit(&engine, &stream, &hash, &[trace], ADDED_BITS);
 
-    // rows and paths that Plonky3's verifier takes, of the CPU's extension
+    // Plonky3's verifier must accept the opened rows and paths, and the rows must be those of the CPU's extension
     let committed = make(Trace::resident(&trace, shift))?;
     let cap = root(&committed)?;
     let leaves = [0, 1, n, 2 * n - 1, n / 3];

@@ -1,4 +1,4 @@
-//! Conversions between RNS bases: x^n + 1, n = 2^16, primes of 50 to 60 bits.
+//! Conversions between RNS bases, for x^n + 1 with n = 2^16 and primes of 50 to 60 bits.
 
 use anyhow::Result;
 use ringforge::{Job, Modulus, Op, PolyType, Ring};
@@ -19,17 +19,17 @@ pub(crate) static SUITE: Suite = Suite {
 };
 
 const LOG_N: u32 = 16;
-/// Moduli of the one basis and of the other.
+/// Numbers of moduli of the source and of the target basis.
 const SOURCES: [usize; 4] = [1, 3, 6, 8];
 const TARGETS: [usize; 4] = [4, 8, 24, 30];
-/// What of these is measured with `--quick` too.
+/// The pairs that `--quick` measures too.
 const QUICK: [(usize, usize); 3] = [(1, 30), (3, 24), (8, 4)];
-/// Bytes of a batch on a GPU, in and out.
+/// Bytes of a batch on a GPU, inputs and outputs together.
 const BYTES: usize = 1 << 30;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let n = 1 << scope.log_n(LOG_N);
-    // of all sizes, none of them twice
+    // primes of all sizes; no prime is in both bases
     let basis = |of: usize, count: usize| -> Result<Vec<Modulus>> {
         let each = |i| Ok(Modulus::ntt_primes(2 << LOG_N, 50 + i as u32 % 11, count.div_ceil(11) + of)?[i / 11 + of]);
         (0..count).map(each).collect()

@@ -1,5 +1,5 @@
-//! This machine's CPU: what the engine and the schemes take beside other crates, on the same inputs, in the same run, with as
-//! many threads.
+//! This machine's CPU: the engine and the schemes beside other crates, on the same inputs, in the same run, with the
+//! same number of threads.
 
 #[cfg(feature = "pqclean")]
 mod pqclean;
@@ -38,19 +38,19 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// What is compared.
+/// The peer of a case.
 #[derive(Debug, Clone, Copy)]
 enum Against {
-    /// A transform of BLS12-381's scalar field of so many points, as a power of two, with all threads.
+    /// arkworks' transform over BLS12-381's scalar field, with all threads: log2 of its length.
     ArkPoly(u32),
-    /// One of x^n + 1 modulo a prime of so many bits, 31 or more; n as a power of two.
+    /// tfhe-ntt's transform modulo x^n + 1: bits of its prime, 31 or more, and log2 n.
     TfheNtt(u32, u32),
     Sm2,
     #[cfg(feature = "pqclean")]
     MlKem,
 }
 
-/// A case, what it is compared with, its operations, and whether it is measured with `--quick` too.
+/// Case, peer, operations, and whether `--quick` measures it too.
 type Entry = (&'static str, Against, &'static [&'static str], bool);
 
 const CASES: &[Entry] = &[
@@ -70,7 +70,7 @@ const CASES: &[Entry] = &[
     ("CTRU-768", Against::MlKem, &["KeyGen", "Encaps", "Decaps"], true),
 ];
 
-/// Calls that are timed together where one takes microseconds.
+/// Number of calls that are timed together if one takes microseconds.
 const CALLS: usize = 64;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
@@ -93,12 +93,12 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(CASES.iter().filter(|(.., quick)| scope.wants(*quick)).map(case).collect())
 }
 
-/// An operation on both sides.
+/// The line of an operation, with the peer's time.
 fn line(operation: &str, times: Times, (peer, peer_times): (&str, Times), checked: (&str, bool)) -> Measurement {
     Measurement::new("", operation, 1, times).beside(peer, peer_times.median_seconds).checked(checked.0, checked.1)
 }
 
-/// A transform of ours over the same buffer again and again, beside the peer's.
+/// Measures our transform repeatedly over the same buffer, and the peer's.
 fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut()) -> Result<Measurement> {
     let cpu = Device::cpu();
     let planner = Planner::new(cpu.limits().clone());
@@ -107,11 +107,11 @@ fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut(
         theirs();
         Ok(())
     })?;
-    // the floor is of the bench's device
+    // no bound, because it would be that of the bench's device
     Ok(line.beside(peer, times.median_seconds).above(Floor::default()))
 }
 
-/// In place, in natural order, with all threads.
+/// Compares with ark-poly: transforms in place, in natural order, with all threads.
 fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let domain = Radix2EvaluationDomain::<Fr>::new(1 << log_n).context("no domain of this size")?;
     let ring = zk::coset(1 << log_n, Fr::ONE)?;
@@ -130,7 +130,8 @@ fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
 }
 
-/// In place, values in the order that either side likes. The peer's way back leaves out the factor 1/n, ours has it.
+/// Compares with tfhe-ntt: transforms in place, with evaluations in each side's own order. The peer's inverse leaves
+/// out the factor 1/n; ours includes it.
 fn tfhe_ntt(bits: u32, log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let n = 1 << log_n;
     let ring = PolyType::from(Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 1)?)?);
@@ -156,7 +157,7 @@ fn tfhe_ntt(bits: u32, log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
 }
 
-/// With the nonces of RFC 6979, so that signatures are the same.
+/// Compares SM2 with the `sm2` crate. Nonces follow RFC 6979, so that both sides produce the same signatures.
 fn sm2(effort: Effort) -> Result<Vec<Measurement>> {
     const PEER: &str = "sm2 0.14";
     let digests =
@@ -175,7 +176,7 @@ fn sm2(effort: Effort) -> Result<Vec<Measurement>> {
     Ok(vec![line("sign", sign, (PEER, peer_sign), checked), line("verify", verify, (PEER, peer_verify), checked)])
 }
 
-/// A call, many of which are timed together.
+/// Times of one call, from many that are timed together.
 fn each<T>(effort: Effort, mut call: impl FnMut(usize) -> Result<T>) -> Result<Times> {
     let calls = || (0..CALLS).try_for_each(|i| call(i).map(|made| drop(black_box(made))));
     let times = measure::wall(effort, calls)?;

@@ -1,4 +1,4 @@
-//! Transforms as homomorphic encryption has them: x^N + 1 modulo 32 primes, a gigabyte in one run, or one polynomial.
+//! Transforms for homomorphic encryption: x^N + 1 modulo 32 primes, with a gigabyte in one run, or one polynomial.
 
 use anyhow::Result;
 use ringforge::{Job, Modulus, Op, PolyType, Ring};
@@ -22,9 +22,9 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// Moduli of a polynomial.
+/// Moduli per polynomial.
 pub(super) const MODULI: usize = 32;
-/// Bytes of a batch on a GPU, and on a CPU.
+/// Bytes of a batch on a GPU and on a CPU.
 const BYTES: [usize; 2] = [1 << 30, 16 << 20];
 
 const SOURCE: &str = "rebuilt and run by us on an H200, driver 580.159.04, 2026-11-22; outputs checked";
@@ -51,27 +51,27 @@ const QUOTED: &[Quoted] = &[
     quoted("2^16, one polynomial", "GPU-NTT", &[("forward", 72.0e-6), ("inverse", 80.0e-6)]),
 ];
 
-/// How much a run does.
+/// How much a run transforms.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// As many polynomials as make a gigabyte.
+    /// A batch that fills a gigabyte (less on a CPU).
     Batch,
     /// One polynomial.
     One,
-    /// One polynomial in place, captured: on a GPU, a graph that is replayed.
+    /// One polynomial in place, captured; on a GPU, a graph that is replayed.
     OneCaptured,
 }
 
-/// Primes of so many bits.
+/// Primes with a given number of bits.
 #[derive(Clone, Copy)]
 pub(super) enum Primes {
-    /// The largest.
+    /// The largest suitable primes.
     Of(u32),
-    /// The largest that are 1 modulo 2^32 too.
+    /// The largest suitable primes that are also 1 modulo 2^32.
     Friendly(u32),
 }
 
-/// A name, the length as a power of two, the primes, how, and whether it is measured with `--quick` too.
+/// Name, log2 of the length, primes, how much a run transforms, and whether `--quick` measures it too.
 const CASES: &[(&str, u32, Primes, How, bool)] = &[
     ("2^12, 60 bits", 12, Of(60), How::Batch, false),
     ("2^13, 60 bits", 13, Of(60), How::Batch, false),
@@ -97,7 +97,7 @@ const CASES: &[(&str, u32, Primes, How, bool)] = &[
     ("2^16, one polynomial, friendly", 16, Friendly(60), How::OneCaptured, false),
 ];
 
-/// x^n + 1 modulo as many primes as a polynomial has.
+/// The ring x^n + 1 modulo [`MODULI`] primes.
 pub(super) fn ring(log_n: u32, primes: Primes) -> Result<PolyType> {
     let (n, order) = (1 << log_n, 2 << log_n);
     let primes = match primes {
@@ -107,7 +107,7 @@ pub(super) fn ring(log_n: u32, primes: Primes) -> Result<PolyType> {
     Ok(PolyType::from(Ring::rns(n, &primes?)?))
 }
 
-/// Polynomials that make a gigabyte on a GPU.
+/// Number of polynomials in a batch that fills a gigabyte on a GPU.
 pub(super) fn filling(ring: &PolyType, scope: &Scope) -> usize {
     (scope.either(BYTES[0], BYTES[1]) / ring.bytes()).max(1)
 }
@@ -122,7 +122,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             let run = move |bench: &Bench, batch: usize| {
                 let job = Job::new(&ring, op).batch_hint(batch);
                 if how != How::OneCaptured {
-                    // peers ran one polynomial again and again
+                    // the peers ran one polynomial repeatedly
                     let sets = (how == How::One).then_some(1);
                     return Task { sets, ..Task::new(&job, batch) }.line(bench, name, bench.effort);
                 }

@@ -1,6 +1,7 @@
-//! Several devices together: what they do in the same time as one of them, and one vector that all of them transform.
+//! Several devices together: batches on all of them beside one of them alone, and transforms of one vector over all of
+//! them.
 //!
-//! The device of the bench stands for its kind: all GPUs take part, or two CPUs.
+//! The bench's device stands for its kind: all GPUs take part, or two CPUs.
 
 use std::sync::Barrier;
 use std::time::Instant;
@@ -63,7 +64,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The devices of the bench's kind.
+/// All devices of the same kind as this one: every GPU, or two CPUs.
 fn devices(device: &Device) -> Result<Vec<Device>> {
     if device.limits().is_cpu() {
         return Ok(vec![Device::cpu(), Device::cpu()]);
@@ -72,13 +73,13 @@ fn devices(device: &Device) -> Result<Vec<Device>> {
     Ok(core::iter::once(device.clone()).chain(others).collect())
 }
 
-/// What a device does again and again.
+/// Work that a device repeats.
 struct Task<'a> {
     start: Box<dyn FnMut() -> Result<()> + Send + 'a>,
     stream: Stream,
 }
 
-/// The seconds of a run in which every device does its task once, of many.
+/// Times of a run in which every device does its task once.
 fn times(mut tasks: Vec<Task<'_>>, effort: Effort) -> Result<Times> {
     let once = tasks.iter_mut().map(|task| {
         (task.start)()?;
@@ -119,7 +120,7 @@ fn times(mut tasks: Vec<Task<'_>>, effort: Effort) -> Result<Times> {
     Ok(Times::of(all.into_iter().next().context("a device")?, runs, 1))
 }
 
-/// A line about all devices beside the first alone, from tasks of so many items each.
+/// The line of all devices, with the first device alone as a peer. Each device's task has `items` items.
 fn beside_one<'a>(
     bench: &Bench,
     [case, operation]: [&str; 2],
@@ -134,7 +135,7 @@ fn beside_one<'a>(
     Ok(line.varied(format!("{} devices", devices.len())).beside("one of them", one.median_seconds / items as f64))
 }
 
-/// One vector on all devices.
+/// Measures transforms of one vector over all devices.
 fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> {
     let one = Engine::on(bench.device.clone());
     let (engine, count, kind) = match &bench.launch {
@@ -173,7 +174,7 @@ fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> 
         let forward = is_right && part(&vector)? == values;
         ntt.inverse(&mut vector)?;
         ntt.forward(&mut vector)?;
-        // whatever the inverse leaves, its values are those of the coefficients alone
+        // the inverse is right if transforming its output gives the expected evaluations again
         let inverse = is_right && part(&vector)? == values;
         ntt.inverse(&mut vector)?;
         let times = alternately(bench.effort, |turn| {
@@ -194,14 +195,14 @@ fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> 
     Ok(lines)
 }
 
-/// Random residues, with edges among the first.
+/// Random residues, with edge cases among the first.
 fn vector(ring: &PolyType, seed: u64) -> Result<Vec<[u8; 32]>> {
     let (mut bytes, few) = (sample::elements(ring, seed, 0, 1)?, coset(ring.degree().min(1 << 16), Fr::ONE)?);
     bytes[..few.bytes()].copy_from_slice(&residues(&few, seed, 1));
     Ok(bytes.chunks_exact(32).map(bytemuck::pod_read_unaligned).collect())
 }
 
-/// When the first device did what.
+/// The timeline of the first device as steps.
 fn steps(spans: &[Span]) -> Vec<Step> {
     let of_first = spans.iter().filter(|span| Some(span.rank) == spans.first().map(|first| first.rank));
     let step = |span: &Span| {
@@ -212,14 +213,14 @@ fn steps(spans: &[Span]) -> Vec<Step> {
     of_first.map(step).collect()
 }
 
-/// The seconds of calls that are made in turns.
+/// Times of two calls that alternate.
 fn alternately(effort: Effort, mut call: impl FnMut(usize) -> Result<()>) -> Result<[Times; 2]> {
     let mut seconds = [Vec::new(), Vec::new()];
     for sample in 0..=effort.samples.clamp(1, 25) {
         for (turn, seconds) in seconds.iter_mut().enumerate() {
             let start = Instant::now();
             call(turn)?;
-            // the first one warms up
+            // the first round warms up
             if sample > 0 {
                 seconds.push(start.elapsed().as_secs_f64());
             }
@@ -228,7 +229,7 @@ fn alternately(effort: Effort, mut call: impl FnMut(usize) -> Result<()>) -> Res
     Ok(seconds.map(|seconds| Times::of(seconds, 1, 1)))
 }
 
-/// Rows on every device, and from host memory to host memory.
+/// Transforms on every device, and from host memory to host memory. An item is a polynomial modulo one prime.
 fn rows_of(bench: &Bench, ring: &PolyType, rows: usize) -> Result<Vec<Measurement>> {
     let job = Job::new(ring, Op::Forward).batch_hint(rows);
     let data = sample::elements(ring, bench.seed, 16, rows)?;
@@ -292,7 +293,7 @@ fn decapsulations(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
     Ok(vec![line.checked("shared keys of every device are those that were encapsulated", true)])
 }
 
-/// Verifications with unknown keys on every device.
+/// Verifications with uncached keys on every device.
 fn verifications(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
     let engine = Engine::on(bench.device.clone());
     let signer = Signer::new(&engine, Mode::Throughput)?;

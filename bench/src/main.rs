@@ -1,4 +1,4 @@
-//! The `ringforge` command with all suites of this project and their peers, and the pages that are made of its records.
+//! The `ringforge` command with all suites of this project and their peers, and with pages of its records.
 
 mod ckks;
 mod commit;
@@ -21,7 +21,7 @@ use clap::{Parser, Subcommand};
 
 use suites::SUITES;
 
-/// Measures the engine beside its peers, and makes pages of what was measured.
+/// Measures the engine beside its peers, and makes pages of the records.
 #[derive(Debug, Parser)]
 #[command(name = "ringforge-bench", version, propagate_version = true)]
 struct Cli {

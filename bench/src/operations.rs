@@ -1,7 +1,8 @@
-//! What schemes on RNS elements do between transforms, and a key switch: 24 + 6 primes, N = 2^16; and samplers at N = 2^15.
+//! Operations of RNS schemes between transforms, and a key switch, for 24 + 6 primes and N = 2^16. Also samplers, for
+//! N = 2^15.
 //!
-//! Inputs are drawn anew; the first item that the timed runs leave is compared with what one run on the CPU gives of it
-//! alone, bit for bit.
+//! Inputs are random. The first item of the timed runs is compared bit for bit with the CPU's result for that item
+//! alone.
 
 use anyhow::Result;
 use ringforge::kernels::{Distribution, Role, Sharing};
@@ -29,33 +30,33 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// Of polynomials on a GPU and on a CPU.
+/// log2 N on a GPU and on a CPU.
 const LOG_N: [u32; 2] = [16, 14];
 const LOG_N_OF_SAMPLES: [u32; 2] = [15, 14];
-/// Coefficients of a sample of fixed weight that are not 0.
+/// Nonzero coefficients of a sample of fixed weight.
 const WEIGHT: usize = 192;
-/// Primes of Q, and of a digit of it; P has as many.
+/// Number of primes of Q and per digit, on a GPU and on a CPU. P has as many primes as a digit.
 const CHAINS: [(usize, usize); 2] = [(24, 6), (6, 2)];
-/// Bits of a prime: most of the chain has fewer than 60 in practice, and these are what 64-bit words are worst at.
+/// Bits of a prime. In practice most primes of a chain have fewer, but 60 bits are the worst case for 64-bit words.
 const BITS: u32 = 60;
-/// Items of a run.
+/// Items per run.
 const BATCHES: [usize; 2] = [1, 8];
 
-/// What is also measured without fusion.
+/// Operations that are also measured without fusion.
 const FUSED: [&str; 3] = ["quotient by P", "key switch", "product of ciphertexts, relinearised"];
 
 /// The rings of a chain of moduli.
 struct Chain {
-    /// Evaluations.
+    /// Elements modulo Q, as evaluations; `qp` is the same modulo Q·P, and `alpha` is the number of primes per digit.
     q: PolyType,
     qp: PolyType,
     alpha: usize,
 }
 
-/// What an operation gives out.
+/// Builds the outputs of an operation in a pipeline.
 type Make = for<'p> fn(&'p Pipeline, &Chain) -> ringforge::Result<Vec<Value<'p>>>;
 
-/// An operation, and what its floor counts beside memory.
+/// An operation, and the arithmetic that its roofline bound counts beside memory traffic.
 struct Operation {
     name: &'static str,
     log_n: [u32; 2],
@@ -129,7 +130,7 @@ static OPERATIONS: [Operation; 21] = [
     Operation::new("ternary samples of weight 192", |p, chain| {
         Ok(vec![chain.sample(p, Distribution::FixedWeight { weight: WEIGHT })])
     })
-    // four places of a block, and signs of 512 coefficients
+    // four positions per block, and blocks with the signs of 512 coefficients
     .with(|chain| Words { blocks: WEIGHT.div_ceil(4) + chain.q.degree().div_ceil(512), ..chain.small() })
     .at(LOG_N_OF_SAMPLES),
     Operation::new("binomial samples of 21", |p, chain| Ok(vec![chain.sample(p, Distribution::Binomial { eta: 21 })]))
@@ -142,7 +143,7 @@ static OPERATIONS: [Operation; 21] = [
     .at(LOG_N_OF_SAMPLES),
 ];
 
-/// Names of what is given out.
+/// Names of the outputs.
 const OUTPUTS: [&str; 2] = ["to", "to1"];
 
 impl Chain {
@@ -170,18 +171,18 @@ impl Chain {
         Ok(self.shared(p, &self.qp.vector(2 * self.digits())?))
     }
 
-    /// Hybrid key switching, as example `06-key-switch` has it: two elements side by side.
+    /// Hybrid key switching (eprint 2019/688), as in example `06-key-switch`. Returns a vector of two elements.
     fn key_switch<'p>(&self, p: &'p Pipeline, d: Value<'p>) -> ringforge::Result<Value<'p>> {
         let digits = d.raise(self.alpha, &self.qp);
         Ok(digits.inner_product(&self.qp, self.keys(p)?, 2).divide_round(self.alpha))
     }
 
-    /// From seeds, which are the same on every device.
+    /// Samples from seeds, which are the same on every device.
     fn sample<'p>(&self, p: &'p Pipeline, distribution: Distribution) -> Value<'p> {
         p.sample(&self.q, distribution, p.bytes("seeds", Draws::BYTES))
     }
 
-    /// What small integers take, modulo all of Q; their comparisons with thresholds and places are left out.
+    /// Work of sampling small integers modulo all primes of Q, without the comparisons with thresholds and positions.
     fn small(&self) -> Words {
         let residues = self.q.degree() * self.q.basis().len();
         Words { products: residues, remainders: residues, blocks: self.q.degree() / 4, ..Words::default() }
@@ -193,7 +194,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     for operation in &OPERATIONS {
         for unfused in [false, true].into_iter().take(if FUSED.contains(&operation.name) { 2 } else { 1 }) {
             for captured in [false, true] {
-                // one item is where launches count
+                // the cost of launches shows with one item
                 let batches = if captured { vec![1] } else { scope.batches(&BATCHES) };
                 let variant = ["", "captured", "unfused", "unfused, captured"];
                 let variant = variant[2 * usize::from(unfused) + usize::from(captured)];
@@ -210,7 +211,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 }
 
 impl Operation {
-    /// The sizes, where they are not those that the suite's page tells.
+    /// The sizes, if they differ from those in the suite's description.
     fn sizes(&self, scope: &Scope) -> String {
         let (log_n, (limbs, alpha)) = (scope.log_n(self.log_n[usize::from(scope.cpu)]), CHAINS[usize::from(scope.cpu)]);
         if scope.cpu { format!("2^{log_n}, {limbs} + {alpha} primes") } else { String::new() }
@@ -223,7 +224,7 @@ impl Operation {
         Ok(p.build()?)
     }
 
-    /// With a kernel for each step, or launches that are recorded once and replayed.
+    /// Measures the operation, launched kernel by kernel or captured, with or without fusion.
     fn line(&self, bench: &Bench, chain: &Chain, unfused: bool, captured: bool, batch: usize) -> Result<Measurement> {
         let plan = |planner: &Planner| self.plan(chain, planner, unfused);
         let (line, floor) = line(bench, &plan, &(self.words)(chain), captured, batch)?;
@@ -231,7 +232,8 @@ impl Operation {
     }
 }
 
-/// A pipeline measured on inputs that are drawn anew, its first item compared with the CPU's; and its floor.
+/// Measures a pipeline on random inputs and compares its first item with the CPU's. Returns the line and its roofline
+/// bound.
 pub(super) fn line(
     bench: &Bench,
     plan_for: &dyn Fn(&Planner) -> Result<Plan>,

@@ -1,5 +1,5 @@
-//! `ringforge-bench bench papers`: the experiments of the documents that the engine came from, with their sizes, their batches and
-//! their figures beside ours.
+//! `ringforge-bench bench papers`: the experiments of the papers that the engine came from, with their sizes, their
+//! batches, and their figures beside ours.
 
 use anyhow::Result;
 use ringforge::{Draws, Job, Op, PolyType};
@@ -28,18 +28,19 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// What is measured.
+/// The kind of an experiment.
 #[derive(Clone, Copy)]
 enum What {
-    /// Key encapsulation, a key for each item.
+    /// Key encapsulation, with one key per item.
     Kem,
-    /// A product in the scheme's ring: of CTRU-768 in one kernel and in four.
+    /// A product in the scheme's ring; for CTRU-768, once in one kernel and once in four.
     Product,
-    /// Signing with one key and verification, with so many threads a block, most blocks that a multiprocessor holds.
+    /// Signing with one key, and verification, for blocks of each of these numbers of threads. The number of resident
+    /// threads stays about the same.
     Sm2(&'static [u32]),
 }
 
-/// Where it stands, what is measured of which schemes, in which batches, and whether kernel by kernel.
+/// Place in a paper, kind, schemes, batches, and whether each kernel is timed.
 type Entry = (&'static str, What, &'static [&'static str], &'static [usize], bool);
 
 const EXPERIMENTS: &[Entry] = &[
@@ -54,11 +55,12 @@ const EXPERIMENTS: &[Entry] = &[
     ("SM2 paper, blocks", What::Sm2(&[64, 128, 256, 512, 640, 1024]), &["SM2"], &[SM2_BATCH], true),
 ];
 
-/// Batches from one item on; the batch of the papers' kernels; that of SM2's, 480 blocks.
+/// Batches from one item upwards. `LARGE` is the batch of the papers' kernels, `SM2_BATCH` that of the SM2 paper: 480
+/// blocks.
 const BATCHES: &[usize] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1024, LARGE];
 const LARGE: usize = 10_000;
 const SM2_BATCH: usize = 480 * 512;
-/// What stands for all of them on a CPU, and with `--quick`.
+/// The only batch on a CPU, and with `--quick`.
 const FEW: [usize; 1] = [32];
 
 const PRIME: &[&str] = &["CTRU-Prime-653", "CTRU-Prime-761", "CTRU-Prime-1277"];
@@ -76,7 +78,7 @@ const QUOTED: &[Quoted] = {
             "CTRU paper, table 4: CNTR-768",
             &[("KeyGen", 1.0 / 11.17e6), ("Encaps", 1.0 / 9.72e6), ("Decaps", 1.0 / 3.22e6)],
         ),
-        // microseconds of C code over how many times as many products its NTT makes
+        // microseconds of the C code, divided by the speed-up of the paper's NTT over it
         paper("CTRU-Prime paper, table 4: CTRU-Prime-653", &[("mul", 13.98e-6 / 10.96)]),
         paper("CTRU-Prime paper, table 4: CTRU-Prime-761", &[("mul", 14.53e-6 / 256.13)]),
         paper("CTRU-Prime paper, table 4: CTRU-Prime-1277", &[("mul", 26.32e-6 / 256.98)]),
@@ -130,7 +132,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// A product in one kernel, and as two transforms, a product of values and a transform back.
+/// A product in one kernel, and as two transforms, a pointwise product and an inverse transform.
 fn fusion(bench: &Bench, batch: usize) -> Result<Vec<Measurement>> {
     let ring: PolyType = "3457:x^768-x^384+1".parse()?;
     let job = Job::new(&ring, Op::Mul);
@@ -145,10 +147,10 @@ fn fusion(bench: &Bench, batch: usize) -> Result<Vec<Measurement>> {
     ways.into_iter().map(line).collect()
 }
 
-/// Items of a product that are compared with the scheme's own oracle.
+/// Number of items of a product that are compared with the scheme's oracle.
 const CHECKED: usize = 4;
 
-/// A product of CTRU-Prime, in the way that is fastest on the device.
+/// A product of CTRU-Prime, by the variant that is fastest on a GPU.
 fn product(bench: &Bench, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     let product = set.with_sample("multiply", bench.device.limits())?;
     memory::fits(batch, product.plan.floor_bytes_per_item())?;
@@ -162,7 +164,8 @@ fn product(bench: &Bench, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     Ok(vec![line.checked("the first items with the scheme's oracle; all sets of buffers alike", right)])
 }
 
-/// Signs digests with one key, and verifies all signatures; then once more with one that is spoilt, which must show.
+/// Signs digests with one key and verifies all signatures. Then verifies again with one signature corrupted, which must
+/// be the only one refused.
 fn signatures(bench: &Bench, threads: u32, batch: usize) -> Result<Vec<Measurement>> {
     const KEY: [u8; 32] = [0x42; 32];
     let [prepare, sign, verify] = &plans_in_blocks(bench.device.limits(), threads)?;

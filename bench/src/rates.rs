@@ -1,6 +1,7 @@
-//! `ringforge-bench bench rates`: what the pipes of a GPU do at best, each alone, as a record from which floors come.
+//! `ringforge-bench bench rates`: the peak throughput of each pipe of a GPU alone, as a record from which roofline
+//! bounds are computed.
 //!
-//! Every thread's output is what the operation means, compared on the CPU for the first and the last threads.
+//! The outputs of the first and the last threads are compared with the CPU's.
 
 use anyhow::Result;
 use ringforge::kernels::{Built, CustomKernel, Port};
@@ -26,11 +27,11 @@ pub(crate) static SUITE: Suite = Suite {
 /// An operation of one pipe.
 struct Operation {
     name: &'static str,
-    /// What is counted.
+    /// Unit of the rate.
     unit: &'static str,
-    /// How many of these a thread does in a step.
+    /// Number of units that a thread does per step.
     count: usize,
-    /// A step as text, and what it means.
+    /// CUDA source of a step, and its CPU reference.
     text: &'static str,
     step: fn(u32, u32) -> u32,
 }
@@ -52,18 +53,18 @@ static OPERATIONS: [Operation; 2] = [
     },
 ];
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: usize = 256;
-/// Chains of a thread, and steps of a chain.
+/// Chains per thread, and steps per chain.
 const CHAINS: u32 = 8;
 const STEPS: usize = 1000;
-/// Steps between two looks at the counter of the loop.
+/// Steps per iteration of the unrolled loop.
 const UNROLLED: usize = 8;
-/// Blocks for each multiprocessor: as many as it can hold, sixteen times.
+/// Blocks per multiprocessor: sixteen times the number that fits at once.
 const BLOCKS: usize = 8 * 16;
 
 impl Operation {
-    /// Chains of it in every thread.
+    /// A kernel that runs chains of the operation in every thread.
     #[allow(unsafe_code)]
     fn kernel(&self) -> CustomKernel {
         let Self { name, text, step, .. } = *self;

@@ -1,4 +1,5 @@
-//! `ringforge-bench report`: pages made from records: one of plots and tables that needs no network, or one in Markdown.
+//! `ringforge-bench report`: makes a page from records, either with plots and tables and without need of a network, or
+//! in Markdown.
 
 mod areas;
 mod chart;
@@ -20,30 +21,30 @@ use ringforge_cli::table;
 /// Options of `ringforge-bench report`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Records to begin with, as `ringforge bench --out` writes them.
+    /// Records to show first, as written by `ringforge bench --out`.
     #[arg(value_name = "FILE")]
     records: Vec<PathBuf>,
-    /// Folder with more records; if not given, those of the checkout that this is run in.
+    /// Folder with more records; by default that of the checkout in the working directory.
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
-    /// Write the page to this file; if not given, ringforge-report.html, or docs/performance.md with --markdown.
+    /// Write the page to this file; by default ringforge-report.html, or docs/performance.md with --markdown.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the areas' tables in Markdown.
+    /// Write the tables of all areas in Markdown.
     #[arg(long)]
     markdown: bool,
 }
 
-/// Where a checkout has records.
+/// Folder of a checkout's records.
 const RECORDED: &str = "bench/results";
 
-/// Characters of a line of the page's tables at most.
+/// Maximum characters per line of the page's tables.
 const WIDTH: u16 = 200;
 
-/// A record and its file's name.
+/// A record with the name of its file.
 pub(crate) type Named = (String, Record);
 
-/// `ringforge-bench report`.
+/// Runs `ringforge-bench report`.
 pub(crate) fn main(options: &Options) -> Result<()> {
     let read = |path: &PathBuf| Ok((record::name(path), Record::read(path)?));
     let own = options.records.iter().map(read).collect::<Result<Vec<_>>>()?;
@@ -140,7 +141,7 @@ mod tests {
         Ok(())
     }
 
-    /// `RINGFORGE_BLESS=1` writes the page anew.
+    /// With `RINGFORGE_BLESS=1`, rewrites the page.
     #[test]
     fn the_page_in_docs_is_of_these_records() -> Result<()> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
@@ -152,7 +153,7 @@ mod tests {
         Ok(())
     }
 
-    /// A record of one suite's lines.
+    /// A record that consists of these lines.
     fn of(lines: Vec<Measurement>) -> Vec<Named> {
         vec![("mine.json".into(), Record { measurements: lines, ..Bench::of_cpu().record(None) })]
     }
@@ -178,7 +179,7 @@ mod tests {
         let page = page(&records).into_string();
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script"));
         assert!(page.contains("NO") && markdown::page(&records).contains("**WRONG**"));
-        // whatever a record says
+        // no text in a record may become markup
         let odd = "<img src=x>|a\n# [b](c) `d`";
         let mut line = Measurement { case: odd.into(), operation: odd.into(), ..line(1, 1e-6) };
         line.variant = odd.into();

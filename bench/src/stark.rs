@@ -1,4 +1,4 @@
-//! Transforms of the small fields of STARK provers: columns of a trace one after another, or one column.
+//! Transforms over the small fields of STARK provers: columns of a trace, one after another in memory, or one column.
 
 use anyhow::Result;
 use ringforge::{Job, Modulus, Op, Order, PolyType, Ring};
@@ -35,7 +35,7 @@ const fn quoted(
     Quoted { case, peer, source, device: Some("H200"), seconds }
 }
 
-/// Nanoseconds of an element, as seconds of a column of 2^16, 2^20 and 2^22.
+/// Seconds per column of 2^16, 2^20 and 2^22 elements, at one nanosecond per element.
 const SMALL: f64 = (1 << 16) as f64 * 1e-9;
 const MIDDLE: f64 = (1 << 20) as f64 * 1e-9;
 const LARGE: f64 = (1 << 22) as f64 * 1e-9;
@@ -57,7 +57,7 @@ const QUOTED: &[Quoted] = &[
     quoted("Goldilocks one 2^24, natural", "sppark", UNCHECKED, &[("forward", 728e-6)]),
 ];
 
-/// A field, its modulus, the length as a power of two, columns on a GPU, and whether it is measured with `--quick` too.
+/// Field, modulus, log2 of the length, columns on a GPU, and whether `--quick` measures it too.
 const CASES: &[(&str, u64, u32, usize, bool)] = &[
     ("BabyBear", BABY_BEAR, 16, 4096, false),
     ("BabyBear", BABY_BEAR, 20, 64, true),

@@ -1,11 +1,11 @@
-//! The suites of this project, those of the `ringforge` command among them.
+//! The suites of this project, including those of the `ringforge` command.
 
 use ringforge_cli::suite::Suites;
 use ringforge_cli::suites::{kems, rings, sm2};
 
 use crate::{ckks, commit, convert, cpu, fhe, group, operations, papers, rates, stark, zk};
 
-/// All suites, in the order of pages.
+/// All suites, in page order.
 pub(crate) static SUITES: Suites = &[
     &rings::SUITE,
     &fhe::SUITE,
@@ -37,7 +37,7 @@ mod tests {
 
     use super::*;
 
-    /// Every case of every suite that a CPU can do, as briefly as can be, with each kernel's time.
+    /// Runs every case of every suite that a CPU supports, as briefly as possible, and times each kernel.
     #[test]
     fn every_case_is_right_on_a_cpu() -> Result<()> {
         let bench = Bench { steps: true, ..Bench::of_cpu() };

@@ -1,8 +1,8 @@
-//! Transforms as provers have them, of BLS12-381's scalar field in natural order on both sides: one on the device, plain or on
-//! a coset, captured; from host memory to host memory; and witness maps.
+//! Transforms of provers over BLS12-381's scalar field, in natural order on both sides. They run on the device, plain
+//! or on a coset, captured; from host memory to host memory; and in witness maps.
 //!
-//! Beside the checks of every [job](ringforge_cli::jobs), up to 2^20 values are compared with arkworks' transform, and more
-//! with their coefficients, all at once, at a random point.
+//! In addition to the checks of every [job](ringforge_cli::jobs), up to 2^20 evaluations are compared with arkworks'
+//! transform. Longer transforms are compared with the coefficients, all at once, at a random point.
 
 mod field;
 mod witness;
@@ -70,16 +70,16 @@ const QUOTED: &[Quoted] = &[
     bellperson("2^24", &[("forward", 15.70e-3), ("inverse", 16.08e-3)]),
 ];
 
-/// Lengths as powers of two, and whether they are measured with `--quick` too; the last two have byte offsets beyond 2^32.
+/// log2 of the lengths, and whether `--quick` measures them too. The buffers of the last two have 2^32 bytes or more.
 const SIZES: &[(u32, bool)] =
     &[(16, true), (18, false), (20, false), (22, false), (24, false), (26, false), (27, false), (28, false)];
-/// The longest on a CPU.
+/// log2 of the longest transform on a CPU.
 const CPU_LOG_N: u32 = 20;
 
-/// Points of a transform from host memory on a GPU, with `--quick`, and on a CPU, as powers of two.
+/// log2 of the length of a transform from host memory: on a GPU, with `--quick`, and on a CPU.
 const HOST_LOG_N: [u32; 3] = [24, 20, 16];
 
-/// A name, transforms of a call, and where they lie.
+/// Name, transforms per call, and the memory of the arguments.
 const FROM_HOST: &[(&str, usize, Memory)] =
     &[("host", 1, Memory::Pinned), ("host", 1, Memory::Pageable), ("host stream", 8, Memory::Pinned)];
 
@@ -112,11 +112,12 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// What transforms are compared with.
+/// Describes the check of transforms.
 pub(super) const CHECKED: &str =
     "all values with arkworks', beyond 2^20 points with the coefficients at a random point";
 
-/// Whether values at g·w^i are those of the coefficients, whichever of them a transform is given.
+/// Returns a check that evaluations at g·w^i are those of the coefficients: of the operand of a forward transform, or
+/// of the result of an inverse one.
 pub(super) fn definition(op: Op, offset: Fr) -> impl Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync {
     move |operands, result, random| {
         let (inputs, values) = if op == Op::Forward { (operands[0], result) } else { (result, operands[0]) };
@@ -124,7 +125,7 @@ pub(super) fn definition(op: Op, offset: Fr) -> impl Fn(&[&[u8]], &[u8], &mut Ra
     }
 }
 
-/// One transform on the device, of values at g·w^i: always over the same buffers, with launches that are replayed.
+/// Measures one transform with evaluations at g·w^i on the device: captured, always over the same buffers.
 fn transform(bench: &Bench, name: &str, n: usize, offset: Fr, op: Op) -> Result<Measurement> {
     let job = Job::new(&coset(n, offset)?, op).order(Order::Natural).batch_hint(1);
     let definition = definition(op, offset);

@@ -1,4 +1,5 @@
-//! Names the shared library in what links with it, by the versions that fit: 0.1 for all of 0.1.x. cargo-c does so itself.
+//! Sets the soname of the shared library to `libringforge.so.MAJOR.MINOR`, since all of 0.1.x are compatible. cargo-c
+//! sets the soname itself.
 
 use std::env;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the C library and installs it with its header and its page for pkg-config: bindings/c/install.sh [PREFIX]
+# Builds the C library and installs it with its header and pkg-config file: bindings/c/install.sh [PREFIX]
 set -euo pipefail
 here=$(realpath "$(dirname "$0")") prefix=$(realpath -m "${1:-/usr/local}")
 (cd "$here" && cargo build --locked --release)

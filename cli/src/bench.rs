@@ -1,4 +1,5 @@
-//! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and peers beside it.
+//! `ringforge bench`: measures the throughput of each ring or scheme, operation and batch, with roofline bounds and
+//! peers.
 
 mod against;
 
@@ -20,34 +21,35 @@ use crate::table;
 /// Options of `ringforge bench`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A ring, such as 3457:x^768-x^384+1, with an operation. All suites, if not given; of `ringforge-bench` also `papers`, the
-    /// experiments of the papers that the engine came from, or `rates`, what a GPU's pipes do at best.
+    /// A ring, such as 3457:x^768-x^384+1, with an operation; all suites if omitted. `ringforge-bench` also takes
+    /// `papers`, the experiments of the papers that the engine came from, or `rates`, the peak rates of a GPU's pipes.
     #[arg(value_name = "RING")]
     what: Option<String>,
-    /// The operation on the ring, as `ringforge plan` has it.
+    /// The operation on the ring, as in `ringforge plan`.
     op: Option<Op>,
     #[command(flatten)]
     shape: Shape,
-    /// Only lines whose "suite case operation" contains this.
+    /// Only lines whose "suite case operation" contains this text.
     #[arg(long, default_value = "")]
     filter: String,
     /// Fewer lines and shorter measurements.
     #[arg(long)]
     quick: bool,
-    /// Time the kernels too, or what several devices do, as `ringforge profile` does.
+    /// Also time each kernel, or each step of several devices, as `ringforge profile` does.
     #[arg(long)]
     steps: bool,
-    /// Measure the lines of this record again, or of several with commas between, and print ratios to it instead of the figures.
+    /// Measure the lines of this record again (or of several records, separated by commas), and print ratios to it
+    /// instead of the figures.
     #[arg(long, value_name = "RECORD", value_delimiter = ',', conflicts_with_all = ["what", "steps", "out"])]
     against: Vec<PathBuf>,
-    /// Write JSON to this file too.
+    /// Also write JSON to this file.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
 
-/// `ringforge bench`: whether every result is right.
+/// Runs `ringforge bench`. Returns whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites) -> Result<bool> {
     let Options { what, op, quick, steps, common, filter, .. } = options;
     let device = common.device(choice)?;
@@ -78,7 +80,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites
     }
 }
 
-/// Measures what is selected, writes it into a file, and prints it: whether every result is right.
+/// Measures the selected cases, writes the record to `out` if given, and prints it. Returns whether every result is
+/// right.
 pub(crate) fn run(
     bench: &Bench,
     selected: &[Selected],
@@ -91,7 +94,7 @@ pub(crate) fn run(
     let out = out.filter(|_| bench.is_first());
     let bar = show::progress(selected.len());
     for selected in selected {
-        // what is done stays, whatever happens to the rest
+        // written before each case, so that a failure loses no earlier result
         out.map_or(Ok(()), |path| record.write(path))?;
         bar.set_message(selected.title());
         selected.measure(bench, &mut record)?;
@@ -99,7 +102,7 @@ pub(crate) fn run(
     }
     bar.finish_and_clear();
     if bench.steps && selected.len() == 1 {
-        // what is not made of kernels cannot be told kernel by kernel
+        // lines without kernels cannot be shown kernel by kernel
         record.measurements.retain(|line| !line.steps.is_empty());
     }
     let none = record.measurements.is_empty() && selected.len() == 1;

@@ -1,4 +1,5 @@
-//! `ringforge bundle`: writes compiled kernels into a file, for machines without NVRTC, or that should not wait for it.
+//! `ringforge bundle`: writes compiled kernels to a file, for machines that have no NVRTC or should not spend time
+//! compiling.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,18 +13,18 @@ use serde_json::json;
 use crate::show;
 use crate::suites;
 
-/// Operations of a ring of which only the ring is said.
+/// Operations that are compiled for a ring named without an operation.
 const USUAL: [Op; 5] = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul];
 
 /// Options of `ringforge bundle`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Architectures, such as sm_80,sm_90,sm_120.
+    /// GPU architectures, such as sm_80,sm_90,sm_120.
     #[arg(long, value_delimiter = ',', required = true, value_name = "ARCH", value_parser = capability)]
     arch: Vec<u32>,
-    /// What for: a ring with an operation, such as "3329:x^256+1 mul", and behind it natural or in_place if so; a ring, for
-    /// its usual operations in both orders, in place too; a scheme, such as CTRU-768 or SM2, or schemes for all; or a file
-    /// with a line for each. May be given several times.
+    /// The kernels to compile: a ring with an operation, such as "3329:x^256+1 mul", optionally followed by natural or
+    /// in_place; a ring alone, for its usual operations in both orders, in place or not; a scheme, such as CTRU-768 or
+    /// SM2; schemes, for all schemes; or a file with one of these per line. May be given several times.
     #[arg(long = "for", required = true, value_name = "WHAT")]
     wanted: Vec<String>,
     /// The file to write.
@@ -41,7 +42,7 @@ fn capability(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Whose kernels are wanted.
+/// One entry of `--for`.
 #[derive(Debug, PartialEq)]
 enum Wanted {
     Job(Job),
@@ -58,7 +59,7 @@ impl Wanted {
         if let Some(scheme) = all.into_iter().find(|name| name.eq_ignore_ascii_case(text)) {
             return Ok(Self::Schemes(vec![scheme]));
         }
-        // a ring may have spaces
+        // a ring may contain spaces, so words are taken off the end
         let (mut rest, mut order, mut in_place) = (text, Order::Tree, false);
         while let Some((before, last)) = rest.trim_end().rsplit_once(char::is_whitespace) {
             match last {
@@ -89,7 +90,7 @@ impl Wanted {
                         for job in [job.clone(), job.in_place()] {
                             match planner.plan(&job) {
                                 Ok(plan) => plans.push(plan),
-                                // a ring without a transform of its own has products all the same
+                                // a ring without an NTT still has products
                                 Err(Error::Unsupported { .. } | Error::NotPrime { .. } | Error::NoRoot { .. }) => {}
                                 Err(error) => return Err(error.into()),
                             }
@@ -106,7 +107,7 @@ impl Wanted {
     }
 }
 
-/// What is wanted, files read line by line.
+/// Parses the entries of `--for`. An entry that names a file is read line by line.
 fn wanted(texts: &[String]) -> Result<Vec<Wanted>> {
     let mut all = Vec::new();
     for text in texts {
@@ -127,7 +128,7 @@ fn wanted(texts: &[String]) -> Result<Vec<Wanted>> {
     Ok(all)
 }
 
-/// `ringforge bundle`.
+/// Runs `ringforge bundle`.
 pub(crate) fn main(options: &Options) -> Result<()> {
     let (wanted, mut bundle) = (wanted(&options.wanted)?, Bundle::default());
     for &capability in &options.arch {

@@ -1,4 +1,4 @@
-//! `ringforge cache`: where compiled code is kept, and how much of it there is.
+//! `ringforge cache`: shows where compiled code is cached and how much space it takes.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -19,11 +19,11 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Remove all that was compiled; it is compiled again when it is needed.
+    /// Remove all compiled code; it is compiled again when needed.
     Clear,
 }
 
-/// `ringforge cache`: what there is, once it is cleared if that was asked for.
+/// Runs `ringforge cache`: clears the caches if asked to, then prints what they contain.
 pub(crate) fn main(options: &Options) -> Result<()> {
     let caches = Cache::all()?;
     if let Some(Action::Clear) = options.action {

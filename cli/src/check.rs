@@ -1,5 +1,5 @@
-//! `ringforge check`: the cases that `bench` measures, and some more, for what they leave alone: rings of every kind, key
-//! encapsulation and signatures, compared with slow and obvious arithmetic.
+//! `ringforge check`: compares results with slow, simple arithmetic. Covers rings of every kind, key encapsulation and
+//! signatures: the cases of `bench` and some more, each run once.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,26 +23,26 @@ use crate::tuning_file::TuningFile;
 /// Options of `ringforge check`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Only rings and schemes whose "suite case ring operation" contains this.
+    /// Only rings and schemes whose "suite case ring operation" contains this text.
     #[arg(long, default_value = "")]
     filter: String,
-    /// Large batches, which fill the device, in place of small ones, which run every kernel.
+    /// Large batches, which fill the device, instead of small ones, which still run every kernel.
     #[arg(long)]
     all: bool,
-    /// Seed of the random polynomials and keys; without it, a new one is drawn.
+    /// Seed of the random polynomials and keys; a new one is drawn if omitted.
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]
     tuning: TuningFile,
 }
 
-/// The suites whose cases are checked: first those whose kernels compile longest.
+/// The suites whose cases are checked. Those whose kernels take longest to compile come first.
 const SUITES: [&str; 4] = ["SM2", "rings", "CTRU-Prime", "CTRU"];
 
-/// Items of a small batch: odd, so that the last block is not full.
+/// Items of a small batch: an odd number, so that the last block is not full.
 const FEW: usize = 37;
 
-/// `ringforge check`: whether every line agrees.
+/// Runs `ringforge check`. Returns whether every line agrees.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites) -> Result<bool> {
     let start = Instant::now();
     let chosen = choice.open()?;
@@ -51,7 +51,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites
     let batches = if options.all { &[][..] } else { &[FEW] };
     let scope = Scope { check: true, ..Scope::new(&bench.device, false, batches, suites) };
     let all = Selected::of(|suite| SUITES.iter().position(|name| *name == suite.name), &scope, &options.filter)?;
-    // the operations of a case make a line
+    // all operations of a case share one line of output
     let cases: Vec<&[Selected]> = all.chunk_by(|a, b| a.title() == b.title()).collect();
     if !json {
         let name = match bench.device.limits().is_cpu() {
@@ -88,7 +88,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites
     Ok(agrees)
 }
 
-/// A case as people read it.
+/// Formats the results of a case as a line of output.
 fn line(title: &str, found: &Record, wrong: &[String], seconds: f64) -> String {
     let verdict = if wrong.is_empty() { "agrees" } else { "WRONG" };
     let lines = &found.measurements;
@@ -101,8 +101,9 @@ fn line(title: &str, found: &Record, wrong: &[String], seconds: f64) -> String {
     found.unsupported.iter().fold(text, |text, why| format!("{text} ({why})"))
 }
 
-/// Hands what is found of each case to `take` as it comes. On a GPU operations run side by side, so that compilers do,
-/// beside the kernels that take longest; a CPU's use all threads one after another.
+/// Measures all cases and passes the results of each case to `take` when its last operation is done. On a GPU,
+/// operations run on several threads, so that compilation overlaps with the longest kernels. On a CPU they run one
+/// after another, because each uses all threads.
 fn check(
     bench: &Bench,
     empty: &Record,
@@ -125,7 +126,7 @@ fn check(
                 while let Some((case, selected)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (start, mut record) = (Instant::now(), empty.clone());
                     let outcome = selected.measure(bench, &mut record).with_context(|| format!("seed {}", bench.seed));
-                    // nobody listens after an error
+                    // after an error, the receiver is gone
                     if sender.send(outcome.map(|()| (*case, record, start.elapsed().as_secs_f64()))).is_err() {
                         return;
                     }
@@ -146,14 +147,14 @@ fn check(
     })
 }
 
-/// Compiles SM2's kernels for a GPU side by side, while cases begin: one waits where it needs another's. What fails here
-/// fails there again.
+/// Compiles SM2's kernels for a GPU in parallel while the first cases run. A case waits for a kernel that is still
+/// being compiled. Errors are ignored here, because the case that needs the kernel meets them again.
 #[cfg(feature = "schemes")]
 fn compile_ahead<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, device: &Device) -> Result<()> {
     if !device.limits().is_cpu() {
         for plan in crate::suites::sm2::checked_plans(device.limits())? {
             let device = device.clone();
-            // without the thread, cases compile it
+            // if the thread does not start, the cases compile the plan
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(device.compile(&plan)));
         }
     }

@@ -1,4 +1,4 @@
-//! Devices: which one to use, and what this machine has.
+//! Devices: the choice of one, and the list of those in this machine.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub struct Options {
     json: bool,
 }
 
-/// A device as the user names it.
+/// A device as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     Best,
@@ -42,16 +42,16 @@ impl FromStr for Choice {
     }
 }
 
-/// A device in use.
+/// An open device.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) device: Device,
-    /// Why this one.
+    /// Why this device was chosen.
     pub(crate) reason: String,
 }
 
 impl Choice {
-    /// The device.
+    /// Opens the device.
     pub(crate) fn open(self) -> Result<Chosen> {
         let chosen = |device, reason: String| Chosen { device, reason };
         Ok(match self {
@@ -69,7 +69,7 @@ impl Choice {
     }
 }
 
-/// What there is to know of a device, by heading.
+/// The facts about a device, each with its column heading.
 fn facts(choice: String, limits: &Limits) -> [(&'static str, Option<String>); 7] {
     let of_gpu = |text: String| (!limits.is_cpu()).then_some(text);
     let (name, multiprocessors) = match limits.is_cpu() {
@@ -87,7 +87,7 @@ fn facts(choice: String, limits: &Limits) -> [(&'static str, Option<String>); 7]
     ]
 }
 
-/// `ringforge devices`.
+/// Runs `ringforge devices`.
 pub(crate) fn main(options: &Options) -> Result<()> {
     let mut found = vec![facts("cpu".into(), Device::cpu().limits())];
     let mut reason = None;

@@ -1,4 +1,4 @@
-//! What a measurement ran on: processor, driver, commit, date.
+//! The environment of a measurement: processor, driver, commit, date.
 
 use std::process::Command;
 use std::time::SystemTime;
@@ -6,29 +6,29 @@ use std::time::SystemTime;
 use ringforge::Device;
 use serde::{Deserialize, Serialize};
 
-/// Where and when something was measured.
+/// The machine, the build and the date of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The name of the device.
+    /// Name of the device.
     pub device: String,
-    /// The CPU's model.
+    /// Model name of the CPU.
     pub cpu: String,
-    /// Threads of the CPU.
+    /// Number of CPU threads.
     pub cpu_threads: usize,
     /// Version of the GPU driver.
     pub driver: Option<String>,
-    /// The GPU's clock under load is not known before; this is the highest it may take, in MHz.
+    /// Highest clock of the GPU in MHz. The clock under load is not known in advance.
     pub most_clock_mhz: Option<u32>,
     /// The commit that the command was built from.
     pub commit: Option<String>,
-    /// The day, as year-month-day.
+    /// Date and time of the measurement in RFC 3339 format.
     pub date: String,
-    /// The command's version.
+    /// Version of the command.
     pub version: String,
 }
 
 impl Environment {
-    /// That of a measurement on a device, now.
+    /// The environment of a measurement made on this device now.
     pub fn of(device: &Device) -> Self {
         let gpu = !device.limits().is_cpu();
         let asked = |what: &str| if gpu { nvidia_smi(what) } else { None };
@@ -45,7 +45,7 @@ impl Environment {
     }
 }
 
-/// The CPU's model name.
+/// Model name of the CPU.
 pub fn cpu_name() -> String {
     let name = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -54,12 +54,13 @@ pub fn cpu_name() -> String {
     name.unwrap_or_else(|| format!("CPU ({})", std::env::consts::ARCH))
 }
 
-/// Threads that the CPU backend uses.
+/// Number of threads that the CPU backend uses.
 pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// The commit that this was built from: `RINGFORGE_COMMIT` as it was then. The folder that it runs in may be any.
+/// The commit that this program was built from: the value of `RINGFORGE_COMMIT` at build time. The working directory
+/// does not matter.
 fn commit() -> Option<String> {
     option_env!("RINGFORGE_COMMIT").filter(|commit| !commit.is_empty()).map(Into::into)
 }

@@ -1,21 +1,21 @@
-//! How lines are read.
+//! The figure in which the lines of a suite are reported.
 
 use crate::record::{Measurement, Peer};
 use crate::show;
 
-/// The figure that people in a suite's field go by.
+/// The figure of merit that is customary in a suite's field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// Items a second.
+    /// Items per second.
     Rate,
-    /// The time of an item.
+    /// Time per item.
     Item,
-    /// The time of a limb.
+    /// Time per limb.
     Limb,
 }
 
 impl Figure {
-    /// What it is.
+    /// Column heading.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Rate => "items a second",
@@ -24,12 +24,12 @@ impl Figure {
         }
     }
 
-    /// Whether more is better.
+    /// Whether a larger figure is better.
     pub fn is_rate(self) -> bool {
         self == Self::Rate
     }
 
-    /// The figure of a line whose item takes so many seconds.
+    /// The figure of a line, from the seconds per item.
     pub fn number(self, line: &Measurement, seconds: f64) -> f64 {
         match self {
             Self::Rate => 1.0 / seconds,
@@ -38,17 +38,17 @@ impl Figure {
         }
     }
 
-    /// A number of this figure as people read it.
+    /// Formats a figure for display.
     pub fn show(self, number: f64) -> String {
         if self.is_rate() { show::short(number).trim_end().to_owned() } else { show::time(number) }
     }
 
-    /// The figure of a line.
+    /// The figure of a line, formatted.
     pub fn of(self, line: &Measurement) -> String {
         self.show(self.number(line, 1.0 / line.items_per_second))
     }
 
-    /// The figure of a peer beside a line, with where it comes from if it was not measured there.
+    /// The figure of a peer of a line, formatted, with its source if it is quoted.
     pub fn of_peer(self, line: &Measurement, peer: &Peer) -> String {
         let source = peer.source.as_ref().map(|source| format!(" (quoted: {source})")).unwrap_or_default();
         format!("{}: {}{source}", peer.name, self.show(self.number(line, peer.seconds)))

@@ -1,4 +1,4 @@
-//! The least time that work can take on a device, by its own formula: bytes to move, multiplications, hashing.
+//! Roofline bounds: the least time that work can take on a device, from bytes to move, multiplications and hashing.
 
 use ringforge::kernels::Arithmetic;
 use ringforge::split::{Layer, Split};
@@ -7,50 +7,53 @@ use serde::{Deserialize, Serialize};
 
 use crate::ceilings::Ceilings;
 
-/// Slots of a product of words, four wide ones, and of its remainder by a quotient of three.
+/// Issue slots of 32-bit multiply-adds, of which a wide product takes two: for a product of two words (four wide
+/// products), and for its remainder, whose quotient takes three.
 const PRODUCT: usize = 8;
 const REMAINDER: usize = 10;
-/// Instructions of a ChaCha20 block on the pipe of logic: 80 quarter rounds of 12 sums, exclusive ors and rotations, and 16
-/// sums.
+/// Instructions of a ChaCha20 block (RFC 8439) on the logic pipe: 80 quarter rounds, each with 12 additions, exclusive
+/// ors and rotations, and 16 final additions.
 const BLOCK: usize = 80 * 12 + 16;
 
-/// What an item takes beside memory.
+/// Work per item, other than memory traffic.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Words {
-    /// Products of words, and remainders.
+    /// Products of two words, without their remainders.
     pub products: usize,
-    /// Remainders of words.
+    /// Remainders of such products.
     pub remainders: usize,
-    /// Blocks of random bytes.
+    /// ChaCha20 blocks of random bytes.
     pub blocks: usize,
-    /// Slots of 32-bit multiply-adds, or of doubles where these serve, beside products and remainders.
+    /// Multiply-add slots in addition to the above: of 32-bit multiply-adds, or of doubles where the arithmetic uses
+    /// these.
     pub slots: f64,
 }
 
-/// The least that an item can take: the largest of what bounds it, for these go on side by side.
+/// Roofline bound of an item: the largest of its bounds, because the resources work in parallel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Floor(pub Vec<Bound>);
 
-/// One thing that bounds the time of an item.
+/// One resource that bounds the time of an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// `memory`, `multiply`, `logic`, `copies` between host and device, or the `device` for runs from host memory.
+    /// The resource: `memory`, `multiply`, `logic`, `copies` between host and device, or `device` for runs from host
+    /// memory.
     pub by: String,
-    /// How much of it an item needs: bytes, slots of 32-bit multiply-adds (or of doubles where these serve), instructions
-    /// of logic and shifts, items.
+    /// Amount that an item needs: bytes, slots of 32-bit multiply-adds (or of doubles, where the arithmetic uses
+    /// these), logic and shift instructions, or items.
     pub count: f64,
-    /// The least time that this takes; of multiplications and logic known on GPUs.
+    /// Least time for this amount. For multiplications and logic it is known on GPUs only.
     pub seconds: Option<f64>,
 }
 
 impl Floor {
-    /// The floor of a job that moves so many bytes for an item.
+    /// Roofline bound of a job that moves `bytes_per_item` bytes.
     pub fn of(job: &Job, bytes_per_item: usize, ceilings: &Ceilings, limits: &Limits) -> Self {
         Self::new(slots_per_item(job, limits), None, bytes_per_item, ceilings)
     }
 
-    /// The floor of what moves so many bytes for an item, and computes with words.
+    /// Roofline bound of arithmetic on words that moves `bytes_per_item` bytes.
     pub fn of_words(words: &Words, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
         let Words { products, remainders, blocks, slots } = *words;
         let known = |count: f64| (count > 0.0).then_some(count);
@@ -58,8 +61,8 @@ impl Floor {
         Self::new(slots, known((BLOCK * blocks) as f64), bytes_per_item, ceilings)
     }
 
-    /// The floor of a fast or an exact conversion to another basis below 2^64, with remainders of every digit and every
-    /// result.
+    /// Roofline bound of a fast or exact conversion to another basis below 2^64, with a remainder for every digit and
+    /// every result.
     pub fn of_conversion(job: &Job, to: &PolyType, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
         let (n, k, l) = (job.poly.degree(), job.poly.basis().len(), to.basis().len());
         let of_digits = if job.op == Op::ConvertFast { k } else { k * (k + 1) / 2 };
@@ -67,7 +70,7 @@ impl Floor {
         Self::of_words(&words, bytes_per_item, ceilings)
     }
 
-    /// The floor of what takes so many slots and instructions and moves so many bytes for an item.
+    /// Roofline bound of work with these slots, logic instructions and bytes per item. `None` leaves a resource out.
     pub fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
         let Ceilings { copy, pipes } = ceilings;
         let bound = |by: &str, count: Option<f64>, rate: Option<f64>| {
@@ -81,39 +84,40 @@ impl Floor {
         Self(bounds.into_iter().flatten().collect())
     }
 
-    /// The floor of a run from host memory to host memory: copies of so many bytes, and the same with all data on the
-    /// device.
+    /// Roofline bound of a run from host memory to host memory. The two times are per item: of the copies alone, and of
+    /// the same work with all data on the device.
     pub fn of_host(bytes_per_item: usize, copy_seconds: f64, device_seconds: f64) -> Self {
         let bound = |by: &str, count: f64, seconds| Bound { by: by.into(), count, seconds: Some(seconds) };
         Self(vec![bound("copies", bytes_per_item as f64, copy_seconds), bound("device", 1.0, device_seconds)])
     }
 
-    /// The largest bound, and by what.
+    /// The largest bound in seconds, and its resource.
     pub fn limit(&self) -> Option<(f64, &str)> {
         let known = self.0.iter().filter_map(|bound| Some((bound.seconds?, bound.by.as_str())));
         known.reduce(|most, other| if other.0 > most.0 { other } else { most })
     }
 
-    /// Whether nothing is known to bound the time.
+    /// Whether no bound is known.
     pub fn is_unknown(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Slots of multiply-adds of an item, known for rings with a transform of their own.
+/// Multiply-add slots per item. Known for transforms and products in rings with an NTT, else `None`.
 pub fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let split = Split::of(&job.poly, job.depth).ok()?;
     let is_plain = split.base() == 1 && split.layers().iter().all(|layer| *layer == Layer::Two);
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
     let arithmetic = if is_transform { Arithmetic::of_device(&job.poly, limits) } else { Arithmetic::of(&job.poly) };
     let (n, cost) = (split.poly().degree() as f64, arithmetic.cost());
-    // per coefficient: radix 2 multiplies half of them at most; radix 3 two thirds by twiddles and one third by the third root
+    // per coefficient: radix 2 multiplies at most half of them; radix 3 multiplies two thirds by twiddle factors and
+    // one third by the third root of unity
     let of_layer = |layer: &Layer| match layer {
         Layer::Sixth => n / 2.0,
         Layer::Two => n * arithmetic.products_of_layer(),
         Layer::Three => n,
     };
-    // the leftmost node of each layer multiplies by 1 where the ring is x^n − 1
+    // for x^n − 1, the leftmost node of each layer multiplies by 1
     let is_cyclic = matches!(job.poly.ring().quotient(), Quotient::Cyclic { .. });
     let ones = if is_cyclic && is_plain { n - 1.0 } else { 0.0 };
     let transform = (split.layers().iter().map(of_layer).sum::<f64>() - ones) * cost.product;

@@ -1,9 +1,9 @@
-//! The options that make a ring and an operation a job.
+//! Command-line options that make a ring and an operation a job.
 
 use clap::Args;
 use ringforge::{Job, Op, Order, PolyType};
 
-/// A ring and an operation, where both are asked for.
+/// A ring and an operation, for subcommands that require both.
 #[derive(Debug, Args)]
 pub(crate) struct Asked {
     /// The ring, such as 3457:x^768-x^384+1 or 0x3ffc0001,0x3fed0001:x^1024+1; @ROOT at the end names a root of unity.
@@ -16,22 +16,22 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The job.
+    /// The job that the options describe.
     pub(crate) fn job(&self) -> Job {
         self.shape.job(&self.ring, self.op)
     }
 }
 
-/// What a job says beside ring, operation and batch.
+/// Options of a job other than ring, operation and batch.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Shape {
-    /// The ring that a conversion goes to.
+    /// The target ring of a conversion.
     #[arg(long, value_name = "RING")]
     to: Option<PolyType>,
-    /// Order of the values: tree or natural.
+    /// Order of the evaluations: tree (bit-reversed or digit-reversed) or natural.
     #[arg(long, default_value = "tree", value_parser = order)]
     order: Order,
-    /// Layers of the transform; as many as the ring has, if not given.
+    /// Number of layers of the transform; all layers of the ring if omitted.
     #[arg(long)]
     depth: Option<u32>,
     /// Overwrite the input.
@@ -55,7 +55,7 @@ pub(crate) fn with_op(job: &Job, op: Op) -> Job {
 }
 
 impl Shape {
-    /// The job.
+    /// The job for this ring and operation.
     pub(crate) fn job(&self, ring: &PolyType, op: Op) -> Job {
         let mut job = Job::new(ring, op).order(self.order);
         (job.depth, job.in_place, job.target) = (self.depth, self.in_place, self.to.clone());

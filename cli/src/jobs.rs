@@ -1,8 +1,8 @@
-//! Jobs on random operands, measured and checked alike, whatever the ring: the suites about rings, RNS bases, FHE and proofs,
-//! and the ring that a user names.
+//! Jobs on random operands, measured and checked in the same way for every ring. They serve the suites about rings, RNS
+//! bases, FHE and proofs, and rings that the user names.
 //!
-//! On a GPU, every item is compared with the CPU's, bit for bit. On a CPU a transform is undone, and must give back its
-//! operands. On either, some items are compared with the definition.
+//! On a GPU, every item is compared bit for bit with the CPU's. On a CPU, a transform is inverted and must return its
+//! operands. On both, some items are compared with the definition.
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
@@ -20,43 +20,44 @@ use crate::sample;
 use crate::session::Bench;
 use crate::work::{Work, slices};
 
-/// Seconds of a run that a CPU's batch is chosen for.
+/// Target time of a run in seconds, from which a batch on a CPU is chosen.
 const CPU_RUN_SECONDS: f64 = 0.02;
-/// Bytes of the arguments of a CPU's run at most.
+/// Most bytes of the arguments of a run on a CPU.
 const CPU_BYTES: usize = 64 << 20;
-/// Bytes of the arguments of a run on a GPU, where nothing else is asked for.
+/// Bytes of the arguments of a run on a GPU, unless the user asks for a batch.
 const GPU_BYTES: usize = 1 << 30;
-/// First items, which are full of edges and compared with the definition, as is the last one.
+/// Number of first items, which contain many edge cases. They are compared with the definition, as is the last item.
 const EDGES: usize = 4;
 
-/// What the first and the last items of a result are compared with beside the CPU: operands and result of each.
+/// A definition that the first items and the last item are checked against. Takes the operands and the result of an
+/// item.
 pub type Definition<'a> = &'a (dyn Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync);
 
-/// A job, and how it is run.
+/// A job and how it is run.
 pub struct Task<'a> {
     /// The job.
     pub job: &'a Job,
-    /// Items of a run.
+    /// Items per run.
     pub batch: usize,
-    /// Whether launches are recorded once and replayed.
+    /// Whether launches are captured once and replayed.
     pub captured: bool,
-    /// These as in [`Runs`].
+    /// Number of buffer sets, as in [`Runs`].
     pub sets: Option<usize>,
-    /// Where arguments lie before and after a run.
+    /// The memory of the arguments before and after a run.
     pub memory: Memory,
-    /// Instead of the planner's.
+    /// A plan to run in place of the planner's.
     pub plan: Option<Plan>,
-    /// Instead of the oracle's, with what it is.
+    /// A definition to check in place of the oracle's, with its description.
     pub definition: Option<(&'a str, Definition<'a>)>,
 }
 
 impl<'a> Task<'a> {
-    /// A job for a batch.
+    /// A job for a batch, with default settings.
     pub fn new(job: &'a Job, batch: usize) -> Self {
         Self { job, batch, captured: false, sets: None, memory: Memory::Device, plan: None, definition: None }
     }
 
-    /// Measures and checks it.
+    /// Measures and checks the job.
     pub fn line(&self, bench: &Bench, case: impl Into<String>, effort: Effort) -> Result<Measurement> {
         let (job, batch) = (self.job, self.batch);
         let plan = self.plan.clone().map_or_else(|| repeatable(&bench.planner, job), Ok)?;
@@ -70,7 +71,7 @@ impl<'a> Task<'a> {
         let right = outcome.alike && self.is_right(&bench.device, &inputs, result, random.bits())?;
         let line =
             outcome.line(case, job.op, batch).in_ring(&job.poly).by(&plan).checked(self.checked(&bench.device), right);
-        // copies are no part of a job's floor
+        // the bound of a job does not include copies
         let floor = if memory == Memory::Device { floor(bench, job, &plan) } else { Floor::default() };
         Ok(Measurement { memory, ..line.above(floor) })
     }
@@ -90,7 +91,7 @@ impl<'a> Task<'a> {
                 return Ok(false);
             }
         }
-        // the edges at the front, and the last item, which ends the last block
+        // the edge cases at the front, and the last item, which ends the last block
         let edges = batch.min(if self.job.poly.bytes() > 1 << 20 { 1 } else { EDGES });
         let items: Vec<usize> = (0..edges).chain((batch > edges).then_some(batch - 1)).collect();
         let agrees = |&item: &usize| {
@@ -117,7 +118,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// The transform that undoes a job.
+/// The inverse of a transform job; `None` for other operations.
 fn undone(job: &Job) -> Option<Job> {
     let op = match job.op {
         Op::Forward => Op::Inverse,
@@ -137,7 +138,7 @@ fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result
         let ring = arg.before.as_ref().unwrap_or(&job.poly);
         let residues = sample::elements(ring, random.bits(), EDGES, items)?;
         let bytes = match job.op {
-            // integers below Q: those of residues
+            // integers below Q, made from random residues
             Op::Decompose => {
                 Work::new(&Device::cpu(), &Job::new(ring, Op::Compose))?.run(items, &[("from", &residues)])?
             }
@@ -148,7 +149,8 @@ fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result
     read.map(operand).collect()
 }
 
-/// Residues of a ring of one modulus of up to 64 bits, made small: centred ones within a bound.
+/// Makes residues small: maps them to residues of numbers in [−`bound`, `bound`], for a single modulus of at most 64
+/// bits.
 fn within(bound: u64, ring: &PolyType, residues: &[u8]) -> Vec<u8> {
     let q = u128::from(ring.basis()[0].value_u64().unwrap_or(u64::MAX));
     let width = ring.width().bytes();
@@ -161,7 +163,7 @@ fn within(bound: u64, ring: &PolyType, residues: &[u8]) -> Vec<u8> {
     small.collect()
 }
 
-/// The floor of a job that a plan does.
+/// The roofline bound of a job with this plan.
 fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Floor {
     let bytes = plan.floor_bytes_per_item();
     match (&job.target, job.op) {
@@ -170,7 +172,8 @@ fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Floor {
     }
 }
 
-/// A batch that suits the device, for a job without one: a gigabyte, or on a CPU a power of two that takes a suitable time.
+/// A batch that suits the device, for a job without one: a gigabyte on a GPU; on a CPU a power of two that takes a
+/// suitable time.
 pub fn suiting_batch(bench: &Bench, job: &Job) -> Result<usize> {
     let work = bench.work(job)?;
     let bytes = work.bytes(1).max(1);
@@ -204,7 +207,8 @@ mod tests {
         Op::ConvertFast,
     ];
 
-    /// Every operation on small rings, and a spoilt byte anywhere of what it leaves.
+    /// Tests every operation on small rings, and that a flipped bit in the first or last residue of a result is
+    /// noticed.
     #[test]
     fn lines_are_right_and_wrong_results_noticed() -> Result<()> {
         let bench = Bench::of_cpu();
@@ -242,7 +246,7 @@ mod tests {
         Ok(())
     }
 
-    /// What a GPU does otherwise, by its kernels' text.
+    /// Tests the CUDA kernels in the emulator and, if there is one, on a GPU.
     #[test]
     fn lines_of_a_gpu_are_right() -> Result<()> {
         use ringforge_testkit::Target;

@@ -1,4 +1,5 @@
-//! The `ringforge` command as a library: its subcommands, and what suites measure with, for a command with further suites.
+//! The `ringforge` command as a library: its subcommands and the measurement code of suites, for commands with further
+//! suites.
 #![allow(missing_debug_implementations, reason = "nobody prints these")]
 
 mod bench;
@@ -46,32 +47,33 @@ use env_logger::Env;
 use devices::Choice;
 use suite::Suites;
 
-/// What the command does.
+/// The subcommands of `ringforge`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Multiply random polynomials in rings of every kind, encapsulate keys, and compare with slow, obvious arithmetic.
+    /// Multiply random polynomials in rings of every kind, run the schemes, and compare the results with slow, simple
+    /// arithmetic.
     Check(On<check::Options>),
-    /// List the devices of this machine, or why there is none.
+    /// List the devices of this machine, or say why there is no GPU.
     Devices(devices::Options),
     /// Print the plan for an operation on a ring.
     Plan(On<plan::Options>),
-    /// Measure throughput: of all suites, of one ring and operation, of the papers' experiments.
+    /// Measure the throughput of all suites, of one ring and operation, or of the papers' experiments.
     Bench(On<bench::Options>),
-    /// Time each kernel of an operation, and say what limits it.
+    /// Time each kernel of an operation and say what limits it.
     Profile(On<profile::Options>),
-    /// Time the way from the start of the process to the first result of an operation.
+    /// Measure the time from the start of the process to the first result of an operation.
     Start(On<start::Options>),
-    /// Measure the planner's alternatives on this device and write the choices into a file.
+    /// Measure the planner's alternatives on this device and write the fastest to a file.
     Tune(On<tune::Options>),
-    /// Write the compiled kernels of rings and schemes into a file, for machines without NVRTC.
+    /// Write the compiled kernels of rings and schemes to a file, for machines without NVRTC.
     #[cfg(feature = "cuda")]
     Bundle(bundle::Options),
-    /// Show where compiled kernels are kept and how much they take, or clear them.
+    /// Show where compiled kernels are cached and how much space they take, or clear the cache.
     #[cfg(feature = "cuda")]
     Cache(cache::Options),
 }
 
-/// Options of what runs on a device.
+/// Options of a subcommand that runs on a device.
 #[derive(Debug, Args)]
 pub struct On<O: Args> {
     #[command(flatten)]
@@ -79,16 +81,17 @@ pub struct On<O: Args> {
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Where to run: best, cpu, cuda or cuda:N.
+    /// The device to run on: best, cpu, cuda or cuda:N.
     #[arg(long, default_value = "best", value_name = "DEVICE")]
     device: Choice,
 }
 
 impl Command {
-    /// Does it with these suites: whether every result is right.
+    /// Runs the subcommand with these suites, in a process that started at `began`. Returns whether every result is
+    /// right.
     ///
     /// # Errors
-    /// What went wrong, as people read it.
+    /// Any failure, with a message for the user.
     pub fn run(&self, suites: Suites, began: Instant) -> Result<bool> {
         match self {
             Self::Check(on) => check::main(&on.options, on.device, on.json, suites),
@@ -106,7 +109,7 @@ impl Command {
     }
 }
 
-/// Prints to the error output what the engine says, such as that its cache cannot be used.
+/// Prints the engine's log to standard error: warnings by default, for example about a cache that cannot be used.
 pub fn log() {
     let level = |record: &log::Record<'_>| record.level().as_str().to_lowercase();
     env_logger::Builder::from_env(Env::default().default_filter_or("warn"))
@@ -114,15 +117,15 @@ pub fn log() {
         .init();
 }
 
-/// How the process ends: 0 where every result is right, 1 where one is wrong, 2 after an error, which is printed.
+/// The exit status of the process: 0 if every result is right, 1 if one is wrong, 2 after an error, which is printed.
 pub fn exit(outcome: &Result<bool>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // a reader that went away has read enough
+        // a reader that closed the pipe has read enough
         Err(error) if show::is_closed_pipe(error) => ExitCode::SUCCESS,
         Err(error) => {
-            // there may be nobody to tell
+            // standard error may be closed too
             drop(writeln!(std::io::stderr(), "error: {error:#}"));
             ExitCode::from(2)
         }

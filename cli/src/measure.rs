@@ -1,4 +1,4 @@
-//! Timing: many runs over rotating buffers by the device's own clock, or whole calls by the wall's.
+//! Timing of many runs over rotating buffers by the device's clock, or of whole calls by the wall clock.
 
 use std::time::Instant;
 
@@ -9,62 +9,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::work::{Work, bytes, slices};
 
-/// Memory that the buffers of one measurement take together on a GPU: more than its caches hold.
+/// Bytes of all buffers of a measurement on a GPU: more than its caches hold.
 pub const ROTATED_BYTES: usize = 256 << 20;
-/// The same on a CPU.
+/// The same for a CPU.
 const ROTATED_BYTES_CPU: usize = 64 << 20;
 
-/// Least number of samples.
+/// Minimum number of samples.
 const LEAST_SAMPLES: usize = 5;
-/// Items of a run that tells about what an item takes.
+/// Items of the short run that estimates the time per item.
 const FEW: usize = 16;
 
 /// How long to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Timed samples, if they do not take too long together.
+    /// Maximum number of timed samples; fewer are taken if these exceed `total_seconds`.
     pub samples: usize,
-    /// Seconds of a sample, about: a sample has as many runs as that takes.
+    /// Approximate seconds per sample, which determine the number of runs per sample.
     pub sample_seconds: f64,
-    /// Seconds of all samples, about.
+    /// Approximate seconds of all samples together.
     pub total_seconds: f64,
 }
 
 impl Effort {
-    /// One run, for what it leaves.
+    /// A single run, for its result only.
     pub const NONE: Self = Self { samples: 0, sample_seconds: 0.0, total_seconds: 0.0 };
 
-    /// Timed samples of runs that take so many seconds.
+    /// The number of samples to take if one takes `seconds`.
     fn samples(self, seconds: f64) -> usize {
         let most = self.samples;
         ((self.total_seconds / seconds) as usize).clamp(LEAST_SAMPLES.min(most), most)
     }
 }
 
-/// What a run took.
+/// Time of a run, summarised over samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// The median of the samples.
+    /// Median of the samples.
     pub median_seconds: f64,
-    /// This and all below are 0 where they are not known.
+    /// 95th percentile of the samples. This and the fields below are 0 if unknown.
     #[serde(default)]
     pub p95_seconds: f64,
-    /// Samples that were taken.
+    /// Number of samples.
     #[serde(default)]
     pub samples: usize,
-    /// Runs of a sample.
+    /// Runs per sample.
     #[serde(default)]
     pub runs_per_sample: usize,
-    /// Sets of buffers that runs took turns with.
+    /// Number of buffer sets that the runs rotate through.
     #[serde(default)]
     pub buffer_sets: usize,
-    /// Of all sets together, among which runs rotate.
+    /// Bytes of all buffer sets together.
     #[serde(default)]
     pub buffer_bytes: usize,
 }
 
 impl Times {
-    /// From the seconds of a run in each sample.
+    /// Summarises samples, each in seconds per run.
     pub fn of(mut seconds: Vec<f64>, runs_per_sample: usize, buffer_sets: usize) -> Self {
         seconds.sort_by(f64::total_cmp);
         let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share).round() as usize];
@@ -73,28 +73,29 @@ impl Times {
     }
 }
 
-/// Sets of buffers that a measurement of this work rotates among; one that is large enough alone needs no other.
+/// Number of buffer sets that a measurement of this work rotates through. A set that is large enough by itself needs no
+/// other.
 pub fn sets(work: &Work, batch: usize) -> usize {
     let rotated = if work.device().limits().is_cpu() { ROTATED_BYTES_CPU } else { ROTATED_BYTES };
     rotated.div_ceil(work.bytes(batch).max(1)).clamp(1, 64)
 }
 
-/// Seconds of an item, about, in a run of a few that are all zero.
+/// Estimates the seconds per item with a short run on zeros.
 pub fn estimate_item(work: &Work) -> Result<f64> {
     let args = work.program.plan().args().iter();
     let zeros: Named = args.map(|arg| (arg.name.clone(), vec![0; bytes(arg, FEW)])).collect();
     let mut buffers = work.buffers(FEW, &slices(&zeros))?;
-    // the first one warms up
+    // the first run warms up
     work.start(FEW, &mut buffers)?;
     Ok(timed(&work.stream, || work.start(FEW, &mut buffers))? / FEW as f64)
 }
 
-/// Measures runs over these sets of buffers, one set after another.
+/// Measures runs that rotate through these buffer sets.
 pub fn measure(work: &Work, batch: usize, sets: &mut [Vec<Buffer>], effort: Effort) -> Result<Times> {
     runs(&work.stream, sets, effort, |buffers| work.start(batch, buffers))
 }
 
-/// Measures runs that `start` starts on a stream, one of `sets` after another.
+/// Measures runs that `start` enqueues on a stream, rotating through `sets`.
 pub fn runs<S>(
     stream: &Stream,
     sets: &mut [S],
@@ -131,14 +132,14 @@ pub fn runs<S>(
     Ok(Times::of(seconds, runs, sets.len()))
 }
 
-/// Seconds of what is started.
+/// The seconds that the work enqueued by `start` takes.
 fn timed(stream: &Stream, start: impl FnOnce() -> Result<()>) -> Result<f64> {
     let before = stream.mark()?;
     start()?;
     Ok(stream.mark()?.seconds_since(&before)?.max(1e-7))
 }
 
-/// Measures calls that are done when they return, by the wall's clock; a first one warms up.
+/// Measures synchronous calls by the wall clock, after a first call that warms up.
 pub fn wall(effort: Effort, mut call: impl FnMut() -> Result<()>) -> Result<Times> {
     let mut once = || {
         let before = Instant::now();

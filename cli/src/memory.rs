@@ -1,18 +1,18 @@
-//! Whether this machine has the memory for a batch, asked before any of it is taken.
+//! Checks whether this machine has the memory for a batch before any of it is allocated.
 
 use ringforge::{Error, Result};
 
-/// What is measured lies in memory beside what it is made of or compared with.
+/// Factor for the data that is in memory together with the measured data: its sources, or what it is compared with.
 const COPIES: usize = 2;
 
-/// Refuses a batch of items of this size that would not fit into this machine's memory.
+/// Returns [`Error::TooLarge`] if a batch of items of this size would not fit into this machine's memory.
 pub fn fits(batch: usize, item_bytes: usize) -> Result<()> {
     let got = batch.saturating_mul(item_bytes).saturating_mul(COPIES);
     let limit = free_bytes().unwrap_or(isize::MAX as usize);
     if got > limit { Err(Error::TooLarge { what: "the memory for a batch", limit, got }) } else { Ok(()) }
 }
 
-/// Bytes that programs can still have, where the system tells.
+/// Bytes that programs can still allocate, if the system reports it.
 fn free_bytes() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -20,7 +20,7 @@ fn free_bytes() -> Option<usize> {
     Some(free.min(group_bytes().unwrap_or(usize::MAX)))
 }
 
-/// Bytes that this process's control group may have together: what a container has of the machine.
+/// Memory limit of this process's control group in bytes, which is a container's part of the machine.
 fn group_bytes() -> Option<usize> {
     let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     files.iter().find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())

@@ -1,4 +1,5 @@
-//! The oracle at sampled places, for rings too large to be gone through: values and coefficients, each by its definition.
+//! The oracle at sampled positions, for rings too large for a full check: evaluations and coefficients, each by its
+//! definition.
 
 mod bases;
 
@@ -8,15 +9,15 @@ use ringforge::split::Split;
 use ringforge::{Job, Op, Order, PolyType, U256, Width};
 use ringforge_testkit::{Random, naive};
 
-/// Coefficient products of an item that the oracle takes in full; more of a product in rings with longer quotients than
-/// x^n − c, whose places have no short formula.
+/// Most coefficient products of an item for which the oracle computes the whole result. `MOST_PRODUCTS` is the limit
+/// for a product modulo a polynomial with more terms than x^n − c, where a single coefficient has no short formula.
 const FULL_PRODUCTS: usize = 1 << 20;
 const MOST_PRODUCTS: usize = 16 << 20;
-/// Coefficient products that sampled places take together.
+/// Coefficient products of all sampled positions together.
 const SAMPLED_PRODUCTS: usize = 2 << 20;
 
-/// Whether one item of a job's result is right by the definition: all of it where that takes few products, else in random
-/// places of each limb. Operands go by the order of their names.
+/// Whether one item of a job's result is right by the definition. Checks the whole result if that takes few products,
+/// else random positions of each limb. Operands are in the order of their names.
 pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut Random) -> Result<bool> {
     let ring = &job.poly;
     let (limbs, n) = (ring.basis().len(), ring.degree());
@@ -27,7 +28,7 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
         return bases::agree(job, from, result, count, random);
     }
     let products = limbs.saturating_mul(n).saturating_mul(n);
-    // those of 256 bits take many times as long
+    // 256-bit products take many times as long
     let is_full = products <= if ring.width() == Width::W256 { FULL_PRODUCTS >> 4 } else { FULL_PRODUCTS };
     let plain = |bytes: &[u8]| naive::to_plain(ring, bytes);
     let operands: Vec<Vec<U256>> = operands.iter().map(|operand| plain(operand)).collect();
@@ -54,8 +55,8 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
     })
 }
 
-/// Whether `values` of the element `a` are right in this many random places of each row: residues modulo the leaves
-/// x^d − β, by putting β for x^d.
+/// Whether `values`, the evaluations of `a`, are right at `count` random positions of each limb. An evaluation is the
+/// residue modulo a leaf x^d − β, found by substituting β for x^d.
 fn places_agree(
     ring: &PolyType,
     split: &Split,
@@ -83,8 +84,8 @@ fn places_agree(
     rows.all(right)
 }
 
-/// Whether coefficients of the product of a and b are right in this many random places of each row, for f = x^n − c:
-/// coefficient k is Σ a_i b_j over i + j = k and c Σ a_i b_j over i + j = n + k.
+/// Whether coefficients of the product of a and b modulo x^n − c are right at `count` random positions of each limb.
+/// Coefficient k is Σ a_i b_j over i + j = k plus c Σ a_i b_j over i + j = n + k. Returns an error for other quotients.
 fn product_agrees(ring: &PolyType, [a, b, product]: [&[U256]; 3], count: usize, random: &mut Random) -> Result<bool> {
     let n = ring.degree();
     let places: Vec<usize> = (0..count).map(|_| random.below(n)).collect();
@@ -121,7 +122,7 @@ mod tests {
             let mut random = Random::new(2);
             let mut product = naive::mul(&ring, &a, &b);
             assert!(product_agrees(&ring, [&a, &b, &product], 9, &mut random)?);
-            // a row that is wrong everywhere
+            // the last limb is wrong everywhere
             let q = ring.basis().last().context("a basis")?;
             product.iter_mut().rev().take(ring.degree()).for_each(|x| *x = q.add(x, &U256::ONE));
             assert!(!product_agrees(&ring, [&a, &b, &product], 1, &mut random)?);

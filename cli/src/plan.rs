@@ -1,4 +1,4 @@
-//! `ringforge plan`: prints how a job would be done.
+//! `ringforge plan`: prints the plan of a job.
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -18,7 +18,7 @@ pub struct Options {
     /// Bounds on the absolute values of the centred operands of a product, such as 1,2295.
     #[arg(long, value_name = "LEFT,RIGHT", value_parser = bounds)]
     bounds: Option<(u64, u64)>,
-    /// Items of a run, about.
+    /// Approximate number of items per run.
     #[arg(long, default_value_t = 1 << 16)]
     batch: usize,
     /// Plan for another device: cpu, h200, or a GPU's compute capability such as sm_90.
@@ -54,7 +54,7 @@ impl Options {
     }
 }
 
-/// `ringforge plan`.
+/// Runs `ringforge plan`.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> {
     if options.target.is_some() && choice != Choice::Best {
         bail!("--target and --device exclude one another");

@@ -1,4 +1,4 @@
-//! `ringforge profile`: each kernel of an operation, what it takes and what limits it.
+//! `ringforge profile`: times each kernel of an operation and says what limits it.
 
 use std::path::PathBuf;
 
@@ -17,22 +17,23 @@ use crate::suite::Suites;
 /// Options of `ringforge profile`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A ring, such as 3457:x^768-x^384+1; or a case of a suite, such as ctru-768, sm2 or "key switch".
+    /// A ring, such as 3457:x^768-x^384+1; or a case of a suite, such as ctru-768, and in `ringforge-bench` also sm2 or
+    /// "key switch".
     #[arg(value_name = "RING")]
     what: String,
-    /// The operation: on a ring one that `ringforge plan` knows, of a scheme one such as encaps or sign.
+    /// The operation: for a ring one that `ringforge plan` knows, for a scheme one such as encaps or sign.
     #[arg(default_value = "")]
     op: String,
     #[command(flatten)]
     shape: Shape,
-    /// Write JSON to this file too.
+    /// Also write JSON to this file.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
 
-/// `ringforge profile`: whether every result is right.
+/// Runs `ringforge profile`. Returns whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites) -> Result<bool> {
     let Options { what, op, shape, out, common } = options;
     let device = common.device(choice)?;

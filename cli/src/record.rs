@@ -1,4 +1,5 @@
-//! Records: what `ringforge bench` measured, on what, and when. One schema for every suite, read and written here alone.
+//! Records: what `ringforge bench` measured, on which machine, and when. Every suite uses this schema, and only this
+//! module reads and writes records.
 
 use std::fs;
 use std::path::Path;
@@ -14,90 +15,91 @@ use crate::measure::Times;
 /// The measurements of one run of the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The machine, and what was built.
+    /// The machine and the build.
     #[serde(flatten)]
     pub environment: Environment,
-    /// The file of choices that plans were made by.
+    /// The tuning file that plans were made with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<String>,
-    /// Bytes that copying memory on the device reads and writes in a second.
+    /// Bytes read and written per second when copying device memory.
     pub copy_bytes_per_second: f64,
-    /// The lines.
+    /// The measured lines.
     pub measurements: Vec<Measurement>,
-    /// Cases that the device does not support, and why.
+    /// Cases that the device does not support, with the reason.
     #[serde(default)]
     pub unsupported: Vec<String>,
 }
 
-/// One operation for one batch: what it took, the least that it can take, and whether it was right.
+/// A line of a record: one operation for one batch, with its time, its roofline bound, and whether the result was
+/// right.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The suite, by its name in a command's [`Suites`](crate::suite::Suites).
+    /// Name of the suite in a command's [`Suites`](crate::suite::Suites).
     pub suite: String,
-    /// The case of the suite: a ring, a parameter set.
+    /// The case of the suite, such as a ring or a parameter set.
     pub case: String,
-    /// What is done; empty where the case says it.
+    /// The operation; empty if the case implies it.
     pub operation: String,
-    /// In which of several ways.
+    /// The variant, if the operation can be done in several ways.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub variant: String,
-    /// The ring as people read it.
+    /// The ring, as printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring: Option<String>,
-    /// Coefficients of a limb.
+    /// Coefficients per limb.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
-    /// Limbs of an element.
+    /// Limbs per element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limbs: Option<usize>,
-    /// Where arguments lie before and after a run.
+    /// The memory of the arguments before and after a run.
     pub memory: Memory,
-    /// Threads of the CPU, where the measurement is of the CPU whatever the record's device.
+    /// Number of CPU threads, for a line that is measured on the CPU even if the record's device is a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// Items of a run.
+    /// Items per run.
     pub batch: usize,
-    /// Of a run.
+    /// Times per run.
     #[serde(flatten)]
     pub times: Times,
-    /// Items of a run by its median.
+    /// Items per second, from the median time of a run.
     pub items_per_second: f64,
-    /// Of an item.
+    /// Roofline bound per item.
     #[serde(default, skip_serializing_if = "Floor::is_unknown")]
     pub floor: Floor,
-    /// Share of the floor's speed that was reached.
+    /// Speed in percent of the roofline bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_floor: Option<f64>,
-    /// Others that do the same.
+    /// Other implementations of the same operation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<Peer>,
-    /// What results were compared with.
+    /// The reference that the results were compared with.
     pub checked: String,
-    /// Whether results are what they were compared with.
+    /// Whether the results agree with the reference.
     pub right: bool,
-    /// The plan as it prints.
+    /// The plan, as printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Kernel by kernel, where that was asked for.
+    /// A profile kernel by kernel, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }
 
-/// Where arguments lie before and after a run.
+/// The memory of the arguments before and after a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// On the device.
+    /// Device memory.
     #[default]
     Device,
-    /// In page-locked memory of the host.
+    /// Page-locked host memory.
     Pinned,
-    /// In other memory of the host.
+    /// Pageable host memory.
     Pageable,
 }
 
 impl Memory {
-    /// As people read it.
+    /// Description for display; empty for device memory.
     pub fn words(self) -> &'static str {
         match self {
             Self::Device => "",
@@ -107,113 +109,113 @@ impl Memory {
     }
 }
 
-/// Another implementation of the same.
+/// Another implementation of the same operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its name.
+    /// Name of the implementation.
     pub name: String,
-    /// Of an item.
+    /// Seconds per item.
     pub seconds: f64,
-    /// Where a quoted figure comes from; nothing for one that was measured in the same run.
+    /// Source of a quoted figure; `None` for one that was measured in the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// One kernel of a plan, or what several devices do together in its place.
+/// One kernel of a plan, or one step of several devices in its place.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The kernel's name.
+    /// Name of the kernel.
     pub kernel: String,
-    /// What it says of itself.
+    /// The kernel's description of itself.
     pub about: String,
-    /// Of a run.
+    /// Median seconds per run.
     pub median_seconds: f64,
-    /// That its ports read and write; 0 where that is not known.
+    /// Bytes that the kernel's ports read and write; 0 if unknown.
     #[serde(default)]
     pub bytes: usize,
-    /// Of the rate at which the device copies memory.
+    /// Rate of memory traffic, in percent of the rate at which the device copies memory.
     #[serde(default)]
     pub percent_of_memory: f64,
-    /// Of the rate of 32-bit multiply-adds, where it is known how many the kernel needs.
+    /// Rate of 32-bit multiply-adds in percent of the peak, if the kernel's number of them is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_multipliers: Option<f64>,
-    /// In words.
+    /// The limiting resource, in words.
     #[serde(default)]
     pub limited_by: String,
-    /// On a GPU.
+    /// The kernel's resources on a GPU.
     #[serde(flatten)]
     pub resources: Option<Resources>,
 }
 
-/// What a kernel takes of a multiprocessor.
+/// The resources of a kernel on a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
-    /// Of the launch; 0 where that is not known.
+    /// Blocks per launch; 0 if unknown.
     #[serde(default)]
     pub blocks: usize,
-    /// Of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Of a thread: stack and spilled registers.
+    /// Local memory per thread in bytes: stack and spilled registers.
     pub local_bytes: u32,
-    /// Of a block.
+    /// Shared memory per block in bytes.
     pub shared_bytes: u32,
-    /// Blocks that fit at once.
+    /// Blocks resident on a multiprocessor at once.
     pub blocks_per_multiprocessor: u32,
-    /// Theoretical, of threads that a multiprocessor holds.
+    /// Theoretical occupancy: resident threads in percent of those that a multiprocessor can hold.
     pub occupancy_percent: f64,
 }
 
 impl Measurement {
-    /// An operation of a case, timed for a batch.
+    /// The line of an operation, timed for a batch.
     pub fn new(case: impl Into<String>, operation: impl ToString, batch: usize, times: Times) -> Self {
         let items_per_second = batch as f64 / times.median_seconds;
         Self { case: case.into(), operation: operation.to_string(), batch, times, items_per_second, ..Self::default() }
     }
 
-    /// In this of several ways.
+    /// Sets the variant.
     pub fn varied(self, variant: impl Into<String>) -> Self {
         Self { variant: variant.into(), ..self }
     }
 
-    /// In this ring.
+    /// Sets the ring, its degree and its number of limbs.
     pub fn in_ring(self, ring: impl Into<PolyType>) -> Self {
         let ring = ring.into();
         let (n, limbs) = (Some(ring.degree()), Some(ring.basis().len()));
         Self { ring: Some(ring.to_string()), n, limbs, ..self }
     }
 
-    /// By this plan.
+    /// Sets the plan.
     pub fn by(self, plan: &Plan) -> Self {
         Self { plan: Some(plan.to_string()), ..self }
     }
 
-    /// Beside this floor.
+    /// Sets the roofline bound and the percentage of it that was reached.
     pub fn above(self, floor: Floor) -> Self {
         let percent_of_floor = floor.limit().map(|(seconds, _)| 100.0 * seconds * self.items_per_second);
         Self { floor, percent_of_floor, ..self }
     }
 
-    /// Beside a peer that took so many seconds for an item in the same run.
+    /// Adds a peer that took `seconds` per item in the same run.
     pub fn beside(mut self, name: impl Into<String>, seconds: f64) -> Self {
         self.peers.push(Peer { name: name.into(), seconds, source: None });
         self
     }
 
-    /// What the result was compared with, and whether it is right.
+    /// Sets the reference that the result was compared with, and whether it agrees.
     pub fn checked(self, checked: impl Into<String>, right: bool) -> Self {
         Self { checked: checked.into(), right, ..self }
     }
 
-    /// Case, operation, variant and batch as people read them.
+    /// Case, operation, variant and batch, for display.
     pub fn title(&self) -> String {
         let what = self.what();
         let space = if what.is_empty() { "" } else { " " };
         format!("{}{space}{what}, batch {}", self.case, self.batch)
     }
 
-    /// Operation and variant as people read them.
+    /// Operation, variant and memory, for display.
     pub fn what(&self) -> String {
         let parts = [&self.operation, &self.variant, self.memory.words()].map(str::to_owned);
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
@@ -221,7 +223,7 @@ impl Measurement {
 }
 
 impl Record {
-    /// Reads a file.
+    /// Reads a record from a file. Returns an error if a line has no positive time, rate or batch.
     pub fn read(path: &Path) -> Result<Self> {
         let read = || -> Result<Self> {
             let record: Self = serde_json::from_str(&fs::read_to_string(path)?)?;
@@ -234,13 +236,13 @@ impl Record {
         read().with_context(|| format!("reading {}", path.display()))
     }
 
-    /// Writes a file.
+    /// Writes the record to a file.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
 
-    /// The records of a folder, each with its file's name, by name.
+    /// Reads all records of a folder, sorted by file name, each with that name.
     pub fn all(folder: &Path) -> Result<Vec<(String, Self)>> {
         let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -250,7 +252,7 @@ impl Record {
     }
 }
 
-/// The name of a record's file.
+/// The file name of a record.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -262,7 +264,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::floor::Bound;
 
-    /// A record of one measurement with everything in it.
+    /// A record of one measurement with all fields set.
     pub(crate) fn full() -> Record {
         let times = Times::of(vec![0.25, 0.5, 0.75], 2, 4);
         let resources = Resources {

@@ -1,4 +1,5 @@
-//! Runs of a plan on inputs, as every suite measures them: over rotating sets of buffers, started one by one or captured.
+//! Runs of a plan on given inputs, as every suite measures them: over rotating buffer sets, launched one by one or
+//! captured.
 
 use anyhow::{Context, Result};
 use ringforge::kernels::Role;
@@ -12,43 +13,43 @@ use crate::session::Bench;
 use crate::steps;
 use crate::work::{Inputs, Work};
 
-/// How runs of a plan are made.
+/// How to run a plan.
 pub struct Runs<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Items of a run.
+    /// Items per run.
     pub batch: usize,
-    /// What the plan reads.
+    /// Inputs of the plan.
     pub inputs: &'a Inputs<'a>,
-    /// Whether launches are recorded once and replayed.
+    /// Whether launches are captured once and replayed.
     pub captured: bool,
-    /// Sets of buffers; as many as fill the caches, if not given.
+    /// Number of buffer sets; if `None`, enough to exceed the caches.
     pub sets: Option<usize>,
-    /// Where arguments lie before and after a run.
+    /// The memory of the arguments before and after a run.
     pub memory: Memory,
-    /// The job that the plan does, by which kernels' multiplications are counted.
+    /// The job of the plan, from which the multiplications of its kernels are counted.
     pub job: Option<&'a Job>,
 }
 
-/// What runs took and left.
+/// Times and results of runs.
 pub struct Outcome {
-    /// What a run took.
+    /// Time per run.
     pub times: Times,
-    /// What each kernel took, where that was wanted.
+    /// Time of each kernel, if requested.
     pub steps: Vec<Step>,
-    /// What was written.
+    /// Outputs by argument name.
     pub results: Named,
-    /// Whether every set of buffers was left with the same.
+    /// Whether all buffer sets hold the same results.
     pub alike: bool,
 }
 
 impl<'a> Runs<'a> {
-    /// Runs that are started one by one.
+    /// Runs that are launched one by one, with all data on the device.
     pub fn new(plan: &'a Plan, batch: usize, inputs: &'a Inputs<'a>) -> Self {
         Self { plan, batch, inputs, captured: false, sets: None, memory: Memory::Device, job: None }
     }
 
-    /// Measures them, and each kernel where the bench wants that.
+    /// Measures the runs, and each kernel if the bench asks for that.
     pub fn measure(&self, bench: &Bench, effort: Effort) -> Result<Outcome> {
         if self.memory != Memory::Device {
             return self.over_host_memory(&bench.device, effort);
@@ -62,7 +63,7 @@ impl<'a> Runs<'a> {
         Ok(outcome)
     }
 
-    /// Measures whole calls from host memory to host memory, of a plan that reads `from` and writes `to`.
+    /// Measures whole calls from host memory to host memory, for a plan that reads `from` and writes `to`.
     fn over_host_memory(&self, device: &Device, effort: Effort) -> Result<Outcome> {
         let Self { plan, batch, inputs, memory, .. } = *self;
         let program = Work::of_plan(device, plan)?.program;
@@ -71,7 +72,7 @@ impl<'a> Runs<'a> {
         let run = |from: &[u8], to: &mut [u8]| {
             let call = |to: &mut [u8]| Ok(program.on_host(batch).input("from", from).output("to", to).run()?);
             let times = measure::wall(effort, || call(to))?;
-            // once more over other bytes, so that none of these is left from before
+            // run once more on overwritten memory, so that no result of an earlier run remains
             to.fill(0xa5);
             call(to)?;
             anyhow::Ok((times, to.to_vec()))
@@ -86,7 +87,7 @@ impl<'a> Runs<'a> {
         Ok(Outcome { times, steps: Vec::new(), results: Named::from([("to".into(), to)]), alike: true })
     }
 
-    /// Measures them as a whole.
+    /// Measures whole runs.
     fn times(&self, device: &Device, effort: Effort) -> Result<Outcome> {
         let Self { plan, batch, inputs, captured, .. } = *self;
         let work = Work::of_plan(device, plan)?;
@@ -100,7 +101,7 @@ impl<'a> Runs<'a> {
         let mut times = measure::runs(&work.stream, &mut sets, effort, |set| set.start(&work, batch))?;
         times.buffer_bytes = count * work.bytes(batch);
         let (results, alike) = if plan.args().iter().any(|arg| arg.role == Role::InOut) {
-            // timed runs went on from what they left
+            // the timed runs worked on their own output, so a fresh run supplies the result
             drop(sets);
             let mut fresh = set()?;
             fresh.start(&work, batch)?;
@@ -116,13 +117,13 @@ impl<'a> Runs<'a> {
 }
 
 impl Outcome {
-    /// What was measured of an operation of a case.
+    /// The line of an operation of a case.
     pub fn line(&self, case: impl Into<String>, operation: impl ToString, batch: usize) -> Measurement {
         Measurement { steps: self.steps.clone(), ..Measurement::new(case, operation, batch, self.times) }
     }
 }
 
-/// Memory of a run.
+/// The memory of a run: plain buffers, or a captured run that owns its buffers.
 enum Set {
     Buffers(Vec<Buffer>),
     Captured(Captured),
@@ -161,7 +162,7 @@ impl Set {
     }
 }
 
-/// The plan of a job; where it works in place, such that it may run on what it left.
+/// The plan of a job. For a job in place, the plan accepts its own output as input, so that it can run repeatedly.
 pub fn repeatable(planner: &Planner, job: &Job) -> Result<Plan> {
     let plan = planner.plan(job)?;
     let Some(content) = plan.arg("data").and_then(|arg| arg.before.clone()) else { return Ok(plan) };

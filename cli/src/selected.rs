@@ -1,4 +1,4 @@
-//! What is measured: cases of suites, and the operations of them that are wanted.
+//! The cases and operations to measure.
 
 use anyhow::{Context, Result, bail, ensure};
 use ringforge::{Error, Op, PolyType};
@@ -9,7 +9,7 @@ use crate::session::Bench;
 use crate::suite::{Case, Kind, Scope, Suite, Wanted};
 use crate::suites::rings;
 
-/// A case of a suite, and the operations of it that are wanted.
+/// A case of a suite and the operations of it to measure.
 pub(crate) struct Selected {
     pub(crate) suite: &'static Suite,
     pub(crate) case: Case,
@@ -17,7 +17,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// An operation on a ring that the user names, for these batches or one that suits the device.
+    /// An operation on a ring that the user names, for these batches. If there are none, the batch suits the device.
     pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
         let ring: PolyType = text.parse().with_context(|| format!("{text:?} is no ring"))?;
         let batches = if batches.is_empty() { vec![0] } else { batches.to_vec() };
@@ -25,7 +25,7 @@ impl Selected {
         Ok(Self { suite: &rings::OWN, wanted: Wanted(case.operations.clone()), case })
     }
 
-    /// All of the suites that have a rank, by that, whose titles contain this.
+    /// The cases of all suites that have a rank, in order of rank, with the operations whose title contains `filter`.
     pub(crate) fn of(rank: impl Fn(&Suite) -> Option<usize>, scope: &Scope, filter: &str) -> Result<Vec<Self>> {
         let mut suites: Vec<_> = scope.suites.iter().filter_map(|suite| Some((rank(suite)?, *suite))).collect();
         suites.sort_by_key(|(rank, _)| *rank);
@@ -45,8 +45,8 @@ impl Selected {
         Ok(selected)
     }
 
-    /// The operation of a case by their names, in the first suite that times kernels and has it; papers' cases go by what
-    /// they are of.
+    /// Finds an operation by the names of its case and itself, in the first suite that times kernels and has it. A case
+    /// of the papers is named by the part after its last colon.
     pub(crate) fn named(scope: &Scope, name: &str, operation: &str) -> Result<Self> {
         let is_timed =
             |suite: &Suite| (suite.kind != Kind::Rates && !["CPU", "SM2"].contains(&suite.name)).then_some(0);
@@ -61,13 +61,13 @@ impl Selected {
         bail!("{name:?} is no ring, and no suite has a case of this name with the operation {operation:?}")
     }
 
-    /// What is shown while it runs.
+    /// Title for the progress bar.
     pub(crate) fn title(&self) -> String {
         let (suite, case) = (self.suite.name, &self.case.name);
         if case.starts_with(suite) { case.clone() } else { format!("{suite} {case}") }
     }
 
-    /// Measures it into a record: what the device does not support is told there.
+    /// Measures the selection into a record. If the device does not support it, the record gets the reason instead.
     pub(crate) fn measure(&self, bench: &Bench, record: &mut Record) -> Result<()> {
         match self.suite.measure(&self.case, &self.wanted, bench) {
             Ok(lines) => record.measurements.extend(lines),

@@ -1,4 +1,4 @@
-//! What suites measure with: a device, and what the user says of it.
+//! The session of a measurement: the device, and the user's options for it.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -21,29 +21,29 @@ use crate::work::Work;
 /// Options of `bench` and `profile`.
 #[derive(Debug, Default, Args)]
 pub struct Common {
-    /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
+    /// Items per run, instead of each line's own batches: a number, or several separated by commas, for one line each.
     #[arg(long, value_delimiter = ',', value_parser = batch)]
     pub batch: Vec<usize>,
-    /// Floors by the ceilings in this file, as `ringforge-bench bench rates --out` writes it for the device, in place of those
-    /// of an H200.
+    /// Compute roofline bounds from the peak rates in this file, instead of those of an H200. The file is written by
+    /// `ringforge-bench bench rates --out` for the device.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
-    /// As one of the processes that torchrun, srun or mpirun started together, each with its GPU: transforms of one vector
-    /// on all of them. The first process prints and records.
+    /// Run as one of the processes that torchrun, srun or mpirun started together, each with its own GPU. Measures
+    /// transforms of one vector on all of them. The first process prints and records.
     #[arg(long)]
     ranks: bool,
-    /// The choices of the planner.
+    /// The tuning file of the planner.
     #[command(flatten)]
     pub tuning: TuningFile,
 }
 
 impl Common {
-    /// This process among those that were started together, if it is one.
+    /// The rank of this process among those started together; `None` without `--ranks`.
     pub fn launch(&self) -> Result<Option<Launch>> {
         Ok(self.ranks.then(Launch::from_env).transpose()?)
     }
 
-    /// The device that was chosen, else this process' own.
+    /// Opens the chosen device. With `--ranks` and no choice, opens this process's own GPU.
     pub fn device(&self, choice: Choice) -> Result<Device> {
         let choice = match (choice, self.launch()?) {
             (Choice::Best, Some(launch)) => Choice::Cuda(launch.local_rank()),
@@ -52,38 +52,38 @@ impl Common {
         Ok(choice.open()?.device)
     }
 
-    /// What is measured on the device.
+    /// The scope of measurements on the device.
     pub fn scope(&self, device: &Device, quick: bool, suites: Suites) -> Scope {
         Scope { ranks: self.ranks, ..Scope::new(device, quick, &self.batch, suites) }
     }
 }
 
-/// A number of items that is not zero.
+/// Parses a positive number of items.
 fn batch(text: &str) -> Result<usize, String> {
     text.parse::<NonZeroUsize>().map(NonZeroUsize::get).map_err(|error| error.to_string())
 }
 
-/// What lines are measured with.
+/// The device, the planner and the settings with which lines are measured.
 #[derive(Debug, Clone)]
 pub struct Bench {
-    /// Where it is measured.
+    /// The device that is measured.
     pub device: Device,
-    /// Plans jobs for the device.
+    /// Planner for the device.
     pub planner: Planner,
-    /// What the device can do at best.
+    /// Peak throughput of the device.
     pub ceilings: Ceilings,
-    /// How long each line is measured.
+    /// How long to measure each line.
     pub effort: Effort,
-    /// Whether every kernel is timed as well.
+    /// Whether to time every kernel as well.
     pub steps: bool,
-    /// Of random operands.
+    /// Seed of random operands.
     pub seed: u64,
-    /// This process among those that measure together.
+    /// The rank of this process among those that measure together.
     pub launch: Option<Launch>,
 }
 
 impl Bench {
-    /// The device with what the user says of it.
+    /// Opens a session: measures the copy bandwidth of the device and applies the user's options.
     pub fn open(common: &Common, device: Device, effort: Effort) -> Result<Self> {
         let pipes = match &common.rates {
             Some(path) => Some(read_pipes(path, device.limits())?),
@@ -91,13 +91,13 @@ impl Bench {
         };
         let copy = copy::bandwidth(&device, effort).context("copying memory")?;
         let launch = common.launch()?;
-        // processes that measure together have the same operands
+        // processes that measure together need the same operands
         let seed = if launch.is_some() { 1 } else { std::process::id().into() };
         let bench = Self::for_results(&device, &common.tuning, seed)?;
         Ok(Self { ceilings: Ceilings { copy, pipes }, effort, launch, ..bench })
     }
 
-    /// One run of each case, for what it leaves, without floors.
+    /// A session that runs each case once, for its result, without roofline bounds.
     pub fn for_results(device: &Device, tuning: &TuningFile, seed: u64) -> Result<Self> {
         let ceilings = Ceilings { copy: f64::INFINITY, pipes: None };
         let planner = tuning.planner(device.limits())?;
@@ -109,7 +109,7 @@ impl Bench {
         self.launch.as_ref().is_none_or(|launch| launch.rank() == 0)
     }
 
-    /// The job on the device, as its planner plans it.
+    /// Plans the job with the session's planner and compiles it for the device.
     pub fn work(&self, job: &Job) -> Result<Work> {
         Work::of_plan(&self.device, &self.planner.plan(job)?)
     }
@@ -125,7 +125,7 @@ impl Bench {
         }
     }
 
-    /// The CPU, measured as little as possible, for tests.
+    /// A session on the CPU that measures as little as possible, for tests.
     #[must_use]
     pub fn of_cpu() -> Self {
         let (device, ceilings) = (Device::cpu(), Ceilings { copy: 1e9, pipes: None });
@@ -141,7 +141,7 @@ impl Bench {
     }
 }
 
-/// The pipes' rates that `ringforge-bench bench rates --out` wrote into a file about this device.
+/// Reads the peak rates of the pipes from a record that `ringforge-bench bench rates --out` wrote for this device.
 fn read_pipes(path: &Path, limits: &Limits) -> Result<Pipes> {
     let record = Record::read(path)?;
     let read = || {

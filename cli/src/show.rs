@@ -1,4 +1,4 @@
-//! What the user sees: tables, JSON, progress bars, numbers with units.
+//! Output for the user: tables, JSON, progress bars, numbers with units.
 
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// Prints text and a line end. Where the reader went away, the error is a [closed pipe](is_closed_pipe).
+/// Prints a line of text. If nothing reads the output any more, the error is a [closed pipe](is_closed_pipe).
 pub fn print(text: &str) -> Result<()> {
     Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
-/// Whether what was printed has no reader any more, which ends the command quietly.
+/// Whether an error means that nothing reads the output any more. The command then ends quietly.
 pub fn is_closed_pipe(error: &Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
@@ -23,7 +23,7 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
     print(&serde_json::to_string_pretty(value)?)
 }
 
-/// An empty table with these headings; columns with these numbers hold numbers.
+/// An empty table with these headings. `numbers` are the indices of the columns that hold numbers.
 pub fn table(headings: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
@@ -36,7 +36,7 @@ pub fn table(headings: &[&str], numbers: &[usize]) -> Table {
     table
 }
 
-/// A progress bar on standard error; silent where that is no terminal.
+/// A progress bar on standard error, which is silent unless that is a terminal.
 pub fn progress(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed} of about {duration}  {msg}") {
@@ -46,7 +46,7 @@ pub fn progress(steps: usize) -> ProgressBar {
     bar
 }
 
-/// A number with three digits and a unit's prefix, such as `1.23 M`.
+/// Formats a number with three digits and a unit prefix, such as `1.23 M`.
 pub fn short(x: f64) -> String {
     let (scale, prefix) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
         .into_iter()
@@ -57,7 +57,7 @@ pub fn short(x: f64) -> String {
     format!("{x:.digits$} {prefix}")
 }
 
-/// A time with three digits and a unit.
+/// Formats a time with three digits and a unit.
 pub fn time(seconds: f64) -> String {
     let (scale, unit) = if seconds >= 0.9995 {
         (1.0, "s")
@@ -71,12 +71,12 @@ pub fn time(seconds: f64) -> String {
     format!("{}{unit}", short(seconds * scale))
 }
 
-/// Whether something is right, with the bad case standing out.
+/// Formats whether something is right; `NO` is in capitals to stand out.
 pub fn yes_or_no(right: bool) -> String {
     if right { "yes" } else { "NO" }.into()
 }
 
-/// A printed ring with long moduli cut short.
+/// Shortens a long modulus in a printed ring.
 pub fn ring(text: &str) -> String {
     let digits = text.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
     let end = text[digits..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |end| digits + end);

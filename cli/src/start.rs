@@ -1,4 +1,4 @@
-//! `ringforge start`: how long it takes from the start of the process to the first result.
+//! `ringforge start`: measures the time from the start of the process to the first result.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub struct Options {
     batch: usize,
 }
 
-/// `ringforge start`, of a process that began then: whether the result is that of the CPU.
+/// Runs `ringforge start` in a process that started at `began`. Returns whether the result equals the CPU's.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, began: Instant) -> Result<bool> {
     ensure!(options.batch > 0, "a batch of nothing has no result");
     let mut times = vec![("command line", began.elapsed().as_secs_f64())];

@@ -1,4 +1,4 @@
-//! The kernels of a plan one by one: what each takes and what limits it.
+//! A profile of a plan: the time of each kernel and what limits it.
 
 use anyhow::Result;
 use comfy_table::Table;
@@ -14,12 +14,13 @@ use crate::session::Bench;
 use crate::show;
 use crate::work::Work;
 
-/// Runs whose kernels are timed.
+/// Number of runs whose kernels are timed.
 const TIMED_RUNS: usize = 7;
-/// Shares of the memory's and the multipliers' rates, in percent, from which on they are what limits a kernel.
+/// A kernel counts as limited by memory, or by the multipliers, from these percentages of their peak rates.
 const FULL_MEMORY: f64 = 70.0;
 const FULL_MULTIPLIERS: f64 = 60.0;
-/// Registers of a multiprocessor, on all GPUs that there are, and bytes of shared memory that the driver takes of a block.
+/// Registers per multiprocessor, the same on all GPUs so far, and bytes of shared memory that the driver reserves per
+/// block.
 const REGISTERS: u32 = 1 << 16;
 const RESERVED_SHARED: u32 = 1024;
 
@@ -51,11 +52,11 @@ pub(crate) fn table(line: &Measurement) -> Table {
     table
 }
 
-/// Bytes that a GPU sets while a kernel is launched, and at most.
+/// Bytes of memory that a GPU clears while launches are queued: per kernel, and the maximum for all kernels.
 const HELD_BYTES: usize = 64 << 20;
 const MOST_HELD_BYTES: usize = 4 << 30;
 
-/// Times each kernel of a program on these buffers; multiplications are counted of the job that it does, if there is one.
+/// Times each kernel of a program on these buffers. Multiplications are counted for `job`, if it is given.
 pub(crate) fn steps(
     bench: &Bench,
     work: &Work,
@@ -66,7 +67,8 @@ pub(crate) fn steps(
     let kernels = work.program.plan().kernels();
     let mut seconds = vec![Vec::new(); kernels.len()];
     for _ in 0..TIMED_RUNS {
-        // memory that is being set keeps a GPU busy until all launches are made, also where they take longer than the kernels
+        // clearing memory keeps the GPU busy until all launches are queued, even if launching takes longer than the
+        // kernels
         let held = (HELD_BYTES * kernels.len()).min(MOST_HELD_BYTES);
         let busy = (!bench.device.limits().is_cpu()).then(|| work.stream.zeros(held)).transpose()?;
         let taken = work.steps(batch, buffers)?;
@@ -102,7 +104,7 @@ pub(crate) fn steps(
 fn bytes(kernel: &dyn Kernel, batch: usize) -> usize {
     let of_port = |port: &ringforge::kernels::Port| {
         let items = if port.sharing == Sharing::PerItem { batch } else { 1 };
-        // a list of tables has a pointer to each
+        // a list of tables holds a pointer to each table
         let tables = port.bytes / size_of::<u64>() * port.tables;
         let times = if port.role == Role::InOut { 2 } else { 1 };
         (port.bytes * items + tables) * times
@@ -110,7 +112,7 @@ fn bytes(kernel: &dyn Kernel, batch: usize) -> usize {
     kernel.ports().iter().map(of_port).sum()
 }
 
-/// Slots of multiply-adds of an item in a kernel of a job with a transform of its own.
+/// Multiply-add slots per item of one kernel of a job, if the ring has an NTT and the kernel is known.
 fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
     let of = |op| floor::slots_per_item(&with_op(job, op), limits);
     let about = kernel.describe();
@@ -118,7 +120,7 @@ fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
         let (from, to) = rest.split([' ', ',']).next()?.split_once("..")?;
         Some(to.parse::<f64>().ok()? - from.parse::<f64>().ok()?)
     });
-    // where a kernel has some of the layers, they are taken to be alike
+    // a kernel with some of the layers is charged in proportion, as if all layers cost the same
     let depth = f64::from(Split::of(&job.poly, job.depth).map_or(1, |split| split.depth()));
     match kernel.name() {
         "forward" | "inverse" => Some(of(Op::Forward)? * layers.unwrap_or(depth) / depth),
@@ -147,7 +149,7 @@ fn resources(_: &Program, _: usize) -> Result<Vec<Resources>> {
     Ok(Vec::new())
 }
 
-/// What limits a kernel, in words.
+/// Describes what limits a kernel.
 fn limited_by(step: &Step, limits: &Limits) -> String {
     let is_full = |percent: Option<f64>, full: f64| percent.is_some_and(|percent| percent >= full);
     if step.percent_of_memory > 110.0 {
@@ -216,7 +218,7 @@ mod tests {
         assert!(plan.kernels().len() > 1);
         let all: Option<f64> = plan.kernels().map(|kernel| slots(&job, &**kernel, &limits)).sum();
         assert!(all.zip(floor::slots_per_item(&job, &limits)).is_some_and(|(all, job)| (all / job - 1.0).abs() < 1e-9));
-        // residues in and out, and factors
+        // residues in and out, and twiddle factors
         assert!(plan.kernels().all(|kernel| bytes(&**kernel, 3) > 3 * 2 * ring.bytes()));
         Ok(())
     }

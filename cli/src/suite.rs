@@ -1,5 +1,5 @@
-//! Suites: what is measured, in which cases, and what a reader must know about each. Adding a case is one entry in the list of
-//! its suite's module; adding a suite is one entry in the list of a command's suites.
+//! Suites: what is measured, in which cases, and what a reader must know about each. To add a case, add an entry to the
+//! list in its suite's module. To add a suite, add an entry to a command's list of suites.
 
 use anyhow::Result;
 use ringforge::Device;
@@ -11,27 +11,27 @@ use crate::session::Bench;
 
 /// Measurements that belong together.
 pub struct Suite {
-    /// As filters and records have it.
+    /// Name in filters and records.
     pub name: &'static str,
-    /// When it runs.
+    /// When the suite runs.
     pub kind: Kind,
-    /// As a heading.
+    /// Heading.
     pub title: &'static str,
-    /// What is measured, what is resident, what peers are: one or two sentences.
+    /// One or two sentences: what is measured, which data is resident on the device, and which peers there are.
     pub about: &'static str,
-    /// How its lines are read.
+    /// The figure in which the lines are reported.
     pub figure: Figure,
-    /// The case and operation that stand for the suite where all are compared.
+    /// The case and operation that represent the suite in overviews.
     pub headline: Option<(&'static str, &'static str)>,
-    /// Figures of others, beside the lines that do the same.
+    /// Quoted figures of other implementations, shown with the lines that do the same.
     pub quoted: &'static [Quoted],
-    /// Its cases.
+    /// Makes the cases.
     pub cases: fn(&Scope) -> Result<Vec<Case>>,
-    /// Whether processes that were started together measure it together.
+    /// Whether processes that were started together (`--ranks`) measure it together.
     pub by_ranks: bool,
 }
 
-/// The suites of a command, in the order of pages.
+/// The suites of a command, in page order.
 pub type Suites = &'static [&'static Suite];
 
 impl core::fmt::Debug for Suite {
@@ -56,96 +56,97 @@ pub enum Kind {
 /// Figures of another implementation that were not measured in the same run.
 #[derive(Debug)]
 pub struct Quoted {
-    /// The case that does the same.
+    /// The case of the suite that does the same.
     pub case: &'static str,
-    /// Whose figures these are.
+    /// Name of the other implementation.
     pub peer: &'static str,
-    /// Where they come from.
+    /// Source of the figures.
     pub source: &'static str,
-    /// The device that they are compared on; `None` where the source has a device of its own.
+    /// The device whose lines are compared with the figures; `None` for all, if the source measured on a device of its
+    /// own.
     pub device: Option<&'static str>,
-    /// The operation, and the seconds of an item.
+    /// Pairs of an operation and its seconds per item.
     pub seconds: &'static [(&'static str, f64)],
 }
 
-/// What cases are chosen and sized by.
+/// The settings by which cases are chosen and sized.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    /// What there is.
+    /// All suites of the command.
     pub suites: Suites,
-    /// Whether it is measured on a CPU.
+    /// Whether the device is a CPU.
     pub cpu: bool,
-    /// Fewer lines.
+    /// Whether to measure fewer lines (`--quick`).
     pub quick: bool,
-    /// More lines: those that are checked, but not measured.
+    /// Whether to add lines that are checked but not measured.
     pub check: bool,
-    /// What several processes do together, alone.
+    /// Whether to keep only what several processes measure together (`--ranks`).
     pub ranks: bool,
-    /// The batches that the user asked for.
+    /// Batches that the user asked for; empty for the usual ones.
     pub batches: Vec<usize>,
-    /// Transforms are no longer than this power of two: in tests.
+    /// Limit on log2 of transform lengths, for tests.
     pub most_log_n: Option<u32>,
 }
 
 impl Scope {
-    /// The scope on a device.
+    /// The scope of measurements on a device.
     pub fn new(device: &Device, quick: bool, batches: &[usize], suites: Suites) -> Self {
         Self { suites, cpu: device.limits().is_cpu(), quick, batches: batches.to_vec(), ..Self::default() }
     }
 
-    /// The one on a GPU, the other on a CPU.
+    /// Returns `gpu` on a GPU and `cpu` on a CPU.
     pub fn either<T>(&self, gpu: T, cpu: T) -> T {
         if self.cpu { cpu } else { gpu }
     }
 
-    /// The batches that were asked for, else these.
+    /// The batches that the user asked for, else `usual`.
     pub fn batches(&self, usual: &[usize]) -> Vec<usize> {
         if self.batches.is_empty() { usual.to_vec() } else { self.batches.clone() }
     }
 
-    /// The length of a transform as a power of two.
+    /// log2 of a transform length, reduced to the limit.
     pub fn log_n(&self, log_n: u32) -> u32 {
         self.most_log_n.map_or(log_n, |most| log_n.min(most))
     }
 
-    /// Whether to measure what is, or is not, measured in a hurry too.
+    /// Whether to measure a line: with `--quick`, only if `is_quick` is set.
     pub fn wants(&self, is_quick: bool) -> bool {
         is_quick || !self.quick
     }
 }
 
-/// The operations of a case that are wanted; others may be run for what they leave.
+/// The operations of a case to measure. Others may be run for their results only.
 pub struct Wanted(pub Vec<String>);
 
 impl Wanted {
-    /// Whether this one is.
+    /// Whether this operation is to be measured.
     pub fn has(&self, operation: impl ToString) -> bool {
         self.0.contains(&operation.to_string())
     }
 
-    /// How long to measure this one.
+    /// How long to measure this operation; one run if it is not to be measured.
     pub fn effort(&self, operation: impl ToString, bench: &Bench) -> Effort {
         if self.has(operation) { bench.effort } else { Effort::NONE }
     }
 }
 
-/// What measures the wanted operations of a case.
+/// A function that measures the wanted operations of a case.
 type Run = Box<dyn Fn(&Bench, &Wanted) -> Result<Vec<Measurement>> + Send + Sync>;
 
-/// What is measured at once.
+/// A part of a suite that is measured as a whole, such as a ring or a parameter set.
 pub struct Case {
-    /// The name.
+    /// Name of the case.
     pub name: String,
-    /// More that filters go by.
+    /// Further text that filters match.
     pub ring: String,
-    /// The names of its operations; one without a name is empty.
+    /// Names of the operations; empty for one without a name.
     pub operations: Vec<String>,
-    /// Measures wanted operations.
+    /// Measures the wanted operations.
     pub run: Run,
 }
 
 impl Case {
-    /// A case of some operations.
+    /// A case of several operations.
     pub fn new<O: ToString>(
         name: impl Into<String>,
         operations: &[O],
@@ -155,7 +156,7 @@ impl Case {
         Self { name: name.into(), ring: String::new(), operations, run: Box::new(run) }
     }
 
-    /// A case of one operation, and a line for each of its batches.
+    /// A case of one operation, with a line for each batch.
     pub fn of_batches<O: ToString>(
         name: impl Into<String>,
         operation: O,
@@ -165,7 +166,7 @@ impl Case {
         Self::new(name, &[operation], move |bench, _| batches.iter().map(|&batch| run(bench, batch)).collect())
     }
 
-    /// The operations whose title contains this.
+    /// The operations whose title contains `filter`.
     pub fn wanted(&self, suite: &Suite, filter: &str) -> Wanted {
         let title = |operation: &String| {
             let parts = [suite.name, &self.name, &self.ring, operation];
@@ -176,7 +177,7 @@ impl Case {
 }
 
 impl Suite {
-    /// A suite without cases.
+    /// A suite without cases, as a base for others.
     pub const NONE: Self = Self {
         name: "",
         kind: Kind::Area,
@@ -189,7 +190,7 @@ impl Suite {
         by_ranks: false,
     };
 
-    /// Measures a case's wanted operations.
+    /// Measures the wanted operations of a case.
     pub fn measure(&self, case: &Case, wanted: &Wanted, bench: &Bench) -> Result<Vec<Measurement>> {
         let mut lines = (case.run)(bench, wanted)?;
         lines.retain(|line| wanted.has(&line.operation));
@@ -200,7 +201,7 @@ impl Suite {
         Ok(lines)
     }
 
-    /// Adds the quoted figures of what does the same on a device.
+    /// Adds the quoted figures of the same operation to a line.
     fn quote(&self, line: &mut Measurement, device: &str) {
         let same = |quoted: &&Quoted| {
             quoted.case == line.case && quoted.device.is_none_or(|reference| device.contains(reference))

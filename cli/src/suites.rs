@@ -13,7 +13,7 @@ use ringforge::{Limits, Plan};
 
 use crate::suite::Suites;
 
-/// All of them, in the order of pages.
+/// All suites, in page order.
 pub static SUITES: Suites = &[
     &rings::SUITE,
     #[cfg(feature = "schemes")]
@@ -27,13 +27,13 @@ pub static SUITES: Suites = &[
     &rings::OWN,
 ];
 
-/// The schemes by name.
+/// Names of all schemes.
 #[cfg(all(feature = "cuda", feature = "schemes"))]
 pub(crate) fn schemes() -> Vec<&'static str> {
     kems::SETS.iter().map(|set| set.parameters.name()).chain(["SM2"]).collect()
 }
 
-/// None.
+/// Without schemes, an empty list.
 #[cfg(all(feature = "cuda", not(feature = "schemes")))]
 pub(crate) fn schemes() -> Vec<&'static str> {
     Vec::new()
@@ -48,7 +48,7 @@ pub(crate) fn plans(scheme: &str, limits: &Limits) -> Result<Vec<Plan>> {
     }
 }
 
-/// None.
+/// Without schemes, an empty list.
 #[cfg(all(feature = "cuda", not(feature = "schemes")))]
 pub(crate) fn plans(_: &str, _: &Limits) -> Result<Vec<Plan>> {
     Ok(Vec::new())

@@ -1,4 +1,4 @@
-//! Records as text.
+//! Records as text tables.
 
 use anyhow::Result;
 use comfy_table::Table;
@@ -9,7 +9,7 @@ use crate::show;
 use crate::steps;
 use crate::suite::{Suite, Suites};
 
-/// Prints a record: a table for each suite.
+/// Prints a record, with one table per suite.
 pub fn print(record: &Record, suites: Suites) -> Result<()> {
     let Environment { device, cpu, cpu_threads, commit, date, .. } = &record.environment;
     let commit = commit.as_deref().unwrap_or("unknown");
@@ -25,7 +25,8 @@ pub fn print(record: &Record, suites: Suites) -> Result<()> {
     record.unsupported.iter().try_for_each(|line| show::print(line))
 }
 
-/// A suite's lines as a table of this width, else the terminal's, and below it the kernels of each that has some.
+/// The lines of a suite as a table of this width, else as wide as the terminal, followed by the profiles of lines that
+/// have one.
 pub fn text(suite: &Suite, lines: &[&Measurement], width: Option<u16>) -> String {
     let headings =
         ["case", "operation", "batch", "a run", "p95", suite.figure.heading(), "of the floor", "peers", "right"];

@@ -1,7 +1,8 @@
-//! `ringforge tune`: measures what the planner could do otherwise, and writes what was faster into a file that it reads.
+//! `ringforge tune`: measures the planner's alternatives and writes the faster ones to a tuning file that the planner
+//! reads.
 //!
-//! Every alternative must leave the bytes that the usual plan leaves; one that does not is an error. The gain is measured
-//! in a second run, by the file.
+//! Every alternative must leave the same bytes as the usual plan; otherwise the command fails. The gain is measured in
+//! a second run, with plans made from the file.
 
 mod search;
 
@@ -26,7 +27,7 @@ use search::Contest;
 /// Options of `ringforge tune`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Only jobs whose "ring op" contains this.
+    /// Only jobs whose "ring op" contains this text.
     #[arg(long, default_value = "")]
     filter: String,
     /// Fewer jobs and shorter measurements.
@@ -37,7 +38,7 @@ pub struct Options {
     out: PathBuf,
 }
 
-/// What the ways of jobs took, for tables.
+/// The suite in whose table the alternatives of all jobs are shown.
 static SUITE: Suite = Suite {
     name: "tune",
     kind: Kind::Own,
@@ -49,19 +50,19 @@ static SUITE: Suite = Suite {
 
 static SUITES: Suites = &[&SUITE];
 
-/// Rings, and what is done in them.
+/// Rings, with the operations tuned in them.
 enum Jobs {
-    /// Small ones, in batches.
+    /// A small ring, in batches.
     Small(&'static str),
-    /// x^n + 1 modulo primes of so many bits, in batches, transforms alone: n as a power of two.
+    /// x^n + 1 modulo primes of a given size, in batches, transforms only: log2 n and the bits of a prime.
     Rns(u32, u32),
-    /// x^n − 1 over BLS12-381's scalar field, one at a time in natural order, transforms alone.
+    /// x^n − 1 over BLS12-381's scalar field, one at a time in natural order, transforms only: log2 n.
     Proof(u32),
 }
 
 use Jobs::{Proof, Rns, Small};
 
-/// Each with whether it is tuned with `--quick` too.
+/// The jobs, each with whether `--quick` tunes it too.
 const JOBS: &[(Jobs, bool)] = &[
     (Small("3329:x^256+1"), true),
     (Small("12289:x^1024+1"), false),
@@ -82,13 +83,13 @@ const JOBS: &[(Jobs, bool)] = &[
     (Proof(22), false),
 ];
 
-/// Bytes of an operand on a GPU, and on a CPU.
+/// Bytes per operand on a GPU and on a CPU.
 const OPERAND_BYTES: [usize; 2] = [128 << 20, 4 << 20];
 /// Moduli of an RNS basis.
 const MODULI: usize = 8;
 const BLS12_381: &str = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
-/// The jobs whose name contains this, each with the items of a run.
+/// The jobs whose title contains `filter`, each with its number of items per run.
 fn jobs(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<(Job, usize)>> {
     let mut jobs = Vec::new();
     for (kind, _) in JOBS.iter().filter(|(_, is_quick)| *is_quick || !quick) {
@@ -115,7 +116,7 @@ fn jobs(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<(Job, usize)>>
     Ok(jobs)
 }
 
-/// `ringforge tune`.
+/// Runs `ringforge tune`.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> {
     let device = choice.open()?.device;
     let jobs = jobs(&options.filter, options.quick, device.limits())?;
@@ -139,7 +140,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
                 _ => return Err(error.context(job.to_string())),
             },
         }
-        // what is done stays, whatever happens to the rest
+        // written after each job, so that a failure loses no earlier choice
         tuning.save(&options.out, device.limits())?;
         bar.inc(1);
     }

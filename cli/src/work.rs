@@ -1,4 +1,4 @@
-//! A job or a plan made ready on a device, with host memory in and out.
+//! A job or a plan, compiled for a device, with inputs and outputs in host memory.
 
 use anyhow::{Context, Result, ensure};
 use ringforge::kernels::{Role, Sharing};
@@ -8,35 +8,35 @@ use ringforge_testkit::Named;
 
 use crate::memory;
 
-/// What a plan reads, by the names of its arguments.
+/// Inputs of a plan, by argument name.
 pub type Inputs<'a> = [(&'a str, &'a [u8])];
 
-/// The same of what is kept.
+/// Borrows named bytes as [`Inputs`].
 pub fn slices(named: &Named) -> Vec<(&str, &[u8])> {
     named.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect()
 }
 
-/// Bytes of an argument for this many items.
+/// Bytes of an argument for a batch.
 pub fn bytes(arg: &PlanArg, batch: usize) -> usize {
     if arg.sharing == Sharing::PerItem { arg.bytes.saturating_mul(batch) } else { arg.bytes }
 }
 
-/// A plan made ready on a device.
+/// A plan compiled for a device.
 #[derive(Debug)]
 pub struct Work {
-    /// The plan, made ready.
+    /// The compiled plan.
     pub program: Program,
-    /// The order of its work.
+    /// The stream that it runs on.
     pub stream: Stream,
 }
 
 impl Work {
-    /// The job on exactly this device.
+    /// Plans and compiles a job for exactly this device.
     pub fn new(device: &Device, job: &Job) -> Result<Self> {
         Self::of_plan(device, &Planner::new(device.limits().clone()).plan(job)?)
     }
 
-    /// The plan, made for this device.
+    /// Compiles a plan that was made for this device.
     pub fn of_plan(device: &Device, plan: &Plan) -> Result<Self> {
         Ok(Self { program: device.compile(plan)?, stream: device.stream()? })
     }
@@ -46,14 +46,14 @@ impl Work {
         self.program.device()
     }
 
-    /// Bytes of all arguments for this many items.
+    /// Bytes of all arguments for a batch.
     pub fn bytes(&self, batch: usize) -> usize {
         self.program.plan().args().iter().map(|arg| bytes(arg, batch)).fold(0, usize::saturating_add)
     }
 
-    /// Buffers for one run, in the order of the plan's arguments: what is read is uploaded, the others are new.
+    /// Buffers for one run, in the order of the plan's arguments. Inputs are uploaded; the other buffers are new.
     pub fn buffers(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<Buffer>> {
-        // a GPU has memory of its own, and says itself when there is no more
+        // a GPU has memory of its own and reports when it is full
         if self.device().limits().is_cpu() {
             memory::fits(1, self.bytes(batch))?;
         }
@@ -86,13 +86,13 @@ impl Work {
         })
     }
 
-    /// What a run left in each argument that it writes.
+    /// Downloads every argument that a run writes.
     pub fn results(&self, buffers: &[Buffer]) -> Result<Named> {
         let written = self.program.plan().args().iter().zip(buffers).filter(|(arg, _)| arg.role != Role::In);
         written.map(|(arg, buffer)| Ok((arg.name.clone(), self.stream.download(buffer)?))).collect()
     }
 
-    /// What a run left in the only argument that it writes.
+    /// Downloads the only argument that a run writes.
     pub fn result(&self, buffers: &[Buffer]) -> Result<Vec<u8>> {
         self.only(self.results(buffers)?)
     }
@@ -109,7 +109,7 @@ impl Work {
         self.results(&buffers)
     }
 
-    /// The same of a plan that writes one argument.
+    /// The same for a plan that writes one argument.
     pub fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
         self.only(self.run_all(batch, inputs)?)
     }

@@ -1,5 +1,5 @@
-//! The command from outside: tuning files are written, read, and refused for another device; what makes no sense is refused;
-//! caches are shown and cleared.
+//! The command from outside: it writes and reads tuning files and refuses those of another device, refuses invalid
+//! arguments, and shows and clears caches.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -16,14 +16,14 @@ fn ringforge(args: &[&str]) -> Result<Output> {
     command(args).output().context("starting the command")
 }
 
-/// What it prints where it succeeds.
+/// Standard output of a run that must succeed.
 fn printed(args: &[&str]) -> Result<String> {
     let output = ringforge(args)?;
     ensure!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// What it complains about where it fails.
+/// Standard error of a run that must be refused (exit status 2).
 fn refused(args: &[&str]) -> Result<String> {
     let output = ringforge(args)?;
     ensure!(output.status.code() == Some(2), "{args:?} was not refused");
@@ -39,7 +39,7 @@ fn tuning_goes_through_a_file() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("tuning.toml");
     let file = text(&path);
-    // one job has two ways on a CPU, the other one has no other
+    // on a CPU, the first job has no alternative and the second has one
     let quick = ["--quick", "--device", "cpu", "--filter"];
     let tuned = printed(&[&["tune", "--out", file][..], &quick, &["x^256 + 1"]].concat())?;
     assert!(tuned.contains("usual") && tuned.contains("are in one way only on this device"), "{tuned}");
@@ -54,7 +54,7 @@ fn tuning_goes_through_a_file() -> Result<()> {
     printed(&["check", "--device", "cpu", "--filter", "ML-KEM", "--tuning", file])?;
     printed(&["bench", "--quick", "--device", "cpu", "--filter", "ML-KEM 3329:x^256+1 forward", "--tuning", file])?;
 
-    // a choice of one's own changes a plan
+    // a choice written by hand changes a plan
     let ring = "562949950537729:x^65536+1";
     let h200 = ["plan", ring, "forward", "--target", "h200"];
     let choice = "\n[[choice]]\nop = \"forward\"\nbits = 50\nn = 65536\nkernels = 3\n";
@@ -63,7 +63,7 @@ fn tuning_goes_through_a_file() -> Result<()> {
     let with = printed(&[&h200[..], &["--tuning", text(&own)]].concat())?;
     assert!(with.matches("layers").count() == 3 && printed(&h200)?.matches("layers").count() == 2, "{with}");
 
-    // that of another device, and one that says nonsense, are refused
+    // a file for another device and one with an unknown field are refused
     let foreign = refused(&[&h200[..], &["--tuning", file]].concat())?;
     assert!(foreign.contains("expected NVIDIA H200, got CPU"), "{foreign}");
     std::fs::write(&own, "device = \"NVIDIA H200\"\nspeed = 9\n")?;
@@ -145,7 +145,7 @@ fn caches_are_shown_and_cleared() -> Result<()> {
     assert_eq!([&shown["entries"], &shown["bytes"], &shown["most_bytes"]], [1, 1000, 1 << 30]);
     let shown = cache(&[])?;
     assert!(String::from_utf8(shown.stdout)?.contains("1.00 kB"));
-    // what the engine warns of is seen
+    // the engine's warnings are printed
     assert!(String::from_utf8(shown.stderr)?.contains("warn: RINGFORGE_CACHE_MIB=much is no number"));
     assert_eq!(text(&["--json", "clear"])?["entries"], 0);
     assert!(!entry.exists());

@@ -1,4 +1,4 @@
-//! Tells the crate whether it is compiled without any optimisation.
+//! Sets `cfg(ringforge_unoptimised)` when the crate is compiled at optimisation level 0.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     }
     let products = engine.mul(&ring, &a, &b)?;
 
-    // x^i · x^255 = −x^(i−1), but x^255 for i = 0
+    // x^i · x^255 = −x^(i−1) for i > 0, and x^255 for i = 0
     for (item, c) in products.chunks(n).enumerate() {
         match item % n {
             0 => assert_eq!(c[255], 1),
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         }
     }
 
-    // how it was done
+    // the plan: which kernels ran
     println!("{}", engine.program(&Job::new(&ring, Op::Mul))?.plan());
     Ok(())
 }

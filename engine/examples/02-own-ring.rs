@@ -1,4 +1,4 @@
-//! Rings of one's own: any modulus, any sparse quotient, several moduli at once, a root of one's choice.
+//! Custom rings: any modulus, any sparse quotient, several moduli at once, a chosen root of unity.
 //!
 //! `cargo run --release -p ringforge --example 02-own-ring`
 
@@ -8,31 +8,31 @@ fn main() -> Result<()> {
     let engine = Engine::best();
     let planner = engine.planner();
 
-    // a modulus without roots of unity, and f = x^100 − 3x^4 + 2: the product goes through a longer exact one
+    // a modulus without roots of unity, and f = x^100 − 3x^4 + 2: the product goes through a larger NTT, exactly
     let quotient = Quotient::Sparse { n: 100, terms: vec![(4, -3), (0, 2)] };
     let ring = Ring::new(&[Modulus::new(8000u32)?], quotient)?;
     println!("{}\n", planner.plan(&Job::new(&ring, Op::Mul))?);
-    // small operands need fewer auxiliary primes; operands beyond the bounds would give wrong products
+    // smaller operands need fewer auxiliary primes; operands beyond these bounds would give wrong products
     println!("{}\n", planner.plan(&Job::new(&ring, Op::Mul).bounds(1, 4000))?);
 
-    // such a ring has no transform of its own, and says so
+    // this ring has no NTT, so planning a transform returns an error
     match planner.plan(&Job::new(&ring, Op::Forward)) {
         Err(error @ (Error::Unsupported { .. } | Error::NotPrime { .. })) => println!("forward: {error}\n"),
         other => println!("forward: {other:?}\n"),
     }
 
-    // rings come from text too: three moduli stand for one of 90 bits
+    // a ring can be parsed from a string; these three moduli are an RNS basis of a 90-bit modulus
     let ring: Ring = "1073479681, 1072496641, 1071513601 : x^1024 + 1".parse()?;
     println!("{}\n", planner.plan(&Job::new(&ring, Op::Mul))?);
 
-    // the root decides what a transform means; in natural order value i is a(root^(2i+1))
+    // the root fixes the evaluation points: in natural order, evaluation i is a(root^(2i+1))
     let ring: Ring = "17 : x^4 + 1 @ 9".parse()?;
     let values = engine.upload(&ring, &[0u16, 1, 0, 0])?.forward_to(Order::Natural)?;
     let found: Vec<u16> = values.download()?;
     println!("x at the odd powers of 9 modulo 17: {found:?}");
     assert_eq!(found, [9, 15, 8, 2]);
 
-    // elements know what they are, so values cannot be taken for coefficients
+    // elements carry their type, so evaluations cannot be mistaken for coefficients
     let refused = values.forward();
     println!("transforming them again: {}", refused.err().map_or("no error".into(), |error| error.to_string()));
     Ok(())

@@ -1,4 +1,4 @@
-//! A kernel of one's own behind the engine's product: one plan, the same result on a CPU and on a GPU.
+//! A custom kernel after the engine's product: one plan, with the same result on a CPU and on a GPU.
 //!
 //! `cargo run --release -p ringforge --example 03-own-kernel`
 
@@ -7,7 +7,8 @@ use core::ops::Range;
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::{Engine, Limits, Result, Ring};
 
-/// What a GPU runs: one entry point, one pointer for each port, then the items. Usually a file beside this one.
+/// The CUDA source: one entry point with one pointer for each port, then the range of items. It usually has a file of
+/// its own.
 const TEXT: &str = r#"
 #include "word.cuh"
 #include "prelude.cuh"
@@ -23,7 +24,7 @@ extern "C" __global__ void round_residues(const u16* in, u16* out, u64 first, u6
 }
 "#;
 
-/// Rounds residues modulo q to p: y = ⌊x·p / q + 1/2⌋ mod p, as schemes on learning with rounding do.
+/// Rounds residues modulo q to residues modulo p, y = ⌊x·p / q + 1/2⌋ mod p, as in learning with rounding (LWR).
 #[derive(Debug)]
 struct Round {
     n: usize,
@@ -47,18 +48,18 @@ impl Kernel for Round {
         &self.ports
     }
 
-    // the text with the constants that it names and the launch that it assumes, a block an item: the one thing to vouch for
+    // the CUDA source with its constants and launch shape (one block per item): the only unsafe part of a kernel
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
         let Self { n, q, p, .. } = self;
         let prelude = format!("#pragma once\nconstexpr unsigned N = {n}, Q = {q}, P = {p};\n");
         let launch = Launch { items_per_block: 1, ..Launch::thread_per_item(128) };
         let built = Built { prelude, launch };
-        // SAFETY: a block reads and writes the N residues of its own item, as the ports say.
+        // SAFETY: a block reads and writes the N residues of its own item, as the ports declare.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
-    // the same meaning in Rust: the reference for the text, and what a CPU runs
+    // the CPU reference implementation, which is also what a CPU device runs
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         for x in args.transform::<u16>(0, 1)? {
             *x = ((u32::from(*x) * self.p + self.q / 2) / self.q % self.p) as u16;

@@ -1,6 +1,6 @@
-//! A product of two encrypted polynomials, as the scheme BFV makes it: all of it on the device, as one program.
+//! Multiplies two encrypted polynomials under BFV, entirely on the device and as one program.
 //!
-//! A toy: it has no relinearisation, and its parameters are not chosen for security.
+//! A toy example: it has no relinearisation, and its parameters are not chosen for security.
 //!
 //! `cargo run --release -p ringforge --example 05-fhe-multiply`
 
@@ -13,10 +13,11 @@ const ERROR: Distribution = Distribution::Gaussian { sigma: 3.2 };
 fn main() -> Result<()> {
     let engine = Engine::best();
     println!("on {}", engine.device());
-    // ciphertexts live modulo Q, a product of three primes; the four of P make room for an exact product of two of them
+    // ciphertexts are modulo Q, a product of three primes; the four primes of P make room for an exact product of two
+    // of them
     let primes = Modulus::ntt_primes(2 * N as u64, 50, 7)?;
     let (ring, wide) = (Ring::rns(N, &primes[4..])?, Ring::rns(N, &primes)?);
-    let plain = Ring::rns(N, &Modulus::ntt_primes(2 * N as u64, 36, 1)?)?; // messages, modulo T
+    let plain = Ring::rns(N, &Modulus::ntt_primes(2 * N as u64, 36, 1)?)?; // message space, modulo T
     let product = |ring: &Ring| ring.basis().iter().fold(U256::ONE, |product, q| product.wrapping_mul(&q.value()));
     let (q, t) = (product(&ring), product(&plain));
 
@@ -24,7 +25,7 @@ fn main() -> Result<()> {
     let draws = p.input("draws");
     let sample = |distribution| p.sample(&ring, distribution, draws);
     let [s, e, e2, c, c2] = [Ternary, ERROR, ERROR, Uniform, Uniform].map(sample);
-    // (c0, c1) with c0 + c1 s = ⌊Q/T⌋ m + e, for a small error e and a random c1; extended to (−Q/2, Q/2] modulo Q P
+    // encryption: c0 + c1 s = ⌊Q/T⌋ m + e, for a small error e and a uniform c1; then centred and extended to Q·P
     let to = |ring: &Ring, op, value: Value<'_>, from: &Ring| p.job(&Job::new(from, op).to(ring), &[value]);
     let delta = q.checked_div(&t).unwrap_or(U256::ZERO);
     let encrypt = |name, e, c1| {
@@ -32,11 +33,11 @@ fn main() -> Result<()> {
         [c0, c1].map(|c| to(&wide, Op::ConvertCentred, c, &ring).forward())
     };
     let ([a0, a1], [b0, b1]) = (encrypt("m", e, c), encrypt("m'", e2, c2));
-    // (a0 + a1 s) (b0 + b1 s) = d0 + d1 s + d2 s², times T/Q and rounded: P has room for it; then back modulo Q
+    // (a0 + a1 s) (b0 + b1 s) = d0 + d1 s + d2 s²; scaled by T/Q and rounded, which P has room for; then back modulo Q
     let left = Ring::rns(N, &wide.basis()[..4])?;
     let scaled = |d: Value<'_>| to(&ring, Op::ConvertCentred, d.inverse().scale(&[t]).divide_round(3), &left);
     let [d0, d1, d2] = [scaled(a0 * b0), scaled(a0.mul_add(b1, a1 * b0)), scaled(a1 * b1)];
-    // decryption: (d2 s + d1) s + d0 is Q/T m plus noise; times T/Q, rounded, modulo T
+    // decryption: (d2 s + d1) s + d0 is Q/T m plus noise; scale by T/Q, round, reduce modulo T
     let phase = (d2 * s + d1) * s + d0;
     let both = Ring::rns(N, &[plain.basis(), ring.basis()].concat())?;
     p.output("product", p.join(both, &[to(&plain, Op::Convert, phase, &ring), phase]).scale(&[t]).divide_round(3));

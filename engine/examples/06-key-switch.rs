@@ -1,19 +1,20 @@
-//! A key switch, as relinearisation and rotations of RNS schemes have it (hybrid, Han and Ki): from d, which is to be times s',
-//! to two elements c0 + c1 s with nearly the same value.
+//! Hybrid key switching (Han–Ki, eprint 2019/688), as used by relinearisation and rotations in RNS schemes. From d, a
+//! factor of s', it computes c0 and c1 with c0 + c1 s ≈ d s'.
 //!
-//! A toy: its randomness is no secret, and its parameters are not chosen for security.
+//! A toy example: its randomness is not secret, and its parameters are not chosen for security.
 //!
 //! `cargo run --release -p ringforge --example 06-key-switch`
 
 use ringforge::{Engine, Modulus, Order, Pipeline, PolyType, Program, Result, Ring, U256, Value};
 
 const N: usize = 4096;
-/// Primes of Q in a digit, which are as many as P has, and digits.
+/// Primes of Q in a digit (P has the same number of primes), and the number of digits.
 const ALPHA: usize = 3;
 const DIGITS: usize = 4;
 const LIMBS: usize = ALPHA * DIGITS;
 
-/// The digits of d, raised to Q·P; their inner products with the two sets of keys; these divided by P: c0 and c1.
+/// Raises the digits of d to Q·P (ModUp), takes their inner products with the two sets of keys, and divides by P
+/// (ModDown): c0 and c1.
 fn key_switch(engine: &Engine, q: &PolyType, qp: &PolyType) -> Result<Program> {
     let p = engine.pipeline("key switch");
     let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(qp.vector(2 * DIGITS)?);
@@ -22,8 +23,8 @@ fn key_switch(engine: &Engine, q: &PolyType, qp: &PolyType) -> Result<Program> {
     engine.compile(p)
 }
 
-/// Keys for s' under s: for digit j, a_j at random and b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that
-/// digit and 0 modulo the others. All b_j, then all a_j.
+/// Keys that switch from s' to s. For digit j, a_j is random and b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo
+/// the primes of that digit and 0 modulo the others. Order: all b_j, then all a_j.
 fn make_keys<'p>(p: &'p Pipeline, qp: &PolyType) -> Result<Value<'p>> {
     let [s, other, noise] = ["s", "s'", "noise"].map(|name| p.coefficients(name, qp).forward());
     let a = p.elements("a", qp.vector(DIGITS)?);
@@ -42,7 +43,7 @@ fn main() -> Result<()> {
     let engine = Engine::best();
     println!("on {}", engine.device());
     let primes = Modulus::ntt_primes(2 * N as u64, 50, LIMBS + ALPHA)?;
-    // elements of both as evaluations
+    // types of elements modulo Q and modulo Q·P, in the NTT domain
     let values = |basis| PolyType::from(Ring::rns(N, basis)?).evaluations(Order::Tree);
     let (q, qp) = (values(&primes[..LIMBS])?, values(&primes)?);
 
@@ -69,7 +70,7 @@ fn main() -> Result<()> {
         moduli.iter().flat_map(|q| numbers.iter().map(move |x| (q + x - range / 2) % q)).collect::<Vec<u64>>()
     };
     let [s, other, noise] = [3, 3, 9].map(&mut small);
-    // 49 bits, which is below all moduli
+    // 49 bits, below every modulus
     let [a, d] =
         [DIGITS * (LIMBS + ALPHA), LIMBS].map(|limbs| (0..limbs * N).map(|_| random(49)).collect::<Vec<u64>>());
 
@@ -81,7 +82,7 @@ fn main() -> Result<()> {
     let call = check.on_host(1).input("c", &c).input("d", &d).input("s", &s).input("s'", &other);
     call.output("noise", &mut left).run()?;
 
-    // one small integer in all limbs
+    // the noise is one small integer, the same in every limb
     let centred = |x: u64, q: u64| if x > q / 2 { x as i64 - q as i64 } else { x as i64 };
     let most = (0..N).map(|i| {
         let noise = centred(left[i], moduli[0]);

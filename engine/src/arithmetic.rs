@@ -1,4 +1,4 @@
-//! Which device arithmetic serves a ring: the modulus types of the CUDA headers, a file each.
+//! Modulus types of the CUDA headers, one file each, and the choice among them for a ring.
 
 mod descriptor;
 mod digits;
@@ -14,8 +14,8 @@ use ringforge_runtime::limits::Limits;
 pub use descriptor::Cost;
 use descriptor::{Descriptor, Given, Serves};
 
-/// Registers modulus types: for each its name, its file, and what it is. Of those in general the first that serves a ring is
-/// taken; they are also the arithmetic of a CPU.
+/// Declares the modulus types: the name, file and documentation of each. Among the `general` types, the first one that
+/// serves a ring is taken; these are also the arithmetic of the CPU.
 macro_rules! modulus_types {
     (
         general { $($(#[$about:meta])* $name:ident = $file:ident),* $(,)? }
@@ -33,7 +33,7 @@ macro_rules! modulus_types {
         }
 
         impl Arithmetic {
-            /// Every type.
+            /// All modulus types.
             pub const ALL: &[Self] = &[$(Self::$name,)* $(Self::$other),*];
 
             const fn descriptor(self) -> &'static Descriptor {
@@ -48,36 +48,37 @@ macro_rules! modulus_types {
 
 modulus_types! {
     general {
-        /// q < 2^16 in 32-bit words: Shoup and Barrett, sums reduced only where they could overflow.
+        /// q < 2^16 in 32-bit words: Shoup and Barrett; sums are reduced only where they could overflow.
         Mod16 = mod16,
-        /// Odd q < 2^30 in 32-bit words: Shoup and Montgomery, lazy.
+        /// Odd q < 2^30 in 32-bit words: Shoup and Montgomery, lazy reduction.
         Mod32 = mod32,
-        /// Odd q < 2^31 in 32-bit words: Shoup and Montgomery, residues below 2q.
+        /// Odd q < 2^31 in 32-bit words: Shoup and Montgomery; residues stay below 2q.
         Mod31 = mod31,
-        /// Odd q < 2^62 in 64-bit words: Shoup and Montgomery, lazy.
+        /// Odd q < 2^62 in 64-bit words: Shoup and Montgomery, lazy reduction.
         Mod64 = mod64,
-        /// q = 2^64 − 2^32 + 1: reduced by its form, canonical.
+        /// q = 2^64 − 2^32 + 1 (Goldilocks): reduction uses the form of q; residues are canonical.
         Goldilocks = goldilocks,
-        /// Odd q < 2^64: Montgomery, canonical.
+        /// Odd q < 2^64 in 64-bit words: Montgomery; residues are canonical.
         Mod64Full = mod64_full,
-        /// Odd q < 2^256: Montgomery on eight 32-bit limbs, canonical.
+        /// Odd q < 2^256 on eight 32-bit limbs: Montgomery; residues are canonical.
         Mod256 = mod256,
     }
     on_gpus {
-        /// Odd q < 2^50 in doubles: residues of either sign, lazy; fast where [`Limits::has_fast_doubles`].
+        /// Odd q < 2^50 in doubles: signed residues, lazy reduction; fast where [`Limits::has_fast_doubles`].
         Mod50 = mod50,
-        /// Primes q = 1 mod 2^32 below 2^61 in 64-bit words: Shoup by three products for the quotient and half a product for
-        /// its multiple of q, lazy ([`Modulus::friendly_ntt_primes`]).
+        /// Primes q = 1 mod 2^32 below 2^61 in 64-bit words, lazy reduction (see [`Modulus::friendly_ntt_primes`]).
+        /// Shoup multiplication takes three partial products for the quotient and half a product for its multiple of q.
         Mod64Friendly = mod64_friendly,
-        /// Odd q < 2^61 in 64-bit words: Shoup by three products for the quotient, lazy.
+        /// Odd q < 2^61 in 64-bit words, lazy reduction: Shoup multiplication with three partial products for the
+        /// quotient.
         Mod61 = mod61,
-        /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms, residues below 2q in a kernel.
+        /// Odd q < 2^255 − 2^230 on eight 32-bit limbs, for transforms: Shoup; residues stay below 2q within a kernel.
         Mod255 = mod255,
     }
 }
 
 impl Arithmetic {
-    /// The fastest that serves every modulus of the ring at the ring's width, whatever it splits into.
+    /// The fastest type that serves every modulus of the ring at the ring's width, independent of how the ring factors.
     #[must_use]
     pub fn of(poly: impl Into<PolyType>) -> Self {
         let poly = &poly.into().coefficients();
@@ -88,32 +89,32 @@ impl Arithmetic {
         Self::ALL.iter().copied().find(serves).unwrap_or(Self::Mod256)
     }
 
-    /// Whether it is one of the CPU too.
+    /// Whether the CPU computes in this type too.
     pub(crate) fn is_on_cpu(self) -> bool {
         matches!(self.descriptor().serves, Serves::Rings { .. })
     }
 
-    /// What it is on the CPU: one for GPUs alone gives way to what serves the ring in general.
+    /// The type that the CPU computes in: this one, or for a GPU-only type the general one that serves the ring.
     pub(crate) fn on_cpu(self, poly: &PolyType) -> Self {
         if self.is_on_cpu() { self } else { Self::of(poly) }
     }
 
-    /// The fastest for kernels that transform rows of the ring on a device with these limits. Tables, and what kernels
-    /// leave in device memory, are then those of that type: factors differ, residues do not.
+    /// The fastest type for kernels that transform limbs of the ring on a device with these limits. The choice changes
+    /// the encoding of twiddle tables; stored residues are the same in every arithmetic.
     ///
-    /// [`Arithmetic::Mod50`] takes the place of [`Arithmetic::Mod64`] where the moduli allow it and the device multiplies
-    /// doubles at full rate, and [`Arithmetic::Mod255`] that of [`Arithmetic::Mod256`] on a GPU for a single modulus in
-    /// its range, if the table, twice as large, takes no more than a quarter of the device's memory.
+    /// [`Arithmetic::Mod50`] replaces [`Arithmetic::Mod64`] where the moduli allow it and the device multiplies doubles
+    /// at full rate. On a GPU, [`Arithmetic::Mod255`] replaces [`Arithmetic::Mod256`] for a single modulus in its
+    /// range, if its table (twice as large) takes at most a quarter of the device's memory.
     ///
-    /// It serves rings that split by layers of two down to degree 1. Rings that accept any word take no doubles, into which
-    /// not every word of 64 bits fits.
+    /// The result serves rings that split by radix-2 layers down to degree 1. Rings that accept any word never use
+    /// doubles, which cannot hold every 64-bit word.
     #[must_use]
     pub fn of_device(poly: impl Into<PolyType>, limits: &Limits) -> Self {
         let poly = &poly.into().coefficients();
         Self::all_of_device(poly, limits).next().unwrap_or(Self::of(poly))
     }
 
-    /// All that serve such kernels on such a device, the fastest first as far as can be known without measuring.
+    /// All types that serve such kernels on such a device: fastest first, as far as is known without measuring.
     pub fn all_of_device(poly: &PolyType, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
         let others = |faster: bool| {
             let serves = move |arithmetic: &Self| match arithmetic.descriptor().serves {
@@ -125,7 +126,7 @@ impl Arithmetic {
         others(true).into_iter().chain([Self::of(poly)]).chain(others(false))
     }
 
-    /// The type for a modulus in the headers: its name, and for [`Arithmetic::Mod255`] the pattern of the modulus.
+    /// The C++ type for a modulus: the type's name, with the digit pattern of the modulus for [`Arithmetic::Mod255`].
     #[must_use]
     pub fn type_name(self, q: &Modulus) -> String {
         match (self.descriptor().template)(q) {
@@ -134,13 +135,13 @@ impl Arithmetic {
         }
     }
 
-    /// The type's name.
+    /// The type's name in the CUDA headers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.descriptor().name
     }
 
-    /// The header that defines it.
+    /// The header that defines the type.
     #[must_use]
     pub const fn header(self) -> &'static str {
         self.descriptor().header
@@ -152,7 +153,7 @@ impl Arithmetic {
         self.descriptor().word.bytes()
     }
 
-    /// The type of a residue in a register.
+    /// The C++ type of a residue in a register.
     pub(crate) const fn word_type(self) -> &'static str {
         self.descriptor().word.name()
     }
@@ -163,26 +164,27 @@ impl Arithmetic {
         self.descriptor().twiddle_bytes
     }
 
-    /// What it takes of a GPU.
+    /// The cost of products and reductions on a GPU.
     #[must_use]
     pub const fn cost(self) -> Cost {
         self.descriptor().cost
     }
 
-    /// The multiple of q that lazy residues may reach: what fits a word, at most 2^31 in 32 bits and 64 in 64; 1 where
-    /// residues are always canonical, and for a modulus that the type does not serve.
+    /// The largest k for which lazy residues below k·q fit a word, capped at a value that depends on the type. It is 1
+    /// where residues are always canonical, and for a modulus that the type does not serve.
     #[must_use]
     pub fn capacity(self, q: &Modulus) -> u64 {
         let (Some((bits, most)), Some(q)) = (self.descriptor().lazy, q.value_u64()) else { return 1 };
         ((((1u128 << bits) - 1) / u128::from(q)) as u64).clamp(1, most)
     }
 
-    /// Whether a kernel of some of the layers of this ring leaves residues as they are for the next one.
+    /// Whether a kernel that does only some layers of this ring leaves residues lazy for the next kernel.
     pub(crate) fn hands_on(self, poly: &PolyType) -> bool {
         self.descriptor().hands_on && poly.width().bytes() == self.word_bytes()
     }
 
-    /// Whether kernels have the moduli as data of the launch, and not in their text, where the ring has several or not.
+    /// Whether kernels receive the moduli as run-time constants rather than compile-time ones. `several` tells whether
+    /// the ring has several moduli.
     pub(crate) fn by_launch(self, several: bool) -> bool {
         match self.descriptor().given {
             Given::Text => false,
@@ -191,23 +193,23 @@ impl Arithmetic {
         }
     }
 
-    /// Whether kernels can have the moduli as data of the launch.
+    /// Whether kernels can receive the moduli as run-time constants.
     pub(crate) fn can_be_by_launch(self) -> bool {
         self.descriptor().given != Given::Text
     }
 
-    /// Whether a single modulus that is not data of the launch is in the text.
+    /// Whether a single modulus is a compile-time constant, unless the launch passes it.
     pub(crate) fn is_in_text(self) -> bool {
         self.descriptor().given != Given::Argument
     }
 
-    /// The most layers of two that go together.
+    /// The largest k of a radix-2^k pass: the number of radix-2 layers that it merges.
     pub(crate) fn most_together(self) -> usize {
         self.descriptor().groups.as_ref().map_or(1, |groups| groups.layers)
     }
 
-    /// Products by known factors for each coefficient of a layer of two: a half, and fewer where layers go together, since products
-    /// by the roots of unity within are shifts.
+    /// Products by twiddle factors per coefficient and radix-2 layer: one half, or less in a radix-2^k pass, where
+    /// products by the inner roots of unity are shifts.
     #[must_use]
     pub fn products_of_layer(self) -> f64 {
         let layers = self.most_together();
@@ -215,8 +217,8 @@ impl Arithmetic {
         (points - 1.0) / (points * layers as f64)
     }
 
-    /// Where layers go together, the exponent of two in the tree's root of unity of order 16; if the tree has none, in one of which
-    /// its roots of lower orders are powers.
+    /// For radix-2^k passes, the exponent e such that 2^e is the tree's root of unity of order 16. If the tree has none
+    /// of that order, 2^e is a root of order 16 of which the tree's roots of lower order are powers.
     pub(crate) fn sixteenth(self, split: &Split) -> Option<u32> {
         let (groups, roots) = (self.descriptor().groups.as_ref()?, split.roots().first()?);
         let t = split.tree_leaves();
@@ -225,7 +227,7 @@ impl Arithmetic {
         Some((groups.exponent)(&roots.q, &root) >> (groups.layers - twos))
     }
 
-    /// What a CPU computes with in the ring.
+    /// The CPU's arithmetic for the ring.
     pub(crate) fn of_cpu(self, poly: &PolyType) -> &'static dyn ringforge_cpu::Arithmetic {
         match self.on_cpu(poly).descriptor().serves {
             Serves::Rings { on_cpu, .. } => on_cpu(poly),
@@ -233,17 +235,17 @@ impl Arithmetic {
         }
     }
 
-    /// A plain value below q as a word of a CPU, which has the form that the kernels' words have.
+    /// Encodes a plain value below q as a CPU word, in the same form (plain or Montgomery) as the kernels' words.
     pub(crate) fn word(self, q: &Modulus, x: &U256) -> Limbs {
         limbs(&if self.is_montgomery() { q.to_montgomery(x) } else { *x })
     }
 
-    /// A modulus as a CPU has it.
+    /// The modulus as the CPU's arithmetic represents it.
     pub(crate) fn modulus(self, q: &Modulus) -> ringforge_cpu::Modulus {
         ringforge_cpu::Modulus { q: limbs(&q.value()), one: self.word(q, &U256::ONE) }
     }
 
-    /// The bytes of known factors in a table, from the words of a CPU.
+    /// Encodes factors as the bytes of a twiddle table, from words of the CPU.
     pub(crate) fn factors(self, poly: &PolyType, q: &Modulus, words: &[Limbs]) -> Vec<u8> {
         let Serves::Binary { factor, .. } = self.descriptor().serves else {
             return self.of_cpu(poly).factors(&self.modulus(q), words);
@@ -255,35 +257,34 @@ impl Arithmetic {
         words.iter().flat_map(|word| factor(q, &plain(word))).collect()
     }
 
-    /// Whether kernels have every value in Montgomery form.
+    /// Whether kernels keep every value in Montgomery form.
     pub(crate) fn is_montgomery(self) -> bool {
         self.descriptor().is_montgomery
     }
 
-    /// The factor by which a reduced product of two of the ring's residues comes out too small modulo one of its moduli, as
-    /// a plain value. The reduction divides by a power of two (Montgomery); a product of residues that are stored times R
-    /// has one R too many.
+    /// The factor by which a reduced product of two residues is too small modulo q, as a plain value: D / R. Reduction
+    /// divides by the power of two D (Montgomery). Residues are stored times R, so their product has one R too many.
     #[must_use]
     pub fn product_factor(self, poly: impl Into<PolyType>, q: &Modulus) -> U256 {
         let poly = &poly.into().coefficients();
         let divisor = descriptor::power_of_two(q, self.descriptor().product_bits);
-        // R is a power of two where q is odd, and else 1
+        // R is a power of two for odd q, and 1 for even q
         let inverse = q.inverse(&poly.radix(q)).unwrap_or(U256::ONE);
         q.mul(&divisor, &q.reduce(&inverse))
     }
 
-    /// Whether that factor is not 1.
+    /// Whether `product_factor` differs from 1.
     pub(crate) fn has_product_factor(self, poly: &PolyType) -> bool {
         self.descriptor().product_bits != poly.radix_bits()
     }
 
-    /// Bytes of the type's fields.
+    /// Size of the type's fields in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.descriptor().bytes
     }
 
-    /// The type's fields for a modulus, as 32-bit words (least significant first where a field is longer).
+    /// The type's fields for a modulus, as 32-bit words; longer fields have their least significant word first.
     #[must_use]
     pub fn constants(self, q: &Modulus) -> Vec<u32> {
         (self.descriptor().fields)(q).iter().flat_map(descriptor::Value::words).collect()

@@ -1,4 +1,4 @@
-//! The front door: a device or several, a planner and the programs made so far, in one value.
+//! The main entry point: one device or several, a planner and a program cache.
 
 mod elements;
 mod group;
@@ -32,39 +32,40 @@ pub use ntt::Ntt;
 use long::Links;
 use programs::Programs;
 
-/// A device, or a [group](Engine::group) of them, with a planner and a cache of programs. Cloning is cheap and gives the same engine; threads may share it.
+/// A device, or a [group](Engine::group) of them, with a planner and a program cache. Cloning is cheap and gives the
+/// same engine; threads may share it.
 ///
 /// ```
 /// let ring: ringforge::Ring = "3457:x^768-x^384+1".parse()?;
-/// let engine = ringforge::Engine::best(); // a GPU where there is one, else the CPU
+/// let engine = ringforge::Engine::best(); // a GPU if there is one, else the CPU
 /// let (a, b) = (vec![1u16; 1000 * 768], vec![2u16; 1000 * 768]);
 /// let products = engine.mul(&ring, &a, &b)?; // a batch of 1000
 /// # assert_eq!(products.len(), a.len());
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 ///
-/// What is asked for twice is planned and compiled once, also when two threads ask at the same time (rayon's own threads do
-/// not wait for one another, so they may do it twice). Programs that were not used for longest go when there are more than
-/// [`Engine::MOST_PROGRAMS`], or as [`Engine::keeping`] says.
+/// Each program is planned and compiled once, even if two threads ask for it at the same time. Only threads of rayon
+/// do not wait for one another, so they may do it twice. Beyond [`Engine::MOST_PROGRAMS`] programs, or the limit of
+/// [`Engine::keeping`], the least recently used one is dropped.
 #[derive(Clone)]
 pub struct Engine(Arc<Parts>);
 
 struct Parts {
     device: Device,
-    /// The device as it was given, which of a group is the first alone.
+    /// The device as it was given; in a group, the first device.
     first: Device,
-    /// Why the device is no GPU, where one was looked for.
+    /// Why no GPU is used, if one was looked for.
     no_gpu: Option<Error>,
     planner: Planner,
     programs: Programs,
     stream: OnceLock<Stream>,
-    /// Of a group, the other devices' own.
+    /// The other devices of a group.
     others: Vec<Other>,
-    /// Of a device that works with those of other processes.
+    /// The process group, for a device that works together with those of other processes.
     launch: Option<Launch>,
-    /// How long its devices wait for one another.
+    /// How long the devices wait for one another.
     timeout: Duration,
-    /// How its devices reach one another, once they did.
+    /// The connections between the devices, once they are made.
     links: Mutex<Option<Arc<Links>>>,
 }
 
@@ -72,12 +73,12 @@ struct Parts {
 #[derive(Clone)]
 struct Other {
     engine: Engine,
-    /// How many items it takes for one of the first device.
+    /// Throughput relative to the first device, in items.
     rate: f64,
 }
 
 impl Parts {
-    /// Of a device alone.
+    /// The parts of an engine with a single device.
     fn new(device: Device, no_gpu: Option<Error>, planner: Planner, programs: Programs) -> Self {
         let (stream, links) = (OnceLock::new(), Mutex::default());
         let (others, launch, timeout) = (Vec::new(), None, Launch::TIMEOUT);
@@ -88,10 +89,10 @@ impl Parts {
 }
 
 impl Engine {
-    /// Programs that are kept at most.
+    /// The default limit of cached programs.
     pub const MOST_PROGRAMS: usize = 256;
 
-    /// On the first CUDA GPU if it is usable, else on the CPU; [`Engine::no_gpu`] says why.
+    /// An engine on the first CUDA GPU if it is usable, else on the CPU. [`Engine::no_gpu`] then says why.
     #[must_use]
     pub fn best() -> Self {
         match Self::cuda(0) {
@@ -100,27 +101,27 @@ impl Engine {
         }
     }
 
-    /// On the CPU, with rayon's threads.
+    /// An engine on the CPU, using rayon's threads.
     #[must_use]
     pub fn cpu() -> Self {
         Self::on(Device::cpu())
     }
 
-    /// On the CUDA GPU with this ordinal.
+    /// An engine on the CUDA GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] where there is none.
+    /// [`Error::NoDevice`] if there is none.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         Device::cuda(ordinal).map(Self::on)
     }
 
-    /// On this device.
+    /// An engine on this device.
     #[must_use]
     pub fn on(device: Device) -> Self {
         Self::new(device, None)
     }
 
-    /// The same device with other choices where only speed depends on them; no program is made yet.
+    /// An engine on the same device with this tuning, which affects speed only. Its program cache starts empty.
     #[must_use]
     pub fn tuned(&self, tuning: Tuning) -> Self {
         let others = self.map_others(|engine| engine.tuned(tuning.clone()));
@@ -128,15 +129,16 @@ impl Engine {
         self.with(planner, self.0.programs.most(), others)
     }
 
-    /// The same device and tuning with a cache of its own, for at most so many programs; no program is made yet.
+    /// An engine with the same device and tuning, and its own cache of at most `most` programs, initially empty.
     #[must_use]
     pub fn keeping(&self, most: usize) -> Self {
         let others = self.map_others(|engine| engine.keeping(most));
         self.with(self.planner().clone(), most, others)
     }
 
-    /// The same devices, which wait so long at most for one another, and for other processes, in [transforms of one
-    /// vector](Engine::long_ntt): a minute if this is not called. No program is made yet.
+    /// An engine on the same devices with this timeout for [transforms of one vector](Engine::long_ntt): the longest
+    /// time that devices and processes wait for one another. The default is one minute. Its program cache starts
+    /// empty.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         let others = self.map_others(Self::clone);
@@ -150,7 +152,7 @@ impl Engine {
         Self(Arc::new(Parts::new(device, no_gpu, planner, Programs::new(Self::MOST_PROGRAMS))))
     }
 
-    /// The same devices with this planner, keeping so many programs.
+    /// The same devices with this planner and a limit of `most` cached programs.
     fn with(&self, planner: Planner, most: usize, others: Vec<Other>) -> Self {
         Self(Arc::new(self.parts(planner, most, others)))
     }
@@ -162,13 +164,13 @@ impl Engine {
         Parts { device, others, launch, timeout, ..parts }
     }
 
-    /// The device; of a [group](Engine::group), the first.
+    /// The device, or the first device of a [group](Engine::group).
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// Why [`Engine::best`] found no GPU.
+    /// Why [`Engine::best`] uses no GPU.
     #[must_use]
     pub fn no_gpu(&self) -> Option<&Error> {
         self.0.no_gpu.as_ref()
@@ -180,7 +182,7 @@ impl Engine {
         &self.0.planner
     }
 
-    /// The program for a job, planned and compiled the first time.
+    /// The program for a job, planned and compiled at the first call.
     ///
     /// # Errors
     /// As [`Planner::plan`] and [`Device::compile`].
@@ -188,9 +190,9 @@ impl Engine {
         self.program_of(job, |planner| planner.plan(job))
     }
 
-    /// The program of a plan of one's own, planned and compiled the first time that this key is asked for, of a group for each
-    /// device. The key says what
-    /// decides the plan; a key of a crate's own type is never another crate's.
+    /// The program of your own plan, planned and compiled the first time that this key is asked for (in a group, for
+    /// each device). The key must contain everything that the plan depends on. Keys of different types never collide,
+    /// so a crate's own key type keeps its programs apart from those of other crates.
     ///
     /// # Errors
     /// As `plan` and [`Device::compile`].
@@ -202,11 +204,13 @@ impl Engine {
         self.0.programs.get(key, || self.make(&plan))
     }
 
-    /// The program of a [pipeline of this engine](Engine::pipeline), compiled anew for its device; of a group, for each.
+    /// Compiles a [pipeline of this engine](Engine::pipeline) for its device, or for each device of a group. The
+    /// program is not cached.
     ///
     /// # Errors
-    /// As [`Pipeline::build`] and [`Device::compile`]; [`Error::Unsupported`] for a group whose devices differ in their
-    /// [limits](crate::Limits), because each wants a plan of its own: [`Engine::program_of`] plans for each.
+    /// As [`Pipeline::build`] and [`Device::compile`]. [`Error::Unsupported`] for a group whose devices differ in
+    /// their [limits](crate::Limits), because each needs its own plan: use [`Engine::program_of`], which plans for
+    /// each device.
     pub fn compile(&self, pipeline: Pipeline) -> Result<Program> {
         let differs = |limits: &Limits| limits != pipeline.limits();
         if let Some(other) = self.devices().map(Device::limits).find(|limits| differs(limits)) {
@@ -221,7 +225,7 @@ impl Engine {
         self.make(&|_| Ok(plan.clone()))
     }
 
-    /// The program of a plan, on every device.
+    /// Compiles the program of a plan on every device.
     fn make(&self, plan: &dyn Fn(&Planner) -> Result<Plan>) -> Result<Program> {
         let others = self.0.others.iter().map(|Other { engine, rate }| {
             Ok(ringforge_runtime::program::Other { program: engine.make(plan)?, rate: *rate })
@@ -229,10 +233,10 @@ impl Engine {
         Program::new(self.device(), &plan(self.planner())?, others.collect::<Result<_>>()?)
     }
 
-    /// Drops all programs that are kept, and gives back what the devices keep for later.
+    /// Drops all cached programs, and releases the memory that the devices cache.
     pub fn trim(&self) {
         self.0.programs.clear();
-        // with what its members keep
+        // drops the cached programs of the group's members too
         self.0.links.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.0.others.iter().for_each(|other| other.engine.trim());
         self.device().trim();
@@ -244,21 +248,21 @@ impl Engine {
         self.planner().pipeline(title)
     }
 
-    /// Transforms of a ring: between coefficients and evaluations.
+    /// Number-theoretic transforms of a ring, between coefficients and evaluations.
     ///
     /// # Errors
-    /// As [`Split::of`](ringforge_math::split::Split::of) where the ring has no transform.
+    /// As [`Split::of`](ringforge_math::split::Split::of) if the ring has no transform.
     pub fn ntt(&self, of: impl Into<PolyType>) -> Result<Ntt> {
         Ntt::new(self, &of.into().coefficients())
     }
 
-    /// Products of ring elements, coefficients in and out, in host memory: as many as there are elements, one after another,
-    /// in `a` and `b`, with residues in the ring's [form](PolyType::form).
+    /// Products a_i·b_i of two batches of ring elements in host memory, coefficients in and out. Elements are
+    /// contiguous, with residues in the ring's [form](PolyType::form).
     ///
     /// # Errors
-    /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] for numbers of another width than the ring's residues,
-    /// [`Error::Length`] for other than whole elements and for batches of different lengths, [`Error::NotReduced`]. As
-    /// [`Engine::program`] and [`HostCall::run`](crate::run::HostCall::run).
+    /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] if the integer type is not as wide as the
+    /// ring's residues, [`Error::Length`] for incomplete elements and for batches of different lengths,
+    /// [`Error::NotReduced`]. As [`Engine::program`] and [`HostCall::run`](crate::run::HostCall::run).
     pub fn mul<T: Pod>(&self, of: impl Into<PolyType>, a: &[T], b: &[T]) -> Result<Vec<T>> {
         let poly = of.into();
         checked(&poly, "a", a)?;
@@ -266,11 +270,11 @@ impl Engine {
         self.mul_unchecked(poly, a, b)
     }
 
-    /// The same for residues that are known to be below their moduli: where one is not, its product means nothing (unless the
-    /// ring [accepts any word](PolyType::accepts_any_word)).
+    /// Like [`Engine::mul`], without checking that residues are below their moduli. If one is not, that element's
+    /// product is meaningless, unless the ring [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
-    /// As [`Engine::mul`], but for [`Error::NotReduced`].
+    /// As [`Engine::mul`], except [`Error::NotReduced`].
     pub fn mul_unchecked<T: Pod>(&self, poly: impl Into<PolyType>, a: &[T], b: &[T]) -> Result<Vec<T>> {
         let poly = poly.into();
         let batch = elements_of(&poly, "a", a)?;
@@ -283,7 +287,7 @@ impl Engine {
         Ok(product)
     }
 
-    /// Ring elements on the device, from their coefficients in host memory.
+    /// Copies coefficients from host memory to the device, as ring elements.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -301,7 +305,7 @@ impl Engine {
         Elements::upload(self, of.into().coefficients(), coefficients)
     }
 
-    /// The stream on which [`Elements`] are worked on.
+    /// The stream on which operations on [`Elements`] run.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -324,18 +328,18 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// An error of a named argument.
+/// Names the argument that an error is about.
 fn of(name: &'static str, error: Error) -> Error {
     Error::Argument { name, error: Box::new(error) }
 }
 
-/// How many elements of a ring an argument has, all of whose words are such as the ring accepts.
+/// The number of ring elements in an argument, after checking that the ring accepts every word.
 fn checked<T: Pod>(poly: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
     let batch = elements_of(poly, name, numbers)?;
     poly.check(numbers).map_err(|error| of(name, error)).map(|()| batch)
 }
 
-/// How many elements of a ring an argument has.
+/// The number of ring elements in an argument.
 fn elements_of<T: Pod>(poly: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
     let (width, size) = (poly.width().bytes(), poly.bytes());
     if size_of::<T>() != width {

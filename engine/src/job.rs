@@ -8,46 +8,49 @@ use ringforge_math::decimal::decimal;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::poly::{Order, PolyType};
 
-/// An operation. The plan that it leads to has these arguments, each one element of the ring per item:
+/// An operation. Its plan has the following arguments, each one ring element per item:
 ///
 /// | operation | inputs | outputs |
 /// | --- | --- | --- |
-/// | `Forward` | `from`: coefficients | `to`: values |
-/// | `Inverse` | `from`: values | `to`: coefficients |
+/// | `Forward` | `from`: coefficients | `to`: evaluations |
+/// | `Inverse` | `from`: evaluations | `to`: coefficients |
 /// | either, [in place](Job::in_place) | `data` | `data` |
-/// | `PointMul` | `a`, `b`: values | `product`: values |
-/// | `MulAdd` | `a`, `b`, `sum`: values | `sum`: with the product added |
+/// | `PointMul` | `a`, `b`: evaluations | `product`: evaluations |
+/// | `MulAdd` | `a`, `b`, `sum`: evaluations | `sum`: with the product added |
 /// | `Mul` | `a`, `b`: coefficients | `product`: coefficients |
-/// | `Compose` | `from`: coefficients (RNS rows) | `to`: integers, see [`Op::Compose`] |
-/// | `Decompose` | `from`: integers | `to`: coefficients (RNS rows), see [`Op::Decompose`] |
+/// | `Compose` | `from`: coefficients (RNS limbs) | `to`: integers, see [`Op::Compose`] |
+/// | `Decompose` | `from`: integers | `to`: coefficients (RNS limbs), see [`Op::Decompose`] |
 /// | `Convert`, `ConvertCentred`, `ConvertFast` | `from`: coefficients | `to`: coefficients of the [target](Job::to), see [`Op::Convert`] |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Op {
-    /// From coefficients to values (residues modulo the factors of f).
+    /// Forward NTT, from coefficients to evaluations (residues modulo the factors of f).
     Forward,
-    /// From values back to coefficients; the scale is folded in, so that it undoes `Forward`.
+    /// Inverse NTT, from evaluations to coefficients. The normalisation factor is folded in, so that it undoes
+    /// `Forward`.
     Inverse,
-    /// Product of values.
+    /// Pointwise product of evaluations.
     PointMul,
-    /// Product of values added to a third one.
+    /// Pointwise product of evaluations, added to a third operand.
     MulAdd,
-    /// Product of ring elements from coefficients to coefficients.
+    /// Product of ring elements, from coefficients to coefficients.
     Mul,
-    /// The integers in [0, Q) that RNS rows stand for: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant
-    /// first. For RNS bases of at most 64 moduli of up to 64 bits, as all operations below.
+    /// CRT composition: the integers in [0, Q) that RNS limbs represent. The output is n integers of ⌈bits(Q)/64⌉
+    /// 64-bit words, least significant first. This and the operations below take RNS bases of at most 64 moduli of up
+    /// to 64 bits.
     Compose,
-    /// From integers to RNS rows: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant first, of any value.
+    /// RNS decomposition: reduces integers modulo each modulus. The input is n integers of ⌈bits(Q)/64⌉ 64-bit words,
+    /// least significant first, of any value.
     Decompose,
-    /// From the rows of one RNS basis to those of another one, the job's [target](Job::to): the integer in [0, Q) that the
-    /// rows stand for, modulo each modulus of the target. Exact whatever the value. Elements in a [vector](PolyType::vector) are converted
-    /// one after another, as by the operations below.
+    /// Exact base conversion from one RNS basis to another, the job's [target](Job::to): the integer in [0, Q) that
+    /// the limbs represent, modulo each modulus of the target. Elements of a [vector](PolyType::vector) are converted
+    /// one by one, as by the operations below.
     Convert,
-    /// The same for the integer in (−Q/2, Q/2].
+    /// Exact base conversion of the centred integer in (−Q/2, Q/2].
     ConvertCentred,
-    /// The same for x + u·Q, x in [0, Q), with some integer 0 ≤ u < k for the k moduli of the source: the base conversion
-    /// Σ [x_i·(Q/q_i)^-1]_(q_i)·(Q/q_i) of the FHE literature, with two thirds of the work of the exact one between bases
-    /// of one size.
+    /// Fast base conversion (BEHZ, eprint 2016/510): Σ [x_i·(Q/q_i)^-1]_(q_i)·(Q/q_i) = x + u·Q for x in [0, Q), with
+    /// an unspecified integer 0 ≤ u < k for the k moduli of the source. It takes two thirds of the work of the exact
+    /// conversion between bases of equal size.
     ConvertFast,
 }
 
@@ -110,29 +113,30 @@ pub struct Job {
     pub poly: PolyType,
     /// The operation.
     pub op: Op,
-    /// Order of the values.
+    /// Order of the evaluations.
     pub order: Order,
-    /// How many layers a transform has; `None` for as many as ring and root allow.
+    /// The number of layers of a transform; `None` for the most that the ring and its root allow.
     pub depth: Option<u32>,
-    /// Of a product: bounds on the absolute values of its centred operands, the left one first. Small ones save auxiliary primes
-    /// where a product needs the lift, in rings of plain residues ([`Form`](crate::Form)). Operands beyond them give wrong
-    /// products.
+    /// Bounds on the absolute values of a product's centred operands, left operand first. Small bounds save auxiliary
+    /// primes in products via a larger NTT, for rings that store plain residues ([`Form`](crate::Form)). Operands
+    /// beyond their bounds give wrong products.
     pub bounds: [Option<u64>; 2],
-    /// The ring to which a conversion goes.
+    /// The target ring of a base conversion.
     pub target: Option<PolyType>,
-    /// What coefficients that an inverse transform leaves are times.
+    /// Constant folded into the inverse transform: `out = scale · INTT(in)`.
     pub scale: Option<U256>,
     /// Whether a transform overwrites its input.
     pub in_place: bool,
-    /// How many items a run will have, about; decides nothing but speed.
+    /// The expected number of items per run; affects speed only.
     pub batch_hint: usize,
 }
 
 impl Job {
-    /// Items of a run, unless a job says otherwise.
+    /// The default of [`Job::batch_hint`].
     pub(crate) const ITEMS: usize = 1 << 16;
 
-    /// The operation with defaults for everything else: tree order, full depth, no promise about operands, out of place.
+    /// The operation with defaults for everything else: [`Order::Tree`], full depth, no bounds on operands, out of
+    /// place.
     #[must_use]
     pub fn new(of: impl Into<PolyType>, op: Op) -> Self {
         Self {
@@ -148,28 +152,28 @@ impl Job {
         }
     }
 
-    /// With values in this order.
+    /// Sets the order of evaluations.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// With this many layers.
+    /// Sets the number of layers.
     #[must_use]
     pub fn depth(mut self, depth: u32) -> Self {
         self.depth = Some(depth);
         self
     }
 
-    /// With these bounds on the centred operands of a product.
+    /// Sets bounds on the absolute values of the centred operands of a product.
     #[must_use]
     pub fn bounds(mut self, left: u64, right: u64) -> Self {
         self.bounds = [Some(left), Some(right)];
         self
     }
 
-    /// To the rows of this ring, which differs from the job's in its moduli alone: for conversions.
+    /// Sets the target ring of a base conversion. It may differ from the job's ring only in its moduli.
     ///
     /// ```
     /// use ringforge::{Job, Modulus, Op, Planner, Ring};
@@ -185,15 +189,15 @@ impl Job {
         self
     }
 
-    /// With this constant, taken modulo each modulus, times the coefficients that an inverse transform leaves: it costs
-    /// nothing there. A forward transform is the same with it, but shares its table of factors with inverse ones of the same
-    /// scale.
+    /// Sets a constant that the coefficients of an inverse transform are multiplied by, reduced modulo each modulus.
+    /// This costs nothing extra. A forward transform does not multiply by it, but shares its twiddle table with
+    /// inverse transforms of the same scale.
     ///
     /// ```
     /// # use ringforge::{Device, Job, Modulus, Op, Planner, Ring};
     /// let ring = Ring::cyclic(2, Modulus::new(17u32)?)?;
     /// let inverse = Job::new(&ring, Op::Inverse).scale(5u32).in_place();
-    /// let mut data = [3u16, 16]; // the values of 1 + 2x
+    /// let mut data = [3u16, 16]; // the evaluations of 1 + 2x
     /// let program = Device::cpu().compile(&Planner::default().plan(&inverse)?)?;
     /// program.on_host(1).output("data", &mut data).run()?;
     /// assert_eq!(data, [5, 10]);
@@ -205,14 +209,14 @@ impl Job {
         self
     }
 
-    /// Overwriting the input of a transform.
+    /// Makes a transform overwrite its input.
     #[must_use]
     pub fn in_place(mut self) -> Self {
         self.in_place = true;
         self
     }
 
-    /// With about this many items a run; 2^16 if this is not called.
+    /// Sets the expected number of items per run; 2^16 by default.
     #[must_use]
     pub fn batch_hint(mut self, items: usize) -> Self {
         self.batch_hint = items;

@@ -1,4 +1,4 @@
-//! Transforms that several devices do together: how a ring is cut among them, and what each of them does.
+//! Transforms of one vector over several devices: how it is distributed, and what each device computes.
 
 use core::fmt;
 
@@ -14,29 +14,39 @@ use ringforge_math::split::{Layer, Split};
 use ringforge_runtime::memory::ALIGNMENT;
 use ringforge_runtime::plan::Plan;
 
-/// The most rows over which columns are combined: they stay in a thread's registers.
+/// The limit of rows of all devices. A column transform across this many rows stays in a thread's registers.
 const MOST_ROWS: usize = 16;
 
-/// Bytes of a row from which on it pays to have several on a device, so that one is worked on while the next arrives.
+/// Least row size in bytes when a device's part is cut into several rows, so that the transform of one row overlaps
+/// with the exchange of the next.
 const LONG_ROW_BYTES: usize = 128 << 20;
 
-/// Where the elements of a vector of length n lie, on G devices of which each has r rows of m = n/(G·r).
+/// Layout of a vector of length n on G devices, each with r rows of m = n/(G·r) elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Placement {
-    /// As the transform leaves or takes them without a further exchange. Of coefficients, device g has a[b·m + i] for all b,
-    /// and i in the g-th of G equal parts of 0 … m − 1, in ascending order. Of values, it has row after row
-    /// k1 = g·r … (g + 1)·r − 1, each the values at root·step^(k1 + G·r·k2) in the order of k2.
+    /// The layout that the transform reads and writes without a further exchange.
+    ///
+    /// Coefficients: device g has a[b·m + i] for all b, with i in the g-th of G equal parts of 0 … m − 1, in
+    /// ascending order.
+    ///
+    /// Evaluations: device g has rows k1 = g·r … (g + 1)·r − 1, one after another. Row k1 is the values at
+    /// root·step^(k1 + G·r·k2) in the order of k2.
     #[default]
     Native,
-    /// Device g has the g-th of G equal parts of the vector in natural order: one exchange more.
+    /// Device g has the g-th of G equal parts of the vector in natural order. This costs one more exchange.
     Blocks,
 }
 
-/// How a transform in a ring modulo x^n − c is done on several devices: a few layers over columns on each, an exchange in which every
-/// device sends to every other, and transforms of rows on each, whose rings are the factors x^m − c' of x^n − c. The inverse
-/// goes the other way.
+/// Plan of a transform modulo x^n − c on several devices. Coefficients are a matrix of G·r rows; the algorithm is the
+/// four-step transform (Bailey 1990) with its twiddle factors merged into the row transforms:
 ///
-/// It is a value: made and printed without any device.
+/// 1. each device runs the first log2(G·r) radix-2 layers on its columns;
+/// 2. an all-to-all exchange turns columns into rows;
+/// 3. each device transforms its rows, whose rings are the factors x^m − c' of x^n − c.
+///
+/// The inverse runs the other way round.
+///
+/// A plan is a plain value, made and printed without any device.
 ///
 /// ```
 /// use ringforge::run::LongPlan;
@@ -44,7 +54,7 @@ pub enum Placement {
 /// let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
 /// let plan = LongPlan::new(&Planner::new(Limits::of_capability(90)), &Ring::cyclic(1 << 28, r)?, 8)?;
 /// println!("{plan}");
-/// assert_eq!(plan.sent_bytes(), (32 << 28) / 8 / 8 * 7); // seven eighths of a device's own eighth
+/// assert_eq!(plan.sent_bytes(), (32 << 28) / 8 / 8 * 7); // each device sends seven eighths of its part
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -56,17 +66,17 @@ pub struct LongPlan {
     rows: usize,
     coefficients: Placement,
     values: Placement,
-    /// A device's work on a part of its columns, of which a single row has none, on a row, and on a part of a block.
+    /// The plans for a part of the columns (none with a single row), for a row, and for a part of a block.
     plans: [Option<Plan>; 3],
 }
 
 impl LongPlan {
-    /// The plan for this ring on so many devices with a planner's limits and tuning.
+    /// A plan for this ring on `devices` devices, with the planner's limits and tuning.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a ring of several moduli, or whose quotient is not x^n − c; for another number of devices
-    /// than a power of two up to 16; where the ring is too short for so many, or does not split so far. As
-    /// [`Split::of`].
+    /// [`Error::Unsupported`] for a ring with several moduli or a quotient other than x^n − c; unless the number of
+    /// devices is a power of two up to 16; if the ring is too short, or does not factor far enough, for that many
+    /// devices. As [`Split::of`].
     pub fn new(planner: &Planner, of: impl Into<PolyType>, devices: usize) -> Result<Self> {
         let poly = of.into().coefficients();
         let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &poly, why);
@@ -93,11 +103,12 @@ impl LongPlan {
         Ok(plan)
     }
 
-    /// With so many rows on each device, a power of two, and their columns and blocks in as many parts: the more, the more of
-    /// the exchanges is hidden under work.
+    /// Sets the number of rows on each device, a power of two. Columns and blocks are cut into as many parts. More
+    /// rows hide more of the exchanges behind computation.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for another number, and where the ring is too short for so many; as [`Planner::plan`].
+    /// [`Error::Unsupported`] unless the number is a power of two and the ring is long enough for it; as
+    /// [`Planner::plan`].
     pub fn rows_each(mut self, rows: usize) -> Result<Self> {
         self.rows = rows;
         self.check()?;
@@ -107,7 +118,7 @@ impl LongPlan {
         Ok(self)
     }
 
-    /// With the vectors so placed.
+    /// Sets the layouts of coefficients and evaluations.
     #[must_use]
     pub fn placed(self, coefficients: Placement, values: Placement) -> Self {
         Self { coefficients, values, ..self }
@@ -144,43 +155,43 @@ impl LongPlan {
         self.devices
     }
 
-    /// Rows of all devices.
+    /// The number of rows on all devices.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.devices * self.rows
     }
 
-    /// Rows of a device, and parts of its columns and of its block.
+    /// The number of rows of a device, and of parts of its columns and of its block.
     pub(crate) fn own_rows(&self) -> usize {
         self.rows
     }
 
-    /// In a line, what decides how vectors lie and what they mean.
+    /// One line with everything that decides the layout and meaning of vectors.
     pub(crate) fn describe(&self) -> String {
         let Self { poly, devices, rows, coefficients, values, .. } = self;
         format!("{poly} on {devices} devices, {rows} rows each, coefficients {coefficients:?}, values {values:?}")
     }
 
-    /// Whether vectors of both lie alike and mean the same.
+    /// Whether vectors of both plans have the same layout and meaning.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let key = |plan: &Self| (plan.devices, plan.rows, plan.coefficients, plan.values);
         self.poly == other.poly && key(self) == key(other)
     }
 
-    /// How coefficients are placed.
+    /// The layout of coefficients.
     pub(crate) fn coefficients(&self) -> Placement {
         self.coefficients
     }
 
-    /// How values are placed.
+    /// The layout of evaluations.
     pub(crate) fn values(&self) -> Placement {
         self.values
     }
 
-    /// The ring of a row of values, natural order: products of values are products in these.
+    /// The ring of one row of evaluations in natural order. Products of evaluations are products in these rings.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for a row that is not there.
+    /// [`Error::TooLarge`] if there is no such row.
     pub fn row_type(&self, row: usize) -> Result<PolyType> {
         let limit = self.rows() - 1;
         if row > limit {
@@ -193,14 +204,14 @@ impl LongPlan {
         self.with(self.poly.degree() / self.rows(), start, power(&step, count))
     }
 
-    /// The ring of a part of a device's columns: of the first layers alone.
+    /// The ring of a part of a device's columns; its job uses only the first layers.
     pub(crate) fn column_type(&self) -> Result<PolyType> {
         let ([start, step], q) = (self.roots(), &self.poly.moduli()[0]);
         let [start, step] = [start, step].map(|root| q.pow(&root, &U256::from(self.rows() as u64)));
         self.with(self.poly.degree() / self.rows(), start, step)
     }
 
-    /// The ring modulo x^degree − c whose leaves are x^d − start·step^e, its residues stored alike.
+    /// The ring modulo x^degree − c with leaves x^d − start·step^e, which stores residues as this plan's ring does.
     fn with(&self, degree: usize, start: U256, step: U256) -> Result<PolyType> {
         let q = self.poly.moduli()[0];
         let c = q.pow(&start, &U256::from((degree / self.split.base()) as u64));
@@ -213,7 +224,7 @@ impl LongPlan {
         self.split.roots().first().map_or([U256::ONE; 2], |roots| [roots.start, roots.step])
     }
 
-    /// For each row of values, its place among those that the layers over columns leave.
+    /// For each row of evaluations, its position in the output of the column transform.
     pub(crate) fn places(&self) -> Result<Vec<usize>> {
         let mut places = vec![0; self.rows()];
         if self.rows() == 1 {
@@ -228,7 +239,7 @@ impl LongPlan {
         self.rows().ilog2()
     }
 
-    /// The job on columns, of which a single row has none.
+    /// The job on a part of the columns; `None` with a single row.
     pub(crate) fn of_columns(&self, op: Op) -> Result<Option<Job>> {
         let job = |poly| Job::new(&poly, op).depth(self.column_layers()).in_place();
         if self.rows() == 1 { Ok(None) } else { self.column_type().map(|poly| Some(job(poly))) }
@@ -239,7 +250,7 @@ impl LongPlan {
         Ok(Job::new(&self.row_type(row)?, op).order(Order::Natural).in_place())
     }
 
-    /// The plan that makes a part of a block of pieces of all rows, or the other way round.
+    /// The plan that interleaves pieces of all rows into a part of a block, or (for `Inverse`) does the reverse.
     pub(crate) fn between_rows(&self, op: Op) -> Result<Plan> {
         let (is_block, title) =
             (op == Op::Forward, if op == Op::Forward { "rows to a block" } else { "a block to rows" });
@@ -251,42 +262,42 @@ impl LongPlan {
         p.build()
     }
 
-    /// What a device runs in a forward transform: on each part of its columns, on each row, on each part of a block of values
-    /// in natural order.
+    /// The plans that a device runs in a forward transform: for each part of its columns, for each row, and for each
+    /// part of a block if evaluations are placed in blocks.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
         let [.., block] = &self.plans;
         self.plans[..2].iter().chain(Some(block).filter(|_| self.values == Placement::Blocks)).flatten()
     }
 
-    /// Residues of a value: the degree of the leaves.
+    /// Residues per evaluation: the leaf degree.
     pub(crate) fn base(&self) -> usize {
         self.split.base()
     }
 
-    /// Bytes of a device's part of the vector; transforms take as many again.
+    /// Bytes of a device's part of the vector. Transforms need as much again for a second buffer.
     #[must_use]
     pub fn share_bytes(&self) -> usize {
         self.poly.bytes() / self.devices
     }
 
-    /// Bytes of a row, of a part of a device's columns, and of a part of its block.
+    /// Bytes of a row, which is also the size of a part of a device's columns and of a part of its block.
     pub(crate) fn row_bytes(&self) -> usize {
         self.poly.bytes() / self.rows()
     }
 
-    /// Bytes of what a row and a part of columns have in common: that is sent as one piece.
+    /// Bytes of a piece, the intersection of a row and a part of columns, which is sent as a whole.
     pub(crate) fn piece_bytes(&self) -> usize {
         self.row_bytes() / self.rows()
     }
 
-    /// Bytes that leave each device in a transform.
+    /// Bytes that each device sends in one transform.
     #[must_use]
     pub fn sent_bytes(&self) -> usize {
         let exchanges = [self.coefficients, self.values].into_iter().filter(|end| *end == Placement::Blocks).count();
         (1 + exchanges) * self.exchange_bytes()
     }
 
-    /// The same in one exchange.
+    /// Bytes that each device sends in one exchange.
     fn exchange_bytes(&self) -> usize {
         self.share_bytes() / self.devices * (self.devices - 1)
     }

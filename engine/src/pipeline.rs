@@ -22,9 +22,11 @@ use ringforge_runtime::plan::Plan;
 
 use graph::{Graph, Id, Refused};
 
-/// A graph of values that becomes a [`Plan`]: inputs, kernels' steps and other plans, joined by value.
+/// A graph of values that becomes a [`Plan`]: inputs, kernel steps and other plans, connected by the values they
+/// share.
 ///
-/// What is made of a value is a new one. Mistakes are kept, and [`Pipeline::build`] tells the first of them.
+/// Every operation returns a new value. Errors are deferred: [`Pipeline::build`] returns the first one, with its
+/// source location.
 ///
 /// ```
 /// use ringforge::{Engine, Ring};
@@ -43,15 +45,18 @@ use graph::{Graph, Id, Refused};
 /// ```
 ///
 /// # Fusion
-/// On a GPU, a sum, difference or multiple of elements is part of the kernel that writes one of its terms, where nobody else
-/// reads that: of transforms, products, automorphisms, and others such. The term then costs no pass over memory. A printed plan
-/// shows what was fused; [`Tuning::unfused`](crate::tuning::Tuning::unfused) gives plans without, and the same bits.
+/// On a GPU, a sum, difference or multiple of elements is fused into the kernel that writes one of its terms, if
+/// nothing else reads that term. Transforms, products, automorphisms and other kernels allow this. The term then
+/// needs no separate pass over memory. A printed plan shows what was fused.
+/// [`Tuning::unfused`](crate::tuning::Tuning::unfused) turns fusion off; results are the same bits.
 ///
 /// # Memory
-/// Temporaries are used by one value after another: those that are not needed any more give way. A kernel that can run
-/// [in place](Kernel::in_place) does so where nobody else reads what it overwrites. An output under the name of an input
-/// takes the input's place: the caller gives one argument for both. What a kernel reads and writes in one port is gone
-/// afterwards, so that of an input it must be output under the same name.
+/// Temporaries are reused once their value is no longer needed. A kernel that can run [in place](Kernel::in_place)
+/// does so if nothing else reads what it overwrites.
+///
+/// An output with the name of an input overwrites that input: the caller passes one argument for both. A port that is
+/// both read and written destroys the value it reads. If that value is an input, the new value must be output under
+/// the same name.
 pub struct Pipeline {
     title: String,
     target: Target,
@@ -62,24 +67,25 @@ pub struct Pipeline {
 /// Plans a job.
 pub(crate) type PlanJob = Box<dyn Fn(&Job) -> Result<Plan> + Send + Sync>;
 
-/// What a pipeline is planned for.
+/// The device limits and options that a pipeline is planned for.
 pub(crate) struct Target {
     pub(crate) limits: Limits,
-    /// Whether sums are part of the kernels that write their terms.
+    /// Whether linear combinations are fused into the kernels that write their terms.
     pub(crate) fuses: bool,
-    /// Items of a run, about.
+    /// The expected number of items per run.
     pub(crate) items: usize,
     pub(crate) plan: PlanJob,
 }
 
 /// A value of a [`Pipeline`]: an input, or what a step writes.
 ///
-/// A value of ring elements knows its ring and whether it is coefficients or evaluations of a certain order; `+`, `-` and `*`
-/// of two are their sum, difference and product. Other values are bytes of a scheme's own. Each item has its own, or all share one.
+/// A value that holds ring elements knows its ring and whether they are coefficients or evaluations, and in which
+/// order. `+`, `-` and `*` of two such values are their sum, difference and product. Other values are plain bytes.
+/// Each item has its own value, or all items share one.
 #[derive(Clone, Copy)]
 pub struct Value<'p> {
     pipeline: &'p Pipeline,
-    /// Nothing for what came of a mistake.
+    /// `None` after an error.
     id: Option<Id>,
 }
 
@@ -89,44 +95,44 @@ impl Pipeline {
         Self { title, target, graph: RefCell::default(), error: Cell::default() }
     }
 
-    /// What the plan will be called.
+    /// The title of the plan.
     pub(crate) fn title(&self) -> &str {
         &self.title
     }
 
-    /// What the devices can hold that the plan is for.
+    /// The limits of the devices that the plan is for.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.target.limits
     }
 
-    /// An input of this name. The first step that takes it says what it is: its bytes, whether each item has its own or all
-    /// share one, whether it is secret.
+    /// Declares an input. The first step that reads it defines its size, whether each item has its own or all share
+    /// one, and whether it is secret.
     #[track_caller]
     pub fn input(&self, name: &str) -> Value<'_> {
         self.value(self.graph.borrow_mut().input(name, None))
     }
 
-    /// An input of so many bytes for each item, of which there may be [views](Value::part) before a step takes it.
+    /// Declares an input of this many bytes per item. [Views](Value::part) of it can be taken before a step reads it.
     #[track_caller]
     pub fn bytes(&self, name: &str, bytes: usize) -> Value<'_> {
         self.value(self.graph.borrow_mut().sized_input(name, &Port::input(bytes)))
     }
 
-    /// An input of so many bytes that all items share: for steps that run once, and for kernels that would take one for each
-    /// item.
+    /// Declares an input of this many bytes that all items share, for steps that run once and for kernels that would
+    /// otherwise read one per item.
     #[track_caller]
     pub fn shared(&self, name: &str, bytes: usize) -> Value<'_> {
         self.value(self.graph.borrow_mut().sized_input(name, &Port::shared(bytes)))
     }
 
-    /// An input of ring elements, one for each item, as coefficients.
+    /// Declares an input of one ring element per item, as coefficients.
     #[track_caller]
     pub fn coefficients(&self, name: &str, of: impl Into<PolyType>) -> Value<'_> {
         self.elements(name, of.into().coefficients())
     }
 
-    /// An input of ring elements, one for each item, as evaluations in this order.
+    /// Declares an input of one ring element per item, as evaluations in this order.
     #[track_caller]
     pub fn evaluations(&self, name: &str, of: impl Into<PolyType>, order: Order) -> Value<'_> {
         match of.into().evaluations(order) {
@@ -135,32 +141,34 @@ impl Pipeline {
         }
     }
 
-    /// An input of ring elements, one for each item.
+    /// Declares an input of one ring element per item, of this type.
     #[track_caller]
     pub fn elements(&self, name: &str, of: impl Into<PolyType>) -> Value<'_> {
         self.value(self.graph.borrow_mut().input(name, Some(of.into())))
     }
 
-    /// A kernel's step: `inputs` for the ports that it reads, in their order, but for those of [tables](Kernel::table) of its
-    /// own; gives what it writes, in the order of its ports. What a port reads and writes counts for both.
+    /// Adds a kernel step. `inputs` are the values for the ports that it reads, in port order, without those bound to
+    /// its own [tables](Kernel::table). Returns the values that it writes, in port order. An in-out port counts as
+    /// both.
     ///
     /// ```ignore
     /// let [signatures, statuses] = p.step(Sign::new(), &[keys, digests, draws]);
     /// ```
-    /// A step whose inputs are shared by all items, and are no draws, runs once, before the others and before a batch is cut
-    /// into chunks; what it writes is shared then.
+    /// A step whose inputs are all shared, and none of them draws, runs once: before the other steps, and before a
+    /// batch is cut into chunks. Its outputs are shared as well.
     #[track_caller]
     pub fn step<const N: usize>(&self, kernel: impl Kernel + 'static, inputs: &[Value<'_>]) -> [Value<'_>; N] {
         self.outputs(self.dynamic_step(Arc::new(kernel), inputs))
     }
 
-    /// The steps of a plan: `inputs` for the arguments that it reads, in their order; gives what it writes, in theirs.
+    /// Adds the steps of a plan. `inputs` are for the arguments that it reads, in their order. Returns the values of
+    /// the arguments that it writes, in their order.
     #[track_caller]
     pub fn plan<const N: usize>(&self, plan: &Plan, inputs: &[Value<'_>]) -> [Value<'_>; N] {
         self.outputs(self.steps_of(plan, inputs))
     }
 
-    /// The steps of a job: `inputs` in the order of its operands.
+    /// Adds the steps of a job. `inputs` are its operands, in their order.
     #[track_caller]
     pub fn job(&self, job: &Job, inputs: &[Value<'_>]) -> Value<'_> {
         match (self.target.plan)(job) {
@@ -169,17 +177,19 @@ impl Pipeline {
         }
     }
 
-    /// Random elements of a ring, as coefficients, from a key of [`Draws::BYTES`](crate::Draws::BYTES).
+    /// Samples random ring elements as coefficients, from a key of [`Draws::BYTES`](crate::Draws::BYTES).
     ///
-    /// The key is [`Draws`](crate::Draws), where `from` is an [input](Pipeline::input) of which nothing else is known: each item
-    /// has random elements of its own, and a run gets them from [`Stream::with_draws`](crate::Stream::with_draws), or from
-    /// [`Draws::from_bytes`](crate::Draws::from_bytes) where it is to be repeated. Other values are seeds
-    /// ([`Pipeline::bytes`], [`Pipeline::shared`], what steps write): an item's element depends on its seed alone, and of a seed
-    /// that all items share there is one element, which they share.
+    /// If `from` is an [input](Pipeline::input) of which nothing else is known, the key is [`Draws`](crate::Draws),
+    /// and each item gets its own random element. A run takes draws from
+    /// [`Stream::with_draws`](crate::Stream::with_draws), or from [`Draws::from_bytes`](crate::Draws::from_bytes) if
+    /// it must be repeatable.
     ///
-    /// Each sampler of a key takes a [series of blocks](crate::Draws::block_of_series) of its own, the first one series 1, the
-    /// next one 2, so that none is used twice. A plan with samplers of the same key is refused beside them. What is sampled is
-    /// secret, but for uniform elements from seeds that are not.
+    /// Any other value is a seed ([`Pipeline::bytes`], [`Pipeline::shared`], or the output of a step). An item's
+    /// element then depends on its seed alone. A seed that all items share gives one element that all items share.
+    ///
+    /// Each sampler of a key uses its own [stream id](crate::Draws::block_of_series), counted from 1, so no block is
+    /// used twice. Once a pipeline has samplers of a key, adding a plan that samples from the same key is refused.
+    /// Samples are secret, except uniform elements from public seeds.
     ///
     /// ```
     /// use ringforge::kernels::Distribution;
@@ -203,8 +213,8 @@ impl Pipeline {
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     ///
-    /// Mistakes, for [`Pipeline::build`] to tell: parameters of a [`Distribution`] that are out of range
-    /// ([`Error::Unsupported`]), a key of another size.
+    /// [`Pipeline::build`] reports parameters of a [`Distribution`] that are out of range ([`Error::Unsupported`]),
+    /// and keys of the wrong size.
     #[track_caller]
     pub fn sample(&self, of: impl Into<PolyType>, distribution: Distribution, from: Value<'_>) -> Value<'_> {
         let poly = of.into().coefficients();
@@ -220,9 +230,9 @@ impl Pipeline {
         }
     }
 
-    /// Limbs of ring elements one after another, as elements: the parts hold limbs of what the whole is to hold. What steps write
-    /// lies there from the start, where it can; views of other values are copied, and so is what the steps that work on it
-    /// need in one piece.
+    /// Concatenates limbs of ring elements to elements of type `whole`: each part must hold the corresponding limbs.
+    /// Outputs of steps are written directly to their place if possible. Views of other values are copied, and so are
+    /// values of which a later step needs a contiguous copy.
     #[track_caller]
     pub fn join(&self, whole: impl Into<PolyType>, parts: &[Value<'_>]) -> Value<'_> {
         let whole = whole.into();
@@ -250,7 +260,7 @@ impl Pipeline {
         self.value(joined)
     }
 
-    /// Gives a value out under this name. Under the name of an input, it takes the input's place.
+    /// Makes a value an output of the plan. Under the name of an input, it overwrites that input.
     #[track_caller]
     pub fn output(&self, name: &str, value: Value<'_>) {
         if let Some([id]) = self.ids(&[value]).as_deref() {
@@ -258,12 +268,12 @@ impl Pipeline {
         }
     }
 
-    /// The plan.
+    /// Builds the plan.
     ///
     /// # Errors
-    /// [`Error::Plan`] with the first mistake, and where in the source it was made: values that do not fit a kernel's ports
-    /// or a plan's arguments, that belong to another pipeline or that were overwritten; names that come again; inputs that no
-    /// step takes; outputs that no step writes. What made planning a job fail.
+    /// [`Error::Plan`] with the first mistake and its source location: values that do not fit a kernel's ports or a
+    /// plan's arguments, that belong to another pipeline, or that were overwritten; duplicate names; inputs that no
+    /// step reads; outputs that no step writes. Errors from planning a job are returned as they are.
     pub fn build(self) -> Result<Plan> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -283,14 +293,14 @@ impl Pipeline {
             fused.fuse();
             plan(fused).ok()
         });
-        // fused steps may leave a value no place
+        // fusion can make it impossible to place a value in memory
         match fused.flatten() {
             Some(fused) => Ok(fused),
             None => plan(graph).map_err(|why| Error::Plan { plan: self.title.clone(), why }),
         }
     }
 
-    /// The same for a kernel that is shared.
+    /// [`Pipeline::step`] for a shared kernel, with a dynamic number of outputs.
     #[doc(hidden)]
     #[track_caller]
     pub fn dynamic_step(&self, kernel: Arc<dyn Kernel>, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
@@ -299,7 +309,7 @@ impl Pipeline {
         self.values(outputs)
     }
 
-    /// The steps of a plan; what it writes in the order of its arguments.
+    /// Adds the steps of a plan, and returns the values that it writes in the order of its arguments.
     #[track_caller]
     pub(crate) fn steps_of(&self, plan: &Plan, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
         let Some(mut ids) = self.ids(inputs) else { return Vec::new() };
@@ -320,7 +330,7 @@ impl Pipeline {
         self.keep(ids).unwrap_or_default().into_iter().map(|id| Value { pipeline: self, id: Some(id) }).collect()
     }
 
-    /// As many outputs as are wanted.
+    /// Converts the outputs to an array of the length that the caller expects.
     #[track_caller]
     fn outputs<'p, const N: usize>(&'p self, values: Vec<Value<'p>>) -> [Value<'p>; N] {
         let count = values.len();
@@ -335,7 +345,7 @@ impl Pipeline {
         Value { pipeline: self, id: self.keep(id) }
     }
 
-    /// The values' numbers; nothing where one came of a mistake, or is another pipeline's.
+    /// The ids of values; `None` if one follows from an error or belongs to another pipeline.
     #[track_caller]
     fn ids(&self, values: &[Value<'_>]) -> Option<Vec<Id>> {
         if let Some(value) = values.iter().find(|value| !core::ptr::eq(value.pipeline, self)) {
@@ -345,7 +355,7 @@ impl Pipeline {
         values.iter().map(|value| value.id).collect()
     }
 
-    /// What there is, or else the mistake is kept.
+    /// The value of an outcome; records its error.
     #[track_caller]
     fn keep<T>(&self, outcome: Result<T, Refused>) -> Option<T> {
         match outcome {
@@ -357,13 +367,13 @@ impl Pipeline {
         }
     }
 
-    /// A mistake and where it was made.
+    /// An error with the source location of the caller.
     #[track_caller]
     fn refused(&self, why: String) -> Error {
         Error::Plan { plan: self.title.clone(), why: format!("{why} (at {})", Location::caller()) }
     }
 
-    /// Keeps the first error.
+    /// Records an error if it is the first.
     fn fail(&self, error: Error) -> Value<'_> {
         let first = self.error.take().unwrap_or(error);
         self.error.set(Some(first));

@@ -1,4 +1,4 @@
-//! The planner: from a job to a plan. A pure function of the job, a device's limits, and choices of speed.
+//! The planner turns jobs into plans. A plan depends only on the job, the device limits and the tuning.
 
 mod lift;
 mod rns;
@@ -19,7 +19,7 @@ use ringforge_math::split::Split;
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::Plan;
 
-/// The most launches that a ring is worked on by where its limbs are fastest in different arithmetics.
+/// The limit of launches for one ring whose limbs are fastest in different arithmetics.
 const MOST_RUNS: usize = 4;
 
 /// Turns jobs into plans for devices with given limits.
@@ -27,7 +27,7 @@ const MOST_RUNS: usize = 4;
 pub struct Planner {
     limits: Limits,
     tuning: Tuning,
-    /// Items of a run of a pipeline, about.
+    /// The expected number of items per run of a pipeline.
     items: usize,
 }
 
@@ -44,26 +44,26 @@ impl Planner {
         Self { limits, tuning: Tuning::default(), items: 1 }
     }
 
-    /// The same for pipelines whose runs have about this many items, one if this is not called; decides nothing but speed. A
-    /// [`Job`] has a [number of its own](Job::batch_hint).
+    /// Sets the expected number of items per run of a pipeline, 1 by default. It affects speed only. A [`Job`] has
+    /// its own [hint](Job::batch_hint).
     #[must_use]
     pub fn for_batch(self, items: usize) -> Self {
         Self { items, ..self }
     }
 
-    /// The same with other choices where only speed depends on them.
+    /// Sets the tuning, which affects speed only.
     #[must_use]
     pub fn tuned(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
         self
     }
 
-    /// The choices.
+    /// The tuning.
     pub(crate) fn tuning(&self) -> &Tuning {
         &self.tuning
     }
 
-    /// What the devices can hold.
+    /// The limits of the devices.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -76,23 +76,23 @@ impl Planner {
         self.empty(title.into(), Box::new(move |job| planner.plan(job)))
     }
 
-    /// One for a strategy, which makes a plan of kernels and plans alone.
+    /// An empty pipeline for a strategy, which builds a plan from kernels and other plans but plans no jobs.
     fn of_kernels(&self, job: &Job) -> Pipeline {
         let refuse = |job: &Job| Err(Error::unsupported(job.op, &job.poly, "a strategy plans no job"));
         self.empty(job.to_string(), Box::new(refuse))
     }
 
     fn empty(&self, title: String, plan: PlanJob) -> Pipeline {
-        // on a CPU each step would still take its own way over memory
+        // on a CPU, a fused step would still make its own pass over memory
         let fuses = self.tuning.fuses() && !self.limits.is_cpu();
         Pipeline::new(title, Target { limits: self.limits.clone(), fuses, items: self.items, plan })
     }
 
-    /// The plan for a job, its arguments named as [`Op`] says: of the first strategy that applies.
+    /// The plan for a job by the first strategy that applies. Its arguments are named as in [`Op`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`], [`Error::Mismatch`] for a target ring with another quotient, and what [`Split::of`] says
-    /// where a transform is asked for that the ring does not have.
+    /// [`Error::Unsupported`]; [`Error::Mismatch`] for a target ring with another quotient; as [`Split::of`] for
+    /// transforms that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
             return Err(Error::unsupported(job.op, &job.poly, "only transforms run in place"));
@@ -119,7 +119,7 @@ impl Planner {
         }
     }
 
-    /// Strategy: between coefficients and values, in as many kernels as rows need.
+    /// Strategy for transforms: one kernel, or several if a limb does not fit a thread block.
     fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
         if job.order == Order::Natural {
             split.check_degree("values in natural order")?;
@@ -138,8 +138,9 @@ impl Planner {
         p.build()
     }
 
-    /// What `make` makes of values in the job's ring: of all limbs at once, or one after another of those that the same
-    /// arithmetic is fastest for. No arithmetic depends on its neighbours in the basis then.
+    /// Applies `make` to values in the job's ring: to all limbs at once, or to each run of neighbouring limbs that
+    /// the same arithmetic is fastest for. The arithmetic of a limb then does not depend on the other limbs of the
+    /// basis.
     fn by_arithmetic<'p, const N: usize>(
         &self,
         p: &'p Pipeline,
@@ -160,7 +161,7 @@ impl Planner {
         Ok(p.join(content.clone(), &parts))
     }
 
-    /// Neighbouring limbs of the same arithmetic.
+    /// The runs of neighbouring limbs with the same arithmetic.
     fn runs(&self, job: &Job, split: &Split) -> Vec<Range<usize>> {
         let limbs = job.poly.basis().len();
         let whole = || core::iter::once(0..limbs).collect();
@@ -178,7 +179,7 @@ impl Planner {
         ends.windows(2).map(|pair| pair[0]..pair[1]).collect()
     }
 
-    /// Strategy: an operation on values, in one kernel.
+    /// Strategy for pointwise operations on evaluations: one kernel.
     fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
         split.check_leaves("a product of values")?;
         let p = self.of_kernels(job);
@@ -193,7 +194,7 @@ impl Planner {
         p.build()
     }
 
-    /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
+    /// Strategy for products by the ring's own NTT: one kernel if a limb fits a thread block.
     fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
         split.check_leaves("a product")?;
         let p = self.of_kernels(job);
@@ -214,7 +215,7 @@ impl Planner {
         p.build()
     }
 
-    /// Rows of the job's ring as transforms work on them.
+    /// The layout of the job's limbs in thread blocks.
     fn rows(&self, job: &Job, split: &Split, order: Order) -> Rows {
         let rows = Rows::with_split(split, &self.limits).of_items(job.batch_hint).order(order);
         let rows = rows.chosen(self.tuning.choice(job));
@@ -222,10 +223,10 @@ impl Planner {
     }
 }
 
-/// A transform: one step for each pass.
+/// Adds a transform to a pipeline, one step for each pass.
 type Transform = for<'p> fn(&'p Pipeline, &Rows, Value<'p>) -> Value<'p>;
 
-/// A forward transform: one step for each pass.
+/// Adds a forward transform, one step for each pass.
 fn forward<'p>(p: &'p Pipeline, rows: &Rows, coefficients: Value<'p>) -> Value<'p> {
     Forward::parts(rows).into_iter().fold(coefficients, |value, part| {
         let [value] = p.step(part, &[value]);
@@ -233,7 +234,7 @@ fn forward<'p>(p: &'p Pipeline, rows: &Rows, coefficients: Value<'p>) -> Value<'
     })
 }
 
-/// An inverse transform: one step for each pass.
+/// Adds an inverse transform, one step for each pass.
 fn inverse<'p>(p: &'p Pipeline, rows: &Rows, values: Value<'p>) -> Value<'p> {
     Inverse::parts(rows).into_iter().fold(values, |value, part| {
         let [value] = p.step(part, &[value]);
@@ -241,7 +242,7 @@ fn inverse<'p>(p: &'p Pipeline, rows: &Rows, values: Value<'p>) -> Value<'p> {
     })
 }
 
-/// What a job's transform gives or takes.
+/// The type of the evaluations that a job's transform writes or reads.
 fn values(job: &Job, split: &Split) -> PolyType {
     job.poly.evaluations_after(split.depth(), job.order)
 }

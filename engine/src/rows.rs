@@ -1,4 +1,4 @@
-//! Rows of a ring as a kernel works on them: the one value from which its ports, tables, prelude and launch come.
+//! The layout of a ring's limbs in a kernel: one value from which its ports, tables, prelude and launch derive.
 
 pub(crate) mod block;
 mod constants;
@@ -23,18 +23,18 @@ use ringforge_runtime::limits::Limits;
 use block::{Block, groups, parts};
 use twiddles::table;
 
-/// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
-/// that share it.
+/// How a kernel works on limbs ("rows") of a ring. A limb is one polynomial modulo one modulus, held in the registers
+/// of the threads that share it.
 ///
-/// What a kernel needs to agree on comes from one such value: the ports and tables of factors and of constants, and the
-/// `struct Rq` that the kernel's text names (its members: `kernels/README.md`).
+/// All that a kernel must agree on derives from one such value: the ports, the twiddle tables, the constants, and the
+/// `struct Rq` that the CUDA source uses (its members: `kernels/README.md`).
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring};
 /// # use ringforge::kernels::Rows;
 /// let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
 /// let limits = Limits::of_capability(90);
-/// // two polynomials in registers at once, three rows an item, and 512 bytes of shared memory for each row
+/// // two polynomials in registers at once, three limbs per item, and 512 bytes of shared memory for each limb
 /// let rows = Rows::of(&ring, &limits)?.holding(2).per_item(3).extra_shared(512);
 /// let built = rows.build(&limits, "struct Task { static constexpr rf::u32 rounds = 4; };\n")?;
 /// assert!(built.prelude.contains("struct Rq"));
@@ -44,9 +44,11 @@ use twiddles::table;
 pub struct Rows {
     pub(crate) poly: PolyType,
     pub(crate) split: Split,
-    /// The layers that the kernel does: all, or those down to the leaves where a row takes several kernels.
+    /// The layers that the kernel does: all of them, or if a limb takes several kernels, by default those down to the
+    /// leaves.
     pub(crate) part: Range<usize>,
-    /// Blocks of a cluster that share a row; 1 where a block has whole rows, or several kernels share out a row.
+    /// Blocks of a cluster that share a limb. It is 1 where a block has whole limbs, or where several kernels share a
+    /// limb.
     pub(crate) cluster: usize,
     pub(crate) arithmetic: Arithmetic,
     pub(crate) order: Order,
@@ -54,38 +56,40 @@ pub struct Rows {
     pub(crate) per_item: usize,
     pub(crate) extra: usize,
     pub(crate) choice: Choice,
-    /// What the inverse transform's scale is times.
+    /// Constant folded into the inverse transform: out = scale · INTT(in).
     pub(crate) scale: U256,
-    /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
+    /// Layout of the twiddle table: column-major from the last pass on, if a limb fits a block of the target device.
     pub(crate) layout: Layout,
-    /// For each layer the first one of those that go together with it, in all kernels of a transform: the table of factors is for
-    /// these.
+    /// For each layer, the first layer that is merged with it into one radix-2^k butterfly, across all kernels of a
+    /// transform. The twiddle table is built for these butterflies.
     pub(crate) groups: Vec<usize>,
-    /// Whether the moduli, and how many rows an item has, are data of the launch; else they are in the text.
+    /// Whether the moduli and the number of limbs per item are run-time constants; otherwise they are compile-time
+    /// constants.
     pub(crate) by_launch: bool,
-    /// Whether the kernel goes back from values.
+    /// Whether the kernel is an inverse transform.
     pub(crate) back: bool,
-    /// Items of a launch, about.
+    /// Approximate number of items of a launch.
     pub(crate) items: usize,
-    /// Of the device planned for.
+    /// Limits of the target device.
     pub(crate) limits: Limits,
 }
 
-/// The most that is made of a capacity: that of 60-bit primes in 64-bit words.
+/// Upper limit of the capacity in use: that of 60-bit primes in 64-bit words.
 const MOST_CAPACITY: u64 = 16;
 
-/// Bytes that a thread moves at once.
+/// Bytes of a thread's vector access.
 const LANE_BYTES: usize = 16;
 
-/// The most rows of an item: with as many in a block as it has threads at most, they are counted in 32 bits.
+/// Maximum number of limbs per item. Limbs are counted in 32 bits, with room for one limb per thread of the largest
+/// block.
 const MOST_ROWS: usize = (u32::MAX >> 10) as usize;
 
 impl Rows {
-    /// Rows for a device with these limits: split as deep as every modulus allows, one polynomial in registers at a time,
-    /// values in tree order, and one row for each modulus an item.
+    /// The layout for a device with these limits. The factorisation is as deep as every modulus allows, one polynomial
+    /// is in registers at a time, and evaluations are in tree (digit-reversed) order. An item has one limb per modulus.
     ///
     /// # Errors
-    /// As [`Split::of`]; [`Error::Unsupported`] for a ring [in columns](PolyType::in_columns).
+    /// The errors of [`Split::of`]; [`Error::Unsupported`] for a strided batch ([columns](PolyType::in_columns)).
     pub fn of(of: impl Into<PolyType>, limits: &Limits) -> Result<Self> {
         let poly = &of.into().coefficients();
         poly.check_single("a kernel on whole rows")?;
@@ -116,7 +120,8 @@ impl Rows {
         rows.laid_out()
     }
 
-    /// The same with the table in the layout that suits the last pass.
+    /// Recomputes what depends on other fields: the layers and cluster of the last kernel, and the table layout for its
+    /// last pass.
     fn laid_out(mut self) -> Self {
         let layers = self.split.layers().len();
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
@@ -127,15 +132,16 @@ impl Rows {
         self
     }
 
-    /// The same for launches of about so many items.
+    /// The same for launches of about `items` items.
     pub(crate) fn of_items(self, items: usize) -> Self {
         Self { items, ..self }
     }
 
-    /// The same with a split of exactly this many layers, down to leaves that can be multiplied.
+    /// The same with a factorisation of exactly this many layers, down to leaves that can be multiplied.
     ///
     /// # Errors
-    /// As [`Split::of`]; [`Error::Unsupported`] for leaves of a degree above [`MAX_BASE`](ringforge_math::split::MAX_BASE).
+    /// The errors of [`Split::of`]; [`Error::Unsupported`] for leaves of a degree above
+    /// [`MAX_BASE`](ringforge_math::split::MAX_BASE).
     pub fn depth(mut self, layers: u32) -> Result<Self> {
         self.split = Split::of(&self.poly, Some(layers))?;
         self.split.check_leaves("a kernel on whole rows")?;
@@ -149,29 +155,29 @@ impl Rows {
         self.laid_out()
     }
 
-    /// The same with this many rows an item. Row i of an item is modulo row i of the basis, counted round and round,
-    /// unless the kernel says otherwise.
+    /// The same with this many limbs per item. Unless the kernel says otherwise, limb i of an item is modulo limb i mod
+    /// k of the basis, which has k limbs.
     #[must_use]
     pub fn per_item(mut self, rows: usize) -> Self {
         self.per_item = rows;
         self.laid_out()
     }
 
-    /// The same with shared memory of the kernel's own for each row, at least this many bytes, aligned to 16.
+    /// The same with at least this many bytes of extra shared memory per limb for the kernel itself, aligned to 16.
     #[must_use]
     pub fn extra_shared(mut self, bytes_per_row: usize) -> Self {
         self.extra = bytes_per_row.checked_next_multiple_of(16).unwrap_or(usize::MAX);
         self.laid_out()
     }
 
-    /// The same in the arithmetic that is fastest on the device planned for: [`Arithmetic::of_device`], if the ring splits
-    /// down to degree 1 by layers of two.
+    /// The same in the fastest arithmetic of the target device, [`Arithmetic::of_device`], if the ring splits down to
+    /// degree 1 by radix-2 layers.
     #[must_use]
     pub fn fastest(self) -> Self {
         self.chosen(Choice::default())
     }
 
-    /// The same by a choice, as far as it can be.
+    /// The same with a tuning choice, as far as it applies.
     pub(crate) fn chosen(mut self, choice: Choice) -> Self {
         if self.split.is_binary() {
             let mut all = Arithmetic::all_of_device(&self.poly, &self.limits);
@@ -182,28 +188,29 @@ impl Rows {
         self.laid_out()
     }
 
-    /// The same with inverse transforms times this constant.
+    /// The same with inverse transforms multiplied by this constant.
     pub(crate) fn scale(mut self, constant: U256) -> Self {
         self.scale = constant;
         self
     }
 
-    /// The same with values in this order.
+    /// The same with evaluations in this order.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// The same with the moduli, and how many rows an item has, as data of the launch ([`Rows::numbers`]), so that rings of
-    /// any number of moduli have one text; but those of a single modulus that is worth more in the text.
+    /// The same with the moduli and the number of limbs per item as run-time constants ([`Rows::numbers`]), so that
+    /// rings with any number of moduli share one source. A single modulus stays a compile-time constant where that is
+    /// faster.
     pub(crate) fn by_launch(self) -> Self {
         let by_launch = self.arithmetic.by_launch(self.poly.basis().len() > 1);
         Self { by_launch: self.by_launch || by_launch, ..self }
     }
 
-    /// The multiple of q that lazy residues may reach for each modulus: what is not in the text is of few kinds, so that many
-    /// moduli have one text.
+    /// The largest k for which lazy residues below k·q fit, for every modulus. Run-time moduli of more than 16 bits use
+    /// a power of two up to `MOST_CAPACITY`, so that many moduli share one source.
     pub(crate) fn capacity(&self) -> u64 {
         let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
         match self.by_launch && self.poly.width() != Width::W16 {
@@ -212,8 +219,8 @@ impl Rows {
         }
     }
 
-    /// Numbers of the launch: the rows of an item, with the ring's columns above 32 bits if it is in columns, and how many
-    /// residues it is from an item to the next at each port for elements, the tables' being the last two.
+    /// The run-time constants of a launch. The first has the limbs per item, and in its upper 32 bits the columns of a
+    /// strided batch. Then follows the stride between items in residues, for each element port.
     pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
         let distances = elements(ports).iter().map(|port| port.distance() / self.poly.width().bytes());
         let columns = if self.in_columns() { self.poly.columns() } else { 0 };
@@ -221,13 +228,13 @@ impl Rows {
         iter::once(rows).chain(distances.map(|distance| distance as u64)).collect()
     }
 
-    /// Whether rows are columns of a matrix that is stored row by row.
+    /// Whether limbs are columns of row-major matrices (a strided batch).
     pub(crate) fn in_columns(&self) -> bool {
         self.poly.columns() > 1
     }
 
-    /// The same rows for elements that begin at these bytes and lie so many apart, as data of the launch; nothing where the text is for those that
-    /// lie one after another.
+    /// The same layout for elements with these byte offsets and strides, as run-time constants. `None` if one of
+    /// them is no multiple of a limb, or if the arithmetic needs compile-time constants.
     pub(crate) fn apart(&self, firsts: &[usize], distances: &[usize]) -> Option<Self> {
         let row = self.split.n() * self.poly.width().bytes();
         let fits = firsts.iter().chain(distances).all(|bytes| bytes.is_multiple_of(row));
@@ -240,27 +247,27 @@ impl Rows {
         &self.poly
     }
 
-    /// How the ring splits.
+    /// How the ring factors.
     #[must_use]
     pub fn split(&self) -> &Split {
         &self.split
     }
 
-    /// Bytes of an item's rows.
+    /// Bytes of an item's limbs.
     #[must_use]
     pub fn item_bytes(&self) -> usize {
         self.per_item.saturating_mul(self.split.n() * self.poly.width().bytes())
     }
 
-    /// The port for the factors, `const rf::Tables<Rq>*`: a table, `Rq::M::Twiddle`, for a ring of one modulus, else pointers to
-    /// that of each row of the basis.
+    /// The port for the twiddle factors, `const rf::Tables<Rq>*`. For a ring of one modulus it is a table of
+    /// `Rq::M::Twiddle`, else an array of pointers to the table of each limb of the basis.
     #[must_use]
     pub fn table_port(&self) -> Port {
         let bytes = self.layout.len * self.arithmetic.twiddle_bytes();
         if self.has_several() { Port::tables(self.poly.basis().len(), bytes) } else { Port::shared(bytes) }
     }
 
-    /// What [`Rows::table_port`] reads.
+    /// The table that [`Rows::table_port`] reads.
     #[must_use]
     pub fn table(&self) -> Table {
         let table = |modulus| table(self, modulus);
@@ -273,46 +280,46 @@ impl Rows {
         }
     }
 
-    /// The port for what belongs to each row of the basis beside its table, `const rf::Constants<Rq>*`; a kernel for a single
-    /// modulus of up to 64 bits can do without.
+    /// The port for the constants of each limb of the basis besides its twiddle table, `const rf::Constants<Rq>*`. A
+    /// kernel for a single modulus of up to 64 bits does not need it.
     #[must_use]
     pub fn constants_port(&self) -> Port {
         Port::shared(self.constants_bytes() * self.poly.basis().len())
     }
 
-    /// What [`Rows::constants_port`] reads.
+    /// The table that [`Rows::constants_port`] reads.
     #[must_use]
     pub fn constants(&self) -> Table {
         self.constants_table()
     }
 
-    /// Whether there may be several tables.
+    /// Whether there may be several twiddle tables.
     pub(crate) fn has_several(&self) -> bool {
         self.by_launch || self.poly.basis().len() > 1
     }
 
-    /// The kernel made concrete: these rows as `Rq`, then further lines of its own.
+    /// Builds the kernel: this layout as `Rq`, then further lines of CUDA source.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a row does not fit a block.
+    /// [`Error::Unsupported`] if a limb does not fit a block.
     pub fn build(&self, limits: &Limits, further: &str) -> Result<Built> {
         self.check_whole(limits)?;
         self.build_part(limits, further)
     }
 
-    /// Whether a kernel does all layers in one block.
+    /// Returns an error unless the kernel does all layers in one block.
     pub(crate) fn check_whole(&self, limits: &Limits) -> Result<()> {
         if self.is_whole() && self.cluster == 1 { Ok(()) } else { Err(self.too_long(limits)) }
     }
 
-    /// The same for a kernel that can do some of the layers, or needs to know no more than the ring.
+    /// The same for a kernel that may do only some layers, or that needs to know only the ring.
     pub(crate) fn build_part(&self, limits: &Limits, further: &str) -> Result<Built> {
         let block = self.block(limits)?;
         let prelude = format!("#pragma once\n{}{further}", block.prelude("Rq", self));
         Ok(Built { prelude, launch: block.launch(self.per_item).ok_or_else(|| self.uncounted())? })
     }
 
-    /// These rows as a struct of another name: among the further lines of a kernel that works in two rings.
+    /// This layout as a struct of another name, for the further lines of a kernel that works in two rings.
     ///
     /// # Errors
     /// As [`Rows::build`].
@@ -320,18 +327,19 @@ impl Rows {
         Ok(self.block(limits)?.prelude(name, self))
     }
 
-    /// Neighbouring leaves that a thread of a kernel on leaves has: of degree 1, as many as it moves at once.
+    /// Neighbouring leaves per thread in a kernel on leaves: a full vector access for leaves of degree 1, else one
+    /// leaf.
     pub(crate) fn leaf_lanes(&self) -> usize {
         if self.split.base() > 1 { 1 } else { lanes(self.split.n(), &self.poly) }
     }
 
-    /// Threads of a block of a kernel on leaves: it has whole rows, or a row whole blocks.
+    /// Threads per block in a kernel on leaves. A block has whole limbs, or a limb has whole blocks.
     pub(crate) fn leaf_threads(&self) -> usize {
         let units = self.split.leaves() / self.leaf_lanes();
         (1..=256).rev().find(|&t| units.is_multiple_of(t) || t.is_multiple_of(units)).unwrap_or(1)
     }
 
-    /// The launch of a kernel on the leaves of each row, in place of the one that [`Rows::build`] gives.
+    /// The launch of a kernel on the leaves of each limb, in place of the launch from [`Rows::build`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more blocks than can be counted.
@@ -345,7 +353,7 @@ impl Rows {
         })
     }
 
-    /// Whether the kernel does all layers at once, in a block of a device with these limits.
+    /// Whether the kernel does all layers at once in a block of a device with these limits.
     pub(crate) fn fits(&self, limits: &Limits) -> bool {
         self.check_whole(limits).is_ok() && Block::of(self, limits).is_some()
     }
@@ -365,38 +373,41 @@ impl Rows {
         self.part.end == self.split.layers().len()
     }
 
-    /// The rows of each kernel of a transform, from the top.
+    /// The layouts of the kernels of a transform, from the top layer down.
     pub(crate) fn parts(&self) -> Vec<Self> {
         parts(self, &self.limits).unwrap_or_else(|| vec![self.in_clusters(1)])
     }
 
-    /// The same rows for a kernel of these layers.
+    /// The same layout for a kernel of these layers.
     pub(crate) fn part(&self, part: Range<usize>) -> Self {
         Self { part, cluster: 1, ..self.clone() }
     }
 
-    /// The same rows for a kernel of all layers, each shared by so many blocks.
+    /// The same layout for a kernel of all layers, with each limb shared by the blocks of a cluster.
     pub(crate) fn in_clusters(&self, cluster: usize) -> Self {
         let whole = Self { cluster, ..self.part(0..self.split.layers().len()) };
         Self { groups: groups(slice::from_ref(&whole), &self.limits), ..whole }
     }
 
-    /// The source of a transform with how its blocks share out its first two ports, of which those with `values` hold them.
+    /// The source of a transform, with how blocks divide its first two ports; `values` tells which of them hold
+    /// evaluations.
     #[allow(unsafe_code)]
     pub(crate) fn with_columns(&self, source: Source, values: [bool; 2], limits: &Limits) -> Source {
         let block = Block::of(self, limits);
         let columns = values.map(|values| block.as_ref().and_then(|block| block.columns(self, values)));
-        // SAFETY: the texts of transforms take their places from `Row` of `ring.cuh`, which counts the blocks before them.
+        // SAFETY: the sources of transforms take their positions from `Row` of `ring.cuh`, which counts the blocks
+        // before them.
         unsafe { source.with_columns(columns.to_vec()) }
     }
 
-    /// Whether blocks that share a row write values where others have yet to read coefficients, or the other way round.
+    /// Whether blocks that share a limb write evaluations where other blocks have yet to read coefficients, or the
+    /// reverse.
     pub(crate) fn moves_places(&self) -> bool {
         self.is_natural() && self.is_last() && !self.is_whole()
     }
 
     fn block(&self, limits: &Limits) -> Result<Block> {
-        // a block counts rows with 32 bits
+        // a block counts limbs in 32 bits
         let counted = (1..=MOST_ROWS).contains(&self.per_item);
         let block = if counted { Block::of(self, limits) } else { None };
         block.ok_or_else(|| if counted { self.too_long(limits) } else { self.uncounted() })
@@ -419,18 +430,18 @@ impl Rows {
     }
 }
 
-/// Of what a kernel on rows has for each port, that for elements; the last two ports are the tables'.
+/// The entries of the element ports of a kernel on limbs: all but the last two ports, which are tables.
 pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
     &ports[..ports.len().saturating_sub(2)]
 }
 
-/// Puts what items have of their own so far apart.
+/// Sets the stride between items for all per-item ports.
 pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
     let own = ports.iter_mut().zip(distances).filter(|(port, _)| port.sharing == Sharing::PerItem);
     own.for_each(|(port, &distance)| port.apart = Some(distance));
 }
 
-/// Neighbouring residues that a thread moves at once, where rows are or begin at multiples of so many.
+/// Neighbouring residues per vector access, where limbs have or begin at a multiple of `residues` residues.
 pub(crate) fn lanes(residues: usize, poly: &PolyType) -> usize {
     1 << (residues | (LANE_BYTES / poly.width().bytes()).max(1)).trailing_zeros()
 }

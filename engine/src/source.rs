@@ -4,23 +4,25 @@
 
 use ringforge_runtime::kernel::{Built, Epilogue, Kernel, Parts, Source};
 
-/// The source of a kernel whose text is one of `ringforge-kernels`, whose ports and constants come from the same values, and
-/// which takes these numbers of the launch.
+/// The source of a kernel from `ringforge-kernels`. Its ports and constants must derive from the same values; `numbers`
+/// are its run-time constants.
 pub(crate) fn of_engine(kernel: &dyn Kernel, text: &'static str, built: Built, numbers: Vec<u64>) -> Source {
-    // SAFETY: the crate's texts keep the contract; the test kit runs each under sanitizers and with its memory poisoned.
+    // SAFETY: the crate's CUDA sources keep the contract; the test kit runs each under sanitizers and with poisoned
+    // memory.
     unsafe { Source::new(kernel, text, &[], built).with_numbers(numbers) }
 }
 
-/// The same, changed in what a text of `ringforge-kernels` leaves open; in tests, altered for the emulator, which watches it.
+/// The same source, changed in what a kernel of `ringforge-kernels` leaves open. Tests also alter sources for the
+/// emulator, which watches them.
 pub(crate) fn with(source: Source, change: impl FnOnce(&mut Parts)) -> Source {
     // SAFETY: as above.
     unsafe { source.with(change) }
 }
 
-/// A prelude's last line where nothing is fused.
+/// The prelude's last line if nothing is fused.
 const NO_EPILOGUE: &str = "using Epilogue = rf::NoEpilogue;\n";
 
-/// The same of a text that takes an `Epilogue` behind its pointers.
+/// A source that takes an `Epilogue` after its pointers, so that steps can be fused to it.
 pub(crate) fn fusable(source: Source) -> Source {
     with(source, |source| {
         source.built.prelude += NO_EPILOGUE;
@@ -28,8 +30,8 @@ pub(crate) fn fusable(source: Source) -> Source {
     })
 }
 
-/// The same for a kernel with these ports, of which the struct `Epilogue` of these lines has pointers to the last ones, and then
-/// their strides. Its items are worked on whole.
+/// The same for a kernel with other ports. The struct `Epilogue` in `lines` has pointers to the last of them, then these
+/// strides. Its items are processed whole.
 pub(crate) fn with_epilogue(
     source: Source,
     kernel: &dyn Kernel,

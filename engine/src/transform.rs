@@ -1,4 +1,4 @@
-//! The transform of one row on the CPU, for kernels that say what they mean there.
+//! Transforms of one limb on the CPU, for the CPU references of kernels.
 
 mod stack;
 
@@ -17,7 +17,7 @@ use ringforge_math::split::Split;
 
 use stack::Step;
 
-/// A residue of a row on the CPU: `u32` below 2^31, `u64` below 2^64, `[u64; 4]` beyond.
+/// A residue of a limb on the CPU: `u32` below 2^31, `u64` below 2^64, `[u64; 4]` above.
 pub trait Word: sealed::Word {}
 
 impl Word for u32 {}
@@ -31,12 +31,14 @@ mod sealed {
     impl Word for [u64; 4] {}
 }
 
-/// Transforms and products of one row of n residues on the CPU, where they lie: what fused kernels mean there.
+/// In-place transforms and products of one limb of n residues on the CPU, for the CPU references of fused kernels.
 ///
-/// All residues are in the ring's [form](crate::PolyType::form) and canonical, below the row's modulus: also where the ring accepts
-/// any word, which kernels reduce when they load it. Values are in tree order, leaf by leaf and low degree first, as in
-/// [`Order::Tree`](crate::Order::Tree). Neither time nor addresses depend on residues, and what they leave on the stack is
-/// wiped; only a row of more than 64 KiB also takes other threads, whose stacks keep it. Cloning is cheap.
+/// All residues are in the ring's [form](crate::PolyType::form) and canonical (below the modulus). This also holds
+/// where the ring accepts any word, because kernels reduce such words when they load them. Evaluations are in tree
+/// (digit-reversed) order, leaf by leaf and low degree first, as in [`Order::Tree`](crate::Order::Tree).
+///
+/// Neither time nor memory addresses depend on residues, and copies left on the stack are wiped. A limb of more than 64
+/// KiB also uses other threads, whose stacks are not wiped. Cloning is cheap.
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring};
@@ -61,11 +63,11 @@ pub struct Transform<W> {
 }
 
 impl<W: Word> Transform<W> {
-    /// The transform modulo this one of the ring's [moduli](crate::PolyType::moduli), split as these rows are.
+    /// The transform modulo this one of the ring's [moduli](crate::PolyType::moduli), with the factorisation of `rows`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] where the ring has no such modulus, [`Error::Unsupported`] where the ring's words are not `W`:
-    /// those of all its moduli are as wide as the widest modulus needs.
+    /// [`Error::TooLarge`] if the ring has no modulus with this number. [`Error::Unsupported`] if the ring's words are
+    /// not `W`: all moduli use words as wide as the widest modulus needs.
     pub fn of(rows: &Rows, modulus: usize) -> Result<Self> {
         let limit = rows.poly.moduli().len() - 1;
         if modulus > limit {
@@ -79,7 +81,7 @@ impl<W: Word> Transform<W> {
         Ok(Self { row, split: Arc::new(rows.split.clone()), words: PhantomData })
     }
 
-    /// From coefficients to values.
+    /// Transforms coefficients into evaluations (forward NTT).
     ///
     /// # Errors
     /// [`Error::Length`] unless there are n words.
@@ -90,7 +92,7 @@ impl<W: Word> Transform<W> {
         Ok(())
     }
 
-    /// From values to coefficients.
+    /// Transforms evaluations into coefficients (inverse NTT).
     ///
     /// # Errors
     /// As [`Transform::forward`].
@@ -101,7 +103,7 @@ impl<W: Word> Transform<W> {
         Ok(())
     }
 
-    /// Multiplies values by values.
+    /// Multiplies the evaluations `a` by the evaluations `b`, in place.
     ///
     /// # Errors
     /// As [`Transform::forward`].
@@ -113,10 +115,11 @@ impl<W: Word> Transform<W> {
         Ok(())
     }
 
-    /// Replaces values by those of the inverse element, and says whether there is one: if not, they become useless.
+    /// Replaces evaluations by those of the inverse element and returns whether it exists; if not, their contents are
+    /// unspecified.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for leaves of degree 5 or 7, else as [`Transform::forward`].
+    /// [`Error::Unsupported`] for leaves of degree 5 or 7; otherwise as [`Transform::forward`].
     pub fn invert(&self, row: &mut [W]) -> Result<bool> {
         self.check(row)?;
         if !self.split.shape().can_be_inverted() {
@@ -140,7 +143,7 @@ impl<W> fmt::Debug for Transform<W> {
     }
 }
 
-/// Makes the transform behind. Not generic, so that other crates, which have transforms on words, have none of it.
+/// Creates the CPU transform. Not generic, so that crates which use [`Transform`] do not compile it again.
 fn row(rows: &Rows, modulus: usize) -> Arc<dyn ringforge_cpu::Transform> {
     let Rows { poly, split, .. } = rows;
     let (arithmetic, q) = (rows.arithmetic.on_cpu(poly), &split.roots()[modulus].q);

@@ -10,36 +10,36 @@ use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::Modulus;
 use ringforge_runtime::limits::Limits;
 
-/// How a transform, or a product by transforms, is done. The default is what was measured to be fastest on an H200; what
-/// a job or a device does not allow is as by default.
+/// How a transform, or a product by transforms, is done. The default is what was fastest on an H200. A choice that a
+/// job or a device does not allow falls back to the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Whether residues change threads by shuffles among the lanes of a warp, half of the registers for each bit of the lane, in
-    /// place of shared memory: between two passes of rows that lie in a warp, and of words of up to 64 bits.
+    /// Whether threads exchange residues by warp shuffles in place of shared memory, half of the registers for each bit
+    /// of the lane. It applies between two passes of limbs that lie in a warp, with words of up to 64 bits.
     pub shuffles: bool,
-    /// In which arithmetic: of [`Arithmetic::all_of_device`].
+    /// The arithmetic, one of [`Arithmetic::all_of_device`].
     pub arithmetic: Option<Arithmetic>,
-    /// Among how many kernels the layers of a transform are shared out.
+    /// Number of kernels that share the layers of a transform.
     pub kernels: Option<usize>,
-    /// Coefficients in the registers of a thread.
+    /// Coefficients per thread in registers.
     pub per_thread: Option<usize>,
-    /// Blocks of a thread-block cluster that share a row, in one kernel for all layers; 1 for no clusters.
+    /// Blocks of a thread-block cluster that share a limb, in one kernel for all layers; 1 for no clusters.
     pub cluster: Option<usize>,
 }
 
-/// What a choice is for: jobs that differ in no more than order, quotient and number of moduli.
+/// The jobs that a choice is for; they differ at most in order, quotient and number of moduli.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Shape {
     op: Op,
-    /// Bits of the largest modulus that arithmetic for this one serves.
+    /// Bits of the largest modulus that the same arithmetic serves.
     bits: u32,
     /// Degree of the ring.
     n: usize,
 }
 
 impl Shape {
-    /// The numbers of bits at which arithmetic changes.
+    /// Sizes of moduli in bits at which the arithmetic changes.
     const BITS: [u32; 7] = [16, 30, 31, 50, 62, 64, 256];
 
     fn of(job: &Job) -> Self {
@@ -49,9 +49,8 @@ impl Shape {
     }
 }
 
-/// Choices that change the speed of plans and nothing else, for one device: each for a shape of jobs, which are the
-/// operation, the size of moduli and the degree. What it says nothing about is done as was measured to be fastest on an
-/// H200.
+/// Choices that change the speed of plans and nothing else, for one device. Each choice is for a shape of jobs: the
+/// operation, the size of the moduli and the degree. Other jobs are done as was fastest on an H200.
 ///
 /// `ringforge tune` measures a device and writes such choices into a file.
 ///
@@ -83,7 +82,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The same for pipelines whose steps stay as they are, none of them part of the kernel before it.
+    /// The same with fusion off: every step of a pipeline stays a separate kernel.
     ///
     /// ```
     /// use ringforge::tuning::Tuning;
@@ -118,7 +117,7 @@ impl Tuning {
         self.choices.iter().find(|(of, _)| *of == shape).map_or_else(Choice::default, |(_, choice)| *choice)
     }
 
-    /// Chooses for a job, and for all of its shape.
+    /// Sets the choice for a job, and for all jobs of its shape.
     pub fn choose(&mut self, job: &Job, choice: Choice) {
         let shape = Shape::of(job);
         self.choices.retain(|(of, _)| *of != shape);
@@ -130,8 +129,8 @@ impl Tuning {
     /// Reads a file that [`Tuning::save`] or `ringforge tune` wrote for a device with these limits.
     ///
     /// # Errors
-    /// [`Error::File`] where it cannot be read or says what is no choice; [`Error::Mismatch`] where it is about a device of
-    /// another name.
+    /// [`Error::File`] if the file cannot be read or is malformed; [`Error::Mismatch`] if it is for a device of another
+    /// name.
     pub fn load(path: impl AsRef<Path>, limits: &Limits) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path.display(), error))?;
@@ -144,10 +143,10 @@ impl Tuning {
         })
     }
 
-    /// Writes these choices into a file, for the device with these limits.
+    /// Writes these choices to a file, for the device with these limits.
     ///
     /// # Errors
-    /// [`Error::File`] where it cannot be written.
+    /// [`Error::File`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>, limits: &Limits) -> Result<()> {
         let path = path.as_ref();
         std::fs::write(path, self.to_text(limits)).map_err(|error| Error::file(path.display(), error))

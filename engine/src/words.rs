@@ -1,16 +1,17 @@
-//! Residues in a CPU's words, for what kernels mean there ([`Kernel::on_cpu`](crate::kernels::Kernel::on_cpu)).
+//! Residues in CPU words, for the CPU references of kernels ([`Kernel::on_cpu`](crate::kernels::Kernel::on_cpu)).
 //!
-//! Numbers may be secret, moduli and divisors must not: nothing here branches on a number, indexes by it or gives it to a
-//! division, whose time depends on its operands. [`Divisor`] divides by Barrett's method, [`Montgomery256`] multiplies by
-//! Montgomery's.
+//! Numbers may be secret; moduli and divisors must not be. Nothing here branches on a number, indexes by it or passes
+//! it to a division, whose time depends on its operands. [`Divisor`] divides by Barrett's method, [`Montgomery256`]
+//! multiplies by Montgomery's.
 
 pub use crate::transform::{Transform, Word};
 pub use ringforge_cpu::{Limbs, Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs, sub_limbs_once};
 
-/// A divisor, which divides by a product with its reciprocal.
+/// A divisor, which divides by multiplication with its reciprocal.
 ///
-/// Quotients and remainders are exact for every divisor d and all numbers below 2^31: with 2^k the least power of two not
-/// below d, the reciprocal is C = ⌈2^(31 + k) / d⌉, which is below 2^32, and x·C/2^(31 + k) exceeds x/d by less than 1/d.
+/// Quotients and remainders are exact for every divisor d and all numbers below 2^31. With 2^k the least power of two
+/// not below d, the reciprocal is C = ⌈2^(31 + k) / d⌉, which is below 2^32. Then x·C/2^(31 + k) exceeds x/d by less
+/// than 1/d.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Divisor {
     divisor: u32,
@@ -19,7 +20,7 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// The divisor must not be secret. Division by 0 gives 0.
+    /// Computes the reciprocal. The divisor must not be secret. Division by 0 gives 0.
     #[must_use]
     pub const fn new(divisor: u32) -> Self {
         if divisor == 0 {
@@ -36,7 +37,7 @@ impl Divisor {
         self.divisor
     }
 
-    /// The reciprocal, and how many bits to the right a product with it is shifted.
+    /// The reciprocal, and the number of bits by which a product with it is shifted right.
     #[must_use]
     pub const fn reciprocal(self) -> (u32, u32) {
         (self.reciprocal, self.shift)
@@ -76,7 +77,7 @@ pub fn residues(small: &[i16], q: u32, out: &mut [u32]) {
     out.iter_mut().zip(small).for_each(|(out, &x)| *out = residue(x.into(), q));
 }
 
-/// The number in [-q/2, q/2] with a residue below q, which is below 2^31.
+/// The representative in [-q/2, q/2] of a residue below q, which is below 2^31.
 #[inline(always)]
 #[must_use]
 pub const fn centred(x: u32, q: u32) -> i32 {
@@ -88,12 +89,12 @@ pub const fn centred(x: u32, q: u32) -> i32 {
 mod tests {
     use super::*;
 
-    /// Multiples of the divisor and their neighbours are where a quotient changes.
+    /// Checks multiples of the divisor and their neighbours, where the quotient changes.
     #[test]
     fn quotients_are_exact() {
         const TOP: u64 = 1 << 31;
         let powers = (0..32).flat_map(|k| [(1u32 << k) - 1, 1 << k, (1 << k) + 1]);
-        // moduli of schemes, and numbers of all sizes
+        // moduli of schemes, and divisors of all sizes
         for d in powers.chain([2, 3, 3457, 4621, 4591, 7879, 12461, u32::MAX - 1, u32::MAX]).filter(|d| *d > 0) {
             let divisor = Divisor::new(d);
             assert_eq!(divisor.get(), d);

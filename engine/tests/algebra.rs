@@ -1,4 +1,4 @@
-//! Laws that transforms and products keep, checked without a second implementation: on fixed and on random rings.
+//! Algebraic laws of transforms and products, checked without a second implementation, on fixed and on random rings.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -9,7 +9,7 @@ use ringforge_testkit::{self, Random, naive, residues, seed};
 use crate::support::{devices, prime};
 use ringforge_testkit::run;
 
-/// What one round of checks is about.
+/// The parameters of one round of checks.
 #[derive(Debug, Clone)]
 struct Case {
     ring: PolyType,
@@ -28,7 +28,7 @@ impl Case {
         }
     }
 
-    /// Whether values are leaves of so high a degree that they have no products.
+    /// Whether the leaf degree is too high for products of evaluations.
     fn ends_high(&self) -> bool {
         Split::of(&self.ring, self.depth).is_ok_and(|split| split.base() > MAX_BASE)
     }
@@ -41,7 +41,7 @@ impl Case {
         residues(&self.ring, self.seed.wrapping_add(number), self.batch)
     }
 
-    /// The sum of stored elements, computed on what is stored: it is linear in the plain values.
+    /// The sum of stored elements, as stored residues.
     fn sum(&self, a: &[u8], b: &[u8]) -> Vec<u8> {
         let ring = &self.ring;
         naive::to_stored(ring, &naive::add(ring, &naive::to_plain(ring, a), &naive::to_plain(ring, b)))
@@ -73,7 +73,8 @@ fn check_transforms(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     check_impulse(device, case)
 }
 
-/// x^k is β^⌊k/d⌋·x^(k mod d) modulo x^d − β; and the leaves' product is f, for each divides f and all differ.
+/// The forward transform of x^k: it is β^⌊k/d⌋·x^(k mod d) modulo a leaf x^d − β. Also checks that f is the product
+/// of the leaves: each divides f, and all are distinct.
 fn check_impulse(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     let ring = &case.ring;
     let split = Split::of(ring, case.depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -126,7 +127,7 @@ fn check_oracle(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks random cases, the same for the same `RINGFORGE_SEED`; more on the CPU, where nothing is compiled.
+/// Checks random cases, determined by `RINGFORGE_SEED`. The CPU gets more of them, because nothing is compiled there.
 fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Case) -> Result<(), TestCaseError>) {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed().to_le_bytes());
@@ -142,7 +143,7 @@ fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Cas
     }
 }
 
-/// The same ring with residues stored in one of the ways that there are for it, mostly the default one.
+/// Changes how a ring stores residues, to a random one of the ways it supports; usually not at all.
 fn stored() -> impl Strategy<Value = fn(PolyType) -> PolyType> {
     fn montgomery(ring: PolyType) -> PolyType {
         ring.clone().with_form(Form::Montgomery).unwrap_or(ring)
@@ -161,7 +162,7 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::Tree), Just(Order::Natural)]
 }
 
-/// Rings that split: 1 to 3 primes of 8 to 256 bits that have the roots, n = 2^a·3^b·base.
+/// Rings with a transform: 1 to 3 primes of 8 to 256 bits that have the roots, n = 2^a·3^b·base.
 fn splitting() -> impl Strategy<Value = Case> {
     let shape = (0u32..4, 0u32..6, 0u32..3, 1u64..9);
     let bits = prop_oneof![
@@ -183,7 +184,7 @@ fn splitting() -> impl Strategy<Value = Case> {
             _ => Quotient::Binomial { n, c: basis.first()?.root(4)? },
         };
         if kind == 3 {
-            basis.truncate(1); // the constant is a root modulo one prime only
+            basis.truncate(1); // c is the right root of unity modulo the first prime only
         }
         let (depth, order, batch, seed, stored) = rest;
         let ring = stored(Ring::new(&basis, quotient).map(PolyType::from).ok()?);
@@ -194,12 +195,12 @@ fn splitting() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The same with leaves that have products.
+/// Rings with a transform whose evaluations can be multiplied.
 fn multiplying() -> impl Strategy<Value = Case> {
     splitting().prop_map(|case| if case.ends_high() { Case { depth: None, ..case } } else { case })
 }
 
-/// Rings of any modulus up to 256 bits and any quotient: products go through the lift, where the ring does not split.
+/// Rings with any modulus up to 256 bits and any quotient. If there is no transform, products use a larger NTT.
 fn any_ring() -> impl Strategy<Value = Case> {
     let wide = (any::<[u64; 4]>(), 65u32..=256).prop_map(|(words, bits)| {
         let x = words.iter().fold(U256::ZERO, |x, &word| x.shl_vartime(64).bitor(&U256::from(word)));
@@ -249,7 +250,7 @@ fn products_of_random_rings_equal_the_oracle() {
     check_random(prop_oneof![1 => multiplying(), 3 => any_ring()], check_oracle);
 }
 
-/// Few layers over long columns: what is between the devices of a long transform.
+/// Few layers over long columns, as in the column transforms between devices.
 #[test]
 fn transforms_of_few_layers_end_at_any_degree() {
     let modulus = |bits, order| prime(bits, order).expect("a prime");

@@ -1,4 +1,4 @@
-//! The arithmetic of the device headers against big integers, and its PTX against the portable twins.
+//! Checks the arithmetic of the device headers against big integers, and its PTX against the portable versions.
 
 use crate::fixtures::arithmetic::wanted::Reference;
 use crate::fixtures::arithmetic::{Probe, Which};
@@ -23,29 +23,30 @@ const BITS_50: u64 = 1_125_899_902_124_033;
 const FRIENDLY_60: u64 = 1_152_921_092_289_986_561;
 const BITS_60: u64 = 1_152_921_504_606_830_593;
 
-/// Pairs of random words of each kind for each modulus.
+/// The number of random pairs of each kind for each modulus.
 const RANDOM: usize = 400;
 
-/// One kernel and the moduli that it is run for.
+/// One kernel, and the moduli it is tested with.
 struct Run {
     which: Which,
     moduli: Vec<Modulus>,
     as_argument: bool,
 }
 
-/// The words of a run for one modulus.
+/// The test words for one modulus.
 struct Sample {
     q: Modulus,
     pairs: Vec<(BigUint, BigUint)>,
 }
 
-/// Kernels that read the modulus: the first of each list is the largest and decides how far results may grow.
+/// Kernels that read the modulus at run time. The first modulus of each list is the largest, and decides how lazy
+/// residues may be.
 fn arguments() -> Result<Vec<Run>> {
     let q = |q: u64| Modulus::new(q);
     let hex = Modulus::from_hex;
     let lists = [
         (Which::Type(Arithmetic::Mod16), vec![below(16, 1)?, below(16, 15)?, q(32_768)?, q(18_920)?]),
-        // where three products of residues below 2q fit a word
+        // three products of residues below 2q fit a word
         (Which::Type(Arithmetic::Mod16), vec![q(18_919)?, q(12_289)?, q(3457)?, q(3329)?, q(256)?, q(3)?, q(2)?]),
         (
             Which::Type(Arithmetic::Mod32),
@@ -63,20 +64,20 @@ fn arguments() -> Result<Vec<Run>> {
                 q(3)?,
             ],
         ),
-        // where residues may grow beyond 8q
+        // residues may exceed 8q
         (Which::Type(Arithmetic::Mod32), vec![q(469_762_049)?, q(12_289)?, q(3)?]),
         (
             Which::Type(Arithmetic::Mod50),
             vec![below(50, 1)?, below(50, 27)?, q(BITS_50)?, below(49, 81)?, q(998_244_353)?, q(5)?, q(3)?],
         ),
-        // where residues may grow beyond 8q, and as far as ever
+        // residues may exceed 8q, up to the largest bound
         (Which::Type(Arithmetic::Mod50), vec![below(48, 59)?, q(BITS_40)?, q(3329)?, q(3)?]),
         (Which::Type(Arithmetic::Mod50), vec![q(12_289)?, q(3)?]),
         (
             Which::Type(Arithmetic::Mod64),
             vec![below(62, 1)?, below(62, 57)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
         ),
-        // as far as the quotient serves: from 5q, the first that needs it, to 64q
+        // up to the limit of the approximate quotient: from 5q, the first bound that needs it, to 64q
         (Which::Type(Arithmetic::Mod64), vec![q(u64::MAX / 5)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?]),
         (Which::Type(Arithmetic::Mod64), vec![below(60, 93)?, below(50, 27)?, below(34, 41)?, below(31, 1)?, q(3)?]),
         (
@@ -85,7 +86,7 @@ fn arguments() -> Result<Vec<Run>> {
         ),
         (Which::Type(Arithmetic::Mod61), vec![below(61, 1)?, q(BITS_60)?, below(60, 93)?, q(998_244_353)?, q(3)?]),
         (Which::Type(Arithmetic::Mod61), vec![below(58, 27)?, below(34, 41)?, below(31, 1)?, q(3457)?, q(3)?]),
-        // 2^61 − 2^32 + 1 and 2^60 − 2^32 + 1 are the largest of their sizes, prime or not
+        // 2^61 − 2^32 + 1 and 2^60 − 2^32 + 1 are the largest moduli of this form with 61 and 60 bits, prime or not
         (
             Which::Type(Arithmetic::Mod64Friendly),
             vec![
@@ -129,7 +130,7 @@ fn arguments() -> Result<Vec<Run>> {
     Ok(runs.chain(shoup256).collect())
 }
 
-/// Kernels with a constant modulus, and that of words, which has none.
+/// Kernels with a compile-time modulus, and the kernel for plain words, which uses none.
 fn constants() -> Result<Vec<Run>> {
     let q = |q: u64| Modulus::new(q);
     let hex = Modulus::from_hex;
@@ -151,7 +152,7 @@ fn constants() -> Result<Vec<Run>> {
     Ok(lists.into_iter().flat_map(|(which, moduli)| moduli.into_iter().map(one(which))).collect())
 }
 
-/// Moduli of every pattern of digits, the largest allowed, and small ones.
+/// Moduli with limbs of every pattern, the largest that is allowed, and small ones.
 fn shoup256() -> Result<Vec<Modulus>> {
     let hex = Modulus::from_hex;
     let largest = U256::MAX.wrapping_shr_vartime(1).wrapping_sub(&(U256::ONE.wrapping_shl_vartime(230)));
@@ -168,7 +169,7 @@ fn shoup256() -> Result<Vec<Modulus>> {
     ])
 }
 
-/// 2^bits - less.
+/// The modulus 2^bits − less.
 fn below(bits: u32, less: u64) -> Result<Modulus> {
     Modulus::new(U256::MAX.wrapping_shr_vartime(256 - bits).wrapping_sub(&U256::from(less - 1)))
 }
@@ -178,7 +179,8 @@ fn big(q: &Modulus) -> BigUint {
 }
 
 impl Sample {
-    /// All pairs of edges, random words, and words next to multiples of q; residues only, for 256 bits.
+    /// All pairs of edge cases, random words, and words next to multiples of q. For 256-bit words, only valid
+    /// residues.
     fn new(run: &Run, q: Modulus, random: &mut Random) -> Self {
         let bits = 8 * run.which.word_bytes();
         let value = big(&q);
@@ -194,7 +196,7 @@ impl Sample {
             BigUint::new(limbs) % &end
         };
         pairs.extend((0..RANDOM).map(|_| (word(), word())));
-        // on both sides of where a quotient steps
+        // on both sides of multiples of q, where the quotient changes
         let most = 2 * run.which.bound(&run.moduli[0]) as usize;
         let mut multiple = || (&value * (1 + random.below(most)) + random.below(3) - 1u32) % &end;
         pairs.extend((0..RANDOM).map(|_| (multiple(), multiple())));
@@ -237,7 +239,7 @@ impl Sample {
     }
 }
 
-/// Words below `end` at which an operation changes course.
+/// Words below `end` at which the behaviour of an operation changes.
 fn edges(q: &BigUint, bound: u64, end: &BigUint) -> Vec<BigUint> {
     let near = |x: BigUint| [&x + 1u32, x.clone(), if x.bits() == 0 { x } else { x - 1u32 }];
     let multiples = [0, 1, 2, 3, 4, 5, 6, 7, 8, bound - 1, bound, 2 * bound - 1, 2 * bound].map(|k| q * k);
@@ -250,7 +252,7 @@ fn edges(q: &BigUint, bound: u64, end: &BigUint) -> Vec<BigUint> {
     edges
 }
 
-/// Random bits, in half of the cases at an edge.
+/// A random limb, which is an edge case half of the time.
 fn limb(random: &mut Random) -> u32 {
     const EDGES: [u32; 6] = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
     match random.below(2 * EDGES.len()) {
@@ -266,14 +268,14 @@ impl Run {
         Compiled::new(&(if portable { probe.portable() } else { probe }).plan()?, device)
     }
 
-    /// The same for every device.
+    /// The samples of each modulus, which are the same on every device.
     fn samples(&self, seed: u64) -> Vec<Sample> {
         let mut random = Random::new(seed);
         self.moduli.iter().map(|&q| Sample::new(self, q, &mut random)).collect()
     }
 }
 
-/// The device that runs texts, with threads in one order: these kernels have no two threads that meet.
+/// An emulator with a single thread schedule, because the threads of these kernels do not interact.
 fn emulator_device(sanitize: bool) -> Option<Device> {
     let target = if sanitize { Target::EmulatorSanitized } else { Target::Emulator };
     target.device()?;
@@ -307,7 +309,7 @@ fn emulator_is_right_with_constant_moduli() -> Result<()> {
 fn emulator_is_right_under_sanitizers() -> Result<()> {
     let Some(device) = emulator_device(true) else { return Ok(()) };
     let mut runs = arguments()?;
-    runs.extend(constants()?.into_iter().take(1)); // the words
+    runs.extend(constants()?.into_iter().take(1)); // the kernel for plain words
     judge(&runs, &device)
 }
 

@@ -1,4 +1,5 @@
-//! Captured runs: the same as other runs, over and over, and with the same refusals.
+//! Captured runs give the same results as ordinary runs, can be replayed any number of times, and refuse the same
+//! mistakes.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ fn program(device: &Device, op: Op) -> Program {
     device.compile(&plan).expect("a program")
 }
 
-/// What another run leaves.
+/// The result of an ordinary run.
 fn product(device: &Device, batch: usize, a: &[u8], b: &[u8]) -> Vec<u8> {
     let stream = device.stream().expect("a stream");
     let [a, b] = [a, b].map(|bytes| stream.upload(bytes).expect("a buffer"));
@@ -36,7 +37,7 @@ fn every_run_is_as_the_first() {
         let shared = Arc::new(stream.upload(&key).expect("a buffer"));
         let new = || CapturedArg::from(device.buffer(batch * ring.bytes()).expect("a buffer"));
         let capture = || {
-            // in any order
+            // arguments may come in any order
             let args = vec![("b", shared.clone().into()), ("product", new()), ("a", new())];
             program(&device, Op::Mul).capture(&stream, batch, args)
         };
@@ -98,7 +99,7 @@ fn what_a_run_refuses_is_refused() {
         assert!(matches!(captured.write("product", &[0u8]), Err(Error::Arguments { .. })));
         assert!(matches!(captured.write("to", &[0u8]), Err(Error::Length { .. })));
 
-        // values are no coefficients: in place, the second run finds the first one's
+        // in place: the second run would read the evaluations of the first one as coefficients, which is a mismatch
         let job = Job::new(&ring, Op::Forward).in_place();
         let plan = Planner::new(device.limits().clone()).plan(&job).expect("a plan");
         let in_place = device.compile(&plan).expect("a program");
@@ -109,7 +110,7 @@ fn what_a_run_refuses_is_refused() {
     }
 }
 
-/// Each replay makes draws of its own; nobody gives it any.
+/// Each replay makes its own draws; the caller supplies none.
 #[test]
 fn every_run_draws_anew() {
     let p = Planner::default().pipeline("draw");

@@ -1,5 +1,4 @@
-//! A chain of moduli, as homomorphic encryption uses it: rings of all levels, of digits and of Q·P share their kernels and
-//! their tables.
+//! Modulus chains, as in homomorphic encryption: rings of all levels, of digits and of Q·P share kernels and tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +7,13 @@ use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, PolyType, Result, Ring}
 use ringforge_testkit::Target;
 
 const DEGREE: usize = 1 << 16;
-/// Moduli of Q.
+/// The number of moduli of Q.
 const LEVELS: usize = 24;
-/// Moduli of P, and of a digit.
+/// The number of moduli of P, and of a digit.
 const SPECIAL: usize = 3;
 
-/// What a scheme asks for at all levels: transforms and products of Q and of Q·P, digits to Q·P, and P back to Q.
+/// The plans of a scheme at all levels: transforms and products in Q and in Q·P, ModUp of digits to Q·P, and ModDown
+/// to Q.
 fn plans(limits: &Limits) -> Result<Vec<Plan>> {
     let primes = Modulus::ntt_primes(2 * DEGREE as u64, 60, LEVELS + SPECIAL)?;
     let (q, p) = primes.split_at(LEVELS);
@@ -38,9 +38,9 @@ fn plans(limits: &Limits) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// Most bytes of all tables: 27 primes with 2 · 2^16 factors of 16 bytes, and half as much again.
+/// Limit for the bytes of all tables: 1.5 times 27 primes with 2 · 2^16 twiddle factors of 16 bytes.
 const MOST_BYTES: usize = 90_000_000;
-/// Most compiled kernels.
+/// Limit for the number of compiled kernels.
 const MOST_KERNELS: usize = 12;
 
 #[test]
@@ -63,7 +63,7 @@ fn kernels_and_tables_are_shared() -> Result<()> {
     Ok(())
 }
 
-/// A table with all that it is made of, each once.
+/// Counts a table once, together with everything that it is made from.
 fn count(
     table: &Table,
     limits: &Limits,

@@ -1,4 +1,5 @@
-//! Rings in columns: matrices that are stored row by row, on every device; what is not done to them is refused by name.
+//! Strided batches, where the polynomials are the columns of a row-major matrix, on every device. Operations without
+//! support for columns are refused.
 
 use crate::fixtures::columns::Columns;
 use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, PolyType, Result};
@@ -30,7 +31,7 @@ fn what_is_not_done_to_columns_is_refused() -> Result<()> {
         let plan = Planner::default().plan(&Job::new(&three, op));
         assert!(matches!(&plan, Err(Error::Unsupported { why, .. }) if why.contains("columns")), "{plan:?}");
     }
-    // where products would be lifted
+    // a product that would need a larger NTT
     assert!(matches!(
         Planner::default().plan(&Job::new(ring("15 : x^7 - 2 : 2 columns"), Op::Mul)),
         Err(Error::Unsupported { .. })
@@ -72,7 +73,8 @@ fn a_matrix_is_what_it_is_called() -> Result<()> {
     Ok(())
 }
 
-/// Kernels are compiled once for all widths but the smallest, and the factors are those of a column.
+/// One compiled kernel serves all widths except the smallest, and all widths share the twiddle tables of a single
+/// column.
 #[test]
 fn widths_share_texts_and_tables() -> Result<()> {
     let limits = Limits::h200();

@@ -1,4 +1,4 @@
-//! Values on cosets are what they are by definition, on every device; what names no coset is refused.
+//! Evaluations on cosets match their definition on every device, and parameters that define no coset are refused.
 
 use crate::fixtures::cosets::{Coset, Cosets, FIELDS};
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
@@ -28,9 +28,9 @@ fn what_names_no_coset_is_refused() -> Result<()> {
     let p = q(97);
     Ring::coset(8, p, 5u32, 33u32)?;
     Ring::coset(6, p, 5u32, 36u32)?; // 36 has order 6
-    Ring::coset(8, p, 33u32, 33u32)?; // the subgroup itself, from its second element on
+    Ring::coset(8, p, 33u32, 33u32)?; // the subgroup itself, starting at its second element
     for (n, g, w) in [
-        (8, 0, 33),  // g is no unit
+        (8, 0, 33),  // g is not a unit
         (8, 97, 33), // not reduced
         (8, 5, 0),
         (8, 5, 97),
@@ -42,7 +42,7 @@ fn what_names_no_coset_is_refused() -> Result<()> {
         let ring = Ring::coset(n, p, g as u32, w as u32);
         assert!(matches!(ring, Err(Error::Ring { .. })), "{n} {g} {w}: {ring:?}");
     }
-    // no root of such an order, no prime, no transform of such a degree
+    // no root of this order; not prime; no transform of this degree
     assert!(matches!(Ring::coset(64, p, 5u32, 33u32), Err(Error::NoRoot { .. })));
     assert!(matches!(Ring::coset(8, q(15), 2u32, 2u32), Err(Error::NotPrime { .. })));
     assert!(Ring::coset(5, q(11), 2u32, 3u32).is_err());
@@ -56,7 +56,7 @@ fn steps_are_named_where_roots_do_not_decide_them() -> Result<()> {
     let refused = |ring: Ring, numbers: &[u32]| ring.with_steps(&steps(numbers)).is_err();
     assert!(refused(Ring::cyclic(8, q(97))?, &[33]));
     assert!(refused(Ring::negacyclic(8, q(97))?, &[33]));
-    // x^8 − 1 modulo both, by names for each
+    // x^8 − 1 modulo both primes, with a root and a step for each
     let two = || Ring::new(&[q(97), q(17)], Quotient::Binomial { n: 8, c: U256::ONE });
     let named = two()?.with_roots(&steps(&[1, 1]))?.with_steps(&steps(&[33, 9]))?;
     assert_eq!(named.steps(), steps(&[33, 9]));
@@ -77,7 +77,8 @@ fn only_transforms_are_scaled() -> Result<()> {
     Ok(())
 }
 
-/// Tables are cached by what prints: another offset, root or scale is another table, and forward and inverse share one.
+/// Tables are cached under their `Debug` text: another offset, root or scale gives another table. Forward and inverse
+/// transforms share one.
 #[test]
 fn tables_differ_where_they_must() -> Result<()> {
     let p = Modulus::from_hex(FIELDS[0])?;

@@ -1,12 +1,12 @@
-//! Threads with little stack: while a thread waits for the half of a row that another one took, it takes up halves of other
-//! rows, on top of its own stack.
+//! Threads with a small stack. While a thread waits for half of a polynomial that another thread took, it steals
+//! halves of other polynomials, which run on top of its own stack.
 
 use rayon::ThreadPoolBuilder;
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Result, Ring};
 
-/// Bytes of stack, an eighth of what rayon's threads have.
+/// Stack size in bytes, an eighth of the default of rayon's threads.
 const STACK_BYTES: usize = 256 << 10;
-/// Threads, more than rows, so that halves are taken.
+/// More threads than polynomials, so that halves are stolen.
 const THREADS: usize = 16;
 const ROWS: usize = 8;
 

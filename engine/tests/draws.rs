@@ -1,4 +1,4 @@
-//! Random blocks: those of the published cipher on every device, and none of them twice.
+//! Random blocks: they are those of ChaCha20 on every device, and no block is drawn twice.
 
 use ringforge::kernels::Draw;
 use ringforge::{Device, Draws, Error, Program, Result};
@@ -15,8 +15,8 @@ fn draw_on_host(program: &Program, draws: &Draws, items: usize) -> Result<Vec<u8
     Ok(out)
 }
 
-/// RFC 8439, section 2.3.2: its 32-bit counter and first word of the nonce make our counter, the item; its other words the
-/// attempt.
+/// The test vector of RFC 8439, section 2.3.2. Its 32-bit counter and the first word of its nonce form our counter,
+/// which is the item; the other words of its nonce are the attempt.
 #[test]
 fn blocks_are_those_of_the_standard() -> Result<()> {
     let draws = Draws::from_bytes(&core::array::from_fn::<u8, { Draws::BYTES }, _>(|i| i as u8))?;
@@ -35,7 +35,7 @@ fn blocks_are_those_of_the_standard() -> Result<()> {
     Ok(())
 }
 
-/// Items enough that a run over host memory cuts them into chunks on a GPU.
+/// Enough items that a GPU run over host memory cuts them into chunks.
 #[test]
 fn no_block_is_drawn_twice() -> Result<()> {
     let targets =

@@ -1,11 +1,13 @@
-//! The rings of homomorphic encryption, x^n + 1 from n = 2^10 to 2^17, modulo the largest primes of each width: what jobs
-//! promise, in plain 128-bit arithmetic and by the powers of ψ; and every device bit for bit as the CPU.
+//! Rings of homomorphic encryption, x^n + 1 for n from 2^10 to 2^17, modulo the largest primes of each width. Jobs
+//! are checked in plain 128-bit arithmetic, by evaluation at powers of ψ. All other devices must agree with the CPU
+//! bit for bit.
 
 use rayon::prelude::*;
 use ringforge::{Device, Job, Modulus, Op, Order, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::{Random, Target, seed};
 
-/// Modular products that an oracle takes for a ring; beyond, it looks at some places of each row.
+/// The number of modular products that the oracle spends on a ring. If that is not enough, it checks only some
+/// positions of each limb.
 const FEW_PRODUCTS: usize = 1 << 22;
 
 fn mul(q: u64, a: u64, b: u64) -> u64 {
@@ -29,7 +31,7 @@ fn odd_powers(q: u64, n: usize, psi: u64) -> Vec<u64> {
     std::iter::successors(Some(psi), |x| Some(mul(q, *x, square))).take(n).collect()
 }
 
-/// All roots of x^n + 1, from whichever is found first.
+/// All roots of x^n + 1, as odd powers of the first one that is found.
 fn roots(q: &Modulus, n: usize) -> Vec<u64> {
     let q = value(q);
     let powers = (2..q).map(|x| pow(q, x, (q - 1) / (2 * n as u64)));
@@ -46,18 +48,18 @@ fn primes(n: usize, widths: &[u32]) -> Vec<Modulus> {
     widths.iter().flat_map(|bits| Modulus::ntt_primes(2 * n as u64, *bits, 1).expect("a prime")).collect()
 }
 
-/// What a row of an input holds.
+/// The contents of one limb of an input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
-    /// q − 1 throughout.
+    /// q − 1 everywhere.
     Largest,
     Random,
-    /// q − 1 at the end, else 0.
+    /// q − 1 in the last place, else 0.
     Impulse,
     Zero,
 }
 
-/// A row of an item: what it is made from, and what came out.
+/// A limb of an item: its inputs and its output.
 struct Row<'a> {
     kind: Kind,
     q: u64,
@@ -74,13 +76,13 @@ impl Row<'_> {
         self.a.len()
     }
 
-    /// The point at a place of the values.
+    /// The evaluation point at this position.
     fn point(&self, order: Order, place: usize) -> u64 {
         let bits = self.n().trailing_zeros();
         self.x[if order == Order::Natural { place } else { place.reverse_bits() >> (usize::BITS - bits) }]
     }
 
-    /// Whether `values` are those of `coefficients` at some places.
+    /// Whether `values` are the evaluations of `coefficients`, checked at `places`.
     fn are_values(&self, order: Order, coefficients: &[u64], values: &[u64]) -> bool {
         self.places.iter().all(|&place| {
             let x = self.point(order, place);
@@ -88,7 +90,7 @@ impl Row<'_> {
         })
     }
 
-    /// Whether `out` are the values of a.
+    /// Whether `out` is the forward transform of a.
     fn is_forward(&self, order: Order) -> bool {
         let q = self.q;
         let at_all = |right: &dyn Fn(u64, u64) -> bool| {
@@ -96,7 +98,7 @@ impl Row<'_> {
         };
         self.are_values(order, self.a, self.out)
             && match self.kind {
-                // −(x^n − 1)/(x − 1), x^n = −1
+                // −(x^n − 1)/(x − 1) with x^n = −1
                 Kind::Largest => at_all(&|x, v| mul(q, v, x - 1) == 2),
                 // −x^(n−1) = 1/x
                 Kind::Impulse => at_all(&|x, v| mul(q, v, x) == 1),
@@ -105,7 +107,7 @@ impl Row<'_> {
             }
     }
 
-    /// Whether `out` has the values a.
+    /// Whether `out` is the inverse transform of a.
     fn is_inverse(&self, order: Order) -> bool {
         let (q, n) = (self.q, self.n());
         self.are_values(order, self.out, self.a)
@@ -122,7 +124,7 @@ impl Row<'_> {
             }
     }
 
-    /// Whether `out` is a·b of elements.
+    /// Whether `out` is the product a·b in the ring.
     fn is_product(&self) -> bool {
         let Self { kind, q, a, b, out, .. } = *self;
         let n = self.n();
@@ -133,7 +135,7 @@ impl Row<'_> {
         };
         self.places.iter().all(|place| schoolbook(*place))
             && match kind {
-                // (1 + x + … )^2: j + 1 products stay below x^n, the others come back negated
+                // (1 + x + … )^2: j + 1 products stay below x^n, the others wrap around with a minus sign
                 Kind::Largest => out.iter().zip(1..).all(|(c, j)| *c == (2 * j + q - n as u64) % q),
                 // −x^(n−1) = 1/x
                 Kind::Impulse => out[n - 1] == (q - b[0]) % q && out[..n - 1] == b[1..],
@@ -142,25 +144,25 @@ impl Row<'_> {
             }
     }
 
-    /// Whether `out` is what `right` makes of each pair of values.
+    /// Whether `out` is `right` applied to each pair of residues.
     fn is_each(&self, right: impl Fn(u64, u64) -> u64) -> bool {
         self.a.iter().zip(self.b).zip(self.out).all(|((a, b), out)| *out == right(*a, *b))
     }
 }
 
-/// A ring on some devices, the first of which the oracle judges.
+/// A ring on some devices. The oracle checks the first device, and the others are compared with it.
 struct Case {
     ring: PolyType,
     devices: Vec<Device>,
     batch: usize,
-    /// For each row, the odd powers of its ψ.
+    /// For each modulus, the odd powers of its ψ.
     points: Vec<Vec<u64>>,
     places: Vec<usize>,
     seed: u64,
 }
 
 impl Case {
-    /// ψ is the one that the ring names for a modulus, else the smallest of all.
+    /// ψ is the root that the ring names for a modulus, else the smallest root.
     fn new(ring: Result<PolyType, ringforge::Error>, targets: &[Target]) -> Self {
         let ring = ring.expect("a ring");
         let (n, rows) = (ring.degree(), ring.basis().len());
@@ -187,7 +189,7 @@ impl Case {
         [Kind::Largest, Kind::Random, Kind::Impulse, Kind::Zero][(row / rows + row % rows) % 4]
     }
 
-    /// Rows of every kind; or where they are operands of those, the largest or random.
+    /// Limbs of every kind if `every_kind`, else only largest and random ones, for a second operand.
     fn input(&self, number: u64, every_kind: bool) -> Vec<u64> {
         let mut random = Random::new(self.seed ^ number);
         let (n, basis) = (self.ring.degree(), self.ring.basis());
@@ -204,7 +206,7 @@ impl Case {
         words
     }
 
-    /// What a job writes, the same on all devices, judged by the oracle.
+    /// Runs a job, checks that all devices agree, and checks the result with the oracle.
     fn check(&self, job: &Job, inputs: &[&[u64]], right: impl Fn(&Row<'_>) -> bool + Sync) -> Vec<u64> {
         let size = self.ring.width().bytes();
         let bytes = |words: &&[u64]| words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(size)).collect();
@@ -251,7 +253,7 @@ impl Case {
 const BOTH: [Order; 2] = [Order::Tree, Order::Natural];
 const EVERY: [Target; 3] = [Target::Cpu, Target::Emulator, Target::Cuda];
 const FAST: [Target; 2] = [Target::Cpu, Target::Cuda];
-/// Ends of what kinds of arithmetic serve: 62, 50 and 30 bits, and of what lets residues grow further.
+/// Widths at the limits of the arithmetics (62, 50 and 30 bits) and at the limits of lazy residues.
 const WIDTHS: [u32; 8] = [62, 61, 60, 51, 50, 49, 32, 30];
 
 #[test]
@@ -301,7 +303,7 @@ fn rows_of_mapped_moduli_by_named_roots() {
         let n = 1 << log;
         let moduli = primes(n, &[62, 60, 61]);
         let ring = Ring::new(&moduli, Quotient::Negacyclic { n }).expect("a ring");
-        // neither the smallest nor the one that the oracle finds first
+        // neither the smallest root nor the one that the oracle finds first
         let largest = |q| U256::from(*roots(q, n).iter().max().expect("a root"));
         let named: Vec<U256> = ring.basis().iter().map(largest).collect();
         let rows = ring.with_roots(&named).and_then(|ring| PolyType::from(ring).with_limbs(&[2, 0, 1, 0, 2]));

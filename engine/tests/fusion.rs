@@ -1,4 +1,4 @@
-//! Steps that become part of the kernel before them: what is fused, what is not, and that the bits are the same.
+//! Kernel fusion: which steps are fused, which are not, and that results are bit-identical.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use ringforge_testkit::{Compiled, Named, NamedPlan, Target, difference, residues
 
 use crate::rings;
 
-/// A pipeline of elements a, b and c.
+/// A name, a pipeline of elements a, b and c, and its numbers of kernels without and with fusion.
 type Rule = (&'static str, for<'p> fn(&'p Pipeline, &PolyType), usize, usize);
 
 fn coefficients<'p>(p: &'p Pipeline, ring: &PolyType) -> [Value<'p>; 3] {
@@ -29,7 +29,7 @@ fn both<'p>(p: &'p Pipeline, ring: &PolyType, order: Order) -> (Value<'p>, [Valu
 
 const FIVE: [U256; 1] = [U256::from_u8(5)];
 
-/// What is fused: kernels of the plan without fusion, and with it.
+/// Pipelines that are fused.
 const RULES: &[Rule] = &[
     (
         "forward",
@@ -159,7 +159,7 @@ const RULES: &[Rule] = &[
         4,
         2,
     ),
-    // a place among others' limbs
+    // views of limbs of a larger element
     (
         "views",
         |p, ring| {
@@ -176,7 +176,8 @@ const RULES: &[Rule] = &[
     ),
 ];
 
-/// What is not: a value that others read, or is given out, or is read in part, or written over before.
+/// Pipelines that are not fused: the value is read by other steps, is an output, is read only in part, or is
+/// overwritten before.
 const OTHERS: &[Rule] = &[
     (
         "read twice",
@@ -229,7 +230,7 @@ const OTHERS: &[Rule] = &[
         4,
         2,
     ),
-    // the sum's place is the product's input, which would be needed later
+    // the sum overwrites an input of the product, which a later product would still need
     (
         "written over",
         |p, ring| {
@@ -261,19 +262,19 @@ fn plans_say_what_was_fused() -> Result<()> {
         assert!(!unfused.to_string().contains("fused:"));
         assert_eq!(fused.to_string().contains("fused:"), after < before, "{fused}");
     }
-    // of several limbs, also what is a view or fewer limbs
+    // several limbs, including views and fewer limbs
     let ring: PolyType = "97,193:x^16+1".parse()?;
     for rule in RULES {
         let [unfused, fused] = plans(rule, &ring, &Limits::h200())?;
         assert!(fused.kernels().len() < unfused.kernels().len(), "{}:\n{unfused}\n{fused}", rule.0);
     }
-    // nor on a CPU
+    // nothing is fused on a CPU
     let [unfused, same] = plans(&RULES[0], &ring, &Limits::cpu())?;
     assert_eq!(unfused.to_string(), same.to_string());
     Ok(())
 }
 
-/// What the plan makes of random elements there.
+/// The results of a plan for random elements on a device.
 fn run(plan: &Plan, ring: &PolyType, batch: usize, device: &Device) -> Named {
     let mut inputs = Named::new();
     for (arg, seed) in plan.args().iter().filter(|arg| arg.role != Role::Out).zip(1..) {
@@ -298,7 +299,7 @@ fn check(device: &Device, limits: &Limits, rings: &[PolyType]) -> Result<()> {
     Ok(())
 }
 
-/// Rings of every arithmetic, stored in every way, whose leaves have degree 1 and which have the automorphism.
+/// Rings of every arithmetic, stored in every way, that have leaf degree 1 and the automorphism.
 fn all_rings() -> Vec<PolyType> {
     let suits = |ring: &PolyType| {
         let n = ring.degree();
@@ -312,7 +313,7 @@ fn all_rings() -> Vec<PolyType> {
     rings::rings().into_iter().filter(suits).collect()
 }
 
-/// What fused kernels mean.
+/// Checks the CPU reference of fused kernels.
 #[test]
 fn bits_are_the_same_on_the_cpu() -> Result<()> {
     let rings = all_rings();
@@ -334,7 +335,7 @@ fn bits_are_the_same_on_the_emulator() -> Result<()> {
 #[test]
 fn bits_are_the_same_on_a_gpu() -> Result<()> {
     let Some(device) = Target::Cuda.device() else { return Ok(()) };
-    // one of each arithmetic, since each kernel is compiled
+    // one ring for each arithmetic, because each kernel must be compiled
     let mut seen = HashSet::new();
     let rings: Vec<PolyType> = all_rings().into_iter().filter(|ring| seen.insert(Arithmetic::of(ring))).collect();
     assert!(rings.len() > 4, "{}", rings.len());

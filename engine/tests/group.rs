@@ -1,4 +1,4 @@
-//! Groups of devices: each item goes to one of them, and what comes out is what one device gives.
+//! Groups of devices: each item goes to one of them, and the results are those of a single device.
 
 use bytemuck::cast_slice;
 use rayon::prelude::*;
@@ -6,7 +6,7 @@ use ringforge::kernels::Distribution;
 use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
 use ringforge_testkit::{bytes, devices, residues};
 
-/// Devices of this kind, other than the given one and one another: as many GPUs as there are, and any number of CPUs.
+/// Groups of each device with a CPU, of several CPUs, and of all GPUs.
 fn groups() -> Vec<Engine> {
     let gpus: Vec<Device> = (0..).map_while(|ordinal| Device::cuda(ordinal).ok()).collect();
     let cpus = [1, 2, 3, 8].map(|count| (0..count).map(|_| Device::cpu()).collect::<Vec<_>>());
@@ -22,7 +22,8 @@ fn samples(planner: &Planner, ring: &PolyType) -> Result<Plan> {
     p.build()
 }
 
-/// Randomness is by the number of an item: the second device must not draw again what the first one has drawn.
+/// Randomness depends on the index of an item in the whole batch, so the second device must not repeat the draws of
+/// the first.
 #[test]
 fn draws_of_a_group_are_those_of_one_device() -> Result<()> {
     let ring: PolyType = "3329 : x^256 + 1".parse()?;
@@ -71,7 +72,7 @@ fn programs_run_on_streams_of_every_device() -> Result<()> {
     Ok(())
 }
 
-/// The threads that wait for the devices are not those that do the CPU's work.
+/// The threads that wait for devices are not those that do the CPU's work.
 #[test]
 fn groups_work_on_the_threads_of_rayon() -> Result<()> {
     let ring: PolyType = "998244353 : x^4096 + 1".parse()?;
@@ -94,7 +95,7 @@ fn what_is_no_group_is_refused() -> Result<()> {
         assert!(matches!(group, Err(Error::Mismatch { .. })), "{rate}: {group:?}");
     }
     assert_eq!(Engine::group(std::slice::from_ref(&a))?.devices().count(), 1);
-    // the device of a group's engine would work alone
+    // compiling for a group's device alone is refused, because it would not use the other devices
     let group = Engine::group(&[a.clone(), b])?;
     let plan = group.planner().plan(&Job::new("17:x^4+1".parse::<PolyType>()?, Op::Mul))?;
     let refused = group.device().compile(&plan);
@@ -130,13 +131,13 @@ fn pipelines_run_on_all_devices() -> Result<()> {
     Ok(())
 }
 
-/// A device that fails leaves no results of the others.
+/// If one device fails, no results of the others are left.
 #[test]
 fn nothing_is_left_where_one_device_fails() -> Result<()> {
     let ring: PolyType = "3329 : x^256 + 1".parse()?;
     let group = Engine::group(&[Device::cpu(), Device::cpu()])?;
     let program = group.program(&Job::new(&ring, Op::Mul))?;
-    // the second half is not aligned for the CPU, which works where the memory lies
+    // the second half is misaligned, which the CPU refuses because it works directly on the caller's memory
     let (a, mut out) = (vec![1u8; 2 * ring.bytes() + 1], vec![7u8; 2 * ring.bytes() + 1]);
     let odd = usize::from((out.as_ptr() as usize).is_multiple_of(2));
     let a = &a[odd..][..2 * ring.bytes()];

@@ -1,5 +1,5 @@
-//! Layers that go together, by roots of unity that are powers of two: whatever the tree, the root, and the way a row lies in
-//! threads, the kernels' text gives what the CPU gives, which does layers one by one.
+//! Radix-2^k passes whose roots of unity are powers of two. For every factorisation, root and thread layout, the CUDA
+//! source gives the result of the CPU, which computes radix-2 layers one by one.
 
 use rayon::prelude::*;
 use ringforge::split::Split;
@@ -9,14 +9,14 @@ use ringforge_testkit::{NamedPlan, Target, check_plan, naive, seed};
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 
-/// How threads share out a row.
+/// How the threads of a block share a limb.
 fn choice(kernels: usize, per_thread: usize, cluster: Option<usize>) -> Choice {
     let mut choice = Choice::default();
     (choice.kernels, choice.per_thread, choice.cluster) = (Some(kernels), Some(per_thread), cluster);
     choice
 }
 
-/// An operation so planned, with the plain sum for the values of short rows.
+/// An operation planned with this choice. For short limbs, the expected evaluations are computed by direct summation.
 fn plan(
     ring: &PolyType,
     op: Op,
@@ -54,7 +54,7 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     };
     let q = Modulus::new(Q)?;
     let transforms = [Op::Forward, Op::Inverse];
-    // every length, and every number of layers in a pass
+    // every length, and every number of layers per pass
     for log_n in 1..=12 {
         let n = 1 << log_n;
         let coset = PolyType::from(Ring::coset(n, q, 7u32, q.root(n as u64).unwrap_or_default())?);
@@ -74,7 +74,7 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let ring = PolyType::from(Ring::negacyclic(32, q)?.with_root(q.pow(&root, &U256::from(exponent)))?);
         transforms.iter().try_for_each(|op| add(&ring, *op, Order::Tree, None, usual))?;
     }
-    // above and below other layers, and of fewer layers than a group can have
+    // combined with layers of other radices, and with fewer layers than a radix-2^k pass can have
     for f in [
         "x^12 - 1",
         "x^48 - 1",
@@ -95,7 +95,7 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
             add(&format!("{Q}{text}").parse()?, op, Order::Tree, None, usual)?;
         }
     }
-    // blocks that share a row, and few of the layers
+    // limbs shared by a cluster of blocks, and incomplete transforms
     for op in transforms {
         add(&ring("x^512 - 1")?, op, Order::Tree, None, choice(1, 8, Some(2)))?;
         add(&ring("x^4096 + 1")?, op, Order::Tree, None, choice(1, 16, Some(4)))?;
@@ -124,7 +124,7 @@ fn cuda() -> Result<()> {
     check(Target::Cuda)
 }
 
-/// Each pass of a transform has groups of its own, as long as can be.
+/// The layers of each kernel are grouped into radix-2^k passes separately, with k as large as possible.
 #[test]
 fn groups_follow_passes() -> Result<()> {
     let limits = Limits::h200();
@@ -144,10 +144,11 @@ fn groups_follow_passes() -> Result<()> {
     Ok(())
 }
 
-/// Least and most of an integer.
+/// The smallest and largest value of an integer.
 type Range = (i128, i128);
 
-/// What `fold_signed` and its like leave of what is shifted, by the formulas of `word.cuh`: none if that needs more than 96 bits.
+/// The range of the results of `fold_signed` and its variants for shifted inputs, by the formulas of `word.cuh`.
+/// `None` if an intermediate value needs more than 96 bits.
 fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
     let [least, most] = [least, most].map(|x| x << (by % 32));
     let (word, less, fits) = (1i128 << 32, (1i128 << 32) - 1, -(1i128 << 95)..1i128 << 95);
@@ -162,7 +163,8 @@ fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
     (fits.contains(&least) && fits.contains(&most)).then_some(left)
 }
 
-/// Whatever the root, no value of `rotations.cuh` needs more than 96 bits, and none is below 2^32 - 1 in the end.
+/// For every root, no intermediate value of `rotations.cuh` needs more than 96 bits, and no final value is below 2^32
+/// − 1.
 #[test]
 fn values_of_groups_fit() {
     let (unit, q) = (1i128 << 64, i128::from(Q));

@@ -1,4 +1,4 @@
-//! Programs in place over host memory, and what they say of arguments that do not fit.
+//! Programs that run in place over host memory, and their errors for arguments that do not fit.
 
 use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, Program, Result, Ring};
 

@@ -1,10 +1,10 @@
-//! Products through the lift and integers from RNS rows, against the oracle and big integers.
+//! Products via a larger NTT, and CRT composition of RNS limbs, against the oracle and big integers.
 use num_bigint::BigUint;
 use ringforge::split::Split;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::naive;
 
-/// What operands hold: residues modulo q from a number that runs over the coefficients.
+/// Fills operands: a residue modulo q for each index of a coefficient.
 type Fill = fn(&Modulus, u64) -> U256;
 
 fn mix(x: u64) -> u64 {
@@ -22,17 +22,17 @@ fn random(q: &Modulus, i: u64) -> U256 {
     q.reduce(&words.fold(U256::ZERO, |x, word| x.shl_vartime(64).bitor(&word)))
 }
 
-/// The largest centred value everywhere.
+/// The largest centred residue everywhere.
 fn highest(q: &Modulus, _: u64) -> U256 {
     q.value().shr_vartime(1)
 }
 
-/// The lowest centred value everywhere.
+/// The smallest centred residue everywhere.
 fn lowest(q: &Modulus, i: u64) -> U256 {
     q.add(&q.reduce(&highest(q, i)), &q.reduce_i64(1))
 }
 
-/// The two by turns, at random.
+/// A random mix of the largest and the smallest centred residue.
 fn extreme(q: &Modulus, i: u64) -> U256 {
     if number(2, i) == 0 { highest(q, i) } else { lowest(q, i) }
 }
@@ -197,11 +197,12 @@ fn bounds_save_primes() {
     check_job(&small, 2, &elements(&ring, 2, 1, left), &elements(&ring, 2, 2, right));
     let (left, right): (Fill, Fill) = (|_, _| U256::from(1000u32), |q, _| q.neg(&U256::from(3000u32)));
     check_job(&small, 1, &elements(&ring, 1, 1, left), &elements(&ring, 1, 2, right));
-    // nothing but zeros may come: still a plan
+    // bounds of 0 allow only zeros, and there is a plan nevertheless
     check_job(&Job::new(&ring, Op::Mul).bounds(0, 0), 1, &vec![U256::ZERO; 64], &vec![U256::ZERO; 64]);
 }
 
-/// The highest centred values have Montgomery forms that are nothing special: the forms themselves are lifted.
+/// The residue whose Montgomery form is x. Products via a larger NTT work on stored residues, so these must be
+/// extreme.
 fn stored(q: &Modulus, x: U256) -> U256 {
     q.from_montgomery(&x).unwrap_or(x)
 }
@@ -250,7 +251,8 @@ fn large_moduli() {
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
 }
 
-/// Extensions of small degree that provers use: x^4 − 11 over BabyBear's field, x^2 − 7 over Goldilocks'.
+/// Extension fields of small degree that provers use, such as x^4 − 11 over BabyBear's field and x^2 − 7 over
+/// Goldilocks.
 #[test]
 fn small_extensions_multiply_in_one_leaf() {
     for (q, n, c, leaf) in [(0x7800_0001, 4, 11u32, 4), (0xffff_ffff_0000_0001, 2, 7, 2), (0x7800_0001, 8, 11, 8)] {
@@ -260,7 +262,7 @@ fn small_extensions_multiply_in_one_leaf() {
     }
 }
 
-/// Rings whose plans once took minutes, or for ever.
+/// Rings whose plans once took minutes, or never finished.
 #[test]
 fn roots_of_constants_are_not_searched_for() {
     let p224 = "0xffffffffffffffffffffffffffffffff000000000000000000000001";
@@ -269,7 +271,7 @@ fn roots_of_constants_are_not_searched_for() {
     }
 }
 
-/// On a GPU rows that do not suit shared memory are folded in device memory, of any length.
+/// On a GPU, limbs that do not fit shared memory are reduced modulo f in device memory. Any length works.
 #[test]
 fn folding_in_rounds_in_device_memory() {
     let limits = Limits::of_capability(90);
@@ -281,7 +283,7 @@ fn folding_in_rounds_in_device_memory() {
         assert_eq!(names.contains(&"lift_store"), steps == 2, "{plan}");
         plan.kernels().for_each(|kernel| drop(kernel.source(&limits).unwrap()));
     }
-    // in 2^28 coefficients there is no room for twice as many
+    // the unreduced product would be longer than a ring can be
     let ring = PolyType::from(Ring::prime_trinomial(1 << 28, modulus(4591)).unwrap());
     let plan = Planner::default().plan(&Job::new(&ring, Op::Mul));
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");

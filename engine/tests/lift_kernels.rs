@@ -1,4 +1,4 @@
-//! The kernels before and behind a product in another ring, on any residues.
+//! The kernels before and after a product via a larger NTT, on arbitrary residues.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&PolyType; 2], limits: &Lim
     let p = Planner::new(limits.clone()).pipeline(about.join(", "));
     let mut value = p.coefficients("from", from);
     for kernel in kernels {
-        // rows stored before stay
+        // an in-out port keeps the limbs stored before
         let stored = kernel.ports().last().is_some_and(|port| port.role == Role::InOut);
         let inputs = [value].into_iter().chain(stored.then(|| p.coefficients("to", to)));
         value = *p.dynamic_step(kernel, &inputs.collect::<Vec<_>>()).last().unwrap();
@@ -27,8 +27,8 @@ fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&PolyType; 2], limits: &Lim
     check_plan(&NamedPlan::new(about.join(", "), p.build().unwrap()), &devices(), seed());
 }
 
-/// Any residues, which products of operands within their bounds need not reach, for both sizes of primes, folded in
-/// shared memory and out of it.
+/// Arbitrary residues, beyond those that products of bounded operands reach. Covers both sizes of primes, and
+/// reduction modulo f in shared memory and in device memory.
 #[test]
 fn emulator_and_cpu_agree() {
     let small = |moduli: &[u64]| moduli.iter().map(|&q| Modulus::new(q).unwrap()).collect::<Vec<_>>();
@@ -56,7 +56,7 @@ fn emulator_and_cpu_agree() {
             check(vec![lift.load()], [&poly, &auxiliary], &shared);
             let store = |limits| lift.store(limits).unwrap();
             check(store(&shared), [&auxiliary, &poly], &shared);
-            // in two steps, where it is folded
+            // in two steps, if a reduction modulo f is needed
             if store(&none).len() == 2 {
                 check(store(&none), [&auxiliary, &poly], &none);
             }

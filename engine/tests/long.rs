@@ -1,4 +1,4 @@
-//! Transforms over several devices are those of one, however many there are, whatever the ring and wherever the vector lies.
+//! Transforms over several devices equal those of one device, for any number of devices, ring and placement.
 
 use bytemuck::Pod;
 use ringforge::run::{Launch, LongNtt, LongPlan, Placement};
@@ -31,13 +31,13 @@ fn rings(n: usize) -> Result<Vec<PolyType>> {
         )?),
     ];
     if n <= 256 {
-        rings.push(PolyType::from(Ring::negacyclic(n, q(3329)?)?)); // ends at degree 2
+        rings.push(PolyType::from(Ring::negacyclic(n, q(3329)?)?)); // leaf degree 2
         rings.push(PolyType::from(Ring::cyclic(n, q(12289)?)?));
     }
     Ok(rings)
 }
 
-/// A transform of one device: values in natural order.
+/// The transform on one device, with evaluations in natural order.
 fn values<T: Pod>(ring: &PolyType, coefficients: &[T]) -> Result<Vec<T>> {
     Engine::cpu().ntt(ring)?.order(Order::Natural).evaluate(coefficients)
 }
@@ -74,7 +74,7 @@ fn check_ring(engine: &Engine, plan: &LongPlan, seed: u64) -> Result<()> {
 
 const PLACED: [Placement; 2] = [Placement::Native, Placement::Blocks];
 
-/// Every length from 2^4, ring, number of devices and of rows, and placement.
+/// All combinations of length (from 2^4), ring, number of devices, number of rows, and placement.
 #[test]
 fn transforms_over_groups_are_those_of_one_device() -> Result<()> {
     let (mut checked, mut refused) = (0, 0);
@@ -108,7 +108,7 @@ fn transforms_over_groups_are_those_of_one_device() -> Result<()> {
     Ok(())
 }
 
-/// The kernels' own text, and GPUs where there are any.
+/// The CUDA source on the emulator, and on GPUs if there are any.
 #[test]
 fn kernels_of_long_transforms() -> Result<()> {
     for target in [Target::Emulator, Target::Cuda] {
@@ -122,7 +122,7 @@ fn kernels_of_long_transforms() -> Result<()> {
     Ok(())
 }
 
-/// GPUs that send to one another, where there are several; as many as a power of two, and two.
+/// Several GPUs that exchange data: two of them, and the largest power of two that is available.
 #[test]
 fn several_gpus() -> Result<()> {
     let gpus: Vec<Device> = (0..16).map_while(|ordinal| Device::cuda(ordinal).ok()).collect();
@@ -151,8 +151,8 @@ fn several_gpus() -> Result<()> {
     Ok(())
 }
 
-/// Processes with a GPU each, or on one GPU as hosts that only sockets connect, have the parts that one device has; and
-/// where one ends or is killed in the middle, the other ends with an error.
+/// Several processes, each with its own GPU, or sharing one GPU as if on hosts connected by sockets only. Together
+/// they hold the parts of one transform. If one process exits or is killed midway, the other ends with an error.
 #[test]
 fn several_processes() -> Result<()> {
     let Ok(gpu) = Device::cuda(0) else {
@@ -209,7 +209,7 @@ fn one_process_of_several() -> Result<()> {
                 Ok("ends") => std::process::exit(0),
                 _ => std::thread::spawn(|| {
                     std::thread::sleep(core::time::Duration::from_millis(500));
-                    // SIGKILL, in the middle of a transform
+                    // SIGKILL in the middle of a transform
                     std::process::Command::new("kill").args(["-9", &std::process::id().to_string()]).status()
                 }),
             });
@@ -230,7 +230,7 @@ fn one_process_of_several() -> Result<()> {
         ntt.inverse(&mut vector)?;
         assert!(ntt.download_part::<u32>(&vector)? == own, "inverse: {plan}");
     }
-    // what one is given the other must be given
+    // all ranks must be given the same ring
     let ring: PolyType =
         if launch.rank() == 0 { "998244353 : x^4096 - 1" } else { "998244353 : x^4096 + 1" }.parse()?;
     assert!(matches!(engine.long_ntt(&ring), Err(Error::Rank { .. })));
@@ -275,7 +275,7 @@ fn what_cannot_be_cut_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// Rows of values are elements of rings of their own.
+/// Each row of evaluations is an element of its own ring.
 #[test]
 fn rows_have_rings() -> Result<()> {
     let ring: PolyType = "998244353 : x^1024 - 1".parse()?;

@@ -1,4 +1,4 @@
-//! The engine from outside, on every device of this machine.
+//! Tests of the engine's public interface, on every device of this machine.
 
 mod algebra;
 mod arithmetic;

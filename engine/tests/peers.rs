@@ -1,4 +1,4 @@
-//! Other people's implementations give the same values and products: arkworks, tfhe-ntt, num-bigint.
+//! Independent implementations give the same evaluations and products: arkworks, tfhe-ntt, num-bigint.
 
 use ark_bls12_381::Fr;
 use ark_ff::{BigInt, Field, PrimeField};
@@ -10,7 +10,7 @@ use ringforge_testkit::{residues, seed};
 use crate::support::{devices, prime};
 use ringforge_testkit::run;
 
-/// A field element of arkworks from stored bytes: both are in Montgomery form.
+/// Field elements of arkworks from stored bytes; both are in Montgomery form.
 fn elements(bytes: &[u8]) -> Vec<Fr> {
     let element = |limbs: &[u64]| Fr::new_unchecked(BigInt(limbs.try_into().expect("four limbs")));
     words(bytes).chunks(4).map(element).collect()
@@ -25,7 +25,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks(8).map(word).collect()
 }
 
-/// A plain value from little-endian limbs.
+/// A plain residue from little-endian limbs.
 fn plain(limbs: &[u64]) -> U256 {
     let bytes: Vec<u8> = limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect();
     U256::from_le_slice(&bytes)
@@ -39,13 +39,14 @@ fn sizes() -> impl Iterator<Item = usize> {
     (0..=12).chain([16]).map(|log| 1 << log)
 }
 
-/// Whether a transform in the ring fits the device: rows longer than a block have no plan for GPUs yet.
+/// Whether the device has a plan for a transform in this ring.
 fn holds(device: &Device, ring: &PolyType) -> bool {
     let plan = Planner::new(device.limits().clone()).plan(&Job::new(ring, Op::Forward));
     !matches!(plan.and_then(|plan| device.compile(&plan)), Err(Error::Unsupported { .. }))
 }
 
-/// Forward and inverse in natural order against the domain's, on every device that holds the ring.
+/// Checks forward and inverse transforms in natural order against the domain's, on every device that supports the
+/// ring.
 fn check_domain(ring: &PolyType, domain: &Radix2EvaluationDomain<Fr>) {
     let batch = if ring.degree() > 1 << 12 { 1 } else { 5 };
     let (a, n) = (residues(ring, seed(), batch), ring.degree());
@@ -72,7 +73,8 @@ fn cyclic_transforms_equal_those_of_arkworks_bit_for_bit() {
     }
 }
 
-/// A ring of a coset names the offset alone; its values follow the modulus's default root, which the domain takes over.
+/// A coset ring names only the offset. Its evaluations follow the modulus's default root of unity, which the domain
+/// is given.
 #[test]
 fn coset_transforms_equal_those_of_arkworks_bit_for_bit() {
     let (q, offset) = (bls12_381(), Fr::from(7u64));
@@ -88,7 +90,7 @@ fn coset_transforms_equal_those_of_arkworks_bit_for_bit() {
     }
 }
 
-/// tfhe-ntt leaves its values in bit-reversed order, so those of x start with its root.
+/// tfhe-ntt leaves evaluations in bit-reversed order, so the first evaluation of x is its root of unity.
 #[test]
 fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
     let small = [(60, 16), (60, 1 << 10), (61, 1 << 11), (62, 1 << 12), (63, 64), (64, 256), (50, 128)];
@@ -122,7 +124,7 @@ fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
     }
 }
 
-/// Products modulo f by big integers, which also take the stored form apart and put it together.
+/// Checks products modulo f with big integers, which also convert from and to the stored form.
 fn check_big(ring: &PolyType, device: &Device) {
     let (n, width) = (ring.degree(), ring.width().bytes());
     let q = BigUint::from_bytes_le(ring.basis()[0].value().to_le_bytes().as_ref());
@@ -171,7 +173,7 @@ fn products_modulo_large_primes_equal_those_of_big_integers() {
                 Ring::cyclic(64, modulus(64)).map(PolyType::from),
                 Ring::negacyclic(64, modulus(128)).map(PolyType::from),
                 Ring::cyclic(54, modulus(54)).map(PolyType::from),
-                Ring::negacyclic(80, modulus(32)).map(PolyType::from), // leaves of degree 5
+                Ring::negacyclic(80, modulus(32)).map(PolyType::from), // leaf degree 5
                 Ring::trinomial(96, modulus(288)).map(PolyType::from),
             ] {
                 check_big(&ring.expect("a ring"), &device);

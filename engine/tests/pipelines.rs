@@ -1,4 +1,4 @@
-//! Pipelines: where values lie, what is written in place, plans within plans, and that results are right all the while.
+//! Pipelines: placement of values in memory, in-place steps, plans within plans, and correct results throughout.
 
 use core::ops::Range;
 
@@ -8,10 +8,11 @@ use ringforge::{Engine, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyTyp
 use ringforge_testkit::naive;
 use ringforge_testkit::{devices, residues};
 
-/// Items of a run.
+/// The number of items in a run.
 const BATCH: usize = 70;
 
-/// Makes 3a + b + 1 of words, of the same ones again and again where more are wanted; or adds that to what is there.
+/// Computes 3a + b + 1 of words, repeating the inputs if the output is longer. With `onto`, adds it to the output's
+/// old contents.
 #[derive(Debug, Clone, Copy)]
 struct Add {
     from: usize,
@@ -29,7 +30,7 @@ const fn add(from: usize, to: usize) -> Add {
 const ADD: Add = add(4, 4);
 const ADD_IN_PLACE: Add = Add { in_place: true, ..ADD };
 const ADD_ONTO: Add = Add { onto: true, ports: [ADD.ports[0], ADD.ports[1], Port::in_out(BYTES)], ..ADD };
-/// Bytes that these read of an item, and write.
+/// Bytes of an item that these kernels read and write.
 const BYTES: usize = 16;
 
 const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
@@ -56,7 +57,7 @@ impl Kernel for Add {
         let Self { from, to, onto, .. } = *self;
         let prelude = format!("#define FROM {from}\n#define TO {to}\n#define ONTO {}\n", u8::from(onto));
         let built = Built { prelude, launch: Launch::thread_per_item(32) };
-        // SAFETY: a thread of the text works on its own item.
+        // SAFETY: a thread accesses only its own item.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
@@ -82,29 +83,30 @@ fn apply<'p>(p: &'p Pipeline, kernel: Add, a: Value<'p>, b: Value<'p>) -> Value<
     value
 }
 
-/// One step after another on one value.
+/// A chain of steps, each with the value of the previous one for both inputs.
 fn chain<'p>(p: &'p Pipeline, kernels: &[Add], x: Value<'p>) -> Value<'p> {
     kernels.iter().fold(x, |x, kernel| apply(p, *kernel, x, x))
 }
 
-/// What a chain of this many steps makes of a word.
+/// The result of a chain of this many steps for one word.
 fn chained(steps: usize, x: u32) -> u32 {
     (0..steps).fold(x, |x, _| sum(x, x))
 }
 
-/// The plan of what is made in a pipeline for devices with these limits.
+/// The plan of a pipeline for devices with these limits.
 fn plan(limits: Limits, make: impl FnOnce(&Pipeline)) -> Plan {
     let p = Planner::new(limits).pipeline("plan");
     make(&p);
     p.build().unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Plans for a CPU, whose kernels do not work in place where they need not, and for a GPU, whose kernels do.
+/// Plans for a CPU, where optional in-place steps are not used, and for a GPU, where they are.
 fn both(make: impl Fn(&Pipeline)) -> [Plan; 2] {
     [Limits::cpu(), Limits::h200()].map(|limits| plan(limits, &make))
 }
 
-/// Runs a plan on every device: each item of its arguments starts as four of these words. What they are then is as told.
+/// Runs a plan on every device. Each item of every argument starts as four copies of one word, and must end as
+/// `expected` says.
 fn check(plan: &Plan, expected: &[(&str, &dyn Fn(u32) -> u32)]) {
     let words: Vec<u32> = (0..BATCH as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let of_items = |f: &dyn Fn(u32) -> u32| words.iter().flat_map(|&x| [f(x); 4]).collect::<Vec<_>>();
@@ -147,11 +149,11 @@ fn a_temporary_holds_the_largest_of_its_values() {
         plan.temporary_bytes(1) / 4
     };
     assert_eq!(sizes(&[4, 1, 16, 1, 16, 4]), 17);
-    // the third value takes the place of the first, which grows
+    // the third value reuses the memory of the first, which is enlarged
     assert_eq!(sizes(&[4, 1, 1, 16, 4]), 17);
 }
 
-/// Values that are needed at the same time lie apart, and those that nobody reads lie somewhere.
+/// Values that are needed at the same time do not overlap, and values that are never read still have memory.
 #[test]
 fn what_is_needed_later_stays() {
     for kernel in [ADD, ADD_IN_PLACE] {
@@ -173,7 +175,7 @@ fn what_is_needed_later_stays() {
     }
 }
 
-/// On a GPU, a kernel that can work in place does: what leads to an output is made in its memory.
+/// On a GPU, kernels run in place if they can, so a chain that leads to an output works in the output's memory.
 #[test]
 fn chains_are_worked_on_in_place() {
     for steps in 1..8 {
@@ -181,7 +183,7 @@ fn chains_are_worked_on_in_place() {
         assert_eq!(plan.temporary_bytes(1), (steps - 1).min(2) * BYTES, "{plan}");
         assert_eq!(for_gpu.temporary_bytes(1), 0, "{for_gpu}");
         for plan in [plan, for_gpu] {
-            // the input stays as it was
+            // the input is preserved
             check(&plan, &[("x", &|x| x), ("y", &|x| chained(steps, x))]);
         }
 
@@ -192,14 +194,14 @@ fn chains_are_worked_on_in_place() {
             check(&plan, &[("data", &|x| chained(steps, x))]);
         }
     }
-    // the last of two steps that cannot run in place may still write over what the first one read
+    // of two steps that cannot run in place, the last may still overwrite what the first one read
     for plan in both(|p| p.output("data", chain(p, &[ADD, ADD], p.input("data")))) {
         assert_eq!(plan.temporary_bytes(1), BYTES, "{plan}");
         check(&plan, &[("data", &|x| chained(2, x))]);
     }
 }
 
-/// A port that is read and written turns a value into its next one, where it lies.
+/// An in-out port updates a value in place.
 #[test]
 fn values_are_turned_where_they_lie() {
     for plan in both(|p| {
@@ -217,7 +219,7 @@ fn values_are_turned_where_they_lie() {
     }
 }
 
-/// Plans are joined by value, whatever their arguments are called, and their temporaries are memory like any other.
+/// Plans are connected by values, so argument names do not matter, and their temporaries are reused like any others.
 #[test]
 fn plans_are_joined() {
     for limits in [Limits::cpu(), Limits::h200()] {
@@ -243,7 +245,7 @@ fn plans_are_joined() {
             };
             check(&whole, &[("x", &|x| x), ("again", &|x| of_whole(x)[0]), ("z", &|x| of_whole(x)[1])]);
 
-            // in place: the value that is given is gone, and another is there
+            // in place: the value passed in is gone, and the plan returns the new one
             let part = plan(limits.clone(), |p| p.output("data", chain(p, &[ADD, kernel], p.input("data"))));
             let whole = plan(limits.clone(), |p| {
                 let first = apply(p, kernel, p.input("x"), p.input("x of another name"));
@@ -255,7 +257,7 @@ fn plans_are_joined() {
     }
 }
 
-/// Jobs and operators are the planner's plans, joined.
+/// Jobs and operators are plans of the planner, joined to the pipeline.
 #[test]
 fn elements_are_worked_with() -> Result<()> {
     let ring: PolyType = "3329:x^256+1".parse()?;
@@ -296,7 +298,7 @@ fn elements_are_worked_with() -> Result<()> {
     Ok(())
 }
 
-/// Statuses are 0 from the start of a run, so that no other value has their memory before or after.
+/// Statuses must be 0 from the start of a run, so they share memory with no other value.
 #[test]
 fn statuses_share_no_memory() {
     let statuses = Add { ports: [Port::input(4), Port::input(4), Port::status()], ..add(1, 1) };
@@ -313,7 +315,7 @@ fn statuses_share_no_memory() {
     assert_eq!((temporaries(add(1, 1)), temporaries(statuses)), ([1, 0], [1; 2]));
 }
 
-/// What one step calls secret is, wherever it is read; what nobody calls secret takes in no secrets.
+/// A value that one step declares secret is secret wherever it is read. Public memory is not reused for secrets.
 #[test]
 fn secrets_stay_among_secrets() {
     let secret = |in_port: bool, out_port: bool| {

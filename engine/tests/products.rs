@@ -63,8 +63,8 @@ fn products_of_values_equal_the_oracle() {
     }
 }
 
-/// Where a row does not suit a block, a product takes three transforms of two kernels, the last of which begins with the
-/// products of values; they mean the same.
+/// If a limb does not fit a thread block, a product takes three transforms of two kernels each. The first kernel of
+/// the inverse transform includes the pointwise product. Results equal those of the fused kernel.
 #[test]
 fn a_product_in_steps_equals_the_fused_one() {
     let ring = PolyType::from(Ring::negacyclic(1 << 16, prime(60, 1 << 17)).expect("a ring"));

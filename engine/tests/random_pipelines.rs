@@ -1,4 +1,4 @@
-//! Random pipelines against an interpreter that makes one value after another, each in memory of its own.
+//! Random pipelines against an interpreter that computes the values one by one, each in its own memory.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use ringforge::{Device, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyTyp
 use ringforge_testkit::naive;
 use ringforge_testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
 
-/// Works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i. Of two inputs, the second may be shared.
+/// Works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i. The second input may be shared.
 #[derive(Debug, Clone, Copy)]
 struct Weave {
     bytes: usize,
     turns: bool,
     shared: bool,
     in_place: bool,
-    /// Whether its text is for views.
+    /// Whether its source supports views.
     views: bool,
     ports: [Port; 3],
     count: usize,
@@ -46,7 +46,7 @@ impl Weave {
         a.wrapping_add(b).wrapping_add(i as u8)
     }
 
-    /// What it makes of whole batches.
+    /// The result for whole batches.
     fn apply(self, a: &[u8], b: &[u8]) -> Vec<u8> {
         let b = b.iter().cycle();
         a.iter().zip(b).enumerate().map(|(i, (a, b))| self.byte(i % self.bytes, *a, *b)).collect()
@@ -85,7 +85,7 @@ impl Kernel for Weave {
         let (turns, shared) = (u8::from(self.turns), u8::from(self.shared));
         let prelude = format!("#define BYTES {}u\n#define TURNS {turns}\n#define SHARED {shared}\n", self.bytes);
         let distances = self.ports().iter().map(|port| port.distance() as u64).collect();
-        // SAFETY: a thread works on the bytes of its own item, and reads as many shared ones.
+        // SAFETY: a thread accesses the bytes of its own item, and reads equally many shared bytes.
         Ok(unsafe {
             let source = Source::new(self, TEXT, &[], Built { prelude, launch: Launch::thread_per_item(32) });
             source.with_numbers(distances)
@@ -116,7 +116,7 @@ impl Kernel for Weave {
     }
 }
 
-/// What a value holds.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Coefficients,
@@ -124,24 +124,24 @@ enum What {
     Bytes,
 }
 
-/// A value, what it holds, and what the interpreter knows of it.
+/// A value, its type, and what the interpreter knows of it.
 struct Known<'p> {
     value: Value<'p>,
     what: What,
     shared: bool,
     data: Vec<u8>,
-    /// The input whose place it must take, because a step wrote over that.
+    /// The input that it must be output as, because a step overwrote that input.
     place: Option<String>,
     input: Option<String>,
     gone: bool,
-    /// The values in whose memory it may lie, itself among them.
+    /// The values whose memory it may share, including itself.
     memory: Vec<usize>,
-    /// The operation since which its memory is in use, and the last one that reads it.
+    /// The operation since which its memory is in use, and the last operation that reads it.
     since: usize,
     read: Option<usize>,
 }
 
-/// One operation, and which of the values that it could take it does.
+/// An operation, and a choice of its operands among the values that fit.
 type Choice = (u8, [u8; 3]);
 
 struct Maker<'p, 'a> {
@@ -195,7 +195,7 @@ impl<'p> Maker<'p, '_> {
         self.known.len() - 1
     }
 
-    /// A value of this kind, now and then a new input; none of those in `but`.
+    /// A random value of this kind, which is not in `but`; sometimes a new input.
     fn operand(&mut self, what: impl Fn(What) -> bool, or: What, shared: bool, pick: u8, but: &[usize]) -> usize {
         let fits = |(i, known): &(usize, &Known<'_>)| {
             let whole = known.data.len() == self.ring.bytes() * if shared { 1 } else { self.batch };
@@ -211,14 +211,14 @@ impl<'p> Maker<'p, '_> {
         i
     }
 
-    /// Notes that a value is read, and with it whatever may lie in its memory.
+    /// Records that a value is read, and everything that may share its memory with it.
     fn read(&mut self, i: usize) {
         for k in self.sharing(i) {
             self.known[k].read = Some(self.now);
         }
     }
 
-    /// The values that may lie in the memory of this one.
+    /// The values that may share memory with this one.
     fn sharing(&self, i: usize) -> Vec<usize> {
         let memory = &self.known[i].memory;
         let shares = |known: &Known<'_>| known.memory.iter().any(|place| memory.contains(place));
@@ -229,7 +229,7 @@ impl<'p> Maker<'p, '_> {
         self.push_over(value, what, data, (None, self.now));
     }
 
-    /// A value in the place of another.
+    /// Adds a value that overwrites another one.
     fn push_over(&mut self, value: Value<'p>, what: What, data: Vec<u8>, (place, since): (Option<String>, usize)) {
         let known = Known {
             value,
@@ -246,7 +246,7 @@ impl<'p> Maker<'p, '_> {
         self.known.push(known);
     }
 
-    /// What takes the place of a value that is written over.
+    /// Marks a value as overwritten, and returns what its successor inherits.
     fn replace(&mut self, old: usize) -> (Option<String>, usize) {
         self.sharing(old).into_iter().for_each(|i| self.known[i].gone = true);
         let known = &self.known[old];
@@ -271,7 +271,7 @@ impl<'p> Maker<'p, '_> {
                 self.push(self.known[a].value.forward_to(order), What::Values(order), data);
             }
             1 => {
-                // values are what a forward transform makes of some coefficients
+                // only transforms of coefficients are used as evaluations, never random residues
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
                 let data = self.known[a].data.clone();
                 let there = self.known[a].value.forward_to(order);
@@ -322,7 +322,7 @@ impl<'p> Maker<'p, '_> {
                 self.push_over(value, What::Bytes, data, place);
             }
             8 => {
-                // once for all items
+                // a step that runs once
                 let [a, b] = [0, 1].map(|i| self.operand(is(What::Bytes), What::Bytes, true, picks[i], &[]));
                 let kernel = Weave::new(width, false, picks[2] % 2 == 0);
                 let data = kernel.apply(&self.known[a].data, &self.known[b].data);
@@ -331,7 +331,7 @@ impl<'p> Maker<'p, '_> {
                 self.known.last_mut().expect("it was pushed").shared = true;
             }
             9 => {
-                // what all items share, for a kernel that knows nothing of it
+                // a shared value, for a kernel with one input per item
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let b = self.operand(is(What::Bytes), What::Bytes, true, picks[1], &[]);
                 let kernel = Weave::new(width, false, picks[2] % 2 == 0).viewing(picks[2].is_multiple_of(3));
@@ -340,7 +340,7 @@ impl<'p> Maker<'p, '_> {
                 self.push(value, What::Bytes, data);
             }
             10 => {
-                // parts of one value or two
+                // parts of one value or of two
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let b = self.operand(any, What::Bytes, false, picks[1], &[]);
                 let half = width / 2;
@@ -352,7 +352,7 @@ impl<'p> Maker<'p, '_> {
                 self.push_over(value, What::Bytes, kernel.apply(&data_x, &data_y), (None, 0));
             }
             11 => {
-                // over one half of what the other half is read of
+                // overwrites one half of a value while the other half is read
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let (half, kernel) = (width / 2, Weave::new(width, false, picks[1] % 2 == 0));
                 let data = kernel.apply(&self.known[a].data, &self.known[a].data);
@@ -393,7 +393,7 @@ impl<'p> Maker<'p, '_> {
                 self.push_over(value, What::Coefficients, data, (None, 0));
             }
             _ => {
-                // a plan of its own, joined
+                // a separate plan, added to the pipeline
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
                 let job = Job::new(ring, Op::Inverse).order(order).in_place();
                 let p = self.planner.pipeline("square");
@@ -407,7 +407,7 @@ impl<'p> Maker<'p, '_> {
         }
     }
 
-    /// Limbs of two values as one: those of the first as they are, or what operations make of them.
+    /// Joins limbs of two values. Those of the first are used as they are, or after an operation.
     fn join(&mut self, picks: [u8; 3], order: Order) {
         let (ring, limbs) = (self.ring, self.ring.basis().len());
         if limbs == 1 {
@@ -423,7 +423,7 @@ impl<'p> Maker<'p, '_> {
         let (x, data) = match (what, picks[2] / 3 % 3) {
             (What::Coefficients, 0) => (x * x, naive::to_stored(ring, &square())),
             (What::Coefficients, 1) => {
-                // what is turned in place, and from there into the join
+                // a value that is updated in place, and then joined
                 let [y, sum] = [(); 2].map(|()| x.forward_to(order));
                 (y.mul_add(y, sum).inverse(), naive::to_stored(ring, &naive::add(ring, &square(), &part(a))))
             }
@@ -434,21 +434,22 @@ impl<'p> Maker<'p, '_> {
         for (to, from) in joined.chunks_exact_mut(ring.bytes()).zip(data.chunks_exact(ring.bytes())) {
             to[..left * limb].copy_from_slice(&from[..left * limb]);
         }
-        // where both are one value's, it may be that value
+        // if both parts come from one value, the join may be that value
         let memory = if what == What::Coefficients { Vec::new() } else { self.known[a].memory.clone() };
         let value = self.p.join(content, &[x, y]);
         self.push_over(value, what, joined, (None, 0));
         self.known.last_mut().expect("it was pushed").memory.extend(memory);
     }
 
-    /// These, and what may lie in others' memory.
+    /// `these`, and all values that may share memory.
     fn but(&self, these: &[usize]) -> Vec<usize> {
         let shares = |i: &usize| self.sharing(*i).len() > 1;
         let others = these.iter().flat_map(|&i| self.sharing(i));
         (0..self.known.len()).filter(shares).chain(others).collect()
     }
 
-    /// Outputs what must be, what nobody reads, and some of the rest; now and then in the place of an input.
+    /// Outputs the values that must be output, those that nothing reads, and some others; sometimes under the name of
+    /// an input.
     fn outputs(&mut self) -> Named {
         let mut expected = Named::new();
         let mut free: Vec<(String, usize)> = Vec::new();
@@ -477,7 +478,7 @@ impl<'p> Maker<'p, '_> {
     }
 }
 
-/// A plan of random operations, what its inputs hold, and what its outputs must.
+/// A plan of random operations, the contents of its inputs, and the expected outputs.
 fn random(
     ring: &PolyType,
     limits: &Limits,
@@ -510,7 +511,7 @@ fn items(data: &[u8], width: usize, bytes: Range<usize>) -> Vec<u8> {
     data.chunks_exact(width).flat_map(|item| item[bytes.clone()].to_vec()).collect()
 }
 
-/// What one replay of a captured run leaves.
+/// The results of one replay of a captured run.
 fn captured(plan: &Plan, device: &Device, batch: usize, inputs: &Named) -> Result<Named> {
     let (program, stream) = (device.compile(plan)?, device.stream()?);
     let mut args: Vec<(&str, CapturedArg)> = Vec::new();
@@ -547,7 +548,7 @@ fn check(device: &Device, limits: &Limits, rings: &[PolyType], cases: u32, steps
         let found = Compiled::new(&named, device)
             .and_then(|compiled| compiled.run(batch, &inputs))
             .map_err(|error| TestCaseError::fail(format!("{error}\n{}", named.plan)))?;
-        // captured, what has nothing to do with each other runs side by side
+        // in a captured run, independent steps run concurrently
         let replayed =
             captured(&named.plan, device, batch, &inputs).map_err(|error| TestCaseError::fail(error.to_string()))?;
         for found in [found, replayed] {
@@ -577,7 +578,7 @@ fn on_the_cpu() {
     check(&Device::cpu(), &Limits::cpu(), &rings(), 400, 24);
 }
 
-/// Where kernels run in place, which plans for a CPU do not have.
+/// Plans for a GPU have in-place steps, which plans for a CPU do not.
 #[test]
 fn plans_for_a_gpu_on_the_cpu() {
     check(&Device::cpu(), &Limits::h200(), &rings(), 400, 24);
@@ -585,7 +586,7 @@ fn plans_for_a_gpu_on_the_cpu() {
 
 #[test]
 fn on_the_emulator() {
-    // few kernels, each of which is compiled once
+    // few kernels, because each is compiled once
     let Some(device) = Target::Emulator.device() else { return };
     check(&device, device.limits(), &[rings()[0].clone(), rings()[3].clone()], 60, 16);
 }

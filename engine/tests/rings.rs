@@ -30,13 +30,13 @@ fn non_zero(x: U256) -> crypto_bigint::NonZero<U256> {
     crypto_bigint::NonZero::new(x).into_option().expect("an order")
 }
 
-/// The same ring with residues stored in every other way that there is for it.
+/// The same ring, in all other ways to store its residues.
 pub(crate) fn stored_otherwise(ring: &PolyType) -> Vec<PolyType> {
     let forms = [Form::Plain, Form::Montgomery].into_iter().filter_map(|form| ring.clone().with_form(form).ok());
     forms.flat_map(|ring| [ring.clone(), ring.accepting_any_word()]).filter(|other| other != ring).collect()
 }
 
-/// Every ring that the tests of transforms and products go through; smaller ones with residues stored in every way.
+/// The rings of the transform and product tests. Smaller ones come with all ways to store residues.
 pub(crate) fn rings() -> Vec<PolyType> {
     let bls = Modulus::from_hex(BLS12_381_R).expect("a modulus");
     let goldilocks = modulus(0xffff_ffff_0000_0001);

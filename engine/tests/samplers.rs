@@ -1,4 +1,5 @@
-//! Samplers: the bytes that their definition says, on all devices; their distributions; and no block for two of them.
+//! Samplers: the bytes of their definition on all devices, their distributions, and separate random blocks for each
+//! sampler.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use ringforge_testkit::{bytes, devices};
 /// BLS12-381's scalar field.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
-/// Rings of every width and form, with moduli that come again, tiny and even ones.
+/// Rings of every width and form, with duplicate, tiny and even moduli.
 fn rings() -> Result<Vec<PolyType>> {
     let q = |q: u64| Modulus::new(q);
     let rows = |moduli: &[Modulus], map: &[usize], n: usize| {
@@ -34,7 +35,7 @@ fn plan(limits: &Limits, make: impl FnOnce(&Pipeline)) -> Result<Plan> {
     p.build()
 }
 
-/// One sampler of draws.
+/// The output of one sampler with these draws.
 fn sampled(
     device: &Device,
     ring: &PolyType,
@@ -48,7 +49,7 @@ fn sampled(
     Ok(out)
 }
 
-/// Stored residues as plain values, row after row.
+/// Stored residues as plain residues, limb after limb.
 fn values(ring: &PolyType, element: &[u8]) -> Vec<Vec<BigUint>> {
     let width = ring.width().bytes();
     let rows = element.chunks_exact(ring.degree() * width).zip(ring.basis());
@@ -60,14 +61,14 @@ fn big(q: &Modulus) -> BigUint {
     BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
 }
 
-/// What stored residues are to be multiplied by.
+/// The factor that turns a stored residue into the plain one.
 fn unit(ring: &PolyType, q: &Modulus) -> BigUint {
     let is_plain = ring.form() == Form::Plain || !q.is_odd();
     let radix = if is_plain { BigUint::from(1u32) } else { BigUint::from(1u32) << (8 * ring.width().bytes()) };
     radix.modinv(&big(q)).unwrap_or_default()
 }
 
-/// What blocks mean, in large integers: plain values, row after row.
+/// The definition of each distribution in big integers: plain residues for these random blocks, limb after limb.
 fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [u8; 64]) -> Vec<Vec<BigUint>> {
     let n = ring.degree();
     if distribution == Uniform {
@@ -85,7 +86,7 @@ fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [
     let small = |i: usize| {
         let bits = u128::from_le_bytes(block(i as u32 / 4).as_chunks().0[i % 4]);
         let magnitude = match distribution {
-            // P(|x| > m) of 2^128, from above
+            // |x| > m for the topmost P(|x| > m)·2^128 of all 128-bit numbers
             Ternary => usize::from(BigUint::from(bits) * 3u32 >= one),
             Binomial { eta } => {
                 let ways = |k: u32| (0..k).fold(BigUint::from(1u32), |ways, j| ways * (2 * eta - j) / (j + 1));
@@ -104,7 +105,8 @@ fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [
     ring.basis().iter().map(|q| small.iter().map(|x| residue(q, *x)).collect()).collect()
 }
 
-/// Integers of fixed weight: the places that are fewer, of zeros or others, and signs behind them.
+/// Ternary integers of fixed weight. The random places are those of the zeros or of the non-zeros, whichever are
+/// fewer; sign bits follow in later blocks.
 fn of_weight(n: usize, weight: usize, block: impl Fn(u32) -> [u8; 64]) -> Vec<i64> {
     let count = weight.min(n - weight);
     let mut places = BTreeSet::new();
@@ -140,7 +142,7 @@ fn elements_are_what_blocks_say() -> Result<()> {
                     let block = |number| draws.block_of_series(1, item as u64, number);
                     assert_eq!(values(&ring, found), defined(&ring, distribution, block), "{about}, item {item}");
                 }
-                // seeds of the items, the same again as views, and one for all
+                // a seed for each item, given as a view; and one seed for all items
                 let plan = plan(device.limits(), |p| {
                     let pairs = p.bytes("pairs", 2 * Draws::BYTES);
                     p.output("own", p.sample(&ring, distribution, pairs.part(Draws::BYTES..2 * Draws::BYTES)));
@@ -165,7 +167,7 @@ fn elements_are_what_blocks_say() -> Result<()> {
     Ok(())
 }
 
-/// Small integers of the first row, whose modulus is large enough; all rows hold the same.
+/// The small integers of the first limb, whose modulus is large enough. All limbs hold the same integers.
 fn integers(ring: &PolyType, element: &[u8]) -> Vec<i64> {
     let rows = values(ring, element);
     let (first, q) = (&rows[0], big(&ring.basis()[0]));
@@ -181,7 +183,7 @@ fn integers(ring: &PolyType, element: &[u8]) -> Vec<i64> {
     integers
 }
 
-/// Coefficients of a fixed seed on the CPU.
+/// Coefficients from a fixed seed on the CPU.
 fn many(distribution: Distribution, batch: usize) -> Result<Vec<Vec<i64>>> {
     let moduli = [65_521u32, 12_289, 97].map(Modulus::new).into_iter().collect::<Result<Vec<_>>>()?;
     let ring = PolyType::from(Ring::rns(1024, &moduli)?);
@@ -189,14 +191,14 @@ fn many(distribution: Distribution, batch: usize) -> Result<Vec<Vec<i64>>> {
     Ok(all.chunks_exact(ring.bytes()).map(|element| integers(&ring, element)).collect())
 }
 
-/// Six standard deviations of χ² above its mean.
+/// A χ² test with a bound of six standard deviations above the mean.
 fn check_counts(about: &str, counts: &[f64], wanted: &[f64]) {
     let squares = counts.iter().zip(wanted).map(|(count, wanted)| (count - wanted) * (count - wanted) / wanted);
     let (sum, degrees) = (squares.sum::<f64>(), counts.len() as f64 - 1.0);
     assert!(sum < degrees + 6.0 * (2.0 * degrees).sqrt() + 6.0, "{about}: {sum} for {degrees}");
 }
 
-/// Probabilities of the integers next to a Gaussian, by sums of its density.
+/// The probability of an integer under a rounded Gaussian, by numerical integration of the density.
 fn gaussian(sigma: f64, x: i64) -> f64 {
     let density = |t: f64| (-t * t / (2.0 * sigma * sigma)).exp() / (sigma * std::f64::consts::TAU.sqrt());
     (0..100).map(|i| density(x as f64 - 0.5 + (f64::from(i) + 0.5) / 100.0)).sum::<f64>() / 100.0
@@ -223,7 +225,7 @@ fn small_integers_are_distributed_as_named() -> Result<()> {
         let squares = samples.iter().map(|x| (x * x) as f64).sum::<f64>() / count;
         assert!(mean.abs() < 5.0 * (variance / count).sqrt(), "{distribution}: mean {mean}");
         assert!((squares / variance - 1.0).abs() < 0.05, "{distribution}: variance {squares}");
-        // values that are expected often, and all others together
+        // one class for each frequent value, and one for all others
         let often: Vec<i64> = (-most..=most).filter(|x| probability(*x) * count > 10.0).collect();
         let seen = |x: i64| samples.iter().filter(|sample| **sample == x).count() as f64;
         let (mut counts, mut wanted): (Vec<f64>, Vec<f64>) =
@@ -242,7 +244,7 @@ fn small_integers_are_distributed_as_named() -> Result<()> {
 fn elements_of_any_weight_are_what_blocks_say() -> Result<()> {
     const BATCH: usize = 3;
     let mut rings = rings()?;
-    // where many places are drawn again, and a block's threads take several turns
+    // a ring where many places must be redrawn, and where a block's threads need several rounds
     rings.push(PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 300 })?).with_limbs(&[0])?);
     let draws = bytes(6, Draws::BYTES);
     for device in devices() {
@@ -279,7 +281,7 @@ fn weights_are_exact_and_places_uniform() -> Result<()> {
             check_counts(&format!("signs of {weight}"), &signs, &[(weight * BATCH) as f64 / 2.0; 2]);
         }
         if weight % N != 0 {
-            // of places drawn without putting back, the variance is smaller by this
+            // draws without replacement have a smaller variance, by this factor
             let share = weight as f64 / N as f64;
             let (wanted, smaller) = (share * BATCH as f64, 1.0 - share);
             let counts: Vec<f64> = places.iter().map(|x| wanted + (x - wanted) / smaller.sqrt()).collect();
@@ -328,7 +330,7 @@ fn uniform_residues_are_uniform_and_independent() -> Result<()> {
     Ok(())
 }
 
-/// The series of all steps' keys, in order.
+/// The stream ids of all steps, in order.
 fn series(plan: &Plan) -> Vec<u32> {
     plan.kernels().flat_map(|kernel| kernel.ports().iter().map(|port| port.series).filter(|s| *s > 0)).collect()
 }

@@ -1,4 +1,5 @@
-//! The sponges of `keccak.cuh` are those of the crates `shake` and `sha3`, and compile without spills.
+//! The Keccak sponges of `keccak.cuh` equal those of the crates `shake` and `sha3`, and compile without register
+//! spills.
 
 use crate::fixtures::sponge::Sponges;
 

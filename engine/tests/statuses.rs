@@ -1,4 +1,5 @@
-//! Statuses fail closed: an item that no kernel reached says so, however the program is run and whatever its memory held.
+//! Statuses fail closed: an item that no kernel reached never looks ok, however the program is run and whatever
+//! memory held before.
 
 use core::ops::Range;
 
@@ -6,13 +7,13 @@ use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result, Value};
 use ringforge_testkit::devices;
 
-/// What a kernel of these writes for an item that is fine, and what memory holds before.
+/// The status of an ok item, which memory also holds before each run.
 const FINE: u32 = 0x600d_f17e;
-/// Items, and the one that is skipped.
+/// The number of items, and the item that is skipped.
 const BATCH: usize = 70;
 const SKIPPED: usize = 41;
 
-/// Writes that items are fine, all but one; or passes on what an earlier step found.
+/// Writes the status ok for all items, or all but one; with `passes_on`, copies the status of an earlier step.
 #[derive(Debug)]
 struct Check {
     passes_on: bool,
@@ -20,7 +21,7 @@ struct Check {
     ports: [Port; 2],
 }
 
-/// One that skips an item.
+/// Skips one item.
 const SKIPS: Check = Check { passes_on: false, skips: true, ports: [Port::input(4), Port::status()] };
 const PASSES_ON: Check = Check { passes_on: true, skips: false, ports: SKIPS.ports };
 
@@ -45,7 +46,7 @@ impl Kernel for Check {
         let skipped = if self.skips { SKIPPED } else { usize::MAX };
         let prelude = format!("#define SKIPPED {skipped}u\n#define PASSES_ON {}\n", u8::from(self.passes_on));
         let built = Built { prelude, launch: Launch::thread_per_item(32) };
-        // SAFETY: a thread of the text works on its own item, or on none.
+        // SAFETY: a thread accesses only its own item, or nothing.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
@@ -70,7 +71,8 @@ fn skips(p: &Pipeline) -> Value<'_> {
     statuses
 }
 
-/// A step that skips an item; one that does so on the way to another that passes statuses on; and a plan that does.
+/// Three programs with a skipped item: a single step; a step followed by one that passes statuses on; the same with a
+/// plan for the first step.
 fn programs(device: &Device) -> [Program; 3] {
     let one = plan(device, skips);
     let two = plan(device, |p| {
@@ -84,7 +86,7 @@ fn programs(device: &Device) -> [Program; 3] {
     [one, two, joined].map(|plan| device.compile(&plan).expect("a program"))
 }
 
-/// The words that no kernel wrote.
+/// The expected statuses: 0 for the skipped item.
 fn expected(batch: usize) -> Vec<u32> {
     (0..batch).map(|item| if item == SKIPPED { 0 } else { FINE }).collect()
 }
@@ -95,7 +97,7 @@ fn an_item_that_is_skipped_was_not_reached() {
         for program in programs(&device) {
             let stream = device.stream().expect("a stream");
             let words = vec![1u32; BATCH];
-            // memory that a run before this one left, all of it fine
+            // memory that an earlier run left, with all items ok
             let held = || stream.upload(&[FINE; BATCH]).expect("a buffer");
 
             let mut statuses = vec![FINE; BATCH];
@@ -112,7 +114,7 @@ fn an_item_that_is_skipped_was_not_reached() {
                 call().output("statuses", &mut statuses).within(budget).run().expect("a run");
                 assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: cut");
             }
-            // a slice of memory: what lies before and behind it is others'
+            // a slice of memory: bytes before and after it belong to others
             let mut many = stream.upload(&[FINE - 1; 4 + BATCH + 1]).expect("a buffer");
             let slice = many.slice_mut(16..16 + 4 * BATCH).expect("a slice");
             call().output("statuses", slice).run().expect("a run");
@@ -136,7 +138,7 @@ fn an_item_that_is_skipped_was_not_reached() {
 
 #[test]
 fn chunks_have_statuses_of_their_own() {
-    // more than one chunk where there are chunks; the emulator has none
+    // several chunks on devices that cut batches into chunks; the emulator does not
     let batch = 1 << 20;
     for device in [Some(Device::cpu()), ringforge_testkit::Target::Cuda.device()].into_iter().flatten() {
         for program in programs(&device) {

@@ -1,4 +1,5 @@
-//! Rings that store residues otherwise than by default, in every arithmetic: the oracle, the CPU and the kernels' text agree.
+//! Rings that store residues in other ways than the default, in every arithmetic: the oracle, the CPU and the CUDA
+//! source agree.
 
 use rayon::prelude::*;
 use ringforge::split::Split;
@@ -13,17 +14,17 @@ const WIDE: [&str; 2] = [
     "0xfffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff3c1",
 ];
 
-/// Rings by how f splits: in each arithmetic, with leaves of degree 1 and of others; several moduli, mapped ones too.
+/// Rings with a transform, in each arithmetic: leaf degree 1 and higher; several moduli, mapped ones included.
 fn splitting() -> Vec<String> {
     let narrow = [
         "3329:x^16+1",                // Mod16
-        "65521:x^56-1",               // whose sums of products overflow
-        "97:x^24-1",                  // leaves of degree 3
+        "65521:x^56-1",               // sums of products overflow
+        "97:x^24-1",                  // leaf degree 3
         "998244353:x^32+1",           // Mod32
-        "469762049:x^40-1",           // leaves of degree 5
-        "1073740609:x^96-x^48+1",     // a first layer of its own
+        "469762049:x^40-1",           // leaf degree 5
+        "1073740609:x^96-x^48+1",     // the first layer is `Layer::Sixth`
         "2013265921:x^32-1",          // Mod31
-        "2013265921:x^4-11",          // nothing but a leaf
+        "2013265921:x^4-11",          // a single leaf
         "2147483647:x^9-1",           // the largest of 31 bits, radix 3
         "4293918721:x^32-1",          // Mod64, stored in 32 bits
         "1125899906826241:x^32+1",    // Mod50 where doubles are fast
@@ -41,7 +42,7 @@ fn splitting() -> Vec<String> {
     narrow.iter().map(ToString::to_string).chain(wide).chain([mixed]).collect()
 }
 
-/// Rings whose products go through others, folded or not, even moduli among them.
+/// Rings whose products use a larger NTT, with and without reduction modulo f, and with even moduli among them.
 fn lifted() -> Vec<String> {
     let even = format!("{}:x^10-3*x^8+x^7+5", "0x8000000000000000000000000000000000000000000000000000000000000000");
     let ones = format!("0x{}:x^9-x-1", "f".repeat(64));
@@ -56,7 +57,7 @@ fn lifted() -> Vec<String> {
     narrow.iter().map(ToString::to_string).chain([even, ones]).collect()
 }
 
-/// A ring's text, with residues in every way that is not the default one.
+/// A ring in every way to store residues except the default.
 fn ways(text: &str) -> Vec<PolyType> {
     let all = ["any word", "montgomery", "montgomery, any word", "plain", "plain, any word"];
     let mut rings: Vec<PolyType> = vec![text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))];
@@ -65,7 +66,7 @@ fn ways(text: &str) -> Vec<PolyType> {
             rings.push(ring);
         }
     }
-    // 16 bits and even moduli are plain; all else has both forms
+    // 16-bit and even moduli have only the plain form; all others have both
     assert!(matches!(rings.len(), 2 | 4), "{text}: {rings:?}");
     rings.split_off(1)
 }
@@ -84,7 +85,7 @@ fn check_transforms(device: &Device, ring: &PolyType, order: Order, seed: u64) {
     let product = naive::point_mul(ring, &split, order, &a, &b);
     check(Op::PointMul, &[x, y], &product);
     check(Op::MulAdd, &[x, y, z], &naive::add(ring, &product, &c));
-    // the way back from any words, by the way there
+    // checks the inverse of arbitrary words by a forward transform
     let back = naive::to_plain(ring, &run(device, &job(Op::Inverse), 3, &[x]));
     assert!(naive::forward(ring, &split, order, &back) == a, "inverse {ring} {order} on {device}");
     check(Op::Inverse, &[x], &back);
@@ -97,7 +98,8 @@ fn check_products(device: &Device, ring: &PolyType, seed: u64) {
     assert!(found == naive::to_stored(ring, &wanted), "mul {ring} on {device}");
 }
 
-/// In which ways a ring is stored: in all, or in one, which is another one for the next ring; the number says which is first.
+/// The ways in which rings are stored: all of them, or a single one that rotates from ring to ring, starting at this
+/// index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ways {
     All,
@@ -149,7 +151,7 @@ fn cuda() {
     check(Target::Cuda, Ways::All);
 }
 
-/// 50 bits in Montgomery form take doubles; any words do not.
+/// 50-bit primes in Montgomery form use doubles; rings that accept any word do not.
 #[test]
 fn every_arithmetic_is_among_them() -> Result<()> {
     let limits = Limits::of_capability(90);
@@ -164,7 +166,7 @@ fn every_arithmetic_is_among_them() -> Result<()> {
     Ok(())
 }
 
-/// The bounds of plain operands still save primes; of other forms they are not used, and products are right.
+/// Bounds of operands save primes in plain form. In other forms they are ignored, and products are right.
 #[test]
 fn bounds_are_for_plain_residues() -> Result<()> {
     for how in ["plain", "montgomery", "plain, any word", "montgomery, any word"] {
@@ -194,7 +196,7 @@ fn what_is_stored_otherwise_is_refused_by_name() -> Result<()> {
     p.output("product", p.coefficients("a", &rings[0]) * p.coefficients("b", &rings[1]));
     let why = p.build().expect_err("another ring").to_string();
     assert!(why.contains("Montgomery form"), "{why}");
-    // reduced residues are asked for where the ring says so, and only there
+    // reduced residues are required exactly where the ring requires them
     assert!(matches!(engine.upload(&rings[1], &[u32::MAX; 8]), Err(Error::Argument { .. } | Error::NotReduced { .. })));
     engine.upload(&rings[2], &[u32::MAX; 8])?;
     rings[2].check(&[u32::MAX; 8])?;

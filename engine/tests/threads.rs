@@ -1,4 +1,4 @@
-//! Where the system starts no thread, the engine works in the caller's, and threads start when they can.
+//! If the system cannot start a thread, the engine works on the caller's thread, and starts threads once it can.
 
 use std::process::Command;
 use std::{env, fs};
@@ -7,7 +7,7 @@ use ringforge::{Engine, Job, Op, Order, PolyType, Result};
 use ringforge_testkit::residues;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Set in the child, whose only thread runs its one test.
+/// Set in the child process, which runs a single test on its only thread.
 const CHILD: &str = "RINGFORGE_TEST_WITHOUT_THREADS";
 
 #[test]
@@ -20,7 +20,7 @@ fn no_thread_can_be_started() -> Result<()> {
     limited(Rlimit { current: Some(1), ..usual });
     assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "a thread was started");
     let engine = Engine::cpu();
-    // one that is small, one that many threads would share, one whose rows they would
+    // a small batch; a batch that many threads would share; limbs that several threads would share
     for (text, batch) in [("17:x^8+1", 1), ("998244353:x^1024+1", 500), ("998244353:x^65536+1", 2)] {
         let ring: PolyType = text.parse()?;
         let bytes = residues(&ring, 1, batch);
@@ -36,7 +36,7 @@ fn no_thread_can_be_started() -> Result<()> {
     let refused = group.mul(&ring, &[1u16; 80], &[1u16; 80]);
     assert!(matches!(refused, Err(ringforge::Error::Unsupported { .. })), "{refused:?}");
 
-    // others share the work once they can
+    // other threads share the work once they can be started
     limited(usual);
     let count = move || {
         engine.mul(&ring, &[1u16; 8], &[1u16; 8]).expect("a product");
@@ -54,7 +54,7 @@ fn work_is_done_without_threads() {
 
     const NOBODY: u32 = 65_534;
 
-    // where that user can run it
+    // a directory that the unprivileged user can access
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
     let program = folder.path().join("tests");
@@ -63,7 +63,7 @@ fn work_is_done_without_threads() {
     let mut command = Command::new(program);
     command.args(["--exact", test, "--test-threads=1", "--nocapture"]).env(CHILD, "1").env_remove("RAYON_NUM_THREADS");
     command.current_dir("/");
-    // the limit does not hold for root
+    // the limit does not apply to root
     if rustix::process::getuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }

@@ -1,4 +1,4 @@
-//! Transforms of single rows on the CPU against the oracle.
+//! Transforms of single limbs on the CPU against the oracle.
 
 use core::fmt::Debug;
 
@@ -24,7 +24,7 @@ fn words<W: Word>(ring: &PolyType, stored: &[u8]) -> Vec<W> {
     words.collect()
 }
 
-/// Calls a generic function of rows with their ring's words.
+/// Calls a generic check with the word type of the ring.
 macro_rules! with_words {
     ($check:ident, $rows:expr) => {
         match Arithmetic::of($rows.poly()).word_bytes() {
@@ -35,7 +35,7 @@ macro_rules! with_words {
     };
 }
 
-/// Every row of two elements through every method.
+/// Checks every method on every limb of two elements.
 fn check<W: Word + PartialEq + Debug>(rows: &Rows) {
     let (ring, split) = (rows.poly(), rows.split());
     let n = ring.degree();
@@ -97,7 +97,7 @@ fn rows_agree_with_the_oracle_in_every_arithmetic() {
     }
 }
 
-/// The largest primes of each kind of arithmetic, and residues next to them.
+/// The largest primes of each kind of arithmetic, with residues close to q.
 #[test]
 fn the_largest_residues_agree_with_the_oracle() {
     for bits in [32, 50, 60, 61, 62, 63, 64] {
@@ -114,7 +114,7 @@ fn the_largest_residues_agree_with_the_oracle() {
     }
 }
 
-/// Rows beyond the nearest cache, by the values of two monomials.
+/// Limbs larger than the L1 cache, checked by the evaluations of two monomials.
 #[test]
 fn long_rows_have_the_right_values() {
     let rings = [
@@ -145,7 +145,7 @@ fn long_rows_have_the_right_values() {
     }
 }
 
-/// Inverses are there exactly where no value at full depth is zero, whatever the degree of the leaves.
+/// An inverse exists exactly if no evaluation at full depth is zero, for any leaf degree.
 fn check_invertible<W: Word>(rows: &Rows) {
     let ring = rows.poly();
     let full = Rows::of(ring, &Limits::default()).expect("rows");

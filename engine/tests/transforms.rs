@@ -68,7 +68,7 @@ fn every_depth_equals_the_oracle() {
         let most = Split::of(&ring, None).expect("a split").depth();
         for depth in 0..=most {
             let Ok(split) = Split::of(&ring, Some(depth)) else { continue };
-            // leaves of a higher degree have one order, and no products
+            // leaves of a higher degree have one order only, and no products
             let multiply = split.base() <= MAX_BASE;
             for order in if multiply { &ORDERS[..] } else { &[Order::Tree] } {
                 let (order, a) = (*order, residues(&ring, 2, 3));
@@ -88,7 +88,8 @@ fn every_depth_equals_the_oracle() {
     }
 }
 
-/// Sizes at which the work is cut into near blocks, tasks and tiles: checked at a few values and by the way back.
+/// Sizes at which the work is cut into cache blocks, tasks and tiles. Checked at a few evaluations, and by the
+/// inverse transform.
 #[test]
 fn large_transforms_equal_the_oracle_where_it_is_asked() {
     let bls = Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
@@ -152,7 +153,7 @@ fn natural_order_of_a_cyclic_ring_evaluates_at_the_powers_of_its_root() {
     assert_eq!(values, powers);
 }
 
-/// Which root is taken decides the leaves and their order.
+/// The root determines the leaves and their order.
 #[test]
 fn root_55_leads_to_its_own_leaves() {
     let q = modulus(3457);

@@ -1,4 +1,4 @@
-//! Choices of speed: the file that holds them, what they do to plans, and that they change no result.
+//! Tuning: its file format, its effect on plans, and that it changes no results.
 
 use ringforge::kernels::Arithmetic;
 use ringforge::tuning::{Choice, Tuning};
@@ -28,7 +28,7 @@ fn all() -> Choice {
     })
 }
 
-/// The planner that chooses so for a job.
+/// A planner with this choice for a job, after a round trip through the file format.
 fn planner(limits: &Limits, job: &Job, choice: Choice) -> Planner {
     let mut tuning = Tuning::default();
     tuning.choose(job, choice);
@@ -50,7 +50,7 @@ fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
     assert_eq!(read, tuning);
     assert_eq!(read.choice(&job), all());
 
-    // any modulus of the size, any order; no other operation, size, degree
+    // applies to any modulus of the same size and any order, but to no other operation, size or degree
     let alike = Job::new(Ring::cyclic(1 << 16, Modulus::new(1_125_899_906_826_241u64)?)?, Op::Forward);
     assert_eq!(read.choice(&alike.order(Order::Natural)), all());
     for other in [
@@ -61,7 +61,7 @@ fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
         assert_eq!(read.choice(&other), Choice::default());
     }
 
-    // the last word counts, and the default is not worth one
+    // the last choice counts, and a default choice is not written
     tuning.choose(&job, Choice::default());
     assert!(!tuning.to_text(&limits).contains("65536"));
     for tuning in [Tuning::default(), Tuning::default().unfused(), tuning.unfused()] {
@@ -123,12 +123,12 @@ fn plans_say_what_was_chosen() -> ringforge::Result<()> {
     assert_eq!(plan.kernels().len(), 3);
     let text = plan.to_string();
     assert!(text.contains("in Mod64 with 8 a thread"), "{text}");
-    // another job is done as ever
+    // other jobs are unaffected
     let other = Job::new(ring(1 << 15, PRIME_49), Op::Forward);
     let other_text = |planner: Planner| planner.plan(&other).map(|plan| plan.to_string());
     assert_eq!(other_text(planner(&limits, &job, all()))?, other_text(Planner::new(limits.clone()))?);
 
-    // what cannot be is as by default
+    // impossible choices are ignored
     let impossible = choice(|choice| {
         choice.arithmetic = Some(Arithmetic::Mod16);
         choice.kernels = Some(17);
@@ -138,10 +138,10 @@ fn plans_say_what_was_chosen() -> ringforge::Result<()> {
     Ok(())
 }
 
-/// The bytes that a job leaves by a choice.
+/// The output of a job with this choice.
 fn run(device: &Device, job: &Job, choice: Choice, inputs: &[&[u8]]) -> Vec<u8> {
     let plan = planner(device.limits(), job, choice).plan(job).unwrap_or_else(|e| panic!("{job}, {choice:?}: {e}"));
-    // a product in one kernel is not shared out; on a CPU little can be chosen
+    // the choice must have an effect, except for fused products and on a CPU, where little can be chosen
     if choice != Choice::default() && job.op != Op::Mul && !device.limits().is_cpu() {
         let usual = planner(device.limits(), job, Choice::default()).plan(job).map(|plan| plan.to_string());
         assert_ne!(usual, Ok(plan.to_string()), "{choice:?} changes nothing");

@@ -1,5 +1,5 @@
-//! Views: limbs of elements and bytes of items, in kernels that take them and in others; what all items share; and batches
-//! that are cut to a budget.
+//! Views: limbs of elements and byte ranges of items, in kernels that support them and in others; shared values; and
+//! batches that are cut to a memory budget.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn mixed(n: usize) -> Result<PolyType> {
     Ring::rns(n, &[&small[..2], &primes(60, 2)?, &small[2..]].concat()).map(PolyType::from)
 }
 
-/// The bits are those of the whole basis in one arithmetic, which a CPU works in.
+/// Results are bit-identical to those of a single arithmetic for the whole basis, as on a CPU.
 #[test]
 fn limbs_are_worked_on_in_the_arithmetic_that_is_fastest_for_them() -> Result<()> {
     let ring = mixed(64)?;
@@ -29,7 +29,7 @@ fn limbs_are_worked_on_in_the_arithmetic_that_is_fastest_for_them() -> Result<()
             assert!(parts.kernels().all(|kernel| kernel.name() != "copy"), "{parts}");
         }
     }
-    // each arithmetic has one compiled kernel, whatever the limbs
+    // each arithmetic has one compiled kernel, which serves all limbs
     let plan = Planner::new(Limits::h200()).plan(&Job::new(&ring, Op::Forward))?;
     let texts = plan.kernels().map(|kernel| kernel.source(&Limits::h200()).map(|source| source.prelude().to_owned()));
     let texts = texts.collect::<Result<Vec<_>>>()?;
@@ -59,7 +59,7 @@ fn limbs_agree_on_all_devices() -> Result<()> {
     Ok(())
 }
 
-/// x is an element of Q·P in a batch, and y = x + key·x in the limbs of Q alone, its other limbs as they were.
+/// x is an element of Q·P in a batch, and y = x + key·x in the limbs of Q alone. The other limbs stay the same.
 #[test]
 fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
     let ring: PolyType = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;
@@ -85,7 +85,7 @@ fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
             let key_in = p.shared("key", q.bytes()).holding(values(&q));
             let (old, rest) = (x_in.limbs(0..2), x_in.limbs(2..3));
             let output = match same_name {
-                // over the limbs, which stay where they are
+                // updates the limbs in place
                 true => key_in.mul_add(p.elements("again", values(&q)), old),
                 false => key_in * old,
             };
@@ -105,7 +105,7 @@ fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
                     all.chunks_exact(bytes).flat_map(|item| item[q.bytes()..].to_vec()).collect::<Vec<_>>()
                 };
                 assert!(rest(&found) == rest(&x), "{} on {}", program.plan(), engine.device());
-                // the product lies where it belongs, the rest is copied there
+                // the product is written directly to its place, and the rest is copied there
                 let names: Vec<_> = program.plan().kernels().map(|kernel| kernel.name()).collect();
                 assert_eq!(names, ["point_mul", "copy"], "{}", program.plan());
             }
@@ -114,7 +114,7 @@ fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
     Ok(())
 }
 
-/// Adds one to a byte; says that it takes views, and may not mean it.
+/// Adds one to a byte. Declares that it supports views, possibly wrongly.
 #[derive(Debug, Clone, Copy)]
 struct AddOne {
     ports: [Port; 2],
@@ -147,7 +147,7 @@ impl Kernel for AddOne {
     fn source(&self, _: &Limits) -> Result<Source> {
         let distances = self.ports.map(|port| if self.honest { port.distance() as u64 } else { 1 });
         let built = Built { prelude: String::new(), launch: Launch::thread_per_item(32) };
-        // SAFETY: a thread works on the byte of its item; where it does not, the emulator alone runs it.
+        // SAFETY: a thread accesses the byte of its item; a kernel that does not runs on the emulator only.
         Ok(unsafe { Source::new(self, TEXT, &[], built).with_numbers(distances.to_vec()) })
     }
 
@@ -165,7 +165,7 @@ impl Kernel for AddOne {
     }
 }
 
-/// The second byte of three, plus one.
+/// The second of three bytes, plus one.
 fn second(limits: &Limits, kernel: AddOne) -> Result<Plan> {
     let p = Planner::new(limits.clone()).pipeline("second");
     let [sum] = p.step(kernel, &[p.bytes("bytes", 3).part(1..2)]);
@@ -190,7 +190,7 @@ fn kernels_that_take_no_views_are_given_copies() -> Result<()> {
     Ok(())
 }
 
-/// A step that comes after the copy says that it is secret.
+/// A step after the copy declares the value secret.
 #[test]
 fn copies_of_secrets_are_secret() -> Result<()> {
     let p = Planner::default().pipeline("secrets");
@@ -208,8 +208,8 @@ fn copies_of_secrets_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// Whoever reads a view says that it is secret: of an argument of any kind, by a port or by the value, before and after
-/// something else reads it.
+/// A view is secret if any reader says so: for every kind of argument, by a port or by the value, before and after
+/// another step reads it.
 #[test]
 fn views_of_secrets_are_secret() -> Result<()> {
     for (takes_views, by_port, first) in (0..8).map(|i| (i & 1 == 1, i & 2 == 2, i & 4 == 4)) {
@@ -235,8 +235,8 @@ fn views_of_secrets_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// What is secret in a plan is secret in a pipeline that takes the plan: arguments, temporaries, and what other steps make of
-/// them.
+/// Secrets of a plan are secret in a pipeline that includes the plan: arguments, temporaries, and what other steps
+/// derive from them.
 #[test]
 fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
     let step = |ports| AddOne { ports, ..AddOne::new(false, true) };
@@ -262,7 +262,7 @@ fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
     Ok(())
 }
 
-/// What is drawn from a key is secret if any step or view of it says that the key is, before or after.
+/// Samples from a key are secret if any step or view declares the key secret, before or after sampling.
 #[test]
 fn draws_from_secret_keys_are_secret() -> Result<()> {
     let ring: PolyType = "97:x^4+1".parse()?;
@@ -280,7 +280,7 @@ fn draws_from_secret_keys_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// The same where a copy of the key, or what it is a copy of, is said to be secret.
+/// Samples are also secret if a copy of the key, or the original of the key, is declared secret.
 #[test]
 fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^8+1".parse()?;
@@ -300,7 +300,7 @@ fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// If a join is marked as secret, so are its parts, in place or copied, and all that is made of them.
+/// If a join is marked secret, so are its parts, in place or copied, and everything derived from them.
 #[test]
 fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^8+1".parse()?;
@@ -318,7 +318,7 @@ fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
     Ok(())
 }
 
-/// A step that reads limbs which were joined from copies says that they are secret.
+/// A step that reads limbs joined from copies declares them secret, and so the originals are secret.
 #[test]
 fn what_secret_copies_are_of_is_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^4+1".parse()?;
@@ -334,8 +334,8 @@ fn what_secret_copies_are_of_is_secret() -> Result<()> {
     Ok(())
 }
 
-/// A kernel on views has the same ports as before: a larger one would reach what is not its own, and pointers would be
-/// followed that are none.
+/// A kernel for views must have the same ports as before. A larger port would access foreign memory, and a port of
+/// pointers would follow invalid ones.
 #[test]
 fn kernels_do_not_change_on_views() {
     #[derive(Debug)]
@@ -368,7 +368,7 @@ fn kernels_do_not_change_on_views() {
     };
     let viewed = "changes\n  add_one      bytes[1..2] -> sum";
     assert_eq!(why(Port::input(1)), Ok(viewed.into()));
-    // as if it took no views
+    // as if it did not support views
     let copied = "changes\n  copy         bytes[1..2] -> temp0\n  add_one      temp0 -> sum";
     for other in [Port::input(2), Port::in_out(1), Port::shared(1)] {
         assert_eq!(why(other), Ok(copied.into()));
@@ -378,7 +378,7 @@ fn kernels_do_not_change_on_views() {
     assert_eq!(why, "add_one has pointers to tables for a value's port");
 }
 
-/// What lies between is something else at each run.
+/// The emulator varies the bytes between views from run to run.
 #[test]
 fn kernels_that_read_between_views_are_found() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
@@ -390,7 +390,7 @@ fn kernels_that_read_between_views_are_found() -> Result<()> {
     Ok(())
 }
 
-/// The temporaries are for few items at a time, and results are the same.
+/// Temporaries hold few items at a time, and results are the same.
 #[test]
 fn batches_are_cut_to_a_budget() -> Result<()> {
     let ring: PolyType = "998244353:x^64+1".parse()?;
@@ -432,7 +432,7 @@ fn rings_of_limbs() -> Result<()> {
         assert!(why(&ring, limbs).ends_with("are not there"));
     }
     let wide: PolyType = "1152921504606830593,12289:x^8+1".parse()?;
-    // stored as in the basis, though 16 bits would do
+    // stored as in the basis, although 16 bits would suffice
     let narrow = wide.limbs(1..2)?;
     assert_eq!((format!("{narrow:#}"), narrow.bytes()), ("12289 : x^8 + 1 : 64 bits".into(), 64));
     Ok(())

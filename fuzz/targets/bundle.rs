@@ -1,4 +1,5 @@
-//! Kernel bundles. Their heads come with a hash, which is made to fit, so that what is behind it is reached as well.
+//! Fuzzes the loading of kernel bundles. The header carries a hash; the target computes the right one, so that fuzzing
+//! also reaches the code after that check.
 #![no_main]
 
 use std::cell::RefCell;

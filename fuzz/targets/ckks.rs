@@ -1,4 +1,4 @@
-//! Bytes of CKKS ciphertexts and keys: what is read is written as the same bytes.
+//! Fuzzes the decoding of CKKS ciphertexts and keys: accepted bytes must be encoded as the same bytes.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Texts of rings: what is read is written as a text of the same ring.
+//! Fuzzes the parsing of rings: the text of a parsed ring must parse as the same ring.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

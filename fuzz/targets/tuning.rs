@@ -1,4 +1,4 @@
-//! Tuning files: what is read is written as a text of the same choices.
+//! Fuzzes the parsing of tuning files: the text of parsed choices must parse as the same choices.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use ringforge::tuning::Tuning;
 
 fuzz_target!(|text: &str| {
     let limits = Limits::h200();
-    // a device's name is in every file, and hard to guess
+    // every file contains the device's name, which fuzzing would hardly guess
     let text = format!("device = {:?}\n{text}", limits.name);
     if let Ok(tuning) = Tuning::from_text(&text, &limits) {
         let written = tuning.to_text(&limits);

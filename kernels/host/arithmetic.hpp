@@ -1,4 +1,5 @@
-// CUDA's arithmetic intrinsics, in portable C++. Every kernel compiles this: <cmath> alone would be half of its time.
+// CUDA's arithmetic intrinsics, in portable C++. Every kernel compiles this file, so it avoids <cmath>, which alone
+// would be half of the compile time.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ inline unsigned long long __brevll(unsigned long long x) {
     return high << 32 | __brev(static_cast<unsigned>(x >> 32));
 }
 
-// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name.
+// Byte i of the result is the byte of y:x that the lower three bits of nibble i of the selector name.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
     unsigned result = 0;
@@ -34,7 +35,7 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     return result;
 }
 
-// The high and low words of high:low, shifted left and right by (shift mod 32).
+// The high word of high:low shifted left, and the low word of high:low shifted right, by (shift mod 32).
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
 }
@@ -55,7 +56,7 @@ inline long long __mul64hi(long long x, long long y) {
     return static_cast<long long>(static_cast<Product>(x) * y >> 64);
 }
 
-// Rounded to nearest even, once each: compile without contraction.
+// Each rounds once, to nearest even: compile without contraction.
 inline double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
 inline double __dmul_rn(double x, double y) { return x * y; }
 inline double __dadd_rn(double x, double y) { return x + y; }
@@ -75,7 +76,7 @@ inline double __longlong_as_double(long long bits) {
     return x;
 }
 
-// Of two integers of any types, after C++'s usual conversions.
+// Minimum and maximum of two integers of any types, after C++'s usual conversions.
 template <class A, class B, class T = decltype(A() + B()), class = std::enable_if_t<std::is_integral_v<T>>>
 constexpr T min(A a, B b) {
     return static_cast<T>(b) < static_cast<T>(a) ? static_cast<T>(b) : static_cast<T>(a);

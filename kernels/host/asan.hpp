@@ -1,4 +1,4 @@
-// What the shim tells AddressSanitizer; without the sanitizer, nothing.
+// The shim's calls of AddressSanitizer; without the sanitizer, they do nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 
-// Wide red zones, so that a stride past the end does not land in a neighbour; leaks of a test process are nobody's concern.
+// Wide red zones, so that a stride past the end does not land in an adjacent buffer. Leaks of a test process do not
+// matter.
 extern "C" inline __attribute__((used, visibility("default"))) const char* __asan_default_options() {
     return "redzone=1024:detect_leaks=0";
 }
@@ -27,7 +28,8 @@ namespace rf_host::asan {
 
 constexpr bool enabled = true;
 
-// Announces a switch to the stack [bottom, bottom + bytes). `fake` keeps the fake stack of the one who leaves; null: it never comes back.
+// Announces a switch to the stack [bottom, bottom + bytes). The fake stack of the context that is left is saved in
+// *fake; null if it never resumes.
 inline void leave(void** fake, const void* bottom, std::size_t bytes) {
     __sanitizer_start_switch_fiber(fake, bottom, bytes);
 }

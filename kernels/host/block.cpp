@@ -1,4 +1,5 @@
-// A thread block, or the blocks of a cluster: their threads are fibers that run one at a time, each until its next barrier.
+// A thread block, or the blocks of a cluster, on the CPU: threads are fibers that run one at a time, each until its
+// next barrier.
 #include "block.hpp"
 
 #include <cstdint>
@@ -20,11 +21,11 @@ namespace {
 
 std::string text(Site site) { return std::string("(") + site.file + ":" + std::to_string(site.line) + ")"; }
 
-// Whom a thread waits for: the lanes of a mask, the threads of its block, or those of all blocks. In the order in which a
-// deadlock is explained: the closest to the cause first.
+// The threads that a thread waits for: the lanes of a mask, its block, or all blocks of the cluster. Deadlocks are
+// explained in this order, the closest to the cause first.
 enum class Scope { warp, block, cluster };
 
-// What a thread waits for: all of a scope, at the same operation on the same line.
+// A barrier: all threads of a scope must reach the same operation on the same line.
 struct Meeting {
     const char* what;
     Site site;
@@ -44,7 +45,7 @@ struct Meeting {
     }
 };
 
-// Bytes on their way to shared memory.
+// A pending copy to shared memory.
 struct Copy {
     void* to;
     const void* from;
@@ -53,28 +54,29 @@ struct Copy {
 
 class Cluster {
    public:
-    // Runs neighbouring blocks of blockDim.x threads, each of which calls `body`.
+    // Runs the consecutive blocks from `first` on, of blockDim.x threads each; every thread calls `body`.
     Outcome run(std::uint32_t first, const std::vector<unsigned char*>& shared, std::size_t shared_bytes, Schedule& schedule,
                 const std::function<void()>& body);
 
-    // Called by a thread: waits until every thread of the block is here.
+    // Called by a thread: waits until every thread of the block has arrived.
     void meet_block(const char* what, Site site);
 
-    // Called by a thread: waits until every lane of the mask is here; gives a value and takes that of the lane `source`.
+    // Called by a thread: waits until every lane of the mask has arrived; gives a value and takes that of the lane
+    // `source`.
     Taken meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source);
 
-    // Called by a thread: says that it is at the barrier of all blocks, and later waits until all others are.
+    // Called by a thread: arrives at the cluster's barrier, and later waits until all threads have arrived.
     void arrive(Site site);
     void wait_for_all(Site site);
 
-    // Called by a thread: the place in another block's shared memory.
+    // Called by a thread: the same address in another block's shared memory.
     void* map(void* address, std::uint32_t block);
 
-    // Called by a thread: begins a copy, and waits for all.
+    // Called by a thread: begins a copy, and waits for all its copies.
     void copy_later(const Copy& copy);
     void await_copies();
 
-    // Called by a thread: ends the blocks.
+    // Called by a thread: ends the run of these blocks with an error.
     [[noreturn]] void fail(Status status, const std::string& message);
 
    private:
@@ -104,29 +106,29 @@ class Cluster {
     std::string name(std::uint32_t thread) const;
 
     std::uint32_t block_of(std::uint32_t thread) const { return thread / blockDim.x; }
-    // The first thread of a thread's warp, and the warp's number, blocks having whole numbers of warps.
+    // The first thread of a thread's warp, and the warp's number; each block has a whole number of warps.
     std::uint32_t warp_start(std::uint32_t thread) const { return thread - thread % blockDim.x % warpSize; }
     std::uint32_t warp(std::uint32_t thread) const {
         return block_of(thread) * ((blockDim.x + warpSize - 1) / warpSize) + thread % blockDim.x / warpSize;
     }
 
-    std::deque<Thread> threads_;  // grows to the most that ran; the first count_ are in use, block after block
+    std::deque<Thread> threads_;  // grows to the largest number so far; the first count_ are in use, block after block
     std::uint32_t count_ = 0;
     std::uint32_t current_ = 0;
-    std::uint32_t first_ = 0;  // block of the grid
+    std::uint32_t first_ = 0;  // number of the first block in the grid
     std::vector<unsigned char*> shared_;  // of each block
     std::size_t shared_bytes_ = 0;
     std::vector<std::uint32_t> at_block_barrier_;  // threads of each block
-    std::uint32_t arrived_ = 0, completed_ = 0;  // at the cluster's barrier: threads since it last completed, and how often that was
-    std::vector<std::uint32_t> warp_waits_;  // for each warp, the lanes that wait for others of it
-    std::vector<std::uint32_t> members_;     // of the meeting at hand
+    std::uint32_t arrived_ = 0, completed_ = 0;  // cluster barrier: arrivals since it last completed, and completions
+    std::vector<std::uint32_t> warp_waits_;  // for each warp, its lanes that wait at a warp barrier
+    std::vector<std::uint32_t> members_;     // threads of the current meeting
     Turns turns_;
     Context scheduler_;
     const std::function<void()>* body_ = nullptr;
     Outcome outcome_;
 };
 
-Cluster cluster;  // the one that runs
+Cluster cluster;  // the running one
 
 Outcome Cluster::run(std::uint32_t first, const std::vector<unsigned char*>& shared, std::size_t shared_bytes,
                      Schedule& schedule, const std::function<void()>& body) {
@@ -236,7 +238,8 @@ Taken Cluster::meet_warp(const char* what, Site site, std::uint32_t mask, std::u
     return self.taken;
 }
 
-// Suspends the current thread. The last to arrive releases the others and itself, and also goes back into the order.
+// Suspends the current thread. The last thread to arrive releases the others and itself, and is scheduled again like
+// them.
 void Cluster::wait(const Meeting& meeting) {
     Thread& self = threads_[current_];
     self.state = State::waiting;
@@ -298,7 +301,8 @@ void Cluster::release() {
     turns_.release(members_);
 }
 
-// Nobody can run: either all have exited, or some wait for what never comes. Warps are asked first, for they are closer to the cause.
+// No thread can run: either all have exited, or some wait at a barrier that will not complete. Warp barriers are
+// examined first, because they are closest to the cause.
 Outcome Cluster::deadlock() {
     constexpr Status statuses[] = {Status::warp_barrier, Status::block_barrier, Status::cluster_barrier};
     for (const Scope scope : {Scope::warp, Scope::block, Scope::cluster}) {
@@ -307,7 +311,7 @@ Outcome Cluster::deadlock() {
             if (thread.state != State::waiting || thread.meeting.scope != scope) continue;
             find_members(thread.meeting);
             for (std::uint32_t other : members_) {
-                // who arrived for a cluster's barrier may do other things before waiting
+                // a thread that arrived at the cluster's barrier may do other things before it waits
                 const bool is_there = scope == Scope::cluster ? threads_[other].arrivals > completed_ : threads_[other].waits_at(thread.meeting);
                 if (is_there) continue;
                 return {statuses[static_cast<int>(scope)],

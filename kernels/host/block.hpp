@@ -10,7 +10,8 @@
 
 namespace rf_host {
 
-// Runs at once the blocks from `first` on that have these shared memories, of blockDim.x threads, each of which calls `body`.
+// Runs shared.size() blocks at once, from block `first` on; shared[i] is the shared memory of the i-th. Each block has
+// blockDim.x threads, which call `body`.
 Outcome run_threads(std::uint32_t first, const std::vector<unsigned char*>& shared, std::size_t shared_bytes,
                     Schedule& schedule, const std::function<void()>& body);
 

@@ -1,7 +1,8 @@
-// Fibers: functions on stacks of their own, between which one thread of the operating system switches.
+// Fibers: functions on their own stacks, between which one thread of the operating system switches.
 //
-// The switch is written by hand for x86-64 and aarch64 (System V and AAPCS64: only callee-saved registers live across a call);
-// elsewhere, and with RF_HOST_UCONTEXT, it is ucontext. Include from one translation unit only: the switch is a global symbol.
+// The switch is assembly for x86-64 and aarch64 (System V and AAPCS64: only callee-saved registers live across a call).
+// Elsewhere, and with RF_HOST_UCONTEXT, it is ucontext. Include from one translation unit only: the switch is a global
+// symbol.
 #pragma once
 
 #include <sys/mman.h>
@@ -19,7 +20,7 @@
 #if defined(RF_HOST_UCONTEXT)
 #include <ucontext.h>
 #else
-// Saves the registers on the stack and its top in *from, then does the reverse with `to`.
+// Saves the registers on the stack and the stack pointer in *from, then restores both from `to`.
 extern "C" void rf_host_switch(void*** from, void** to) asm("rf_host_switch");
 
 #if defined(__x86_64__)
@@ -85,7 +86,7 @@ namespace rf_host {
 
 using Entry = void (*)();
 
-// Where a suspended stack continues.
+// The point at which a suspended stack continues.
 class Position {
    public:
 #if defined(RF_HOST_UCONTEXT)
@@ -119,21 +120,23 @@ class Position {
 #endif
 };
 
-// One side of a switch: the thread's own stack, or that of a fiber.
+// One side of a switch: the stack of the thread of the operating system, or that of a fiber.
 struct Context {
     Position position;
-    const void* bottom = nullptr;  // bounds and fake stack: kept for AddressSanitizer
+    const void* bottom = nullptr;  // bounds and fake stack, for AddressSanitizer
     std::size_t bytes = 0;
     void* fake = nullptr;
 
-    // Continues `to` until it switches back here. A context is entered from one other only, so `to` is also who comes back.
+    // Continues `to` until it switches back here. A context is entered from only one other context, so it is `to` that
+    // switches back.
     void switch_to(Context& to) {
         asan::leave(&fake, to.bottom, to.bytes);
         position.jump(to.position);
         asan::arrive(fake, &to.bottom, &to.bytes);
     }
 
-    // Continues `to` for good. Inlined into nobody: the sanitizer clears the frames of whoever calls a function that does not return.
+    // Continues `to` for good. Never inlined: the sanitizer clears the stack frames of the caller of a function that
+    // does not return.
     [[noreturn, gnu::noinline]] void leave_to(Context& to) {
         asan::leave(nullptr, to.bottom, to.bytes);
         position.jump(to.position);
@@ -141,7 +144,7 @@ struct Context {
     }
 };
 
-// A context with a stack, which is mapped once, serves many runs, and faults below its end.
+// A context with a stack that is mapped once, serves many runs, and faults below its end.
 class Fiber : public Context {
    public:
     Fiber() {
@@ -165,12 +168,12 @@ class Fiber : public Context {
     }
     static void started(Context& from) { asan::arrive(nullptr, &from.bottom, &from.bytes); }
 
-    // Gives up a run that was suspended and will not be continued.
+    // Discards a suspended run that will not be continued.
     void abandon() { asan::forget(bottom, bytes); }
 
    private:
     static constexpr std::size_t stack_bytes = 256 << 10;
-    static constexpr std::size_t guard_bytes = 64 << 10;  // whole pages, of whatever size
+    static constexpr std::size_t guard_bytes = 64 << 10;  // whole pages, for every page size
     std::byte* stack_;
 };
 

@@ -1,4 +1,4 @@
-// CUDA's built-in index variables: who runs now, and in a grid of what shape; and the block's shared memory.
+// CUDA's built-in index variables, for the running thread and its grid; and the block's shared memory.
 #pragma once
 
 struct uint3 {

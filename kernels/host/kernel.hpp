@@ -1,4 +1,4 @@
-// A kernel as the runner calls it.
+// A kernel as the runner calls it: a function of 64-bit words.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 namespace rf_host {
 
 struct Kernel {
-    std::size_t words;  // of all parameters
+    std::size_t words;  // number of words of all parameters
     void (*call)(const std::uint64_t* words);
 };
 
-extern const Kernel kernel;  // the one that this program runs
+extern const Kernel kernel;  // the kernel of this program
 
-// Words of a parameter: a pointer, a number, or a struct of them, which may be empty.
+// Number of words of a parameter: a pointer, a number, or a struct of these, which may be empty.
 template <class Parameter>
 constexpr std::size_t words_of = std::is_empty_v<Parameter> ? 0 : sizeof(Parameter) / 8;
 
@@ -29,7 +29,7 @@ Parameter parameter(const std::uint64_t* words) {
     return value;
 }
 
-// The first word of each parameter, and the end.
+// Index of the first word of each parameter, and of the end.
 template <class... Parameter>
 struct Places {
     std::size_t at[sizeof...(Parameter) + 1] = {};

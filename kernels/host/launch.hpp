@@ -1,4 +1,5 @@
-// Launches a kernel as a request asks: checks it against the kernel's parameters, runs blocks or clusters one after another.
+// Launches a kernel for a request: checks the request against the kernel's parameters, then runs blocks or clusters one
+// after another.
 #pragma once
 
 #include <cstring>
@@ -16,7 +17,7 @@
 
 namespace rf_host {
 
-// Says what is wrong with a request for the kernel.
+// Returns what is wrong with a request for the kernel; ok if nothing is.
 inline Outcome check(const Request& request) {
     const auto bad = [](const std::string& message) { return Outcome{Status::bad_request, message}; };
     const std::size_t pointers = request.slots.size(), numbers = request.numbers.size() + 2;
@@ -36,7 +37,7 @@ inline Outcome check(const Request& request) {
     return {};
 }
 
-// Runs a block, or the blocks of a cluster.
+// Runs a block, or the blocks of a cluster, in fresh shared memory.
 inline Outcome run_blocks(std::uint32_t first, const Request& request, Schedule& schedule, const std::function<void()>& body) {
     constexpr int poison = 0xa5;  // on a GPU, shared memory starts with whatever the last block left
     std::deque<Guarded> memories;

@@ -1,4 +1,5 @@
-// Memory that notices writes outside its bounds: canaries on both sides, or exactly sized where AddressSanitizer watches.
+// Memory that detects writes outside its bounds: by canaries on both sides, or by its exact size under
+// AddressSanitizer.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class Guarded {
     unsigned char* data() const { return block_ + zone; }
     std::size_t size() const { return size_; }
 
-    // Says where a byte outside was overwritten, if one was.
+    // Returns where a byte outside the bounds was overwritten, if one was.
     std::optional<std::string> damage() const {
         const auto damaged = [](unsigned char byte) { return byte != canary; };
         const unsigned char* end = data() + size_;

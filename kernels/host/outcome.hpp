@@ -14,8 +14,8 @@ enum class Status : std::uint64_t {
     shuffle = 4,         // a shuffle that reads a lane outside its mask, or has no valid width
     shared_bounds = 5,   // a write outside shared memory
     buffer_bounds = 6,   // a write outside a buffer
-    cluster_barrier = 7, // a barrier of a cluster that not every thread of its blocks reaches, or that is left half way
-    cluster = 8,         // the shared memory of a block that is not in the cluster, or may not have begun, or has ended
+    cluster_barrier = 7, // a cluster barrier that not every thread reaches, or whose arrive and wait do not alternate
+    cluster = 8,         // shared memory of a block that is not in the cluster, may not have begun, or has ended
     copies = 9,          // a thread that ends before its copies to shared memory are there
 };
 

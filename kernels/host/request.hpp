@@ -1,4 +1,4 @@
-// Requests and responses of the runner, as bytes on standard input and output; runner.cpp has the format.
+// Requests and responses of the runner, as bytes on standard input and output; runner.cpp describes the format.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct Request {
     std::uint64_t grid, threads, cluster, shared_bytes, schedule, first, end;
     std::vector<std::uint64_t> numbers;
     std::vector<Slot> slots;
-    std::vector<std::uint64_t> starts;  // of each slot, the byte that its pointer is to
-    std::vector<std::vector<Slot>> lists;  // of each slot, the tables that it has pointers to
+    std::vector<std::uint64_t> starts;  // for each slot, the byte offset of its pointer
+    std::vector<std::vector<Slot>> lists;  // for each slot, the tables that its pointers refer to
 };
 
 constexpr std::uint64_t no_alias = UINT64_MAX, list = UINT64_MAX - 1;
@@ -51,7 +51,8 @@ inline Slot read_memory(std::uint64_t size) {
     return slot;
 }
 
-// Adds a slot. An alias shares the memory of an earlier slot of the same length, so it brings no contents; a list has tables.
+// Reads a slot. An alias shares the memory of an earlier slot of the same length, so it has no contents; a list has
+// tables.
 inline void read_slot(Request& request) {
     request.starts.push_back(read_u64());
     const std::uint64_t alias = read_u64();
@@ -71,7 +72,7 @@ inline void read_slot(Request& request) {
     }
 }
 
-// The next request; none at the end of the input.
+// Reads the next request; none at the end of the input.
 inline std::optional<Request> read_request() {
     const int next = std::getc(stdin);
     if (next == EOF) return std::nullopt;

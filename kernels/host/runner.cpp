@@ -1,9 +1,10 @@
-// Runs one kernel on the CPU for tests: reads requests on standard input, answers each on standard output, until the input ends.
+// Runs one kernel on the CPU for tests: reads requests from standard input and answers each on standard output, until
+// the input ends.
 //
 //   c++ FLAGS -c runner.cpp
 //   c++ FLAGS -O2 -fno-sanitize=all [-DRF_HOST_ASAN=1] -c block.cpp
-//   c++ FLAGS -I<headers> -I<folder of prelude.cuh> -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward -DRF_PORTS=3 -DRF_NUMBERS=0
-//       -o runner kernel.cpp runner.o block.o
+//   c++ FLAGS -I<headers> -I<folder of prelude.cuh> -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward
+//       -DRF_PORTS=3 -DRF_NUMBERS=0 -o runner kernel.cpp runner.o block.o
 //   FLAGS: -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing
 //          [-g1 -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all]
 //
@@ -11,17 +12,20 @@
 //
 // Every number below is a little-endian u64.
 //
-//   request   blocks in the grid, threads in a block, blocks in a cluster, bytes of shared memory, schedule, first, end; how many numbers, the
-//             numbers; how many buffers, then for each buffer: the byte that its pointer is to, alias, length in bytes, contents
-//   schedule  0 ascending, 1 descending, other: the seed of a random order; for threads, redrawn at barriers, and for blocks
-//   alias     2^64 - 1 for memory of its own; else the number of an earlier buffer of the same length, whose memory this one
-//             shares: then no contents follow; 2^64 - 2 for an array of pointers to tables: then the length is how many, and
-//             each has its length in bytes and contents
+//   request   blocks in the grid, threads in a block, blocks in a cluster, bytes of shared memory, schedule, first,
+//             end; number of numbers, the numbers; number of buffers, then for each buffer: byte offset of its pointer,
+//             alias, length in bytes, contents
+//   schedule  0 ascending, 1 descending, other: the seed of a random order, of blocks and of threads; that of threads
+//             is drawn again at barriers
+//   alias     2^64 - 1: memory of its own. 2^64 - 2: an array of pointers to tables; the length is their number, and
+//             the contents are, for each table, its length in bytes and contents. Other: the number of an earlier
+//             buffer of the same length, whose memory this one shares; no contents follow
 //   response  status, length of the message, message (UTF-8), number of buffers; then for each buffer: length, contents
 //
-// Status 0 is success; Status in outcome.hpp has the others. The response carries the buffers as the run left them (of arrays of pointers nothing), and has
-// that form also when the run failed. Exit code 2, with a line on standard error: the input broke off, or there is no memory.
-// A sanitizer's finding, or a fault such as a stack overflow, ends the process without a response.
+// Status 0 is success; Status in outcome.hpp has the others. The response carries the buffers as the run left them,
+// with length 0 for arrays of pointers. It has this form also if the run failed. Exit code 2, with a line on standard
+// error, means that the input broke off, or that memory ran out. A sanitizer's finding, or a fault such as a stack
+// overflow, ends the process without a response.
 #include <exception>
 
 #include "launch.hpp"

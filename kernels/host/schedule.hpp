@@ -1,4 +1,4 @@
-// The order in which threads run: forward, reversed or random, always the same for the same request.
+// The order in which threads run: ascending, descending or random, and always the same for the same request.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class Schedule {
 
     bool random() const { return choice_ > 1; }
 
-    // The numbers below `count` in the order of this schedule.
+    // The numbers below `count`, in the order of this schedule.
     std::vector<std::uint32_t> order(std::uint32_t count) {
         std::vector<std::uint32_t> order(count);
         std::iota(order.begin(), order.end(), 0u);
@@ -43,11 +43,11 @@ class Schedule {
     std::uint64_t choice_, state_;
 };
 
-// The threads of a block that may run, by rank: the first in the order goes first, whatever its warp.
+// The runnable threads, by rank: the thread of the lowest rank goes first, whatever its warp.
 //
-// Ranks are strict priorities. So a warp that needs no other runs ahead of them as far as it can, and a missing barrier between
-// warps shows even where both have warp barriers in between. With a random schedule the threads that a barrier releases
-// exchange their ranks.
+// Ranks are strict priorities. So a warp that needs no other warp runs as far ahead as it can, and a missing barrier
+// between warps shows even if both have warp barriers in between. With a random schedule, the threads that a barrier
+// releases exchange their ranks.
 class Turns {
    public:
     void begin(std::uint32_t threads, Schedule& schedule) {
@@ -62,7 +62,7 @@ class Turns {
 
     bool empty() const { return nonempty_ == 0; }
 
-    // Takes the first thread.
+    // Removes the first thread and returns it.
     std::uint32_t take() {
         const auto word = static_cast<std::uint32_t>(__builtin_ctzll(nonempty_));
         const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(ready_[word]));
@@ -99,7 +99,7 @@ class Turns {
     Schedule* schedule_ = nullptr;
     std::vector<std::uint32_t> thread_at_, rank_of_;
     std::array<std::uint64_t, max_cluster_threads / 64> ready_{};  // by rank
-    std::uint64_t nonempty_ = 0;                            // words of ready_ that are not zero
+    std::uint64_t nonempty_ = 0;                            // bit i is set if ready_[i] is not zero
 };
 
 }  // namespace rf_host

@@ -1,8 +1,10 @@
-// CUDA's execution model for a C++17 compiler: with this included first, the text of a kernel compiles and runs on the CPU.
+// CUDA's execution model for a C++17 compiler: with this included first, a kernel's CUDA source compiles and runs on
+// the CPU.
 //
-// grid.hpp has the index variables, meeting.hpp what barriers stand on, warp.hpp the operations across lanes,
-// arithmetic.hpp the arithmetic. Every kernel is compiled with all of it, so it includes little. Compile with -ffp-contract=off and -fno-strict-aliasing. What is missing here does not compile,
-// so that nothing is imitated by halves: static shared memory, __activemask, thread fences.
+// grid.hpp has the index variables, meeting.hpp what barriers are built on, warp.hpp the operations across lanes,
+// arithmetic.hpp the arithmetic. Every kernel is compiled with all of it, so it includes little. Compile with
+// -ffp-contract=off and -fno-strict-aliasing. Static shared memory, __activemask and thread fences are missing, so that
+// a kernel with them does not compile rather than run with partial emulation.
 #pragma once
 
 #include <type_traits>
@@ -37,11 +39,11 @@ T __ldg(const T* address) {
 
 namespace rf_host {
 
-// The value's type follows the address, so that literals convert as with CUDA's overloads.
+// The type of a value, which is not deduced but follows the address, so that literals convert as with CUDA's overloads.
 template <class T>
 using Operand = std::common_type_t<T>;
 
-// Replaces *address by change(*address). Threads run one at a time, so this is atomic as it is.
+// Replaces *address by change(*address) and returns the old value. Threads run one at a time, so this is atomic.
 template <class T, class Change>
 T update(T* address, Change change) {
     static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "atomics work on words of 32 or 64 bits");

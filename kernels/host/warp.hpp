@@ -31,7 +31,7 @@ inline int __all_sync(unsigned mask, int predicate, rf_host::Site site = rf_host
 
 namespace rf_host {
 
-// The lanes of a warp in segments of `width`, as one of them sees it.
+// The segment of `width` lanes of a warp that contains the calling lane.
 struct Segment {
     std::uint32_t lane, first, last;
 
@@ -43,7 +43,7 @@ struct Segment {
     }
 };
 
-// Words of 32 and 64 bits; shorter integers are promoted to int first, as CUDA's overloads do.
+// Shuffles words of 32 and 64 bits; shorter integers are promoted to int first, as by CUDA's overloads.
 template <class T>
 T shuffle(const char* what, Site site, std::uint32_t mask, T value, std::uint32_t source) {
     static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "shuffles move words of 32 or 64 bits");
@@ -57,7 +57,7 @@ T shuffle(const char* what, Site site, std::uint32_t mask, T value, std::uint32_
 
 }  // namespace rf_host
 
-// From a lane of the own segment, counted within it.
+// Reads a lane of the caller's segment, numbered within it.
 template <class T>
 auto __shfl_sync(unsigned mask, T value, int lane, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_sync", site, width);
@@ -65,7 +65,8 @@ auto __shfl_sync(unsigned mask, T value, int lane, int width = warpSize, rf_host
     return rf_host::shuffle("__shfl_sync", site, mask, +value, source);
 }
 
-// From the lane whose number differs in the bits of `flip`; beyond the own segment, the own value (earlier segments can be read).
+// Reads the lane whose number differs in the bits of `flip`; beyond the caller's segment, returns the caller's value
+// (earlier segments can be read).
 template <class T>
 auto __shfl_xor_sync(unsigned mask, T value, int flip, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_xor_sync", site, width);
@@ -73,7 +74,7 @@ auto __shfl_xor_sync(unsigned mask, T value, int flip, int width = warpSize, rf_
     return rf_host::shuffle("__shfl_xor_sync", site, mask, +value, source <= segment.last ? source : segment.lane);
 }
 
-// From `delta` lanes before; where that is outside the segment, the own value.
+// Reads the lane `delta` before; outside the segment, returns the caller's value.
 template <class T>
 auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_up_sync", site, width);
@@ -81,7 +82,7 @@ auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize
     return rf_host::shuffle("__shfl_up_sync", site, mask, +value, inside ? segment.lane - (delta & 31) : segment.lane);
 }
 
-// From `delta` lanes after; where that is outside the segment, the own value.
+// Reads the lane `delta` after; outside the segment, returns the caller's value.
 template <class T>
 auto __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_down_sync", site, width);

@@ -1,10 +1,11 @@
-// Copies from device to shared memory that a thread does not wait for.
+// Asynchronous copies from device to shared memory (cp.async).
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// Copies 4, 8 or 16 bytes, to which both are aligned: they are there for the thread after await_copies. (Before sm_80 it waits here.)
+// Copies 4, 8 or 16 bytes, to which both addresses must be aligned. The thread may read them after await_copies.
+// (Before sm_80 the copy is synchronous.)
 template <u32 Bytes>
 RF_FN void copy_ahead(void* shared, const void* device) {
 #if RF_PTX && __CUDA_ARCH__ >= 800

@@ -1,13 +1,15 @@
-// Points of curves y^2 = x^3 - 3x + b over a field F of `field256.cuh`, and windows of signed odd digits.
+// Points of curves y^2 = x^3 - 3x + b over a field F of `field256.cuh`, in Jacobian coordinates, and windows of signed
+// odd digits.
 //
-// An odd k is the sum of +-2^j over all j < L, L above its bits, + where bit j + 1 of k is set (bit L counts as set): w at a
-// time these are odd digits d, |d| < 2^w, of which none is 0. Row i of a table has |d| 2^(w i) P.
+// Recoding of an odd k < 2^L: k is the sum of s_j 2^j over j < L. The sign s_j is + if bit j + 1 of k is set, else -;
+// bit L counts as set. A window of w signs is an odd digit d, |d| < 2^w, and so never 0. Row i of a table has
+// |d| 2^(w i) P.
 #pragma once
 #include "field256.cuh"
 
 namespace rf {
 
-// A point other than infinity; 64 neighbouring bytes.
+// A point other than infinity; 64 contiguous bytes.
 struct Affine {
     u256 x, y;
 };
@@ -29,7 +31,7 @@ RF_FN Affine negate_if(u32 c, const Affine& p) {
 }
 
 // out: 2 p, infinity for infinity   (4 products, 4 squares)
-// With Z = YZ instead of 2YZ the usual factors of two become one half: slope = 3 (X - Z^2)(X + Z^2) / 2.
+// Because Z is YZ and not the usual 2YZ, the usual factors of two become one half: slope = 3 (X - Z^2)(X + Z^2) / 2.
 template <class F>
 RF_FN Jacobian double_point(const Jacobian& p) {
     u256 delta = F::square(p.z), gamma = F::square(p.y);
@@ -43,7 +45,8 @@ RF_FN Jacobian double_point(const Jacobian& p) {
     return r;
 }
 
-// How q differs from p, both scaled by p's Z: both are zero exactly if p = q, or if p is infinity with X = Y = 0.
+// The coordinates of q minus those of p, scaled by p's Z. Both are zero exactly if p = q, or if p is infinity with
+// X = Y = 0.
 struct Difference {
     u256 x, y;
 
@@ -56,7 +59,7 @@ RF_FN Difference difference(const Jacobian& p, const Affine& q) {
     return {F::sub(F::mul(q.x, zz), p.x), F::sub(F::mul(F::mul(q.y, zz), p.z), p.y)};
 }
 
-// out: p + q by their difference; infinity (Z = 0) where p = -q; also Z = 0, and wrong, where p = q or p is infinity
+// out: p + q from their difference; infinity (Z = 0) if p = -q; wrong, with Z = 0, if p = q or p is infinity
 template <class F>
 RF_FN Jacobian add_difference(const Jacobian& p, const Difference& d) {
     Jacobian r;
@@ -69,13 +72,13 @@ RF_FN Jacobian add_difference(const Jacobian& p, const Difference& d) {
     return r;
 }
 
-// out: p + q; Z = 0, and wrong, where p = q or p is infinity   (8 products, 3 squares)
+// Mixed addition.   out: p + q; wrong, with Z = 0, if p = q or p is infinity   (8 products, 3 squares)
 template <class F>
 RF_FN Jacobian add_different(const Jacobian& p, const Affine& q) {
     return add_difference<F>(p, difference<F>(p, q));
 }
 
-// out: p + q, whatever they are; branches on exceptions, so for public points
+// out: p + q for any p and q; it branches on the exceptional cases, so it is for public points only
 template <class F>
 RF_FN Jacobian add_public(const Jacobian& p, const Affine& q) {
     if (is_zero(p.z)) return from_affine<F>(q);
@@ -84,7 +87,7 @@ RF_FN Jacobian add_public(const Jacobian& p, const Affine& q) {
     return add_difference<F>(p, d);
 }
 
-// out: p + q for p and q other than infinity, without a branch
+// out: p + q for p and q other than infinity, without a branch (the doubling is selected by a mask)
 template <class F>
 RF_FN Jacobian add_masked(const Jacobian& p, const Affine& q) {
     Difference d = difference<F>(p, q);
@@ -95,13 +98,14 @@ RF_FN Jacobian add_masked(const Jacobian& p, const Affine& q) {
 
 // ---- digits ----
 
-// A scalar from 1 to n - 1 made odd: k, or n - k, the opposite one, with words above it to read windows from.
+// A scalar 0 < k < n made odd: k, or n - k if k is even (then `opposite` is 1), with zero words above it for reading
+// windows.
 struct OddScalar {
     u32 word[10];
     u32 opposite;
 };
 
-// in: 0 < k < n, n odd   out: k or n - k
+// in: 0 < k < n, n odd   out: the odd one of k and n - k
 RF_FN OddScalar odd_scalar(const u256& k, const u256& n) {
     OddScalar r;
     r.opposite = ~k.limb[0] & 1;
@@ -111,7 +115,7 @@ RF_FN OddScalar odd_scalar(const u256& k, const u256& n) {
     return r;
 }
 
-// Where the term of a row is: its place in the row, and whether to take the opposite point.
+// A digit as a table look-up: the index of the point in its row, and whether to negate the point.
 struct Digit {
     u32 place, opposite;
 };
@@ -126,10 +130,10 @@ RF_FN Digit digit_of(const OddScalar& k, u32 row, u32 rows, u32 width) {
     return {(bits ^ (positive - 1)) & ((1u << (width - 1)) - 1), positive ^ 1 ^ k.opposite};
 }
 
-// out: the point at a public or unprotected place
+// out: the point at an index that is public or needs no protection
 RF_FN Affine look_up(const Affine* row, u32 place) { return row[place]; }
 
-// out: the point at a secret place: all `count` points are read
+// out: the point at a secret index: all `count` points are read
 RF_FN Affine scan(const Affine* row, u32 place, u32 count) {
     Affine found = row[0];
     RF_LOOP
@@ -141,13 +145,14 @@ RF_FN Affine scan(const Affine* row, u32 place, u32 count) {
     return found;
 }
 
+// Fixed-base multiplication.
 // in: a table of G with W::rows rows of windows of W::width bits, 0 < k < n   out: k G
 //
-// Rows are added from the lowest. Then only the last addition can be one of equal points: the sum so far is m G with
-// odd |m| < 2^(w i), the term +-d 2^(w i) G with odd d, so m = +-d 2^(w i) cannot be, and modulo n it cannot be either
-// while |m| + d 2^(w i) < n, which fails in the last row alone. There it happens for a single k (w = 16:
-// k = 2 * 0xffff * 2^240 - n). `Complete` has it doubled, by a mask; without, Z = 0 tells. Sums are never infinity, for
-// all are m G with 0 < |m| < n.
+// Rows are added from the lowest, so that only the last addition can meet equal points. The sum so far is m G with odd
+// |m| < 2^(w i), and the term is +-d 2^(w i) G with odd d. So m = +-d 2^(w i) is impossible. It is impossible modulo n,
+// too, while |m| + d 2^(w i) < n, which fails in the last row only. There it happens for a single k (w = 16:
+// k = 2 * 0xffff * 2^240 - n). If Complete, this case is doubled, by a mask; otherwise Z = 0 shows it. Sums are never
+// infinity, since all are m G with 0 < |m| < n.
 template <class F, class W, bool Scan, bool Complete>
 RF_FN Jacobian multiply_base(const Affine* table, const u256& k, const u256& n) {
     constexpr u32 count = 1u << (W::width - 1);
@@ -166,11 +171,11 @@ RF_FN Jacobian multiply_base(const Affine* table, const u256& k, const u256& n) 
     return sum;
 }
 
-// out: multiples 2 j + 1 of a point q, j from `start`, `count` of them, handed to put(i, X, Y, ratio) one by one: (X, Y) is the
-// point scaled by its Z, which is ratio times that of the one before; returns the last Z
+// out: calls put(i, X, Y, ratio) for the `count` multiples (2 j + 1) q, j = start + i. (X, Y) is the point scaled by
+//     its Z, which is `ratio` times the previous Z. Returns the last Z.
 //
-// Twice q is added again and again. Both points have the same Z, so that an addition does not need it (5 products with that
-// for Z, 2 squares; Meloni), and twice q follows the sum to its new Z by what the addition has worked out anyway.
+// Adds 2 q repeatedly by co-Z addition (Meloni): both points have the same Z, which the addition then does not need. It
+// takes 5 products, including that for Z, and 2 squares. Its intermediate results also give 2 q with the new Z.
 template <class F, class Put>
 RF_FN u256 odd_multiples(const Affine& q, u32 start, u32 count, Put put) {
     Jacobian p = from_affine<F>(q), twice = double_point<F>(p);
@@ -185,7 +190,7 @@ RF_FN u256 odd_multiples(const Affine& q, u32 start, u32 count, Put put) {
         twice.x = F::mul(twice.x, square);
         twice.y = F::mul(twice.y, F::mul(square, p.z));
     }
-    u256 square = F::square(q.y);  // Z of twice q was y
+    u256 square = F::square(q.y);  // the Z of `twice` is y
     p = {F::mul(p.x, square), F::mul(p.y, F::mul(square, q.y)), F::mul(p.z, q.y)};
     put(0, p.x, p.y, F::one());
     RF_LOOP

@@ -1,11 +1,12 @@
-// Arithmetic modulo any q of up to 256 bits, even or composite ones included: sums of small multiples of residues.
+// Arithmetic modulo any q of up to 256 bits, even or composite ones included: sums of small multiples of residues, by
+// Barrett reduction.
 #pragma once
 #include "crt.cuh"
 #include "mod256.cuh"
 
 namespace rf {
 
-// out: the 64 bits of x from this one on, zeros above its N limbs
+// out: the 64 bits of x from bit `bit` on; bits above its N limbs are zero
 template <u32 N>
 RF_FN u64 bits_from(const u32* x, u32 bit) {
     u32 at = bit / 32, by = bit % 32;
@@ -40,7 +41,7 @@ struct Divisor256 {
         RF_UNROLL
         for (u32 i = 0; i < 8; i++) x[i] = acc.limb[i];
         add_multiple(x, digit, a.limb);
-        // x < 2^62 q: the quotient is exact or one less
+        // x < 2^62 q: the quotient is exact or one too small
         u64 quotient = mul_hi(bits_from<10>(x, Bits - 2), ratio) >> 1;
         add_multiple(multiple, quotient, q);
         sub_limbs<9>(x, x, multiple);
@@ -63,7 +64,7 @@ struct Divisor256 {
     }
     // in: a < q   out: -a mod q
     RF_METHOD u256 negate(u256 a) const { return sub(u256{}, a); }
-    // in: any a   out: a c mod q   (five digits of 52 bits are all of a)
+    // in: any a   out: a c mod q   (a is split into five digits of 52 bits)
     RF_METHOD u256 mul(u256 a, const Factor& c) const {
         u256 sum{};
         RF_UNROLL

@@ -1,14 +1,15 @@
-// Random blocks on a device: the ChaCha20 stream cipher (RFC 8439, section 2.3) under a key of the host's, one thread a block.
+// Counter-based random generator: the block function of ChaCha20 (RFC 8439, section 2.3) under a key of the host's, one
+// block per thread.
 //
-// The block for (item, number) is that of counter `item` and nonce `number`, each of 64 bits, as in the cipher's original
-// form. The upper half of the number is a series: 0 for attempts, others for samplers. The host makes a key for each run, so
-// no two draws of any runs are the same block.
+// The block for (item, number) has counter `item` and nonce `number`, 64 bits each, as in the cipher's original form.
+// The upper half of the number is a stream id: 0 for attempts, others for samplers. The host makes a new key for each
+// run, so no two draws of any runs give the same block.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// The randomness of a run; the host's `ringforge::Draws` writes it.
+// The key of a run; the host's `ringforge::Draws` writes it.
 struct Draws {
     u32 key[8];
 };
@@ -20,7 +21,7 @@ RF_FN void quarter_round(u32& a, u32& b, u32& c, u32& d) {
     c += d, b = rotate_left(b ^ c, 7);
 }
 
-// in: 16 words   out: their permutation, the cipher's twenty rounds
+// in: 16 words   out: the words after the cipher's twenty rounds
 RF_FN void chacha_permute(u32* x) {
     RF_LOOP
     for (u32 round = 0; round < 20; round += 2) {
@@ -44,8 +45,8 @@ RF_FN void draw(const Draws& draws, u64 item, u64 number, u32* block) {
     for (u32 i = 0; i < 16; i++) block[i] += start[i];
 }
 
-// in: context(i), 16 words   out: as `draw`, and independent of the words for another context if the same draws serve again
-//     (`Draws::hedged_block` says why)
+// in: context(i), 16 words   out: as `draw`; if the same draws serve again with another context, the words are
+//     independent (`Draws::hedged_block` says why)
 template <class Context>
 RF_FN void draw_hedged(const Draws& draws, u64 item, u32 attempt, Context context, u32* block) {
     draw(draws, item, attempt, block);

@@ -1,13 +1,14 @@
-// Element-wise steps on residues that a kernel is about to store: fused to it, so that they cost no pass over memory.
+// Epilogues: element-wise steps on residues that a kernel is about to store, fused into it to save a pass over memory.
 #pragma once
 #include "multiples.cuh"
 #include "packed.cuh"
 
 namespace rf {
 
-// What E, the generated struct `Epilogue`, does to a row. E has the stages of Multiples for elements of residues E::Store, and a
-// table for them; stage i adds an operand if E::adds(i), one of E::operands, each with its distance from item to item; and
-// E::minus(i, 0) says whether what the kernel made changes its sign there, E::minus(i, 1) whether the operand does.
+// Applies E, the generated struct `Epilogue`, to a row. E has the stages of Multiples with their table, for residues
+// E::Store. Stage i adds the next operand if E::adds(i); the E::operands operands each have their own stride between
+// items. E::minus(i, 0) says whether stage i negates the kernel's result, E::minus(i, 1) whether it negates the
+// operand.
 template <class E>
 struct Ending {
     using Store = typename E::Store;
@@ -18,7 +19,8 @@ struct Ending {
     Multiples<E> multiples;
     const Store* operand[E::operands + 1];
 
-    // in: the row in an item, and the place of the row in memory with so many residues from an item to the next
+    // in: the row's number in the item; offset(stride), the row's offset in memory for a stride between items, in
+    //     residues
     template <class Offset>
     RF_METHOD Ending(const E& e, u32 row, Offset offset) : multiples(e.table, row) {
         if constexpr (E::operands > 0) {
@@ -26,7 +28,7 @@ struct Ending {
             for (u32 i = 0; i < E::operands; i++) operand[i] = e.operand[i] + offset(e.distance[i]);
         }
     }
-    // What is read of all operands.
+    // The residues read from all operands.
     template <u32 Count>
     struct Operands {
         Store x[E::operands + 1][Count];
@@ -40,7 +42,7 @@ struct Ending {
             Move<Store, Count, Align>::template load<Store>(operand[i] + at, [&](u32 v, Store x) { operands.x[i][v] = x; });
         return operands;
     }
-    // in: residues, >= 0 and < q
+    // in: residues get(0) to get(Count - 1), canonical
     template <u32 Count, u32 Align, bool Device = false, class Get>
     RF_METHOD void store(Store* row, i64 at, const Operands<Count>& operands, Get get) const {
         Residue x[Count];

@@ -1,8 +1,8 @@
-// Prime fields of 256 bits as types: canonical residues in Montgomery form, R = 2^256, on the words of `mod256.cuh`.
+// Prime fields of 256 bits as types: canonical residues in Montgomery form, R = 2^256, with the words of `mod256.cuh`.
 //
-// Where the limbs of q allow, which is seen from them when the kernel is compiled, a Montgomery step needs no product: for
-// q + 1 = (2^32 - 1)(2^224 - 2^64), the prime of SM2. Then a product costs the 64 products of limbs that a b has, and a
-// square 36: 148 and 92 multiplier slots with the moves and carries that ptxas puts there, beside 68 and 80 others, on sm_90.
+// For q + 1 = (2^32 - 1)(2^224 - 2^64), the prime of SM2, Montgomery reduction needs no products; this form is detected
+// at compile time. A product then costs the 64 limb products of a b, and a square 36: 148 and 92 multiplier slots on
+// sm_90.
 #pragma once
 #include "mod256.cuh"
 
@@ -10,14 +10,16 @@ namespace rf {
 
 // out: t = a b, 16 limbs: 64 products
 RF_FN void product_limbs(u32* t, const u32* a, const u32* b) {
-    // products of limbs i, j with i + j even, and odd ones one position up; the limb above a row holds its carry
+    // even: sums of products of limbs i, j with i + j even. odd: those with i + j odd, one position up. The limb above
+    // a row holds its carry.
     u32 even[17], odd[16];
     row_mul<8>(even, a, b[0]);
     row_mul<8>(odd, a + 1, b[0]);
     u32 even_carry = 0, odd_carry = 0;
     RF_UNROLL
     for (u32 j = 1; j < 8; j += 2) {
-        // row j of the odd limbs of a begins at j + 1, that of the even ones at j: both reach one product further
+        // row j of the odd limbs of a begins at j + 1, that of the even ones at j: both end one product beyond earlier
+        // rows
         row_mad_end<8>(even + j + 1, a + 1, b[j], even_carry);
         odd_carry = 0;
         row_mad<8>(odd + j - 1, a, b[j], odd_carry);
@@ -33,7 +35,7 @@ RF_FN void product_limbs(u32* t, const u32* a, const u32* b) {
 
 // out: t = a^2, 16 limbs: 36 products
 RF_FN void square_limbs(u32* t, const u32* a) {
-    // products of different limbs once: i + j even, from limb 2, and odd, from limb 1
+    // each product of two different limbs once: even (i + j even) begins at limb 2, odd at limb 1
     u32 even[12], odd[14], twice[16];
     row_mul<6>(even, a + 2, a[0]);      // 2, 4, 6
     row_mul<8>(odd, a + 1, a[0]);       // 1, 3, 5, 7
@@ -148,7 +150,7 @@ struct Field256 {
             return generic().mul_montgomery(a, a);
         }
     }
-    // in: a, b, c, d < q   out: (a b - c d) 2^-256, < q   (one reduction; 0 may come as q where the products differ)
+    // in: a, b, c, d < q   out: (a b - c d) 2^-256, < q   (one reduction; the result 0 may be q if the products differ)
     RF_METHOD static Word mul_sub(Word a, Word b, Word c, Word d) {
         if constexpr (is_sparse()) {
             u32 t[16], u[16];
@@ -159,7 +161,7 @@ struct Field256 {
             return sub(mul(a, b), mul(c, d));
         }
     }
-    // in: a, b, c < q   out: (a b - c^2) 2^-256, < q   (the same)
+    // in: a, b, c < q   out: (a b - c^2) 2^-256, < q   (see mul_sub)
     RF_METHOD static Word mul_sub_square(Word a, Word b, Word c) {
         if constexpr (is_sparse()) {
             u32 t[16], u[16];
@@ -177,10 +179,10 @@ struct Field256 {
     // in: a < q   out: 2^-256 a, < q: Montgomery form to plain
     RF_METHOD static Word from_montgomery(Word a) { return mul(a, {{1, 0, 0, 0, 0, 0, 0, 0}}); }
 
-    // in: a < q   out: 1 / a in Montgomery form, < q; 0 for 0   (Fermat: 256 squares, 77 products)
+    // in: a < q   out: 1 / a in Montgomery form, < q; 0 for 0   (a^(q-2) with 4-bit windows)
     RF_METHOD static Word inverse(Word a) {
         Word powers[16], exponent = modulus(), r = one();
-        exponent.limb[0] -= 2;  // q is odd and no Fermat number's neighbour: its last limb is above 1
+        exponent.limb[0] -= 2;  // no borrow: the lowest limb of q is above 1
         powers[0] = r;
         RF_LOOP
         for (u32 i = 1; i < 16; i++) powers[i] = r = mul(r, a);
@@ -202,10 +204,11 @@ struct Field256 {
         m.inverse = Q::inverse;
         return m;
     }
-    // in: t < 2^256 q, q sparse   out: t 2^-256 mod q, < q
+    // Montgomery reduction.   in: t < 2^256 q, q sparse   out: t 2^-256 mod q, < q
     RF_METHOD static Word reduce(const u32* t) {
-        // m q clears the lower half of t. With b = (2^32 - 1) m it is b 2^224 - b 2^64 - m, so limb i of m is that of
-        // t - b 2^64 (and of + b 2^224, for i = 7), two limbs at a time: b 2^64 reaches no lower than two limbs further.
+        // Adding m q clears the lower half of t. With b = (2^32 - 1) m, m q = b 2^224 - b 2^64 - m. So limb i of m is
+        // limb i of t - b 2^64 (plus b 2^224 for i = 7). Two limbs are found at a time, since b 2^64 begins two limbs
+        // higher.
         u32 m[8], b[9], below, above;
         m[0] = t[0], m[1] = t[1];
         const u32 shifted[2] = {0, m[0]};
@@ -216,16 +219,17 @@ struct Field256 {
         above = sub_limbs_from<2>(b + 4, m + 3, m + 4, above);
         below = sub_limbs_from<2>(m + 6, t + 6, b + 4, below);
         u32 carry = add_limbs<1>(m + 7, m + 7, b);
-        // t 2^-256 is the upper half of t - b 2^64 + b 2^224. With q + 1 = 2^256 - 2^224 - 2^96 + 2^64 taken off, whose limbs
-        // stand where the former has none (2^64 beside b[8] < 2^32 - 1, the 2^224 too many with the latter), it is negative
-        // exactly if nothing is to be taken off: q itself it is for no product but that with q.
+        // t 2^-256 is the upper half of t - b 2^64 + b 2^224. At the same time q + 1 = 2^256 - 2^224 - 2^96 + 2^64 is
+        // subtracted. Its 2^64 goes into b[8] < 2^32 - 1, and its other limbs go where b 2^64 has none, with 2^224 too
+        // much. This b[8] in b 2^224 adds the 2^224 back. The result is negative exactly if q need not be subtracted.
+        // (The value q itself would stay, but arises only from products with q.)
         const u32 last[3] = {m[6], m[7], 0xffffffff};
         sub_limbs_from<3>(b + 6, m + 5, last, above);
         const u32 wide[8] = {b[6], b[7], b[8], 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff};
         Word r;
         below = sub_limbs_from<8>(r.limb, t + 8, wide, below);
         carry = add_limbs_from<8>(r.limb, r.limb, b + 1, carry);
-        // then q + 1 comes back, else 1: by their complements
+        // if negative, q + 1 is added back, else 1: by subtracting their complements
         u32 kept = ~(carry + below);
         const u32 back[8] = {kept, kept, 0xffffffff, kept, kept, kept, kept, kept | 1};
         sub_limbs<8>(r.limb, r.limb, back);
@@ -242,8 +246,8 @@ struct Field256 {
     }
 };
 
-// The same field with products that are called: for what runs between rounds of a hot loop, so that the loop's own
-// instructions stay near (verification of SM2 signatures on an H100: 4 %; a loop itself is faster without calls).
+// The same field with products as function calls, for code between the rounds of a hot loop: the loop's own
+// instructions then stay close together. The loop itself is faster with inlined products.
 template <class F>
 struct Called : F {
     RF_CALL u256 mul(u256 a, u256 b) { return F::mul(a, b); }
@@ -271,13 +275,14 @@ RF_FN u256 select(u32 c, const u256& yes, const u256& no) {
     return r;
 }
 
-// A value to be multiplied into a chain: zeros are left out, by a mask.
+// out: a, or 1 if a is 0 (by a mask), for products that leave zeros out
 template <class F>
 RF_FN u256 nonzero(u256 a) {
     return select(is_zero(a), F::one(), a);
 }
 
-// in: a[0 .. n), zeros among them allowed; scratch for as many   out: a = 1 / a, zeros as they were   (one inversion)
+// Montgomery's trick (1987): one inversion for n elements.
+// in: a[0 .. n), which may have zeros; before[0 .. n), scratch   out: a[i] = 1 / a[i], zeros as they were
 template <class F>
 RF_FN void invert_all(u256* a, u256* before, u32 n) {
     u256 product = F::one();

@@ -1,18 +1,18 @@
-// Arithmetic modulo q = 2^64 - 2^32 + 1, by its form: 2^64 = 2^32 - 1 and 2^96 = -1, so a product reduces by sums alone, a
-// product that may lack 2^64 by fewer of them.
+// Arithmetic modulo the Goldilocks prime q = 2^64 - 2^32 + 1. Since 2^64 = 2^32 - 1 and 2^96 = -1 modulo q, products
+// reduce by additions alone. Montgomery products, which carry the factor 2^-64, need fewer of them.
 #pragma once
 #include "rotations.cuh"
 #include "word.cuh"
 
 namespace rf {
 
-// Nothing is lazy: every operand and result is in [0, q), unless it is said to be any word.
+// Nothing is lazy: every operand and result is in [0, q), unless its contract allows any word.
 struct Goldilocks {
     u64 q;
 
     using Storage = u64;
     using Word = u64;
-    // A known factor times 2^64.
+    // A known factor in Montgomery form: 2^64 times it, mod q.
     struct alignas(8) Twiddle {
         u64 w;
     };
@@ -28,7 +28,7 @@ struct Goldilocks {
     // in: any x, w.w < q   out: x times the factor, < q
     RF_METHOD Word mul(Word x, Twiddle w) const { return reduce_folded(mul_wide(x, w.w)); }
 
-    // Some layers of radix 2 at once (`Group` in ntt.cuh).
+    // Radix-2^k passes (`Group` in ntt.cuh).
     template <u32 Layers, u32 Sixteenth>
     using Network = Rotations<Layers, Sixteenth>;
     // in: any x, w.w < q   out: = x times the factor mod q, between -2^65 and 2^64
@@ -49,9 +49,9 @@ struct Goldilocks {
     // in: any x   out: x, < q
     RF_METHOD Word reduce_any(Word x) const { return add(x, 0); }
 
-    // in: a, b < q, or any a, b <= 2^64 - 2^33   out: a + b, < q
+    // in: a, b < q, or any word a and b <= 2^64 - 2^33   out: a + b, < q
     RF_METHOD Word add(Word a, Word b) const { return add_folded(a, b); }
-    // in: any a, b <= q   out: a - b, < q if a is   (B has no meaning here)
+    // in: any word a, b <= q   out: a - b, < q if a < q   (for every B)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         return sub_folded(a, b);
@@ -74,8 +74,8 @@ struct Goldilocks {
     }
 
     // in: any a, b   out: a b, < q
-    // Of p = lo + 2^64 mid + 2^96 top, lo - top + (2^32 - 1) mid is left. 2^64 that was borrowed for the first two is given
-    // back as 2^32 - 1, which fits: no top is that large.
+    // p = lo + 2^64 mid + 2^96 top reduces to lo - top + (2^32 - 1) mid. If lo - top borrows 2^64, 2^32 - 1 is
+    // subtracted for it, which does not borrow again because top < 2^32.
     RF_METHOD Word mul_plain(Word a, Word b) const {
         const u128 p = mul_wide(a, b);
         return add(sub<1>(p.lo, high(p.hi)), mul_wide(low(p.hi), 0xffffffffu));

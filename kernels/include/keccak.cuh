@@ -1,15 +1,15 @@
-// Keccak-f[1600] and the sponges of FIPS 202, one thread a permutation: the state in registers, no branch on data.
+// Keccak-f[1600] and the sponges of FIPS 202, one permutation per thread: the state is in registers, and nothing
+// branches on data.
 //
-// The floor: a round is 122 LOP3 (theta 20 + 50, chi 50, iota 2) and 58 SHF (theta 10, rho 48; pi is a renaming), all on
-// the one pipe of 64 lanes a clock and multiprocessor, so a permutation is 24 * 180 = 4320 of its lane-cycles. An H200 (132
-// multiprocessors at 1.98 GHz) does at most 3.87e9 a second: 526 GB/s of SHAKE-256. As compiled for sm_90 the
-// loop of a round has 186 to 194 instructions; the others go to other pipes but for two or three.
+// Roofline bound: a round is 122 LOP3 (theta 20 + 50, chi 50, iota 2) and 58 SHF (theta 10, rho 48; pi is a renaming).
+// All go to one pipe, of 64 lanes per clock and multiprocessor, so a permutation takes 24 * 180 = 4320 lane-cycles of
+// it. An H200 (132 multiprocessors at 1.98 GHz) does at most 3.87e9 permutations a second: 526 GB/s of SHAKE-256.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// What the step iota adds to lane 0 in each round.
+// Round constants: step iota adds them to lane (0, 0).
 RF_CONST u64 keccak_round[24] = {
     0x0000000000000001, 0x0000000000008082, 0x800000000000808a, 0x8000000080008000, 0x000000000000808b,
     0x0000000080000001, 0x8000000080008081, 0x8000000000008009, 0x000000000000008a, 0x0000000000000088,
@@ -18,7 +18,7 @@ RF_CONST u64 keccak_round[24] = {
     0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
 };
 
-// in: 25 lanes, lane (x, y) at x + 5 y   out: their permutation
+// in: 25 lanes, lane (x, y) at x + 5 y   out: the lanes after Keccak-f[1600]
 RF_FN void keccak_f(u64* a) {
     RF_LOOP
     for (u32 round = 0; round < 24; round++) {
@@ -31,7 +31,7 @@ RF_FN void keccak_f(u64* a) {
             RF_UNROLL
             for (u32 y = 0; y < 25; y += 5) a[x + y] = xor3(a[x + y], left, right);
         }
-        // Lanes other than (0, 0) move along one cycle, (x, y) to (y, 2x + 3y), and turn on the way.
+        // rho and pi: lanes other than (0, 0) move along one cycle, (x, y) to (y, 2x + 3y), and are rotated on the way.
         u64 moving = a[1];
         u32 x = 1, y = 0;
         RF_UNROLL
@@ -56,7 +56,7 @@ RF_FN void keccak_f(u64* a) {
     }
 }
 
-// A hash with blocks of Rate words; Suffix has the bits that follow the message, and the first one of the padding.
+// A sponge with blocks of Rate 64-bit words. Suffix has the bits that follow the message, and the first padding bit.
 // Use: absorb once, then squeeze once.
 template <u32 Rate, u8 Suffix>
 struct Sponge {
@@ -81,7 +81,7 @@ struct Sponge {
         state[Rate - 1] ^= 1ull << 63;
     }
 
-    // out: Words words of output, each handed to put(its index, it)
+    // out: put(i, word) for each of `Words` words of output
     template <u32 Words, class Put>
     RF_METHOD void squeeze(Put put) {
         RF_LOOP

@@ -1,13 +1,14 @@
-// Between a row of a ring and an auxiliary ring that its products go through. L is generated: the row's residues are
-// L::Store in memory and L::Residue in registers, those modulo its L::primes primes are L::Word, and a row has L::n
-// coefficients, an auxiliary one L::length.
+// Products via a larger NTT: conversions between one limb of a ring and the auxiliary ring in which its products are
+// computed (zero-padded, multi-modular, CRT). L is generated. The limb's residues are L::Store in memory and L::Residue
+// in registers; residues modulo the L::primes auxiliary primes are L::Word. The limb has L::n coefficients, an
+// auxiliary limb L::length.
 #pragma once
 #include "crt.cuh"
 #include "stored.cuh"
 
 namespace rf {
 
-// in: a word as inputs of the ring have it   out: the residue, < q
+// in: a word as the ring's inputs may have it   out: the residue, < q
 template <class L>
 RF_FN typename L::Residue input_of(typename L::Residue x) {
     if constexpr (any_word<L>) return L::modulo().mul(x, L::one());
@@ -18,13 +19,15 @@ RF_FN typename L::Residue input_of(typename L::Residue x) {
 template <class L>
 RF_FN typename L::Word lifted(typename L::Residue x, u32 j) {
     u64 correction = select(is_above(x, L::half()), L::minus_q(j), 0ull);
-    // q <= p: what is above q / 2 moves by p - q
+    // q <= p: values above q / 2 move by p - q
     if constexpr (L::below_primes) return (typename L::Word)x + (typename L::Word)correction;
     else return (typename L::Word)sub_once(remainder(x, L::divider(j)) + correction, (u64)L::prime(j).q);
 }
 
-// in: the residues of an item's product, L::length for each prime   out: coefficient i, folded where x^n is L::c0 + L::c1 x, each
-// of them -1, 0 or 1: residues are summed, then there is one integer to rebuild. L::high coefficients come above x^(n-1).
+// in: the residues of an item's product, L::length for each prime
+// out: coefficient i of the product modulo f = x^n - c1 x - c0, where L::c0 and L::c1 are -1, 0 or 1.
+// The reduction modulo f is done on residues, so that only one integer is rebuilt. The product has L::high coefficients
+// above x^(n-1).
 template <class L>
 RF_FN typename L::Residue folded(const typename L::Word* product, u32 i) {
     return rebuild<L>([&](u32 j) {
@@ -38,7 +41,8 @@ RF_FN typename L::Residue folded(const typename L::Word* product, u32 i) {
     });
 }
 
-// in: the item's elements, the coefficient's number, and its value x < q; the rows before this one stay
+// in: the item's element; a coefficient's number j and its value x < q
+// Stores one limb; earlier limbs stay. If L::clears, all other limbs are set to zero.
 template <class L>
 RF_FN void store_coefficient(typename L::Store* item, u32 j, typename L::Store x) {
     if constexpr (L::clears) {

@@ -1,4 +1,4 @@
-// Products of small matrices by the lanes of a warp together, on tensor cores. Inline PTX, with a portable twin.
+// Warp-level products of small byte matrices on tensor cores (mma.sync). Inline PTX, with a portable twin.
 #pragma once
 #include "word.cuh"
 
@@ -13,20 +13,19 @@ RF_FN i32 dot_bytes(u32 a, u32 b, i32 c) {
 }
 #endif
 
-// Between what lanes write to shared memory and what they do there after `mma_bytes`: all lanes of the warp meet. The
-// twin's lanes meet by themselves, in its shuffles.
+// Warp barrier between the lanes' writes to shared memory and accesses after `mma_bytes`. The portable twin needs none,
+// because its shuffles synchronise the lanes.
 RF_FN void meet_before_mma() {
 #if RF_PTX
     asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 #endif
 }
 
-// c + a b, for a with 16 rows and 32 columns, b with 32 and 8, of signed bytes. With g = lane / 4 and t = lane % 4, lowest
-// byte first:
-//   a[h + 2 k]  row g + 8 h, columns 16 k + 4 t and the three behind it
-//   b[k]        column g, rows 16 k + 4 t and the three below it
-//   c[e + 2 h]  row g + 8 h, column 2 t + e
-// All lanes of the warp call it.
+// c += a b for matrices of signed bytes: a is 16 x 32, b is 32 x 8, c is 16 x 8 with 32-bit entries.
+// All lanes of the warp must call it. Their fragments, lowest byte first, with g = lane / 4 and t = lane % 4:
+//   a[h + 2 k]: row g + 8 h, columns 16 k + 4 t + (0 .. 3);
+//   b[k]: column g, rows 16 k + 4 t + (0 .. 3);
+//   c[e + 2 h]: row g + 8 h, column 2 t + e.
 RF_FN void mma_bytes(i32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #if RF_PTX
     i32 sum[4];

@@ -1,7 +1,7 @@
-// Arithmetic modulo any q in [2, 2^16), held in 32-bit registers: lazy residues, Shoup and Barrett.
+// Arithmetic modulo any q in [2, 2^16) in 32-bit registers: lazy residues, Shoup multiplication, Barrett reduction.
 //
-// A register has 16 bits more than q, so sums may grow to 65536 q before they must be reduced, and up to
-// (2^32 - 1) / q^2 products of residues fit in one 32-bit accumulator, which Barrett reduces without any factor.
+// A register has 16 bits more than q, so sums may grow to 65536 q before they must be reduced. Up to (2^32 - 1) / q^2
+// products of residues fit a 32-bit accumulator, which Barrett reduces without leaving a factor.
 #pragma once
 #include "shoup32.cuh"
 
@@ -21,7 +21,7 @@ struct Mod16 {
     static constexpr bool wide_factor = false;  // wide_reduce yields acc itself
     static constexpr bool wide_reduced = false;
 
-    // in: w < q   out: w with its quotient   (one division: for tables, not for inner loops)
+    // in: w < q   out: w with its quotient   (a division: for tables, not for inner loops)
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w, (u32)(((u64)w << 32) / q)}; }
 
     // in: any x, w.w < q   out: x w, < 2q

@@ -1,25 +1,27 @@
-// Arithmetic modulo odd q < 2^255 - 2^230 in eight 32-bit limbs for transforms: Shoup products, residues below 2q.
+// Arithmetic modulo odd q < 2^255 - 2^230 in eight 32-bit limbs, for transforms: Shoup multiplication, residues below
+// 2q.
 //
 // Data stays in Montgomery form (x stands for x 2^-256) and factors are plain, so that products keep the form. A factor
-// comes with its quotient w' = floor(2^256 w / q), and x w - floor(x w' / 2^256) q is a residue: of x w' only the 43
-// partial products of limbs i + j >= 6 are computed, of the other two products only the low halves.
+// comes with its quotient w' = floor(2^256 w / q), and x w - floor(x w' / 2^256) q is a residue. Of x w' only the 43
+// partial products of limbs i + j >= 6 are computed, and of the other two products only the lower halves.
 //
-// -q mod 2^256 is written in signed digits of 32 bits: a digit 1 or -1 costs an addition instead of eight products, and
-// 0 nothing. `Digits` says which ones are (BLS12-381's r: -1, 1, then six full ones): 186 multiplier slots a product, and
-// 214 for eight full digits, where Montgomery takes 264.
+// -q mod 2^256 is written in signed 32-bit digits: a digit 1 or -1 costs an addition instead of eight products, and 0
+// nothing. `Digits` gives the kind of each digit (BLS12-381's r: -1, 1, then six full ones). A product takes 186
+// multiplier slots for that r and 214 for eight full digits; a Montgomery product takes 264.
 #pragma once
 #include "mod256.cuh"
 
 namespace rf {
 
-// Digits: two bits for each digit, from the least: full (its value is in `digit`), zero, one, minus one.
+// Digits: two bits for each digit, least significant first: 0 full (its value is in `digit`), 1 zero, 2 one, 3 minus
+// one.
 template <u32 Digits>
 struct Mod255 : Mod256Of<false> {
     u32 digit[8];  // of -q mod 2^256
     u32 twice[8];  // 2q
     u32 minus_inverse[8];  // -q^-1 mod 2^256
 
-    static constexpr u32 product_bound = 1;  // every residue is below 2q, and B means nothing
+    static constexpr u32 product_bound = 1;  // every residue is below 2q, for every B
 
     // A known factor, plain, and its quotient.
     struct Twiddle {
@@ -31,8 +33,8 @@ struct Mod255 : Mod256Of<false> {
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{from_montgomery(w), mul_low(w, minus_inverse)}; }
 
     // in: x < 2q, a factor   out: x w, < 2q
-    // x w / q - floor(x w' / 2^256) < 1 + x / 2^256, and what is left out of x w' is below 6 2^-32 of 2^256: less than 2
-    // together.
+    // x w / q - floor(x w' / 2^256) < 1 + x / 2^256. The partial products of x w' that are left out are below 6 2^-32
+    // of 2^256. Together the error of the quotient is below 2.
     RF_METHOD Word mul(Word x, Twiddle w) const {
         u32 quotient[8];
         high_half(quotient, x.limb, w.quotient.limb);
@@ -127,7 +129,7 @@ struct Mod255 : Mod256Of<false> {
     }
     // out: r = floor(a b / 2^256) or one less, from the partial products of limbs i + j >= 6
     RF_METHOD void high_half(u32* r, const u32* a, const u32* b) const {
-        // positions 6 .. 15 and 7 .. 15; the topmost pair of a row holds at most a carry before it, so it takes none out
+        // limbs 6 .. 15 and 7 .. 15; before each row its topmost limb pair holds at most a carry, so no carry leaves it
         u32 even[10] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, odd[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
         row_mad_low<2>(even, a + 6, b[0]), row_mad_low<2>(odd, a + 7, b[0]);
         row_mad_low<4>(even, a + 5, b[1]), row_mad<2>(odd, a + 6, b[1], odd[2]);

@@ -1,18 +1,17 @@
-// Arithmetic modulo any odd q < 2^256 in eight 32-bit limbs: canonical residues in Montgomery form, R = 2^256.
+// Arithmetic modulo any odd q < 2^256 in eight 32-bit limbs: canonical residues in Montgomery form (1985), R = 2^256.
 //
-// The product interleaves multiplication and reduction limb by limb and keeps two accumulators, for the even and the
-// odd limbs of the left operand, so that every 32 x 32 product is one aligned multiply-add with carry.
-// Where Full is false, q < 2^255: no sum leaves 256 bits and the carry words vanish.
+// The Montgomery product interleaves multiplication and reduction limb by limb (CIOS). It keeps two accumulators, for
+// the even and the odd limbs of the left operand, so that every 32 x 32 product is one aligned multiply-add with carry.
+// If Full is false, q < 2^255: no sum exceeds 256 bits, and the carry words vanish.
 //
-// Pass these as kernel arguments rather than as constants: with a constant limb of 1 or 2^32 - 1 (BLS12-381's r) ptxas
-// takes each multiply-add with carry apart into two instructions, which costs 12 % (measured on an H200), and no
-// constant was seen to gain anything.
+// Pass these as kernel arguments rather than as constants: for a constant limb of 1 or 2^32 - 1 (BLS12-381's r), ptxas
+// splits each multiply-add with carry into two instructions.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// 256 bits, least limb first; two 16-byte loads.
+// 256 bits, least significant limb first; two 16-byte loads.
 struct alignas(16) u256 {
     u32 limb[8];
 };
@@ -69,7 +68,7 @@ struct Mod256Of {
         u32 carry = add_limbs<8>(r.limb, a.limb, b.limb);
         return sub_q_once(r, carry);
     }
-    // in: a, b < q   out: a - b, < q   (B has no meaning here)
+    // in: a, b < q   out: a - b, < q   (for every B)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         Word r, lift;
@@ -96,10 +95,10 @@ struct Mod256Of {
         return acc;
     }
 
-    // in: a < q, any b   out: a b 2^-256, < q
-    // After each limb of b what is summed is below a + q < 2q, and in the end below (b / 2^256 + 1) q < 2q.
+    // in: a < q, any b   out: a b 2^-256, < q.
+    // After each limb of b the sum is below a + q < 2q, and after the last one below (b / 2^256 + 1) q < 2q.
     RF_METHOD Word mul_montgomery(Word a, Word b) const {
-        u32 x[8], y[8];  // one holds positions 0..7, the other 1..8, changing places at each limb of b
+        u32 x[8], y[8];  // one holds limbs 0..7, the other 1..8; they swap roles at each limb of b
         row_mul<8>(x, a.limb, b.limb[0]);
         row_mul<8>(y, a.limb + 1, b.limb[0]);
         u32 over = 0;
@@ -113,7 +112,7 @@ struct Mod256Of {
             row_mad_top<8>(low_row, a.limb, b.limb[i], high_row[7], over);
             reduce_limb(low_row, high_row, over);
         }
-        // The last limb left y as the low row, whose limb 0 is now zero: the product is x + y / 2^32 < 2q.
+        // After the last limb, y is the low row, whose limb 0 is now zero: the product is x + y / 2^32 < 2q.
         Word r;
         u32 rest[8] = {y[1], y[2], y[3], y[4], y[5], y[6], y[7], 0};
         u32 carry = add_limbs<8>(r.limb, x, rest);
@@ -143,7 +142,7 @@ struct Mod256Of {
     }
 
   private:
-    // Adds the multiple of q that clears limb 0 of low_row; high_row is one position up, over is the limb above it.
+    // Adds the multiple of q that clears limb 0 of low_row; high_row is one limb higher, over is the limb above it.
     RF_METHOD void reduce_limb(u32* low_row, u32* high_row, u32& over) const {
         u32 m = low_row[0] * inverse;
         row_mad<8>(high_row, q + 1, m, over);

@@ -1,7 +1,7 @@
 // Arithmetic modulo odd q < 2^31 in 32-bit words: residues below 2q, Shoup, Barrett and Montgomery with R = 2^32.
 //
-// The fields of BabyBear and KoalaBear, and 2^31 - 1. A word holds a sum of two residues and no more, so products are made
-// canonical, and of the two operands of a butterfly the one without a factor is reduced first.
+// For the fields of BabyBear, KoalaBear and 2^31 - 1. A word holds the sum of two residues and no more. So products are
+// made canonical, and a butterfly first reduces the operand without a twiddle factor.
 #pragma once
 #include "shoup32.cuh"
 
@@ -21,10 +21,10 @@ struct Mod31 {
     static constexpr u32 product_bound = 1;
     static constexpr bool lazy = true;
     static constexpr bool wide_factor = true;   // wide_reduce yields acc 2^-32
-    static constexpr bool wide_reduced = true;  // every product is, below 2^32 q
+    static constexpr bool wide_reduced = true;  // every product is reduced, below 2^32 q
 
     // in: w < q   out: w with its quotient
-    // The quotient of 2^32 w by q is exact after taking the remainder away: -(2^32 w mod q) / q mod 2^32.
+    // Exact division: with r = 2^32 w mod q, the quotient is (2^32 w - r) / q = -r / q mod 2^32.
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w, 0u - to_montgomery(w) * inverse}; }
 
     // in: any x, w.w < q   out: x w, < q
@@ -65,7 +65,7 @@ struct Mod31 {
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return reduced(acc + wide_mul(a, b)); }
     // in: acc < 2^32 q   out: acc 2^-32, < 2q
     RF_METHOD Word wide_fold(Wide acc) const { return high(acc) - mul_hi(low(acc) * inverse, q) + q; }
-    // in: acc < 2^32 q   out: acc 2^-32, < q   (whatever B)
+    // in: acc < 2^32 q   out: acc 2^-32, < q   (for every B)
     template <u32 B>
     RF_METHOD Word wide_reduce(Wide acc) const {
         return sub_once(wide_fold(acc), q);

@@ -1,7 +1,7 @@
 // Arithmetic modulo odd q < 2^30 in 32-bit words: lazy residues below 4q, Shoup, Barrett and Montgomery with R = 2^32.
 //
-// Residues are plain everywhere; only a product of two variables passes through Montgomery reduction and then carries
-// the factor 2^-32, which the caller cancels once, in a twiddle or with mul_plain.
+// Residues are plain. Only a product of two variables passes through Montgomery reduction; it then carries the factor
+// 2^-32, which the caller cancels once, in a twiddle factor or with mul_plain.
 #pragma once
 #include "shoup32.cuh"
 
@@ -24,7 +24,7 @@ struct Mod32 {
     static constexpr bool wide_reduced = false;
 
     // in: w < q   out: w with its quotient
-    // The quotient of 2^32 w by q is exact after taking the remainder away: -(2^32 w mod q) / q mod 2^32.
+    // Exact division: with r = 2^32 w mod q, the quotient is (2^32 w - r) / q = -r / q mod 2^32.
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w, 0u - to_montgomery(w) * inverse}; }
 
     // in: any x, w.w < q   out: x w, < 2q

@@ -1,14 +1,14 @@
-// Arithmetic modulo odd q < 2^50 in doubles, for GPUs that multiply doubles at full rate: Mod50.
+// Arithmetic modulo odd q < 2^50 in doubles, for GPUs with full-rate double precision: Mod50.
 //
-// A word is a double that holds an integer, of either sign: "< B q" bounds its absolute value, and B q <= 2^52.
+// A word is a double that holds an integer of either sign: "< B q" bounds its absolute value, and B q <= 2^52.
 //
-// Every product rests on one argument. Let p = x w be an integer, |p| <= 2^101, and c an integer near p / q.
-// h = round(p) differs from p by l = p - h, an integer of at most 2^47, which one fused multiply-add yields exactly. Then
-// h - c q = (p - c q) - l is an integer below 2^53 as well, which another one yields exactly, and the sum of both is
-// p - c q. So nothing is ever lost, and the size of the result hangs only on how near c is.
+// Products are exact by fused multiply-adds (TwoProduct). Let p = x w be an integer, |p| <= 2^101, and c an integer
+// near p / q. h = round(p) differs from p by the integer l = p - h, at most 2^47, which one fused multiply-add gives
+// exactly. Then h - c q = (p - c q) - l is an integer below 2^53, which another one gives exactly. The sum of both is
+// p - c q. So nothing is lost, and the size of the result depends only on how near c is to p / q.
 // To round y to an integer, |y| <= 2^51, magic = 1.5 2^52 is added: the sum is between 2^52 and 2^53, where doubles are
-// the integers. Fused into the product that gives y, that is the only rounding of y.
-// No function yields -0 (sums that vanish are +0 unless both operands are -0), so the sign bit tells negative words.
+// the integers. The addition is fused into the product that gives y, so that y is rounded only once.
+// No function returns -0 (sums that vanish are +0 unless both operands are -0), so the sign bit shows negative words.
 #pragma once
 #include "word.cuh"
 
@@ -38,12 +38,11 @@ struct Mod50 {
         return Twiddle{w, w / q};
     }
 
-    // in: |x| <= 2^52, |w.w| < q / 2   out: x w, <= (1/2 + |x| 2^-54) q, so <= 3/4 q
-    // The quotient is off by a factor of up to 1 + 2^-53, which moves x w / q, at most |x| / 2, by up to |x| 2^-54.
+    // in: |x| <= 2^52, |w.w| < q / 2   out: x w, <= (1/2 + |x| 2^-54) q, so <= 3/4 q.
     RF_METHOD Word mul(Word x, Twiddle w) const { return remainder(x, w.w, nearest(x, w.quotient)); }
 
     // in: x < B q   out: x if B is 1, else <= (q + 1) / 2: < min(B, 1) q
-    // The inverse is off by a factor of up to 1 + 2^-53, which moves x / q by up to 1 / 2q.
+    // The relative error of the inverse is up to 2^-53, which changes x / q by up to 1 / (2q).
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
         if constexpr (B <= 1) return x;
@@ -58,19 +57,19 @@ struct Mod50 {
 
     // in: |a + b| <= 2^52   out: a + b
     RF_METHOD Word add(Word a, Word b) const { return __dadd_rn(a, b); }
-    // in: |a - b| <= 2^52   out: a - b   (whatever B)
+    // in: |a - b| <= 2^52   out: a - b   (for every B)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         return __dadd_rn(a, -b);
     }
-    // in: any b   out: -b   (whatever B)
+    // in: any b   out: -b   (for every B)
     template <u32 B>
     RF_METHOD Word negate(Word b) const {
         return __dadd_rn(0.0, -b);
     }
 
     // in: a < A q, b < B q, A B q <= 2^50   out: a b, < q
-    // Product and inverse are off by up to 1 + 2^-53 each, which moves a b / q by less than 1/4 + 2^-55.
+    // Product and inverse have relative errors of up to 2^-53 each, which change a b / q by less than 1/4 + 2^-55.
     RF_METHOD Wide wide_mul(Word a, Word b) const { return remainder(a, b, nearest(__dmul_rn(a, b), inverse)); }
     // in: a, b as for wide_mul, acc of at most B products   out: acc + a b, of at most B + 1
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, wide_mul(a, b)); }

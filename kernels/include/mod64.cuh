@@ -1,16 +1,17 @@
-// Arithmetic modulo odd 64-bit q: Mod64 (q < 2^62, lazy, Shoup and Montgomery) and Mod64Full (q < 2^64, canonical).
+// Arithmetic modulo odd 64-bit q: Mod64 (q < 2^62, lazy, Shoup and Montgomery) and Mod64Full (q < 2^64, canonical,
+// Montgomery).
 //
-// Residues are plain everywhere; a product of two variables carries the factor 2^-64 of Montgomery reduction.
+// Residues are plain; a product of two variables carries the factor 2^-64 of Montgomery reduction.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// q < 2^62: residues may grow to 4q and beyond, as far as a word reaches.
+// q < 2^62: lazy residues may grow to 4q and beyond, to the limit of a word.
 struct Mod64 {
     u64 q;
     u32 ratio;    // floor(2^(89 - shift) / q)
-    u32 shift;    // 58 - the bits of q, or 0
+    u32 shift;    // 58 minus the bits of q, or 0
     u64 inverse;  // q^-1 mod 2^64
     u64 r2;       // 2^128 mod q
 
@@ -28,15 +29,15 @@ struct Mod64 {
     static constexpr bool wide_reduced = false;
 
     // in: w < q   out: w with its quotient
-    // The quotient of 2^64 w by q is exact after taking the remainder away: -(2^64 w mod q) / q mod 2^64.
+    // Exact division: with r = 2^64 w mod q, the quotient is (2^64 w - r) / q = -r / q mod 2^64.
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w, 0ull - to_montgomery(w) * inverse}; }
 
-    // in: any x, w.w < q   out: x w, < 2q   (Shoup; the quotient is exact or one less)
+    // in: any x, w.w < q   out: x w, < 2q   (Shoup; the quotient is exact or one too small)
     RF_METHOD Word mul(Word x, Twiddle w) const { return dot_lo(x, w.w, mul_hi(x, w.quotient), 0ull - q); }
 
     // in: x < B q, B <= 64   out: x, < min(B, 2) q
-    // The quotient comes from the upper word of 2^shift x, which is all of it but a part in 2^25, as is the ratio: it is
-    // exact or one less.
+    // Barrett reduction with the upper word of 2^shift x, whose truncation and that of the ratio are relative errors of
+    // up to 2^-25: the quotient is exact or one too small.
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
         static_assert(B <= 64, "2^shift x must fit a word");
@@ -51,7 +52,7 @@ struct Mod64 {
         else return sub_once(reduce<B>(x), q);
     }
 
-    // in: any x   out: x, < q   (x (2^64 mod q) < 2^64 q; the compiler makes that factor once)
+    // in: any x   out: x, < q   (a Montgomery product by 2^64 mod q, which the compiler computes once)
     RF_METHOD Word reduce_any(Word x) const { return mul_montgomery(x, to_montgomery(1)); }
 
     // in: a + b < 2^64   out: a + b, not reduced
@@ -95,7 +96,7 @@ struct Mod64 {
 // Any odd q < 2^64: nothing is lazy, every operand and result is in [0, q).
 struct Mod64Full {
     u64 q;
-    u32 ratio, shift;  // unused, so that both types are made alike
+    u32 ratio, shift;  // unused, so that both types have the same layout
     u64 inverse;  // q^-1 mod 2^64
     u64 r2;       // 2^128 mod q
 
@@ -129,7 +130,7 @@ struct Mod64Full {
         return reduce<B>(x);
     }
 
-    // in: any x   out: x, < q   (where q has its top bit set, x < 2q; else as Mod64)
+    // in: any x   out: x, < q   (if q has its top bit set, x < 2q; else as in Mod64)
     RF_METHOD Word reduce_any(Word x) const {
         if (q >> 63) return x - select(x >= q, q, 0ull);
         return mul_montgomery(x, to_montgomery(1));
@@ -137,7 +138,7 @@ struct Mod64Full {
 
     // in: a, b < q   out: a + b, < q
     RF_METHOD Word add(Word a, Word b) const { return sub<1>(a, q - b); }
-    // in: a < q, b <= q   out: a - b, < q   (B has no meaning here)
+    // in: a < q, b <= q   out: a - b, < q   (for every B)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         u64 t = a - b;
@@ -153,7 +154,7 @@ struct Mod64Full {
     RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_montgomery(a, b); }
     // in: acc < q, a b < 2^64 q   out: acc + a b 2^-64, < q
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, mul_montgomery(a, b)); }
-    // in: acc < q   out: acc   (the factor 2^-64 is in it)
+    // in: acc < q   out: acc   (it includes the factor 2^-64)
     RF_METHOD Word wide_fold(Wide acc) const { return acc; }
     template <u32 B>
     RF_METHOD Word wide_reduce(Wide acc) const {

@@ -1,7 +1,7 @@
-// Arithmetic modulo primes q = 1 mod 2^32, q < 2^61, which make products by known factors cheaper: Mod64Friendly.
+// Arithmetic modulo primes q = 1 mod 2^32, q < 2^61, for which Shoup multiplication is cheaper: Mod64Friendly.
 //
-// A multiple of q = 2^32 d + 1 takes one half product: c q = c + 2^32 (c d mod 2^32) mod 2^64. So it pays to take less care
-// with the quotient c, of which three of four partial products are made.
+// A multiple of q = 2^32 d + 1 takes one half product: c q = c + 2^32 (c d mod 2^32) mod 2^64. So a less exact quotient
+// c pays, for which only three of four partial products are computed.
 #pragma once
 #include "mod64.cuh"
 
@@ -10,7 +10,7 @@ namespace rf {
 struct Mod64Friendly : Mod64 {
     static constexpr u32 product_bound = 3;
 
-    // A known factor w < q by its negative: of v = q - w, or 0 where w is 0, -v mod 2^64 and ceil(2^64 v / q).
+    // A known factor w < q, stored by its negative v = q - w (0 if w is 0): -v mod 2^64 and ceil(2^64 v / q).
     struct alignas(16) Twiddle {
         u64 w, quotient;
     };
@@ -21,8 +21,8 @@ struct Mod64Friendly : Mod64 {
     }
 
     // in: any x, a factor w   out: x w, < 3q
-    // x v / q <= x quotient / 2^64 < x v / q + 1. Of the middle one c is the floor and one or two more, so
-    // x v / q < c < x v / q + 3, and c q - x v, which is x w modulo q, lies between 0 and 3q.
+    // x v / q <= x quotient / 2^64 < x v / q + 1. c is the floor of the middle term plus one or two, so
+    // x v / q < c < x v / q + 3. Then c q - x v, which is x w modulo q, lies between 0 and 3q.
     RF_METHOD Word mul(Word x, Twiddle w) const { return dot_friendly(x, w.w, mul_hi_above(x, w.quotient), high(q)); }
 
     // in: x < B q, B <= 64   out: x, < min(B, 3) q
@@ -31,7 +31,7 @@ struct Mod64Friendly : Mod64 {
         if constexpr (B <= 3) return x;
         else return Mod64::reduce<B>(x);
     }
-    // in: b <= B q, a + B q < 2^64   out: a - b + B q, not reduced   (the compiler would make a wide product of B q)
+    // in: b <= B q, a + B q < 2^64   out: a - b + B q, not reduced   (B * q would compile to a wide product)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         return a + (join(B, B * high(q)) - b);

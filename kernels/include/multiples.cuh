@@ -1,10 +1,10 @@
-// Residues of rows times known numbers modulo any q.
+// Products of residues and known factors, modulo any q.
 #pragma once
 #include "divisor256.cuh"
 
 namespace rf {
 
-// A modulus below 2^63, with products by Shoup's method: less than half the instructions of Divisor's.
+// A modulus below 2^63 with Shoup multiplication: less than half the instructions of Divisor's.
 struct Divisor63 {
     u64 q;
 
@@ -27,7 +27,7 @@ struct Divisor63 {
     RF_METHOD u64 negate(u64 a) const { return sub_mod(0, a, q); }
 };
 
-// A modulus and known factors from words of a table.
+// Reads a modulus and known factors from the words of a table.
 template <class Q>
 struct Known;
 
@@ -71,9 +71,9 @@ struct Known<Divisor256<Bits>> {
     }
 };
 
-// What the residues of a row are times, stage after stage. The generated struct L has its type of modulus L::Q, whether words
-// of inputs need to be reduced (L::reduces), and whether stage i of L::stages has a factor (L::factor(i)). The table has for
-// each row the modulus, the factor 1 if it reduces, and the factors.
+// Multiplies the residues of a row by known factors, in stages. The generated struct L gives the type of modulus L::Q,
+// whether inputs need to be reduced (L::reduces), and whether stage i of L::stages has a factor (L::factor(i)). The
+// table has for each row the modulus, the factor 1 if L::reduces, and the factors.
 template <class L>
 struct Multiples {
     using Q = typename L::Q;
@@ -88,7 +88,7 @@ struct Multiples {
         q = K::modulo(known);
         factors = known + K::words;
     }
-    // in: a word of an input   out: the same mod q
+    // in: an input word   out: the same mod q
     RF_METHOD Residue reduced(Residue x) const {
         if constexpr (L::reduces) return q.mul(x, K::factor(factors));
         else return x;

@@ -1,8 +1,13 @@
-// Block-level number-theoretic transforms over a generated ring, for built-in and for scheme kernels alike.
+// Block-level number-theoretic transforms (NTT) over a generated ring, for built-in and scheme kernels alike.
 //
-// ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a row call them; they meet at
-// sync_row barriers only. Residues are reduced lazily: B is a bound in multiples of q (on the absolute value, where the
-// words have signs), R::capacity the multiple of q that fits a word, and every correction is decided at compile time.
+// Forward: Cooley-Tukey butterflies, from coefficients in natural order to evaluations in bit-reversed order
+// (digit-reversed with radix 3). Inverse: Gentleman-Sande butterflies, back. The first layer of x^n - x^(n/2) + 1
+// splits it by a primitive sixth root of unity, as in NTTRU (Lyubashevsky-Seiler, eprint 2019/040).
+//
+// ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a row must call them; they meet at
+// sync_row barriers only. Residues are reduced lazily, as in Harvey's butterflies (arXiv:1205.2926). B is a bound in
+// multiples of q (on the absolute value, if words have signs), and R::capacity is the multiple of q that fits a word.
+// Every reduction is decided at compile time.
 #pragma once
 #include "ring.cuh"
 
@@ -18,44 +23,45 @@ template <class R>
 struct Bound {
     static constexpr u64 capacity = R::capacity;
     static constexpr bool lazy = R::M::lazy;
-    static constexpr u32 product = R::M::product_bound;  // of products, and of what was reduced
+    static constexpr u32 product = R::M::product_bound;  // bound of products and of reduced residues
 
-    // in: B before a forward layer   out: B once the layer has reduced what could overflow
+    // in: B before a forward layer   out: bound after the layer reduced what could overflow
     RF_CONST u32 before_forward(u32 code, u32 b) {
         return b + (code == 3 ? 2 : 1) * product > capacity && b > product ? product : b;
     }
-    // Radix 3 adds two products; where these do not fit beside a third one, their sum is reduced first.
+    // Radix 3 adds two products to an input. If three products do not fit a word, the sum of the two is reduced first.
     static constexpr bool tight = capacity < 3 * product;
-    // Whether the sum of both inputs of a layer 6, each below b q, must be reduced before a product is taken off.
+    // Whether the sum of both inputs of a layer 6, each below b q, must be reduced before a product is subtracted.
     RF_CONST bool squeezed(u32 b) { return lazy && 2 * b + product > capacity; }
     RF_CONST u32 forward(u32 code, u32 b) {
         if (!lazy) return 1;
         if (code == 6) return squeezed(b) ? product + (b > product ? b : product) : 2 * b + product;
         return before_forward(code, b) + (code == 3 && !tight ? 2 : 1) * product;
     }
-    // Whether a kernel of some of the layers leaves residues as they are for the next one: where words are stored as they are.
+    // Whether a kernel of some of the layers leaves residues lazy for the next kernel: if words are stored unchanged.
     static constexpr bool kept = lazy && same_type<typename R::Store, typename R::M::Word>;
-    // in: B before a forward pass
+    // out: bound before forward pass p
     RF_CONST u32 forward_pass(u32 p) {
         u32 b = 1;
         for (u32 l = kept ? 0 : R::pass[0]; l < R::pass[p]; l++) b = forward(R::layer[l], b);
         return b;
     }
-    // in: B before an inverse layer   out: B once the layer has made its inputs canonical where it must
+    // in: B before an inverse layer   out: bound after the layer made its inputs canonical where it must
     RF_CONST u32 before_inverse(u32 code, u32 b) { return code == 3 && 3 * b + 2 > capacity ? 1 : b; }
-    // The sum of all inputs of an inverse layer, and what is left of it: the next layer must be able to double it.
+    // inverse_sum: bound of the sum of all inputs of an inverse layer. inverse: bound after its reduction, small enough
+    // for the next layer to double.
     RF_CONST u32 inverse_sum(u32 code, u32 b) { return before_inverse(code, b) * (code == 3 ? 3 : 2); }
     RF_CONST u32 inverse(u32 code, u32 b) {
         if (!lazy) return 1;
         u32 sum = inverse_sum(code, b);
         return 2 * (u64)sum <= capacity && sum > product ? sum : product;
     }
-    // in: B before an inverse pass   out: B after it, reduced to what fits a cell of shared memory
+    // in: b before inverse pass p   out: bound after its layers
     RF_CONST u32 inverse_pass(u32 p, u32 b) {
         for (u32 l = R::pass[p + 1]; l > R::pass[p]; l--) b = inverse(R::layer[l - 1], b);
         return b;
     }
-    // B before a kernel's last pass, if values have this B
+    // in: bound of the evaluations   out: bound before the last pass of this kernel, which inverts that pass first
     RF_CONST u32 inverse_below(u32 b) {
         for (u32 l = R::layers; kept && l > R::pass[R::passes]; l--) b = inverse(R::layer[l - 1], b);
         return b;
@@ -63,7 +69,7 @@ struct Bound {
     RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > product ? product : b; }
 };
 
-// The place in layer L's section of node `inner` under a thread's node `top` above pass P.
+// Index in layer L's section of node `inner` below a thread's node `top` at the input of pass P.
 template <class R, u32 P, u32 L>
 RF_FN u32 twiddle_slot(u32 top, u32 inner) {
     using S = Pass<R, P>;
@@ -71,11 +77,10 @@ RF_FN u32 twiddle_slot(u32 top, u32 inner) {
     else return Tree<R>::template slot<L>(top * (Tree<R>::nodes(L) / Tree<R>::nodes(S::first)) + inner);
 }
 
-// Where the factors of that node begin in the section. What is known when compiling is added to the address, not to the
-// place, whose 32 bits might wrap: so it goes into the load itself, one address serves all nodes of a layer, and the
-// registers that this leaves let loads run ahead of their use. On an H200, 60-bit primes, the last layers of 2^14 and 2^16
-// back: 4 to 5 %, and forward in clusters 2 to 3 %. Else forward goes by places: by addresses the last layers of 2^16 are 5 to
-// 9 % slower.
+// Address of the twiddle factors of that node. Compile-time offsets are added to the address rather than to the 32-bit
+// index, which might wrap. They become immediate offsets of the loads, so that one address serves all nodes of a layer
+// and the saved registers let loads run ahead of their use. This is faster in inverse layers and in clusters; other
+// forward layers are faster by index (`twiddle_slot`).
 template <class R, u32 P, u32 L>
 RF_FN const typename R::M::Twiddle* twiddle_at(const typename R::M::Twiddle* section, u32 top, u32 inner) {
     using S = Pass<R, P>;
@@ -85,7 +90,7 @@ RF_FN const typename R::M::Twiddle* twiddle_at(const typename R::M::Twiddle* sec
     else return section + twiddle_slot<R, P, L>(top, inner) * each;
 }
 
-// in: a, b < B q   out: (a + z b, a - z b), < Bound::forward q
+// Cooley-Tukey butterfly.   in: a, b < B q   out: (a + z b, a - z b), < Bound::forward q
 template <class R, u32 B>
 RF_FN void forward_two(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
                        typename R::M::Twiddle z) {
@@ -96,7 +101,8 @@ RF_FN void forward_two(const typename R::M& m, typename R::M::Word& a, typename 
     a = m.add(a, t);
 }
 
-// in: a, b, c < B q   out: (a + z b + z^2 c, a + s z b + s^2 z^2 c, a + s^2 z b + s z^2 c), s a third root of unity
+// Radix-3 Cooley-Tukey butterfly; s is a third root of unity.   in: a, b, c < B q
+// out: (a + z b + z^2 c, a + s z b + s^2 z^2 c, a + s^2 z b + s z^2 c)
 template <class R, u32 B>
 RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
                          typename R::M::Word& c, typename R::M::Twiddle z, typename R::M::Twiddle z2,
@@ -121,13 +127,13 @@ RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typenam
     a = m.add(a, sum);
 }
 
-// Whether the leftmost node of a pass has the factor 1 in every thread: at the top of x^n - 1. (Lazy types do without:
-// there the sums would grow faster than the bounds say.)
+// Whether the leftmost node of a pass has the twiddle factor 1 in every thread: at the top of x^n - 1. (Not used for
+// lazy types: without the product, sums would grow beyond the bounds above.)
 template <class R, u32 P>
 constexpr bool starts_with_one = R::starts_with_one && !R::M::lazy && R::pass[P] == 0;
 
-// Factors that a thread needs first in pass P, forward or back: read before the exchange that leads to the pass, so that they
-// come in its shadow. Where a thread has few words, and large ones.
+// Prefetched twiddle factors: those that a thread needs first in pass P (forward, or inverse if Back). They are loaded
+// before the exchange that leads to the pass, which hides their latency. Used for 256-bit words only.
 template <class R, u32 P, bool Back>
 struct Ahead {
     using S = Pass<R, P>;
@@ -149,19 +155,21 @@ struct Ahead {
     }
 };
 
-// The node among those under a thread's node, at layer L in pass P, whose factor is read for node `inner`: this one, or if the
-// last two layers go ByRoots the first of eight. The factors of the others are more than that by the roots of unity at the end of
-// the table, which costs a product for each, and saves most of what is read of a table that is twice as large as an item's rows.
+// The node whose twiddle factor is loaded for node `inner` at layer L of pass P: `inner` itself or, for the last two
+// layers if ByRoots, the first of its eight nodes. The factors of the others are that one times the roots of unity at
+// the end of the table. That costs one product each, and saves most reads of a table that is twice as large as an
+// item's rows.
 template <class R, u32 P, u32 L, bool ByRoots>
 RF_CONST u32 read_for(u32 inner) {
     return ByRoots && L > Pass<R, P>::first && L + 2 >= R::layers ? inner / 8 * 8 : inner;
 }
 
-// A group: layers from L on, all of two, that a pass does at once under each node above them, by a network of the modulus type
-// (M::Network). The points that it combines are first times the powers of C^(1/points), C being the constant of that node, so that
-// the factors within are roots of unity, and the same under all nodes. There are as many powers as the table has factors for these
-// layers under such a node, and there they stand: that of number j = (2 k + 1) 2^i in the place of node k in the layer that has i
-// below it. For k = 0 that is what stands there for layers that go one by one.
+// A radix-2^k pass: the radix-2 layers of a group, from L on, computed at once below each node by a network of the
+// modulus type (M::Network). With C the constant of that node, point j is first multiplied by the j-th power of
+// C^(1/points). The twiddle factors inside the network then are roots of unity, the same below all nodes.
+// The table stores the powers in place of the twiddle factors of these layers, which are equally many. Power
+// j = (2 k + 1) 2^i has the place of node k in the layer with i layers of the group below it. For k = 0 this is the
+// factor of that node in layer-by-layer transforms, too.
 template <class R, u32 P, u32 L>
 struct Group {
     using S = Pass<R, P>;
@@ -174,13 +182,13 @@ struct Group {
     static constexpr u32 last = in_groups<R> ? end() : L + 1, layers = last - L, points = 1 << layers;
     static constexpr bool used = layers > 1;
     static_assert(group_of<R>(L) == L && last <= S::last, "a pass must have groups as a whole");
-    // Nodes above them under that of a set, and neighbours among the points of one.
+    // nodes: nodes of layer L below a set's node. part: networks per node, which are interleaved in registers.
     static constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), part = S::span / nodes / points;
 
-    // The factor of point j > 0 under a node, in the sections from that of layer At on.
+    // The factor of point j > 0 below a node; `section` is that of layer At, and those of later layers follow.
     template <u32 At = L>
     RF_FN typename M::Twiddle factor(const typename M::Twiddle* section, u32 top, u32 node, u32 j) {
-        constexpr u32 lowest = points >> (At - L + 1);  // the last layer has the odd powers
+        constexpr u32 lowest = points >> (At - L + 1);  // lowest set bit of the powers in layer At
         if constexpr (At + 1 < last) {
             if (j % (2 * lowest) != lowest) return factor<At + 1>(section + Tree<R>::nodes(At), top, node, j);
         }
@@ -188,14 +196,14 @@ struct Group {
     }
 };
 
-// Whether layer L, if it is before End, begins a group of several.
+// Whether layer L, if it is before End, begins a group of more than one layer.
 template <class R, u32 P, u32 L, u32 End>
 RF_CONST bool grouped() {
     if constexpr (in_groups<R> && L < End) return Group<R, P, L>::used;
     else return false;
 }
 
-// The forward layers of group L of pass P.
+// The forward layers of the group that begins at layer L of pass P.
 template <class R, u32 P, u32 L>
 RF_FN void forward_group(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table, u32 thread,
                          u32 node) {
@@ -221,7 +229,7 @@ RF_FN void forward_group(const typename R::M& m, typename R::M::Word* x, const t
     }
 }
 
-// The layers L .. of forward pass P, which begins with the factors `ahead` if P > 0.
+// The forward layers from L to the end of pass P. If P > 0, the pass begins with the prefetched factors `ahead`.
 template <class R, u32 P, u32 L, u32 B>
 RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           u32 thread, u32 node, const Ahead<R, P, false>& ahead) {
@@ -292,15 +300,16 @@ RF_CONST u32 ntt_forward_bound() {
     return Bound<R>::forward_pass(R::passes);
 }
 
-// in: coefficients < q in the layout of pass 0   out: values < ntt_forward_bound q in that of the last pass
-// A row of some of the layers lies under `node`, and enters as the layers above leave it.
+// in: coefficients < q in the layout of pass 0   out: evaluations < ntt_forward_bound q in that of the last pass.
+// In a kernel of some of the layers, the row lies under `node` and enters as the layers above it leave it.
 template <class R>
 RF_FN void ntt_forward(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                        unsigned char* shared, u32 thread, u32 node = 0) {
     forward_passes<R, 0, Bound<R>::forward_pass(0)>(m, x, table, shared, thread, node);
 }
 
-// in: a, b < B q, 2 B q fits   out: a + b, reduced where the next layer needs it, and (a - b) z
+// Gentleman-Sande butterfly.   in: a, b < B q, 2 B q fits a word   out: a + b, reduced if the next layer needs it, and
+// (a - b) z
 template <class R, u32 B>
 RF_FN void inverse_two(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
                        typename R::M::Twiddle z) {
@@ -311,13 +320,14 @@ RF_FN void inverse_two(const typename R::M& m, typename R::M::Word& a, typename 
     b = m.mul(d, z);
 }
 
-// in: a, b, c < B q   out: their sum, z (a + s^2 b + s c), z^2 (a + s b + s^2 c), before any scale
+// Radix-3 Gentleman-Sande butterfly; s is a third root of unity.   in: a, b, c < B q
+// out: their sum, z (a + s^2 b + s c), z^2 (a + s b + s^2 c), before any scale
 template <class R, u32 B>
 RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
                          typename R::M::Word& c, typename R::M::Twiddle z, typename R::M::Twiddle z2,
                          typename R::M::Twiddle s) {
     constexpr u32 kept = R::M::lazy ? Bound<R>::before_inverse(3, B) : 1;
-    // where three words do not fit, the sum of two is reduced first
+    // if the sum of three does not fit a word, the sum of two is reduced first
     constexpr bool squeezed = R::M::lazy && 3 * kept > R::capacity;
     constexpr u32 sum = !R::M::lazy ? 1 : squeezed ? kept + R::M::product_bound : Bound<R>::inverse_sum(3, B);
     auto two = [&](auto x) {
@@ -338,7 +348,7 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
     c = m.mul(v, z2);
 }
 
-// The inverse layers of group L of pass P.
+// The inverse layers of the group that begins at layer L of pass P.
 template <class R, u32 P, u32 L, u32 Scale, u32 Items>
 RF_FN void inverse_group(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                          const typename R::M::Twiddle* header, u32 thread, u32 node) {
@@ -365,15 +375,15 @@ RF_FN void inverse_group(const typename R::M& m, typename R::M::Word* x, const t
     }
 }
 
-// The layers from L - 1 down to To of inverse pass P, which begins with the factors `ahead` if another pass was before it, for the
-// rows of so many items.
-// Layer 0 carries the scales at header[Scale ..].
+// The layers from L - 1 down to To of inverse pass P, for the rows of `Items` items. The pass begins with the
+// prefetched factors `ahead`, unless it is the first pass that runs. Layer 0 multiplies by the scales from
+// header[Scale] on.
 template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 Items, u32 To = Pass<R, P>::first>
 RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           const typename R::M::Twiddle* header, u32 thread, u32 node,
                           const Ahead<R, P, true>& ahead = {}) {
     using S = Pass<R, P>;
-    constexpr u32 group = L > To ? group_of<R>(L - 1) : L;  // that the last of them is in
+    constexpr u32 group = L > To ? group_of<R>(L - 1) : L;  // the group of layer L - 1
     if constexpr (group + 1 < L) {
         static_assert(group >= To, "layers of a group go together");
         inverse_group<R, P, group, Scale, Items>(m, x, table, header, thread, node);
@@ -396,7 +406,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                 for (u32 j = 0; j < part * S::vector * Items; j++) {
                     auto* at = x + S::group(set, j / part) + i * size + j % part;
                     if constexpr (code == 2 && scaled) {
-                        // the scale takes any word, so the sum needs no reduction
+                        // the product with the scale accepts any word, so the sum needs no reduction
                         auto difference = m.template sub<B>(at[0], at[part]);
                         at[0] = m.mul(m.add(at[0], at[part]), header[Scale]);
                         at[part] = m.mul(difference, z);
@@ -445,22 +455,23 @@ RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const 
     }
 }
 
-// Bound of what ntt_inverse leaves, in multiples of q, before it makes that canonical.
+// Bound of ntt_inverse's result before the final canonical reduction, in multiples of q.
 template <class R, u32 B, bool Product>
 RF_CONST u32 ntt_inverse_bound() {
     if (!R::M::lazy) return 1;
     constexpr u32 product = R::M::product_bound;
-    if (R::pass[0] == 0 && R::layers > 0) return (R::layer[0] == 6 ? 2 : 1) * product;  // or the difference of two
+    if (R::pass[0] == 0 && R::layers > 0) return (R::layer[0] == 6 ? 2 : 1) * product;  // for layer 6, a difference of two
     if (R::layers == 0) return product;
     u32 b = B;
     for (u32 p = R::passes; p > 1; p--) b = Bound<R>::in_cell(Bound<R>::inverse_pass(p - 1, b));
     return Bound<R>::inverse_pass(0, b);
 }
 
-// in: values < B q (B <= 2) in the layout of the last pass   out: coefficients in that of pass 0, canonical
-// Product: the values are products that lack the product factor, which the scale then holds.
-// A row of some of the layers lies under `node`, enters as the layers below leave it, and leaves as the layers above
-// take it. `header` has the scales: the table itself, or a row's Constants. There may be rows of several items.
+// in: evaluations < B q (B <= 2) in the layout of the last pass   out: canonical coefficients in the layout of pass 0
+// Product: the evaluations are products that lack the product factor; the scale includes it. `header` holds the scales:
+// the table itself, or the Constants of the limb. The rows of `Items` items are transformed at once.
+// In a kernel of some of the layers, the row lies under `node`, enters as the layers below leave it, and leaves as the
+// layers above accept it.
 template <class R, u32 B, bool Product, u32 Items = 1>
 RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                        const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node = 0) {
@@ -474,14 +485,15 @@ RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typ
     }
 }
 
-// The same where there is no scale but the table's own.
+// The same with the table's own scales.
 template <class R, u32 B, bool Product>
 RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                        unsigned char* shared, u32 thread) {
     ntt_inverse<R, B, Product>(m, x, table, table, shared, thread);
 }
 
-// Values of fewer layers, for formats that fix how deep a transform goes: layers of the last pass need no other thread.
+// Evaluations after fewer layers, for formats that fix the depth of the transform: layers of the last pass need no
+// exchange.
 
 // Bound of ntt_ascend's result, in multiples of q.
 template <class R, u32 To, u32 B>
@@ -491,8 +503,8 @@ RF_CONST u32 ntt_ascend_bound() {
     return b;
 }
 
-// in: values < B q (B <= 2) in the layout of the last pass, which begins at layer To or before it, To > 0
-// out: values of the first To layers times the radices of the layers undone, < ntt_ascend_bound q
+// in: evaluations < B q (B <= 2) in the layout of the last pass, which begins at layer To or before it, To > 0
+// out: evaluations of the first To layers times the radices of the inverted layers, < ntt_ascend_bound q
 template <class R, u32 To, u32 B>
 RF_FN void ntt_ascend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                       u32 thread) {

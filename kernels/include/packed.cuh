@@ -1,10 +1,11 @@
-// Neighbouring residues of memory, moved by vector accesses.
+// Adjacent residues in memory, moved by vector accesses.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// Elements of memory and words of registers. Doubles lie in device memory as integers, but in shared cells as they are.
+// Conversions between elements in memory and words in registers. Doubles are stored as integers in device memory, and
+// as doubles in shared cells.
 template <class A, class B>
 constexpr bool is_same = false;
 template <class A>
@@ -22,7 +23,7 @@ RF_FN E element_of(W word) {
     if constexpr (is_same<W, double> && !is_same<E, double>) return (E)to_integer(word);
     else return (E)word;
 }
-// An element of eight bytes as its bits, and back.
+// Bit casts of eight-byte elements.
 RF_FN u64 bits_of(u64 element) { return element; }
 template <class E>
 RF_FN E from_bits(u64 bits) {
@@ -30,7 +31,7 @@ RF_FN E from_bits(u64 bits) {
     else return bits;
 }
 
-// The largest power of two that divides all of these, at most 16.
+// The largest power of two that divides both arguments, at most 16.
 RF_CONST u32 vector_bytes(u32 a, u32 b) {
     u32 bytes = 16;
     while (a % bytes || b % bytes) bytes /= 2;
@@ -65,7 +66,7 @@ struct Packed {
             }
         }
     }
-    // in: whether it is device memory
+    // in: Device: whether `at` is in device memory
     template <bool Device = false, class Get>
     RF_FN void store(E* at, Get get) {
         RF_UNROLL
@@ -89,7 +90,7 @@ struct Packed {
     }
 };
 
-// Elements of more than 16 bytes: two vector accesses each, which the compiler finds.
+// Elements of 256 bits: the compiler emits two vector accesses for each.
 template <class E, u32 Count>
 struct Packed<E, Count, 0> {
     template <class W, class Put>
@@ -107,32 +108,33 @@ struct Packed<E, Count, 0> {
 template <class E, u32 Count, u32 Align>
 using Move = Packed<E, Count, sizeof(E) <= 8 ? vector_bytes(Count * sizeof(E), Align) : 0>;
 
-// Residues on their way to memory, as they are: what other endings (`epilogue.cuh`) stand in for.
+// The default ending: stores residues unchanged. Other endings (`epilogue.cuh`) take its place.
 struct AsIs {
     static constexpr bool plain = true;
-    static constexpr u32 operand_bytes = 0;  // of a residue
+    static constexpr u32 operand_bytes = 0;  // bytes of operands per residue
 
     template <u32 Count>
     struct Operands {};
 
     template <u32 Count, u32 Align>
     RF_FN Operands<Count> load(i64) { return {}; }
-    // in: a row, and whether it is in device memory; the place of neighbouring residues in it, the operands from there
-    //     calls get(0) to get(Count - 1) for them
+    // in: a row; `at`: index in it of the first of Count adjacent residues; get(i): residue i; Device: whether the row
+    //     is in device memory
     template <u32 Count, u32 Align, bool Device = false, class E, class Get>
     RF_FN void store(E* row, i64 at, const Operands<Count>&, Get get) {
         Move<E, Count, Align>::template store<Device>(row + at, get);
     }
 };
 
-// Stores neighbouring residues get(0) to get(Count - 1) in device memory, by way of an ending.
+// Stores adjacent residues get(0) to get(Count - 1) in device memory, through an ending.
 template <u32 Count, u32 Align, class Ending, class E, class Get>
 RF_FN void store_run(const Ending& ending, E* row, i64 at, Get get) {
     ending.template store<Count, Align, true>(row, at, ending.template load<Count, Align>(at), get);
 }
 
-// Stores `Runs` such runs of a thread, the i-th at place(i), made of get(i, 0) to get(i, Count - 1), where live(i) says so. Their
-// operands are read ahead of stores, which may be to the same memory, as far as there are registers for them.
+// Stores `Runs` such runs of a thread: run i, if live(i), has the residues get(i, 0) to get(i, Count - 1) and goes to
+// place(i). The operands of several runs, as registers allow, are read before their stores, which may be to the same
+// memory.
 template <u32 Runs, u32 Count, u32 Align, class Ending, class E, class Place, class Get, class Live>
 RF_FN void store_runs(const Ending& ending, E* row, Place place, Get get, Live live) {
     constexpr u32 most = 128 / (Count * (Ending::operand_bytes + 1)), ahead = most < 1 ? 1 : most < Runs ? most : Runs;
@@ -150,7 +152,7 @@ RF_FN void store_runs(const Ending& ending, E* row, Place place, Get get, Live l
     }
 }
 
-// The parameter `Epilogue` of a kernel to which nothing is fused.
+// The parameter `Epilogue` of a kernel without fused steps.
 struct NoEpilogue {
     template <class Offset>
     RF_METHOD AsIs of_row(u32, Offset) const { return {}; }

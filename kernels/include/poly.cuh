@@ -1,29 +1,32 @@
-// Products of values: residues modulo the leaves x^d - beta of a ring's tree, d = 1 ... 8.
+// Products and inverses of evaluations: residues modulo the leaves x^d - beta of a ring's tree, leaf degree
+// d = 1 ... 8. (d > 1 is an incomplete NTT, as in ML-KEM.)
 #pragma once
 #include "ntt.cuh"
 
 namespace rf {
 
-// How far operands must be reduced before the d products of a coefficient are summed in one accumulator.
+// Bounds to which operands must be reduced before the d products of a coefficient are summed in one accumulator.
 template <class R, u32 A, u32 B, u32 D>
 struct ProductRange {
     static constexpr u32 d = D;
-    // Products of residues that an accumulator holds: any number where each is reduced on the way, 12 by the contract of
-    // wide_reduce; for 16-bit moduli what fits 32 bits, q being at most (2^32 - 1) / capacity.
+    // The number of products of canonical residues that an accumulator holds: any number if each product is reduced on
+    // the way, 12 by the contract of wide_reduce. For 16-bit moduli it is what fits 32 bits, q being at most
+    // (2^32 - 1) / capacity.
     static constexpr u64 q = 0xffffffffull / R::capacity;
     static constexpr u64 limit = R::M::wide_reduced ? ~0ull : R::M::wide_factor ? 12 : 0xffffffffull / (q * q);
     RF_CONST bool fits(u64 a, u64 b) { return d * a * (d > 1 && b < 2 ? 2 : b) <= limit; }
     static constexpr u32 least(u32 a, u32 b) { return a < b ? a : b; }
-    // Bounds of the operands as they are multiplied; the second ones, times beta, are below 2q unless B is 1.
+    // Bounds of the operands when they are multiplied. A second operand times beta is below 2q, or canonical if
+    // wraps_canonical.
     static constexpr u32 a = fits(A, B) ? A : fits(least(A, 2), B) || fits(least(A, 2), least(B, 2)) ? least(A, 2) : 1;
     static constexpr u32 b = fits(a, B) ? B : fits(a, least(B, 2)) ? least(B, 2) : 1;
     static constexpr bool wraps_canonical = d > 1 && d * a * 2 > limit;
-    // Where not even canonical operands fit, every product is reduced on its own.
+    // If not even canonical operands fit, every product is reduced separately.
     static constexpr bool single = d * a * b > limit;
     static constexpr u32 sum = single ? 2 * d : d * a * (b < 2 && d > 1 && !wraps_canonical ? 2 : b);
 };
 
-// in: a < A q, b < B q (operands of degree < d)   out: a b mod x^d - beta over the product factor, < 2q
+// Schoolbook product.   in: a < A q, b < B q, of degree < d   out: a b mod x^d - beta, over the product factor, < 2q
 template <class R, u32 A, u32 B, u32 d = R::base>
 RF_FN void leaf_product(const typename R::M& m, const typename R::M::Word* a, const typename R::M::Word* b,
                         typename R::M::Twiddle beta, typename R::M::Word* out) {
@@ -62,7 +65,8 @@ RF_CONST u32 product_bound() {
     return R::M::product_bound;
 }
 
-// in: x < A q, y < B q, values in the layout of the last pass   out: their products over the product factor in x, < 2q
+// in: x < A q, y < B q, evaluations in the layout of the last pass   out: x = their products over the product factor, <
+//     2q
 template <class R, u32 A, u32 B>
 RF_FN void multiply_values(const typename R::M& m, typename R::M::Word* x, const typename R::M::Word* y,
                            const typename R::M::Twiddle* table, u32 thread) {
@@ -87,9 +91,9 @@ RF_FN void multiply_values(const typename R::M& m, typename R::M::Word* x, const
     }
 }
 
-// The inverse of a residue by norms that halve its degree: with a = A(y) + x B(y), y = x^2, the product a (A - x B) is
-// A^2 - y B^2, a residue modulo y^(d/2) - beta, and so on down to a number. For prime q, d a power of two, and moduli
-// whose products carry no factor.
+// Inversion of a residue modulo a leaf by norms that halve the degree. With y = x^2 and a = A(y) + x B(y), the product
+// a (A - x B) = A^2 - y B^2 is a residue modulo y^(d/2) - beta; recursion ends at a number. Requires prime q, d a power
+// of two, and a modulus type whose products carry no factor.
 template <class R, u32 d>
 struct Norm {
     using M = typename R::M;
@@ -103,7 +107,7 @@ struct Norm {
         RF_UNROLL
         for (u32 i = 0; i < h; i++) out[i] = m.template canonical<2>(out[i]);
     }
-    // in: a < q, a residue modulo x^d - beta   out: adjugate with a adjugate = norm, < q; returns the norm, < q
+    // in: a < q, a residue modulo x^d - beta   out: adjugate with a * adjugate = norm, < q; returns the norm, < q
     RF_FN Word adjugate(const M& m, const Word* a, typename M::Twiddle beta, Word* adjugate) {
         Word even[h], odd[h], even2[h], odd2[h];
         RF_UNROLL
@@ -134,7 +138,7 @@ struct Norm {
     }
 };
 
-// in: x < q   out: x^(q-2), < q: the inverse modulo a prime q
+// in: x < q   out: x^(q-2), < q: the inverse modulo a prime q (Fermat)
 template <class M>
 RF_FN typename M::Word invert_word(const M& m, typename M::Word x) {
     typename M::Word power = x;
@@ -148,8 +152,9 @@ RF_FN typename M::Word invert_word(const M& m, typename M::Word x) {
     return power;
 }
 
-// in: values x < q in the layout of the last pass   out: their inverses, < q, and whether all of this thread's exist
-// One exponentiation serves all leaves of a thread: the inverse of the product of their norms.
+// in: evaluations x < q in the layout of the last pass   out: x = their inverses, < q; returns whether all of this
+//     thread's exist
+// Montgomery's trick (1987): one exponentiation inverts the product of the norms of all leaves of a thread.
 template <class R>
 RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                          u32 thread) {
@@ -184,7 +189,7 @@ RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const t
     return exist;
 }
 
-// in: x < 2q, lacking the product factor; the eight entries that begin a table   out: the product itself, < 2q
+// in: x < 2q, a product that lacks the product factor; the header of the table   out: the product itself, < 2q
 template <class R>
 RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::Word x,
                                          const typename R::M::Twiddle* header) {
@@ -192,8 +197,8 @@ RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::
     else return x;
 }
 
-// The place of a thread in a launch with one thread for each leaf of the rows of the items first .. end, or for
-// R::leaf_lanes neighbouring leaves of degree 1.
+// Position of a thread in a launch over the items first .. end, with one thread for each leaf of each limb, or for
+// R::leaf_lanes adjacent leaves of degree 1.
 template <class R>
 struct Leaf {
     using Word = typename R::M::Word;
@@ -201,12 +206,12 @@ struct Leaf {
     static_assert(lanes == 1 || R::base == 1, "only leaves of degree 1 are taken together");
 
     u64 item;
-    u64 index;   // of the row, counted over all items
-    u32 number;  // of the row in the item
-    u32 place;   // of the first leaf within the row
+    u64 index;   // the limb's number over all items
+    u32 number;  // the limb's number in the item
+    u32 place;   // the first leaf's number in the limb
     bool live;
 
-    // in: rows of an item
+    // in: limbs per item, if not a constant of R
     RF_METHOD Leaf(u64 first, u64 end, u64 per_item) {
         follow();
         constexpr u32 units = Tree<R>::leaf_count / lanes, threads = R::leaf_threads;
@@ -221,12 +226,12 @@ struct Leaf {
         number = row.number;
         index = item * count + number;
     }
-    // The place of its first coefficient, in memory with so many residues from an item to the next.
-    // in: that distance, where it is not a constant of R
+    // Offset of the first leaf's first coefficient in memory, in residues.
+    // in: stride between items in residues; ignored if R::per_item is a constant
     RF_METHOD u64 offset(u64 distance) const {
         return (R::per_item ? index * R::n : item * distance + (u64)number * R::n) + (u64)place * R::base;
     }
-    // in: the first residue of the leaves   out: all of them, < q
+    // in: the address of the leaves' first residue   out: all their residues, < q
     RF_FN void load(const typename R::M& m, const typename R::Store* at, Word* x) {
         if constexpr (lanes > 1) {
             Access::template load<Word>(at, [&](u32 v, Word word) { x[v] = word; });
@@ -246,7 +251,7 @@ struct Leaf {
                 store_run<1, sizeof(typename R::Store)>(ending, at, v, [&](u32) { return get(v); });
         }
     }
-    // in: the first residues of leaves of either factor   out: the products of the leaves, < 2q
+    // in: the addresses of the leaves' first residues in both operands   out: the products of the leaves, < 2q
     template <bool Natural>
     RF_METHOD void multiply(const typename R::M& m, const typename R::Store* a, const typename R::Store* b,
                             const Tables<R>* tables, const Constants<R>* constants, Word* product) const {

@@ -1,13 +1,16 @@
-// How rows of a ring lie in a thread block: rows, threads, registers, shared memory, device memory.
+// Data layout of transforms: how rows map to thread blocks, threads, registers, shared memory and device memory.
 //
-// A row is one polynomial modulo one modulus. R is the struct that the engine generates for a ring (see README.md):
-// R::threads threads share a row and hold R::per_thread residues each in registers; R::tile rows share a block, and an
-// item has R::per_item of them. Layers run in passes, each of which combines only what one thread holds. In pass P
-// thread t has in register r the coefficient Pass<R, P>::coeff(t, r). Coefficients enter in the layout of the first
-// pass and leave the forward transform in that of the last.
+// A row is one limb (a residue polynomial) of a ring element. In a kernel that computes only some of the layers, it is
+// one of the independent sub-transforms of a limb. R is the struct that the engine generates for a ring (see
+// README.md). R::threads threads share a row and hold R::per_thread residues each in registers. A block holds R::tile
+// rows, and a batch item has R::per_item.
 //
-// A row may also be shared out among the R::cluster blocks of a thread-block cluster, whose threads are numbered through.
-// The first pass combines coefficients of all blocks; after it, each has whole subtrees for itself.
+// Layers run in passes: within a pass, butterflies combine only residues in the registers of one thread. In pass P,
+// register r of thread t holds coefficient Pass<R, P>::coeff(t, r). The forward transform takes coefficients in the
+// layout of the first pass and leaves evaluations in that of the last pass.
+//
+// The R::cluster blocks of a thread-block cluster may share a row; its threads are then numbered across these blocks.
+// The first pass combines coefficients of all blocks; after it, each block has whole subtrees to itself.
 #pragma once
 #include "packed.cuh"
 #include "stored.cuh"
@@ -15,33 +18,35 @@
 
 namespace rf {
 
-// The tree of a ring and its table of twiddle factors, at compile time. Layer codes: 2, 3, and 6 for the first layer of
-// x^n - x^(n/2) + 1.
+// The factorisation tree of a ring and its table of twiddle factors, at compile time. Layer L splits each of its
+// nodes(L) nodes into radix(L) children. Layer codes: 2 and 3 are the radix; 6 is the first layer of x^n - x^(n/2) + 1,
+// with radix 2.
 template <class R>
 struct Tree {
     RF_CONST u32 radix(u32 layer) { return R::layer[layer] == 3 ? 3 : 2; }
-    // Nodes above a layer.
+    // Number of nodes at the input of a layer; for R::layers, of leaves.
     RF_CONST u32 nodes(u32 layer) {
         u32 count = 1;
         for (u32 l = 0; l < layer; l++) count *= radix(l);
         return count;
     }
-    // Table entries of all layers above this one.
+    // Number of twiddle factors before a layer's own: radix - 1 for each node.
     RF_CONST u32 entries(u32 layer) {
         u32 count = 0;
         for (u32 l = 0; l < layer; l++) count += nodes(l) * (radix(l) - 1);
         return count;
     }
-    // The table of a row: eight entries of its own (third root, scales, product factor), forward, inverse, leaves. Where a job
-    // has a scale, Constants have those entries for it.
+    // The twiddle table of one modulus: eight header entries (third root of unity, scales, product factor), forward
+    // layers, inverse layers, leaf constants. If a job includes a constant factor, Constants hold the header with that
+    // factor.
     static constexpr u32 third_root = 0, scale = 1, product_scale = 4, product_factor = 7;
     static constexpr u32 header = 8;
     RF_CONST u32 forward(u32 layer) { return header + entries(layer); }
     RF_CONST u32 inverse(u32 layer) { return header + entries(R::layers) + entries(layer); }
     static constexpr u32 leaf_count = R::n / R::base;
     RF_CONST u32 leaves() { return inverse(R::layers); }
-    // Roots of unity, and their inverses, where the last four layers are of two: by number i < 8 that which the factor of node i
-    // under any node is more than that of node 0.
+    // If the last four layers have radix 2, the table ends with eight roots of unity and their inverses. Among the
+    // eight nodes below a common ancestor, root i is the ratio of the twiddle factor of node i to that of node 0.
     RF_CONST u32 roots() { return (leaves() + (R::base > 1 ? leaf_count : 0) + 1) / 2 * 2; }
     RF_CONST u32 inverse_roots() { return roots() + root_count; }
     static constexpr bool ends_by_twos =
@@ -49,30 +54,30 @@ struct Tree {
     static constexpr u32 root_count = ends_by_twos ? 8 : 0;
     RF_CONST u32 table() { return inverse_roots() + root_count; }
 
-    // Sections from layer R::columns on are stored by columns: nodes that hang under different nodes above that layer
-    // stand side by side, so that threads which hold one of those each read neighbouring entries.
+    // Sections of the layers after R::columns are transposed: entries at the same position below different nodes of
+    // layer R::columns are adjacent. So threads that each hold one of those nodes read adjacent entries.
     RF_CONST u32 tops() { return nodes(R::columns); }
-    // The place in layer L's section of the node that is number `inner` under node `top` above R::columns.
+    // Index, in a transposed section, of the node with number `inner` below node `top` of layer R::columns.
     RF_CONST u32 column(u32 top, u32 inner) { return inner * tops() + top; }
     template <u32 L>
     RF_FN u32 slot(u32 node) {
         if constexpr (L <= R::columns) return node;
         else return column(node / (nodes(L) / tops()), node % (nodes(L) / tops()));
     }
-    // The node at a place of layer L's section.
+    // The node whose entry has this index in layer L's section: the inverse of `slot`.
     template <u32 L>
     RF_FN u32 node_at(u32 slot) {
         if constexpr (L <= R::columns) return slot;
         else return slot % tops() * (nodes(L) / tops()) + slot / tops();
     }
 
-    // A node's number above layer L, counted from those above layer To, with its digits reversed.
+    // Mixed-radix digit reversal of a node's number at layer L, over the digits of layers To to L - 1.
     template <u32 To, u32 L>
     RF_FN u32 reversed(u32 node, u32 place = 0) {
         if constexpr (L == To) return place;
         else return reversed<To, L - 1>(node / radix(L - 1), place * radix(L - 1) + node % radix(L - 1));
     }
-    // The leaf at a place of natural order; or with fewer layers, the node whose leaves begin at a place.
+    // The leaf at position `place` in natural order; for fewer layers, the node whose leaves begin at that position.
     template <u32 To = R::layers, u32 L = 0>
     RF_FN u32 leaf_at(u32 place, u32 leaf = 0) {
         if constexpr (L == To) return leaf;
@@ -80,50 +85,53 @@ struct Tree {
     }
 };
 
-// Whether layers of two go in groups (`Group` in ntt.cuh): R::group, where there is such a member.
+// Whether radix-2 layers are merged into radix-2^k passes (`Group` in ntt.cuh): true if R::group exists.
 template <class R, class = void>
 constexpr bool in_groups = false;
 template <class R>
 constexpr bool in_groups<R, decltype((void)R::group)> = true;
 
-// The first layer of the group that a layer is in; of one that is in none, the layer itself.
+// The first layer of the group that contains a layer; the layer itself if it is in no group.
 template <class R>
 RF_CONST u32 group_of(u32 layer) {
     if constexpr (in_groups<R>) return R::group[layer];
     else return layer;
 }
 
-// Whether threads and registers number bits of a coefficient's place each: then what is known of a place when compiling is
-// added to an address, not to the place, and goes into the access itself, so that one address serves all of a thread's.
+// Whether the row length is a power of two, so that thread and register numbers are disjoint bit fields of a
+// coefficient's index. The compile-time part of an index is then added to the address and becomes the immediate offset
+// of the access. So one address serves all accesses of a thread.
 template <class R>
 constexpr bool by_bits = (R::length & (R::length - 1)) == 0;
 
-// The layout of one pass.
+// Register layout of one pass: layers `first` to `last` - 1.
 template <class R, u32 P>
 struct Pass {
     static constexpr u32 first = R::pass[P], last = R::pass[P + 1];
-    static constexpr u32 nodes = Tree<R>::nodes(first) / R::above;              // of the row
-    static constexpr u32 span = Tree<R>::nodes(last) / Tree<R>::nodes(first);  // coefficients that its layers combine
+    static constexpr u32 nodes = Tree<R>::nodes(first) / R::above;              // of the row, at layer `first`
+    static constexpr u32 span = Tree<R>::nodes(last) / Tree<R>::nodes(first);  // coefficients that the pass combines
     static constexpr u32 stride = R::length / nodes / span;
-    // Groups of `span` registers that lie side by side in memory, `near` of them in a row, and sets of such groups.
+    // A thread holds `sets` sets of `vector` groups of `span` registers. The groups of a set are adjacent in memory;
+    // `near` of them belong to the same row.
     static constexpr u32 vector = stands_apart<R> ? R::vector : last == R::layers ? R::base : P == 0 ? R::vector : 1;
     static constexpr u32 near = stands_apart<R> ? 1 : vector;
     static constexpr u32 sets = R::per_thread / span / vector;
     static_assert(sets * span * vector == R::per_thread && stride % near == 0, "the pass does not fit the registers");
 
-    // The node of the row's tree whose coefficients a set combines.
+    // The node of the row's tree, at layer `first`, whose coefficients a set combines.
     RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * near / stride; }
 
-    // Coefficients that are side by side both in memory and for a thread: runs of `run` registers.
+    // A run is `run` coefficients of one thread that are adjacent in memory.
     static constexpr u32 run = !stands_apart<R> && stride == vector ? span * vector : vector;
     static constexpr u32 runs = R::per_thread / run;
-    // The first coefficient of a run.
+    // Index of the first coefficient of a run.
     RF_FN u32 run_start(u32 thread, u32 i) {
         u32 set = i / (runs / sets), k = i % (runs / sets);
         u32 column = (set * R::threads + thread) * near;
         return column / stride * (stride * span) + column % stride + k * stride;
     }
-    // Its place in memory; in columns, with so many of them, and with the leaves of all rows in natural order if Natural.
+    // Offset of a run in memory, in residues. `columns`: number of columns of a strided batch (`in_columns`), else 1.
+    // Natural: the leaves of all rows are in natural order.
     template <bool Natural = false>
     RF_FN u64 run_place(u32 thread, u32 i, u32 columns = 1) {
         if constexpr (Natural) {
@@ -135,51 +143,51 @@ struct Pass {
             return run_start(thread, i) * R::stride * columns;
         }
     }
-    // The register of coefficient c of a run; where rows lie apart, of the coefficient in row c.
+    // The register that holds coefficient c of run i; for strided rows, the run's coefficient in the c-th row.
     RF_CONST u32 reg(u32 i, u32 c) {
         u32 set = i / (runs / sets), k = i % (runs / sets) + c / vector;
         return (set * vector + c % vector) * span + k;
     }
-    // The coefficient in a register.
+    // Index of the coefficient in register r.
     RF_FN u32 coeff(u32 thread, u32 r) {
         u32 column = (r / span / vector * R::threads + thread) * near + r / span % near;
         return column / stride * (stride * span) + column % stride + r % span * stride;
     }
-    // The first register of group g of a set, counted through the rows of all items.
+    // The first register of group g of a set; g counts through the rows of all items that the thread holds.
     RF_FN u32 group(u32 set, u32 g) { return g / vector * R::per_thread + (set * vector + g % vector) * span; }
-    // The place in natural order, among the row's leaves, of that which is number `inner` under a set's node: the first part of it
-    // for the node, the second for `inner`. Of the last pass.
+    // Last pass only: leaf `inner` below a set's node has position natural_node + natural_inner in natural order, among
+    // the leaves of the row.
     RF_FN u32 natural_node(u32 thread, u32 set) { return Tree<R>::template reversed<R::pass[0], first>(node(thread, set)); }
     RF_FN u32 natural_inner(u32 inner) { return Tree<R>::template reversed<first, last>(inner) * nodes; }
 };
 
-// What a block has of a row: coefficients, and threads for them.
+// Coefficients and threads of a row in one block; the whole row's, except in clusters.
 template <class R>
 constexpr u32 share_length = R::length / R::cluster;
 template <class R>
 constexpr u32 share_threads = R::threads / R::cluster;
 
-// Barrier among the threads of a row in a block.
+// Barrier among the threads of a row that are in one block.
 template <class R>
 RF_FN void sync_row() {
     if constexpr (R::whole_warps) __syncwarp();
     else __syncthreads();
 }
 
-// Whether all warps of a block have rows, or parts of rows, from their first lane to their last.
+// Whether the threads of a block fill whole warps.
 template <class R>
 constexpr bool full_warps = share_threads<R> * R::tile % 32 == 0;
 
-// Barrier among the threads that have their residues from each other: those of a warp, or of a row in a block.
+// Barrier among the threads that exchange residues: those of a warp if InWarp, else those of a row in one block.
 template <class R, bool InWarp>
 RF_FN void sync_near() {
     if constexpr (InWarp) __syncwarp();
     else sync_row<R>();
 }
 
-// Barriers among all blocks of a cluster come in two halves: each thread arrives, and later waits for all others to have
-// done so. What was written before that to another block's shared memory is there after it, unless the thread says that it
-// has not Written. (Architectures without clusters do not know the names.)
+// Barrier among all blocks of a cluster, in two halves: a thread arrives, and later waits until all threads have
+// arrived. After the wait, writes to other blocks' shared memory that preceded the arrival are visible, unless it was
+// made with Written = false. (Architectures before sm_90 do not declare these intrinsics.)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define RF_IN_CLUSTERS(otherwise, ...) otherwise
 #else
@@ -199,20 +207,21 @@ RF_FN void sync_cluster() {
     arrive_at_cluster<R>();
     wait_for_cluster<R>();
 }
-// The threads are done with what others may write next.
+// Completes the pending cluster barrier and arrives at the next one: this thread no longer reads cells that other
+// blocks may overwrite after that barrier.
 template <class R>
 RF_FN void pass_cluster() {
     wait_for_cluster<R>();
     arrive_at_cluster<R>();
 }
-// The same place in the shared memory of a block of the cluster.
+// The same address in the shared memory of a block of the cluster (distributed shared memory).
 template <class Cell>
 RF_FN Cell* in_block(Cell* cells, u32 block) {
     return RF_IN_CLUSTERS(cells, (Cell*)__cluster_map_shared_rank(cells, block));
 }
 #undef RF_IN_CLUSTERS
 
-// out: whether any thread of the row says yes   (all threads of the warp call it; a row must lie in one)
+// out: whether `yes` is true in any thread of the row   (all threads of its warp must call it)
 template <class R>
 RF_FN bool any_in_row(bool yes) {
     static_assert(R::whole_warps, "the row must lie in a warp");
@@ -220,15 +229,15 @@ RF_FN bool any_in_row(bool yes) {
     return (votes >> threadIdx.x % 32 / R::threads * R::threads & 0xffffffffu >> (32 - R::threads)) != 0;
 }
 
-// What belongs to a row of the basis beside its table: the modulus, and the eight entries that begin a table, with the
-// scale of the job in them (see Tree).
+// Constants of a limb of the basis, besides its table: the modulus, and the table's eight header entries with the job's
+// constant factor in the scales (see Tree).
 template <class R>
 struct Constants {
     alignas(16) typename R::M m;
     alignas(16) typename R::M::Twiddle header[8];
 };
 
-// A table, or where the ring may have several moduli, pointers to that of each row of the basis.
+// A twiddle table or, if the ring may have several moduli, an array of pointers to the tables of its limbs.
 template <class R, bool Several = R::several>
 struct TablesOf {
     using Type = typename R::M::Twiddle;
@@ -242,12 +251,13 @@ struct TablesOf<R, true> {
 template <class R>
 using Tables = typename TablesOf<R>::Type;
 
-// A polynomial of a launch in which each block has `Count` of them, one after another.
+// A polynomial (limb) of a launch in which each block has `Count` consecutive polynomials.
 template <u32 Count>
 struct Polynomial {
     u64 item;    // counted from the first of the launch
     u32 number;  // in the item
-    // in: the block, the place in it, polynomials of an item (Count times as many fit 32 bits, so that all quotients do)
+    // in: the block, the slot in it, polynomials per item; Count * per_item must fit 32 bits, so that 32-bit divisions
+    //     suffice
     RF_METHOD Polynomial(u32 block, u32 place, u32 per_item) {
         if (per_item == 1) {
             item = (u64)block * Count + place, number = 0;
@@ -258,8 +268,8 @@ struct Polynomial {
     }
 };
 
-// Where in shared memory the row of the block's next item comes while it works on one: R::next, where there is such a member; else 0,
-// and a thread has the rows of all its block's items at once.
+// Double buffering (turns.cuh): offset in shared memory at which the row of the block's next item is prefetched,
+// R::next. If R has no such member it is 0, and a thread holds the rows of all the block's items at once.
 template <class R, class = void>
 constexpr u32 next_row = 0;
 template <class R>
@@ -267,31 +277,31 @@ constexpr u32 next_row<R, decltype((void)R::next)> = R::next;
 template <class R>
 constexpr u32 items_at_once = next_row<R> > 0 ? 1 : R::together;
 
-// The place of a thread in a launch over the rows of the items first .. end.
+// Position of a thread in a launch over the rows of the items first .. end.
 //
-// Where several blocks share a polynomial, those of one modulus and one place in it come together, item by item, so that
-// the factors they read are near.
-// Rows that lie R::stride apart stand side by side in a block: neighbouring threads work on neighbouring groups of R::vector
-// rows, whose factors are the same.
-// A launch of some of one item's blocks says in the upper half of end - first how many stand before them.
-// In columns, all rows that stand side by side in a matrix do so in blocks, whatever their number: the last block has what is left.
+// If several blocks share a polynomial, consecutive blocks handle the same modulus and position in it for all items. So
+// they share cached twiddle factors.
+// Rows with R::stride > 1 are interleaved in a block: adjacent threads work on adjacent groups of R::vector rows, whose
+// twiddle factors are the same.
+// If a launch covers only some blocks of one item, the upper half of end - first is the number of blocks to skip.
+// In a strided batch, a block has R::tile adjacent rows of the matrix; the last block has the remainder.
 template <class R>
 struct Row {
     static constexpr u32 parts = R::above * R::stride;  // rows of a polynomial
 
     u64 item;
-    u32 number;  // of the polynomial in the item
-    u32 part;    // of the row in it, or the first of a group: by nodes, or with values in natural order by their places
-    u32 node;    // that the row lies under
+    u32 number;  // polynomial's number in the item
+    u32 part;    // row's number in the polynomial (a group's first): by node, or by position in natural order
+    u32 node;    // tree node above the row
     u32 thread;  // within the row
-    bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
-    u32 columns;  // if the ring is in columns: as many polynomials side by side
-    u32 items;   // of which it is a row: R::together of them from `item` on, or fewer where there are no more
+    bool live;   // false for surplus threads of the last block, which compute but never store
+    u32 columns;  // columns of a strided batch (`in_columns`)
+    u32 items;   // items with this row: R::together from `item` on, or fewer at the end
     unsigned char* shared;  // R::row_bytes for the functions below
     unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
-    u64 index;              // of the polynomial, counted over all items
+    u64 index;              // polynomial's number over all items
 
-    // in: polynomials of an item, where that is not a constant of R; in columns their number above 32 bits
+    // in: polynomials per item, if not a constant of R; for a strided batch, the number of columns in the upper 32 bits
     RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end, u64 per_item = R::per_item) {
         follow();
         constexpr bool apart = stands_apart<R>;
@@ -300,7 +310,7 @@ struct Row {
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
         if constexpr (R::cluster > 1) {
             static_assert(R::tile == 1 && parts == 1, "a cluster has one row");
-            arrive_at_cluster<R, false>();  // the first exchange among blocks waits until all have begun
+            arrive_at_cluster<R, false>();  // the first exchange between blocks waits until all have started
             u32 all = (u32)(end - first), index = blockIdx.x / R::cluster;
             item = first + index % all;
             number = index / all;
@@ -340,35 +350,35 @@ struct Row {
         else shared = block_shared + slot * (R::row_bytes * items_at_once<R> + R::extra);
         extra = shared + R::row_bytes * items_at_once<R>;
     }
-    // The same row of the i-th of its items.
-    // in: polynomials of an item, where that is not a constant of R
+    // The same row in item `item` + i.
+    // in: polynomials per item, if not a constant of R
     RF_METHOD Row of_item(u32 i, u64 per_item = R::per_item) const {
         Row row = *this;
         if constexpr (R::together > 1) row.item += i, row.index += i * (R::per_item ? R::per_item : per_item);
         return row;
     }
-    // Polynomials that lie where one does. (Only texts in columns may multiply by it: in others a factor 1 from here is no longer
-    // there at the end, but has the compiler order loads in another way.)
+    // Number of columns of a strided batch, else 1. (Multiply by it only if in_columns: elsewhere the factor 1 is
+    // optimised away but changes the order in which the compiler places loads.)
     RF_METHOD u32 width() const { return in_columns<R> ? columns : 1; }
-    // The place of its polynomial, in memory with so many residues from an item to the next.
-    // in: that distance, where it is not a constant of R
+    // Offset of the row's polynomial in memory, in residues.
+    // in: stride between items in residues; ignored if R::per_item is a constant
     RF_METHOD u64 polynomial(u64 distance) const {
         if constexpr (in_columns<R>) return R::per_item ? index * R::n * columns : item * distance + (u64)number * R::n * columns;
         else return R::per_item ? index * R::n : item * distance + (u64)number * R::n;
     }
-    // The place of the row's first coefficient.
+    // Offset of the row's first coefficient, in residues.
     RF_METHOD u64 offset(u64 distance = 0) const {
         if constexpr (in_columns<R>) return polynomial(distance) + (u64)node * (R::length * R::stride) * columns + part;
         else return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
     }
-    // The place of the block's first value of it: elsewhere if values stand in natural order.
+    // Offset of the block's first evaluation of the row; it differs from `offset` in clusters and in natural order.
     RF_METHOD u64 values(u64 distance = 0) const {
         if constexpr (R::cluster > 1) return offset(distance) + thread / share_threads<R> * share_length<R>;
         else if constexpr (in_columns<R> && R::natural_order)
             return polynomial(distance) + (u64)Tree<R>::template reversed<0, R::pass[0]>(node) * R::stride * columns + part;
         else return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
     }
-    // The row of the basis that its modulus is of.
+    // Index in the basis of the row's modulus.
     RF_METHOD u32 of_basis() const {
         if constexpr (R::per_item == R::rows) return number;
         else return number % R::rows;
@@ -382,7 +392,7 @@ template <u32 N>
 struct Number {
     static constexpr u32 value = N;
 };
-// Calls work(number) for all items whose row it is, or for one if not all are there.
+// Calls work(Number<k>) once: k is items_at_once if the block has that many items, else 1.
 template <class R, class F>
 RF_FN void at_once(const Row<R>& row, F work) {
     static_assert(items_at_once<R> <= 2, "items are two, or one");
@@ -392,11 +402,12 @@ RF_FN void at_once(const Row<R>& row, F work) {
     work(Number<1>{});
 }
 
-// To which a row in memory is aligned, in bytes; or a group of rows that lie apart.
+// Alignment in bytes of a row in memory, or of a group of strided rows.
 template <class R>
 constexpr u32 row_alignment = (stands_apart<R> ? R::vector : R::length) * sizeof(typename R::Store);
 
-// in: a row in memory, its coefficients R::stride apart (in columns, as many times more), leaves in natural order if Natural
+// in: a row in memory with coefficient stride R::stride, times `columns` in a strided batch; leaves in natural order if
+//     Natural
 // out: registers in the layout of pass P (zero in surplus threads)
 template <class R, u32 P, bool Natural = false>
 RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live, u32 columns = 1) {
@@ -412,7 +423,7 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     }
 }
 
-// in: residues in registers in the layout of pass P   out: a row in memory, by way of an ending
+// in: residues in registers in the layout of pass P   out: a row in memory, stored through `ending`
 template <class R, u32 P, bool Natural = false, class Ending = AsIs>
 RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live, const Ending& ending = {},
                      u32 columns = 1) {
@@ -421,16 +432,16 @@ RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 t
     store_runs<S::runs, S::run, row_alignment<R>>(
         ending, row, [&](u32 i) {
             if constexpr (in_columns<R>) return S::template run_place<Natural>(thread, i, columns);
-            // In 32 bits each store has an address of its own. With one address for all, the compiler puts all stores at the end,
-            // where they wait for memory: 925 us for 835 (last kernel of FHE 2^16, 30 bits, inverse, H100).
+            // For 32-bit words, each store gets its own address: with a common one, the compiler moves all stores to
+            // the end, where they stall.
             else if constexpr (sizeof(typename R::M::Word) == 4) return (u64)(S::run_start(thread, i) * R::stride);
             else return S::run_place(thread, i);
         },
         [&](u32 i, u32 c) { return x[S::reg(i, c)]; }, [](u32) { return true; });
 }
 
-// What a block has of a row, staged in shared memory, so that device memory is touched in order, in vectors, whatever the layout: gaps keep
-// threads whose runs lie side by side on different banks.
+// A block's part of a row, staged in shared memory so that device memory is accessed in order and in vectors for every
+// register layout. Gaps avoid bank conflicts between threads with adjacent runs.
 template <class R>
 struct Stage {
     using Store = typename R::Store;
@@ -441,7 +452,8 @@ struct Stage {
     static constexpr u32 units = length * sizeof(Store) / unit;
     static constexpr u32 bytes = length * sizeof(Store) + length / R::run * gap;
     static constexpr u32 steps = (units + threads - 1) / threads;
-    // Whether each warp has a part of the row for itself, and whether that lies where its cells do.
+    // in_warps: whether each warp stages its own part of the row. as_cells: whether elements have the addresses of
+    // their cells.
     using Last = Pass<R, R::passes - 1>;
     static constexpr bool in_warps = full_warps<R> && threads % 32 == 0 && R::stride == 1 && Last::sets * Last::runs == 1;
     static constexpr bool as_cells = sizeof(Store) == sizeof(typename R::Cell) && gap == R::gap * sizeof(Store);
@@ -451,13 +463,13 @@ struct Stage {
         u16 halves[unit / 2];
     };
     RF_FN Store* element(unsigned char* shared, u32 i) { return (Store*)(shared + at(i * sizeof(Store))); }
-    // Where a run of the last pass is staged.
+    // Address at which a run of the last pass is staged.
     RF_FN Store* run(unsigned char* shared, u32 thread, u32 i) {
         using S = Pass<R, R::passes - 1>;
         if constexpr (by_bits<R>) return element(shared + at(S::run_start(thread, 0) * sizeof(Store)), S::run_start(0, i));
         else return element(shared, S::run_start(thread, i));
     }
-    // Where the value in a register is staged in natural order.
+    // Address at which the evaluation in register r is staged in natural order.
     RF_FN Store* natural(unsigned char* shared, u32 thread, u32 r) {
         using S = Pass<R, R::passes - 1>;
         u32 node = S::natural_node(thread, r / S::span / S::vector) * R::base;
@@ -466,12 +478,12 @@ struct Stage {
         else return element(shared, node + inner);
     }
     RF_FN u32 at(u32 byte) { return byte + byte / run_bytes * gap; }
-    // The i-th of `each` parts of the row that a thread moves, of as many for each: neighbours' are neighbours.
+    // Index of the i-th of the `each` parts of the row that a thread moves; adjacent threads have adjacent parts.
     RF_FN u32 part(u32 i, u32 each, u32 thread) {
         if constexpr (in_warps) return (thread / 32 * each + i) * 32 + thread % 32;
         else return i * threads + thread;
     }
-    // Moves the row between shared and device memory.
+    // `out` copies the row from shared to device memory, `in` the other way.
     template <class Ending>
     RF_FN void out(unsigned char* shared, Store* row, u32 thread, const Ending& ending) {
         if constexpr (Ending::plain) {
@@ -481,7 +493,7 @@ struct Stage {
                 if (units % threads == 0 || c < units) ((Unit*)row)[c] = *(const Unit*)(shared + at(c * unit));
             }
         } else {
-            // whole elements
+            // the ending takes whole elements
             constexpr u32 each = unit < sizeof(Store) ? 1 : unit / sizeof(Store), count = length / each;
             constexpr u32 runs = (count + threads - 1) / threads;
             store_runs<runs, each, unit>(
@@ -499,27 +511,29 @@ struct Stage {
     }
 };
 
-// Rows of a block whose values interleave in memory, since natural order puts leaf k of each one beside that of the next:
-// staged in shared memory by places, so that device memory is touched in runs of all rows.
+// Staging for a block's rows whose evaluations are interleaved in memory: natural order puts leaf k of one row next to
+// leaf k of the next. They are staged by leaf position, so that accesses to device memory are contiguous across the
+// rows.
 template <class R>
 struct Across {
     using Store = typename R::Store;
     static constexpr u32 places = R::length / R::base, wide = R::tile * R::base;
-    static constexpr u32 pitch = wide | 1;  // odd, so that threads whose places lie apart meet different banks
+    static constexpr u32 pitch = wide | 1;  // odd, against bank conflicts between positions
     static constexpr u32 block = R::tile * R::threads;
 
-    // Where the value in a register of a thread is staged, the row being in this slot of the block.
+    // Address at which the evaluation in register r of a thread is staged; `slot` is the row's number in the block.
     RF_FN Store* at(Store* stage, u32 slot, u32 thread, u32 r) {
         using S = Pass<R, R::passes - 1>;
         Store* node = stage + (S::natural_node(thread, r / S::span / S::vector) * pitch + slot * R::base);
         return node + S::natural_inner(r % S::span) * pitch + r / S::span % S::vector;
     }
-    // Calls move(staged, memory) for this thread's share, counted from the values of the block's first row.
+    // Calls move(staged, memory) for each element that this thread moves; `memory` counts from the first evaluation of
+    // the block's first row.
     template <class F>
     RF_FN void each(F move) {
         RF_UNROLL
         for (u32 i = 0; i < places * wide; i += block) {
-            // what is known of a place is apart if the block begins one
+            // the compile-time part of an index is kept apart if the step size is a multiple of a position's width
             constexpr bool whole = block % wide == 0;
             u32 known = whole ? i / wide : 0, c = (whole ? 0 : i) + threadIdx.x, place = c / wide;
             if (places * wide % block == 0 || i + threadIdx.x < places * wide)
@@ -529,8 +543,9 @@ struct Across {
     }
 };
 
-// in: a block's values of a row in memory, leaves in natural order if Natural   out: registers in the layout of the last pass
-// All threads of the row call it. Shared memory must be free: if it was in use, they meet at sync_row first.
+// in: a block's evaluations of a row in memory, leaves in natural order if Natural
+// out: registers in the layout of the last pass
+// All threads of the row must call it. If shared memory is in use, they must meet at sync_row first.
 template <class R, bool Natural>
 RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live,
                        unsigned char* shared, u32 columns = 1) {
@@ -548,7 +563,7 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
         __syncthreads();
         RF_UNROLL
         for (u32 r = 0; r < R::per_thread; r++) x[r] = word_of<Word>(*Across<R>::at(stage, slot, thread, r));
-        __syncthreads();  // where a row is a warp's alone, what follows waits for its lanes only
+        __syncthreads();  // if a row lies in one warp, later barriers cover only its lanes
     } else {
         if (live) Stage<R>::in(shared, row, thread);
         sync_near<R, Stage<R>::in_warps && !Natural>();
@@ -565,9 +580,10 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
     }
 }
 
-// in: values in the layout of the last pass   out: a row in memory, leaves in natural order if Natural, by way of an ending
-// All threads of the row call it. Shared memory may have been in use before; where that was by ntt_forward (`Exchanged`), and
-// values lie where their cells did, nobody waits for it.
+// in: evaluations in the layout of the last pass
+// out: a row in memory, leaves in natural order if Natural, stored through `ending`
+// All threads of the row must call it. Shared memory may still be in use. No barrier is needed if its last user was
+// ntt_forward (`Exchanged`) and elements have the addresses of their cells.
 template <class R, bool Natural, bool Exchanged = false, class Ending = AsIs>
 RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live,
                         unsigned char* shared, const Ending& ending = {}, u32 columns = 1) {
@@ -604,26 +620,27 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
     }
 }
 
-// The shared cell of a coefficient: R::gap cells are left free after every R::run, so that threads whose coefficients
-// lie R::run apart meet different banks. Rows that stand side by side in memory do so in shared memory.
+// Index of a coefficient's cell in shared memory. R::gap cells stay free after every R::run, so that threads whose
+// coefficients are R::run apart use different banks. Rows that are interleaved in memory are interleaved here too.
 template <class R>
 RF_FN u32 cell(u32 coeff) {
     return (coeff + coeff / R::run * R::gap) * (stands_apart<R> ? R::tile * R::vector : 1);
 }
-// in: the cells of a row   out: that of coefficient c of run i of a thread's in pass S
+// in: the cells of a row   out: the cell of coefficient c of a thread's run i in pass S
 template <class R, class S>
 RF_FN typename R::Cell* cell_at(typename R::Cell* cells, u32 thread, u32 i, u32 c) {
     if constexpr (by_bits<R>) return cells + cell<R>(S::run_start(thread, 0)) + cell<R>(S::run_start(0, i) + c);
     else return cells + cell<R>(S::run_start(thread, i) + c);
 }
 
-// out: what the lane says whose number differs in these bits
+// out: x of the lane whose number differs from this one in `bits`
 RF_FN u32 from_lane(u32 x, u32 bits) { return __shfl_xor_sync(0xffffffff, x, bits); }
 RF_FN u64 from_lane(u64 x, u32 bits) { return join(from_lane(low(x), bits), from_lane(high(x), bits)); }
 RF_FN double from_lane(double x, u32 bits) { return double_of(from_lane(bits_of(x), bits)); }
 
-// The exchange between two passes of a row in a warp, by shuffles: for each bit of the thread's number, registers that
-// differ in that bit of theirs change places with those of the thread that differs in it.
+// The exchange between two passes of a row that lies in a warp, as a transposition by shuffles. For each bit of the
+// thread number, the two threads that differ in it swap registers: those with the bit clear in the upper thread for
+// those with the bit set in the lower one.
 template <class R>
 RF_FN void exchange_lanes(typename R::M::Word* x, u32 thread) {
     RF_UNROLL
@@ -640,9 +657,9 @@ RF_FN void exchange_lanes(typename R::M::Word* x, u32 thread) {
     }
 }
 
-// What the blocks of a cluster hand one another between the first pass and the second: each thread writes to the block that
-// goes on with a residue, so that all read what is near. A set of the first pass combines `span` coefficients, of which each
-// block has `each`, under so many nodes.
+// The exchange between the blocks of a cluster, between the first and the second pass. Each thread writes to the shared
+// memory of the block that continues with a residue, so that all reads are local. A set of the first pass leaves `span`
+// residues under different nodes; each block takes `each` of these nodes.
 template <class R>
 struct Handed {
     using First = Pass<R, 0>;
@@ -654,7 +671,7 @@ struct Handed {
     static_assert(R::passes > 2, "on the way back, the exchange to pass 1 says when cells are free");
     static_assert(Second::sets == 1 && Second::span == R::per_thread, "a block must have whole nodes of the second pass");
 
-    // in: registers in the layout of pass 0   out: cells in that of pass 1
+    // in: registers in the layout of pass 0   out: cells in the layout of pass 1
     RF_FN void down(const Word* x, Cell* cells, u32 thread) {
         RF_UNROLL
         for (u32 block = 0; block < R::cluster; block++) {
@@ -666,7 +683,7 @@ struct Handed {
             }
         }
     }
-    // in: registers in the layout of pass 1   out: cells, a thread's registers of pass 0 so many threads apart
+    // in: registers in the layout of pass 1   out: cells; a thread's registers of pass 0 have stride `threads`
     RF_FN void up(const Word* x, Cell* cells, u32 thread) {
         u32 node = thread / Second::stride, column = thread % Second::stride;
         RF_UNROLL
@@ -687,8 +704,8 @@ struct Handed {
     }
 };
 
-// Whether between two passes residues stay in their warp: where each thread has all of its own under one node of either, the
-// threads under a node of the upper one exchange theirs.
+// Whether residues stay in their warp between two passes. If each thread has all its residues under one node in both
+// passes, only threads under the same node of the upper pass exchange residues.
 template <class R, u32 From, u32 To>
 RF_CONST bool stays_in_warp() {
     using Upper = Pass<R, From < To ? From : To>;
@@ -696,9 +713,10 @@ RF_CONST bool stays_in_warp() {
     return full_warps<R> && Pass<R, From>::sets * Pass<R, To>::sets == 1 && 32 % lanes == 0;
 }
 
-// in: registers in the layout of pass From, values that fit a cell   out: the layout of pass To
-// All threads of the row call it. It begins with a barrier, so shared memory may have been in use before; but not where that
-// was by an exchange to pass From (`Exchanged`), whose cells are each thread's own. The rows of several items are exchanged at once.
+// in: registers in the layout of pass From, residues that fit a cell   out: registers in the layout of pass To
+// All threads of the row must call it. It begins with a barrier, because shared memory may still be in use. The barrier
+// is left out after an exchange to pass From (`Exchanged`), whose cells are each thread's own. The rows of all items
+// are exchanged at once.
 template <class R, u32 From, u32 To, bool Exchanged, u32 Items = 1>
 RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     using F = Pass<R, From>;
@@ -711,10 +729,10 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     constexpr u32 from = stands_apart<R> || R::run % F::run == 0 ? F::run : 1;
     constexpr u32 to = stands_apart<R> || R::run % T::run == 0 ? T::run : 1;
     Cell* cells = (Cell*)shared;
-    constexpr u32 apart = R::row_bytes / sizeof(Cell);  // an item's cells from the next one's
+    constexpr u32 apart = R::row_bytes / sizeof(Cell);  // cells from one item to the next
     const u32 own = R::cluster > 1 ? thread % share_threads<R> : thread;
     if constexpr (among_blocks) {
-        // others may have begun later, or not be done with the cells
+        // other blocks may not have started yet, or may still read their cells
         wait_for_cluster<R>();
         if constexpr (From == 0) Handed<R>::down(x, cells, thread);
         else Handed<R>::up(x, cells, thread);

@@ -1,27 +1,27 @@
-// Transforms of up to sixteen points modulo q = 2^64 - 2^32 + 1, where 2^96 = -1: roots of unity are powers of two, and products
-// by them shifts.
+// Transforms of up to sixteen points modulo q = 2^64 - 2^32 + 1, where 2^96 = -1: roots of unity are powers of two, so
+// that products by twiddle factors are shifts.
 //
-// Between layers values are integers of 96 bits with a sign, and nothing is reduced. In units of 2^64 points enter with less than 2;
-// a layer doubles that at most, and what was shifted has less than 2 again. So what is shifted has at most 8 units, or 7 where that is
-// by up to 28 bits beyond whole words, and fits.
+// Between layers values are signed 96-bit integers, and nothing is reduced. In units of 2^64, points enter below 2; a
+// layer at most doubles that, and shifted values are below 2 again. So values to be shifted are at most 8 units, or 7
+// if the shift exceeds whole words by up to 28 bits, and fit.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// Layers of radix 2 under a node whose constant is 1. 2^Sixteenth is the root of unity of order 16 that the tree takes; if it takes
-// none of that order, one whose powers those of lower orders are.
+// Radix-2 layers below a node whose constant is 1. 2^Sixteenth is the tree's root of unity of order 16. If the tree has
+// none of that order, it is a root whose powers are the tree's roots of lower orders.
 template <u32 Layers, u32 Sixteenth>
 struct Rotations {
     static_assert(Layers <= 4 && Sixteenth % 24 == 12 && Sixteenth < 192, "2^12 has the order 16");
     static constexpr u32 points = 1 << Layers;
     using Point = i96;
 
-    // The exponent of two in the factor of a node of any layer: digits from the right, each worth half of the one before.
+    // The exponent of two in the twiddle factor of a node of any layer: the bit-reversed node number times Sixteenth.
     RF_CONST u32 exponent(u32 node) { return ((node & 1) * 4 + (node >> 1 & 1) * 2 + (node >> 2)) * Sixteenth % 192; }
 
-    // The first point is in every value, and never shifted: what is added to it is taken off by `out`, 2^32 - 1 and so many times q
-    // that nothing is below 0.
+    // Point 0 is a term of every value and is never shifted, so an offset added to it is in every value. The offset is
+    // 2^32 - 1, which `out` subtracts, plus a multiple of q that makes all values non-negative.
     static constexpr u64 lifted = (u64)1 << 29;
     RF_FN i96 in_first(u64 x) {
         constexpr u64 less = (lifted - 1) * 0xffffffffu;
@@ -31,7 +31,7 @@ struct Rotations {
     // out: the residue, < q
     RF_FN u64 out(i96 x) { return canonical_folded(x); }
 
-    // in: by < 96, known when compiling   out: = 2^by x mod q, less than 2 units; unless it is Folded, what stays in its words has more
+    // in: by < 96, a compile-time constant   out: = 2^by x mod q, less than 2 units; more if not Folded and by < 32
     template <bool Folded>
     RF_FN i96 shifted(i96 x, u32 by) {
         if (by == 0) return x;
@@ -42,8 +42,8 @@ struct Rotations {
         return Folded ? fold_signed(z) : z;
     }
 
-    // Points to values, from left to right as the tree has them: in(j) is point j, and out(j, x) is told value j. A node is done with
-    // all that is under it before the next one, so that few values are at hand at once.
+    // Forward transform, from points to evaluations in bit-reversed order: in(j) is point j, and out(j, x) receives
+    // evaluation j. Nodes are processed depth-first, so that few values are live at once.
     template <class In, class Out>
     RF_FN void forward(In in, Out out) {
         i96 x[points];
@@ -51,7 +51,7 @@ struct Rotations {
         for (u32 j = 0; j < points; j++) x[j] = in(j);
         forward_under<0>(x, 0, out);
     }
-    // And back, times the number of points.
+    // Inverse transform, times the number of points.
     template <class In, class Out>
     RF_FN void inverse(In in, Out out) {
         i96 x[points];

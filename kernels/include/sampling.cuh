@@ -1,14 +1,16 @@
 // Random blocks of an item, and uniform residues modulo moduli that are data of the launch.
 //
-// The generated struct S says how residues are stored (S::Store, S::Limb), the degree S::n, and whether keys are seeds
-// (S::seeds): an item's own, whose blocks are those of item 0; else they are draws, whose items are those of the run.
+// The generated struct S gives the types of residues and moduli (S::Store, S::Limb), the degree S::n, and whether keys
+// are seeds (S::seeds). A seed belongs to one item, whose blocks are then those of item 0. Otherwise keys are draws,
+// and items count as in the run.
 #pragma once
 #include "divisor256.cuh"
 #include "draws.cuh"
 
 namespace rf {
 
-// A modulus of up to 64 bits. Its table: d, reciprocal, shift; R, 2^64 R, 2^128 R mod q, R the factor of the ring's form.
+// A modulus q of up to 64 bits. Table: d, reciprocal, shift (`Divisor`); R, 2^64 R, 2^128 R mod q. Residues are stored
+// times R.
 struct WordLimb {
     static constexpr u32 words = 6, per_block = 2;
     Divisor q;
@@ -25,7 +27,7 @@ struct WordLimb {
     }
 };
 
-// A modulus q of up to 256 bits. Its table: d = 2^shift q, whose top bit is set; floor(2^319 / d), at most 2^64 - 1; shift;
+// A modulus q of up to 256 bits. Table: d = 2^shift q, whose top bit is set; floor(2^319 / d), at most 2^64 - 1; shift;
 // 2^(62 i + shift) R mod d for i < 7.
 struct WideLimb {
     static constexpr u32 words = 34, per_block = 1;
@@ -68,14 +70,15 @@ struct WideLimb {
     }
 };
 
-// out: block `number` of an item, under its key, `distance` words from one item's to the next
+// in: `distance`: words from one item's key to the next   out: block `number` of stream `series` for an item, under its
+//     key
 template <class S>
 RF_FN void sample_block(const u32* keys, u64 distance, u64 item, u64 series, u32 number, u32* block) {
     const Draws* key = (const Draws*)(keys + item * distance);
     draw(*key, S::seeds ? 0 : item, series << 32 | number, block);
 }
 
-// out: the 128 bits of a block that are for the j-th of four
+// out: the j-th quarter of a block, 128 bits
 RF_FN u128 sample_bits(const u32* block, u32 j) {
     return u128{join(block[4 * j], block[4 * j + 1]), join(block[4 * j + 2], block[4 * j + 3])};
 }

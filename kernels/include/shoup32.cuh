@@ -1,7 +1,8 @@
-// What 16- and 32-bit moduli share: Shoup products with a known factor, Barrett reduction of one word.
+// Shared by 16- and 32-bit moduli: Shoup multiplication by a known factor (precomputed quotient), Barrett reduction of
+// one word.
 //
-// quotient = floor(2^32 w / q) and ratio = floor(2^32 / q) are both rounded down, so the estimated quotient is the true
-// one or one less for any word x, and the remainder is below 2q.
+// quotient = floor(2^32 w / q) and ratio = floor(2^32 / q) are rounded down. So for any word x the estimated quotient
+// is exact or one too small, and the remainder is below 2q.
 #pragma once
 #include "word.cuh"
 

@@ -1,8 +1,9 @@
-// Small integers modulo each of the moduli of a ring, which are data of the launch.
+// Ring elements with small integer coefficients, reduced modulo each modulus of the ring; the moduli are data of the
+// launch.
 //
-// The generated struct S says how residues are stored (S::Store, of S::limbs words of 32 bits), the degree S::n, and how many
-// residues a thread stores at once: S::each, 1, 2 or 4, which divides n. A block has S::threads threads and as many coefficients,
-// four for each of the cells of a generated struct C that `Spread` shares out.
+// The generated struct S gives the residues S::Store of S::limbs 32-bit words, the degree S::n, and S::each, the
+// residues that a thread stores at once (1, 2 or 4; it divides n). A block has S::threads threads and S::threads
+// coefficients: four for each cell of a generated struct C, which `Spread` assigns to blocks.
 #pragma once
 #include "mod256.cuh"
 #include "packed.cuh"
@@ -10,14 +11,14 @@
 
 namespace rf {
 
-// What is added to small integers, so that they are none below 0; above all magnitudes.
+// Added to small integers to make them non-negative; above all magnitudes.
 constexpr u32 small_bias = 1 << 14;
 
-// in: a magnitude, a sign, 1 for the negative   out: the integer, with its bias
+// in: a magnitude; a sign, 1 if negative   out: the integer plus small_bias
 RF_FN u32 biased(u32 magnitude, u32 sign) { return small_bias + ((magnitude ^ 0 - sign) + sign); }
 
-// A modulus of N limbs and a known factor w, as Shoup's method has them. The table: floor(2^32 w / q), floor(2^32 c / q); w; c;
-// -q mod 2^(32 N); zeros up to a whole vector; c = -2^14 w mod q, which takes the bias away.
+// Shoup multiplication of small integers by a known factor w, modulo q of N 32-bit limbs. Table: floor(2^32 w / q),
+// floor(2^32 c / q); w; c = -2^14 w mod q, which cancels the bias; -q mod 2^(32 N); zeros up to a whole vector.
 template <u32 N>
 struct SmallMultiples {
     static constexpr u32 words = (3 * N + 2 + 3) / 4 * 4;
@@ -32,8 +33,8 @@ struct SmallMultiples {
     }
 
     // in: x + 2^14, |x| <= 2^14   out: r = w x mod q
-    // The quotient is exact or one less, and the latter only if its fraction is above 1 - 2^-17: so r - q, of which the lowest
-    // 32 N bits are known, is at least 0 if neither it nor the fraction's complement has its top bit set.
+    // The quotient is exact or one too small, and the latter only if its fraction is above 1 - 2^-17. So q is
+    // subtracted if the fraction has its top bit set and r - q, known modulo 2^(32 N), has not.
     RF_METHOD void multiple(u32 biased, u32* r) const {
         const u32 *w = known + 2, *c = w + N, *minus_q = c + N;
         const u64 quotient = mad_wide(biased, known[0], known[1]);
@@ -65,8 +66,8 @@ RF_FN E stored_limbs(const u32* limbs) {
     else return (E)limbs[0];
 }
 
-// in: small integers of the block's coefficients, with their bias, in shared memory   out: the elements, modulo all moduli
-// Neighbouring threads store neighbouring vectors of one row, and S::each groups of threads take turns with the rows.
+// in: the block's small integers with their bias, in shared memory   out: the elements, modulo all moduli
+// Adjacent threads store adjacent vectors of one limb; S::each groups of threads alternate between the limbs.
 template <class S, class C>
 RF_FN void store_small(const u32* integers, const u32* table, typename S::Store* out, u32 moduli, u64 distance, u64 first, u64 end) {
     using M = SmallMultiples<S::limbs>;

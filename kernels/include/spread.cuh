@@ -1,11 +1,12 @@
-// Which coefficients a thread works on, in kernels that have a thread for each, or for some neighbours.
+// Assignment of coefficients to threads, in kernels with one thread per coefficient or per group of adjacent ones.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// S is generated: an item has S::cells coefficients, or runs of neighbours; small items share a block of S::threads of them, large
-// ones take several. A thread has one, or asks for each by its number within the block.
+// S is generated. An item has S::cells cells: coefficients, or groups of adjacent ones. Small items share a block of
+// S::threads cells; large ones take several blocks. A thread has the cell of its own number, or asks for cells by their
+// number in the block.
 template <class S>
 struct Spread {
     u64 start;  // first cell of the block, counted over all items
@@ -26,9 +27,9 @@ struct Spread {
     }
 };
 
-// The same where it is data of the launch how many units of work an item has. If so wanted, threads with the same units of
-// some items are in a block, and blocks of the same units of all items stand together: what the items share is read from
-// memory once, and by a block once from the L2 cache.
+// The same, with the number of units of work per item as a launch argument. If Together, a block holds the same units
+// of several items, and the blocks with the same units of all items are consecutive. Data that items share is then read
+// from memory once, and from the L2 cache once per block.
 template <u32 Threads, bool Together = false>
 struct Units {
     u64 item;
@@ -43,7 +44,7 @@ struct Units {
             unit = threadIdx.x % units;
             live = threadIdx.x < each * units && item < end;
         } else if constexpr (Together) {
-            // a warp's units are neighbours
+            // a warp's units are adjacent
             const u32 most = Threads / 32 < 8 ? Threads / 32 : 8, lowest = items & (0 - items), depth = min_word(lowest, most);
             const u32 groups = items / depth, part = blockIdx.x / groups, wide = Threads / depth;
             item = first + (u64)(blockIdx.x - part * groups) * depth + threadIdx.x / wide;

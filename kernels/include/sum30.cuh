@@ -1,4 +1,5 @@
-// Sums of up to sixteen products of numbers below 2^30, and their remainders by any modulus from 2 to 2^30: a word holds them.
+// Sums of up to sixteen products of numbers below 2^30, in one 64-bit word, and their remainders by any modulus from 2
+// to 2^30.
 #pragma once
 #include "word.cuh"
 
@@ -25,11 +26,11 @@ struct Sum30 {
 struct Divisor30 {
     u64 d;      // q
     u64 ratio;  // floor(2^64 / q)
-    u32 shift;  // unused, so that both divisors are made alike
+    u32 shift;  // unused, so that both divisors have the same layout
 
     // out: the sum mod q
-    // The quotient is at most two too small: less than one each for what is cut from the ratio, the product and, lowest, of
-    // the product's parts. So the remainder is below 3q, and fits 32 bits.
+    // Barrett reduction. The quotient is at most two too small: truncating the ratio, the product and its lowest
+    // partial product costs less than one each. So the remainder is below 3q and fits 32 bits.
     RF_METHOD u64 rem(const Sum30& s) const {
         u32 q = rf::low(d), r = rf::low(s.sum) - rf::low(mul_hi_middle(s.sum, ratio)) * q;
         return sub_once(sub_once(r, q << 1), q);

@@ -1,7 +1,8 @@
 // Sums of up to eight products of numbers below 2^60, and their remainders by any modulus from 2 to 2^60.
 //
-// Numbers are split at bit 30, so that a word holds a sum of eight products of halves, and the two mixed products of a term
-// are one by Karatsuba's method: x0 y1 + x1 y0 = (x0 + x1)(y0 + y1) - x0 y0 - x1 y1. Three wide products a term, no carries.
+// Numbers are split at bit 30, so that a word holds the sum of eight products of halves. The two mixed products of a
+// term become one by Karatsuba's method: x0 y1 + x1 y0 = (x0 + x1)(y0 + y1) - x0 y0 - x1 y1. A term takes three wide
+// products and no carries.
 #pragma once
 #include "word.cuh"
 
@@ -30,15 +31,15 @@ struct Sum60 {
     }
 };
 
-// Barrett's method for a modulus times 2^shift, and sums of terms that all have that factor.
+// Barrett reduction by a modulus times 2^shift, for sums whose terms all have that factor.
 struct Divisor60 {
     u64 d;      // 2^shift q, 2^59 <= d < 2^60
     u64 ratio;  // floor(2^123 / d), at most 2^64 - 1
     u32 shift;
 
     // out: the sum / 2^shift mod q
-    // The quotient is at most three too small: less than one each for what is cut from the sum, the ratio, the product and,
-    // lowest, of the product's parts.
+    // The quotient is at most three too small: truncating the sum, the ratio, the product and its lowest partial
+    // product costs less than one each.
     RF_METHOD u64 rem(const Sum60& s) const {
         u64 middle = s.mixed - s.low - s.high;  // x0 y1 + x1 y0, < 2^64 - 2^34
         u64 top = (s.high << 1) + ((middle + (s.low >> 30)) >> 29);  // floor(sum / 2^59)

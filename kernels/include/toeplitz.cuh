@@ -1,11 +1,12 @@
-// Products of polynomials over the integers on tensor cores, a warp each: one factor in two digits, the other one small.
+// Products of polynomials over the integers on tensor cores, one warp each: one factor in two signed-byte digits, the
+// other small.
 //
-// The small factor b is cut into 8 blocks of `block` coefficients, which are columns of a matrix; the other factor a makes a
-// Toeplitz matrix, A[i][t] = a[i - t], of which no more is stored than the polynomial itself. Their product has
-// sum over t of a[i - t] b[block s + t] in row i and column s, and belongs to the coefficient i + block s.
+// The small factor b is cut into 8 blocks of `block` coefficients, the columns of a matrix. The other factor a gives a
+// Toeplitz matrix A[i][t] = a[i - t], of which only the polynomial itself is stored. Row i and column s of their
+// product is the sum over t of a[i - t] b[block s + t], a part of coefficient i + block s.
 //
-// A word of A has four coefficients of falling index at any place, so a is stored backwards, four times, each one byte further:
-// lanes whose rows differ by one read another copy at the same place.
+// A word of A has four coefficients of falling index, from any index on. So a is stored backwards, in four copies that
+// are shifted by one byte each: lanes whose rows differ by one read different copies at the same word.
 #pragma once
 #include "mma.cuh"
 
@@ -16,23 +17,23 @@ template <u32 N>
 struct Toeplitz {
     static constexpr u32 steps = (N + 255) / 256;                  // along a block, 32 coefficients each
     static constexpr u32 block = 32 * steps;
-    static constexpr u32 delay = block / 16;                       // tiles from a column to the next one, 16 rows each
+    static constexpr u32 delay = block / 16;                       // tiles from one column to the next, 16 rows each
     static constexpr u32 turns = (N + block - 1 + block - 1) / block;
     static constexpr u32 tiles = turns * delay;                    // along the rows
-    static constexpr u32 origin = 16 * tiles;                      // where coefficient 0 of a stands in a copy
+    static constexpr u32 origin = 16 * tiles;                      // byte of coefficient 0 of a in a copy
     static constexpr u32 words = (origin + block) / 4 + 1;         // of a copy
-    static constexpr u32 pitch = (words + 23) / 32 * 32 + 8;       // so that copies lie on other banks
+    static constexpr u32 pitch = (words + 23) / 32 * 32 + 8;       // so that copies begin in different banks
     static constexpr u32 digits = 2;
-    static constexpr u32 skew = 8;                                 // words between two blocks of sums, for the same reason
-    static constexpr u32 sums = (tiles + delay + 6 * delay) * 16;  // coefficients of the product and zeros behind them
+    static constexpr u32 skew = 8;                                 // words between two blocks of sums, against bank conflicts
+    static constexpr u32 sums = (tiles + delay + 6 * delay) * 16;  // coefficients of the product, then zeros
     static constexpr u32 sum_words = sums + sums / (2 * block) * skew + skew;
     static constexpr u32 copy_words = digits * 4 * pitch;          // of all copies
     static_assert(pitch >= words && pitch % 32 == 8, "copies must lie 8 banks apart");
 
-    // The word of a coefficient of the product.
+    // The word of `sums` that holds coefficient k of the product.
     RF_FN u32 place(u32 k) { return k + k / (2 * block) * skew; }
 
-    // The words of the first copy that a lane has, of both digits: word w of a copy is lane w % 32's.
+    // The words of the first copy that a lane has, for both digits: lane w % 32 has word w.
     static constexpr u32 each = (pitch + 31) / 32;
     using Words = u32[each][digits];
 
@@ -44,7 +45,7 @@ struct Toeplitz {
             words[i][0] = words[i][1] = 0;
             RF_UNROLL
             for (u32 j = 0; j < 4; j++) {
-                u32 c = origin - 4 * (lane + 32 * i) - j;  // wraps for what lies before coefficient 0
+                u32 c = origin - 4 * (lane + 32 * i) - j;  // wraps around, and is skipped, where it would be negative
                 if (c >= N) continue;
                 u32 low, high;
                 get(c, low, high);
@@ -54,13 +55,13 @@ struct Toeplitz {
         }
     }
 
-    // All copies from the first one.   All lanes call it, and are to meet before `multiply`.
+    // Writes all copies, from the words of the first one.   All lanes must call it, and must meet before `multiply`.
     RF_FN void store(u32* copies, const Words& words, u32 lane) {
         RF_UNROLL
         for (u32 i = 0; i < each; i++) {
             RF_UNROLL
             for (u32 d = 0; d < digits; d++) {
-                // the word before, which the lane below has; for the first lane the last one, of 32 words before
+                // the previous word, from the lane below; for lane 0 it is lane 31's word of the previous i
                 u32 last = i == 0 ? 0 : words[i == 0 ? 0 : i - 1][d];
                 u32 before = __shfl_sync(0xffffffff, lane == 31 ? last : words[i][d], (int)((lane + 31) % 32));
                 u64 pair = join(before, words[i][d]);
@@ -72,7 +73,8 @@ struct Toeplitz {
         }
     }
 
-    // The same from the words of all lanes, one digit behind the other, by so many threads, which are to meet then.
+    // The same from the words of all lanes in memory, one digit after the other, by `threads` threads, which must meet
+    // afterwards.
     RF_FN void store_from(u32* copies, const u32* words, u32 thread, u32 threads) {
         RF_LOOP
         for (u32 w = thread; w < digits * pitch; w += threads) {
@@ -83,10 +85,10 @@ struct Toeplitz {
         }
     }
 
-    // The place of a lane's word k of b, four coefficients each.
+    // Index of a lane's word k of b, in words of four coefficients.
     RF_FN u32 word_of_block(u32 lane, u32 k) { return (lane / 4 * block + 16 * k) / 4 + lane % 4; }
 
-    // The blocks of b as a lane has them.   in: get(c), coefficient c < N, a signed byte
+    // Loads a lane's fragments of b.   in: get(c), coefficient c < N, a signed byte
     template <class Get>
     RF_FN void load(u32 (&b)[2 * steps], u32 lane, Get get) {
         RF_UNROLL
@@ -100,12 +102,13 @@ struct Toeplitz {
         }
     }
 
-    // The product to sums: coefficient k stands at place(k).   in: digits with a = 2^Bits high + low
-    // All lanes call it, and meet at its end; they met since sums were last read and copies written.
+    // Writes the product to sums: coefficient k goes to place(k).   in: digits with a = 2^Bits high + low
+    // All lanes must call it; they meet at its end. They must have met since sums were last read and copies were
+    // written.
     //
-    // What a step takes of A, the next step takes two tiles later: one fragment of each digit is new in a tile. As many tiles
-    // as a column's distance are unrolled, so that fragments and sums stay where they are. Tiles come in pairs and digits
-    // have sums of their own, so that four chains of products run side by side.
+    // The fragment of A that a step uses is used by the next step two tiles later, so a tile loads one new fragment of
+    // each digit. A loop body has `delay` tiles, so that fragments and sums keep their registers. Tiles come in pairs
+    // and digits have sums of their own, so that four independent chains of products overlap.
     template <u32 Bits>
     RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
         static_assert(delay % 2 == 0 && sum_words % 4 == 0, "tiles must come in pairs, sums in vectors");
@@ -114,8 +117,8 @@ struct Toeplitz {
         const u32 g = lane / 4, t = lane % 4;
         const u32* from = copies + (g % 4) * pitch + (origin - (g & ~3u)) / 4 + t;
         i32* to = sums + g + t * (2 * block + skew);  // where column 2 t begins
-        u32 window[digits][2][steps][4] = {};         // for tiles of either parity; before coefficient 0 there are zeros
-        i32 held[delay][2] = {};                      // sums of columns 2 t + 1, until their rows come
+        u32 window[digits][2][steps][4] = {};         // for even and odd tiles; zero before coefficient 0
+        i32 held[delay][2] = {};                      // sums of columns 2 t + 1, until their rows are reached
         RF_LOOP
         for (u32 turn = 0; turn < turns; turn++) {
             RF_UNROLL
@@ -162,7 +165,7 @@ struct Toeplitz {
     }
 
    private:
-    // Where the fragment of a step is in the tile with this number.
+    // Slot of the window with the fragment of step k in tile r.
     RF_CONST u32 slot(u32 k, u32 r) { return (k + delay - r / 2) % steps; }
 };
 

@@ -1,12 +1,13 @@
-// Rows of several items that a block works on in turn, the next one's on its way while it works on one.
+// Double buffering: a block works on the rows of several items one after another, and prefetches the next row
+// meanwhile.
 #pragma once
 #include "copies.cuh"
 #include "ring.cuh"
 
 namespace rf {
 
-// What a thread will have in pass 0 of the next item's row: it copies that to where no other thread looks, so that none waits for
-// others.
+// Prefetch of the residues that a thread needs in pass 0 of the next item's row. Each thread copies them to cells that
+// no other thread accesses, so that no barrier is needed.
 template <class R>
 struct Next {
     using S = Pass<R, 0>;
@@ -30,7 +31,7 @@ struct Next {
     }
 };
 
-// Calls work(row, x) for each item of the block, with the coefficients of its row.
+// Calls work(row, x) for each item of the block, x being the row's coefficients in the layout of pass 0.
 template <class R, class F>
 RF_FN void in_turn(Row<R> row, const typename R::Store* in, u64 distance, u64 per_item, unsigned char* block_shared, F work) {
     typename R::M::Word x[R::per_thread];

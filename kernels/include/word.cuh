@@ -1,7 +1,7 @@
-// Machine words, wide products and carry chains. No other header holds inline PTX but copies.cuh and mma.cuh.
+// Machine words, wide products and carry chains. Inline PTX appears only here, in copies.cuh and in mma.cuh.
 //
-// Every PTX function has a portable twin below it with the same meaning for every input. Host compilers always take the
-// twins; -DRF_PORTABLE makes the device take them too, so that the two can be compared there bit for bit.
+// Every PTX function has a portable twin below it with the same result for every input. Host compilers always use the
+// twins; -DRF_PORTABLE makes the device use them too, so that both can be compared bit for bit.
 // No function here branches on its arguments.
 #pragma once
 
@@ -39,7 +39,7 @@ using i64 = long long;
 
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "word sizes");
 
-// Sixteen bytes that travel as one vector load or store (LDG.128, STS.128, …).
+// Sixteen or eight bytes that move as one vector load or store (LDG.128, STS.128, …).
 struct alignas(16) u32x4 {
     u32 x, y, z, w;
 };
@@ -59,7 +59,7 @@ struct i96 {
     u32 x0, x1, x2;
 };
 
-// ---- words in C++: the compiler finds the right instruction ----
+// ---- words in plain C++, for which the compiler finds the right instruction ----
 
 RF_FN u32 low(u64 x) { return (u32)x; }
 RF_FN u32 high(u64 x) { return (u32)(x >> 32); }
@@ -70,7 +70,7 @@ RF_FN u64 mul_wide(u32 a, u32 b) { return (u64)a * b; }
 // out: a b + c mod 2^64   (no wrap for c <= 2^33 - 2)
 RF_FN u64 mad_wide(u32 a, u32 b, u64 c) { return (u64)a * b + c; }
 
-// in: by below the bits of x
+// in: by < the number of bits of x   out: x rotated left
 RF_FN u32 rotate_left(u32 x, u32 by) { return x << by | x >> (32 - by & 31); }
 RF_FN u64 rotate_left(u64 x, u32 by) { return x << by | x >> (64 - by & 63); }
 
@@ -82,11 +82,11 @@ RF_FN u32 sub_once(u32 x, u32 m) { return min_word(x, x - m); }
 
 // ---- doubles ----
 
-// A double as its bits, and back.
+// Bit casts between double and u64.
 RF_FN u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
 RF_FN double double_of(u64 bits) { return __longlong_as_double((i64)bits); }
 
-// in: x < 2^52   out: x   (added to 2^52, it is the low bits)
+// in: x < 2^52   out: x   (x is the lower bits of the double 2^52 + x)
 RF_FN double to_double(u64 x) {
     constexpr double offset = 4503599627370496.0;
     return __dadd_rn(double_of(x | 0x4330000000000000ull), -offset);
@@ -101,14 +101,15 @@ RF_FN u64 to_integer(double x) {
 
 #if RF_PTX
 
-// out: floor(a b / 2^32)   (as PTX, because the compiler otherwise carries the 64-bit product along)
+// out: floor(a b / 2^32)   (PTX, because the compiler otherwise keeps the 64-bit product)
 RF_FN u32 mul_hi(u32 a, u32 b) {
     u32 r;
     asm("mul.hi.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
     return r;
 }
 
-// out: a b + c mod 2^64   (one multiply-add, as a carry chain: of plain ones, the compiler adds products to each other first)
+// out: a b + c mod 2^64   (one multiply-add, as a carry chain: from plain C++ the compiler first adds products to each
+//     other)
 RF_FN u64 mad_fused(u32 a, u32 b, u64 c) {
     u64 r;
     asm("{\n\t.reg .u32 lo, hi;\n\tmov.b64 {lo, hi}, %3;\n\t"
@@ -118,7 +119,7 @@ RF_FN u64 mad_fused(u32 a, u32 b, u64 c) {
     return r;
 }
 
-// out: a b   (as PTX, because the compiler makes products of 64 bits of factors that were the upper half of a word)
+// out: a b   (PTX, because the compiler makes 64-bit products of operands that are the upper half of a word)
 RF_FN i64 mul_signed(i32 a, i32 b) {
     i64 r;
     asm("mul.wide.s32 %0, %1, %2;" : "=l"(r) : "r"(a), "r"(b));
@@ -139,7 +140,7 @@ RF_FN u64 mul_hi(u64 a, u64 b) {
     return r;
 }
 
-// out: a b + c d mod 2^64   (six multiply-adds and nothing else: two wide ones, then four into the upper half)
+// out: a b + c d mod 2^64   (six multiply-adds: two wide ones, then four into the upper half)
 RF_FN u64 dot_lo(u64 a, u64 b, u64 c, u64 d) {
     u64 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, c0, c1, d0, d1, lo, hi;\n\t.reg .u64 t;\n\t"
@@ -167,8 +168,8 @@ RF_FN u64 mad_lo(u64 a, u64 b, u64 c) {
     return r;
 }
 
-// out: floor(a b / 2^64) + e mod 2^64, e in {1, 2}   (three products: 2^33 - 2 stands for what the lowest one would add,
-// and for one more, as the addend of the first)
+// out: floor(a b / 2^64) + e mod 2^64, e in {1, 2}   (three products: the addend 2^33 - 2 of the first replaces the
+//     upper half of the lowest product by its maximum 2^32 - 2, and adds 1 to the result)
 RF_FN u64 mul_hi_above(u64 a, u64 b) {
     u64 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, t0, t1, t2;\n\t"
@@ -216,7 +217,7 @@ RF_FN u128 mul_wide(u64 a, u64 b) {
     return r;
 }
 
-// out: a b + c mod 2^128   (the outer products go straight onto c; the inner ones meet first)
+// out: a b + c mod 2^128   (the outer products are added to c directly; the inner ones are added to each other first)
 RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
     u128 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, c0, c1, c2, c3, t0, t1, t2;\n\t"
@@ -233,7 +234,7 @@ RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
     return r;
 }
 
-// out: a ^ b ^ c   (one LOP3 a half: the compiler would share a sum of two of them, and need an instruction more)
+// out: a ^ b ^ c   (one LOP3 per half; the compiler would share the xor of two operands and need one more instruction)
 RF_FN u64 xor3(u64 a, u64 b, u64 c) {
     u64 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, c0, c1;\n\t"
@@ -245,10 +246,11 @@ RF_FN u64 xor3(u64 a, u64 b, u64 c) {
     return r;
 }
 
-// For q = 2^64 - 2^32 + 1, where 2^64 is worth 2^32 - 1. A GPU adds in one pipe and multiplies in another, to which additions
-// can go that hand on no carry: these are chosen so that a butterfly keeps both equally busy.
+// Arithmetic modulo the Goldilocks prime q = 2^64 - 2^32 + 1, where 2^64 = 2^32 - 1. A GPU adds and multiplies in
+// different pipes, and the multiplier pipe also takes additions without carry-out. The sequences below keep both
+// equally busy in a butterfly.
 
-// out: a - b mod 2^64, and q more if that is below 0
+// out: a - b mod 2^64, plus q if a < b
 RF_FN u64 sub_folded(u64 a, u64 b) {
     u64 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, borrow;\n\tmov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
@@ -259,7 +261,7 @@ RF_FN u64 sub_folded(u64 a, u64 b) {
     return r;
 }
 
-// in: b < q   out: a + b mod 2^64, and q less if that is not below q   (q is taken off first, and given back without a carry)
+// in: b < q   out: a + b mod 2^64, minus q if a + b >= q   (q is subtracted first and added back without a carry)
 RF_FN u64 add_folded(u64 a, u64 b) {
     u64 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, back;\n\tmov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
@@ -271,9 +273,9 @@ RF_FN u64 add_folded(u64 a, u64 b) {
     return r;
 }
 
-// in: p.hi < q - 1   out: 2^-64 p mod q, < q
-// Of p, the multiple of q whose lower half is that of p = (hi, l1, l0) leaves hi + l1 + e - 2^32 (sum + e), where l0 + l1 =
-// 2^32 e + sum. The sum is made twice, since its carry has two uses.
+// Montgomery reduction with R = 2^64.   in: p.hi < q - 1   out: 2^-64 p mod q, < q
+// Let p = (hi, l1, l0) and l0 + l1 = 2^32 e + sum. Subtracting the multiple of q with the same lower half as p leaves
+// hi + l1 + e - 2^32 (sum + e) as upper half. The sum is computed twice, since its carry has two uses.
 RF_FN u64 reduce_folded(u128 p) {
     u64 r;
     asm("{\n\t.reg .u32 l0, l1, h0, h1, sum, taken;\n\tmov.b64 {l0, l1}, %1;\n\tmov.b64 {h0, h1}, %2;\n\t"
@@ -302,15 +304,16 @@ RF_FN i96 sub_signed(i96 a, i96 b) {
     return r;
 }
 
-// out: x >> 31   (as PTX, because the compiler takes the bit from where x comes from, in two steps)
+// out: x >> 31   (PTX, because the compiler extracts the bit from the operands of x, in two steps)
 RF_FN u32 top_bit(u32 x) {
     u32 r;
     asm("shr.u32 %0, %1, 31;" : "=r"(r) : "r"(x));
     return r;
 }
 
-// What the top word of x is worth below it: so x, 2^32 x and 2^64 x are left with little above 2^64. A word with a sign is
-// taken off as one without, and its top bit put back one word above.
+// Partial reductions modulo q: the top word of x is folded into the words below it, so that x, 2^32 x and 2^64 x are
+// left with little above 2^64. A signed word is subtracted as an unsigned one, and its top bit is added back one word
+// higher.
 
 // out: x0 + 2^32 x1 + (2^32 - 1) x2
 RF_FN i96 fold_signed(i96 x) {
@@ -342,8 +345,8 @@ RF_FN i96 fold_signed_64(i96 x) {
     return r;
 }
 
-// in: x >= 2^32 - 1 without a sign   out: x - (2^32 - 1) mod q, < q   (what x has too much is taken off where nothing is carried,
-// as in add_folded)
+// in: unsigned x >= 2^32 - 1   out: x - (2^32 - 1) mod q, < q   (without a carry the excess is subtracted, as in
+//     add_folded)
 RF_FN u64 canonical_folded(i96 x) {
     u64 r;
     asm("{\n\t.reg .u32 r0, r1, back;\n\t.reg .u64 p;\n\tmul.wide.u32 p, %3, 0xffffffff;\n\tmov.b64 {r0, r1}, p;\n\t"
@@ -379,8 +382,8 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) {
     return r;
 }
 
-// Stores x and y as one vector, at a multiple of 16 bytes of device memory. The compiler makes two stores of a vector of two
-// words that were just worked out, half of every sector each.
+// Stores x and y as one vector in device memory, at a multiple of 16 bytes. For a struct of two words that were just
+// computed, the compiler emits two stores, each of half of every sector.
 RF_FN void store_device(void* at, u64 x, u64 y) {
     asm volatile("st.global.v2.u64 [%0], {%1, %2};" : : "l"(at), "l"(x), "l"(y) : "memory");
 }
@@ -440,7 +443,7 @@ RF_FN i96 sub_signed(i96 a, i96 b) {
     u64 x = join(a.x0, a.x1), y = join(b.x0, b.x1);
     return i96{low(x - y), high(x - y), a.x2 - b.x2 - (u32)(x < y)};
 }
-// a (2^32 - 1)
+// out: a (2^32 - 1)
 RF_FN i96 folded_word(u32 a) { return sub_signed(i96{0, a, 0}, i96{a, 0, 0}); }
 RF_FN i96 fold_signed(i96 x) {
     i96 r = add_signed(i96{x.x0, x.x1, 0}, folded_word(x.x2)), sign = folded_word(x.x2 >> 31);
@@ -464,15 +467,15 @@ RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
 
-// in: p.hi < q - 1   out: = 2^-64 p mod q, between -2^65 and 2^64
-// 2^-32 is worth 1 - 2^32, and 2^-64 -2^32: of p = (hi, l1, l0), hi + l1 - 2^32 (l0 + l1) is left.
+// in: p.hi < q - 1   out: = 2^-64 p mod q, between -2^65 and 2^64.
+// Modulo q, 2^-32 = 1 - 2^32 and 2^-64 = -2^32, so p = (hi, l1, l0) leaves hi + l1 - 2^32 (l0 + l1).
 RF_FN i96 reduce_signed(u128 p) {
     const u64 h = p.hi + high(p.lo), upper = (u64)high(h) - low(p.lo) - high(p.lo);
     return i96{low(h), low(upper), high(upper)};
 }
 
-// Before anything is read or written, where a launch may begin ahead of the end of those that it follows (Source::follows):
-// waits for them, and lets those begin that follow this one. (Devices from sm_90 on; no twin, for it works out nothing.)
+// Programmatic dependent launch (Source::follows); must precede the first access to memory. Waits for the launches
+// before this one and lets the next one start. (From sm_90 on; it computes nothing and so has no twin.)
 RF_FN void follow() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" : : : "memory");
@@ -485,7 +488,7 @@ RF_FN u64 sub_once(u64 x, u64 m) {
     return select_negative(t, x, t);
 }
 
-// ---- chains of 32-bit limbs, least first; N limbs; arrays may be the same but must not otherwise overlap ----
+// ---- carry chains over N 32-bit limbs, least significant first; arrays may be equal but not otherwise overlap ----
 
 #if RF_PTX
 
@@ -511,7 +514,7 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     return borrow;
 }
 
-// out: r = a + b + carry mod 2^(32 N); returns the carry.   carry 0 or 1
+// out: r = a + b + carry mod 2^(32 N); returns the carry.   carries are 0 or 1
 template <u32 N>
 RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
     asm volatile("add.cc.u32 %0, %0, 0xffffffff;" : "+r"(carry));
@@ -521,7 +524,7 @@ RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
     return carry;
 }
 
-// out: r = a - b - borrow mod 2^(32 N); returns the borrow.   borrows 0 or all ones
+// out: r = a - b - borrow mod 2^(32 N); returns the borrow.   borrows are 0 or all ones
 template <u32 N>
 RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
     asm volatile("sub.cc.u32 %0, 0, %0;" : "+r"(borrow));
@@ -531,8 +534,8 @@ RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
     return borrow;
 }
 
-// A row is the product of b with every second limb of a (a[0], a[2], …): its N/2 products do not overlap.
-// Accumulating whole rows keeps each product an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
+// A row is the product of b with every second limb of a (a[0], a[2], …), whose N/2 limb products do not overlap. Adding
+// whole rows keeps each limb product in an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
 
 // out: acc += row(a) b, over += its carry.   N even
 template <u32 N>
@@ -561,10 +564,10 @@ RF_FN void row_mad_top(u32* acc, const u32* a, u32 b, u32& top, u32& over) {
     asm volatile("addc.u32 %0, %0, 0;" : "+r"(over));
 }
 
-// The step from one limb of a Montgomery product to the next: acc moves down by two limbs, and its limb 1, which has
-// no place there, goes to limb 0 of the other accumulator, one position lower than the new acc[0].
-// out: other0 += acc[1], its carry going on into   acc = floor(acc / 2^64) + 2^(32 (N-1)) over + row(a) b;
-//      over = the carry of that.   N even
+// The step from one limb of a Montgomery product to the next: acc is shifted down by two limbs. Its limb 1, which has
+// no place there, is added to limb 0 of the other accumulator, one position below the new acc[0].
+// out: other0 += acc[1]; then with the carry of that acc = floor(acc / 2^64) + 2^(32 (N-1)) over + row(a) b; over = the
+//     last carry.   N even
 template <u32 N>
 RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("add.cc.u32 %0, %0, %1;" : "+r"(other0) : "r"(acc[1]));
@@ -578,8 +581,7 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("addc.u32 %0, 0, 0;" : "=r"(over));
 }
 
-// A row whose last product comes to limbs that nothing was added to but `end`, a carry: so none is left.
-// in: acc[0 .. N - 2)   out: acc[0 .. N) = acc + 2^(32 (N-2)) end + row(a) b.   N even
+// A row whose last product is added to limbs that hold nothing but the carry `end`, so that there is no carry out.
 template <u32 N>
 RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
     if constexpr (N == 2) {
@@ -598,7 +600,7 @@ RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
     }
 }
 
-// out: t = c + the squares of a's limbs, each at twice its place, < 2^512.   8 and 16 limbs
+// out: t = c + the squares of a's limbs, square i at limb 2 i, < 2^512.   a has 8 limbs, c and t 16
 RF_FN void square_row(u32* t, const u32* a, const u32* c) {
     asm volatile("mad.lo.cc.u32 %0, %1, %1, %2;" : "=r"(t[0]) : "r"(a[0]), "r"(c[0]));
     asm volatile("madc.hi.cc.u32 %0, %1, %1, %2;" : "=r"(t[1]) : "r"(a[0]), "r"(c[1]));
@@ -659,7 +661,7 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     return sub_limbs_from<N>(r, a, b, 0);
 }
 
-// (lo, hi) = a b + (c0, c1) + carry; returns the carry
+// out: (lo, hi) = a b + (c0, c1) + carry; returns the carry
 RF_FN u32 pair_mad(u32& lo, u32& hi, u32 a, u32 b, u32 c0, u32 c1, u32 carry) {
     u64 p = (u64)a * b;
     u64 t = (u64)low(p) + c0 + carry;

@@ -1,19 +1,20 @@
-// The integers in [0, Q) that RNS rows stand for, as 64-bit limbs, least significant first.
+// CRT reconstruction: the integers in [0, Q) from RNS residues, as 64-bit words, least significant first. One thread
+// per coefficient.
 //
-// x = sum of y_i Q/q_i - t Q with y_i = x_i (Q/q_i)^-1 mod q_i, x_i any word, and t = floor(sum of y_i / q_i). t is found
-// in fixed point, perhaps one too small; then Q is subtracted once more.
+// x = sum of y_i Q/q_i - t Q with y_i = x_i (Q/q_i)^-1 mod q_i, x_i any word, and t = floor(sum of y_i / q_i). t is
+// computed in fixed point and may be one too small; then Q is subtracted once more.
 #include "crt.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// The table: d, reciprocal, shift and (Q/q_i R)^-1 of each modulus, for residues stored times R; the limbs of Q; for each
-// limb, that of every Q/q_i.
+// Table: for each modulus d, reciprocal, shift (`Divisor`) and (Q/q_i R)^-1, for residues stored times R; the words of
+// Q; for each word number, that word of every Q/q_i.
 extern "C" __global__ void compose(const Rns::Store* in, const u64* table, u64* out, u64 row_count, u64 limb_count,
                                    u64 in_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     const u32 moduli = (u32)row_count, limbs = (u32)limb_count;
-    constexpr u32 stride = Cells::threads + 1;  // odd, against bank conflicts when limbs are written out
+    constexpr u32 stride = Cells::threads + 1;  // odd, against bank conflicts when words are written out
     const u64* q_limbs = table + 4 * moduli;
     const u64* weights = q_limbs + limbs;
     u64* results = (u64*)shared + moduli * stride;

@@ -1,12 +1,13 @@
-// The integers next to 0 that residues stand for, in signed digits to the base 2^bits, each modulo all moduli of a ring: a
-// thread for a digit of some neighbouring residues of a row.
+// Gadget decomposition: the centred integers that residues represent, in signed digits to the base 2^bits, each modulo
+// all moduli of a ring. A thread computes one digit of several adjacent residues of a limb.
 //
-// Floor: memory, 8 bytes in, and 8 out for each digit and modulus of 64 bits; a product and a remainder for each of these.
+// Roofline bound: memory; for each residue of 64 bits, 8 bytes in, and 8 bytes out for each digit and modulus, with a
+// product and a remainder each.
 #include "elementwise.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// out: a word as a residue that is not reduced; a residue of a table
+// out: x, from a word, not reduced; or from a residue of a table
 RF_FN void take_word(u64& x, u64 word) { x = word; }
 RF_FN void take_word(u256& x, u64 word) { x = u256{}, x.limb[0] = low(word), x.limb[1] = high(word); }
 RF_FN void take_residue(u64& x, const u64* at) { x = at[0]; }
@@ -15,8 +16,8 @@ RF_FN void take_residue(u256& x, const u64* at) {
     for (u32 i = 0; i < 4; i++) x.limb[2 * i] = low(at[i]), x.limb[2 * i + 1] = high(at[i]);
 }
 
-// The table: for each modulus of the elements d, reciprocal, shift, 1/R; for each of the digits the modulus, R and
-// -2^63 R, R the factor of the ring's form. 0 < bits < 64.
+// Table: for each modulus of the input d, reciprocal, shift (`Divisor`), 1/R; for each modulus of the digits the
+// modulus, R and -2^63 R. Residues are stored times R. 0 < bits < 64.
 extern "C" __global__ void digits(const Digits::From* in, const u64* table, Digits::To* out, u64 units, u64 in_distance,
                                   u64 out_distance, u64 targets, u64 count, u64 bits, u64 first, u64 end) {
     using K = Known<Digits::Q>;

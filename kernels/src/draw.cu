@@ -1,9 +1,9 @@
-// Random bytes for each item, an item a thread.
+// Random bytes for each item, by ChaCha20 (draws.cuh); one thread per item.
 #include "draws.cuh"
 #include "prelude.cuh"
 using rf::u32;
 using rf::u32x4;
-using rf::u64;  // and not rf::draw, which has the kernel's name
+using rf::u64;  // not all of rf: rf::draw has the kernel's name
 
 extern "C" __global__ void __launch_bounds__(Task::threads)
     draw(const rf::Draws* draws, u32x4* out, u64 first, u64 end) {

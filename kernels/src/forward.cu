@@ -1,10 +1,11 @@
-// Coefficients to values, a row at a time; or some of the layers.
+// Forward NTT: coefficients to evaluations, one row (limb) for R::threads threads; or some of the layers. Cooley-Tukey
+// butterflies with lazy reduction (ntt.cuh). Inputs are residues, or any words if R::any_word; outputs are canonical.
+// Kernels of some of the layers may leave residues lazy for the next one (Bound::kept).
 //
-// Floor for a row: 2 n residues of memory traffic, and one known-factor product for each butterfly of radix 2, three for
-// radix 3: 4 multiplier slots each in 32 bits, 15 in 64, in 256 186 with quotients (Mod255) and 272 without. (Goldilocks: for
-// 16 residues and four layers 15 products, of 8 slots.) On an H200 (4.26 TB/s, 16.4 T slots/s), measured 2026-11-21: n = 256
-// over 3329 3.11 G/s of 4.16 (memory); n = 1024 over 30 bits 452 M/s of 520 (memory); n = 4096 over 60 bits 24.9 M/s of 44.5
-// (multiplier); n = 2^20 over BLS12-381's r, four kernels, 172 us against 107, n = 2^26 12.7 ms against 9.1 (multiplier).
+// Roofline bound for a row: 2 n residues of memory traffic, and one product by a twiddle factor for each radix-2
+// butterfly, three for radix 3. A product takes 4 multiplier slots in 32 bits and 15 in 64; in 256 bits 186 with
+// quotients (Mod255), 272 without. (Goldilocks: for 16 residues and four layers 15 products, of 8 slots.) Measured
+// rates: docs/performance.md.
 #include "ntt.cuh"
 #include "turns.cuh"
 #include "prelude.cuh"
@@ -17,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);
-    // (one text for both takes more registers where there are no turns: on sm_80 a fused transform spills 12 bytes in place of 4)
+    // (two branches, since a common one takes more registers without double buffering)
     if constexpr (next_row<Rq> > 0) {
         in_turn(row, in, in_distance, per_item, shared, [&](const Row<Rq>& at, Rq::M::Word* x) {
             if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);

@@ -1,4 +1,4 @@
-//! The shim with which a C++ compiler turns a kernel's text into a program for the CPU, as data.
+//! The shim with which a C++ compiler turns a kernel's CUDA source into a program for the CPU, as data.
 
 use crate::Header;
 
@@ -8,7 +8,8 @@ macro_rules! files {
     };
 }
 
-/// All files of the shim. The head of `runner.cpp` says how a runner is compiled, and what it reads and writes.
+/// All files of the shim. The header comment of `runner.cpp` describes how to compile a runner, and its input and
+/// output.
 pub const FILES: &[Header] = files![
     "arithmetic.hpp",
     "asan.hpp",

@@ -1,14 +1,15 @@
-// Sums of products of values over a list: for each set of keys s, out_s = sum of a_j b_(s,j), leaves having degree 1. A thread
-// has some neighbouring places.
+// Inner products of lists of evaluations, as in key switching: for each set of keys s, out_s = sum of a_j b_(s,j).
+// Leaves have degree 1. A thread computes several adjacent evaluations.
 //
-// Floor: memory, the values a once, and for each set the keys b (which a batch may share) and the sum.
+// Roofline bound: memory; the evaluations a once, and for each set the keys b (which a batch may share) and the sum.
 #include "poly.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// An item has `count` elements a of `rows` rows each, at least as many keys for each set, and as many sums as there are sets.
-// Keys have `key_rows` rows: the first `own` of an element, then some that it has not, then the others of it.
+// An item has `count` elements a of `rows` limbs each, at least `count` keys for each set, and one sum for each set.
+// Keys have `key_rows` limbs: the first `own` limbs of an element, then limbs that elements lack, then the other limbs
+// of an element.
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
                                          const Constants<Rq>* constants, Epilogue epilogue, u64 rows, u64 a_distance,
                                          u64 b_distance, u64 out_distance, u64 count, u64 key_count, u64 key_rows,
@@ -16,7 +17,7 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
     // products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
     constexpr u32 group = limit < 12 ? (u32)limit : 12;
-    // terms of a group that are read before they are worked on
+    // terms of a group that are loaded before they are multiplied
     constexpr u32 ahead = sizeof(Rq::Store) <= 8 && group % 2 == 0 ? 2 : 1;
     constexpr u32 lanes = Rq::leaf_lanes, units = Rq::n / lanes;
     using Access = Move<Rq::Store, lanes, lanes * sizeof(Rq::Store)>;

@@ -1,8 +1,9 @@
-// Values back to coefficients, a row at a time; or some of the layers.
+// Inverse NTT: evaluations to coefficients, one row (limb) for R::threads threads; or some of the layers.
+// Gentleman-Sande butterflies with lazy reduction (ntt.cuh). Inputs are residues, or any words if R::any_word; outputs
+// are canonical. Kernels of some of the layers may leave residues lazy for the next one (Bound::kept).
 //
-// Floor: that of forward.cu; the scale costs another half product for each coefficient. On an H200, measured 2026-11-21:
-// n = 256 over 3329 3.05 G/s of 4.16 (memory); n = 1024 over 30 bits 428 M/s of 520 (memory); n = 4096 over 60 bits
-// 24.8 M/s of 44.5 (multiplier); n = 2^20 over BLS12-381's r 184 us, n = 2^26 13.1 ms against 9.1 (multiplier).
+// Roofline bound: that of forward.cu; the scale costs another half product for each coefficient. Measured rates:
+// docs/performance.md.
 #include "ntt.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,6 +1,7 @@
-// The products of values of two elements back to coefficients, a row at a time; or some of the layers.
+// Products of the evaluations of two elements, and their inverse NTT, fused: one row (limb) for R::threads threads; or
+// some of the layers. Schoolbook products modulo the leaves (poly.cuh), then Gentleman-Sande butterflies (ntt.cuh).
 //
-// Floor: that of inverse.cu, with one more row of memory traffic, and the products.
+// Roofline bound: that of inverse.cu, with one more row of memory traffic and the products.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -14,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);  // before the barriers of load_values: its address is read from memory
     const auto* header = constants[row.number].header;
-    // another kernel may have the last of the layers, and the scale with it; it takes what comes of canonical values
+    // if another kernel does the last layers, it also scales; it accepts what results from canonical evaluations
     constexpr bool scales = Rq::pass[0] == 0;
     at_once(row, [&](auto items) {
         Rq::M::Word x[decltype(items)::value * Rq::per_thread], y[Rq::per_thread];

@@ -1,6 +1,6 @@
-//! CUDA text of Ringforge: headers and thin kernels, as data. No logic, no dependencies.
+//! CUDA source of Ringforge: headers and thin kernels, as data. No logic, no dependencies.
 //!
-//! `README.md` in this folder describes the layers and what each header promises.
+//! `README.md` in this folder describes the layers and the contract of each header.
 
 #[cfg(feature = "host")]
 pub mod host;
@@ -10,7 +10,7 @@ pub mod host;
 pub struct Header {
     /// The name in `#include "…"`.
     pub name: &'static str,
-    /// The text.
+    /// The source.
     pub text: &'static str,
 }
 

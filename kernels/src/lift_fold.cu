@@ -1,13 +1,14 @@
-// One row of ring elements from products in an auxiliary ring, folded by any sparse f in rounds: a block for each row.
-// A row that suits shared memory is rebuilt and folded there; else it comes as 2n - 1 residues, and is folded where it is.
+// Product via a larger NTT, last step: one limb of ring elements from products in an auxiliary ring, reduced modulo any
+// sparse f in rounds; one block per limb. If a limb fits shared memory, it is rebuilt (Garner) and reduced there.
+// Otherwise the input is its 2n - 1 residues, which are reduced in place.
 //
-// x^n = sum of c x^k over the tail. A round takes the `gap` highest coefficients down, gap = n - (largest k): none of
-// them lands on another. Each target sums what lands on it.
+// x^n = sum of c x^k over the tail of f. A round reduces the `gap` highest coefficients, gap = n - (largest k), so that
+// none of them contributes to another. Each target sums all its contributions.
 #include "lift.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// out: the 2n - 1 residues of an item; all threads of the block have met after they were written
+// out: the 2n - 1 residues of an item; all threads of the block have met since they were written
 template <class L>
 RF_FN typename L::Store* unfolded(typename L::Source* in, u64 item, unsigned char* shared) {
     if constexpr (L::in_place) {
@@ -30,7 +31,7 @@ RF_FN typename L::Residue term(typename L::Residue x, const typename L::Coeffici
     else return q.mul(x, c);
 }
 
-// The tail by ascending k: each c (1 or 0 for c = -1, if Lift::units), then each k.
+// tail: its terms by ascending k: first each c (if Lift::units, 1 for c = 1 and 0 for c = -1), then each k.
 extern "C" __global__ void lift_fold(Lift::Source* in, const Lift::Coefficient* tail, Lift::Store* out, u64 first, u64 end) {
     RF_SHARED(shared);
     constexpr u32 n = Lift::n, gap = Lift::gap, terms = Lift::terms;
@@ -41,12 +42,12 @@ extern "C" __global__ void lift_fold(Lift::Source* in, const Lift::Coefficient* 
     u32 top = 2 * n - 1;
     while (top > n) {
         u32 bottom = top - n > gap ? top - gap : n;
-        // term i takes sources bottom .. top to targets k - n lower
+        // term i adds sources bottom .. top to targets that are n - k lower
         for (u64 pair = threadIdx.x; pair < (u64)terms * gap; pair += Lift::threads) {
             u32 i = (u32)(pair / gap), above = (u32)(pair % gap);
-            // the last k is n - gap, and none above it is let through: a pipeline may bind any bytes here
+            // k is at most n - gap, and larger values are replaced: a pipeline may bind any bytes here
             u32 k = (u32)exponent[i] < n - gap ? (u32)exponent[i] : n - gap;
-            // a target is left to the highest term that reaches it
+            // each target is summed by the highest term that reaches it
             if (above >= top - bottom || (i + 1 < terms && exponent[i + 1] <= k + above)) continue;
             u32 target = bottom - n + k + above;
             Lift::Residue sum = x[target];

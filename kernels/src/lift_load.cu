@@ -1,4 +1,5 @@
-// One row of ring elements into an auxiliary ring: centred representatives modulo each auxiliary prime, padded with zeros.
+// Product via a larger NTT, first step: one limb of ring elements into an auxiliary ring, as centred representatives
+// modulo each auxiliary prime, zero-padded. One thread per coefficient of the auxiliary ring.
 #include "lift.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"

@@ -1,17 +1,16 @@
-// The product of one row of two ring elements through an auxiliary ring, all in registers and shared memory: each prime in
-// turn as in ring_mul.cu, its residues kept in shared memory until those of all primes are there.
+// Product of one limb of two ring elements via a larger NTT (zero-padded, multi-modular, CRT), fused in registers and
+// shared memory. Each prime is handled as in ring_mul.cu; residues stay in shared memory until those of all primes are
+// there.
 //
-// Floor for a row: 3 n residues of memory traffic, and for each prime the products of three transforms of the auxiliary
-// length. On an H200, measured 2026-11-24: x^761 - x - 1 over 4591 43.8 M/s of 81 (multiplier), with one ternary operand 79.9
-// of 162; x^256 + 1 over 8192 365 of 667; x^1000 - 1 over 12289 32.7.
-// The first before an operand was parked, at 12 warps a multiprocessor: 57 % of the issue slots, the busiest pipe 68 % (ncu).
-// Parking makes 16 warps of them, and 6 %; launch bounds for more spill, and lose 2 to 7 %.
+// Roofline bound for a limb: 3 n residues of memory traffic, and for each prime the products of three transforms of the
+// auxiliary length. One operand is parked in shared memory: the registers that this saves allow more warps, where
+// launch bounds alone would spill.
 #include "lift.cuh"
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// out: registers in the layout of the first pass; those that no thread has a coefficient for are zero at compile time
+// out: registers in the layout of the first pass; those that hold no thread's coefficient are zero at compile time
 template <class R, class L>
 RF_FN void load_lifted(typename L::Word* x, const typename L::Store* row, u32 j, u32 thread, bool live) {
     using S = Pass<R, 0>;
@@ -38,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
         load_lifted<Rq, Lift>(x, a + at, j, row.thread, row.live);
         ntt_forward<Rq>(m, x, table, row.shared, row.thread);
-        // parked where the product's residues will be, so that registers hold one polynomial
+        // parked in the place of the product's residues, so that registers hold one polynomial at a time
         auto parked = residues + j * Lift::length + row.thread;
         RF_UNROLL
         for (u32 r = 0; r < Rq::per_thread; r++) parked[r * Rq::threads] = x[r];

@@ -1,4 +1,5 @@
-// One row of ring elements from products in an auxiliary ring, folded by x^n = c0 + c1 x with small c0 and c1.
+// Product via a larger NTT, last step: one limb of ring elements from products in an auxiliary ring (Garner), reduced
+// modulo f = x^n - c1 x - c0 with c0, c1 in {-1, 0, 1}. One thread per coefficient.
 #include "lift.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"

@@ -1,6 +1,6 @@
-// The product of values added to a third one, a leaf a thread, or some of degree 1.
+// acc += a b on evaluations, modulo the leaves: one thread per leaf, or per several leaves of degree 1.
 //
-// Floor: memory, four residues for each coefficient.
+// Roofline bound: memory, four residues for each coefficient.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,6 +1,6 @@
-// The product of values, a leaf a thread, or some of degree 1.
+// out = a b on evaluations, modulo the leaves: one thread per leaf, or per several leaves of degree 1.
 //
-// Floor: memory, three residues for each coefficient.
+// Roofline bound: memory, three residues for each coefficient.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

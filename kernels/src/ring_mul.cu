@@ -1,8 +1,8 @@
-// The product of two ring elements from coefficients to coefficients, all in registers and shared memory.
+// Product of two ring elements, coefficients to coefficients, fused in registers and shared memory: two forward NTTs
+// (Cooley-Tukey), products modulo the leaves, one inverse NTT (Gentleman-Sande).
 //
-// Floor for a row: 3 n residues of memory traffic, and the products of three transforms (forward.cu) and of the leaves. On
-// an H200, measured 2026-11-21: x^768 - x^384 + 1 over 3457 221 M/s of 339 (multiplier); n = 256 over 3329 1.03 G/s of
-// 1.25; n = 1024 over 30 bits 157 M/s of 246; 60-bit n = 4096 7.3 M/s of 13.9.
+// Roofline bound for a row: 3 n residues of memory traffic, and the products of three transforms (forward.cu) and of
+// the leaves. Measured rates: docs/performance.md.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

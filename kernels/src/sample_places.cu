@@ -1,35 +1,36 @@
-// A set of `count` places below Sample::n, uniform among all sets of so many, and a random bit for each place below n: a thread
-// block for each item.
+// A uniformly random set of `count` indices below Sample::n, and a random bit for each index below n: one block per
+// item.
 //
-// Floyd's method, in which for i = count - 1, ..., 0 a place is drawn, uniform in [i, n), and i taken where the set has that
-// place already. All are drawn at once. Then 32 at a time are compared with all that are in the set, so neither time nor
-// addresses tell what is in it.
+// Floyd's method: for i = count - 1, ..., 0 an index is drawn, uniform in [i, n), and replaced by i if the set already
+// has it. All indices are drawn at once. Then 32 at a time are compared with the whole set, so that neither time nor
+// addresses depend on it.
 // Source: Sendrier, "Secure sampling of constant-weight words - application to BIKE", algorithm 3.
 #include "sampling.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// in: the lanes' places, of which `base` is the least, and a bit for each that is in the set already
-// out: a bit for each lane whose place is in the set when its turn comes, the last lane's being the first
+// in: the index drawn by each lane, whose number in the set is base + lane; a bit for each lane whose index is in the
+//     set already
+// out: a bit for each lane whose index is in the set when it is inserted, the last lane first
 RF_FN u32 taken_lanes(u32 own, u32 base, u32 taken) {
     const u32 lane = threadIdx.x % 32;
     u32 again = taken >> lane & 1;
     RF_UNROLL
     for (u32 j = 1; j < 32; j++) again |= (u32)(__shfl_sync(0xffffffff, own, (int)j) == own) & (u32)(lane < j);
     taken = __ballot_sync(0xffffffff, (int)again);
-    // a place that is another lane's number is in the set if that lane took its number
+    // an index that is another lane's number is in the set if that lane took its number
     const u32 link = (u32)(own - base < 32) << (own - base & 31);
     RF_UNROLL
     for (u32 j = 32; j-- > 0;) taken |= select(taken & __shfl_sync(0xffffffff, link, (int)j), 1u << j, 0u);
     return taken;
 }
 
-// An item has its places, all bits set behind them up to a multiple of four, and its bits in words.
+// Output of an item: its indices, padded with all-ones words to a multiple of four, then its random bits, in words.
 extern "C" __global__ void __launch_bounds__(Sample::threads)
     sample_places(const u32* keys, u32* out, u64 key_distance, u64 series, u64 count, u64 first, u64 end) {
     constexpr u32 warps = Sample::threads / 32, bit_blocks = (Sample::n + 511) / 512;
     RF_SHARED(shared);
-    u32* taken_by = (u32*)shared;  // what each warp found of the 32
+    u32* taken_by = (u32*)shared;  // which of the 32 indices each warp found in the set
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, groups = (u32)(count + 3) / 4;
     const u64 item = first + blockIdx.x;
     u32* places = out + item * (4 * groups + 16 * bit_blocks);
@@ -58,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(Sample::threads)
     RF_LOOP
     for (u32 base = (u32)(count + 31) / 32 * 32; base > 0;) {
         base -= 32;
-        const u32 i = base + lane, own = i < count ? places[i] : ~lane;  // behind them, no two are the same
+        const u32 i = base + lane, own = i < count ? places[i] : ~lane;  // beyond the indices, all different
         u32 is_taken = 0;
         for (u32 j = base / 4 + 8 + warp; j < groups; j += warps) {
             const u32x4 later = to[j];

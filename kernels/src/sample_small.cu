@@ -1,16 +1,16 @@
-// Elements of a ring whose coefficients are small integers, each on its own of a symmetric distribution: a thread for each
-// coefficient, some of which draw a block for four first.
+// Ring elements with independent small integer coefficients from a symmetric distribution, by inversion of the
+// cumulative distribution. One thread per coefficient; some threads first draw a block for four coefficients.
 //
-// A magnitude is the number of thresholds that 128 random bits are not below: all of them are compared. The lowest bit is the
-// sign; it decides nothing else.
+// A magnitude is the number of thresholds that do not exceed 128 random bits; all thresholds are compared, so the time
+// is constant. The lowest bit is the sign and decides nothing else.
 //
-// Floor: memory, every residue written once; a quarter of a block of ChaCha20 for each coefficient.
+// Roofline bound: memory, every residue written once; a quarter of a block of ChaCha20 for each coefficient.
 #include "sampling.cuh"
 #include "small.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// The table: moduli, then `count` thresholds, lower words first.
+// Table: the moduli (`SmallMultiples`), then `count` thresholds of 128 bits, least significant word first.
 extern "C" __global__ void __launch_bounds__(Sample::threads)
     sample_small(const u32* keys, const u32* table, Sample::Store* out, u64 moduli, u64 distance, u64 key_distance, u64 series,
                  u64 count, u64 first, u64 end) {

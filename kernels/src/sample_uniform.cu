@@ -1,6 +1,7 @@
-// Uniform elements of a ring: a thread for the coefficients of a block of random bytes, row after row.
+// Uniform ring elements: a thread computes the coefficients of one random block, limb after limb.
 //
-// Floor for a residue: half a block of ChaCha20, some 500 instructions, for up to 64 bits, and a block for 256.
+// Roofline bound for a residue: half a block of ChaCha20, some 500 instructions, for up to 64 bits, and a block for
+// 256.
 #include "sampling.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"

@@ -1,12 +1,13 @@
-// Elements of a ring with 1 or -1 for coefficients whose place is in a set, or for all others, and 0 elsewhere: a thread for
-// each coefficient, which compares itself with all of the set.
+// Ring elements with coefficients 1 or -1 at the indices of a set, or at all others, and 0 elsewhere. One thread per
+// coefficient, which compares its index with the whole set.
 //
-// Floor: memory, every residue written once; a comparison of each coefficient with each place.
+// Roofline bound: memory, every residue written once; a comparison of each coefficient with each index of the set.
 #include "small.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// in: the items' sets of `count` places and signs, as `sample_places` leaves them; whether these are the places of zeros
+// in: the items' sets of `count` indices, and signs, as `sample_places` leaves them; of_zeros: whether these are the
+//     indices of the zeros
 extern "C" __global__ void __launch_bounds__(Sample::threads)
     sample_weight(const u32* sets, const u32* table, Sample::Store* out, u64 moduli, u64 distance, u64 count, u64 of_zeros,
                   u64 first, u64 end) {
@@ -17,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(Sample::threads)
     const u32 cell = 4 * at.cell + threadIdx.x % 4, groups = (u32)(count + 3) / 4;
     if (at.live && cell < Sample::n) {
         const u32* set = sets + at.item * (4 * groups + bit_words);
-        u32 above = ~0u;  // the least difference of a place, modulo 2^32
+        u32 above = ~0u;  // least difference of an index of the set and this one, modulo 2^32
         for (u32 i = 0; i < groups; i++) {
             const u32x4 places = ((const u32x4*)set)[i];
             above = min_word(above, places.x - cell);

@@ -1,9 +1,9 @@
-// The table of twiddle factors of a modulus (its layout: Tree in ring.cuh), an entry a thread.
+// The table of twiddle factors of a modulus (layout: Tree in ring.cuh), one thread per entry.
 #include "ring.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// What the host gives: the modulus and five residues, plain or, for 256 bits, in Montgomery form.
+// Input from the host: the modulus and five residues, plain or, for 256 bits, in Montgomery form.
 template <class M>
 struct Roots {
     M m;
@@ -11,7 +11,7 @@ struct Roots {
 };
 enum { START, STEP, SCALE, FACTOR, HALF_SIXTH };
 
-// An entry: (start^a step^b)^±1 times residues of the row that the flags name.
+// An entry: (start^a step^b)^±1 times the residues that the flags name.
 struct Entry {
     u64 a = 0, b = 0;
     bool inverse = false, scale = false, factor = false, half_sixth = false;
@@ -84,14 +84,14 @@ struct Field {
     }
 };
 
-// Which power an entry is, from the shape of the tree alone.
+// The exponents of each entry, from the shape of the tree alone.
 template <class R>
 struct Powers {
     using Layers = Tree<R>;
     static constexpr bool two_trees = R::layer[0] == 6;
     static constexpr u64 leaves = Layers::leaf_count >> two_trees;
 
-    // The constant of the left child of a node above layer L; of a leaf, for L == R::layers.
+    // The constant of the left child of a node of layer L; for L == R::layers, that of the leaf itself.
     template <u32 L>
     RF_FN Entry constant(u32 node) {
         Entry entry;
@@ -105,7 +105,8 @@ struct Powers {
         }
         return entry;
     }
-    // The exponent of the step root in the constant of a node: its digits from the right, each a part of the weight.
+    // The exponent of the step root in the constant of a node: the digit-reversed node number as a fraction of
+    // `weight`.
     template <u32 L>
     RF_FN u64 exponent(u32 node, u64 weight) {
         if constexpr (L == 0) {
@@ -117,7 +118,7 @@ struct Powers {
             return node % radix * (weight / radix) + exponent<L - 1>(node / radix, weight / radix);
         }
     }
-    // Of the layer sections from L on; `entry` counts from the start of layer L's.
+    // An entry of the layer sections from L on; `entry` counts from the start of layer L's section.
     template <u32 L>
     RF_FN Entry layer(u32 entry, bool inverse) {
         if constexpr (L == R::layers) {
@@ -125,7 +126,7 @@ struct Powers {
         } else {
             constexpr u32 each = Layers::radix(L) - 1, count = Layers::nodes(L) * each;
             if (entry >= count) return layer<L + 1>(entry - count, inverse);
-            // in a group, an odd power of what its first node has
+            // in a group, an odd power of the entry of the group's first node
             const u32 node = Layers::template node_at<L>(entry / each), k = node % (Layers::nodes(L) / Layers::nodes(group_of<R>(L)));
             Entry z = constant<L>(node - k);
             z.a *= 2 * k + 1, z.b *= 2 * k + 1;
@@ -134,7 +135,7 @@ struct Powers {
             return z;
         }
     }
-    // Of the eight that stand first.
+    // One of the eight header entries.
     RF_FN Entry head(u32 entry) {
         constexpr u32 code = R::layer[0];
         constexpr bool thirds = R::layers > 0 && R::layer[R::layers > 0 ? R::layers - 1 : 0] == 3;
@@ -156,7 +157,7 @@ struct Powers {
         e.scale = true;
         return e;
     }
-    // Of the roots of unity that stand last, and then their inverses.
+    // One of the roots of unity at the end of the table, or of their inverses after them.
     RF_FN Entry root(u32 entry) {
         u32 i = entry % 8;
         Entry e;

@@ -1,4 +1,5 @@
-//! The plans that stand for all kernels of the workspace in tests: the smallest shapes that reach every branch.
+//! The catalogue: plans that cover all kernels of the workspace in tests, at the smallest shapes that reach every
+//! branch.
 
 use ringforge::kernels::{Distribution, Draw};
 use ringforge::run::{LongPlan, Placement};
@@ -13,7 +14,7 @@ use ringforge_testkit::{NamedPlan, Scheme};
 use crate::shared_out;
 use ringforge_testkit::one_step;
 
-/// BLS12-381's scalar field, below 2^255.
+/// The scalar field of BLS12-381; its modulus is below 2^255.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
 /// The largest prime below 2^256 that is 1 mod 64: its top bit is set.
@@ -21,10 +22,10 @@ const TOP_BIT: &str = "fffffffffffffffffffffffffffffffffffffffffffffffffffffffff
 
 const TRANSFORMS: [Op; 4] = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd];
 
-/// Jobs whose plans have the engine's kernels among them.
+/// Jobs whose plans contain the engine's kernels.
 ///
 /// # Errors
-/// What makes a ring fail.
+/// Any error of constructing a ring.
 pub fn jobs() -> Result<Vec<Job>> {
     let q = |q: u64| Modulus::new(q);
     let mut jobs = Vec::new();
@@ -32,30 +33,30 @@ pub fn jobs() -> Result<Vec<Job>> {
     let all = [&TRANSFORMS[..], &[Op::Mul]].concat();
     let through = [Op::Forward, Op::Inverse, Op::Mul];
 
-    // every arithmetic, every kind of layer, one pass and several, rows within a warp and across warps
+    // every arithmetic, every kind of layer, one and several passes, rows within a warp and across warps
     add(&PolyType::from(Ring::trinomial(768, q(3457)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(256, q(3329)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(256, q(998_244_353)?)?), &all);
     add(&PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?), &all);
-    add(&PolyType::from(Ring::negacyclic(64, q(4_293_918_721)?)?), &all); // 32 bits: stored in 32, computed in 64
+    add(&PolyType::from(Ring::negacyclic(64, q(4_293_918_721)?)?), &all); // 32-bit q: stored in 32 bits, computed in 64
     add(&PolyType::from(Ring::negacyclic(1024, q(1_152_921_504_606_830_593)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(64, q(0xffff_ffff_0000_0001)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(64, q(0xffff_ffff_ff00_0001)?)?), &all);
     add(&PolyType::from(Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?), &all);
     add(&PolyType::from(Ring::cyclic(32, Modulus::from_hex(TOP_BIT)?)?), &through);
-    // base degrees
+    // leaf degrees
     add(&PolyType::from(Ring::trinomial(512, q(3457)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::trinomial(1024, q(3457)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::cyclic(24, q(97)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::cyclic(40, q(41)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::cyclic(56, q(65_521)?)?), &[Op::Mul]); // the largest 16-bit prime, where sums of products overflow
     add(&PolyType::from(Ring::cyclic(56, q(1_073_741_689)?)?), &[Op::Mul]); // just below 2^30
-    // radix 3 where twice three products overflow a word
+    // radix 3, where twice the sum of three products overflows a word
     add(&PolyType::from(Ring::cyclic(54, q(163)?)?), &through);
     add(&PolyType::from(Ring::cyclic(54, q(1_073_741_671)?)?), &through);
-    // more coefficients a thread than registers are meant for
+    // more coefficients per thread than the registers are sized for
     add(&PolyType::from(Ring::cyclic(42, q(0x7fff_ffff)?)?), &[Op::Mul]);
-    // tiny ones
+    // tiny rings
     add(&PolyType::from(Ring::cyclic(1, q(3)?)?), &through);
     add(&PolyType::from(Ring::negacyclic(2, q(5)?)?), &through);
     add(&PolyType::from(Ring::cyclic(6, q(7)?)?), &through);
@@ -67,14 +68,14 @@ pub fn jobs() -> Result<Vec<Job>> {
     );
     add(&PolyType::from(Ring::rns(8, &[q(256)?, q(81)?])?), &[Op::Compose, Op::Decompose]);
     add(&PolyType::from(Ring::rns(8, &[q(u64::MAX)?])?), &[Op::Decompose]);
-    // moduli that come again
+    // repeated moduli
     let rows = |moduli: &[Modulus], map: &[usize]| {
         Ring::new(moduli, Quotient::Negacyclic { n: 32 }).and_then(|ring| PolyType::from(ring).with_limbs(map))
     };
     add(&rows(&[q(12_289)?, q(18_433)?], &[1, 0, 0])?, &all);
     add(&rows(&[q(12_289)?, q(97)?, q(1_152_921_504_606_830_593)?], &[2, 0, 1, 0, 2])?, &all);
     add(&rows(&[q(12_289)?], &[0, 0])?, &[Op::Forward, Op::PointMul]);
-    // the lift: the same shape, a longer one that is folded, wide moduli
+    // products via a larger NTT: of the same shape, of a longer one with reduction modulo f, and with wide moduli
     add(&PolyType::from(Ring::negacyclic(64, q(8192)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::prime_trinomial(17, q(4591)?)?), &[Op::Mul]);
     add(
@@ -92,7 +93,7 @@ pub fn jobs() -> Result<Vec<Job>> {
     jobs.extend([Op::Forward, Op::Inverse].map(|op| Job::new(&kyber, op).in_place()));
     jobs.push(Job::new(&natural, Op::Forward).depth(7));
 
-    // columns side by side
+    // strided batches in columns
     for ring in [
         PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?).with_form(Form::Montgomery)?.in_columns(37)?,
         PolyType::from(Ring::negacyclic(32, q(0xffff_ffff_0000_0001)?)?).accepting_any_word().in_columns(5)?,
@@ -103,7 +104,7 @@ pub fn jobs() -> Result<Vec<Job>> {
         jobs.push(Job::new(&ring, Op::Inverse).order(Order::Natural));
     }
 
-    // from one basis to another: sums of digits within a word, and beyond
+    // conversions between bases: sums of digits within a word, and longer ones
     let few = PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?);
     let many = PolyType::from(Ring::rns(32, &Modulus::ntt_primes(64, 62, 5)?)?);
     let narrow = PolyType::from(Ring::rns(32, &[q(256)?, q(81)?])?);
@@ -111,7 +112,7 @@ pub fn jobs() -> Result<Vec<Job>> {
         let conversions = [Op::Convert, Op::ConvertCentred, Op::ConvertFast];
         jobs.extend(conversions.map(|op| Job::new(from, op).to(to)));
     }
-    // few small moduli, up to those whose sums just fit, and one too many
+    // few small moduli, up to those whose sums just fit, and one modulus too many
     let tiny = PolyType::from(Ring::rns(32, &[q(4)?, q(3)?, q(25)?, q(49)?, q(121)?])?);
     let [eight, nine] = [8, 9].map(|count| Ring::rns(32, &Modulus::ntt_primes(64, 60, count)?).map(PolyType::from));
     let (eight, nine) = (eight?, nine?);
@@ -122,13 +123,14 @@ pub fn jobs() -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// A ring modulo 2^255, whose products are folded in rounds.
+/// A ring modulo 2^255, in which the reduction modulo f of products takes several rounds.
 fn high_second_term() -> Result<PolyType> {
     let q = Modulus::new(U256::ONE.shl_vartime(255))?;
     Ring::new(&[q], Quotient::Sparse { n: 10, terms: vec![(8, -3), (7, 1), (0, 5)] }).map(PolyType::from)
 }
 
-/// Lifts planned for less shared memory: in several kernels, and folded in device memory.
+/// Products via a larger NTT, planned for less shared memory: in several kernels, with the reduction modulo f in device
+/// memory.
 fn lifts_in_device_memory(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut limits = limits.clone();
     limits.block_shared_bytes = limits.block_shared_bytes.min(512);
@@ -143,7 +145,7 @@ fn lifts_in_device_memory(limits: &Limits) -> Result<Vec<NamedPlan>> {
         .collect()
 }
 
-/// Random bytes, as many as a draw can have.
+/// ChaCha20 random bytes, in both supported lengths.
 fn draws() -> Result<Vec<NamedPlan>> {
     let plan = |(bytes, attempt)| {
         Ok(NamedPlan::new(format!("draw {bytes}"), one_step(Draw::new(bytes, attempt)?, &["draws", "blocks"])?))
@@ -151,8 +153,8 @@ fn draws() -> Result<Vec<NamedPlan>> {
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }
 
-/// Samplers in rings of every width, from draws and from seeds, in more than one round of a block's threads, and with seeds
-/// and rows as views.
+/// Samplers in rings of every width, from a run's `Draws` and from seeds, with several rounds per thread block, and
+/// with seeds and outputs as views.
 fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let q = |q: u64| Modulus::new(q);
     let rows = |moduli: &[Modulus], map: &[usize], n: usize| {
@@ -186,7 +188,7 @@ fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok(plans)
 }
 
-/// Every kernel that takes views on some, a copy for one that does not, and an operand that all items share.
+/// Every kernel that accepts views, on views; a copy for one that does not; and an operand shared by all items.
 fn views(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
     let p = planner.pipeline("views");
@@ -206,8 +208,8 @@ fn views(limits: &Limits) -> Result<NamedPlan> {
     Ok(NamedPlan::new("views", p.build()?))
 }
 
-/// Sums and multiples of elements of every width, of neighbouring residues and of single ones, on views, and with an operand
-/// that all items share.
+/// Sums and multiples of elements of every width, on adjacent residues and on single ones, on views, and with an
+/// operand shared by all items.
 fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let few = |moduli: &[u64], n| {
@@ -216,7 +218,7 @@ fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let wide = PolyType::from(Ring::prime_trinomial(3, Modulus::new(U256::MAX)?)?);
     let even = PolyType::from(Ring::negacyclic(2, Modulus::new(U256::ONE.shl_vartime(200))?)?);
     let any = few(&[12_289, 256], 600)?.accepting_any_word();
-    // the longest moduli for Shoup's products, times any words
+    // the largest moduli for Shoup multiplication, with any words as input
     let longest = few(&[(1 << 63) - 1, (1 << 63) - 25], 16)?.accepting_any_word();
     let rings =
         [longest, few(&[256, 81], 7)?, few(&[12_289, 97], 16)?, few(&[u64::MAX, 7, 1 << 63], 2)?, any, wide, even];
@@ -235,7 +237,7 @@ fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Automorphisms, quotients and inner products, of whole elements and on views.
+/// Automorphisms, quotients and inner products, on whole elements and on views.
 fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
     let p = planner.pipeline("between transforms");
@@ -243,7 +245,7 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let ring = PolyType::from(Ring::rns(64, &moduli)?);
     let values = |ring: PolyType| ring.evaluations_after(6, Order::Tree);
     let (a, b) = (p.coefficients("a", &ring), p.elements("b", values(ring.clone())));
-    // keys with a limb more, and one more in each set
+    // keys with one more limb, and one more key per set
     let keys = p.shared("keys", 8 * ring.bytes()).holding(values(ring.vector(8)?));
     p.output("image", a.automorphism(5));
     p.output("images", b.limbs(1..3).automorphism(127));
@@ -256,7 +258,7 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     Ok(NamedPlan::new("between transforms", p.build()?))
 }
 
-/// Digits of residues and elements of a longer degree, of every width, of whole elements and on views.
+/// Digit decomposition and extension to a larger degree, for every width, on whole elements and on views.
 fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let few = |moduli: &[u64], n| {
@@ -295,7 +297,7 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Blocks of the values that several devices have, of every width.
+/// Blocks of evaluations distributed over several devices, for every width.
 fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let rings = [
@@ -311,7 +313,7 @@ fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().filter_map(|ring| plan(ring).transpose()).collect()
 }
 
-/// Inner products of more terms than an accumulator holds, and automorphisms, in every arithmetic of values.
+/// Inner products of more terms than an accumulator holds, and automorphisms, in every arithmetic.
 fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
@@ -338,7 +340,8 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Every kernel to which steps can be fused, in every arithmetic, with as many operands and steps as there can be.
+/// Every kernel to which element-wise steps can be fused, in every arithmetic, with the maximum number of operands and
+/// steps.
 fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
@@ -377,7 +380,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
         Ok(NamedPlan::new(format!("fused in {ring}"), p.build()?))
     };
     let mut plans = rings.into_iter().map(plan).collect::<Result<Vec<_>>>()?;
-    // quotients of coefficients, by few small moduli and by others
+    // quotients of coefficients, with few small moduli and with larger ones
     for bits in [60, 62] {
         let ring = PolyType::from(Ring::rns(32, &Modulus::ntt_primes(64, bits, 5)?)?);
         let p = planner.pipeline("fused");
@@ -388,16 +391,16 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok(plans)
 }
 
-/// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
-/// first, the jobs', draws, then those of the schemes in this workspace, and of several devices.
+/// All plans for a device with these limits. Transforms split over several kernels come first, because they reach most
+/// barriers. Then follow the plans of jobs, random bytes, the schemes of this workspace, and several devices.
 ///
 /// # Errors
-/// What makes planning fail.
+/// Any planning error.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok([of_one_size(limits)?, Sm2::plans(limits)?, blocks(limits)?].concat())
 }
 
-/// The same for compilers: without the small blocks that plans of a scheme may have in tests.
+/// The catalogue for compile checks: a scheme's plans at full size, instead of the small blocks that its tests may use.
 ///
 /// # Errors
 /// As [`catalogue`].
@@ -405,7 +408,7 @@ pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?, matrices(limits)?].concat())
 }
 
-/// Extensions of matrices that are stored row by row, as long as provers have them.
+/// Transforms of row-major matrices, at the lengths that provers use for extensions.
 fn matrices(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let ring = |q: u64, form| PolyType::from(Ring::cyclic(1 << 20, Modulus::new(q)?)?).with_form(form)?.in_columns(64);
     let fields = [ring(0x7800_0001, Form::Montgomery)?, ring(0xffff_ffff_0000_0001, Form::Plain)?];
@@ -426,7 +429,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(digits_and_extensions(limits)?);
     plans.extend(draws()?);
     plans.extend(samplers(limits)?);
-    // two rows in a warp, and a row in one; all sets run in the crate's own tests
+    // two rows per warp, and one row per warp; the scheme's own tests run all parameter sets
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {
         plans.extend(ringforge_ctru::named_plans(&set, limits)?);
     }

@@ -1,6 +1,6 @@
-//! What the workspace's tests share.
+//! Shared parts of the workspace's tests.
 //!
-//! How a plan binds its steps is nobody's business but the engine's:
+//! How a plan binds its steps is private to the engine:
 //!
 //! ```compile_fail,E0432
 //! use ringforge::Slot;
@@ -14,7 +14,7 @@ pub mod catalogue;
 pub mod mix;
 pub mod shared_out;
 
-/// The examples of pages that no package has, as tests.
+/// Runs the examples of documentation pages that belong to no package.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/fhe.md")]
 #[doc = include_str!("../../docs/scale.md")]

@@ -1,10 +1,10 @@
-// A kernel for tests of the tests: every barrier and wait matters, and so do its table and all of its shared memory.
+// A kernel for tests of the test kit: every barrier and wait, the table, and all shared memory matter.
 #include "copies.cuh"
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;
 
-// One block an item of N words. Words change threads through shared memory twice: across the block, then within a warp.
+// One block per item of N words. Words are exchanged through shared memory twice: across the block, then within a warp.
 extern "C" __global__ void mix(const u32* factors, const u32* in, u32* out, u64 first, u64 end) {
     RF_SHARED(memory);
     u32* cells = reinterpret_cast<u32*>(memory);

@@ -1,4 +1,4 @@
-//! A small kernel for tests of the tests.
+//! A small kernel for tests of the test kit.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use ringforge_testkit::one_step;
 
 const TEXT: &str = include_str!("mix.cu");
 
-/// Words of an item, and threads of a block.
+/// Words per item and threads per block.
 pub const N: usize = 128;
 
-/// Scales words, moves them across the block, and adds three times the neighbour's.
+/// Scales words, moves them across the block, and adds three times the neighbouring word.
 #[derive(Debug)]
 pub struct Mix;
 
@@ -33,7 +33,8 @@ impl Kernel for Mix {
     fn source(&self, _: &Limits) -> Result<Source> {
         let launch = Launch { items_per_block: 1, shared_bytes: 4 * N as u32, ..Launch::thread_per_item(N as u32) };
         let built = Built { prelude: format!("#pragma once\nconstexpr unsigned N = {N};\n"), launch };
-        // SAFETY: mix.cu reads and writes one word a thread, of its own item, and as many of shared memory.
+        // SAFETY: each thread of mix.cu reads and writes one word of its own item, and one word per thread of shared
+        // memory.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
@@ -58,10 +59,10 @@ impl Kernel for Mix {
     }
 }
 
-/// The plan of one kernel that takes the place of [`Mix`].
+/// The plan of a single kernel that replaces [`Mix`].
 ///
 /// # Errors
-/// What makes the plan fail.
+/// Any planning error.
 pub fn plan(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
     Ok(NamedPlan::new("mix", one_step(kernel, &["words", "mixed"])?))
 }
@@ -69,12 +70,12 @@ pub fn plan(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
 /// The same plan, overwriting its input.
 ///
 /// # Errors
-/// What makes the plan fail.
+/// Any planning error.
 pub fn in_place(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
     Ok(NamedPlan::new("mix", one_step(kernel, &["words", "words"])?))
 }
 
-/// [`Mix`] with one piece of its text replaced.
+/// [`Mix`] with one piece of its CUDA source replaced.
 #[must_use]
 pub fn with(from: &str, to: &str) -> Altered {
     assert!(TEXT.contains(from), "mix.cu has no {from:?}");
@@ -82,10 +83,10 @@ pub fn with(from: &str, to: &str) -> Altered {
     Altered::new(&kernel).with_text("mix.cu", TEXT.replacen(from, to, 1))
 }
 
-/// The plan of that.
+/// The plan of [`Mix`] with one piece of its CUDA source replaced.
 ///
 /// # Errors
-/// What makes the plan fail.
+/// Any planning error.
 pub fn edited(from: &str, to: &str) -> Result<NamedPlan> {
     plan(with(from, to))
 }

@@ -1,5 +1,5 @@
-//! Transforms that several kernels, or the blocks of a cluster, share out, at small sizes: planned as if thread blocks were tiny,
-//! or as if clusters were faster there.
+//! Transforms split over several kernels, or over the blocks of a cluster, at small sizes: planned as if thread blocks
+//! were tiny, or as if clusters were faster there.
 
 use ringforge::split::Split;
 use ringforge::tuning::{Choice, Tuning};
@@ -7,7 +7,7 @@ use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, PolyType, Prog
 use ringforge_testkit::naive;
 use ringforge_testkit::{Named, NamedPlan, Scheme};
 
-/// A device whose blocks have so many threads and so much shared memory.
+/// Limits of a device with this block size in threads and this much shared memory per block.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {
     let mut limits = Limits::of_capability(90);
     limits.block_threads = Some(threads);
@@ -15,8 +15,8 @@ fn tiny(threads: u32, shared_bytes: u32) -> Limits {
     limits
 }
 
-/// A ring, a device with blocks that are too small for a row of it, or how its rows are shared out, and how many kernels then
-/// share a transform.
+/// A ring with the number of kernels that a transform takes, and what splits its rows: a device whose thread blocks are
+/// too small for one row, or a choice of clusters.
 struct Shared {
     ring: PolyType,
     limits: Limits,
@@ -29,7 +29,7 @@ impl Shared {
         Ok(Self { ring: ring?, limits, choice: Choice::default(), kernels })
     }
 
-    /// In clusters of so many blocks, whose threads hold so many residues.
+    /// In clusters of `blocks` blocks, with `per_thread` residues per thread.
     fn in_clusters(ring: Result<PolyType>, blocks: usize, per_thread: usize) -> Result<Self> {
         let mut choice = Choice::default();
         (choice.cluster, choice.per_thread) = (Some(blocks), Some(per_thread));
@@ -42,10 +42,10 @@ impl Shared {
         Planner::new(self.limits.clone()).tuned(tuning)
     }
 
-    /// A job for the device with the tiny blocks, and what it should give.
+    /// A job for this device, with its expected output.
     fn plan(&self, job: &Job) -> Result<NamedPlan> {
         let named = NamedPlan::new(job.to_string(), self.planner().plan(job)?);
-        // the product of values is part of the first kernel of the inverse
+        // the pointwise product is part of the first kernel of the inverse
         let kernels = if job.op == Op::Mul { 3 * self.kernels } else { self.kernels };
         assert_eq!(named.plan.kernels().len(), kernels, "{}", named.plan);
         let (job, split, whole) = (job.clone(), Split::of(&job.poly, None)?, whole(job)?);
@@ -64,7 +64,8 @@ impl Shared {
         [Op::Forward, Op::Inverse].into_iter().map(|op| self.plan(&Job::new(&self.ring, op).order(order))).collect()
     }
 
-    /// Values that a sum is fused to, and the product of two elements' values, turned back in the same kernel with another sum.
+    /// A forward transform with a fused sum; and a pointwise product with an inverse transform and another sum, fused
+    /// into one kernel.
     fn fused(&self) -> Result<NamedPlan> {
         let name = format!("sums in {} in clusters", self.ring);
         let p = self.planner().pipeline(name.clone());
@@ -77,7 +78,7 @@ impl Shared {
         Ok(NamedPlan::new(name, plan))
     }
 
-    /// The same in both orders, in place too.
+    /// Both transforms in both orders, also in place.
     fn all_transforms(&self) -> Result<Vec<NamedPlan>> {
         let mut plans = [self.transforms(Order::Tree)?, self.transforms(Order::Natural)?].concat();
         for op in [Op::Forward, Op::Inverse] {
@@ -89,13 +90,14 @@ impl Shared {
     }
 }
 
-/// The same job in one piece, on the CPU.
+/// The same job without the split, on the CPU.
 fn whole(job: &Job) -> Result<Program> {
     let device = Device::cpu();
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
-/// What the oracle says; of an inverse, what the CPU gives in one piece, if the oracle leads back from there.
+/// The oracle's result. For an inverse transform, the CPU's unsplit result, after a check that the oracle's forward
+/// transform maps it back to the input.
 fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
     let (ring, plain) = (&job.poly, |bytes: &[u8]| naive::to_plain(&job.poly, bytes));
     let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, split, job.order, &plain(bytes)));
@@ -121,7 +123,7 @@ fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &Na
 /// 60-bit primes with roots for degree 2^16.
 const WIDE: [u64; 2] = [1_152_921_504_606_584_833, 1_152_921_504_598_720_513];
 
-/// Several moduli of 64 bits, residues handed on as they are.
+/// Several 64-bit moduli; residues stay lazy between kernels.
 fn several() -> Result<Shared> {
     Shared::of(
         Ring::rns(1024, &[Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?]).map(PolyType::from),
@@ -130,29 +132,29 @@ fn several() -> Result<Shared> {
     )
 }
 
-/// 64 bits in three kernels, of which the middle one has both nodes above its rows and strides within them.
+/// 64 bits in three kernels, where the middle one has both nodes above its rows and strides within them.
 fn three() -> Result<Shared> {
     Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?).map(PolyType::from), tiny(4, 256), 3)
 }
 
-/// 16 bits under a sixth root: residues handed on in [0, q), leaves of degree 2.
+/// 16 bits with `Layer::Sixth`; residues are in [0, q) between kernels; leaf degree 2.
 fn small() -> Result<Shared> {
     Shared::of(Ring::trinomial(768, Modulus::new(3457u32)?).map(PolyType::from), tiny(8, 1 << 10), 2)
 }
 
-/// Rings of the other kinds of arithmetic that a kernel can hand on in.
+/// Rings of the other arithmetics, with their kinds of residues between kernels.
 fn others() -> Result<Vec<Shared>> {
     let q = |q: u64| Modulus::new(q);
     let bls12_381 = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
     let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 }).map(PolyType::from);
     let rings: [Result<Shared>; 9] = [
-        Shared::of(Ring::negacyclic(256, q(998_244_353)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 32 bits, handed on as they are
-        Shared::of(Ring::negacyclic(256, q(0x7800_0001)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 31 bits, handed on below 2q
+        Shared::of(Ring::negacyclic(256, q(998_244_353)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 32 bits, lazy between kernels
+        Shared::of(Ring::negacyclic(256, q(0x7800_0001)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 31 bits, below 2q between kernels
         Shared::of(Ring::cyclic(486, q(1_073_738_269)?).map(PolyType::from), tiny(2, 1 << 10), 2),   // radix 3
-        Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // doubles
+        Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // FP64
         Shared::of(full.clone(), tiny(4, 1 << 10), 2),
         Shared::of(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // Montgomery, canonical
-        // any words in the first kernel alone
+        // any words in the first kernel only
         Shared::of(full.map(|ring| ring.accepting_any_word()), tiny(4, 1 << 10), 2),
         Shared::of("998244353 : x^256 + 1 : montgomery, any word".parse(), tiny(8, 1 << 10), 2),
         Shared::of(Ring::cyclic(64, bls12_381).map(PolyType::from), tiny(8, 2 << 10), 2),
@@ -160,8 +162,8 @@ fn others() -> Result<Vec<Shared>> {
     rings.into_iter().collect()
 }
 
-/// Rows in clusters, in every arithmetic of words of 64 bits and in one of 32: the first pass of one layer and of several, several
-/// passes behind it, residues that stay in their warp and such that do not. None for a device that has no clusters.
+/// Rows in clusters, in every 64-bit arithmetic and one 32-bit arithmetic. The first pass has one layer or several,
+/// further passes follow, and residues stay in their warp or not. Empty for a device without clusters.
 fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
     if limits.cluster_blocks == 1 {
         return Ok(Vec::new());
@@ -178,7 +180,7 @@ fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
             4,
             8,
         ),
-        Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?).map(PolyType::from), 2, 8), // doubles
+        Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?).map(PolyType::from), 2, 8), // FP64
         Shared::in_clusters(full.map(|ring| ring.accepting_any_word()), 4, 8),
         Shared::in_clusters(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?).map(PolyType::from), 2, 4),
         Shared::in_clusters(Ring::negacyclic(256, q(0x7800_0001)?).map(PolyType::from), 4, 8),
@@ -189,7 +191,7 @@ fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
 /// Transforms in two kernels and in clusters, for the catalogue.
 ///
 /// # Errors
-/// What makes a ring or planning fail.
+/// Any error of constructing a ring or of planning.
 pub fn transforms(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let several = several()?;
     let mut plans = [several.transforms(Order::Tree)?, several.transforms(Order::Natural)?].concat();
@@ -203,7 +205,7 @@ pub fn transforms(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok(plans)
 }
 
-/// Transforms in several kernels and a product by them.
+/// Transforms in several kernels, and a product that uses them.
 #[derive(Debug)]
 pub struct SharedOut;
 
@@ -226,7 +228,7 @@ impl Scheme for SharedOut {
     }
 }
 
-/// Those of them whose rows lie in memory in the most involved ways.
+/// Those transforms with the most complicated addressing.
 #[derive(Debug)]
 pub struct Addressing;
 

@@ -1,6 +1,6 @@
-//! Every kernel of the catalogue compiles to machine code with NVIDIA's compiler alone, within its budget of registers and
-//! spilled bytes. `tests/golden/resources.txt` has the budgets: one line for each kernel and architecture, whose worst
-//! instance sets it. `RINGFORGE_BLESS=1` with `RINGFORGE_CATALOGUE=whole` writes that file.
+//! Every kernel of the catalogue compiles to machine code with NVRTC alone, within its budget of registers and spilled
+//! bytes. `tests/golden/resources.txt` has the budgets: one line per kernel and architecture, set by the worst
+//! instance. `RINGFORGE_BLESS=1` with `RINGFORGE_CATALOGUE=whole` writes that file.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -17,20 +17,20 @@ use ringforge_tests::catalogue::at_full_size;
 const IN_FULL: u32 = 90;
 /// Architectures for which a sample is compiled, or the whole catalogue with `RINGFORGE_CATALOGUE=whole`.
 const SAMPLED: [u32; 5] = [75, 80, 89, 100, 120];
-/// A sample has one kernel in this many.
+/// A sample contains one kernel in this many.
 const ONE_IN: usize = 16;
-/// Registers that a kernel may take beyond its budget: compilers of one version differ by less.
+/// Registers that a kernel may use beyond its budget; builds of one compiler version differ by less.
 const SLACK: u32 = 4;
 
-/// What a kernel may take.
+/// The resources that a kernel may use.
 struct Budget {
     registers: u32,
-    /// Bytes that it may spill to leave registers for more blocks, where that was seen on an H200 to cost less than these gain
-    /// (n = 4096, 60 bits: 12 bytes, 41 to 38 ns a row), and in toy shapes of the catalogue.
+    /// Bytes that may be spilled. Spilling a few bytes is allowed where the higher occupancy gains more than it costs,
+    /// and in toy shapes of the catalogue.
     spilled: u32,
 }
 
-/// Distinct kernels of the catalogue as planned for one architecture, each with the plan that has it first.
+/// Distinct kernels of the catalogue as planned for one architecture, each with the first plan that contains it.
 fn kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     let mut seen = BTreeSet::new();
     let mut kernels = Vec::new();
@@ -44,7 +44,7 @@ fn kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     Ok(kernels)
 }
 
-/// The kernels that make a table.
+/// The kernels that compute a table.
 fn makers(kernels: &mut Vec<Arc<dyn Kernel>>, table: &Table) {
     if let Table::Made { kernel, inputs, .. } = table {
         kernels.push(kernel.clone());
@@ -56,7 +56,7 @@ fn budget_file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/resources.txt")
 }
 
-/// Lines of `registers spilled architecture kernel`, by architecture and kernel.
+/// Parses lines of `registers spilled architecture kernel` into a map by architecture and kernel.
 fn budgets() -> BTreeMap<String, Budget> {
     let text = fs::read_to_string(budget_file()).unwrap_or_default();
     let line = |line: &str| {
@@ -71,7 +71,7 @@ fn spilled(resources: &Resources) -> u32 {
     resources.spill_stores.max(resources.spill_loads)
 }
 
-/// The architecture and the kernel of an instance.
+/// The architecture and kernel name of an instance.
 fn budget_of(instance: &str) -> &str {
     instance.match_indices(' ').nth(1).map_or(instance, |(end, _)| &instance[..end])
 }
@@ -87,7 +87,7 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
         return Ok(());
     }
     let mut instances: Vec<(u32, String, Arc<dyn Kernel>)> = Vec::new();
-    // kernels that differ in what they are launched with have one text
+    // kernels that differ only in launch arguments have the same CUDA source
     let mut texts = HashSet::new();
     let is_whole = env::var_os("RINGFORGE_CATALOGUE").is_some_and(|value| value == "whole");
     let sampled = if is_whole { 1 } else { ONE_IN };

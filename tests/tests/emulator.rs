@@ -1,4 +1,5 @@
-//! The device that runs kernels' text: it accepts a sound kernel and reports broken ones, each as what it is.
+//! The emulator, which runs kernels' CUDA source on the CPU, accepts a correct kernel and reports broken ones with the
+//! right reason.
 
 use std::time::Duration;
 

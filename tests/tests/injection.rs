@@ -1,5 +1,5 @@
-//! Defects that are put into kernels on purpose are found on the device that runs kernels' text: each barrier that is
-//! deleted, each table with swapped entries, each halved shared memory.
+//! The emulator, which runs kernels' CUDA source on the CPU, finds defects injected into kernels: each deleted barrier,
+//! each table with swapped entries, each halved shared memory.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,17 +11,17 @@ use ringforge_testkit::{NamedPlan, Target, check_plan};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::mix::{self, Mix};
 
-/// The same in every run: whether a defect shows must not depend on luck.
+/// The same seed in every run: whether a defect shows must not depend on chance.
 const SEED: u64 = 1;
 
-/// Items of a batch: enough that where every second item has work to do, there is some in the second half of a block.
+/// Items of a batch. If only every second item has work to do, the second half of a block still has some.
 const ITEMS: usize = 3;
 
-/// Items of a second look at what the first one missed: an entry of a large table is one that few items read.
+/// Items of a second attempt for defects that the first one missed, because an entry of a large table may be read by
+/// few items.
 const MORE_ITEMS: usize = 48;
 
-/// The defects that no plan shows. A defect counts as found when one of the plans shows it: not every plan reaches
-/// every barrier of a header.
+/// The defects that no plan reveals. One plan suffices, because not every plan reaches every barrier of a header.
 fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
     let Some(device) = Target::Emulator.device() else { return Ok(Vec::new()) };
     let mut defects: BTreeMap<String, Vec<(&NamedPlan, Injection)>> = BTreeMap::new();
@@ -62,7 +62,7 @@ fn in_the_catalogue() -> Result<()> {
     Ok(())
 }
 
-/// Who looks for a defect is told where to begin.
+/// A failure message says where to start debugging.
 #[test]
 fn a_mismatch_names_its_step_and_port() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };

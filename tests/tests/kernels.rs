@@ -1,4 +1,4 @@
-//! Every kernel of the workspace runs in the catalogue, on every device, with the CPU's results.
+//! Every kernel of the workspace is in the catalogue and gives the CPU's results on every device.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ fn emulator_is_cpu() -> Result<()> {
     check(Target::EmulatorSanitized)
 }
 
-/// A kernel that has nothing of its own to read: what its tables hold is given to it as everything else is.
+/// A kernel without tables of its own: their contents are supplied as inputs like everything else.
 #[derive(Debug)]
 struct Bare(Arc<dyn Kernel>);
 
@@ -49,7 +49,7 @@ impl Kernel for Bare {
         self.0.on_views(firsts, distances).map(|kernel| Arc::new(Self(kernel)) as _)
     }
 
-    /// Pointers are the engine's to bind.
+    /// Only the engine can bind lists of pointers to tables, so these stay.
     fn table(&self, port: usize) -> Option<Table> {
         self.0.table(port).filter(|table| matches!(table, Table::List(_)))
     }
@@ -59,7 +59,7 @@ impl Kernel for Bare {
     }
 }
 
-/// The catalogue's kernels, each once, with the name of the plan that has it first.
+/// The distinct kernels of the catalogue, each with the name of the first plan that contains it.
 fn distinct_kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     let mut seen = BTreeSet::new();
     let plans = catalogue(limits)?;
@@ -67,8 +67,8 @@ fn distinct_kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     Ok(all.filter(|(_, kernel)| seen.insert(format!("{kernel:?}"))).collect())
 }
 
-/// A GPU checks no bounds, so no kernel may take an address from what a port holds: tables, constants and values, all of
-/// which may be any bytes; but pointers to tables, which nobody else can bind.
+/// A GPU checks no bounds, so no kernel may derive an address from the contents of a port. Tables, constants and
+/// evaluations may be arbitrary bytes. The exception is pointers to tables, which only the engine can bind.
 #[test]
 fn whatever_ports_hold_kernels_stay_within_them() -> Result<()> {
     let Some(device) = sanitized() else { return Ok(()) };
@@ -80,7 +80,7 @@ fn whatever_ports_hold_kernels_stay_within_them() -> Result<()> {
     })
 }
 
-/// Kernels that trust what they read.
+/// Kernels that use what they read as addresses are detected.
 #[test]
 fn addresses_from_ports_are_found() -> Result<()> {
     let Some(device) = sanitized() else { return Ok(()) };
@@ -96,16 +96,17 @@ fn addresses_from_ports_are_found() -> Result<()> {
     Ok(())
 }
 
-/// A device that runs text under sanitizers in one schedule: what comes out of nonsense may depend on it.
+/// An emulator with sanitizers and a single schedule, because the results of nonsense inputs may depend on the
+/// schedule.
 fn sanitized() -> Option<Device> {
     Target::EmulatorSanitized.device()?;
     emulator::device(emulator::Options { sanitize: true, schedules: vec![0], ..emulator::Options::default() }).ok()
 }
 
-/// What goes wrong when all that a kernel reads is nonsense, but for shifts by too much: a GPU clamps them.
+/// Errors when all inputs of a kernel are nonsense, except for excessive shift counts, which a GPU clamps.
 fn strays(kernel: Arc<dyn Kernel>, device: &Device) -> Result<Vec<String>> {
     let ones = |bytes: usize| vec![0xff_u8; bytes];
-    // words that may count the bits of a shift, so that the sanitizer does not end there
+    // words that are valid shift counts, so that the sanitizer does not stop there
     let small = |bytes: usize| {
         ringforge_testkit::bytes(seed(), bytes)
             .iter()
@@ -143,7 +144,7 @@ fn no_kernel_is_left_out() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The kernels that make a table.
+/// Collects the kernels that compute a table.
 fn makers(table: &Table, names: &mut BTreeSet<String>) {
     match table {
         Table::Made { kernel, inputs, .. } => {
@@ -155,8 +156,8 @@ fn makers(table: &Table, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The stems of all `.cu` files in the sources of `kernels` and of the schemes, but for those that compile their kernels in a
-/// test of their own and have no place in the catalogue.
+/// The stems of all `.cu` files in the sources of `kernels` and of the schemes. Schemes that compile their kernels in
+/// their own test are left out, as they are not in the catalogue.
 fn kernels() -> io::Result<BTreeSet<String>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut open: Vec<PathBuf> = vec![workspace.join("kernels/src")];

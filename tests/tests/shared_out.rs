@@ -1,4 +1,4 @@
-//! Transforms that several kernels share out agree with the oracle, and on every device with each other.
+//! Transforms split over several kernels agree with the oracle, and on every device with each other.
 
 use ringforge::Result;
 use ringforge_testkit::inject::injections;
@@ -15,7 +15,7 @@ fn emulator() {
     check_scheme::<SharedOut>(Target::Emulator);
 }
 
-/// A launch of some blocks of an item that works on others.
+/// A launch of some blocks of an item that works on other blocks is detected.
 #[test]
 fn wrong_blocks_are_found() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
@@ -27,7 +27,7 @@ fn wrong_blocks_are_found() -> Result<()> {
     Ok(())
 }
 
-/// Where sanitizers have something to say: arithmetic is the same as in one piece.
+/// The cases where sanitizers add something; the arithmetic is the same as in unsplit transforms.
 #[test]
 fn emulator_sanitized() {
     check_scheme::<Addressing>(Target::EmulatorSanitized);

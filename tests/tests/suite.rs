@@ -1,4 +1,4 @@
-//! The shared suite on a scheme that stands for those of third parties: one kernel, with an oracle of its own.
+//! The shared suite on a stand-in for a third-party scheme: one kernel with its own oracle.
 
 use ringforge::{Limits, Result};
 use ringforge_testkit::{Named, NamedPlan, Scheme, Target, check_scheme};

@@ -1,4 +1,5 @@
-//! Domains on the CPU beside ark-poly's, in one process and by turns: natural order, results compared, the least time of many.
+//! Benchmarks domains on the CPU against ark-poly's, alternating both in one process. Data is in natural order,
+//! results are compared, and the minimum time is reported.
 //!
 //! `RAYON_NUM_THREADS=2 cargo bench -p ringforge-arkworks --bench cpu -- 16 18 20`
 
@@ -13,7 +14,7 @@ use rayon::prelude::*;
 use ringforge::Engine;
 use ringforge_arkworks::{Backend, Domain};
 
-/// A way to transform in place.
+/// An in-place transform.
 type Way<'a> = &'a dyn Fn(&mut Vec<Fr>);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -34,7 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{:>24} {theirs:>12.2} {ours:>12.2}", format!("2^{log} {side}{name}"));
             }
         }
-        // the Lagrange step of key setup: Lagrange polynomials at a point are the inverse transform of its powers
+        // the Lagrange step of key setup: the Lagrange polynomials' values at tau are the inverse transform of tau's
+        // powers
         let (stock, domain) = (Radix2EvaluationDomain::new(n).ok_or("a domain")?, Domain::of_size(n, Fr::from(1))?);
         let tau = x[0];
         let ways: [Way<'_>; 2] =
@@ -45,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The inverse transform of the powers of a point.
+/// The inverse transform of the powers of tau: the values of the Lagrange polynomials at tau.
 fn powers_back(domain: &Domain<Fr>, tau: Fr) -> Vec<Fr> {
     const PIECE: usize = 1 << 12;
     let mut powers = vec![Fr::from(1); domain.size()];
@@ -60,7 +62,7 @@ fn powers_back(domain: &Domain<Fr>, tau: Fr) -> Vec<Fr> {
     powers
 }
 
-/// The least time of each way, all giving one result.
+/// The minimum time of each transform. Panics if their results differ.
 fn by_turns(x: &[Fr], ways: [Way<'_>; 2]) -> [Duration; 2] {
     let mut least = [Duration::MAX; 2];
     for _ in 0..(1 << 24) / x.len().max(1 << 19) {

@@ -1,4 +1,4 @@
-//! Where transforms run: an engine, and host memory that data passes through.
+//! The engine that transforms run on, and the host memory that data is staged in.
 
 use core::any::TypeId;
 use core::fmt;
@@ -11,28 +11,33 @@ use crate::witness::{Reduction, WitnessMap};
 
 static SHARED: OnceLock<Backend> = OnceLock::new();
 
-/// An engine of its own for programs and their tables: one for each field, size, coset and operation, used by all calls and
-/// proofs; of many, those that were used last. Serves any number of threads; cloning is cheap and gives the same backend.
+/// An engine with a cache of programs and their twiddle tables, one for each field, size, coset and operation.
+///
+/// All calls and proofs share the cache, which keeps the most recently used programs. Any number of threads may use a
+/// backend at once. Cloning is cheap and gives the same backend.
 #[derive(Clone)]
 pub struct Backend(Arc<Parts>);
 
 struct Parts {
     engine: Engine,
-    /// Host memory that data passes through: the largest so far, unless a call has it.
+    /// The largest staging buffer so far, in page-locked memory; `None` before the first call and while a call uses
+    /// it.
     staging: Mutex<Option<PinnedBuffer>>,
 }
 
-/// Programs that are kept: without an end, a prover that draws a new coset for each proof would fill the device's memory.
+/// The maximum number of cached programs. Without it, a prover that draws a new coset for each proof would fill the
+/// device's memory.
 const MOST: usize = 64;
 
 impl Backend {
-    /// A backend on an engine's device, by its tuning.
+    /// A backend on the device of `engine`, with its tuning.
     #[must_use]
     pub fn new(engine: &Engine) -> Self {
         Self(Arc::new(Parts { engine: engine.keeping(MOST), staging: Mutex::default() }))
     }
 
-    /// A backend on the first CUDA GPU if it is usable, else on the CPU; a line in the log says which, and why.
+    /// A backend on the first CUDA GPU if it is usable, else on the CPU. A line in the log says which, and why there
+    /// is no GPU.
     #[must_use]
     pub fn best() -> Self {
         let engine = Engine::best();
@@ -43,55 +48,56 @@ impl Backend {
         Self::new(&engine)
     }
 
-    /// The backend behind arkworks' traits: what [`Backend::share`] was given, else [`Backend::best`].
+    /// The backend that arkworks' traits use: the one given to [`Backend::share`], else [`Backend::best`].
     #[must_use]
     pub fn shared() -> &'static Self {
         SHARED.get_or_init(Self::best)
     }
 
-    /// Puts this backend behind arkworks' traits, for good.
+    /// Makes this backend the [shared](Backend::shared) one for the rest of the process.
     ///
     /// # Errors
-    /// Gives it back where there is one already.
+    /// Returns this backend if the shared one is already set.
     pub fn share(self) -> core::result::Result<(), Self> {
         SHARED.set(self)
     }
 
-    /// The device.
+    /// The engine's device.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.0.engine.device()
     }
 
-    /// Gives back what is kept for later: programs, tables, and free memory.
+    /// Releases everything cached: programs, twiddle tables and free memory.
     pub fn trim(&self) {
         self.staging().take();
         self.0.engine.trim();
     }
 
-    /// Whether transforms of n points are worth their way to the device.
+    /// Whether transforms of n points are faster here than in arkworks' own code.
     pub(crate) fn serves(&self, n: usize) -> bool {
         n >= if self.device().limits().is_cpu() { SMALLEST_ON_CPU } else { SMALLEST_ON_GPU }
     }
 
-    /// The transform on a coset of n points, in place and in natural order.
+    /// The in-place program for `op` on the coset of n points with this offset, in natural order.
     pub(crate) fn transform<F: EngineField>(&self, op: Op, n: usize, offset: F) -> Result<Program> {
         self.0.engine.program_of(&(TypeId::of::<F>(), n, offset.limbs(), op), |planner| {
             planner.plan(&Job::new(&coset(n, offset)?, op).order(Order::Natural).in_place().batch_hint(1))
         })
     }
 
-    /// A witness map on the subgroup of n points.
+    /// The witness map of `reduction` on the subgroup of n points.
     ///
     /// # Errors
-    /// [`Error::NoRoot`](ringforge::Error::NoRoot) where F has no roots of order n, or for [`Reduction::Circom`] of order
-    /// 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) beyond [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE);
-    /// [`Error::Unsupported`](ringforge::Error::Unsupported) for a field of fewer than 193 bits; what the device says.
+    /// [`Error::NoRoot`](ringforge::Error::NoRoot) if F has no root of unity of order n, or for [`Reduction::Circom`]
+    /// none of order 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) beyond
+    /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE); [`Error::Unsupported`](ringforge::Error::Unsupported) for a
+    /// field of fewer than 193 bits; errors of the device.
     pub fn witness_map<F: EngineField>(&self, reduction: Reduction, n: usize) -> Result<WitnessMap> {
         WitnessMap::new::<F>(&self.0.engine, reduction, n)
     }
 
-    /// Does something with host memory for this many elements, which hold anything.
+    /// Calls `work` with a staging buffer of this many elements, whose contents are arbitrary.
     pub(crate) fn staged<T>(&self, elements: usize, work: impl FnOnce(&mut [[u64; 4]]) -> Result<T>) -> Result<T> {
         let bytes = elements * size_of::<[u64; 4]>();
         let kept = self.staging().take().filter(|kept| kept.len() >= bytes);
@@ -109,7 +115,7 @@ impl Backend {
     }
 }
 
-/// Below these sizes arkworks' own code is done sooner.
+/// The smallest transforms that run on the engine; below them arkworks' own code is faster.
 const SMALLEST_ON_CPU: usize = 1 << 9;
 const SMALLEST_ON_GPU: usize = 1 << 11;
 

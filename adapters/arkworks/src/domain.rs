@@ -1,4 +1,4 @@
-//! Arkworks' radix-2 domain with the engine behind it.
+//! Arkworks' radix-2 domain, with transforms on the engine.
 
 use ark_ff::FftField;
 use ark_poly::domain::radix2::Elements;
@@ -10,12 +10,15 @@ use ringforge::{Error, Op, Program, Result};
 use crate::backend::Backend;
 use crate::field::{EngineField, root};
 
-/// A subgroup of F of 2^k elements or a coset of it, as [`Radix2EvaluationDomain`]: same elements, same order, same bytes.
+/// A subgroup of F with 2^k elements, or a coset of one. Elements, their order and serialized bytes are those of
+/// [`Radix2EvaluationDomain`].
 ///
-/// Its own methods [`fft`](Self::fft), [`ifft`](Self::ifft) and their `_in_place` twins run on the engine, by
-/// [`Backend::shared`]. They are what a call means where the type is known to be `Domain<F>` with an [`EngineField`] F. Where it
-/// is any [`EvaluationDomain`], the trait's methods of that name are called: they take coefficients of any type, and so run
-/// arkworks' own code on the CPU, with the same results. Generic code that should use the engine takes a `Domain<F>`:
+/// The inherent methods [`fft`](Self::fft), [`ifft`](Self::ifft) and their `_in_place` variants run on the engine, on
+/// [`Backend::shared`]. A call resolves to them where the type is known to be `Domain<F>` with an [`EngineField`] F.
+///
+/// In code that is generic over [`EvaluationDomain`], the trait's methods of the same names are called. They take
+/// coefficients of any type, and so run arkworks' own code on the CPU, with the same results. Generic code that
+/// should use the engine takes a `Domain<F>`:
 ///
 /// ```
 /// use ark_bls12_381::Fr;
@@ -36,7 +39,7 @@ use crate::field::{EngineField, root};
 /// let (mut a, mut b, mut c) = (coeffs.clone(), coeffs.clone(), coeffs);
 /// on_the_engine(&domain, &mut a);
 /// on_the_cpu_by_arkworks(&domain, &mut b);
-/// domain.forward(Backend::shared(), &mut c)?; // on the engine too, of a backend of one's choice, with errors
+/// domain.forward(Backend::shared(), &mut c)?; // on the engine too, with an explicit backend and typed errors
 /// assert!(a == b && b == c);
 /// # Ok::<(), ringforge_arkworks::Error>(())
 /// ```
@@ -44,11 +47,12 @@ use crate::field::{EngineField, root};
 pub struct Domain<F: FftField>(Radix2EvaluationDomain<F>);
 
 impl<F: EngineField> Domain<F> {
-    /// The coset of this offset of exactly n points; the subgroup for an offset of 1.
+    /// The coset g·H of exactly n points, where g is `offset` and H the subgroup of order n. An offset of 1 gives H
+    /// itself.
     ///
     /// # Errors
-    /// [`Error::Length`] unless n is a power of two, [`Error::NoRoot`] beyond the field's two-adicity, [`Error::Ring`] for an
-    /// offset of 0.
+    /// [`Error::Length`] unless n is a power of two; [`Error::NoRoot`] beyond the field's two-adicity;
+    /// [`Error::Ring`] for an offset of 0.
     pub fn of_size(n: usize, offset: F) -> Result<Self> {
         if !n.is_power_of_two() {
             let expected = n.checked_next_power_of_two().unwrap_or(0);
@@ -58,7 +62,7 @@ impl<F: EngineField> Domain<F> {
         Self::new_coset(n, offset).ok_or_else(|| Error::Ring { why: "the coset of 0 has one point".into() })
     }
 
-    /// Values of the polynomial with these coefficients, as [`Domain::fft_in_place`].
+    /// Returns the evaluations of the polynomial with these coefficients, like [`Domain::fft_in_place`].
     #[must_use]
     pub fn fft(&self, coeffs: &[F]) -> Vec<F> {
         let mut values = coeffs.to_vec();
@@ -66,7 +70,7 @@ impl<F: EngineField> Domain<F> {
         values
     }
 
-    /// Coefficients of the polynomial with these values, as [`Domain::ifft_in_place`].
+    /// Returns the coefficients of the polynomial with these evaluations, like [`Domain::ifft_in_place`].
     #[must_use]
     pub fn ifft(&self, evals: &[F]) -> Vec<F> {
         let mut coeffs = evals.to_vec();
@@ -74,9 +78,10 @@ impl<F: EngineField> Domain<F> {
         coeffs
     }
 
-    /// Replaces coefficients, cut or padded with zeros to the domain's size, by the polynomial's values in natural order.
+    /// Replaces coefficients by the polynomial's evaluations in natural order. The input is truncated or padded with
+    /// zeros to the domain's size.
     ///
-    /// Where the backend fails, a line in the log says so and arkworks' code does it.
+    /// If the backend fails, a line in the log says so and arkworks' code does the transform.
     pub fn fft_in_place(&self, coeffs: &mut Vec<F>) {
         let done = self.try_shared(coeffs, Self::forward);
         if !done {
@@ -84,9 +89,10 @@ impl<F: EngineField> Domain<F> {
         }
     }
 
-    /// Replaces values in natural order, cut or padded with zeros to the domain's size, by the polynomial's coefficients.
+    /// Replaces evaluations in natural order by the polynomial's coefficients. The input is truncated or padded with
+    /// zeros to the domain's size.
     ///
-    /// Where the backend fails, a line in the log says so and arkworks' code does it.
+    /// If the backend fails, a line in the log says so and arkworks' code does the transform.
     pub fn ifft_in_place(&self, evals: &mut Vec<F>) {
         let done = self.try_shared(evals, Self::inverse);
         if !done {
@@ -94,17 +100,17 @@ impl<F: EngineField> Domain<F> {
         }
     }
 
-    /// Replaces the coefficients of polynomials, one after another, by their values.
+    /// Replaces the coefficients of contiguous polynomials by their evaluations in natural order.
     ///
     /// # Errors
     /// [`Error::Length`] unless there is a whole number of polynomials; [`Error::TooLarge`] beyond
-    /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE), [`Error::Unsupported`] for a field of fewer than 193 bits,
-    /// [`Error::OutOfMemory`] and what else the device says. The data then is as it was.
+    /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE); [`Error::Unsupported`] for a field of fewer than 193 bits;
+    /// [`Error::OutOfMemory`] and other errors of the device. On error the data is unchanged.
     pub fn forward(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
         self.transform(backend, Op::Forward, polynomials)
     }
 
-    /// Replaces the values of polynomials, one after another, by their coefficients.
+    /// Replaces the evaluations of contiguous polynomials, in natural order, by their coefficients.
     ///
     /// # Errors
     /// As [`Domain::forward`].
@@ -112,17 +118,18 @@ impl<F: EngineField> Domain<F> {
         self.transform(backend, Op::Inverse, polynomials)
     }
 
-    /// The transform [`Op::Forward`] or [`Op::Inverse`] as a program for data that stays on the backend's device: polynomials
-    /// of one buffer, one after another and as many as its batch, are replaced in place. Elements are their four Montgomery
-    /// limbs, least significant first.
+    /// The program for [`Op::Forward`] or [`Op::Inverse`] on data that stays on the backend's device. It transforms a
+    /// batch of contiguous polynomials in place, in one buffer. Elements are their four Montgomery limbs, least
+    /// significant first.
     ///
     /// # Errors
-    /// As [`Domain::forward`] but for lengths; [`Error::Unsupported`] for other operations.
+    /// As [`Domain::forward`], except for lengths; [`Error::Unsupported`] for other operations.
     pub fn program(&self, backend: &Backend, op: Op) -> Result<Program> {
         backend.transform(op, self.size(), self.0.offset)
     }
 
-    /// Whether the shared backend did this to a vector of the domain's size.
+    /// Resizes the vector to the domain's size and transforms it on the shared backend. Returns whether that
+    /// succeeded.
     fn try_shared(&self, data: &mut Vec<F>, transform: fn(&Self, &Backend, &mut [F]) -> Result<()>) -> bool {
         if !Backend::shared().serves(self.size()) {
             return false;
@@ -137,7 +144,7 @@ impl<F: EngineField> Domain<F> {
         outcome.is_ok()
     }
 
-    /// Transforms polynomials, one after another.
+    /// Transforms contiguous polynomials in place, by way of staging memory.
     fn transform(&self, backend: &Backend, op: Op, polynomials: &mut [F]) -> Result<()> {
         let (n, got) = (self.size(), polynomials.len());
         if !got.is_multiple_of(n) {
@@ -153,20 +160,20 @@ impl<F: EngineField> Domain<F> {
     }
 }
 
-/// Maps elements, on several threads.
+/// Applies `map` to every element, in parallel.
 fn map<A: Sync, B: Send>(from: &[A], to: &mut [B], map: impl Fn(&A) -> B + Sync) {
     ringforge_cpu::threads::start();
     let pieces = from.par_chunks(PIECE).zip(to.par_chunks_mut(PIECE));
     pieces.for_each(|(from, to)| to.iter_mut().zip(from).for_each(|(to, x)| *to = map(x)));
 }
 
-/// Elements that a thread maps at a time.
+/// Elements per parallel task of `map`.
 const PIECE: usize = 1 << 12;
 
 impl<F: FftField> EvaluationDomain<F> for Domain<F> {
     type Elements = Elements<F>;
 
-    /// `None` beyond the field's two-adicity.
+    /// Returns `None` beyond the field's two-adicity.
     fn new(num_coeffs: usize) -> Option<Self> {
         Radix2EvaluationDomain::new(Self::compute_size_of_domain(num_coeffs)?).map(Self)
     }
@@ -211,14 +218,14 @@ impl<F: FftField> EvaluationDomain<F> for Domain<F> {
         self.0.offset_pow_size
     }
 
-    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F. [`Domain::fft_in_place`] of the type itself
-    /// runs on the engine.
+    /// Runs arkworks' code, because no safe code can tell whether T is F. The inherent [`Domain::fft_in_place`] runs
+    /// on the engine.
     fn fft_in_place<T: DomainCoeff<F>>(&self, coeffs: &mut Vec<T>) {
         self.0.fft_in_place(coeffs);
     }
 
-    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F. [`Domain::ifft_in_place`] of the type itself
-    /// runs on the engine.
+    /// Runs arkworks' code, because no safe code can tell whether T is F. The inherent [`Domain::ifft_in_place`] runs
+    /// on the engine.
     fn ifft_in_place<T: DomainCoeff<F>>(&self, evals: &mut Vec<T>) {
         self.0.ifft_in_place(evals);
     }
@@ -229,7 +236,7 @@ impl<F: FftField> EvaluationDomain<F> for Domain<F> {
 }
 
 impl<F: FftField> Valid for Domain<F> {
-    /// Arkworks takes any numbers for a domain; here they must be those of one.
+    /// Rejects numbers that describe no domain; arkworks accepts any.
     fn check(&self) -> Result<(), SerializationError> {
         let size = usize::try_from(self.0.size).map_err(|_| SerializationError::InvalidData)?;
         match Self::new_coset(size, self.0.offset) {
@@ -246,7 +253,7 @@ impl<F: FftField> CanonicalDeserialize for Domain<F> {
         validate: Validate,
     ) -> Result<Self, SerializationError> {
         let domain = Self(Radix2EvaluationDomain::deserialize_with_mode(reader, compress, validate)?);
-        // an unchecked one could not be trusted to have a size
+        // always check: an unchecked domain could have an invalid size
         domain.check().map(|()| domain)
     }
 }

@@ -1,15 +1,17 @@
-//! Fields whose elements arkworks keeps as the engine does.
+//! Fields whose elements arkworks and the engine store in the same format.
 
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, PrimeField};
 use ringforge::{Error, Modulus, Result, Ring, U256, Width};
 
-/// A prime field whose elements are four 64-bit limbs in Montgomery form with R = 2^256, least significant first: all of
-/// arkworks' fields of 193 to 256 bits, such as the scalar fields of BLS12-381, BN254, BLS12-377, Pallas and Vesta.
+/// A prime field whose elements are four 64-bit limbs in Montgomery form with R = 2^256, least significant first.
+///
+/// These are all of arkworks' fields of 193 to 256 bits, such as the scalar fields of BLS12-381, BN254, BLS12-377,
+/// Pallas and Vesta.
 pub trait EngineField: PrimeField<BigInt = BigInt<4>> {
-    /// The Montgomery form.
+    /// The Montgomery form of the element.
     fn limbs(&self) -> [u64; 4];
 
-    /// The element with this Montgomery form, which must be below the modulus: it is not looked at.
+    /// The element with this Montgomery form, which must be below the modulus. This is not checked.
     fn from_limbs(limbs: [u64; 4]) -> Self;
 }
 
@@ -23,7 +25,7 @@ impl<C: MontConfig<4>> EngineField for Fp<MontBackend<C, 4>, 4> {
     }
 }
 
-/// F[x]/(x^n − g^n): in natural order, values at g·w^i, w arkworks' root of order n.
+/// The ring F[x]/(x^n − g^n). In natural order, evaluation i is at g·w^i, where w is arkworks' n-th root of unity.
 pub(crate) fn coset<F: EngineField>(n: usize, g: F) -> Result<Ring> {
     let (q, w) = (modulus::<F>()?, integer(root::<F>(n as u64)?));
     if g.is_one() { Ring::cyclic(n, q)?.with_root(w) } else { Ring::coset(n, q, integer(g), w) }
@@ -43,7 +45,7 @@ fn modulus<F: EngineField>() -> Result<Modulus> {
     Ok(q)
 }
 
-/// The integer in [0, q) that an element stands for.
+/// The canonical integer in [0, q) of an element.
 pub(crate) fn integer<F: EngineField>(x: F) -> U256 {
     U256::from_le_slice(&le_bytes(x.into_bigint()))
 }

@@ -1,8 +1,8 @@
 //! The transforms of arkworks and the witness map of its Groth16 prover, run by `ringforge` on a CPU or a CUDA GPU.
 //!
-//! [`Domain`] is ark-poly's radix-2 domain with the engine behind it: same elements, same roots, same results bit for
-//! bit. Call its own `fft` and `ifft`, on a `Domain` and not on any `EvaluationDomain`: the trait's methods run arkworks' code,
-//! as [`Domain`] says. [`Libsnark`] and [`Circom`] plug into ark-groth16: keys and proofs stay what they are.
+//! [`Domain`] is ark-poly's radix-2 domain on the engine, with the same elements, roots and results, bit for bit.
+//! Call the inherent `fft` and `ifft` of `Domain`: those of the trait `EvaluationDomain` run arkworks' code, as
+//! [`Domain`] explains. [`Libsnark`] and [`Circom`] plug into ark-groth16 and leave its keys and proofs unchanged.
 //!
 //! ```
 //! use ark_bls12_381::Fr;
@@ -24,8 +24,8 @@
 //! type Prover = Groth16<Bls12_381, Libsnark<Fr>>;
 //! ```
 //!
-//! What runs where is a [`Backend`]: an engine with the programs made so far, kept by field and size. Arkworks'
-//! traits have no place to pass one, so they use [`Backend::shared`].
+//! A [`Backend`] is an engine with a cache of programs, by field and size. Arkworks' traits have no parameter for
+//! one, so their implementations use [`Backend::shared`].
 
 mod backend;
 mod domain;

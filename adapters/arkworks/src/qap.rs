@@ -1,4 +1,5 @@
-//! Plugs for ark-groth16: from constraints and an assignment to what the prover needs of the quotient polynomial.
+//! Witness maps for ark-groth16: from constraints and an assignment to the quotient polynomial, in the form that the
+//! prover needs.
 
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
@@ -13,20 +14,22 @@ use crate::backend::Backend;
 use crate::field::EngineField;
 use crate::witness::Reduction;
 
-/// The witness map of ark-groth16's [`LibsnarkReduction`] on [`Backend::shared`]: `Groth16<E, Libsnark<E::ScalarField>>`
-/// takes the keys and makes the proofs of `Groth16<E>`.
+/// The witness map of ark-groth16's [`LibsnarkReduction`], on [`Backend::shared`].
+/// `Groth16<E, Libsnark<E::ScalarField>>` uses the keys and makes the proofs of `Groth16<E>`.
 ///
-/// Three inverse transforms, three forward ones on a coset, a·b − c, the division and the inverse transform back are one
-/// program: the device is given three polynomials and hands back one. For another field than F, for a domain that is
-/// none of powers of two, for small domains and where the backend fails, arkworks' own map runs; the last with a line in
-/// the log.
+/// The map runs as seven transforms and one pointwise step. Each of a, b and c is transformed to coefficients and
+/// onto a coset. There (a·b − c)/(x^n − 1) is computed, and one inverse transform gives its coefficients. Three
+/// polynomials are copied to the device and one from it.
+///
+/// Arkworks' own map runs for other fields than F, for domains that are not radix-2, and for small domains. It also
+/// runs, with a line in the log, if the backend fails.
 #[derive(Debug, Clone, Copy)]
 pub struct Libsnark<F>(PhantomData<F>);
 
-/// The witness map of Circom's prover, snarkjs, on [`Backend::shared`], for keys made there (or through this plug).
+/// The witness map of Circom's prover, snarkjs, on [`Backend::shared`], for keys made by snarkjs or with this type.
 ///
-/// The values of a·b − c at the odd powers of a root of order 2n, for keys whose bases are the Lagrange polynomials at these
-/// points. Else as [`Libsnark`].
+/// It gives the values of a·b − c at the odd powers of a root of unity of order 2n. The keys' bases are the Lagrange
+/// polynomials at these points. Arkworks' code takes over as for [`Libsnark`].
 #[derive(Debug, Clone, Copy)]
 pub struct Circom<F>(PhantomData<F>);
 
@@ -79,7 +82,7 @@ impl<K: EngineField> R1CSToQAP for Circom<K> {
         system.map::<K, D>(Reduction::Circom)?.map_or_else(|| system.odd_values::<D>(), Ok)
     }
 
-    /// Values at t, over δ, of the Lagrange polynomials of the 2n-th roots of unity at their odd powers.
+    /// Returns L_i(t)/δ for odd i, where L_i are the Lagrange polynomials of the 2n-th roots of unity.
     fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
         max_power: usize,
         t: F,
@@ -93,10 +96,11 @@ impl<K: EngineField> R1CSToQAP for Circom<K> {
     }
 }
 
-/// Values at a point of a, b and c for each variable, that of the vanishing polynomial, variables less one, domain size.
+/// The values at a point of a, b and c for each variable, the value of the vanishing polynomial, the number of
+/// variables minus one, and the domain's size.
 type InstanceMap<F> = (Vec<F>, Vec<F>, Vec<F>, F, usize, usize);
 
-/// Constraints ⟨a, z⟩·⟨b, z⟩ = ⟨c, z⟩ and an assignment z.
+/// R1CS constraints ⟨a, z⟩·⟨b, z⟩ = ⟨c, z⟩ and an assignment z.
 struct System<'a, F> {
     matrices: &'a [Matrix<F>],
     num_inputs: usize,
@@ -105,7 +109,7 @@ struct System<'a, F> {
 }
 
 impl<F: PrimeField> System<'_, F> {
-    /// The witness map on the shared backend, or `None` where that is not the place for it.
+    /// The witness map on the shared backend, or `None` if arkworks' code should run instead.
     fn map<K: EngineField, D: EvaluationDomain<F>>(&self, reduction: Reduction) -> Result<Option<Vec<F>>> {
         if self.matrices.len() < 3 || self.assignment.len() < self.num_inputs {
             return Err(SynthesisError::AssignmentMissing);
@@ -140,12 +144,13 @@ impl<F: PrimeField> System<'_, F> {
         Ok(h.and_then(|h| h.downcast().ok()).map(|h| *h))
     }
 
-    /// Points that the domain has at least.
+    /// The minimum number of points of the domain.
     fn points(&self) -> Result<usize> {
         self.num_constraints.checked_add(self.num_inputs).ok_or(SynthesisError::PolynomialDegreeTooLarge)
     }
 
-    /// Values of polynomial i, a, b or c, on the domain: of its constraints, for a of the inputs, and zeros.
+    /// Writes the values of polynomial i (a, b or c) on the domain: one per constraint, for a also the inputs, then
+    /// zeros.
     fn evaluate<T: Send>(&self, i: usize, values: &mut [T], map: impl Fn(F) -> T + Sync) {
         let rows = &self.matrices[i];
         let inputs = if i == 0 { &self.assignment[..self.num_inputs] } else { &[] };
@@ -159,7 +164,7 @@ impl<F: PrimeField> System<'_, F> {
         });
     }
 
-    /// Circom's witness map on arkworks' domain.
+    /// Circom's witness map by arkworks' domain, on the CPU.
     fn odd_values<D: EvaluationDomain<F>>(&self) -> Result<Vec<F>> {
         let domain = D::new(self.points()?).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
         let n = domain.size();
@@ -182,7 +187,7 @@ impl<F: PrimeField> System<'_, F> {
     }
 }
 
-/// The same value, where both types are one.
+/// Returns the value as a `K`, if that is its type.
 fn cast<K: 'static>(x: &dyn Any) -> Option<&K> {
     x.downcast_ref()
 }

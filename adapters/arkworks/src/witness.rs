@@ -1,4 +1,4 @@
-//! Witness maps: the transforms of three polynomials, and what happens to their values, on the device.
+//! Witness maps on the device: the transforms of a, b and c and the pointwise step on their values.
 
 use core::any::TypeId;
 use core::fmt;
@@ -8,29 +8,30 @@ use ringforge::{Buffer, Engine, Job, Op, Order, Plan, Planner, Program, Result, 
 use crate::backend::Backend;
 use crate::field::{EngineField, coset, integer, root};
 
-/// How the quotient polynomial of a·b − c is handed to the prover.
+/// The form in which the prover receives the quotient of a·b − c.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// The coefficients of (a·b − c)/(x^n − 1).
     Libsnark,
-    /// The values of a·b − c at the odd powers of a root of order 2n, where c has the values of a·b at the even ones.
+    /// The values of a·b − c at the odd powers of a root of unity of order 2n, where c is the polynomial that equals
+    /// a·b at the even powers.
     Circom,
 }
 
-/// A witness map on a domain of n points, made ready on a device by [`Backend::witness_map`]. Cloning is cheap.
+/// A compiled witness map on a domain of n points, made by [`Backend::witness_map`]. Cloning is cheap.
 ///
-/// Each polynomial is transformed back and onto a coset, where sums of products are made; negative signs and the division
-/// by the vanishing polynomial, which is one number on the whole coset, are scales of inverse transforms and cost nothing:
-/// with s = −1, (s·a)(s·b) + s·c = a·b − c.
+/// Each polynomial is transformed to coefficients and then onto a coset, where a·b − c is computed. The division by
+/// the vanishing polynomial is a constant on the coset, so it becomes the scale of an inverse transform and costs
+/// nothing. So does the sign: with s = −1, (s·a)(s·b) + s·c = a·b − c.
 #[derive(Clone)]
 pub struct WitnessMap {
     n: usize,
     reduction: Reduction,
-    /// c = a·b, in [`Reduction::Circom`] alone.
+    /// Computes c = a·b; used by [`Reduction::Circom`] only.
     product: Option<Program>,
-    /// From values on the domain to values on the coset, negative.
+    /// From values on the domain to negated values on the coset.
     to_coset: Program,
-    /// From there to the result.
+    /// From values on the coset to the result.
     last: Program,
 }
 
@@ -44,15 +45,17 @@ impl WitnessMap {
         Ok(Self { n, reduction, product, to_coset: program(Part::ToCoset)?, last: program(Part::Last)? })
     }
 
-    /// Points of the domain.
+    /// The number of points of the domain.
     #[must_use]
     pub fn size(&self) -> usize {
         self.n
     }
 
-    /// Starts the map on buffers of n elements (four Montgomery limbs each), the values of a, b and c on the domain in natural
-    /// order, and returns, on a GPU before it is done. The result takes the place of c; a and b are used up. In
-    /// [`Reduction::Circom`] c is made from the others and need not be written.
+    /// Enqueues the map on `stream`; on a GPU it returns before the work is done. Each buffer holds the n values of
+    /// a, b or c on the domain in natural order, as four Montgomery limbs each.
+    ///
+    /// The result overwrites c, and a and b are used as scratch memory. With [`Reduction::Circom`] c is computed from
+    /// a and b and need not be written.
     ///
     /// # Errors
     /// As [`Call::run`](ringforge::run::Call::run).
@@ -66,8 +69,9 @@ impl WitnessMap {
         self.last.on(stream, 1).input("a", &*a).input("b", &*b).output("c", c).run()
     }
 
-    /// Runs the map from host memory. `fill(i, values)` puts down the values of a, b and, in [`Reduction::Libsnark`], c, each
-    /// while the device works on the one before; `take` takes the result.
+    /// Runs the map from host memory. `fill(i, values)` writes the values of a and b, and `take` receives the result.
+    /// In [`Reduction::Libsnark`] `fill` also writes c, and each call overlaps the device's work on the polynomial
+    /// before.
     pub(crate) fn run_host<T>(
         &self,
         backend: &Backend,
@@ -75,7 +79,7 @@ impl WitnessMap {
         take: impl FnOnce(&[[u64; 4]]) -> T,
     ) -> Result<T> {
         let device = self.last.device();
-        // a copy from page-locked memory waits for its stream
+        // a copy from page-locked memory blocks until its stream is idle, so copies have a stream to themselves
         let (copies, work) = (device.stream()?, device.stream()?);
         let buffer = || device.buffer(self.n * size_of::<[u64; 4]>());
         let [mut a, mut b, mut c] = [buffer()?, buffer()?, buffer()?];
@@ -111,7 +115,7 @@ impl fmt::Debug for WitnessMap {
     }
 }
 
-/// A program of a map.
+/// One of the programs of a witness map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Product,
@@ -123,7 +127,7 @@ impl Part {
     fn plan<F: EngineField>(self, planner: &Planner, reduction: Reduction, n: usize) -> Result<Plan> {
         let from = coset(n, F::ONE)?;
         let (to, order, vanishing) = match reduction {
-            // values on the coset are multiplied and transformed back, so they may stay in tree order
+            // values on the coset are only multiplied and transformed back, so they may stay in bit-reversed order
             Reduction::Libsnark => (coset(n, F::GENERATOR)?, Order::Tree, F::GENERATOR.pow([n as u64]) - F::ONE),
             Reduction::Circom => (coset(n, root::<F>(2 * n as u64)?)?, Order::Natural, F::ONE),
         };
@@ -136,7 +140,8 @@ impl Part {
                 let values = p.evaluations("data", &from, Order::Natural);
                 let back = job(&from, Op::Inverse, Order::Natural).scale(integer(-F::ONE));
                 let coefficients = p.job(&back, &[values]).holding(&to);
-                // the scale is the inverse transform's, whose table this one shares
+                // a forward transform ignores the scale, and shares the twiddle table of the inverse transform that
+                // applies it
                 p.output("data", p.job(&job(&to, Op::Forward, order).scale(scale), &[coefficients]));
             }
             Self::Last => {
@@ -160,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// The same map, by arkworks' transforms.
+    /// The expected result, by arkworks' transforms.
     fn expected(reduction: Reduction, n: usize, [a, b, c]: [&[Fr]; 3]) -> Vec<Fr> {
         let domain = Radix2EvaluationDomain::<Fr>::new(n).unwrap();
         let on_coset = |offset: Fr| {
@@ -185,7 +190,7 @@ mod tests {
         let backend = Backend::new(&Engine::on(device.clone()));
         for reduction in [Reduction::Libsnark, Reduction::Circom] {
             let map = backend.witness_map::<Fr>(reduction, n).unwrap();
-            // twice, the second time over what the first one left
+            // twice: the second run overwrites what the first one left
             for _ in 0..2 {
                 let [a, b, mut c] = [0; 3].map(|_| (0..n).map(|_| Fr::rand(&mut rng)).collect::<Vec<Fr>>());
                 if reduction == Reduction::Circom {
@@ -221,7 +226,7 @@ mod tests {
     #[test]
     fn maps_are_their_definition_in_the_kernels_text() {
         let Some(_) = Target::Emulator.device() else { return };
-        // two orders of threads: kernels are tested elsewhere, and here how they follow one another
+        // two thread schedules: kernels are tested elsewhere, and here how one follows another
         let limits = Limits::of_capability(75);
         let device =
             emulator::device(emulator::Options { schedules: vec![0, 1], limits, ..emulator::Options::default() })
@@ -262,7 +267,7 @@ mod tests {
     fn sizes_without_roots_are_refused() {
         let backend = Backend::new(&Engine::cpu());
         let refused = |reduction, n| backend.witness_map::<ark_bn254::Fr>(reduction, n).unwrap_err();
-        // roots of order 2^28 there are, and none of order 2^29
+        // there are roots of order 2^28, but none of order 2^29
         assert!(matches!(refused(Reduction::Circom, 1 << 28), Error::NoRoot { .. }));
         assert!(matches!(refused(Reduction::Libsnark, 1 << 29), Error::NoRoot { .. }));
         assert!(matches!(refused(Reduction::Libsnark, 5), Error::NoRoot { .. }));

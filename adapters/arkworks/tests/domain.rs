@@ -1,4 +1,5 @@
-//! Domains against ark-poly's, for five fields: elements, transforms of all kinds of input, cosets, batches, bad input.
+//! Tests domains against ark-poly's over five fields: elements, transforms of many kinds of input, cosets, batches
+//! and invalid input.
 
 use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
@@ -8,7 +9,7 @@ use ringforge::{Engine, Op};
 use ringforge_arkworks::{Backend, Domain, EngineField, Error};
 use ringforge_testkit::Target;
 
-/// The CPU, and the GPU where there is one.
+/// A backend on the CPU, and one on the GPU if there is one.
 fn backends() -> Vec<Backend> {
     [Target::Cpu, Target::Cuda]
         .into_iter()
@@ -21,7 +22,7 @@ fn random<F: EngineField>(rng: &mut StdRng, len: usize) -> Vec<F> {
     (0..len).map(|_| F::rand(rng)).collect()
 }
 
-/// Values at the edges: all of one kind, then mixed.
+/// Edge cases: vectors of a single extreme value, then a random mix of such values.
 fn edges<F: EngineField>(rng: &mut StdRng, n: usize) -> Vec<Vec<F>> {
     let half = F::from(2u64).inverse().expect("an odd field");
     let kinds = [F::ZERO, F::ONE, -F::ONE, half, F::GENERATOR];
@@ -45,7 +46,7 @@ fn transforms<F: EngineField>() {
                 assert_eq!(domain.fft(&x), stock.fft(&x), "forward, 2^{log}, offset {}", stock.offset);
                 assert_eq!(domain.ifft(&x), stock.ifft(&x), "inverse, 2^{log}, offset {}", stock.offset);
             }
-            // padded, and cut
+            // input that is padded or truncated
             for len in [0, 1, n / 4, n / 2 + 1, n + 1, 2 * n + 3] {
                 let x = random(&mut rng, len);
                 assert_eq!(domain.fft(&x), stock.fft(&x), "forward, 2^{log} from {len}");
@@ -93,7 +94,7 @@ fn contracts<F: EngineField>() {
             "{domain:?}"
         );
 
-        // generic code, which sees the trait alone
+        // as generic code calls it, through the trait
         let x: Vec<F> = random(&mut rng, domain.size());
         assert_eq!(EvaluationDomain::fft(&domain, &x), stock.fft(&x));
         assert_eq!(EvaluationDomain::ifft(&domain, &x), stock.ifft(&x));
@@ -110,7 +111,7 @@ fn contracts<F: EngineField>() {
         }
     }
 
-    // sizes
+    // domain sizes
     assert_eq!(Domain::<F>::new(0).map(|domain| domain.size()), Some(1));
     assert_eq!(Domain::<F>::new(5).map(|domain| domain.size()), Some(8));
     let most = 1usize << F::TWO_ADICITY;
@@ -134,9 +135,9 @@ fn refusals<F: EngineField>() {
             assert!(domain.inverse(&backend, &mut data).is_err());
             assert_eq!(data, x);
         }
-        // programs are of transforms alone
+        // only transforms have programs
         assert!(matches!(domain.program(&backend, Op::Mul), Err(Error::Unsupported { .. })));
-        // the engine's rings end before the field's roots do
+        // the field has roots for larger domains than the engine's rings
         if F::TWO_ADICITY > 28 {
             let large = Domain::<F>::new(1 << 29).expect("a large domain");
             assert!(matches!(large.forward(&backend, &mut []), Err(Error::TooLarge { .. })));
@@ -144,7 +145,7 @@ fn refusals<F: EngineField>() {
     }
 }
 
-/// Cosets by their exact size, or an error of the right kind.
+/// Tests that `of_size` gives the coset of exactly this size, or the right error.
 fn sizes<F: EngineField>() {
     for log in [0, 1, 5, F::TWO_ADICITY] {
         let (n, offset) = (1usize << log, F::GENERATOR);
@@ -162,7 +163,8 @@ fn sizes<F: EngineField>() {
     assert!(matches!(Domain::<F>::of_size(8, F::ZERO), Err(Error::Ring { .. })));
 }
 
-/// Data that stays on the device: two polynomials onto a coset and back, then one of them by another program.
+/// Tests data that stays on the device: two polynomials are transformed onto a coset and back. A program of another
+/// coset refuses the evaluations.
 fn programs<F: EngineField>() {
     let mut rng = StdRng::seed_from_u64(7);
     let n = 1 << 10;
@@ -176,7 +178,7 @@ fn programs<F: EngineField>() {
         forward.on(&stream, 2).output("data", &mut data).run().expect("a run");
         let values: Vec<F> = stream.download(&data).expect("limbs").into_iter().map(F::from_limbs).collect();
         assert_eq!(values, [stock.fft(&x[..n]), stock.fft(&x[n..])].concat());
-        // what is no values is not taken for such
+        // evaluations on one coset are refused by another coset's program
         let other = Domain::<F>::of_size(n, F::ONE).and_then(|domain| domain.program(&backend, Op::Inverse));
         let refused = other.expect("a program").on(&stream, 2).output("data", &mut data).run();
         assert!(matches!(refused, Err(Error::Mismatch { .. })), "{refused:?}");
@@ -239,7 +241,8 @@ fn group_elements_are_transformed_by_arkworks() {
     assert_eq!(EvaluationDomain::ifft(&domain, &x), stock.ifft(&x));
 }
 
-/// A field of four limbs that would fit one: the engine keeps such residues otherwise.
+/// Tests that a field with four limbs whose modulus fits one word is refused, because the engine stores its residues
+/// differently.
 #[test]
 fn a_small_field_is_refused() {
     use ark_ff::{BigInt, FftField, Fp, MontBackend, MontConfig};
@@ -255,7 +258,7 @@ fn a_small_field_is_refused() {
     let mut x: Vec<F> = (0..1 << 12).map(F::from).collect();
     let refused = domain.forward(&backend, &mut x);
     assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
-    // through arkworks' contract, arkworks does it
+    // the inherent `fft`, which cannot fail, falls back to arkworks
     let stock = Radix2EvaluationDomain::<F>::new_coset(1 << 12, F::GENERATOR).expect("a domain");
     assert_eq!(domain.fft(&x), stock.fft(&x));
 }

@@ -1,4 +1,4 @@
-//! Witness maps against arkworks' own and against their definition; proofs against arkworks' verifier.
+//! Tests witness maps against arkworks' own and against their definition, and proofs against arkworks' verifier.
 
 #[path = "../examples/groth16/mimc.rs"]
 mod mimc;
@@ -22,10 +22,10 @@ use ringforge_arkworks::{Backend, Circom, Domain, EngineField, Libsnark, Reducti
 
 type General<F> = GeneralEvaluationDomain<F>;
 
-/// Sizes on both sides of where the backend takes over, full domains and half empty ones.
+/// Numbers of rounds, for domains below and above the backend's minimum size, both full and half empty.
 const ROUNDS: [usize; 6] = [1, 3, 100, 127, 1024, 3000];
 
-/// Fails a test in which the backend hands over to arkworks: results would be right all the same.
+/// A logger that fails a test if the backend falls back to arkworks, since results would be right all the same.
 struct Refuse;
 
 impl log::Log for Refuse {
@@ -43,20 +43,20 @@ impl log::Log for Refuse {
 
 fn maps_agree<F: EngineField>() {
     log::set_max_level(log::LevelFilter::Warn);
-    // another test may have been first
+    // another test may have set it already
     let _ = log::set_logger(&Refuse);
     for rounds in ROUNDS {
         let (matrices, inputs, assignment) = Mimc::new(rounds, Some(F::from(7u64))).system().expect("a circuit");
         let constraints = matrices[0].len();
         let stock =
             LibsnarkReduction::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &assignment);
-        // the second time with what the first one made
+        // the second run uses the cached programs of the first
         for _ in 0..2 {
             let plug =
                 Libsnark::<F>::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &assignment);
             assert_eq!(plug.expect("a map"), stock.clone().expect("a map"), "{rounds} rounds");
         }
-        // an assignment that is none is mapped to the same remainder
+        // an assignment that violates the constraints has the same remainder
         let mut wrong = assignment.clone();
         wrong[rounds] += F::ONE;
         assert_eq!(
@@ -93,7 +93,8 @@ fn maps_agree_vesta() {
     maps_agree::<ark_vesta::Fr>();
 }
 
-/// a·b − c as polynomials, evaluated at the odd powers of the root of order 2n one by one.
+/// Tests Circom's map against its definition: a·b − c as a polynomial, evaluated at each odd power of the root of
+/// unity of order 2n.
 fn circom_by_definition<Plug: R1CSToQAP, F: PrimeField>(rounds: usize) {
     let (matrices, inputs, assignment) = Mimc::new(rounds, Some(F::from(7u64))).system().expect("a circuit");
     let constraints = matrices[0].len();
@@ -165,7 +166,7 @@ fn bad_systems_are_refused() {
     assert!(refused(&matrices, inputs, usize::MAX, &assignment), "beyond all numbers");
 }
 
-/// Keys by `Keys`, proofs by `Prover`, the verdict by arkworks.
+/// Makes keys with `Keys` and proofs with `Prover`, and verifies the proofs with arkworks.
 fn proofs<E: Pairing, Keys: R1CSToQAP, Prover: R1CSToQAP>(rounds: usize) {
     let mut rng = StdRng::seed_from_u64(6);
     let setup = Groth16::<E, Keys>::circuit_specific_setup(Mimc::new(rounds, None), &mut rng);
@@ -211,7 +212,7 @@ fn plug_keys_serve_the_stock_prover() {
     proofs::<Bn254, Libsnark<ark_bn254::Fr>, LibsnarkReduction>(200);
 }
 
-/// Keys as ceremonies make them: from powers of the secret point up to degree 2n − 2, which is as far as h goes.
+/// Keys as trusted setup ceremonies make them: from powers of the secret point up to 2n − 2, the highest degree of h.
 struct Ceremony;
 
 impl R1CSToQAP for Ceremony {
@@ -251,7 +252,7 @@ fn circom_proofs_are_accepted() {
     proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(1500);
 }
 
-/// The code of `docs/zk.md`.
+/// The example code of `docs/zk.md`.
 #[test]
 fn proofs_and_domains_are_arkworks() -> core::result::Result<(), Box<dyn core::error::Error>> {
     use ark_bls12_381::Fr;
@@ -259,14 +260,14 @@ fn proofs_and_domains_are_arkworks() -> core::result::Result<(), Box<dyn core::e
     let mut rng = StdRng::seed_from_u64(1);
     let circuit = Mimc::new(100, Some(Fr::from(7)));
 
-    // keys and proofs of Groth16<Bls12_381>: the prover alone changes
+    // keys and proofs are those of Groth16<Bls12_381>; only the prover changes
     type Prover = Groth16<Bls12_381, Libsnark<Fr>>;
     let (key, verifying_key) = Prover::circuit_specific_setup(circuit.clone(), &mut rng)?;
     let public: Vec<Fr> = circuit.end().into_iter().collect();
     let proof = Prover::prove(&key, circuit, &mut rng)?;
     assert!(Groth16::<Bls12_381>::verify(&verifying_key, &public, &proof)?);
 
-    // ark-poly's domains, same elements and results
+    // ark-poly's domains, with the same elements and results
     let mut coefficients = vec![Fr::from(3); 1 << 10];
     let stock = Radix2EvaluationDomain::<Fr>::new(1 << 10).and_then(|domain| domain.get_coset(Fr::from(7)));
     let wanted = stock.expect("a domain").fft(&coefficients);
@@ -277,7 +278,7 @@ fn proofs_and_domains_are_arkworks() -> core::result::Result<(), Box<dyn core::e
     assert_eq!(coefficients, wanted);
     assert_eq!(polynomials, wanted.repeat(3));
 
-    // data that stays on the device: buffers of limbs, of which the quotient takes the place of the last
+    // data that stays on the device, as buffers of limbs; the quotient overwrites the last one
     let stream = Backend::shared().device().stream()?;
     let map = Backend::shared().witness_map::<Fr>(Reduction::Libsnark, 1 << 10)?;
     let [mut a, mut b, mut c] = [stream.zeros(32 << 10)?, stream.zeros(32 << 10)?, stream.zeros(32 << 10)?];

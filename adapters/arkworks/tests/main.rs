@@ -1,4 +1,4 @@
-//! Arkworks' transforms and witness maps on the engine.
+//! Tests of arkworks' transforms and witness maps on the engine.
 
 mod domain;
 mod groth16;

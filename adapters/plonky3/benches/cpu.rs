@@ -1,5 +1,5 @@
-//! Times the engine on this CPU beside Plonky3's own transforms: `cargo bench -p ringforge-plonky3`, for other than the usual heights
-//! with their bits behind `--`.
+//! Benchmarks the engine on this CPU against Plonky3's own transforms: `cargo bench -p ringforge-plonky3`. To choose
+//! heights, pass their base-2 logarithms after `--`.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use p3_koala_bear::KoalaBear;
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge_plonky3::{Dft, Engine, EngineField};
 
-/// Columns of a matrix.
+/// Number of columns of a matrix.
 const COLUMNS: usize = 64;
 
 fn main() {
@@ -36,7 +36,7 @@ fn compare<F: EngineField>(field: &str, bits: usize) {
     println!("{field:>10} 2^{bits}, extension by two  {:8.2} {:8.2}", values[0], values[1]);
 }
 
-/// The shortest of some runs, in milliseconds.
+/// The minimum time of six runs, in milliseconds.
 fn best<T>(run: impl Fn() -> T) -> f64 {
     let seconds = (0..6).map(|_| {
         let start = Instant::now();

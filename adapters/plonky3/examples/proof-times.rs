@@ -1,13 +1,16 @@
-//! Times whole proofs of `p3-uni-stark` over KoalaBear: Plonky3's own, with `Dft`, with `Dft` and `Mmcs`, and with `Pcs`.
+//! Times whole proofs of `p3-uni-stark` over KoalaBear in four configurations: Plonky3's own, with `Dft`, with `Dft`
+//! and `Mmcs`, and with `Pcs`.
 //!
 //! ```sh
 //! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64 16
 //! cargo run --release -p ringforge-plonky3 --example proof-times -- 17 keccak 16
 //! ```
 //!
-//! Set `RUSTFLAGS="-C target-cpu=native"`: Plonky3 chooses its vector instructions at compile time. The arguments are log2 of
-//! the trace's rows, its columns (Fibonacci sequences in pairs) or `keccak` for Keccak permutations, and the bits of proof of
-//! work. The defaults are small. Every proof is verified, and a time is the median of three.
+//! Set `RUSTFLAGS="-C target-cpu=native"`, because Plonky3 chooses its vector instructions at compile time.
+//!
+//! The arguments are log2 of the trace's rows, its columns, and the bits of proof of work. Each pair of columns is a
+//! Fibonacci sequence; `keccak` in their place proves Keccak permutations. The defaults are small. Every proof is
+//! verified, and a time is the median of three.
 
 use std::error::Error;
 use std::time::Instant;
@@ -34,7 +37,7 @@ type Stock = <F as HashField>::Binary;
 
 const RUNS: usize = 3;
 
-/// Pairs of columns, each a Fibonacci sequence.
+/// The AIR of independent Fibonacci sequences, each in a pair of columns.
 struct Sequences {
     columns: usize,
 }
@@ -67,7 +70,7 @@ fn trace(rows: usize, columns: usize) -> RowMajorMatrix<F> {
     RowMajorMatrix::new(values, columns)
 }
 
-/// Blow-up 2 and 100 queries.
+/// FRI parameters with blow-up 2 and 100 queries.
 fn parameters<M>(mmcs: M, work: usize) -> FriParameters<M> {
     FriParameters {
         log_blowup: 1,
@@ -81,7 +84,7 @@ fn parameters<M>(mmcs: M, work: usize) -> FriParameters<M> {
     }
 }
 
-/// Prints the median time of a proof. The verifier takes each.
+/// Prints the median time of a proof. Every proof is verified.
 macro_rules! time {
     ($what:literal, $pcs:expr, $challenger:expr, $air:expr, $trace:expr) => {{
         let config = StarkConfig::<_, Challenge, _>::new($pcs, $challenger);
@@ -98,7 +101,7 @@ macro_rules! time {
     }};
 }
 
-/// Times a proof of this trace in each way.
+/// Times proofs of this trace in each configuration.
 macro_rules! time_all {
     ($air:expr, $trace:expr, $work:expr) => {{
         let (air, trace, engine) = (&$air, $trace, Engine::best());
@@ -119,7 +122,7 @@ macro_rules! time_all {
     }};
 }
 
-/// Rows of a Keccak permutation.
+/// Trace rows per Keccak permutation.
 const ROUNDS: usize = 24;
 
 fn main() -> Result<(), Box<dyn Error>> {

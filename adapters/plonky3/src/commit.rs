@@ -1,4 +1,4 @@
-//! Commitments to traces of the host whose extensions are wanted there as well.
+//! Commitments to traces in host memory whose extensions are returned to the host.
 
 use core::cmp::Reverse;
 
@@ -15,18 +15,19 @@ use crate::resident::{self, Matrix, Trace};
 use crate::sponge::Sponges;
 use crate::transform::Transform;
 
-/// Traces with the shifts of the cosets that they are extended to, and by how many bits.
+/// The traces of a commitment, each with the shift of the coset that it is extended to, and log2 of the blow-up
+/// factor.
 #[derive(Clone, Copy)]
 pub(crate) struct Traces<'a, F> {
     pub(crate) traces: &'a [(F, &'a RowMajorMatrix<F>)],
     pub(crate) added_bits: usize,
 }
 
-/// Extensions, and the tree over their rows.
+/// Extensions and the tree over their rows.
 type Made<F> = (Vec<RowMajorMatrix<F>>, MerkleTree<F>);
 
 impl<F: HashField> Traces<'_, F> {
-    /// Whether the device commits to these.
+    /// Whether the device can commit to these traces.
     pub(crate) fn served(&self) -> bool {
         let served = |(shift, trace): &(F, &RowMajorMatrix<F>)| {
             trace.width() > 0 && Transform::Extend(self.added_bits, *shift).serves(trace.height())
@@ -34,14 +35,17 @@ impl<F: HashField> Traces<'_, F> {
         !self.traces.is_empty() && self.traces.iter().all(served)
     }
 
-    /// The extensions and the tree over their rows, which are in bit-reversed order, as Plonky3's provers have them. A trace goes to
-    /// the device once, and an extension comes back once, beside the hashing; both are transposed there. With less memory on
-    /// the device than that takes, or than `budget` allows, columns go in parts, as they lie.
+    /// Returns the extensions, with rows in bit-reversed order as in Plonky3's provers, and the tree over their rows.
     ///
-    /// For traces that are [`served`](Self::served).
+    /// A trace is copied to the device once, and its extension is copied back once, overlapping the hashing. Both are
+    /// transposed on the device. If the device or `budget` (in bytes) has too little memory for that, columns are
+    /// processed in parts, which are not transposed.
+    ///
+    /// All traces must be [`served`](Self::served).
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] where the device or the budget has no room for the smallest parts; what else the device says.
+    /// [`Error::OutOfMemory`] if the device or the budget has no room for the smallest parts; other errors of the
+    /// device.
     pub(crate) fn commit(&self, engine: &Engine, hash: &Poseidon2<F>, budget: usize) -> Result<Made<F>> {
         let widest = self.traces.iter().map(|(_, trace)| trace.width()).max().unwrap_or(0);
         if self.bytes(None) <= budget {
@@ -66,14 +70,15 @@ impl<F: HashField> Traces<'_, F> {
         }
     }
 
-    /// Bytes of the device that a commitment takes, at most, with so many columns at once or with all.
+    /// An upper bound on the device memory of a commitment, in bytes, with this many columns at once or, for `None`,
+    /// all.
     fn bytes(&self, columns: Option<usize>) -> usize {
         let (mut digests, mut extensions) = (0usize, Vec::new());
         for (_, trace) in self.traces {
             let height = trace.height() << self.added_bits;
-            // sponges before and behind a part, of two digests each, and a tree with its leaves
+            // the sponges' states before and after a part, of two digests each, and a tree with its leaves
             digests = digests.saturating_add(height.saturating_mul(7 * F::DIGEST));
-            // a trace and its extension, and as much for the transforms; at once, the transposes of both
+            // a trace and its extension, and as much again for the transforms; without parts, also transposes
             let each = match columns {
                 None => height.saturating_mul(3).saturating_add(2 * trace.height()),
                 Some(_) => height.saturating_mul(2).saturating_add(2 * trace.height()),
@@ -97,7 +102,7 @@ impl<F: HashField> Traces<'_, F> {
         Ok((extensions, committed.tree.download(&hashing)?))
     }
 
-    /// The same with no more columns on the device than these, a multiple of the sponges' rate.
+    /// Commits with at most `at_once` columns on the device at a time, a multiple of the sponges' rate.
     fn in_parts(&self, engine: &Engine, hash: &Poseidon2<F>, at_once: usize) -> Result<Made<F>> {
         let stream = engine.device().stream()?;
         let mut order: Vec<usize> = (0..self.traces.len()).collect();
@@ -174,7 +179,7 @@ mod tests {
         }
     }
 
-    /// With the device's memory in other hands, but for a little.
+    /// Tests a commitment while other buffers hold nearly all of the device's memory.
     #[test]
     fn without_memory_columns_go_in_parts_by_themselves() {
         let Some(device) = Target::Cuda.device() else { return };
@@ -192,7 +197,7 @@ mod tests {
         while let Ok(buffer) = engine.device().buffer(128 << 20) {
             held.push(buffer);
         }
-        // until there is room for the smallest parts, which is not enough for all at once
+        // free memory until there is room for the smallest parts, but not for all columns at once
         let (in_parts, tree_of_parts) = loop {
             drop(held.pop().expect("memory in other hands"));
             engine.trim();

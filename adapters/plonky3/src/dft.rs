@@ -1,4 +1,4 @@
-//! Plonky3's trait of transforms.
+//! Plonky3's trait `TwoAdicSubgroupDft`.
 
 use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_matrix::Matrix;
@@ -12,32 +12,34 @@ use crate::layout::Layout;
 use crate::resident;
 use crate::transform::Transform;
 
-/// Plonky3's transforms with the engine behind them: the values of [`Radix2DitParallel`], as it stores them.
+/// Plonky3's transforms on the engine, with the output of [`Radix2DitParallel`], bit for bit.
 ///
-/// By default they run on the first CUDA GPU, and where there is none in what is faster on the CPU. The trait cannot fail: what the
-/// engine has no transform for, and what the device fails at, is done by Plonky3's code, the latter with a line in the log the
-/// first time.
+/// By default transforms run on the first CUDA GPU. Without a GPU they run on the CPU, in the engine or in Plonky3's
+/// code, whichever is faster.
+///
+/// The trait's methods cannot fail. Plonky3's code does what the engine has no transform for, and takes over if the
+/// device fails. The first failure is logged.
 #[derive(Debug, Clone)]
 pub struct Dft<F> {
-    /// Where transforms run; `None` for Plonky3's own code.
+    /// The engine that runs transforms; `None` for Plonky3's own code.
     engine: Option<Engine>,
     stock: Radix2DitParallel<F>,
 }
 
 impl<F: EngineField> Dft<F> {
-    /// Transforms on this engine's device, a CPU too.
+    /// Transforms on this engine's device, which may be a CPU.
     #[must_use]
     pub fn on(engine: &Engine) -> Self {
         Self { engine: Some(engine.keeping(MOST)), stock: Radix2DitParallel::default() }
     }
 
-    /// Whether an engine is asked, or Plonky3's own code alone.
+    /// The engine that runs transforms, or `None` if all of them run in Plonky3's own code.
     #[must_use]
     pub fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
     }
 
-    /// A transform of the columns, unless it is Plonky3's to do.
+    /// Transforms the columns of a matrix on the engine, or returns `None` if Plonky3's code must.
     fn run(&self, transform: Transform<F>, mat: &RowMajorMatrix<F>) -> Option<RowMajorMatrix<F>> {
         let engine = self.engine.as_ref().filter(|_| mat.width() > 0 && transform.serves(mat.height()))?;
         or_stock(format_args!("a transform of {}", mat.dimensions()), transform.on_engine(engine, mat))
@@ -45,7 +47,8 @@ impl<F: EngineField> Dft<F> {
 }
 
 impl<F: EngineField> Transform<F> {
-    /// Does it. A GPU takes matrices as they lie, if it has room for them whole.
+    /// Transforms the columns of a matrix. A single GPU does so without transposing it, if the whole matrix fits its
+    /// memory.
     fn on_engine(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         if engine.device().limits().is_cpu() || engine.devices().count() > 1 {
             return self.on_host(engine, mat);
@@ -64,8 +67,8 @@ impl<F: EngineField> Transform<F> {
     fn on_host(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         let (height, width) = (mat.height(), mat.width());
         let program = self.program(engine, height.ilog2() as usize, Layout::Columns { apart: height }, 1)?;
-        // vectors of a CPU are of neighbours in a column, and copies to several devices of whole
-        // ones: the engine has polynomials one after another
+        // transposed, because a CPU's vectors hold neighbours in a column, and each of several devices gets whole
+        // columns
         let columns = mat.transpose();
         let mut out = F::zero_vec(columns.values.len() << self.added_bits());
         program.on_host(width).input("from", words(&columns.values)).output("to", words_mut(&mut out)).run()?;
@@ -74,8 +77,8 @@ impl<F: EngineField> Transform<F> {
     }
 }
 
-/// On the first CUDA GPU if it is usable; a line in the log says so, or why not. Else on the CPU, by the engine or in Plonky3's
-/// own code, whichever is [faster](EngineField::FASTER_ON_CPU).
+/// Runs on the first CUDA GPU if it is usable; a line in the log says so, or why not. Otherwise runs on the CPU, in
+/// the engine or in Plonky3's own code, whichever is [faster](EngineField::FASTER_ON_CPU).
 impl<F: EngineField> Default for Dft<F> {
     fn default() -> Self {
         let engine = shared();

@@ -1,14 +1,14 @@
-//! The engine that all share who name none, and what becomes of its errors.
+//! The default engine, and the fallback to Plonky3's code on errors.
 
 use core::fmt::Display;
 use std::sync::{Once, OnceLock};
 
 use ringforge::{Engine, Result};
 
-/// Programs that are kept: a prover that draws new shifts would fill the device's memory else.
+/// The maximum number of cached programs. Without it, a prover that draws new shifts would fill the device's memory.
 pub(crate) const MOST: usize = 64;
 
-/// The engine of the first CUDA GPU, or else of the CPU; a line in the log says which the first time.
+/// The engine on the first CUDA GPU, or else on the CPU. The first call logs which.
 pub(crate) fn shared() -> &'static Engine {
     static SHARED: OnceLock<Engine> = OnceLock::new();
     SHARED.get_or_init(|| {
@@ -21,7 +21,7 @@ pub(crate) fn shared() -> &'static Engine {
     })
 }
 
-/// What came of work for one of Plonky3's traits, which cannot fail: nothing for an error, which goes to the log the first time.
+/// Turns an error into `None`, for Plonky3's traits, which cannot fail. The first error is logged.
 pub(crate) fn or_stock<T>(what: impl Display, outcome: Result<T>) -> Option<T> {
     static FAILED: Once = Once::new();
     if let Err(error) = &outcome {

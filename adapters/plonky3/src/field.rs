@@ -1,4 +1,4 @@
-//! Fields whose elements Plonky3 keeps as the engine does.
+//! Fields whose elements Plonky3 and the engine store in the same format.
 
 use bytemuck::Pod;
 use p3_baby_bear::BabyBear;
@@ -7,31 +7,35 @@ use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use ringforge::{Form, Modulus, PolyType, Result, Ring};
 
-/// A prime field whose elements are words of memory that the engine takes as they are: BabyBear, KoalaBear and Goldilocks.
+/// A prime field whose elements the engine reads and writes as Plonky3 stores them: BabyBear, KoalaBear and
+/// Goldilocks.
 ///
 /// # Safety
-/// `Self` is `repr(transparent)` over [`Word`](EngineField::Word), and any word is sound to have as one. It is an element where
-/// it is below the modulus: in the form of the ring that `stored` gives, which accepts all words that elements may be.
+/// `Self` must be `repr(transparent)` over [`Word`](EngineField::Word), and every word must be a sound value of
+/// `Self`. A word below the modulus must be the element that it represents in the form of `stored`, whose type must
+/// accept every word that an element may have.
 #[allow(unsafe_code)]
 pub unsafe trait EngineField: PrimeField64 + TwoAdicField + Ord {
-    /// What an element is in memory.
+    /// The word that stores an element.
     type Word: Pod;
 
-    /// Whether the engine is done sooner than Plonky3's code on a CPU, as `examples/cpu.rs` measures them. The vectors of
-    /// Plonky3's code are those that the program is compiled for, the engine's those that it finds.
+    /// Whether the engine is faster than Plonky3's code on a CPU, as measured by `benches/cpu.rs`. Plonky3 uses the
+    /// vector instructions that the program is compiled for; the engine detects them at run time.
     const FASTER_ON_CPU: bool;
 
-    /// Elements of a ring with residues stored as those of the field are.
+    /// The type of a ring's elements whose residues are stored as this field's elements are.
     ///
     /// # Errors
     /// As [`PolyType::with_form`].
     fn stored(ring: Ring) -> Result<PolyType>;
 }
 
-/// Whether Plonky3's code is compiled without vectors of 31-bit elements, on a CPU for which the engine has some.
+/// Whether Plonky3's code is compiled without vectors of 31-bit elements, for a CPU family on which the engine has
+/// them.
 const WITHOUT_VECTORS: bool = cfg!(all(target_arch = "x86_64", not(target_feature = "avx2")));
 
-// SAFETY: p3-monty-31's `MontyField31` is `repr(transparent)` over a `u32` below the modulus, in Montgomery form with R = 2^32.
+// SAFETY: p3-monty-31's `MontyField31` is `repr(transparent)` over a `u32` below the modulus, in Montgomery form with
+// R = 2^32.
 #[allow(unsafe_code)]
 unsafe impl EngineField for BabyBear {
     type Word = u32;
@@ -64,7 +68,8 @@ unsafe impl EngineField for Goldilocks {
     }
 }
 
-/// F[x]/(x^n − g^n), n = 2^bits: values at g·w^i, w Plonky3's root of order n. At most the field's two-adicity in bits.
+/// The ring F[x]/(x^n − g^n) with n = 2^bits. Evaluations are at g·w^i, where w is Plonky3's n-th root of unity.
+/// `bits` is at most the field's two-adicity.
 pub(crate) fn coset<F: EngineField>(bits: usize, g: F) -> Result<PolyType> {
     let (n, q) = (1 << bits, Modulus::new(F::ORDER_U64)?);
     let w = F::two_adic_generator(bits).as_canonical_u64();
@@ -80,21 +85,21 @@ pub(crate) fn words<F: EngineField>(elements: &[F]) -> &[F::Word] {
     unsafe { core::slice::from_raw_parts(elements.as_ptr().cast(), elements.len()) }
 }
 
-/// The words of elements, to be overwritten by what the engine leaves: words below the modulus.
+/// The words of elements, which the engine overwrites with words below the modulus.
 #[allow(unsafe_code)]
 pub(crate) fn words_mut<F: EngineField>(elements: &mut [F]) -> &mut [F::Word] {
     // SAFETY: an element is a word in memory.
     unsafe { core::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
 }
 
-/// The elements that words stand for. Those that are not below the modulus mean nothing.
+/// Words as elements. Words that are not below the modulus have no meaning as elements.
 #[allow(unsafe_code)]
 pub(crate) fn elements<F: EngineField>(words: &[F::Word]) -> &[F] {
     // SAFETY: any word is sound to have as an element.
     unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
 }
 
-/// The same, to be overwritten by elements.
+/// Words as elements, to be overwritten with elements.
 #[allow(unsafe_code)]
 pub(crate) fn elements_mut<F: EngineField>(words: &mut [F::Word]) -> &mut [F] {
     // SAFETY: any word is sound to have as an element, and an element is a word.

@@ -1,4 +1,4 @@
-//! Some rows of a matrix on the device.
+//! Gathers rows of a matrix on the device.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port};
 use ringforge::{Buffer, Engine, Plan, Planner, Result, Stream};
@@ -6,10 +6,10 @@ use ringforge::{Buffer, Engine, Plan, Planner, Result, Stream};
 use crate::field::{EngineField, elements};
 use crate::layout::Layout;
 
-/// These rows of a matrix of so many rows and columns, one after another. They must be there.
+/// Copies the rows with the indices `numbers` to the host, one after another. Each index must be below `rows`.
 ///
 /// # Errors
-/// What the device says.
+/// Errors of the device.
 pub(crate) fn gather<F: EngineField>(
     engine: &Engine,
     stream: &Stream,
@@ -30,7 +30,8 @@ pub(crate) fn gather<F: EngineField>(
     Ok(elements(&stream.download::<F::Word>(&to)?).to_vec())
 }
 
-/// The plan `from` a matrix, which all items share, and the `numbers` of rows `to` these rows.
+/// The plan that copies rows of the matrix `from`, which all items share, to the port `to`. Each item is one row,
+/// whose index in `numbers` is taken modulo `rows`.
 pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usize, columns: usize) -> Result<Plan> {
     let word = size_of::<F>();
     let [to_row, to_column] = layout.distances(columns);
@@ -43,7 +44,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
             Ok(())
         })
     };
-    // a row's columns lie apart: threads of a block read them at the same time
+    // the elements of a row may be strided, so the threads of a block read them in parallel
     let threads = columns.next_multiple_of(32).min(256) as u32;
     let prelude = format!("#pragma once\n#include \"word.cuh\"\nusing Word = rf::u{};\n", 8 * word);
     let launch = Launch { items_per_block: 1, ..Launch::thread_per_item(threads) };

@@ -1,4 +1,4 @@
-//! Fields with hashes that Plonky3's trees are made of.
+//! Fields with the hashes of Plonky3's Merkle trees.
 
 use core::fmt::Debug;
 
@@ -14,10 +14,12 @@ use serde::de::DeserializeOwned;
 
 use crate::field::EngineField;
 
-/// A field with Poseidon2 as Plonky3 hashes with it: of width 16 with digests of 8 elements over BabyBear and KoalaBear, of width
-/// 8 with digests of 4 over Goldilocks; and of twice that width where four digests make one.
+/// A field with Poseidon2, as Plonky3 hashes with it.
+///
+/// Over BabyBear and KoalaBear the width is 16 and a digest has 8 elements; over Goldilocks the width is 8 and a
+/// digest has 4. Four digests are combined by a permutation of twice that width.
 pub trait HashField: EngineField {
-    /// The hash of a row or of other digests. A sponge absorbs blocks of as many elements.
+    /// The hash of a row or of other digests. The rate of the sponge is the same number of elements.
     type Digest: Copy
         + Debug
         + Default
@@ -30,13 +32,13 @@ pub trait HashField: EngineField {
         + Sync
         + 'static;
 
-    /// The paths of several openings, without what these make themselves.
+    /// The pruned Merkle paths of several openings, without the digests that the openings themselves yield.
     type Paths: Clone + Debug + Serialize + DeserializeOwned + Send + Sync;
 
-    /// Plonky3's permutation of two digests.
+    /// Plonky3's permutation of the width of two digests, which also hashes rows.
     type Permutation: Clone + Send + Sync + 'static;
 
-    /// Plonky3's permutation of four digests.
+    /// Plonky3's permutation of the width of four digests.
     type Wide: Clone + Send + Sync + 'static;
 
     /// Plonky3's trees of arity 2.
@@ -45,20 +47,20 @@ pub trait HashField: EngineField {
     /// Plonky3's trees of arity 4.
     type Quaternary: Trees<Self>;
 
-    /// Elements of a digest.
+    /// Elements per digest.
     const DIGEST: usize;
 
     /// Plonky3's trees of arity 2 with caps of this height.
     fn binary(permutation: &Self::Permutation, cap_height: usize) -> Self::Binary;
 
-    /// Plonky3's trees of arity 4, whose rows are hashed by the narrower permutation.
+    /// Plonky3's trees of arity 4 with caps of this height. The narrower permutation hashes rows.
     fn quaternary(rows: &Self::Permutation, digests: &Self::Wide, cap_height: usize) -> Self::Quaternary;
 
-    /// Paths of these siblings.
+    /// Pruned paths with these sibling digests.
     fn paths(siblings: Vec<Self::Digest>) -> Self::Paths;
 }
 
-/// Trees of Plonky3's with digests of a field.
+/// Plonky3's Merkle trees with this field's digests.
 pub trait Trees<F: HashField>:
     Mmcs<F, Commitment = MerkleCap<F, F::Digest>, Proof = Vec<F::Digest>, MultiProof = F::Paths, Error = MerkleTreeError>
 {

@@ -2,33 +2,33 @@
 
 use ringforge::{Error, Result};
 
-/// The layers of a tree's digests, from the leaves to the root. Each layer but the root is filled up with digests of zeros, so that
-/// its nodes are whole.
+/// The layers of a tree's digests, from the leaves to the root. Each layer but the root is padded with zero digests
+/// to a multiple of the arity, so that all nodes are complete.
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     counts: Vec<usize>,
     /// The step from each layer to the next.
     steps: Vec<Step>,
-    /// Leaves that are rows.
+    /// Number of leaves that belong to rows, without padding.
     rows: usize,
 }
 
-/// From the digests of a layer to the next.
+/// A step from the digests of one layer to those of the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// Digests below a node: the arity, or 2 where rows join between.
+    /// Children per node: the arity, or 2 if rows are injected at a layer that the arity would skip.
     pub(crate) children: usize,
-    /// Nodes that have children.
+    /// Number of nodes that have children; the rest of the layer is padding.
     pub(crate) nodes: usize,
-    /// Whether rows join at these nodes.
+    /// Whether the digests of rows are injected at these nodes.
     pub(crate) joined: bool,
 }
 
 impl Layers {
-    /// The layers of a tree over the rows of some matrices. Their heights come without repetition, the largest first.
+    /// The layers of a tree over matrices of these heights, which must be distinct and in descending order.
     ///
     /// # Errors
-    /// [`Error::Length`] for no heights, heights of 0, and others than those that Plonky3 has trees for.
+    /// [`Error::Length`] for no heights, a height of 0, and heights that Plonky3 has no tree for.
     pub(crate) fn new(heights: impl Iterator<Item = usize> + Clone, arity: usize) -> Result<Self> {
         check_heights(heights.clone())?;
         let mut heights = heights.peekable();
@@ -53,33 +53,35 @@ impl Layers {
         self.rows
     }
 
-    /// Layers above the leaves.
+    /// Number of layers above the leaves.
     pub(crate) fn height(&self) -> usize {
         self.steps.len()
     }
 
-    /// Digests of a layer.
+    /// Number of digests in a layer, including padding.
     pub(crate) fn count(&self, layer: usize) -> usize {
         self.counts[layer]
     }
 
-    /// From the leaves to the root.
+    /// The steps from the leaves to the root.
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The layer that stands so many below the root, if it has as many digests as a cap.
+    /// The layer `height` steps below the root, if its number of digests is a power of two, as a cap requires.
     pub(crate) fn cap(&self, height: usize) -> Option<usize> {
         let layer = self.height().checked_sub(height)?;
         self.counts[layer].is_power_of_two().then_some(layer)
     }
 
-    /// The layers and numbers of the siblings from a leaf to a cap.
+    /// The layer and index of each sibling on the path from a leaf to a cap. `None` if there is no such leaf or
+    /// layer.
     pub(crate) fn path(&self, row: usize, cap_height: usize) -> Option<Vec<(usize, usize)>> {
         self.paths(&[row], cap_height)
     }
 
-    /// The same from some leaves, without what they make themselves, layer by layer.
+    /// The siblings on the paths from several leaves, layer by layer. Digests that the paths themselves yield are
+    /// left out.
     pub(crate) fn paths(&self, rows: &[usize], cap_height: usize) -> Option<Vec<(usize, usize)>> {
         let below_cap = self.height().checked_sub(cap_height)?;
         let mut nodes = rows.to_vec();
@@ -102,13 +104,14 @@ impl Layers {
         Some(all)
     }
 
-    /// The row that a leaf is above, in a matrix of this height.
+    /// The row of a matrix of this height that belongs to a leaf.
     pub(crate) fn row_of(&self, leaf: usize, height: usize) -> usize {
         leaf >> (self.rows.next_power_of_two().ilog2() - height.next_power_of_two().ilog2())
     }
 }
 
-/// Whether Plonky3 has a tree for matrices of these heights, the largest first.
+/// Checks that Plonky3 has a tree for matrices of these heights, in descending order. Each must be ⌈h/2^k⌉ for the
+/// largest height h and some k.
 fn check_heights(heights: impl Iterator<Item = usize>) -> Result<()> {
     let mut heights = heights.peekable();
     let Some(&most) = heights.peek() else { return Err(length("matrices, at least", 1, 0)) };

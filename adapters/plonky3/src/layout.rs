@@ -1,19 +1,19 @@
-//! How matrices lie in memory.
+//! Memory layouts of matrices.
 
-/// How a matrix lies in memory.
+/// The memory layout of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Row by row.
+    /// Row-major, with contiguous rows.
     Rows,
-    /// Column by column.
+    /// Column-major.
     Columns {
-        /// Elements from the beginning of a column to that of the next: the height, or more.
+        /// The column stride in elements, at least the height.
         apart: usize,
     },
 }
 
 impl Layout {
-    /// Elements from a row to the next, and from a column to the next, in a matrix of so many columns.
+    /// The row stride and the column stride, in elements, of a matrix with this many columns.
     pub(crate) fn distances(self, columns: usize) -> [usize; 2] {
         match self {
             Self::Rows => [columns, 1],
@@ -21,7 +21,7 @@ impl Layout {
         }
     }
 
-    /// Elements that a matrix takes.
+    /// Number of elements that a matrix occupies.
     pub(crate) fn elements(self, rows: usize, columns: usize) -> usize {
         match self {
             Self::Rows => rows * columns,

@@ -1,8 +1,8 @@
 //! The transforms and Merkle trees of Plonky3's provers, run by `ringforge` on a CPU or a CUDA GPU.
 //!
-//! [`Dft`] is a [`TwoAdicSubgroupDft`](p3_dft::TwoAdicSubgroupDft) with the values of
-//! [`Radix2DitParallel`](p3_dft::Radix2DitParallel), bit for bit, and takes its place in a prover's configuration. Elements
-//! pass through as Plonky3 stores them: transforms are linear, so Montgomery words go in and come out as they are.
+//! [`Dft`] implements [`TwoAdicSubgroupDft`](p3_dft::TwoAdicSubgroupDft) with the results of
+//! [`Radix2DitParallel`](p3_dft::Radix2DitParallel), bit for bit, and replaces it in a prover's configuration.
+//! Elements are never converted: transforms are linear, so words in Montgomery form stay in Montgomery form.
 //!
 //! ```
 //! use p3_baby_bear::BabyBear;
@@ -20,9 +20,9 @@
 //! assert_eq!(extension, stock.coset_lde_batch(trace, 1, BabyBear::GENERATOR).to_row_major_matrix());
 //! ```
 //!
-//! [`Mmcs`] commits to rows of matrices with [`Poseidon2`], in trees of arity 2 or 4; its commitments and proofs are those of Plonky3's
-//! `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the same with typed errors in place of Plonky3's trait, and
-//! [`resident`] for provers whose extensions stay on the device.
+//! [`Mmcs`] commits to the rows of matrices with [`Poseidon2`], in trees of arity 2 or 4. Its commitments and proofs
+//! are those of Plonky3's `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the tree alone, with typed errors.
+//! [`resident`] is for provers whose extensions stay on the device.
 
 mod commit;
 mod dft;

@@ -8,53 +8,57 @@ use crate::layers::Layers;
 /// The hash of a row or of other digests.
 pub type Digest<F> = <F as HashField>::Digest;
 
-/// A Merkle tree over the rows of matrices: caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs` of the hash's
-/// arity, which verifies them.
+/// A Merkle tree over the rows of matrices. Its caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs`
+/// of the same arity, which verifies them.
 ///
-/// The digests of the highest matrices' rows are its leaves. The rows of a lower one join at the layer of so many nodes, with
-/// heights of ⌈highest / 2^k⌉; matrices of one height are read side by side. Of four children a node has two where rows join
-/// at the layer between.
+/// The leaves are the digests of the highest matrices' rows. A lower matrix has a height of ⌈highest / 2^k⌉. Its rows
+/// are injected at the layer with that many nodes. Rows of matrices of the same height are concatenated.
+///
+/// In a tree of arity 4, nodes have two children where rows are injected at a layer that nodes of four children would
+/// skip.
 #[derive(Debug, Clone)]
 pub struct MerkleTree<F: HashField> {
-    /// As the layers say, from the digests of rows to the root.
+    /// The digests of each layer, from the leaves to the root.
     digests: Vec<Vec<Digest<F>>>,
     layers: Layers,
 }
 
 impl<F: HashField> MerkleTree<F> {
-    /// The tree of these digests.
+    /// The tree with these digests.
     pub(crate) fn of_layers(digests: Vec<Vec<Digest<F>>>, layers: Layers) -> Self {
         Self { digests, layers }
     }
 
-    /// The layer that stands so many below the root; the root for a height of 0. `None` where the tree is not as high, or
-    /// has no 2^height digests there.
+    /// The cap of this height: the layer `height` steps below the root, which is the root for 0. `None` if the tree
+    /// is lower, or if the number of digests in that layer is not a power of two.
     #[must_use]
     pub fn cap(&self, height: usize) -> Option<MerkleCap<F, Digest<F>>> {
         self.layers.cap(height).map(|layer| MerkleCap::new(self.digests[layer].clone()))
     }
 
-    /// Layers above the leaves: the height of the highest cap.
+    /// The number of layers above the leaves, which is the height of the highest cap.
     #[must_use]
     pub fn height(&self) -> usize {
         self.layers.height()
     }
 
-    /// The path from the leaf of this index to a cap: siblings, from the bottom. `None` where there is no such row or cap.
+    /// The path from the leaf of this index to a cap: its siblings, from the bottom. `None` if there is no such row
+    /// or cap.
     #[must_use]
     pub fn path(&self, row: usize, cap_height: usize) -> Option<Vec<Digest<F>>> {
         self.layers.path(row, cap_height).map(|siblings| self.siblings(&siblings))
     }
 
-    /// The paths from the leaves of these indices, in any order and as often as one likes, to a cap: of each layer, from the
-    /// bottom, the siblings that the paths do not make themselves. `None` where there is no such row or cap.
+    /// The pruned paths from the leaves of these indices to a cap. Indices may repeat and be in any order. Each
+    /// layer, from the bottom, has the siblings that the paths themselves do not yield. `None` if there is no such
+    /// row or cap.
     #[must_use]
     pub fn paths(&self, rows: &[usize], cap_height: usize) -> Option<F::Paths> {
         let siblings = self.layers.paths(rows, cap_height)?;
         Some(F::paths(self.siblings(&siblings)))
     }
 
-    /// Where digests stand.
+    /// The layers of the tree.
     pub(crate) fn layers(&self) -> &Layers {
         &self.layers
     }

@@ -1,4 +1,4 @@
-//! Plonky3's trait of commitments to matrices.
+//! Plonky3's trait `Mmcs`: commitments to matrices.
 
 use core::fmt;
 
@@ -14,24 +14,25 @@ use crate::merkle::{Digest, MerkleTree};
 use crate::poseidon2::Poseidon2;
 use crate::stock::{Kept, Stock};
 
-/// Commitments to the rows of matrices by [`Poseidon2`]: those of Plonky3's `MerkleTreeMmcs` of its arity, whose verifier takes the
-/// proofs.
+/// Commitments to the rows of matrices with [`Poseidon2`]. Commitments and proofs are those of Plonky3's
+/// `MerkleTreeMmcs` of the same arity, whose verifier accepts them.
 ///
-/// Rows are hashed on the first CUDA GPU, and where there is none in Plonky3's own code. The trait cannot fail: what the device
-/// fails at is done by Plonky3's code, with a line in the log the first time. It panics where
-/// Plonky3 does at what it is asked to commit to, and where it ran in Plonky3's code, at rows that are not there; else such a row is
-/// opened by nothing, which no verifier takes.
+/// Rows are hashed on the first CUDA GPU, or without a GPU in Plonky3's own code. The trait's methods cannot fail: if
+/// the device fails, Plonky3's code takes over, and the first failure is logged.
+///
+/// Committing panics where Plonky3 does. Opening a row that does not exist panics if Plonky3's code made the tree.
+/// Otherwise that opening is empty, and no verifier accepts it.
 #[derive(Debug, Clone)]
 pub struct Mmcs<F: HashField> {
     hash: Poseidon2<F>,
     cap_height: usize,
-    /// Where rows are hashed; `None` for Plonky3's own code.
+    /// The engine that hashes rows; `None` for Plonky3's own code.
     engine: Option<Engine>,
     stock: Stock<F>,
 }
 
 impl<F: HashField> Mmcs<F> {
-    /// With caps of so many layers below the root, or of all layers where a tree has fewer.
+    /// Commitments with caps `cap_height` layers below the root, or at the leaves of a tree that is lower.
     #[must_use]
     pub fn new(hash: &Poseidon2<F>, cap_height: usize) -> Self {
         let engine = shared();
@@ -39,44 +40,44 @@ impl<F: HashField> Mmcs<F> {
         Self { hash: hash.clone(), cap_height, engine, stock: Stock::new(hash, cap_height) }
     }
 
-    /// The same, hashing on this engine's device, a CPU too.
+    /// Hashes on this engine's device instead, which may be a CPU.
     #[must_use]
     pub fn on(self, engine: &Engine) -> Self {
         Self { engine: Some(engine.keeping(MOST)), ..self }
     }
 
-    /// Whether an engine is asked, or Plonky3's own code alone.
+    /// The engine that hashes rows, or `None` if only Plonky3's own code does.
     #[must_use]
     pub fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
     }
 
-    /// A commitment to matrices whose tree is there, if the tree has its cap.
+    /// The commitment to matrices with this tree, if the tree has a cap of the required height.
     pub(crate) fn committed<M>(&self, matrices: Vec<M>, tree: MerkleTree<F>) -> Option<Made<F, M>> {
         Some((self.cap(&tree)?, Committed(Data::Own(matrices, tree))))
     }
 
-    /// How rows are hashed.
+    /// The hash for rows and digests.
     pub(crate) fn hash(&self) -> &Poseidon2<F> {
         &self.hash
     }
 
-    /// The cap of a tree, if it has one.
+    /// The cap of a tree, if the tree has it.
     fn cap(&self, tree: &MerkleTree<F>) -> Option<MerkleCap<F, Digest<F>>> {
         tree.cap(self.cap_height.min(tree.height()))
     }
 }
 
-/// A commitment and what is kept for it.
+/// A commitment and its prover data.
 pub(crate) type Made<F, M> = (MerkleCap<F, Digest<F>>, Committed<F, M>);
 
-/// Matrices and the tree over their rows.
+/// Prover data: matrices and the tree over their rows.
 pub struct Committed<F: HashField, M>(Data<F, M>);
 
 enum Data<F: HashField, M> {
-    /// With a tree of the engine's.
+    /// Matrices with a tree made on an engine.
     Own(Vec<M>, MerkleTree<F>),
-    /// In a tree of Plonky3's.
+    /// Matrices in a tree made by Plonky3's code.
     Stock(Kept<F, M>),
 }
 
@@ -89,7 +90,7 @@ impl<F: HashField, M> fmt::Debug for Committed<F, M> {
     }
 }
 
-/// The rows that stand below a leaf, one of each matrix; none where there is no such leaf.
+/// The rows that belong to a leaf, one of each matrix; empty if there is no such leaf.
 fn rows<F: HashField, M: Matrix<F>>(matrices: &[M], tree: &MerkleTree<F>, leaf: usize) -> Vec<Vec<F>> {
     let row = |matrix: &M| Some(matrix.row(tree.layers().row_of(leaf, matrix.height()))?.into_iter().collect());
     matrices.iter().map(row).collect::<Option<_>>().filter(|_| leaf < tree.layers().rows()).unwrap_or_default()

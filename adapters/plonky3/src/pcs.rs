@@ -1,4 +1,4 @@
-//! Plonky3's polynomial commitments by FRI.
+//! Plonky3's polynomial commitment scheme by FRI.
 
 use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
 use p3_commit::{
@@ -18,37 +18,37 @@ use crate::engine::or_stock;
 use crate::hash::HashField;
 use crate::mmcs::{Committed, Made, Mmcs};
 
-/// Plonky3's `TwoAdicFriPcs` over [`Dft`] and [`Mmcs`], with another way to commit to traces: they are extended and hashed on the
-/// device, and the extension comes to the host once, beside the hashing. Commitments and proofs are the same; all but
-/// `commit` is Plonky3's own code.
+/// Plonky3's `TwoAdicFriPcs` over [`Dft`] and [`Mmcs`], with another `commit`. It extends and hashes traces on the
+/// device, and copies each extension to the host once, overlapping the hashing. Commitments and proofs are the same,
+/// and everything but `commit` is Plonky3's own code.
 ///
-/// Where the device has no room for whole traces and their extensions, columns go in parts. What it fails at is done by Plonky3's
-/// `commit` over both, with a line in the log the first time.
+/// If whole traces and their extensions do not fit the device, columns are processed in parts. If the device fails,
+/// Plonky3's own `commit` takes over, using [`Dft`] and [`Mmcs`], and the first failure is logged.
 #[derive(Debug, Clone)]
 pub struct Pcs<F: HashField, FriMmcs> {
     stock: TwoAdicFriPcs<F, Dft<F>, Mmcs<F>, FriMmcs>,
     mmcs: Mmcs<F>,
     log_blowup: usize,
-    /// Bytes of the device that a commitment may take.
+    /// The device memory in bytes that a commitment may use.
     budget: usize,
 }
 
 impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
-    /// With these transforms, and where `mmcs` has an engine with its device for whole commitments.
+    /// A commitment scheme with these transforms. If `mmcs` has an engine, whole commitments are made on its device.
     #[must_use]
     pub fn new(dft: Dft<F>, mmcs: Mmcs<F>, fri: FriParameters<FriMmcs>) -> Self {
         let log_blowup = fri.log_blowup;
         Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri), mmcs, log_blowup, budget: usize::MAX }
     }
 
-    /// The same, taking no more than so many bytes of the device for a commitment, by an estimate from above: columns go in
-    /// parts, or where even the smallest have no room, the commitment is made by Plonky3's code.
+    /// Limits the device memory of a commitment to this many bytes, by an upper estimate. Columns are then processed
+    /// in parts. If even the smallest parts do not fit, Plonky3's code makes the commitment.
     #[must_use]
     pub fn within(self, bytes: usize) -> Self {
         Self { budget: bytes, ..self }
     }
 
-    /// A commitment made on the device, if it has one and serves.
+    /// The commitment made on the device; `None` if there is no engine, or if it cannot make this commitment.
     fn on_device(
         &self,
         evaluations: &[(TwoAdicMultiplicativeCoset<F>, RowMajorMatrix<F>)],
@@ -140,7 +140,7 @@ where
         UnivariateStarkPcs::<Challenge, Challenger>::log_min_trace_height(&self.stock)
     }
 
-    /// As [`PcsTrait::commit`] commits to traces, of the quotient's chunks.
+    /// Commits to the chunks of the quotient as [`PcsTrait::commit`] does to traces.
     fn commit_quotient(
         &self,
         quotient_domain: Self::Domain,

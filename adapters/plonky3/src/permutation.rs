@@ -1,4 +1,5 @@
-//! Poseidon2 permutations: round constants as data, their arithmetic as text, and Plonky3's code as their meaning.
+//! Poseidon2 permutations (eprint 2023/323): round constants as data, arithmetic as CUDA source, and Plonky3's code
+//! as the CPU reference.
 
 use core::any::TypeId;
 use core::fmt;
@@ -15,17 +16,17 @@ use ringforge::{Error, Result};
 
 use crate::field::{EngineField, words};
 
-/// Elements of the widest state.
+/// Number of elements in the widest state.
 pub(crate) const MOST: usize = 32;
 
-/// The headers of all texts.
+/// The headers of all Poseidon2 kernels.
 pub(crate) const HEADERS: &[Header] = &[
     Header { name: "poseidon2.cuh", text: include_str!("poseidon2.cuh") },
     Header { name: "poseidon2_31.cuh", text: include_str!("poseidon2_31.cuh") },
     Header { name: "poseidon2_goldilocks.cuh", text: include_str!("poseidon2_goldilocks.cuh") },
 ];
 
-/// A field with a Poseidon2 of this width.
+/// A field with a Poseidon2 permutation of this width.
 pub trait Permutes<const WIDTH: usize>: EngineField {
     /// Plonky3's permutation.
     type Permutation: p3_symmetric::Permutation<[Self; WIDTH]> + Send + 'static;
@@ -84,7 +85,7 @@ permutes!(
 );
 permutes!(Goldilocks, Poseidon2Goldilocks, GenericPoseidon2LinearLayersGoldilocks, 7, goldilocks, 8, 16);
 
-/// Plonky3 has another type for this with NEON.
+/// Plonky3's permutation with these round constants. With NEON, Plonky3's constructor takes references.
 fn goldilocks<const WIDTH: usize>(
     external: &ExternalLayerConstants<Goldilocks, WIDTH>,
     internal: &[Goldilocks],
@@ -95,7 +96,7 @@ fn goldilocks<const WIDTH: usize>(
     return Poseidon2Goldilocks::new(external.clone(), internal.to_vec());
 }
 
-/// What a permutation means, for whole states.
+/// The CPU reference: permutes each state of a slice of whole states.
 type OnCpu<F> = dyn Fn(&mut [F]) + Send + Sync;
 
 /// A permutation of any width.
@@ -103,21 +104,22 @@ type OnCpu<F> = dyn Fn(&mut [F]) + Send + Sync;
 pub(crate) struct Permutation<F> {
     width: usize,
     degree: u32,
-    /// External rounds at either end, and internal ones.
+    /// Number of external rounds at each end, and of internal rounds.
     rounds: (usize, usize),
-    /// D where the internal layer multiplies by 1 + D.
+    /// The diagonal D of the internal layer, which multiplies by 1 + D, where 1 is the all-ones matrix.
     diagonal: Vec<F>,
-    /// Those of the rounds, as `poseidon2.cuh` has them.
+    /// The round constants, in the order and encoding of `poseidon2.cuh`.
     constants: Arc<[u8]>,
-    /// Permutes each whole state.
+    /// Permutes each state of a slice of whole states.
     on_cpu: Arc<OnCpu<F>>,
 }
 
-/// What decides the text and the data of a permutation.
+/// The parameters that determine a permutation's CUDA source and data: field, width, rounds and constants.
 pub(crate) type Key = (TypeId, usize, (usize, usize), Arc<[u8]>);
 
 impl<F: EngineField> Permutation<F> {
-    /// With these constants of the external rounds and the internal ones, and Plonky3's from the same.
+    /// Makes the permutation from its external and internal round constants, and also Plonky3's permutation from the
+    /// same.
     ///
     /// # Errors
     /// [`Error::Length`] for fewer than six external rounds.
@@ -133,7 +135,7 @@ impl<F: EngineField> Permutation<F> {
         if rounds.0 < 3 {
             return Err(Error::Length { what: "external rounds at either end, at least", expected: 3, got: rounds.0 });
         }
-        // what the layer makes of unit vectors
+        // read off the images of the unit vectors under the internal layer
         let diagonal = (0..WIDTH).map(|i| {
             let mut unit = [F::ZERO; WIDTH];
             unit[i] = F::ONE;
@@ -155,7 +157,7 @@ impl<F: EngineField> Permutation<F> {
         Ok((own, plonky3))
     }
 
-    /// Elements of a state.
+    /// Number of elements in a state.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -164,7 +166,7 @@ impl<F: EngineField> Permutation<F> {
         (TypeId::of::<F>(), self.width, self.rounds, self.constants.clone())
     }
 
-    /// Round constants, for the texts.
+    /// The round constants, as the kernels read them.
     pub(crate) fn constants(&self) -> Arc<[u8]> {
         self.constants.clone()
     }
@@ -174,18 +176,19 @@ impl<F: EngineField> Permutation<F> {
         (self.on_cpu)(state);
     }
 
-    /// The struct `Hash` of the texts, with digests of so many elements and so many threads of a block.
+    /// The CUDA source of the struct `Hash`, with `digest` elements per digest and `threads` threads per block.
     pub(crate) fn text(&self, digest: usize, threads: u32) -> String {
         let q = F::ORDER_U64;
         let (header, word, field) = match size_of::<F>() {
             4 => {
-                // Newton: each step doubles the bits of q^-1 that are right, 3 of q itself
+                // Newton's iteration for q^-1: q itself has 3 correct bits, and each step doubles their number
                 let inverse = (0..4).fold(q as u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(q as u32))));
                 ("poseidon2_31.cuh", "u32", format!("poseidon2::Field31<{q}u, {inverse}u>"))
             }
             _ => ("poseidon2_goldilocks.cuh", "u64", "poseidon2::FieldGoldilocks".into()),
         };
-        // the widest state: fewer blocks at once, so that none spills; else as the compiler likes
+        // 4 resident blocks of the widest state, few enough that no registers spill; 0 leaves the number to the
+        // compiler
         let resident = if self.width * size_of::<F>() == 128 && size_of::<F>() == 8 { 4 } else { 0 };
         let mut text = format!(
             "#include \"{header}\"\nstruct Hash {{\n    using Word = rf::{word};\n    using Field = {field};\n    \
@@ -212,7 +215,8 @@ impl<F> fmt::Debug for Permutation<F> {
     }
 }
 
-/// Round constants as the arithmetic of a text takes them.
+/// Round constants in the encoding of the CUDA source: words minus q for 31-bit fields, canonical words for
+/// Goldilocks.
 fn encoded<F: EngineField>(constants: &[F]) -> Vec<u8> {
     match bytemuck::try_cast_slice::<F::Word, u32>(words(constants)) {
         Ok(words) if size_of::<F>() == 4 => {

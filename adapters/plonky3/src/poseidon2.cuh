@@ -1,8 +1,12 @@
-// Poseidon2, a permutation a thread, its state in registers, and what Plonky3 hashes with it.
+// Poseidon2 (eprint 2023/323) and Plonky3's hashes built on it. A thread computes one permutation, its state in
+// registers.
 //
-// `Hash` of the prelude says which: the width of the state, a digest's words (half as many in a sponge), rounds, the degree of
-// the S-box, the diagonal D of the internal layer, which is multiplication by 1 + D, and the arithmetic, `Field`. Constants
-// are data: those of the first external rounds, of the last ones, and of the internal ones, as `Field` takes them.
+// `Hash`, from the prelude, has the parameters: the state's width, a digest's words (half the width in a sponge), the
+// rounds, the degree of the S-box, the diagonal D of the internal layer, and the arithmetic `Field`. The internal
+// layer multiplies by 1 + D, where 1 is the all-ones matrix.
+//
+// Round constants are data: first those of the initial external rounds, then the final external rounds, then the
+// internal rounds, in the encoding of `Field`.
 #pragma once
 #include "word.cuh"
 
@@ -11,7 +15,7 @@ namespace poseidon2 {
 using rf::u32;
 using rf::u64;
 
-// Multiplies by circ(2 M, M, …, M), with M = circ(2, 3, 1, 1).
+// External linear layer: multiplies by circ(2 M, M, …, M), with M = circ(2, 3, 1, 1).
 template <class Hash>
 RF_FN void external_layer(typename Hash::Word* x) {
     using Field = typename Hash::Field;
@@ -57,7 +61,7 @@ RF_FN void internal_rounds(typename Hash::Word* x, const typename Hash::Word* co
     }
 }
 
-// The permutation of a state.
+// Permutes a state.
 template <class Hash>
 RF_FN void permute(typename Hash::Word* x, const typename Hash::Word* constants) {
     constexpr u32 last = Hash::half * Hash::width;
@@ -67,8 +71,9 @@ RF_FN void permute(typename Hash::Word* x, const typename Hash::Word* constants)
     external_rounds<Hash>(x, constants + last);
 }
 
-// in: a state whose block has `before` words   out: the state of the sponge behind `count` words more, which lie `apart`
-// No padding: a block replaces the state's first words, and is permuted when it is full, or if no more come.
+// Absorbs words into a sponge without padding, in overwrite mode (Plonky3's PaddingFreeSponge), with rate Hash::digest.
+// in: a state whose current block has `before` words   out: the state after `count` more words, read at stride `apart`
+// A block overwrites the state's first words. A full block is permuted, and a partial last block if `ends`.
 template <class Hash>
 RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, const typename Hash::Word* from, u64 apart,
                   u32 before, u32 count, bool ends) {
@@ -88,14 +93,14 @@ RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, 
     }
 }
 
-// out: x is so many words, and then zeros up to `all`
+// out: x = the first `count` words of `from`, then zeros up to `all`
 template <class Hash>
 RF_FN void load(typename Hash::Word* x, const typename Hash::Word* from, u32 count, u32 all = Hash::width) {
     RF_UNROLL
     for (u32 i = 0; i < all; ++i) x[i] = i < count ? from[i] : 0;
 }
 
-// out: a digest, or a state from which a sponge goes on, at the item's place, as words below the modulus
+// out: the item's digest, or the whole state if a sponge is to resume from it, as words below the modulus
 template <class Hash>
 RF_FN void store(typename Hash::Word* to, u64 item, const typename Hash::Word* x, bool whole) {
     const u32 words = whole ? Hash::width : Hash::digest;
@@ -105,7 +110,7 @@ RF_FN void store(typename Hash::Word* to, u64 item, const typename Hash::Word* x
     }
 }
 
-// The row of an item of a matrix: beyond the last they begin with the first again.
+// The row of an item of a matrix. Items beyond the last row wrap around to the first.
 RF_FN u64 row_of(u64 item, u64 rows) { return item < rows ? item : item % rows; }
 
 }  // namespace poseidon2

@@ -1,4 +1,4 @@
-//! Poseidon2 as Plonky3 hashes rows and digests with it, and the kernels that do so.
+//! Plonky3's hashes of rows and digests by Poseidon2, and their kernels.
 
 use core::fmt;
 
@@ -11,15 +11,15 @@ use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 
-/// Threads of a block, an item each.
+/// Threads per block, one item each.
 const THREADS: u32 = 128;
 
-/// Two inputs of an item, and its output.
+/// Two inputs of an item and its output.
 type Both<'a, F> = (&'a [Word<F>], &'a [Word<F>], &'a mut [Word<F>]);
 type Word<F> = <F as EngineField>::Word;
 
-/// Poseidon2 with round constants of one's choice, as Plonky3 hashes with it: rows by [`PaddingFreeSponge`], whose blocks have as many
-/// elements as a digest, and two or four digests by [`TruncatedPermutation`].
+/// Poseidon2 with the caller's round constants, as Plonky3 hashes with it. Rows are hashed by [`PaddingFreeSponge`],
+/// whose rate is the size of a digest, and two or four digests are combined by [`TruncatedPermutation`].
 ///
 /// [`PaddingFreeSponge`]: p3_symmetric::PaddingFreeSponge
 /// [`TruncatedPermutation`]: p3_symmetric::TruncatedPermutation
@@ -27,13 +27,13 @@ type Word<F> = <F as EngineField>::Word;
 pub struct Poseidon2<F: HashField> {
     rows: Permutation<F>,
     permutation: F::Permutation,
-    /// For digests, if not the same.
+    /// The permutation that combines digests, if it is not the one for rows.
     wide: Option<(Permutation<F>, F::Wide)>,
 }
 
 impl<F: HashField> Poseidon2<F> {
-    /// With these constants of the external rounds and the internal ones: those that Plonky3's permutation was made from. Two digests
-    /// make one.
+    /// Makes the hash from the external and internal round constants that Plonky3's permutation was made from. It
+    /// combines two digests at a time.
     ///
     /// # Errors
     /// [`Error::Length`](ringforge::Error::Length) for fewer than six external rounds.
@@ -45,7 +45,7 @@ impl<F: HashField> Poseidon2<F> {
         Ok(Self { rows, permutation, wide: None })
     }
 
-    /// The same, but that four digests make one, by the permutation of twice the width with these constants.
+    /// Combines four digests at a time instead, by the permutation of twice the width with these round constants.
     ///
     /// # Errors
     /// As [`Poseidon2::new`].
@@ -60,45 +60,45 @@ impl<F: HashField> Poseidon2<F> {
         Ok(Self { wide: Some(Permutation::new(external, internal)?), ..self })
     }
 
-    /// Plonky3's permutation with the same constants, which hashes rows.
+    /// Plonky3's permutation for rows, with the same round constants.
     #[must_use]
     pub fn permutation(&self) -> &F::Permutation {
         &self.permutation
     }
 
-    /// Plonky3's permutation with the same constants, which makes one of four digests, if they are four.
+    /// Plonky3's permutation that combines four digests, with the same round constants; `None` for arity 2.
     #[must_use]
     pub fn wide_permutation(&self) -> Option<&F::Wide> {
         self.wide.as_ref().map(|(_, plonky3)| plonky3)
     }
 
-    /// Digests that make one.
+    /// Number of digests that are combined at a time: 2 or 4.
     #[must_use]
     pub fn arity(&self) -> usize {
         self.digests().width() / F::DIGEST
     }
 
-    /// What hashes digests.
+    /// The permutation that combines digests.
     fn digests(&self) -> &Permutation<F> {
         self.wide.as_ref().map_or(&self.rows, |(own, _)| own)
     }
 
-    /// What decides the plans for rows, but for columns.
+    /// The cache key of the plans for rows, except for the columns.
     pub(crate) fn key_of_rows(&self) -> Key {
         self.rows.key()
     }
 
-    /// What decides the plans for digests, but for how many children a node has.
+    /// The cache key of the plans for digests, except for the number of children per node.
     pub(crate) fn key_of_digests(&self) -> Key {
         self.digests().key()
     }
 
-    /// Elements of a sponge's state.
+    /// Number of elements in a sponge's state.
     pub(crate) fn width(&self) -> usize {
         self.rows.width()
     }
 
-    /// The plan from `rows` of so many columns to `digests`.
+    /// The plan that hashes `rows` of this many columns to `digests`.
     pub(crate) fn rows(&self, planner: &Planner, columns: usize) -> Result<Plan> {
         let permutation = self.rows.clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
@@ -119,8 +119,8 @@ impl<F: HashField> Poseidon2<F> {
         plan(planner, title, (&["rows"], "digests"), kernel, &self.rows)
     }
 
-    /// The plan from `columns`, and from the `states` of the sponges before them unless they are the first, to `digests` or, if
-    /// more are to come, to the `next` states. An item is a row.
+    /// The plan in which the sponges of the rows absorb `columns`; an item is a row. Unless the columns are the
+    /// first, it resumes from `states`. Its output is `digests` or, if more columns follow, the states `next`.
     pub(crate) fn columns(&self, planner: &Planner, part: Columns) -> Result<Plan> {
         let Columns { height, count, layout, before, ends } = part;
         let [to_row, to_column] = layout.distances(count);
@@ -168,7 +168,7 @@ impl<F: HashField> Poseidon2<F> {
         plan(planner, title, (&["columns", "states"], to), kernel, &self.rows)
     }
 
-    /// The plan from the digests of nodes' `children`, so many each and no more than the arity, to `digests`.
+    /// The plan that combines the digests `children`, `each` per node and at most the arity, to `digests`.
     pub(crate) fn nodes(&self, planner: &Planner, each: usize) -> Result<Plan> {
         let permutation = self.digests().clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
@@ -187,7 +187,8 @@ impl<F: HashField> Poseidon2<F> {
         plan(planner, title, (&["children"], "digests"), kernel, self.digests())
     }
 
-    /// The plan from the digests of nodes' `children`, so many each, and those of `rows` that are injected above them to `digests`.
+    /// The plan that combines the digests `children`, `each` per node, and the result with the node's digest of
+    /// injected `rows`, to `digests`.
     pub(crate) fn injected(&self, planner: &Planner, each: usize) -> Result<Plan> {
         let permutation = self.digests().clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
@@ -208,7 +209,7 @@ impl<F: HashField> Poseidon2<F> {
         plan(planner, title, (&["children", "rows"], "digests"), kernel, self.digests())
     }
 
-    /// The struct `Hash` of the texts, and the launch.
+    /// The CUDA source of the struct `Hash`, and the launch configuration.
     fn build(
         &self,
         permutation: &Permutation<F>,
@@ -240,21 +241,21 @@ fn plan<F: EngineField>(
     p.build()
 }
 
-/// Columns that sponges absorb at once.
+/// Columns that the sponges absorb in one launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Columns {
-    /// Rows.
+    /// Number of rows.
     pub(crate) height: usize,
     pub(crate) count: usize,
     pub(crate) layout: Layout,
-    /// Elements that a block has of columns before these; `None` for the first columns.
+    /// Number of elements in the sponges' current block from earlier columns; `None` for the first columns.
     pub(crate) before: Option<usize>,
-    /// Whether none are to come.
+    /// Whether these are the last columns.
     pub(crate) ends: bool,
 }
 
-/// Absorbs elements into a state, as Plonky3's sponge without padding does, whose block has so many already. The last block is permuted
-/// if it is full, or at the end.
+/// Absorbs elements into a state like Plonky3's sponge without padding. The current block already has `filled`
+/// elements. A full block is permuted, and a partial last block if `ends`.
 fn absorb<F: HashField>(
     permutation: &Permutation<F>,
     state: &mut [F; MOST],
@@ -276,7 +277,7 @@ fn absorb<F: HashField>(
     }
 }
 
-/// The permutation of these digests and zeros.
+/// The state after permuting these digests, padded with zeros.
 fn combine<F: EngineField>(permutation: &Permutation<F>, digests: &[F]) -> [F; MOST] {
     let mut state = [F::ZERO; MOST];
     state[..digests.len()].copy_from_slice(digests);
@@ -284,7 +285,7 @@ fn combine<F: EngineField>(permutation: &Permutation<F>, digests: &[F]) -> [F; M
     state
 }
 
-/// Writes the first elements of a state, each as the word below the modulus.
+/// Writes the first elements of a state as words below the modulus.
 fn put<F: EngineField>(state: &[F], to: &mut [F::Word]) {
     elements_mut(to).iter_mut().zip(state).for_each(|(to, element)| *to = F::from_u64(element.as_canonical_u64()));
 }

@@ -1,7 +1,7 @@
-// Poseidon2's arithmetic modulo a prime q of 31 bits, in Montgomery form with R = 2^32.
+// Poseidon2's arithmetic modulo a 31-bit prime q, in Montgomery form with R = 2^32, by signed Montgomery products.
 //
-// Round constants come less q, as words of either sign, so that a sum with one stays below q in absolute value: products take it
-// as it is, and only the last of an S-box is made canonical.
+// Round constants are stored minus q, as signed words, so that x + constant stays below q in absolute value. Products
+// take such sums as they are, and only the last product of an S-box is made canonical.
 #pragma once
 #include "poseidon2.cuh"
 
@@ -18,13 +18,14 @@ struct Field31 {
     RF_METHOD static Sum add(Sum a, Sum b) { return rf::sub_once(a + b, q); }
     RF_METHOD static Word narrow(Sum x) { return x; }
 
+    // Montgomery product of signed words.
     // in: |a b| <= q^2   out: a b / R, below q in absolute value
     RF_METHOD static rf::i32 product(rf::i32 a, rf::i32 b) {
         const rf::i64 wide = rf::mul_signed(a, b);
         return (rf::i32)(wide >> 32) - rf::mul_hi_signed((rf::i32)((u32)wide * inverse), (rf::i32)q);
     }
 
-    // in: x < q, a constant less q   out: (x + constant)^degree, < q
+    // in: x < q, constant - q   out: (x + constant)^degree, < q
     template <u32 degree>
     RF_METHOD static Word power(Word x, Word constant) {
         static_assert(degree == 3 || degree == 7, "the S-boxes of KoalaBear and BabyBear");
@@ -34,10 +35,11 @@ struct Field31 {
         return rf::min_word((u32)y, (u32)y + q);
     }
 
-    // out: x[i] d + the sum of all, < q, for each element and its d
+    // Internal linear layer: x[i] = d_i x[i] + sum(x), where d_i is entry i of the diagonal.   out: < q
     //
-    // Of the quotient by q the two parts are known up to 1/2 (of x d, by Shoup) and 1/8, and it is rounded down, so what is left
-    // is below 2q. The sum need not be reduced for it.
+    // Shoup multiplication with a shared sum: (d_i x[i] + sum) / q is estimated by two precomputed quotients. The
+    // estimate of d_i x[i] / q is off by less than 1/2, that of sum / q by less than 1/8. Their total is rounded
+    // down, so the remainder is below 2q, and the sum needs no reduction.
     template <class Hash>
     RF_METHOD static void internal_layer(Word* x) {
         static_assert(Hash::width <= 32 && Hash::width % 2 == 0, "a sum below 2^36");

@@ -1,5 +1,5 @@
-// Poseidon2's arithmetic modulo q = 2^64 - 2^32 + 1. Any word stands for its residue until it is stored. Sums of a layer have a third
-// limb, and are reduced once.
+// Poseidon2's arithmetic modulo q = 2^64 - 2^32 + 1. Any 64-bit word represents its residue until it is stored. Sums
+// in a linear layer have a third limb and are reduced once.
 #pragma once
 #include "goldilocks.cuh"
 #include "poseidon2.cuh"
@@ -24,7 +24,7 @@ struct FieldGoldilocks {
     RF_METHOD static Word narrow(const Sum& x) {
         return sum(rf::join(x.limb[0], x.limb[1]), rf::mul_wide(x.limb[2], 0xffffffffu));
     }
-    // in: any a, b < q   out: a + b   (what is carried out is 2^32 - 1, which fits)
+    // in: any a, b < q   out: a + b   (a carry is worth 2^32 - 1, and adding that does not carry again)
     RF_METHOD static Word sum(Word a, Word b) {
         u32 sum[2] = {rf::low(a), rf::high(a)};
         const u32 other[2] = {rf::low(b), rf::high(b)};
@@ -32,11 +32,12 @@ struct FieldGoldilocks {
         return rf::join(sum[0], sum[1]) + (0u - over);
     }
     // in: any p   out: p
-    // Of p = lo + 2^64 mid + 2^96 top, lo - top + (2^32 - 1) mid is left, and 2^64 once too much or too little, which is 2^32 - 1.
+    // p = lo + 2^64 mid + 2^96 top is congruent to lo - top + (2^32 - 1) mid. This borrows or carries 2^64 at most
+    // once, which is corrected by 2^32 - 1.
     RF_METHOD static Word reduce(rf::u128 p) {
         u32 sum[2] = {rf::low(p.lo), rf::high(p.lo)};
         const u32 top[2] = {rf::high(p.hi), 0}, middle[2] = {rf::low(p.hi), 0};
-        u32 over = rf::sub_limbs<2>(sum, sum, top);  // 0 or -1
+        u32 over = rf::sub_limbs<2>(sum, sum, top);  // borrow: 0 or -1
         rf::row_mad<2>(sum, middle, 0xffffffffu, over);
         return rf::join(sum[0], sum[1]) + ((u64)over << 32) - (u64)(rf::i64)(rf::i32)over;
     }
@@ -50,7 +51,7 @@ struct FieldGoldilocks {
         return product(product(cube, cube), y);
     }
 
-    // out: x[i] d + the sum of all, for each element and its d
+    // Internal linear layer: x[i] = d_i x[i] + sum(x), where d_i is entry i of the diagonal.
     template <class Hash>
     RF_METHOD static void internal_layer(Word* x) {
         Sum sum = widen(x[0]);

@@ -1,9 +1,11 @@
-//! Traces, their extensions and the trees over them, which stay on the device: for provers that go on there.
+//! Traces, their extensions and the trees over them that stay on the device, for provers that continue there.
 //!
-//! A [`Matrix`] has its rows or its columns one after another, as its [`Layout`] says, in a [`Buffer`](ringforge::Buffer), be it
-//! the engine's or [somebody else's memory](ringforge::Device). Either is extended and hashed as it lies; a prover who wants
-//! the other asks for it. [`commit`] extends traces and hashes the rows of the extensions; of these and of the [`MerkleTree`] a
-//! prover brings to the host what a verifier asks for.
+//! A [`Matrix`] is row-major or column-major, as its [`Layout`] says. It is in a [`Buffer`](ringforge::Buffer), whose
+//! memory is the engine's or [foreign memory](ringforge::Device). Either layout is extended and hashed as it is;
+//! conversions are explicit.
+//!
+//! [`commit`] extends traces and hashes the rows of the extensions. Of the extensions and the [`MerkleTree`], a
+//! prover copies to the host only what a verifier asks for.
 //!
 //! ```
 //! use p3_field::{Field, PrimeCharacteristicRing};

@@ -14,11 +14,12 @@ use crate::poseidon2::Poseidon2;
 use crate::resident;
 
 impl<F: HashField> MerkleTree<F> {
-    /// The tree over the rows of these matrices, which are hashed on the device in parts: it needs room for digests.
+    /// The tree over the rows of these matrices. Rows are copied to the device and hashed there in parts, so digests
+    /// must fit its memory, but matrices need not.
     ///
     /// # Errors
-    /// [`Error::Length`](crate::Error::Length) for no matrices, no rows, and heights other than those that Plonky3 has trees for;
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and what else the device says.
+    /// [`Error::Length`](crate::Error::Length) for no matrices, no rows, and heights that Plonky3 has no tree for;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and other errors of the device.
     pub fn new<'a, M: Matrix<F> + 'a>(
         engine: &Engine,
         hash: &Poseidon2<F>,
@@ -32,10 +33,10 @@ impl<F: HashField> MerkleTree<F> {
     }
 }
 
-/// Bytes of rows that go to the device at once, beside the hashing of those before them.
+/// Bytes of rows per copy to the device, which overlaps the hashing of the rows before.
 const ROWS_AT_ONCE: usize = 64 << 20;
 
-/// Hashes row i of all matrices into digest i, on the device.
+/// Hashes the concatenation of row i of all matrices to digest i, on the device.
 fn digests_of_rows<F: HashField, M: Matrix<F>>(
     engine: &Engine,
     stream: &Stream,
@@ -66,7 +67,7 @@ fn digests_of_rows<F: HashField, M: Matrix<F>>(
     Ok(digests)
 }
 
-/// Matrices of one height together, the highest first.
+/// Groups matrices by height, the highest first.
 fn by_height<'a, F: HashField, M: Matrix<F> + 'a>(matrices: impl IntoIterator<Item = &'a M>) -> Vec<Vec<&'a M>> {
     let mut matrices: Vec<&M> = matrices.into_iter().collect();
     matrices.sort_by_key(|matrix| Reverse(matrix.height()));

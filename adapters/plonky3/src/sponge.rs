@@ -1,4 +1,4 @@
-//! Sponges over the rows of matrices, which absorb columns as they come.
+//! Sponges over the rows of matrices that absorb columns as they become available.
 
 use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Result, Stream};
@@ -7,24 +7,24 @@ use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::poseidon2::{Columns, Poseidon2};
 
-/// A sponge for each row, on the device.
+/// One sponge for each row, on the device.
 pub(crate) struct Sponges<'a, F: HashField> {
     engine: &'a Engine,
     hash: &'a Poseidon2<F>,
     height: usize,
-    /// Columns to come.
+    /// Number of columns that are still to come.
     left: usize,
-    /// Columns that the sponges have, and what they hold then: states, or digests after the last of them.
+    /// The number of absorbed columns, and the sponges' states or, after the last column, digests.
     absorbed: Option<(usize, Buffer)>,
 }
 
 impl<'a, F: HashField> Sponges<'a, F> {
-    /// For rows of so many columns.
+    /// Sponges for `height` rows of this many columns.
     pub(crate) fn new(engine: &'a Engine, hash: &'a Poseidon2<F>, height: usize, columns: usize) -> Self {
         Self { engine, hash, height, left: columns, absorbed: None }
     }
 
-    /// Takes in the next columns, so many that lie like this, no more than there are to come.
+    /// Absorbs the next `count` columns, in this layout. No more may be absorbed than are still to come.
     pub(crate) fn absorb(
         &mut self,
         stream: &Stream,
@@ -56,7 +56,7 @@ impl<'a, F: HashField> Sponges<'a, F> {
         Ok(())
     }
 
-    /// The digests of all rows, when all columns have been absorbed.
+    /// The digests of all rows, once all columns are absorbed.
     pub(crate) fn digests(self) -> Result<Buffer> {
         match self.absorbed {
             Some((_, digests)) if self.left == 0 => Ok(digests),

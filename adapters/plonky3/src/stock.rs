@@ -1,4 +1,4 @@
-//! Plonky3's own trees, which are this crate's meaning and its verifier, whatever their arity.
+//! Plonky3's own trees of either arity: the reference and the verifier for this crate's trees.
 
 use core::fmt;
 
@@ -11,23 +11,23 @@ use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::poseidon2::Poseidon2;
 
-/// Plonky3's trees with the hash of ours.
+/// Plonky3's trees, with the hash of this crate's.
 #[derive(Clone)]
 pub(crate) enum Stock<F: HashField> {
     Binary(F::Binary),
     Quaternary(F::Quaternary),
 }
 
-/// A tree of Plonky3's with its matrices, and what reads it.
+/// A tree made by Plonky3's code with its matrices, and the `Mmcs` that reads it.
 pub(crate) enum Kept<F: HashField, M> {
     Binary(F::Binary, <F::Binary as Mmcs<F>>::ProverData<M>),
     Quaternary(F::Quaternary, <F::Quaternary as Mmcs<F>>::ProverData<M>),
 }
 
-/// What is opened of each matrix.
+/// The opened row of each matrix.
 type Rows<F> = Vec<Vec<F>>;
 
-/// The same for either arity.
+/// Evaluates one expression for either arity.
 macro_rules! either {
     ($kind:ident, $value:expr, ($($name:pat),+) => $outcome:expr) => {
         match $value {

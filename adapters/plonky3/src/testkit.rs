@@ -1,4 +1,5 @@
-//! The plans of the hashes, for the engine's tests: texts are held to Plonky3's own code, which is their meaning on a CPU.
+//! The plans of the hashes, for the engine's tests. These compare the CUDA kernels with the CPU reference, Plonky3's
+//! own code.
 
 use p3_baby_bear::BabyBear;
 use p3_goldilocks::Goldilocks;
@@ -34,7 +35,7 @@ impl Scheme for Hashes {
     }
 }
 
-/// Panics where work that an engine was asked for is left to Plonky3's code: for tests that would pass all the same.
+/// A logger that panics if Plonky3's code takes over work of an engine, since tests would pass all the same.
 #[derive(Debug)]
 struct NoStock;
 
@@ -51,17 +52,17 @@ impl log::Log for NoStock {
     fn flush(&self) {}
 }
 
-/// From here on the process panics where an engine fails and Plonky3's code steps in.
+/// Makes the process panic from now on if an engine fails and Plonky3's code takes over.
 pub fn refuse_stock() {
-    // another test may have set it
+    // another test may have set it already
     let _ = log::set_logger(&NoStock);
     log::set_max_level(log::LevelFilter::Warn);
 }
 
-/// A hash with random constants and as many internal rounds.
+/// A hash with random constants and `internal` internal rounds.
 ///
 /// # Errors
-/// None for constants of these numbers.
+/// Never fails, because the numbers of constants are valid.
 pub fn random<F, const WIDTH: usize>(random: &mut Random, internal: usize) -> Result<Poseidon2<F>>
 where
     F: HashField + Permutes<WIDTH, Permutation = <F as HashField>::Permutation>,
@@ -70,10 +71,11 @@ where
     Poseidon2::new(&external, &internal)
 }
 
-/// The same hash, but that four digests make one, with random constants and as many internal rounds for that.
+/// The same hash, combining four digests at a time by a permutation with random constants and `internal` internal
+/// rounds.
 ///
 /// # Errors
-/// None for constants of these numbers.
+/// Never fails, because the numbers of constants are valid.
 pub fn of_arity_4<F, const WIDE: usize>(
     hash: Poseidon2<F>,
     random: &mut Random,
@@ -86,7 +88,7 @@ where
     hash.of_arity_4(&external, &internal)
 }
 
-/// Random constants of eight external rounds and as many internal ones.
+/// Random constants for eight external rounds and `internal` internal ones.
 fn constants<F: EngineField, const WIDTH: usize>(
     random: &mut Random,
     internal: usize,
@@ -137,7 +139,7 @@ where
         let plan = hash.columns(planner, Columns { height, count: columns, layout, before: None, ends: true })?;
         plans.push(shared_by_rows::<F>(name, ("columns", shared), &[], plan));
     }
-    // the first columns, some in between and the last ones, at the edges of blocks and within
+    // first, middle and last columns that begin and end at block boundaries or within blocks
     for (height, layout, count, before, ends) in [
         (5, Layout::Columns { apart: 5 }, 8, None, false),
         (3, Layout::Rows, 9, None, false),
@@ -171,7 +173,8 @@ where
     Ok(plans)
 }
 
-/// With residues for samples, the largest among them, so many for each item.
+/// Adds samples to a plan: random residues, the largest among them, with the given number of elements per item and
+/// input.
 fn sampled<F: HashField>(name: String, inputs: &[(&'static str, usize)], plan: ringforge::Plan) -> NamedPlan {
     let inputs = inputs.to_vec();
     NamedPlan::new(name, plan).sampled(move |seed, batch| {
@@ -180,7 +183,7 @@ fn sampled<F: HashField>(name: String, inputs: &[(&'static str, usize)], plan: r
     })
 }
 
-/// The same with so many for all items.
+/// Like `sampled`, with one more input of `all` elements that all items share.
 fn shared_by_rows<F: HashField>(
     name: String,
     (shared, all): (&'static str, usize),
@@ -195,7 +198,7 @@ fn shared_by_rows<F: HashField>(
     })
 }
 
-/// Words that stand for elements, extreme ones among them: of Goldilocks any words.
+/// Random words of elements, extreme ones among them; for Goldilocks any words.
 fn residues<F: HashField>(random: &mut Random, count: usize) -> Vec<u8> {
     let (bytes, q) = (size_of::<F>(), F::ORDER_U64);
     let most = if bytes == 8 { u64::MAX } else { q - 1 };

@@ -1,4 +1,4 @@
-//! What a prover asks of columns, as programs of an engine.
+//! Transforms of columns, as programs of an engine.
 
 use core::any::TypeId;
 
@@ -7,25 +7,26 @@ use ringforge::{Engine, Error, Order, Plan, Planner, PolyType, Program, Result};
 use crate::field::{EngineField, coset};
 use crate::layout::Layout;
 
-/// Something to do with each column of a matrix. Values on a coset go in in natural order and come out in bit-reversed order.
+/// A transform of each column of a matrix. Values on a coset are in natural order in the input and in bit-reversed
+/// order in the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Transform<F> {
     /// From coefficients to values on the coset of this shift.
     Forward(F),
     /// From values on the coset of this shift to coefficients.
     Inverse(F),
-    /// From values on the subgroup to those on a coset of this shift, which is 2^bits times as long.
+    /// From values on the subgroup to values on the coset of this shift, 2^bits times as many.
     Extend(usize, F),
 }
 
 impl<F: EngineField> Transform<F> {
-    /// Whether columns of this height have the transform, and it does something: the rest is left to Plonky3.
+    /// Whether the engine transforms columns of this height. Plonky3's code transforms all others.
     pub(crate) fn serves(self, height: usize) -> bool {
         let room = F::TWO_ADICITY.checked_sub(self.added_bits());
         height > 1 && height.is_power_of_two() && room.is_some_and(|bits| height.ilog2() as usize <= bits)
     }
 
-    /// Refuses what it does not [serve](Self::serves).
+    /// Fails unless the transform [serves](Self::serves) this height.
     ///
     /// # Errors
     /// [`Error::Length`].
@@ -38,10 +39,11 @@ impl<F: EngineField> Transform<F> {
         Err(Error::Length { what: "rows, a power of two that the field has roots for,", expected, got: height })
     }
 
-    /// The program for columns of height 2^bits that lie like this, each of them an item; or for rows of so many as one.
+    /// The program for columns of height 2^bits in this layout. An item is a column, or in [`Layout::Rows`] the whole
+    /// matrix of `width` columns.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for more rows than the engine takes in columns.
+    /// [`Error::TooLarge`] for more rows than the engine can transform in a row-major matrix.
     pub(crate) fn program(self, engine: &Engine, bits: usize, layout: Layout, width: usize) -> Result<Program> {
         let columns = if layout == Layout::Rows { width } else { 1 };
         let key = (TypeId::of::<F>(), bits, layout, columns, self);

@@ -1,19 +1,19 @@
-//! Transposing on the device.
+//! Matrix transposition on the device.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port};
 use ringforge::{Buffer, Engine, Plan, Planner, Result, Stream};
 
 use crate::field::EngineField;
 
-/// Rows and columns that a thread block takes, as the text has them.
+/// The side of a thread block's tile, as in `kernels/transpose.cu`.
 const SIDE: usize = 32;
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
 
-/// The transpose of a matrix of so many rows and columns, row by row; or the first rows of that, so many.
+/// The first `wanted` rows of the transpose of a row-major matrix of `rows` by `columns`. The result is row-major.
 ///
 /// # Errors
-/// What the device says.
+/// Errors of the device.
 pub(crate) fn transpose<F: EngineField>(
     engine: &Engine,
     stream: &Stream,
@@ -29,7 +29,7 @@ pub(crate) fn transpose<F: EngineField>(
     Ok(to)
 }
 
-/// The plan `from` a matrix, which all items share, `to` the rows of its transpose.
+/// The plan that writes rows of the transpose of `from`, which all items share, to the port `to`. An item is a row.
 pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usize) -> Result<Plan> {
     let word = size_of::<F>();
     let on_cpu = move |items, args: &mut Args<'_>| {
@@ -54,7 +54,8 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usiz
     let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
     let text = ("transpose", include_str!("kernels/transpose.cu"), &[][..]);
     let ports = [Port::shared(rows * columns * word), Port::output(rows * word)];
-    // SAFETY: a block reads within the matrix, and writes its share of the rows of its own items; shared memory has its square.
+    // SAFETY: a block reads within the matrix, and writes its share of the rows of its own items; shared memory holds
+    // its tile.
     #[allow(unsafe_code)]
     let kernel = unsafe {
         let numbers = [rows, columns, blocks_per_item].map(|number| number as u64);

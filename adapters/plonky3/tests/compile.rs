@@ -1,4 +1,4 @@
-//! The hashes' kernels compile with NVIDIA's compiler alone, without a spill.
+//! Tests that NVIDIA's compiler compiles the hashes' kernels without register spills; no GPU is needed.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -9,7 +9,7 @@ use ringforge::{Limits, Result};
 use ringforge_plonky3::testkit::Hashes;
 use ringforge_testkit::Scheme;
 
-/// Registers that leave room for as many threads as latencies need.
+/// Maximum registers per thread, which leaves room for enough threads to hide latencies.
 const REGISTERS: u32 = 128;
 
 #[test]
@@ -25,7 +25,7 @@ fn kernels_compile_without_a_spill() -> Result<()> {
         let mut seen = BTreeSet::new();
         for named in Hashes::plans(&limits)? {
             for kernel in named.plan.kernels() {
-                // widths and heights are no part of a text
+                // widths and heights are not part of the CUDA source
                 if seen.insert((kernel.name().to_owned(), kernel.source(&limits)?.prelude().to_owned())) {
                     kernels.push((limits.clone(), kernel.clone()));
                 }

@@ -1,4 +1,4 @@
-//! Transforms on the engine against those of Plonky3.
+//! Tests transforms on the engine against Plonky3's.
 
 use std::any::type_name;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use ringforge_plonky3::resident::{Layout, Matrix};
 use ringforge_plonky3::{Dft, Engine, EngineField, Error, testkit};
 use ringforge_testkit::{Random, Target, devices, seed};
 
-/// A matrix of any elements, extreme ones among them; very large ones repeat.
+/// A random matrix with extreme elements among others. Elements repeat in very large matrices.
 fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> RowMajorMatrix<F> {
     let element = |_| match random.below(8) {
         0 => F::ZERO,
@@ -27,13 +27,14 @@ fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> R
     RowMajorMatrix::new(values.iter().copied().cycle().take(count).collect(), width)
 }
 
-/// How many transforms there are to compare: those of the trait, and extensions of matrices on the device, in rows and in columns.
+/// The number of transforms to compare: those of the trait, and extensions of row-major and column-major matrices on
+/// the device.
 const TRANSFORMS: usize = 8;
 
-/// Elements of a matrix below which its columns may lie further apart than they are long.
+/// Matrices of at most this many elements may have a column stride larger than their height.
 const FEW: usize = 1 << 18;
 
-/// The extension of a matrix on the device by rows, or by columns, in bit-reversed order; `None` where there is none.
+/// The extension of a row-major or column-major matrix on the device, in bit-reversed order; `None` if there is none.
 fn resident<F: EngineField>(
     engine: &Engine,
     mat: &RowMajorMatrix<F>,
@@ -59,7 +60,7 @@ fn resident<F: EngineField>(
     Some(extension.download(&stream).unwrap())
 }
 
-/// Whether a transform gives the same values, as they are stored, in bit-reversed order.
+/// Whether a transform gives the same stored values as Plonky3's, in bit-reversed order.
 fn equal<F: EngineField>(dft: &Dft<F>, mat: &RowMajorMatrix<F>, added: usize, shift: F, transform: usize) -> bool {
     let (stock, mat) = (Radix2DitParallel::<F>::default(), || mat.clone());
     match transform {
@@ -76,8 +77,8 @@ fn equal<F: EngineField>(dft: &Dft<F>, mat: &RowMajorMatrix<F>, added: usize, sh
     }
 }
 
-/// A random shape with any remainder of the width modulo 32, of heights from 1 on, at most 2^bits elements after extension, and which
-/// transforms of it are compared.
+/// Compares `transforms` of a random matrix with Plonky3's. Its height is a power of two, its width has any remainder
+/// modulo 32, and its extension has at most 2^bits elements.
 fn agree<F: EngineField>(
     dft: &Dft<F>,
     random: &mut Random,
@@ -99,14 +100,14 @@ fn agree<F: EngineField>(
     }
 }
 
-/// So many shapes, all transforms of each.
+/// Compares all transforms of matrices of `cases` random shapes.
 fn all_agree<F: EngineField>(engine: &Engine, cases: usize, heights: usize, bits: usize) {
     testkit::refuse_stock();
     let (mut random, dft) = (Random::new(seed()), Dft::<F>::on(engine));
     (0..cases).for_each(|case| agree(&dft, &mut random, case, heights, bits, 0..TRANSFORMS));
 }
 
-/// What compiles kernels takes its time.
+/// Compares transforms on all devices, with fewer cases where kernels must be compiled, which takes time.
 fn agree_everywhere<F: EngineField>() {
     for device in devices() {
         let (cases, heights) = if device.limits().is_cpu() { (70, 9) } else { (4, 5) };
@@ -123,8 +124,10 @@ fn ten_thousand_shapes_agree_with_plonky3() {
     all_agree::<Goldilocks>(&engine, 3300, 17, 20);
 }
 
-/// A ninth of them each of at most 2^20, 2^21 and so on to 2^bits elements, of each the extensions on the device in both layouts and
-/// one of the trait's transforms by turns, in several threads: what Plonky3 and the compiler take is beside what the device takes.
+/// Compares large matrices in several threads, so that Plonky3's and the compiler's work overlaps the device's.
+///
+/// The limit on elements cycles through the nine powers of two from 2^(bits − 8) to 2^bits. Each case compares the
+/// extension on the device in both layouts and one of the trait's transforms, a different one each time.
 fn large_agree<F: EngineField>(engine: &Engine, cases: usize, heights: usize, bits: usize) {
     testkit::refuse_stock();
     let (dft, next, done, seed) = (Dft::<F>::on(engine), AtomicUsize::new(0), AtomicUsize::new(0), seed());

@@ -1,4 +1,4 @@
-//! The code of `docs/zk.md` on Plonky3.
+//! The example code of `docs/zk.md` for Plonky3.
 
 use p3_commit::{BatchOpeningRef, Mmcs as _};
 use p3_dft::TwoAdicSubgroupDft;
@@ -50,18 +50,18 @@ fn a_prover_of_its_own_keeps_all_on_the_device() -> Result<()> {
     let engine = Engine::best();
     let stream = engine.device().stream()?;
 
-    // a trace in page-locked memory, 20 columns of 2^10 rows, which are copied while those before them are hashed
+    // a trace in page-locked memory, 20 columns of 2^10 rows, which are copied while earlier ones are hashed
     let mut columns = Pinned::<KoalaBear>::new(engine.device(), 20 << 10)?;
     columns.iter_mut().zip(0..).for_each(|(value, i)| *value = KoalaBear::from_u32(i));
     let main = Trace::columns(&columns, 1 << 10, KoalaBear::GENERATOR);
 
-    // another one that is on the device: what a kernel of one's own left there, by its address and length in bytes
+    // another trace that is already on the device, such as your own kernel's output, by its address and length in bytes
     // let buffer = unsafe { engine.device().buffer_from_raw(address, bytes)? };
     let buffer = stream.zeros(4 * (3 << 9))?;
     let other = Matrix::new(&engine, buffer, 1 << 9)?;
     let other = Trace::resident(&other, KoalaBear::GENERATOR);
 
-    // twice as many rows each, and one tree; the root is all that comes to the host
+    // twice as many rows each, and one tree; only the root is copied to the host
     let committed = commit(&engine, &stream, &hash, &[main, other], 1)?;
     let root = committed.tree.cap(&stream, 0)?;
 

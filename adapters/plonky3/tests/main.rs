@@ -1,4 +1,4 @@
-//! Plonky3's transforms, trees and proofs on the engine.
+//! Tests of Plonky3's transforms, trees and proofs on the engine.
 
 #[cfg(feature = "cuda")]
 mod compile;

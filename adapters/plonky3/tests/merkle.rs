@@ -1,4 +1,4 @@
-//! Merkle trees and commitments against those of Plonky3.
+//! Tests Merkle trees and commitments against Plonky3's.
 
 use p3_baby_bear::BabyBear;
 use p3_commit::{BatchOpeningRef, Mmcs as _};
@@ -12,7 +12,7 @@ use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
 use ringforge_plonky3::{Engine, Error, HashField, MerkleTree, Mmcs, Poseidon2, testkit};
 use ringforge_testkit::{Random, devices, seed};
 
-/// Matrices of these halvings of a height, rounded up, and widths.
+/// Random matrices of these shapes: how often `height` is halved, rounding up, and the width.
 fn matrices<F: HashField>(random: &mut Random, height: usize, shapes: &[(u32, usize)]) -> Vec<RowMajorMatrix<F>> {
     let matrix = |&(halvings, width): &(u32, usize)| {
         let values = (0..height.div_ceil(1 << halvings) * width).map(|_| F::from_u64(random.bits())).collect();
@@ -33,7 +33,7 @@ macro_rules! agrees {
             assert_eq!(hash.arity(), $arity);
             let sponge = PaddingFreeSponge::<_, $width, $digest, $digest>::new(hash.permutation().clone());
             let compression = TruncatedPermutation::<_, $arity, $digest, $wide>::new($permutation(&hash).clone());
-            // Plonky3's own code behind the trait as well
+            // `None` runs Plonky3's own code through the same trait
             let engines = devices().into_iter().map(|device| Some(Engine::on(device))).chain([None]);
             for engine in engines {
                 for (shapes, height) in [
@@ -49,7 +49,7 @@ macro_rules! agrees {
                 ] {
                     let matrices = matrices::<F>(&mut random, height, shapes);
                     let dimensions: Vec<_> = matrices.iter().map(Matrix::dimensions).collect();
-                    // Plonky3 has no cap of 12 digests, as trees of arity 4 may have below the second layer
+                    // Plonky3 has no caps of 12 digests, which trees of arity 4 may have below the second layer
                     let cap = random.below(if $arity == 2 { 3 } else { 2 });
                     let stock =
                         MerkleTreeMmcs::<P, P, _, _, $arity, $digest>::new(sponge.clone(), compression.clone(), cap);
@@ -77,7 +77,7 @@ macro_rules! agrees {
                         assert_eq!(values, own_values);
                         assert_eq!(proof.sibling_hashes, own_proof.sibling_hashes);
                         ours.verify_multi_batch(&own_cap, &dimensions, &rows, &own_values, &own_proof).unwrap();
-                        // a leaf's row: what joins above the cap is not bound by it
+                        // change a leaf's row: a row that is injected above the cap is not bound by it
                         let highest = dimensions.iter().position(|other| other.height == height).unwrap();
                         let mut changed = own_values;
                         if let Some(rows_of_first) = changed.first_mut() {
@@ -89,7 +89,7 @@ macro_rules! agrees {
                     if engine.is_none() {
                         continue;
                     }
-                    // no such row: nothing is opened, and nothing accepted
+                    // a row that does not exist: the opening is empty, and it is not accepted
                     let nothing = ours.open_batch(height, &own_data);
                     let opening = BatchOpeningRef::new(&nothing.opened_values, &nothing.opening_proof);
                     assert!(ours.verify_batch(&own_cap, &dimensions, height, opening).is_err());

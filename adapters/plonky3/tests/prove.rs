@@ -1,4 +1,4 @@
-//! Proofs of p3-uni-stark on the engine against those of the stock prover.
+//! Tests proofs of p3-uni-stark on the engine against those of the stock prover.
 
 use p3_air::{Air, AirBuilder, BaseAir, WindowAccess};
 use p3_baby_bear::BabyBear;
@@ -16,7 +16,8 @@ use p3_uni_stark::{StarkConfig, prove, verify};
 use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2, testkit};
 use ringforge_testkit::{Random, devices, seed};
 
-/// Left and right numbers of a Fibonacci sequence; the public values are the first two and the last.
+/// The AIR of a Fibonacci sequence with columns left and right. The public values are the first two numbers and the
+/// last.
 struct Fibonacci;
 
 impl<F> BaseAir<F> for Fibonacci {
@@ -45,7 +46,7 @@ impl<AB: AirBuilder> Air<AB> for Fibonacci {
     }
 }
 
-/// The trace of so many rows and its public values.
+/// The Fibonacci trace of `rows` rows and its public values.
 fn fibonacci<F: PrimeField64>(rows: usize) -> (RowMajorMatrix<F>, Vec<F>) {
     let (mut left, mut right) = (F::ZERO, F::ONE);
     let mut values = Vec::new();
@@ -57,7 +58,7 @@ fn fibonacci<F: PrimeField64>(rows: usize) -> (RowMajorMatrix<F>, Vec<F>) {
     (RowMajorMatrix::new(values, 2), vec![F::ZERO, F::ONE, last])
 }
 
-/// Without proofs of work, whose witness is any that is found first.
+/// FRI parameters without proof of work, whose witness is any that is found first.
 fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
     FriParameters {
         log_blowup: 1 + cap,
@@ -73,7 +74,8 @@ fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
 
 macro_rules! proves {
     ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $trees:ident, $hash:expr, $stock:expr, $pcs:expr, $air:expr, $case:expr) => {
-        /// Equal bytes, which the stock verifier takes; a changed trace has no proof.
+        /// Tests that proofs equal the stock prover's byte for byte and that its verifier accepts them. The proof of
+        /// a changed trace is rejected.
         #[test]
         fn $name() {
             type F = $field;
@@ -111,7 +113,7 @@ macro_rules! proves {
                 let proof: p3_uni_stark::Proof<StockConfig> = postcard::from_bytes(&bytes).unwrap();
                 verify(&stock, &$air, &proof, &public).unwrap();
 
-                // in debug builds Plonky3's prover itself panics at it
+                // in debug builds Plonky3's prover itself panics at a changed trace
                 if !cfg!(debug_assertions) {
                     let mut changed = trace;
                     let at = random.below(changed.values.len());
@@ -148,7 +150,7 @@ fn numbers<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorMatrix
 
 proves_by_two!(fibonacci_over_baby_bear, BabyBear, 4, [16, 8], 13, Pcs::new, Fibonacci, numbers);
 proves_by_two!(fibonacci_over_koala_bear, KoalaBear, 4, [16, 8], 20, Pcs::new, Fibonacci, numbers);
-// both plugs, without commitments as a whole
+// `Dft` and `Mmcs` in Plonky3's own commitment scheme, without `Pcs`
 proves_by_two!(fibonacci_by_plugs, KoalaBear, 4, [16, 8], 20, TwoAdicFriPcs::new, Fibonacci, numbers);
 proves_by_two!(fibonacci_over_goldilocks, Goldilocks, 2, [8, 4], 22, Pcs::new, Fibonacci, numbers);
 proves!(
@@ -169,7 +171,7 @@ proves!(
     numbers
 );
 
-/// Some Keccak permutations.
+/// A trace of some Keccak permutations.
 fn permutations<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorMatrix<F>, Vec<F>) {
     let inputs = (0..if large { 5 } else { 1 }).map(|_| core::array::from_fn(|_| random.bits())).collect();
     (p3_keccak_air::generate_trace_rows(inputs, 0), Vec::new())

@@ -1,4 +1,4 @@
-//! Commitments that stay on the device against those of Plonky3.
+//! Tests commitments that stay on the device against Plonky3's.
 
 use p3_baby_bear::BabyBear;
 use p3_commit::Mmcs as _;
@@ -12,7 +12,7 @@ use ringforge_plonky3::resident::{Committed, Layout, Matrix, MerkleTree, Pinned,
 use ringforge_plonky3::{Engine, Error, HashField, Poseidon2, testkit};
 use ringforge_testkit::{Random, devices, seed};
 
-/// Words of elements, as buffers have them.
+/// The words of elements, as buffers hold them.
 fn words(elements: &[KoalaBear]) -> Vec<u32> {
     // SAFETY: an element is a word.
     #[allow(unsafe_code)]
@@ -46,7 +46,7 @@ macro_rules! agrees {
                     let stock = $stock(&hash, cap);
                     let (stock_cap, stock_data) = stock.commit(extensions.clone());
 
-                    // from the host by columns and by rows, and from the device likewise
+                    // traces from the host and from the device, each in columns and in rows
                     let columns: Vec<_> = traces.iter().map(|(trace, _)| trace.transpose().values).collect();
                     let upload = |(trace, _): &(RowMajorMatrix<F>, F)| Matrix::upload(&engine, &stream, trace).unwrap();
                     let in_rows: Vec<_> = traces.iter().map(upload).collect();
@@ -75,7 +75,7 @@ macro_rules! agrees {
                         for (matrix, extension) in committed.matrices.iter().zip(&extensions) {
                             assert!(matrix.download(&stream).unwrap() == *extension);
                         }
-                        // the same tree from extensions that are there already
+                        // the same tree, from extensions that are already on the device
                         let matrices: Vec<_> = committed.matrices.iter().collect();
                         let tree = MerkleTree::new(&engine, &stream, &hash, &matrices).unwrap();
                         assert_eq!(tree.cap(&stream, cap).unwrap(), stock_cap);
@@ -103,7 +103,7 @@ macro_rules! agrees_of_four {
         agrees!(
             $name,
             $field,
-            1, // Plonky3 has no cap of 12 digests, which trees of arity 4 may have below that
+            1, // Plonky3 has no caps of 12 digests, which trees of arity 4 may have below that
             |random: &mut Random| {
                 let rows = testkit::random::<$field, $width>(random, $internal).unwrap();
                 testkit::of_arity_4::<$field, $wide>(rows, random, $internal_of_wide).unwrap()
@@ -172,7 +172,7 @@ fn what_is_not_there_is_refused() {
         let matrix = Matrix::<KoalaBear>::of_columns_apart(&engine, columns(), height, apart);
         assert!(matches!(matrix, Err(Error::Length { .. })), "{height} {apart}");
     }
-    // of another engine's device
+    // a buffer on another engine's device
     let other = Matrix::<KoalaBear>::new(&engine, Engine::cpu().stream().unwrap().upload(&words(&values)).unwrap(), 8);
     let outcome = other.unwrap().rows(&stream, &[1]);
     assert!(matches!(outcome, Err(Error::ForeignDevice { .. })), "{outcome:?}");
@@ -190,7 +190,7 @@ fn layouts_are_what_they_are_called() {
     assert_eq!((columns.layout(), columns.height(), columns.width()), (Layout::Columns { apart: 4 }, 4, 3));
     let words = stream.download::<u32>(columns.elements()).unwrap();
     assert_eq!(words, self::words(&matrix.transpose().values));
-    // two rows of four
+    // the first two of four rows
     let apart = Matrix::<KoalaBear>::of_columns_apart(&engine, columns.into_elements(), 2, 4).unwrap();
     assert_eq!(apart.rows(&stream, &[1]).unwrap(), [matrix.row_slice(1).unwrap().to_vec()]);
     assert_eq!(apart.download(&stream).unwrap().values, matrix.values[..6]);

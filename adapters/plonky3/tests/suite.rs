@@ -1,3 +1,3 @@
-//! The hashes' kernels on every target.
+//! Tests the hashes' kernels on every target.
 
 ringforge_testkit::suite!(ringforge_plonky3::testkit::Hashes);

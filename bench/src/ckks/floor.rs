@@ -1,10 +1,11 @@
-//! The fewest multiplications of CKKS operations, by the textbook: tensor products, key switching in digits, quotients by primes.
+//! Minimum number of multiplications of CKKS operations by the textbook: tensor product, hybrid key switching (eprint
+//! 2019/688), and division by the last primes.
 
 use ringforge::{Job, Limits, Op, PolyType};
 
 use ringforge_cli::floor::{Words, slots_per_item};
 
-/// Primes of Q at a level, those of P, of which a digit has as many, and those that rescaling drops.
+/// Number of primes of Q at a level, of P (the same as per digit), and of those that a rescaling drops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Primes {
     pub(crate) q: usize,
@@ -12,7 +13,7 @@ pub(crate) struct Primes {
     pub(crate) dropped: usize,
 }
 
-/// Rows of transforms, and for each coefficient products and remainders.
+/// Number of limb transforms, and of products and remainders per coefficient.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Multiplied {
     rows: usize,
@@ -30,7 +31,7 @@ impl core::ops::Add for Multiplied {
 }
 
 impl Multiplied {
-    /// By an operation of this name on a ciphertext.
+    /// The work of an operation of this name on a ciphertext.
     pub(crate) fn of(operation: &str, primes: Primes) -> Self {
         let Primes { q, p, dropped } = primes;
         let switched = Self::times_key(primes) + Self::quotient(q, p).times(2);
@@ -43,12 +44,12 @@ impl Multiplied {
             "rotate" => Self::raised(primes) + switched,
             "eight rotations" => Self::raised(primes) + switched.times(8),
             "rescale" => Self::quotient(q - dropped, dropped).times(2),
-            // sums
+            // additions only
             _ => Self::default(),
         }
     }
 
-    /// In elements of this ring, on a device with these limits.
+    /// The work in words, for elements of this ring on a device with these limits.
     pub(crate) fn words(self, ring: &PolyType, limits: &Limits) -> Words {
         let row = slots_per_item(&Job::new(ring, Op::Forward), limits).unwrap_or(0.0) / ring.basis().len() as f64;
         let [products, remainders] = [self.products, self.remainders].map(|count| count * ring.degree());
@@ -67,25 +68,25 @@ impl Multiplied {
         Self { rows, ..Self::default() }
     }
 
-    /// A conversion from one basis to another. An exact one makes each digit from those before it.
+    /// A conversion from one basis to another. An exact conversion computes each digit from those before it.
     fn conversion(from: usize, to: usize, exact: bool) -> Self {
         let of_digits = if exact { from * (from + 1) / 2 } else { from };
         Self { rows: 0, products: of_digits + from * to, remainders: from + to }
     }
 
-    /// The quotient by the last primes (ModDown).
+    /// Division by the last primes (ModDown).
     fn quotient(left: usize, dropped: usize) -> Self {
         Self::rows(dropped + left) + Self::conversion(dropped, left, true) + Self::products(left)
     }
 
-    /// Digits, each raised to all primes (ModUp).
+    /// All digits, each raised to all primes (ModUp).
     fn raised(Primes { q, p, .. }: Primes) -> Self {
         let digits = (0..q).step_by(p).map(|first| p.min(q - first));
         let raise = |own: usize| Self::rows(q + p - own) + Self::conversion(own, q + p - own, false);
         digits.fold(Self::rows(q), |sum, own| sum + raise(own))
     }
 
-    /// Raised digits times a key.
+    /// The inner product of raised digits with a key.
     fn times_key(Primes { q, p, .. }: Primes) -> Self {
         Self::products(2 * q.div_ceil(p) * (q + p))
     }
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn counts_are_those_by_hand() {
         let primes = Primes { q: 4, p: 2, dropped: 1 };
-        // two digits of two primes, each raised to the four others
+        // two digits of two primes, each raised to the four other primes
         let raised = Multiplied { rows: 4 + 8, products: 2 * (2 + 8), remainders: 2 * 6 };
         assert_eq!(Multiplied::raised(primes), raised);
         let rescale = Multiplied { rows: 2 * 4, products: 2 * (1 + 3 + 3), remainders: 2 * 4 };

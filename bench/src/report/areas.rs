@@ -1,4 +1,4 @@
-//! Records by area: what both pages show of them.
+//! Records by area, as both pages show them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,32 +11,32 @@ use ringforge_cli::suite::{Kind, Suite};
 use super::Named;
 use crate::suites::SUITES;
 
-/// A suite and what is recorded of it.
+/// A suite and its recorded lines.
 pub(super) struct Area<'a> {
     pub(super) suite: &'static Suite,
     pub(super) parts: Vec<Part<'a>>,
 }
 
-/// A record's lines of one suite.
+/// The lines of one suite in a record.
 pub(super) struct Part<'a> {
     pub(super) name: &'a str,
     pub(super) record: &'a Record,
     pub(super) lines: Vec<&'a Measurement>,
 }
 
-/// An area by the line that stands for it.
+/// The line that represents an area in overviews.
 pub(super) struct Headline<'a> {
     pub(super) area: &'static str,
     pub(super) what: String,
     pub(super) figure: String,
-    /// Share of the floor's speed, in percent.
+    /// Speed in percent of the roofline bound.
     pub(super) floor: Option<f64>,
-    /// The best peer, as text, and how many times as fast as ours it is.
+    /// The best peer, its figure as text, and its speed divided by ours.
     pub(super) peer: Option<(&'a Peer, String, f64)>,
 }
 
 impl<'a> Area<'a> {
-    /// All suites that something is recorded of.
+    /// All suites with recorded lines.
     pub(super) fn all(records: &'a [Named]) -> Vec<Self> {
         let area = |suite: &&'static Suite| {
             let part = |(name, record): &'a Named| {
@@ -48,13 +48,13 @@ impl<'a> Area<'a> {
         SUITES.iter().map(area).filter(|area| !area.parts.is_empty()).collect()
     }
 
-    /// What links within a page go by.
+    /// The target of links within the page.
     pub(super) fn anchor(&self) -> String {
         self.suite.name.replace(' ', "-")
     }
 
-    /// The line that stands for the area: of the last record that has it, for its largest batch; of the GPU that plans are made
-    /// for by default if it has one, else of any GPU.
+    /// The line that represents the area: the largest batch in the latest record that has the headline's case. Records
+    /// of the GPU that plans are made for by default take precedence, then those of any GPU.
     pub(super) fn headline(&self) -> Option<Headline<'a>> {
         let (case, operation) = self.suite.headline.filter(|_| self.suite.kind == Kind::Area)?;
         let stands = |line: &&&Measurement| {
@@ -85,7 +85,7 @@ impl<'a> Area<'a> {
 }
 
 impl Part<'_> {
-    /// What was measured on, and when.
+    /// The device, driver, commit and day of the measurements.
     pub(super) fn provenance(&self) -> String {
         let environment = &self.record.environment;
         let driver = environment.driver.as_ref().map(|driver| format!(", driver {driver}")).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Part<'_> {
         format!("{device}, commit {}, {day}.", commit.get(..12).unwrap_or(commit))
     }
 
-    /// Whether runs rotate among more memory than caches hold; nothing where that is not known.
+    /// Whether runs rotate through more memory than the caches hold; empty if that is unknown.
     pub(super) fn rotation(&self) -> &'static str {
         let known = self.lines.iter().filter(|line| line.times.buffer_bytes > 0 && line.threads.is_none());
         let known = known.filter(|_| self.record.environment.device != "CPU");
@@ -119,7 +119,7 @@ impl Part<'_> {
         }
     }
 
-    /// Where quoted figures come from.
+    /// The sources of quoted figures, each with its peers.
     pub(super) fn sources(&self) -> Vec<String> {
         let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for peer in self.lines.iter().flat_map(|line| &line.peers) {

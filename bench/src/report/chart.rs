@@ -1,10 +1,10 @@
-//! One line of each area: ours, the best peer and the floor, in one chart.
+//! A chart with one line of each area: our speed, the best peer's and the roofline bound.
 
 use maud::{Markup, html};
 
 use super::areas::Area;
 
-/// Ticks of the axis, in times as fast as ours.
+/// Ticks of the axis, as speeds divided by ours.
 const TICKS: [(f64, &str); 8] = [
     (0.005, "1/200"),
     (0.02, "1/50"),
@@ -24,7 +24,7 @@ fn x(ratio: f64) -> f64 {
     LEFT + (WIDTH - LEFT - 20.0) * (ratio.clamp(from, to) / from).ln() / (to / from).ln()
 }
 
-/// The chart: speeds over ours.
+/// The chart of speeds divided by ours.
 pub(super) fn of(areas: &[Area<'_>]) -> Markup {
     let lines: Vec<_> = areas.iter().filter_map(Area::headline).collect();
     let height = ROW * lines.len() as f64 + 60.0;

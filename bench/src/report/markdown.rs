@@ -15,7 +15,7 @@ speed: the least time that bytes in and out, multiplications or logic allow, by 
 Peers in *italics* are quoted, with their source below the table; others were measured in the same run.
 ";
 
-/// The page.
+/// Makes the page.
 pub(super) fn page(records: &[Named]) -> String {
     let areas: Vec<Area<'_>> = Area::all(records).into_iter().filter(|area| area.suite.kind == Kind::Area).collect();
     let mut page = ABOUT.to_owned();
@@ -41,10 +41,11 @@ pub(super) fn page(records: &[Named]) -> String {
     page
 }
 
-/// What is done in several operations under the same conditions: a line for each of these.
+/// The lines of several operations under the same conditions.
 type Row<'a> = Vec<&'a Measurement>;
 
-/// A table for each set of operations: a row for each case, variant, batch and memory, a column for each operation.
+/// One table per set of operations, with a row for each case, variant, batch and memory, and a column for each
+/// operation.
 fn tables(part: &Part<'_>, suite: &Suite) -> String {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for line in &part.lines {
@@ -69,7 +70,7 @@ fn tables(part: &Part<'_>, suite: &Suite) -> String {
 
 fn table(rows: &[Row<'_>], suite: &Suite) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    // what every run does once needs no column
+    // if every batch is 1, the batch needs no column
     let has_batches = rows.iter().any(|row| row[0].batch != 1);
     let has_peers: Vec<bool> = (0..rows[0].len()).map(|i| rows.iter().any(|row| !row[i].peers.is_empty())).collect();
     let with_peers = |row: &Row<'_>, cell: &dyn Fn(&Measurement) -> String| {
@@ -108,7 +109,7 @@ fn table(rows: &[Row<'_>], suite: &Suite) -> String {
     text
 }
 
-/// A number, as a power of two where it is a large one.
+/// A number, as a power of two if it is a large one.
 fn power(x: usize) -> String {
     if x.is_power_of_two() && x >= 1 << 10 { format!("2^{}", x.ilog2()) } else { x.to_string() }
 }
@@ -117,7 +118,7 @@ fn italics(text: &str, quoted: bool) -> String {
     if quoted { format!("*{}*", escaped(text)) } else { escaped(text) }
 }
 
-/// Text that is no markup, in one line.
+/// Escapes text so that it contains neither markup nor line breaks.
 fn escaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -132,7 +133,7 @@ fn escaped(text: &str) -> String {
     plain
 }
 
-/// A file's name as the target of a link.
+/// A file name as the target of a link.
 fn target(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect()

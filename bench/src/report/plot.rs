@@ -1,5 +1,5 @@
-//! Plots of lines against the length of transforms and against the batch: both axes logarithmic, with few ticks that can be
-//! read.
+//! Plots of lines against the length of transforms and against the batch, with logarithmic axes and few, readable
+//! ticks.
 
 use core::ops::{Range, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use ringforge_cli::record::{Measurement, Memory};
 use ringforge_cli::suite::{Figure, Suite};
 
-/// Whose curve it is, as the class of its line.
+/// The owner of a curve, which determines the class of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Style {
     Ours,
@@ -17,7 +17,7 @@ enum Style {
     Peer,
 }
 
-/// Curves in one frame, by style and name, each with its points by first coordinate.
+/// Curves in one frame, by style and name. Each maps x coordinates to y coordinates.
 #[derive(Default)]
 struct Plot(BTreeMap<(Style, String), BTreeMap<usize, f64>>);
 
@@ -25,14 +25,14 @@ const WIDTH: f64 = 620.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 70.0;
 const TOP: f64 = 44.0;
-/// Height of a name below the frame.
+/// Height of a name in the legend below the frame.
 const NAME: f64 = 18.0;
-/// Most ticks of an axis.
+/// Maximum number of ticks per axis.
 const TICKS: usize = 8;
 const COLOURS: usize = 6;
-/// Fewest points of a curve of ours: two say nothing.
+/// Minimum number of points of a curve of ours; two say nothing.
 const POINTS: usize = 3;
-/// What measurements give, with room to spare; axes of what is not among these have no end.
+/// The range that is plotted, wider than any real measurement. A value outside would make an axis endless.
 const DRAWN: RangeInclusive<f64> = 1e-12..=1e15;
 
 /// The plots of a suite's lines.
@@ -42,12 +42,13 @@ pub(super) fn all(suite: &Suite, lines: &[&Measurement]) -> Vec<Markup> {
     by_length.into_iter().chain(batches(&lines)).collect()
 }
 
-/// Figures against the length, for the largest batch of each; floor and peers of the first operation.
+/// Figures against the length, from the largest batch of each. The roofline bound and the peers are those of the first
+/// operation.
 fn lengths(suite: &Suite, lines: &[&Measurement]) -> Plot {
     let (mut plot, mut largest) = (Plot::default(), BTreeMap::new());
     for &line in lines {
         let Some(n) = line.n else { continue };
-        // the case without the length in it, as 2^16
+        // the case without its length, such as 2^16
         let series = line.case.replace(&format!("2^{}", n.ilog2()), "").replace("  ", " ");
         let name = [series.trim_matches([' ', ',']), &line.what()].map(str::to_owned).into_iter();
         let name = name.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
@@ -63,7 +64,8 @@ fn lengths(suite: &Suite, lines: &[&Measurement]) -> Plot {
     plot
 }
 
-/// Items a second against the batch, a plot for each case, or where there are several ways for each operation of it.
+/// Items per second against the batch. There is a plot for each case, or for each operation of a case with several
+/// variants.
 fn batches(lines: &[&Measurement]) -> Vec<Markup> {
     let mut plots: BTreeMap<String, Plot> = BTreeMap::new();
     for &line in lines {
@@ -82,7 +84,7 @@ fn batches(lines: &[&Measurement]) -> Vec<Markup> {
 }
 
 impl Plot {
-    /// A point of ours, and if wanted those of the floor and the peers there.
+    /// Adds a point of ours and, if `others` is set, the points of the roofline bound and the peers.
     fn add(&mut self, name: String, line: &Measurement, x: usize, others: bool, figure: &dyn Fn(f64) -> f64) {
         let mut points = vec![(Style::Ours, name, 1.0 / line.items_per_second)];
         if others {
@@ -154,7 +156,7 @@ impl Plot {
     }
 }
 
-/// The range of these values.
+/// The range of these values, with a margin of a factor 1.25 at both ends.
 fn range(values: impl Iterator<Item = f64>) -> Range<f64> {
     let (least, most) = values.fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(x), most.max(x)));
     least / 1.25..most * 1.25
@@ -167,7 +169,7 @@ fn powers(range: &Range<f64>) -> Vec<f64> {
     exponents.into_iter().step_by(step).map(|exponent| f64::from(exponent).exp2()).collect()
 }
 
-/// Powers of ten in a range, evenly thinned out; where there are few, 2 and 5 times these as well.
+/// Powers of ten in a range, evenly thinned out. If there are few, 2 and 5 times these as well.
 fn decades(range: &Range<f64>) -> Vec<f64> {
     let exponents: Vec<i32> = (range.start.log10().floor() as i32..=range.end.log10().ceil() as i32).collect();
     let within = |x: &f64| range.contains(x);

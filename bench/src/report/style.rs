@@ -1,6 +1,6 @@
-//! How the page looks, wide and narrow, light and dark.
+//! The look of the page, wide and narrow, light and dark.
 
-/// The sheet of the page.
+/// The style sheet of the page.
 pub(super) const STYLE: &str = "
     :root { color-scheme: light dark; --line: #d5dae3; --soft: #5a6475; --c0: #0072b2; --c1: #d55e00; --c2: #009e73;
         --c3: #cc79a7; --c4: #56b4e9; --c5: #e69f00; --c6: #7a7a7a; }

@@ -1,4 +1,4 @@
-//! BLS12-381's scalar field by arkworks, beside the bytes of the engine.
+//! BLS12-381's scalar field in arkworks, and its conversion from and to the engine's bytes.
 
 use anyhow::{Context, Result};
 use ark_bls12_381::Fr;
@@ -8,12 +8,12 @@ use rayon::prelude::*;
 use ringforge::{Modulus, PolyType, Ring, U256};
 use ringforge_testkit::Random;
 
-/// Up to this many points, values are compared with arkworks' own.
+/// Up to this many points, evaluations are compared with those of arkworks' transform.
 const FEW: usize = 1 << 20;
-/// Elements that a thread takes at a time.
+/// Elements that a thread handles at a time.
 const SHARE: usize = 1 << 12;
 
-/// x^n − g^n with arkworks' root: values at g·w^i.
+/// The ring x^n − g^n with arkworks' root w of order n: its evaluations are at g·w^i.
 pub(crate) fn coset(n: usize, offset: Fr) -> Result<PolyType> {
     let (q, root) = (Modulus::new(plain(&Fr::MODULUS.0))?, plain(&root(n)?.into_bigint().0));
     Ok(match offset == Fr::ONE {
@@ -22,7 +22,7 @@ pub(crate) fn coset(n: usize, offset: Fr) -> Result<PolyType> {
     })
 }
 
-/// Whether values on a coset are those of the inputs: up to a length by arkworks' transform, beyond by
+/// Whether `values` on a coset are the evaluations of `inputs`: up to 2^20 points by arkworks' transform, beyond by
 /// [`are_of_one_polynomial`].
 pub(crate) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, random: &mut Random) -> Result<bool> {
     let n = inputs.len() / 32;
@@ -35,9 +35,9 @@ pub(crate) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, random: &mu
     are_of_one_polynomial(values, inputs, offset, random)
 }
 
-/// Whether these are all values on a coset of the polynomial with these coefficients, each reduced: both are evaluated at a
-/// random point z, the values as (z^n − g^n)/(n·g^n)·Σ v·x/(z − x) over all points x. Where a single value is another, the two
-/// differ at all but n of 2^254 points.
+/// Whether `values` are all reduced and are the evaluations on a coset of the polynomial with these coefficients. Both
+/// sides are evaluated at a random point z, the values by the barycentric formula (z^n − g^n)/(n·g^n)·Σ v·x/(z − x)
+/// over all points x. If a value is wrong, the two differ at all but n of 2^254 points.
 pub(crate) fn are_of_one_polynomial(
     values: &[u8],
     coefficients: &[u8],
@@ -61,7 +61,7 @@ pub(crate) fn are_of_one_polynomial(
     Ok(values.len() == coefficients.len() && alike && are_reduced)
 }
 
-/// The value at x of the polynomial with these coefficients.
+/// Evaluates the polynomial with these coefficients at x.
 pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
     let of_share = |(share, coefficients): (usize, &[u8])| {
         let value = coefficients.rchunks_exact(32).fold(Fr::ZERO, |sum, coefficient| sum * x + element(coefficient));
@@ -70,17 +70,17 @@ pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
     coefficients.par_chunks(32 * SHARE).enumerate().map(of_share).sum()
 }
 
-/// arkworks' n-th root of unity.
+/// arkworks' root of unity of order n.
 fn root(n: usize) -> Result<Fr> {
     Fr::get_root_of_unity(n as u64).with_context(|| format!("no root of order {n}"))
 }
 
-/// An element as it is stored: four limbs in Montgomery form.
+/// An element as stored: four 64-bit limbs in Montgomery form.
 pub(crate) fn bytes(x: &Fr) -> [[u8; 8]; 4] {
     x.0.0.map(u64::to_le_bytes)
 }
 
-/// The element that is stored so.
+/// The element stored in these bytes.
 pub(crate) fn element(bytes: &[u8]) -> Fr {
     let mut limbs = [0; 4];
     for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
@@ -89,7 +89,7 @@ pub(crate) fn element(bytes: &[u8]) -> Fr {
     Fr::new_unchecked(BigInt(limbs))
 }
 
-/// A plain value by its limbs.
+/// A value outside Montgomery form, from its limbs.
 fn plain(limbs: &[u64; 4]) -> U256 {
     U256::from_le_slice(limbs.map(u64::to_le_bytes).as_flattened())
 }

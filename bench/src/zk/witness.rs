@@ -1,8 +1,8 @@
-//! Witness maps as a Groth16 prover has them: seven transforms of BLS12-381's scalar field and what lies between them, with
+//! Witness maps of a Groth16 prover: seven transforms over BLS12-381's scalar field and the steps between them, with
 //! all data on the device.
 //!
-//! Every sample runs on fresh copies of random values a and b, and c = a·b. Of what the last one leaves, the quotient h,
-//! h·(x^n − 1) = a·b − c is checked at a random x, with polynomials a, b and c that arkworks interpolates.
+//! Every sample runs on fresh copies of random evaluations a and b, and of c = a·b. The last sample's quotient h is
+//! checked: h·(x^n − 1) = a·b − c must hold at a random x, with polynomials a, b and c interpolated by arkworks.
 
 use anyhow::{Context, Result};
 use ark_bls12_381::Fr;
@@ -21,9 +21,9 @@ use ringforge_cli::sample;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Scope};
 
-/// Samples of a line; one more warms up.
+/// Samples per line; one more warms up.
 const SAMPLES: usize = 9;
-/// Points on a GPU, the first with `--quick` too, and on a CPU, as powers of two.
+/// log2 of the points on a GPU, of which `--quick` takes the first, and on a CPU.
 const LOG_N: &[u32] = &[20, 22];
 const CPU_LOG_N: &[u32] = &[14];
 
@@ -61,7 +61,7 @@ fn line(bench: &Bench, name: String, n: usize) -> Result<Measurement> {
     Ok(line.checked("the quotient at a random place, by arkworks", right))
 }
 
-/// Whether h·(x^n − 1) = a·b − c at a random x, for coefficients of h and values of a, b and c.
+/// Whether h·(x^n − 1) = a·b − c at a random x, for coefficients of h and evaluations of a, b and c.
 fn is_quotient(h: &[u8], values: [&[u8]; 3], random: &mut Random) -> Result<bool> {
     let n = h.len() / 32;
     let domain = Radix2EvaluationDomain::<Fr>::new(n).context("arkworks has such a domain")?;
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn wrong_quotients_are_noticed() -> Result<()> {
-        // 0 = 1·1 − 1, and nothing else
+        // 0 = 1·1 − 1 has the quotient 0 and no other
         let (zeros, ones) = ([0; 64], [bytes(&Fr::one()); 2]);
         let ones = ones.as_flattened().as_flattened();
         assert!(is_quotient(&zeros, [ones, ones, ones], &mut Random::new(1))?);

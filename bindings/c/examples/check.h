@@ -1,4 +1,4 @@
-/* What the examples do about errors: they say what was wrong and end. */
+/* Error handling of the examples: print the error and exit. */
 #include <ringforge.h>
 #include <stdio.h>
 #include <stdlib.h>

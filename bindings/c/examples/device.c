@@ -1,5 +1,6 @@
-/* For programs with CUDA code of their own: a transform of memory that they allocated, in the order of their stream. The driver
-   is loaded by hand, so that this compiles without CUDA; a program with CUDA passes what cudaMalloc and cudaStreamCreate made. */
+/* For programs with their own CUDA code: transforms of device memory that the program allocated, in the order of its
+   stream. The driver is loaded by dlopen, so that this compiles without CUDA. A CUDA program passes pointers from
+   cudaMalloc and a stream from cudaStreamCreate. */
 #include "check.h"
 #include <dlfcn.h>
 #include <string.h>
@@ -45,7 +46,7 @@ int main(void) {
     CUDA("cuMemAlloc_v2", (Pointer *, size_t), &a, bytes);
     CUDA("cuMemAlloc_v2", (Pointer *, size_t), &b, bytes);
 
-    /* all of this is in the order of one stream: nothing waits until the end */
+    /* all work is ordered by one stream; the host waits only at the end */
     CUDA("cuMemcpyHtoDAsync_v2", (Pointer, const void *, size_t, void *), a, sent, bytes, stream);
     check(ringforge_forward_on(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, stream, (void *)a, (void *)b, batch));
     check(ringforge_inverse_on(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, stream, (void *)b, (void *)b, batch));

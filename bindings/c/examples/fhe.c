@@ -1,4 +1,4 @@
-/* For homomorphic encryption: products in an RNS basis of three primes, in pinned memory, by way of evaluations. */
+/* For homomorphic encryption: products in an RNS basis of three primes, in the NTT domain and in pinned memory. */
 #include "check.h"
 
 int main(void) {
@@ -10,7 +10,7 @@ int main(void) {
     size_t batch = 4, n = ringforge_ring_degree(ring), limbs = ringforge_ring_limbs(ring);
     require(limbs == 3 && ringforge_ring_word_bytes(ring) == sizeof(uint64_t), "three rows of 64-bit residues");
 
-    /* memory that copies to and from a GPU go fastest with */
+    /* page-locked memory, for the fastest copies to and from a GPU */
     RingforgePinned *pinned;
     check(ringforge_pinned_new(engine, 2 * batch * ringforge_ring_element_bytes(ring), &pinned));
     uint64_t *a = ringforge_pinned_data(pinned), *square = a + batch * limbs * n;

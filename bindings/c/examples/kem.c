@@ -1,4 +1,4 @@
-/* For servers: a thousand key exchanges by CTRU-768 at once, with a status for each. */
+/* For servers: a batch of a thousand key exchanges with CTRU-768, with a status for each. */
 #include "check.h"
 #include <string.h>
 
@@ -21,7 +21,7 @@ int main(void) {
     require(memcmp(sent, received, batch * sizes.shared_key) == 0, "both ends have the same keys");
     printf("%zu keys agreed on by %s, on %s\n", batch, ringforge_kem_name(1), ringforge_engine_device(engine));
 
-    /* a bad key is named, and harms no other */
+    /* a bad key is reported, and the other items are not affected */
     memset(public_keys + 7 * sizes.public_key, 0xff, sizes.public_key);
     RingforgeCode code = ringforge_kem_encapsulate(kem, batch, public_keys, ciphertexts, sent, statuses);
     require(code == RINGFORGE_CODE_ITEMS, "the call says that an item came to nothing");

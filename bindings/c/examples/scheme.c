@@ -1,4 +1,4 @@
-/* For lattice schemes: products in Z_3457[x]/(x^768 - x^384 + 1), a thousand at once, in one call and by way of evaluations. */
+/* For lattice schemes: a thousand products in Z_3457[x]/(x^768 - x^384 + 1), in one call and via the NTT domain. */
 #include "check.h"
 #include <string.h>
 
@@ -22,7 +22,8 @@ int main(void) {
         require(product[i * n + n / 2] == c && product[i * n] == 3457 - c, "the product");
     }
 
-    /* the same by way of evaluations, which may be kept: in place; here they are polynomials with several coefficients */
+    /* the same in the NTT domain, in place; evaluations may be reused. In this ring the NTT is incomplete, so that each
+       evaluation is a polynomial with several coefficients. */
     int32_t depth = ringforge_ring_depth(ring);
     require(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, a, a, batch) ==
                 RINGFORGE_CODE_UNSUPPORTED, "polynomials are not taken for numbers");
@@ -33,7 +34,7 @@ int main(void) {
     check(ringforge_inverse(engine, ring, RINGFORGE_TREE_ORDER, depth, values, values, batch));
     require(memcmp(values, product, bytes) == 0, "both ways lead to the same product");
 
-    /* what is wrong is told, and ends nothing */
+    /* errors are reported, and the program goes on */
     b[5] = 3457;
     RingforgeCode code = ringforge_mul(engine, ring, a, b, product, batch);
     require(code == RINGFORGE_CODE_NOT_REDUCED, "a residue that is not below the modulus is refused");

@@ -1,4 +1,4 @@
-/* For servers: messages signed by SM2 at once, on several threads that share one handle. */
+/* For servers: batches of messages signed with SM2, on several threads that share one handle. */
 #include "check.h"
 #include <string.h>
 #include <threads.h>
@@ -13,7 +13,7 @@ static int sign_and_verify(void *nothing) {
     uint8_t *digests = memory(BATCH, RINGFORGE_SM2_DIGEST), *signatures = memory(BATCH, RINGFORGE_SM2_SIGNATURE);
     check(ringforge_sm2_generate(sm2, BATCH, private_keys, public_keys, NULL));
 
-    /* messages lie one after another */
+    /* messages are concatenated */
     uint8_t messages[] = "a message of each length";
     size_t lengths[BATCH] = {0};
     for (size_t i = 0; i < sizeof messages - 1; i++) {
@@ -23,7 +23,7 @@ static int sign_and_verify(void *nothing) {
     check(ringforge_sm2_sign(sm2, BATCH, private_keys, BATCH, digests, signatures, NULL));
     check(ringforge_sm2_verify(sm2, BATCH, public_keys, digests, signatures, NULL));
 
-    /* a spoilt signature is named, and the message is this thread's */
+    /* a corrupted signature is reported, in this thread's error message */
     uint32_t statuses[BATCH];
     signatures[7 * RINGFORGE_SM2_SIGNATURE] ^= 1;
     RingforgeCode code = ringforge_sm2_verify(sm2, BATCH, public_keys, digests, signatures, statuses);

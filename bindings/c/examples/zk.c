@@ -1,4 +1,5 @@
-/* For zero-knowledge provers: a polynomial over the scalar field of BLS12-381 at all powers of a root of unity, and back. */
+/* For zero-knowledge provers: evaluation of a polynomial over the scalar field of BLS12-381 at all powers of a root of
+   unity, and interpolation. */
 #include "check.h"
 #include <string.h>
 
@@ -8,7 +9,7 @@ int main(void) {
     RingforgeEngine *engine;
     RingforgeRing *ring;
     check(ringforge_engine_best(&engine));
-    check(ringforge_ring_new(R " : x^4096 - 1 : plain", &ring)); /* without `plain`, in Montgomery form as provers keep it */
+    check(ringforge_ring_new(R " : x^4096 - 1 : plain", &ring)); /* without `plain`: Montgomery form */
     size_t n = ringforge_ring_degree(ring);
     require(ringforge_ring_word_bytes(ring) == 32, "residues are four 64-bit limbs");
     uint64_t (*f)[4] = memory(n, 32), (*values)[4] = memory(n, 32);

@@ -1,13 +1,14 @@
 /* Ringforge: number-theoretic transforms, polynomial arithmetic, key encapsulation and signatures, on CPUs and GPUs.
 
-   Made from the crate ringforge-capi; its test writes this file with RINGFORGE_BLESS=1.
+   Generated from the crate ringforge-capi by cbindgen; the crate's test writes this file with RINGFORGE_BLESS=1.
 
-   - A function that can fail returns a RingforgeCode, and ringforge_message() then says in words what was wrong.
-   - What a function named ..._new, or ringforge_engine_..., makes is ended by the function named ..._free. Handles may be
-     shared by threads, as long as none ends them while another uses them.
-   - Memory that is passed in belongs to the caller before, during and after the call. Arguments that are written must not
-     overlap others. Pointers to nothing (a batch of 0) may be null.
-   - A process that was forked off one at work has none of its threads, and is told so by an error: fork first.
+   - A function that can fail returns a RingforgeCode; ringforge_message() then returns the error message.
+   - A handle made by a function named ..._new or ringforge_engine_... is freed by the function named ..._free. Threads
+     may share handles, as long as no thread frees one while another uses it.
+   - Memory passed to a function belongs to the caller before, during and after the call. Memory that is written must
+     not overlap other arguments. Pointers may be null for an empty batch.
+   - Work in a process forked from one that has already done work fails with an error, because the child lacks the
+     threads: fork first.
    - No error ends the process, and nothing is printed. */
 
 #ifndef RINGFORGE_H
@@ -18,17 +19,19 @@
 #include <stdint.h>
 
 /**
- * Evaluations in the order of the splitting tree, bit-reversed where every radix is 2: the fastest.
+ * Evaluations in the order of the factorisation tree's leaves: digit-reversed, or bit-reversed if every radix is 2.
+ * This is the fastest order.
  */
 #define RINGFORGE_TREE_ORDER 0
 
 /**
- * Evaluations by ascending powers of the root.
+ * Evaluations by ascending powers of the root of unity.
  */
 #define RINGFORGE_NATURAL_ORDER 1
 
 /**
- * As a depth, the layers that lead to numbers: an error where a ring's transform ends at polynomials.
+ * As `depth`: all layers of a complete transform, whose evaluations are numbers. It is an error if the ring has only
+ * an incomplete transform, whose evaluations are polynomials.
  */
 #define RINGFORGE_TO_NUMBERS -1
 
@@ -53,7 +56,7 @@
 #define RINGFORGE_SM2_SIGNATURE 64
 
 /**
- * How a call went. `ringforge_message` says the same in words.
+ * The result of a call. `ringforge_message` returns the error message.
  */
 enum RingforgeCode
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -61,15 +64,15 @@ enum RingforgeCode
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * All well.
+   * Success.
    */
   RINGFORGE_CODE_OK = 0,
   /**
-   * The call went through, but some items of its batch came to nothing: their statuses say why, and their outputs are zero.
+   * The call succeeded, but some items of its batch failed: their statuses say why, and their outputs are zero.
    */
   RINGFORGE_CODE_ITEMS = 1,
   /**
-   * An argument is null, has the wrong size, is not aligned or overlaps another.
+   * An argument is invalid: null, misaligned, of the wrong size, or overlapping another.
    */
   RINGFORGE_CODE_ARGUMENT = 2,
   /**
@@ -77,31 +80,31 @@ enum RingforgeCode
    */
   RINGFORGE_CODE_NOT_REDUCED = 3,
   /**
-   * No such ring, or none that can do this.
+   * The ring is invalid, or does not support the operation.
    */
   RINGFORGE_CODE_RING = 4,
   /**
-   * The device cannot do this, or there is nothing of this name.
+   * The device does not support the operation, or the name is unknown.
    */
   RINGFORGE_CODE_UNSUPPORTED = 5,
   /**
-   * There is no such GPU.
+   * The GPU does not exist or is not usable.
    */
   RINGFORGE_CODE_NO_DEVICE = 6,
   /**
-   * A kernel cannot be compiled here.
+   * A kernel could not be compiled or loaded.
    */
   RINGFORGE_CODE_COMPILER = 7,
   /**
-   * Not enough memory.
+   * Out of memory.
    */
   RINGFORGE_CODE_OUT_OF_MEMORY = 8,
   /**
-   * A call of the driver failed.
+   * A driver call failed.
    */
   RINGFORGE_CODE_DRIVER = 9,
   /**
-   * A mistake of Ringforge's own.
+   * Any other error: a bug in Ringforge.
    */
   RINGFORGE_CODE_INTERNAL = 10,
 };
@@ -114,7 +117,7 @@ typedef int32_t RingforgeCode;
 #endif // __cplusplus
 
 /**
- * What the low byte of an item's status says. Above it is a number where the text has one, such as the place of a coefficient.
+ * The low byte of an item's status. For some codes the upper bits hold a number, such as the index of a coefficient.
  */
 enum RingforgeItem
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -122,11 +125,11 @@ enum RingforgeItem
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * All well.
+   * The item is ok.
    */
   RINGFORGE_ITEM_FINE = 0,
   /**
-   * The seed gives no key.
+   * The seed gives no key, because its polynomial has no inverse.
    */
   RINGFORGE_ITEM_NOT_INVERTIBLE = 1,
   /**
@@ -146,11 +149,11 @@ enum RingforgeItem
    */
   RINGFORGE_ITEM_PUBLIC_KEY_POINT = 6,
   /**
-   * SM2: the nonce is refused.
+   * SM2: the nonce is out of range, or gives no signature for this key and digest.
    */
   RINGFORGE_ITEM_NONCE_REFUSED = 7,
   /**
-   * SM2: a number of the signature is out of range.
+   * SM2: r or s of the signature is out of range.
    */
   RINGFORGE_ITEM_SIGNATURE_RANGE = 8,
   /**
@@ -158,11 +161,11 @@ enum RingforgeItem
    */
   RINGFORGE_ITEM_SIGNATURE_WRONG = 9,
   /**
-   * The item was not finished; of all items where the call failed.
+   * The item was not finished, or the whole call failed.
    */
   RINGFORGE_ITEM_NOT_REACHED = 254,
   /**
-   * The item's status is none that a kernel should write.
+   * The kernels wrote a status that is not defined.
    */
   RINGFORGE_ITEM_UNKNOWN = 255,
 };
@@ -175,17 +178,17 @@ typedef uint32_t RingforgeItem;
 #endif // __cplusplus
 
 /**
- * A device with the programs made for it so far. Threads may share it.
+ * A device with its cache of compiled programs. Threads may share it.
  */
 typedef struct RingforgeEngine RingforgeEngine;
 
 /**
- * A key encapsulation mechanism made ready on an engine's device. Threads may share it.
+ * A KEM, compiled for an engine's device. Threads may share it.
  */
 typedef struct RingforgeKem RingforgeKem;
 
 /**
- * Page-locked host memory, on a CPU ordinary memory.
+ * Page-locked host memory; for an engine on the CPU, ordinary memory.
  */
 typedef struct RingforgePinned RingforgePinned;
 
@@ -195,7 +198,7 @@ typedef struct RingforgePinned RingforgePinned;
 typedef struct RingforgeRing RingforgeRing;
 
 /**
- * SM2 (GB/T 32918) made ready on an engine's device. Threads may share it.
+ * SM2 signatures (GB/T 32918), compiled for an engine's device. Threads may share it.
  */
 typedef struct RingforgeSm2 RingforgeSm2;
 
@@ -226,13 +229,13 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * What went wrong in this thread's last call that returned another code than `RINGFORGE_CODE_OK`, in words; empty if none has.
- * The text stays until the thread's next such call.
+ * Returns the error message of this thread's last call that did not return `RINGFORGE_CODE_OK`; empty if there was
+ * none. It stays valid until the thread's next such call.
  */
 const char *ringforge_message(void);
 
 /**
- * The library's version, such as `0.1.0`. Never freed.
+ * Returns the library's version, such as `0.1.0`, as a static string.
  */
 const char *ringforge_version(void);
 
@@ -252,68 +255,71 @@ RingforgeCode ringforge_engine_cpu(RingforgeEngine **engine);
 RingforgeCode ringforge_engine_cuda(size_t ordinal, RingforgeEngine **engine);
 
 /**
- * The name of the engine's device, which stays as long as the engine; of null it is empty.
+ * Returns the name of the engine's device, valid until the engine is freed; empty for null.
  */
 const char *ringforge_engine_device(const RingforgeEngine *engine);
 
 /**
- * Drops all programs that are kept for later, and gives back what memory the device keeps for later.
+ * Drops all cached programs and releases the memory that the device caches.
  */
 RingforgeCode ringforge_engine_trim(const RingforgeEngine *engine);
 
 /**
- * Ends an engine; null is none. What was made with it may outlive it.
+ * Frees an engine; null is ignored. Handles made with the engine stay valid.
  */
 void ringforge_engine_free(RingforgeEngine *engine);
 
 /**
- * Makes the ring of a text such as `3457 : x^768 - x^384 + 1`; with several moduli, an RNS basis: `97,193 : x^16 + 1`.
+ * Parses a ring from text such as `3457 : x^768 - x^384 + 1`. Several moduli are an RNS basis: `97,193 : x^16 + 1`.
  *
- * An element is one row of `ringforge_ring_degree` words for each of `ringforge_ring_limbs` moduli, one after another, lowest
- * coefficient first. A word has `ringforge_ring_word_bytes` bytes (2, 4, 8 or 32), in this machine's order; one of 32 is four
- * words of 8, lowest first, and in Montgomery form (times 2^256) unless the text ends in `: plain`.
+ * An element has `ringforge_ring_limbs` limbs, one for each modulus, stored one after another. A limb has
+ * `ringforge_ring_degree` words, lowest coefficient first. A word has `ringforge_ring_word_bytes` bytes (2, 4, 8 or
+ * 32) in native byte order. A word of 32 bytes is four 64-bit words, least significant first, in Montgomery form
+ * (times 2^256) unless the text ends in `: plain`.
  */
 RingforgeCode ringforge_ring_new(const char *text,
                                  RingforgeRing **ring);
 
 /**
- * The ring as text, from which it can be made again; it stays as long as the ring, and of null it is empty.
+ * Returns the ring as text that `ringforge_ring_new` parses, valid until the ring is freed; empty for null.
  */
 const char *ringforge_ring_text(const RingforgeRing *ring);
 
 /**
- * The degree of f; 0 for null.
+ * Returns the degree of f; 0 for null.
  */
 size_t ringforge_ring_degree(const RingforgeRing *ring);
 
 /**
- * How many rows an element has, one for each modulus of the basis; 0 for null.
+ * Returns the number of limbs of an element, one for each modulus; 0 for null.
  */
 size_t ringforge_ring_limbs(const RingforgeRing *ring);
 
 /**
- * Bytes of a residue: 2, 4, 8 or 32; 0 for null.
+ * Returns the bytes of a residue: 2, 4, 8 or 32; 0 for null.
  */
 size_t ringforge_ring_word_bytes(const RingforgeRing *ring);
 
 /**
- * Bytes of an element; 0 for null.
+ * Returns the bytes of an element; 0 for null.
  */
 size_t ringforge_ring_element_bytes(const RingforgeRing *ring);
 
 /**
- * Layers of the deepest transform, for depths; negative for a ring without one, and for null.
+ * Returns the number of layers of the deepest transform, the largest valid `depth`; negative for null and for a ring
+ * without a transform.
  */
 int32_t ringforge_ring_depth(const RingforgeRing *ring);
 
 /**
- * Ends a ring; null is none.
+ * Frees a ring; null is ignored.
  */
 void ringforge_ring_free(RingforgeRing *ring);
 
 /**
- * Transforms `batch` elements in host memory from coefficients to evaluations in this order, by `RINGFORGE_TO_NUMBERS` or by so
- * many layers: at most `ringforge_ring_depth`. `to` may be `from`; else they must not overlap.
+ * Transforms `batch` elements in host memory from coefficients to evaluations in this order (forward NTT). `depth` is
+ * `RINGFORGE_TO_NUMBERS` or a number of layers, at most `ringforge_ring_depth`. `to` may be `from`; otherwise they
+ * must not overlap.
  */
 RingforgeCode ringforge_forward(const RingforgeEngine *engine,
                                 const RingforgeRing *ring,
@@ -324,8 +330,8 @@ RingforgeCode ringforge_forward(const RingforgeEngine *engine,
                                 size_t batch);
 
 /**
- * Transforms `batch` elements in host memory from evaluations in this order and of this depth to coefficients: the inverse of
- * `ringforge_forward`. `to` may be `from`; else they must not overlap.
+ * Transforms `batch` elements in host memory from evaluations of this order and depth to coefficients: the inverse of
+ * `ringforge_forward`. `to` may be `from`; otherwise they must not overlap.
  */
 RingforgeCode ringforge_inverse(const RingforgeEngine *engine,
                                 const RingforgeRing *ring,
@@ -336,8 +342,8 @@ RingforgeCode ringforge_inverse(const RingforgeEngine *engine,
                                 size_t batch);
 
 /**
- * Multiplies `batch` pairs of elements in host memory, coefficients to coefficients. Any ring has products, also one without
- * transforms. `product` must not overlap `a` or `b`, which may be the same.
+ * Multiplies `batch` pairs of elements in host memory. Inputs and products are coefficients. Works in every ring, also
+ * in one without a transform. `product` must not overlap `a` or `b`, which may be the same.
  */
 RingforgeCode ringforge_mul(const RingforgeEngine *engine,
                             const RingforgeRing *ring,
@@ -347,8 +353,8 @@ RingforgeCode ringforge_mul(const RingforgeEngine *engine,
                             size_t batch);
 
 /**
- * Multiplies `batch` pairs of evaluations in host memory, all in this order and of this depth. `product` must not overlap `a` or `b`, which may
- * be the same.
+ * Multiplies `batch` pairs of elements in host memory pointwise. Inputs and products are evaluations of this order and
+ * depth. `product` must not overlap `a` or `b`, which may be the same.
  */
 RingforgeCode ringforge_point_mul(const RingforgeEngine *engine,
                                   const RingforgeRing *ring,
@@ -360,10 +366,10 @@ RingforgeCode ringforge_point_mul(const RingforgeEngine *engine,
                                   size_t batch);
 
 /**
- * As `ringforge_forward`, on memory of the engine's GPU: after all that is on the stream so far (a `CUstream` or
- * `cudaStream_t` of the GPU's primary context, null for the legacy default stream), and before what is put there later. It
- * returns when the work is started. Memory begins at a multiple of 16. Residues must be below their moduli, or the ring's text
- * end in `: any word`: nobody checks.
+ * As `ringforge_forward`, on memory of the engine's GPU, in the order of `stream`: after all earlier work on it, and
+ * before all later work. `stream` is a `CUstream` or `cudaStream_t` of the GPU's primary context; null is the legacy
+ * default stream. Returns once the work is enqueued. Addresses must be multiples of 16. Residues are not checked: they
+ * must be below their moduli, unless the ring's text ends in `: any word`.
  */
 RingforgeCode ringforge_forward_on(const RingforgeEngine *engine,
                                    const RingforgeRing *ring,
@@ -375,7 +381,7 @@ RingforgeCode ringforge_forward_on(const RingforgeEngine *engine,
                                    size_t batch);
 
 /**
- * As `ringforge_inverse`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
+ * As `ringforge_inverse`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
  */
 RingforgeCode ringforge_inverse_on(const RingforgeEngine *engine,
                                    const RingforgeRing *ring,
@@ -387,7 +393,7 @@ RingforgeCode ringforge_inverse_on(const RingforgeEngine *engine,
                                    size_t batch);
 
 /**
- * As `ringforge_mul`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
+ * As `ringforge_mul`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
  */
 RingforgeCode ringforge_mul_on(const RingforgeEngine *engine,
                                const RingforgeRing *ring,
@@ -398,7 +404,7 @@ RingforgeCode ringforge_mul_on(const RingforgeEngine *engine,
                                size_t batch);
 
 /**
- * As `ringforge_point_mul`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
+ * As `ringforge_point_mul`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
  */
 RingforgeCode ringforge_point_mul_on(const RingforgeEngine *engine,
                                      const RingforgeRing *ring,
@@ -411,35 +417,35 @@ RingforgeCode ringforge_point_mul_on(const RingforgeEngine *engine,
                                      size_t batch);
 
 /**
- * Makes host memory of so many bytes, all zero, that copies to and from the engine's device go fastest with. Making it is
- * slow: make it once and use it again.
+ * Allocates `bytes` bytes of host memory, all zero, for the fastest copies to and from the engine's device. Allocation
+ * is slow: allocate once and reuse it.
  */
 RingforgeCode ringforge_pinned_new(const RingforgeEngine *engine,
                                    size_t bytes,
                                    RingforgePinned **pinned);
 
 /**
- * Where the memory is, aligned to 16 bytes at least; null for none.
+ * Returns the address of the memory, aligned to at least 16 bytes; null if it has no bytes.
  */
 void *ringforge_pinned_data(const RingforgePinned *pinned);
 
 /**
- * Wipes the memory and gives it back; null is none.
+ * Wipes and frees the memory; null is ignored.
  */
 void ringforge_pinned_free(RingforgePinned *pinned);
 
 /**
- * What a status of an item says, in words. The text stays until the thread's next call of this function.
+ * Returns the message for an item's status. It stays valid until the thread's next call of this function.
  */
 const char *ringforge_item_message(uint32_t status);
 
 /**
- * The name of a mechanism, by numbers from 0 on; null beyond the last. Never freed.
+ * Returns the name of KEM `number`, counted from 0, as a static string; null beyond the last.
  */
 const char *ringforge_kem_name(size_t number);
 
 /**
- * Makes the mechanism of this name ready, such as `CTRU-768`.
+ * Compiles the KEM of this name, such as `CTRU-768`, for the engine's device.
  */
 RingforgeCode ringforge_kem_new(const RingforgeEngine *engine, const char *name, RingforgeKem **kem);
 
@@ -449,8 +455,8 @@ RingforgeCode ringforge_kem_new(const RingforgeEngine *engine, const char *name,
 RingforgeCode ringforge_kem_sizes(const RingforgeKem *kem, RingforgeKemSizes *sizes);
 
 /**
- * Makes `batch` key pairs from the system's randomness. Item i lies at i times its size. `statuses` has a word for each item,
- * see `RingforgeItem`, or is null.
+ * Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
+ * `statuses` is null or has a word for each item: see `RingforgeItem`.
  */
 RingforgeCode ringforge_kem_generate(const RingforgeKem *kem,
                                      size_t batch,
@@ -459,8 +465,8 @@ RingforgeCode ringforge_kem_generate(const RingforgeKem *kem,
                                      uint32_t *statuses);
 
 /**
- * Writes whether each of `batch` public keys has the bytes that key generation gives such a key. CTRU and CNTR refuse others;
- * CTRU-Prime, whose format gives every string of bytes a meaning, takes them. On this machine's CPU.
+ * Writes whether each of `batch` public keys has a canonical encoding, as key generation produces it. CTRU and CNTR
+ * reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the CPU.
  */
 RingforgeCode ringforge_kem_are_canonical(const RingforgeKem *kem,
                                           size_t batch,
@@ -468,9 +474,9 @@ RingforgeCode ringforge_kem_are_canonical(const RingforgeKem *kem,
                                           bool *canonical);
 
 /**
- * Makes a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR refuse public keys with a coefficient
- * that is not below the modulus; CTRU-Prime takes all bytes, see `ringforge_kem_are_canonical`. `statuses` as for
- * `ringforge_kem_generate`.
+ * Generates a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR reject a public key with a
+ * coefficient that is not below the modulus; CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
+ * `statuses` as for `ringforge_kem_generate`.
  */
 RingforgeCode ringforge_kem_encapsulate(const RingforgeKem *kem,
                                         size_t batch,
@@ -480,8 +486,9 @@ RingforgeCode ringforge_kem_encapsulate(const RingforgeKem *kem,
                                         uint32_t *statuses);
 
 /**
- * Writes the shared key of each of `batch` ciphertexts by its secret key. A rejected ciphertext is no error: its key looks
- * random, and time and memory accesses do not tell. `statuses` as for `ringforge_kem_generate`.
+ * Computes the shared key of each of `batch` ciphertexts with its secret key. A rejected ciphertext is no error: its
+ * shared key is pseudorandom (implicit rejection), and timing and memory accesses do not reveal it. `statuses` as for
+ * `ringforge_kem_generate`.
  */
 RingforgeCode ringforge_kem_decapsulate(const RingforgeKem *kem,
                                         size_t batch,
@@ -491,21 +498,21 @@ RingforgeCode ringforge_kem_decapsulate(const RingforgeKem *kem,
                                         uint32_t *statuses);
 
 /**
- * Ends a mechanism; null is none.
+ * Frees a KEM; null is ignored.
  */
 void ringforge_kem_free(RingforgeKem *kem);
 
 /**
- * Makes signing and verification ready. With `lookups`, signing reads tables at secret places: faster, and for a device of
- * one's own; without, time and memory accesses tell nothing of keys and nonces.
+ * Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses: faster, but
+ * only for a device that no attacker shares. Without, timing and memory accesses reveal nothing about keys and nonces.
  */
 RingforgeCode ringforge_sm2_new(const RingforgeEngine *engine,
                                 bool lookups,
                                 RingforgeSm2 **sm2);
 
 /**
- * Makes `batch` key pairs from the system's randomness. Item i lies at i times its size. `statuses` has a word for each item,
- * see `RingforgeItem`, or is null.
+ * Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
+ * `statuses` is null or has a word for each item: see `RingforgeItem`.
  */
 RingforgeCode ringforge_sm2_generate(const RingforgeSm2 *sm2,
                                      size_t batch,
@@ -514,9 +521,10 @@ RingforgeCode ringforge_sm2_generate(const RingforgeSm2 *sm2,
                                      uint32_t *statuses);
 
 /**
- * Writes the digest that is signed for each of `batch` messages, which lie one after another, `lengths[i]` bytes each. There
- * are as many public keys as messages, or one for all. The owners have one identifier of `id_bytes` bytes; where `id` is null
- * it is the standard's default. On this machine's CPU. `statuses` as for `ringforge_sm2_generate`.
+ * Computes the digest to sign, SM3(Z || message), for each of `batch` messages. They are concatenated; message i has
+ * `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have the
+ * same identifier, of `id_bytes` bytes; if `id` is null, it is the standard's default. Runs on the CPU. `statuses` as
+ * for `ringforge_sm2_generate`.
  */
 RingforgeCode ringforge_sm2_digest(size_t batch,
                                    const uint8_t *public_keys,
@@ -529,7 +537,7 @@ RingforgeCode ringforge_sm2_digest(size_t batch,
                                    uint32_t *statuses);
 
 /**
- * Signs `batch` digests, each by its private key, or all by one where `private_key_count` is 1. `statuses` as for
+ * Signs `batch` digests, each with its private key, or all with one if `private_key_count` is 1. `statuses` as for
  * `ringforge_sm2_generate`.
  */
 RingforgeCode ringforge_sm2_sign(const RingforgeSm2 *sm2,
@@ -541,8 +549,8 @@ RingforgeCode ringforge_sm2_sign(const RingforgeSm2 *sm2,
                                  uint32_t *statuses);
 
 /**
- * Verifies `batch` signatures of digests. It returns `RINGFORGE_CODE_OK` only if all are right; else `statuses`, as for
- * `ringforge_sm2_generate`, say which are not.
+ * Verifies `batch` signatures of digests. Returns `RINGFORGE_CODE_OK` only if all are valid; otherwise `statuses`, as
+ * for `ringforge_sm2_generate`, say which are not.
  */
 RingforgeCode ringforge_sm2_verify(const RingforgeSm2 *sm2,
                                    size_t batch,
@@ -552,7 +560,7 @@ RingforgeCode ringforge_sm2_verify(const RingforgeSm2 *sm2,
                                    uint32_t *statuses);
 
 /**
- * Ends what `ringforge_sm2_new` made; null is none.
+ * Frees a handle made by `ringforge_sm2_new`; null is ignored.
  */
 void ringforge_sm2_free(RingforgeSm2 *sm2);
 

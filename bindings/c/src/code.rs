@@ -1,4 +1,4 @@
-//! How every function ends: a code, a message for the thread that called, and no panic beyond.
+//! How every function returns: a code, an error message for the calling thread, and no panic.
 
 use core::cell::RefCell;
 use core::ffi::c_char;
@@ -8,35 +8,35 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ringforge::Error;
 use ringforge_bindings::Kind;
 
-/// How a call went. `ringforge_message` says the same in words.
+/// The result of a call. `ringforge_message` returns the error message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum RingforgeCode {
-    /// All well.
+    /// Success.
     Ok = 0,
-    /// The call went through, but some items of its batch came to nothing: their statuses say why, and their outputs are zero.
+    /// The call succeeded, but some items of its batch failed: their statuses say why, and their outputs are zero.
     Items = 1,
-    /// An argument is null, has the wrong size, is not aligned or overlaps another.
+    /// An argument is invalid: null, misaligned, of the wrong size, or overlapping another.
     Argument = 2,
     /// A residue is not below its modulus.
     NotReduced = 3,
-    /// No such ring, or none that can do this.
+    /// The ring is invalid, or does not support the operation.
     Ring = 4,
-    /// The device cannot do this, or there is nothing of this name.
+    /// The device does not support the operation, or the name is unknown.
     Unsupported = 5,
-    /// There is no such GPU.
+    /// The GPU does not exist or is not usable.
     NoDevice = 6,
-    /// A kernel cannot be compiled here.
+    /// A kernel could not be compiled or loaded.
     Compiler = 7,
-    /// Not enough memory.
+    /// Out of memory.
     OutOfMemory = 8,
-    /// A call of the driver failed.
+    /// A driver call failed.
     Driver = 9,
-    /// A mistake of Ringforge's own.
+    /// Any other error: a bug in Ringforge.
     Internal = 10,
 }
 
-/// Why a call failed.
+/// The code and message of a failed call.
 pub(crate) struct Failure {
     code: RingforgeCode,
     message: String,
@@ -69,7 +69,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Does the work of a call, and keeps what went wrong as the thread's message.
+/// Runs the work of a call, catches panics, and stores an error as the thread's message.
 pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> RingforgeCode {
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return RingforgeCode::Ok,
@@ -80,24 +80,24 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> RingforgeCo
             Failure::new(RingforgeCode::Internal, format!("a mistake of Ringforge's own, please report it: {text}"))
         }
     };
-    // a thread that is about to end has no place for messages any more
+    // ignored while the thread exits, when its thread-local storage is gone
     let _ = MESSAGE.try_with(|message| message.replace(text(failure.message)));
     failure.code
 }
 
-/// As C has it: without zeros, at which it would end.
+/// Converts to a C string. NULs are removed, because they would end it.
 pub(crate) fn text(message: String) -> CString {
     CString::new(message.replace('\0', "")).unwrap_or_default()
 }
 
-/// What went wrong in this thread's last call that returned another code than `RINGFORGE_CODE_OK`, in words; empty if none has.
-/// The text stays until the thread's next such call.
+/// Returns the error message of this thread's last call that did not return `RINGFORGE_CODE_OK`; empty if there was
+/// none. It stays valid until the thread's next such call.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_message() -> *const c_char {
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The library's version, such as `0.1.0`. Never freed.
+/// Returns the library's version, such as `0.1.0`, as a static string.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn message() -> String {
-        // SAFETY: the text stays until this thread's next failure.
+        // SAFETY: the message stays valid until this thread's next failure.
         unsafe { CStr::from_ptr(ringforge_message()) }.to_string_lossy().into_owned()
     }
 

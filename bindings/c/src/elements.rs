@@ -10,12 +10,14 @@ use crate::engine::RingforgeEngine;
 use crate::pointer::{Memory, reference, refused};
 use crate::ring::RingforgeRing;
 
-/// Evaluations in the order of the splitting tree, bit-reversed where every radix is 2: the fastest.
+/// Evaluations in the order of the factorisation tree's leaves: digit-reversed, or bit-reversed if every radix is 2.
+/// This is the fastest order.
 pub const RINGFORGE_TREE_ORDER: i32 = 0;
-/// Evaluations by ascending powers of the root.
+/// Evaluations by ascending powers of the root of unity.
 pub const RINGFORGE_NATURAL_ORDER: i32 = 1;
 
-/// As a depth, the layers that lead to numbers: an error where a ring's transform ends at polynomials.
+/// As `depth`: all layers of a complete transform, whose evaluations are numbers. It is an error if the ring has only
+/// an incomplete transform, whose evaluations are polynomials.
 pub const RINGFORGE_TO_NUMBERS: i32 = -1;
 
 pub(crate) fn evaluations(order: i32, depth: i32) -> Result<Evaluations, Failure> {
@@ -70,8 +72,9 @@ unsafe fn product(
     })
 }
 
-/// Transforms `batch` elements in host memory from coefficients to evaluations in this order, by `RINGFORGE_TO_NUMBERS` or by so
-/// many layers: at most `ringforge_ring_depth`. `to` may be `from`; else they must not overlap.
+/// Transforms `batch` elements in host memory from coefficients to evaluations in this order (forward NTT). `depth` is
+/// `RINGFORGE_TO_NUMBERS` or a number of layers, at most `ringforge_ring_depth`. `to` may be `from`; otherwise they
+/// must not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_forward(
     engine: *const RingforgeEngine,
@@ -85,8 +88,8 @@ pub unsafe extern "C" fn ringforge_forward(
     transform(engine, ring, Operation::Forward, [order, depth], [from.cast_mut(), to], batch)
 }
 
-/// Transforms `batch` elements in host memory from evaluations in this order and of this depth to coefficients: the inverse of
-/// `ringforge_forward`. `to` may be `from`; else they must not overlap.
+/// Transforms `batch` elements in host memory from evaluations of this order and depth to coefficients: the inverse of
+/// `ringforge_forward`. `to` may be `from`; otherwise they must not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_inverse(
     engine: *const RingforgeEngine,
@@ -100,8 +103,8 @@ pub unsafe extern "C" fn ringforge_inverse(
     transform(engine, ring, Operation::Inverse, [order, depth], [from.cast_mut(), to], batch)
 }
 
-/// Multiplies `batch` pairs of elements in host memory, coefficients to coefficients. Any ring has products, also one without
-/// transforms. `product` must not overlap `a` or `b`, which may be the same.
+/// Multiplies `batch` pairs of elements in host memory. Inputs and products are coefficients. Works in every ring, also
+/// in one without a transform. `product` must not overlap `a` or `b`, which may be the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_mul(
     engine: *const RingforgeEngine,
@@ -114,8 +117,8 @@ pub unsafe extern "C" fn ringforge_mul(
     self::product(engine, ring, || Ok(Operation::Mul), [a, b], product, batch)
 }
 
-/// Multiplies `batch` pairs of evaluations in host memory, all in this order and of this depth. `product` must not overlap `a` or `b`, which may
-/// be the same.
+/// Multiplies `batch` pairs of elements in host memory pointwise. Inputs and products are evaluations of this order and
+/// depth. `product` must not overlap `a` or `b`, which may be the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_point_mul(
     engine: *const RingforgeEngine,

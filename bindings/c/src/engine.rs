@@ -1,4 +1,4 @@
-//! Engines: devices with the programs made for them so far.
+//! Engines: a device with its program cache.
 
 use core::ffi::{CStr, c_char};
 use std::ffi::CString;
@@ -8,7 +8,7 @@ use ringforge::Engine;
 use crate::code::{RingforgeCode, guarded, text};
 use crate::pointer::{give, reference, take_back};
 
-/// A device with the programs made for it so far. Threads may share it.
+/// A device with its cache of compiled programs. Threads may share it.
 #[derive(Debug)]
 pub struct RingforgeEngine {
     pub(crate) engine: Engine,
@@ -40,13 +40,13 @@ pub unsafe extern "C" fn ringforge_engine_cuda(ordinal: usize, engine: *mut *mut
     guarded(|| give("engine", engine, || Ok(RingforgeEngine::new(Engine::cuda(ordinal)?))))
 }
 
-/// The name of the engine's device, which stays as long as the engine; of null it is empty.
+/// Returns the name of the engine's device, valid until the engine is freed; empty for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_engine_device(engine: *const RingforgeEngine) -> *const c_char {
     engine.as_ref().map_or(c"", |engine| -> &CStr { &engine.device }).as_ptr()
 }
 
-/// Drops all programs that are kept for later, and gives back what memory the device keeps for later.
+/// Drops all cached programs and releases the memory that the device caches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_engine_trim(engine: *const RingforgeEngine) -> RingforgeCode {
     guarded(|| {
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn ringforge_engine_trim(engine: *const RingforgeEngine) -
     })
 }
 
-/// Ends an engine; null is none. What was made with it may outlive it.
+/// Frees an engine; null is ignored. Handles made with the engine stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_engine_free(engine: *mut RingforgeEngine) {
     take_back(engine);

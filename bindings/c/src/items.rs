@@ -1,4 +1,4 @@
-//! How the items of a batch fared.
+//! Status of each item of a batch.
 
 use core::cell::RefCell;
 use core::ffi::c_char;
@@ -10,13 +10,13 @@ use ringforge_bindings::{Fault, NOT_REACHED, describe};
 use crate::code::{Failure, RingforgeCode, text};
 use crate::pointer::Memory;
 
-/// What the low byte of an item's status says. Above it is a number where the text has one, such as the place of a coefficient.
+/// The low byte of an item's status. For some codes the upper bits hold a number, such as the index of a coefficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RingforgeItem {
-    /// All well.
+    /// The item is ok.
     Fine = 0,
-    /// The seed gives no key.
+    /// The seed gives no key, because its polynomial has no inverse.
     NotInvertible = 1,
     /// A coefficient of the public key is not below the modulus.
     InvalidPublicKey = 2,
@@ -26,15 +26,15 @@ pub enum RingforgeItem {
     PrivateKeyRange = 5,
     /// SM2: the public key is not a point of the curve.
     PublicKeyPoint = 6,
-    /// SM2: the nonce is refused.
+    /// SM2: the nonce is out of range, or gives no signature for this key and digest.
     NonceRefused = 7,
-    /// SM2: a number of the signature is out of range.
+    /// SM2: r or s of the signature is out of range.
     SignatureRange = 8,
     /// SM2: the signature is wrong.
     SignatureWrong = 9,
-    /// The item was not finished; of all items where the call failed.
+    /// The item was not finished, or the whole call failed.
     NotReached = 254,
-    /// The item's status is none that a kernel should write.
+    /// The kernels wrote a status that is not defined.
     Unknown = 255,
 }
 
@@ -42,7 +42,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// What a status of an item says, in words. The text stays until the thread's next call of this function.
+/// Returns the message for an item's status. It stays valid until the thread's next call of this function.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
     let message = text(describe(status));
@@ -53,8 +53,9 @@ pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
     kept.unwrap_or(c"".as_ptr())
 }
 
-/// Does the work on a batch in this memory and writes its statuses, where they are wanted: all are `NotReached` until it went
-/// through. Nothing is written unless they lie apart from all other memory, nor where that is not known.
+/// Runs `work` on this memory of a batch and writes the statuses of its items, unless `statuses` is null. Until `work`
+/// succeeds, all of them are `NotReached`. Nothing is written if `statuses` overlaps other memory of the call, or if
+/// `memory` is an error.
 pub(crate) unsafe fn with_statuses<'a, const N: usize>(
     statuses: *mut u32,
     batch: usize,

@@ -1,4 +1,4 @@
-//! Key encapsulation in batches.
+//! Key encapsulation mechanisms (KEMs) in batches.
 
 use core::ffi::{CStr, c_char};
 use std::ffi::CString;
@@ -11,7 +11,7 @@ use crate::engine::RingforgeEngine;
 use crate::items::with_statuses;
 use crate::pointer::{self, Memory, give, reference, take_back};
 
-/// A key encapsulation mechanism made ready on an engine's device. Threads may share it.
+/// A KEM, compiled for an engine's device. Threads may share it.
 #[derive(Debug)]
 pub struct RingforgeKem(Kem);
 
@@ -29,7 +29,7 @@ pub struct RingforgeKemSizes {
     pub shared_key: usize,
 }
 
-/// The name of a mechanism, by numbers from 0 on; null beyond the last. Never freed.
+/// Returns the name of KEM `number`, counted from 0, as a static string; null beyond the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_kem_name(number: usize) -> *const c_char {
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
@@ -37,7 +37,7 @@ pub extern "C" fn ringforge_kem_name(number: usize) -> *const c_char {
     names.get(number).map_or(core::ptr::null(), |name| CStr::as_ptr(name))
 }
 
-/// Makes the mechanism of this name ready, such as `CTRU-768`.
+/// Compiles the KEM of this name, such as `CTRU-768`, for the engine's device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_new(
     engine: *const RingforgeEngine,
@@ -68,8 +68,8 @@ pub unsafe extern "C" fn ringforge_kem_sizes(kem: *const RingforgeKem, sizes: *m
     })
 }
 
-/// Makes `batch` key pairs from the system's randomness. Item i lies at i times its size. `statuses` has a word for each item,
-/// see `RingforgeItem`, or is null.
+/// Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
+/// `statuses` is null or has a word for each item: see `RingforgeItem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_generate(
     kem: *const RingforgeKem,
@@ -91,8 +91,8 @@ pub unsafe extern "C" fn ringforge_kem_generate(
     })
 }
 
-/// Writes whether each of `batch` public keys has the bytes that key generation gives such a key. CTRU and CNTR refuse others;
-/// CTRU-Prime, whose format gives every string of bytes a meaning, takes them. On this machine's CPU.
+/// Writes whether each of `batch` public keys has a canonical encoding, as key generation produces it. CTRU and CNTR
+/// reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the CPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_are_canonical(
     kem: *const RingforgeKem,
@@ -110,9 +110,9 @@ pub unsafe extern "C" fn ringforge_kem_are_canonical(
     })
 }
 
-/// Makes a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR refuse public keys with a coefficient
-/// that is not below the modulus; CTRU-Prime takes all bytes, see `ringforge_kem_are_canonical`. `statuses` as for
-/// `ringforge_kem_generate`.
+/// Generates a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR reject a public key with a
+/// coefficient that is not below the modulus; CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
+/// `statuses` as for `ringforge_kem_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_encapsulate(
     kem: *const RingforgeKem,
@@ -136,8 +136,9 @@ pub unsafe extern "C" fn ringforge_kem_encapsulate(
     })
 }
 
-/// Writes the shared key of each of `batch` ciphertexts by its secret key. A rejected ciphertext is no error: its key looks
-/// random, and time and memory accesses do not tell. `statuses` as for `ringforge_kem_generate`.
+/// Computes the shared key of each of `batch` ciphertexts with its secret key. A rejected ciphertext is no error: its
+/// shared key is pseudorandom (implicit rejection), and timing and memory accesses do not reveal it. `statuses` as for
+/// `ringforge_kem_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_decapsulate(
     kem: *const RingforgeKem,
@@ -161,7 +162,7 @@ pub unsafe extern "C" fn ringforge_kem_decapsulate(
     })
 }
 
-/// Ends a mechanism; null is none.
+/// Frees a KEM; null is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_free(kem: *mut RingforgeKem) {
     take_back(kem);

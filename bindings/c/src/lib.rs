@@ -1,14 +1,15 @@
-//! Ringforge for C, and for all that calls C: see `include/ringforge.h`, which is made from this crate, and `README.md`.
+//! Ringforge's C library, also for other languages that call C. The header `include/ringforge.h` is generated from this
+//! crate; see `README.md`.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `code.rs` | how every function ends: a code, a message, no panic |
-//! | `pointer.rs` | what comes from C: checked for null and sizes before it is used |
-//! | `engine.rs`, `ring.rs`, `pinned.rs` | devices, rings from text, host memory that copies go fastest with |
-//! | `elements.rs`, `device.rs` | transforms and products on host memory and on device pointers |
-//! | `items.rs`, `kem.rs`, `sm2.rs` | batches with a status for each item |
+//! | `code.rs` | How every function returns: a code, a message, no panic. |
+//! | `pointer.rs` | Checks of arguments from C: null, alignment, sizes, overlaps. |
+//! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices, rings, page-locked host memory. |
+//! | `elements.rs`, `device.rs` | Transforms and products on host memory and on device memory. |
+//! | `items.rs`, `kem.rs`, `sm2.rs` | Batches with a status for each item. |
 
-// Every function that takes a pointer is one that C calls, whose caller answers for what it points to: the header says how.
+// Every function that takes a pointer is called from C. Its caller is responsible for the memory, as the header says.
 #![allow(unsafe_code, unsafe_op_in_unsafe_fn, clippy::missing_safety_doc)]
 
 mod code;

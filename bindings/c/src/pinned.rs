@@ -1,4 +1,4 @@
-//! Host memory that copies to and from a GPU go fastest with.
+//! Page-locked host memory, for the fastest copies to and from a GPU.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -9,16 +9,16 @@ use crate::code::{RingforgeCode, guarded};
 use crate::engine::RingforgeEngine;
 use crate::pointer::{give, reference, take_back};
 
-/// Page-locked host memory, on a CPU ordinary memory.
+/// Page-locked host memory; for an engine on the CPU, ordinary memory.
 #[derive(Debug)]
 pub struct RingforgePinned {
-    /// Keeps the memory, which C reads and writes through the address alone.
+    /// Owns the memory, which C accesses only through `data`.
     _memory: PinnedBuffer,
     data: *mut c_void,
 }
 
-/// Makes host memory of so many bytes, all zero, that copies to and from the engine's device go fastest with. Making it is
-/// slow: make it once and use it again.
+/// Allocates `bytes` bytes of host memory, all zero, for the fastest copies to and from the engine's device. Allocation
+/// is slow: allocate once and reuse it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_pinned_new(
     engine: *const RingforgeEngine,
@@ -34,13 +34,13 @@ pub unsafe extern "C" fn ringforge_pinned_new(
     })
 }
 
-/// Where the memory is, aligned to 16 bytes at least; null for none.
+/// Returns the address of the memory, aligned to at least 16 bytes; null if it has no bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_pinned_data(pinned: *const RingforgePinned) -> *mut c_void {
     pinned.as_ref().map_or(null_mut(), |pinned| pinned.data)
 }
 
-/// Wipes the memory and gives it back; null is none.
+/// Wipes and frees the memory; null is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_pinned_free(pinned: *mut RingforgePinned) {
     take_back(pinned);

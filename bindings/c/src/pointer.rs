@@ -1,4 +1,4 @@
-//! What comes from C: checked for null and sizes before it is used.
+//! Checks of arguments from C before use: null, alignment, sizes and overlaps.
 
 use core::ffi::{CStr, c_char};
 use core::ops::Range;
@@ -9,24 +9,24 @@ pub(crate) fn refused(name: &str, why: &str) -> Failure {
     Failure::new(RingforgeCode::Argument, format!("{name}: {why}"))
 }
 
-/// What a handle stands for.
+/// The object that a handle points to.
 pub(crate) unsafe fn reference<'a, T>(name: &str, handle: *const T) -> Result<&'a T, Failure> {
     handle.as_ref().ok_or_else(|| refused(name, "is null"))
 }
 
-/// Makes a handle, which `take_back` ends.
+/// Stores a new handle at `place`; `take_back` frees it.
 pub(crate) unsafe fn give<T>(
     name: &str,
     place: *mut *mut T,
     make: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<(), Failure> {
     let place = place.as_mut().ok_or_else(|| refused(name, "is null"))?;
-    *place = core::ptr::null_mut(); // what a failure leaves
+    *place = core::ptr::null_mut(); // the handle if `make` fails
     *place = Box::into_raw(Box::new(make()?));
     Ok(())
 }
 
-/// Ends a handle; null is none. A panic while it ends is the engine's, and nobody is left to hear of it.
+/// Frees a handle; null is ignored. A panic during the drop is caught, and its code is discarded.
 pub(crate) unsafe fn take_back<T>(handle: *mut T) {
     if !handle.is_null() {
         crate::code::guarded(|| {
@@ -36,7 +36,7 @@ pub(crate) unsafe fn take_back<T>(handle: *mut T) {
     }
 }
 
-/// A text that ends with zero.
+/// A NUL-terminated UTF-8 string.
 pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(refused(name, "is null"));
@@ -45,7 +45,8 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
 }
 
 impl Memory<'_, u8> {
-    /// The addresses of its bytes. There are none behind a null pointer. A size that overflows reaches to the last address.
+    /// The address range of the memory, empty for a null pointer. If the size overflows, it extends to the last
+    /// address.
     fn addresses(&self) -> Range<usize> {
         let first = self.pointer.addr();
         let count = if self.pointer.is_null() { 0 } else { self.count.unwrap_or(usize::MAX) };
@@ -53,12 +54,13 @@ impl Memory<'_, u8> {
     }
 }
 
-/// Memory of C's: `batch` items of so many numbers each. Nothing refers to it until it is read or written.
+/// Memory of the C caller: `batch` items of `size` numbers each. No Rust reference to it exists until `read` or
+/// `write`.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a, T> {
     name: &'a str,
     pointer: *mut T,
-    /// Numbers; none where they cannot be addressed.
+    /// How many numbers; `None` if that many cannot be addressed.
     count: Option<usize>,
 }
 
@@ -70,7 +72,7 @@ impl<'a, T> Memory<'a, T> {
         Self { name, pointer: pointer.cast_mut(), count }
     }
 
-    /// Its numbers. Of none, the pointer may be null.
+    /// How many numbers, after checks of size, null and alignment. With no numbers, the pointer is not checked.
     fn count(&self) -> Result<usize, Failure> {
         match self.count {
             None => Err(refused(self.name, "the batch is too large to be addressed")),
@@ -96,14 +98,15 @@ impl<'a, T> Memory<'a, T> {
         Memory { name: self.name, pointer: self.pointer.cast(), count: self.count.map(|count| count * size_of::<T>()) }
     }
 
-    /// Refuses this memory, which is to be written, where it overlaps other memory of the call.
+    /// Returns this memory, which will be written, or an error if it overlaps other memory of the call. All of it must
+    /// pass the checks of `count`.
     pub(crate) fn apart_from<const N: usize>(self, others: [Memory<'_, u8>; N]) -> Result<Self, Failure> {
         self.count()?;
         others.iter().try_for_each(|other| other.count().map(drop))?;
         self.beside(others)
     }
 
-    /// The same where some of it may be null or too large, which is refused when it is used.
+    /// As `apart_from`, but accepts null or oversized memory, which fails when it is used.
     pub(crate) fn beside<const N: usize>(self, others: [Memory<'_, u8>; N]) -> Result<Self, Failure> {
         let own = self.bytes().addresses();
         let meets = |other: &Memory<'_, u8>| {

@@ -16,12 +16,12 @@ pub const RINGFORGE_SM2_DIGEST: usize = 32;
 /// Bytes of a signature: r, then s, big-endian.
 pub const RINGFORGE_SM2_SIGNATURE: usize = 64;
 
-/// SM2 (GB/T 32918) made ready on an engine's device. Threads may share it.
+/// SM2 signatures (GB/T 32918), compiled for an engine's device. Threads may share it.
 #[derive(Debug)]
 pub struct RingforgeSm2(Sm2);
 
-/// Makes signing and verification ready. With `lookups`, signing reads tables at secret places: faster, and for a device of
-/// one's own; without, time and memory accesses tell nothing of keys and nonces.
+/// Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses: faster, but
+/// only for a device that no attacker shares. Without, timing and memory accesses reveal nothing about keys and nonces.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_new(
     engine: *const RingforgeEngine,
@@ -31,8 +31,8 @@ pub unsafe extern "C" fn ringforge_sm2_new(
     guarded(|| give("sm2", sm2, || Ok(RingforgeSm2(Sm2::new(&reference("engine", engine)?.engine, lookups)?))))
 }
 
-/// Makes `batch` key pairs from the system's randomness. Item i lies at i times its size. `statuses` has a word for each item,
-/// see `RingforgeItem`, or is null.
+/// Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
+/// `statuses` is null or has a word for each item: see `RingforgeItem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_generate(
     sm2: *const RingforgeSm2,
@@ -51,9 +51,10 @@ pub unsafe extern "C" fn ringforge_sm2_generate(
     })
 }
 
-/// Writes the digest that is signed for each of `batch` messages, which lie one after another, `lengths[i]` bytes each. There
-/// are as many public keys as messages, or one for all. The owners have one identifier of `id_bytes` bytes; where `id` is null
-/// it is the standard's default. On this machine's CPU. `statuses` as for `ringforge_sm2_generate`.
+/// Computes the digest to sign, SM3(Z || message), for each of `batch` messages. They are concatenated; message i has
+/// `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have the
+/// same identifier, of `id_bytes` bytes; if `id` is null, it is the standard's default. Runs on the CPU. `statuses` as
+/// for `ringforge_sm2_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_digest(
     batch: usize,
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn ringforge_sm2_digest(
     })
 }
 
-/// Signs `batch` digests, each by its private key, or all by one where `private_key_count` is 1. `statuses` as for
+/// Signs `batch` digests, each with its private key, or all with one if `private_key_count` is 1. `statuses` as for
 /// `ringforge_sm2_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_sign(
@@ -106,8 +107,8 @@ pub unsafe extern "C" fn ringforge_sm2_sign(
     })
 }
 
-/// Verifies `batch` signatures of digests. It returns `RINGFORGE_CODE_OK` only if all are right; else `statuses`, as for
-/// `ringforge_sm2_generate`, say which are not.
+/// Verifies `batch` signatures of digests. Returns `RINGFORGE_CODE_OK` only if all are valid; otherwise `statuses`, as
+/// for `ringforge_sm2_generate`, say which are not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_verify(
     sm2: *const RingforgeSm2,
@@ -127,7 +128,7 @@ pub unsafe extern "C" fn ringforge_sm2_verify(
     })
 }
 
-/// Ends what `ringforge_sm2_new` made; null is none.
+/// Frees a handle made by `ringforge_sm2_new`; null is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_free(sm2: *mut RingforgeSm2) {
     take_back(sm2);

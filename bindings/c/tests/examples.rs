@@ -1,5 +1,5 @@
-//! The examples compile with this system's compiler, link with nothing but the installed library, and run under the address
-//! sanitizer.
+//! Checks that the examples compile with the system's compiler, link with nothing but the installed library, and run
+//! under the address and undefined-behaviour sanitizers.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn the_header_is_one_of_cpp_too() {
     let mut compiler = Command::new("c++");
     compiler.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]);
     compiler.arg(installed.file("include")).arg(&source);
-    // where there is one
+    // skipped without a C++ compiler
     if let Ok(status) = compiler.status() {
         assert!(status.success());
     }

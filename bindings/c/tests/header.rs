@@ -1,9 +1,9 @@
-//! `include/ringforge.h` is what cbindgen makes of the sources. `RINGFORGE_BLESS=1` writes it.
+//! Checks that `include/ringforge.h` equals the output of cbindgen. `RINGFORGE_BLESS=1` writes the file.
 
 use std::path::Path;
 use std::{env, fs};
 
-/// In the order of the header.
+/// Source files, in the order of the header.
 const SOURCES: [&str; 9] = ["code", "engine", "ring", "elements", "device", "pinned", "items", "kem", "sm2"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The C library from outside.
+//! Tests of the C library through its public interface.
 
 #[cfg(unix)]
 mod examples;

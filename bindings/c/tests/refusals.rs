@@ -1,4 +1,5 @@
-//! Null handles, null memory, and sizes beyond all memory are refused by name; nothing ends the process.
+//! Checks that null handles, null memory and oversized batches are rejected with the argument's name, without ending
+//! the process.
 
 #![allow(unsafe_code)]
 
@@ -17,18 +18,18 @@ use ringforge_capi::{
 };
 
 fn message() -> String {
-    // SAFETY: the text stays until this thread's next failure.
+    // SAFETY: the message stays valid until this thread's next failure.
     unsafe { CStr::from_ptr(ringforge_message()) }.to_string_lossy().into_owned()
 }
 
-/// Expects a refusal in these words.
+/// Expects a rejected argument with this error message.
 fn refused(code: RingforgeCode, words: &str) {
     assert_eq!((code, message().as_str()), (RingforgeCode::Argument, words));
 }
 
 fn engine_and_ring() -> (*mut RingforgeEngine, *mut RingforgeRing) {
     let (mut engine, mut ring) = (null_mut(), null_mut());
-    // SAFETY: the places are there, and the text ends.
+    // SAFETY: the pointers are valid, and the text is NUL-terminated.
     unsafe {
         assert_eq!(ringforge_engine_cpu(&raw mut engine), RingforgeCode::Ok);
         assert_eq!(ringforge_ring_new(c"17 : x^4 + 1".as_ptr(), &raw mut ring), RingforgeCode::Ok);
@@ -39,7 +40,7 @@ fn engine_and_ring() -> (*mut RingforgeEngine, *mut RingforgeRing) {
 #[test]
 fn null_is_refused_or_nothing() {
     let (engine, ring) = engine_and_ring();
-    // SAFETY: handles are those of this library or null, as is memory.
+    // SAFETY: handles and memory are valid or null.
     unsafe {
         refused(ringforge_engine_cpu(null_mut()), "engine: is null");
         refused(ringforge_engine_trim(null()), "engine: is null");
@@ -81,7 +82,7 @@ fn null_is_refused_or_nothing() {
         ringforge_kem_free(null_mut());
         ringforge_sm2_free(null_mut());
         ringforge_pinned_free(null_mut());
-        // no batch needs no memory
+        // an empty batch needs no memory
         assert_eq!(ringforge_forward(engine, ring, 1, -1, null(), null_mut(), 0), RingforgeCode::Ok);
         ringforge_ring_free(ring);
         ringforge_engine_free(engine);
@@ -92,14 +93,14 @@ fn null_is_refused_or_nothing() {
 fn statuses_say_that_nothing_was_reached() {
     let (engine, ring) = engine_and_ring();
     let (mut kem, mut sm2): (*mut RingforgeKem, *mut RingforgeSm2) = (null_mut(), null_mut());
-    // SAFETY: as above; statuses have room for their batches.
+    // SAFETY: handles and memory are valid or null; `statuses` has a word for each item.
     unsafe {
         assert_eq!(ringforge_kem_new(engine, c"CTRU-512".as_ptr(), &raw mut kem), RingforgeCode::Ok);
         let mut statuses = [0u32; 2];
         let code = ringforge_kem_encapsulate(kem, 2, null(), null_mut(), null_mut(), statuses.as_mut_ptr());
         refused(code, "ciphertexts: is null");
         assert_eq!(statuses, [254; 2]);
-        // the handle says how long the keys are: without it, the statuses may lie among them
+        // only the handle knows the size of the keys: without it, the statuses might overlap them
         let mut untouched = [7u32; 2];
         let code =
             ringforge_kem_decapsulate(null(), 2, untouched.as_ptr().cast(), null(), null_mut(), untouched.as_mut_ptr());
@@ -116,7 +117,7 @@ fn statuses_say_that_nothing_was_reached() {
         let mut same = [0u8; 96];
         let place = same.as_mut_ptr();
         refused(ringforge_sm2_generate(sm2, 1, place, place.add(31), null_mut()), "public_keys: overlaps private_keys");
-        // statuses that lie within a key would be written over it
+        // statuses inside a key would overwrite it
         let mut words = [7u64; 32];
         let (keys, status) = (words.as_mut_ptr().cast::<u8>(), words.as_mut_ptr().cast::<u32>());
         for (at, in_keys, in_signing) in [(4, "private_keys", "private_keys"), (20, "public_keys", "digests")] {
@@ -141,7 +142,7 @@ fn statuses_say_that_nothing_was_reached() {
 fn what_a_cpu_cannot_do_is_unsupported() {
     let (engine, ring) = engine_and_ring();
     let at = |address: usize| std::ptr::without_provenance_mut::<c_void>(address);
-    // SAFETY: refused before anything is done with the addresses.
+    // SAFETY: the calls are rejected before any address is used.
     unsafe {
         for code in [
             ringforge_forward_on(engine, ring, 0, -1, null_mut(), at(256), at(512), 1),

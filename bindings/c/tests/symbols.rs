@@ -1,4 +1,4 @@
-//! The shared library gives out what the header documents, and nothing else.
+//! Checks that the shared library exports exactly the functions that the header documents.
 
 use std::collections::BTreeSet;
 use std::fs;

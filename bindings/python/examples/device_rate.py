@@ -1,4 +1,4 @@
-"""Times transforms of a torch tensor on the GPU: rows of 2^16 residues of 60 bits, as homomorphic encryption has them."""
+"""Times forward NTTs of a torch tensor on the GPU: limbs of 2^16 60-bit residues, as in homomorphic encryption."""
 
 import argparse
 
@@ -14,7 +14,7 @@ arguments = parser.parse_args()
 ring = pyringforge.Ring("1152921504606584833 : x^65536 + 1", pyringforge.Engine("cuda"))
 x = torch.randint(0, ring.moduli[0], (arguments.batch, ring.degree), dtype=torch.int64, device="cuda")
 out = torch.empty_like(x)
-ring.ntt(x, "tree", out=out)  # makes the program ready
+ring.ntt(x, "tree", out=out)  # compiles the program
 start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 start.record()
 for _ in range(arguments.rounds):

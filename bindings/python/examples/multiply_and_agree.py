@@ -1,4 +1,4 @@
-"""Times products in a ring and batches of key exchanges, from plain arrays and from pinned memory."""
+"""Times products in a ring and batches of key exchanges, from ordinary and from pinned memory."""
 
 import argparse
 import time
@@ -13,7 +13,7 @@ batch = parser.parse_args().batch
 
 
 def seconds(work, repeats=5):
-    work()  # makes programs ready
+    work()  # compiles the programs
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

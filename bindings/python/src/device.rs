@@ -1,4 +1,4 @@
-//! Arrays of the engine's on its device, and how they are handed to others by DLPack.
+//! Arrays on the engine's device, and their export by DLPack.
 
 #![allow(unsafe_code)]
 
@@ -15,14 +15,15 @@ use ringforge::{Buffer, Stream, Width};
 use crate::dlpack::{self, CUDA, DataType, DlTensor, Managed, UNSIGNED, Unversioned, Versioned};
 use crate::error::exception;
 
-/// An array on the engine's device, which work under way may still be writing. The package gives it its methods for users.
+/// An array on the engine's device. Work that writes it may still be running. The Python package wraps it with the
+/// public methods.
 #[pyclass(frozen, module = "pyringforge._native", subclass)]
 #[derive(Debug)]
 pub(crate) struct DeviceArray {
     buffer: Arc<Buffer>,
-    /// The stream of the work that makes it.
+    /// The stream of the work that writes it.
     stream: Stream,
-    /// Numbers along each dimension, the words of wide residues included.
+    /// The length of each dimension, including the words of wide residues.
     #[pyo3(get)]
     shape: Vec<i64>,
     bits: u8,
@@ -30,7 +31,7 @@ pub(crate) struct DeviceArray {
 
 impl DeviceArray {
     pub(crate) fn new(buffer: Buffer, stream: Stream, shape: Vec<i64>, width: Width) -> Self {
-        // wide residues are several words of 64 bits
+        // residues wider than 64 bits are stored as 64-bit words
         let bits = 8 * width.bytes().min(8) as u8;
         Self { buffer: Arc::new(buffer), stream, shape, bits }
     }
@@ -42,7 +43,7 @@ impl DeviceArray {
 
 #[pymethods]
 impl DeviceArray {
-    /// Bits of a number.
+    /// Bits of one number.
     #[getter]
     fn bits(&self) -> u8 {
         self.bits
@@ -54,19 +55,20 @@ impl DeviceArray {
         self.buffer.len()
     }
 
-    /// Copies it to host memory.
+    /// Copies the array to host memory.
     fn read(&self, py: Python<'_>, mut to: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
         let to = to.as_slice_mut()?;
         py.detach(|| self.stream.read(&self.buffer, to)).map_err(|error| exception(&error))
     }
 
-    /// A capsule of this ordinal's GPU, for work on the stream with this handle; without, for any work.
+    /// Exports the array in a DLPack capsule, for the GPU with this ordinal. The stream with this handle waits for the
+    /// work that writes the array; without a handle, no stream does.
     fn capsule(&self, py: Python<'_>, ordinal: i32, stream: Option<usize>, versioned: bool) -> PyResult<Py<PyAny>> {
         let Some(address) = self.buffer.device_pointer().or((self.buffer.is_empty()).then_some(0)) else {
             return Err(PyBufferError::new_err("an array on the CPU is handed over by numpy(), not by DLPack"));
         };
         if let Some(stream) = stream {
-            // SAFETY: the consumer says that this is a stream of the GPU's.
+            // SAFETY: the consumer guarantees that this is a stream of the GPU.
             unsafe { self.stream.raw_waits(handle(stream)) }.map_err(|error| exception(&error))?;
         }
         let lent = LentOut { array: self.share(), shape: self.shape.clone() };
@@ -89,7 +91,7 @@ fn handle(stream: usize) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(stream)
 }
 
-/// What a consumer holds.
+/// An exported array, which a DLPack consumer holds.
 struct LentOut {
     array: DeviceArray,
     shape: Vec<i64>,
@@ -109,45 +111,46 @@ impl LentOut {
             byte_offset: 0,
         };
         let managed = Box::into_raw(Box::new(M::new(tensor, Box::into_raw(lent).cast(), give_back::<M>)));
-        // SAFETY: the interpreter is attached, the name lives for ever, and the destructor frees what nobody took.
+        // SAFETY: the interpreter is attached, the name is static, and the destructor frees a tensor that no consumer
+        // took.
         let capsule = unsafe { ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(dropped::<M>)) };
         if capsule.is_null() {
-            // SAFETY: nobody else has it.
+            // SAFETY: no capsule holds it, so this is the only owner.
             unsafe { give_back(managed) };
         }
         // SAFETY: a new reference, or null with the error set.
         unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
     }
 
-    /// Has whoever uses the memory next wait for the consumer: for all that is at work, since the stream that it named may be
-    /// gone, and be no more than one of those it works on.
+    /// Makes the next use of the memory wait for the consumer. It waits for all work in the context, since the stream
+    /// that the consumer named may be gone, or be only one of those that it uses.
     fn finish(self) -> ringforge::Result<()> {
         let DeviceArray { buffer, stream, .. } = &self.array;
         stream.wait_for_all()?;
-        // a use of the memory behind that, which the engine remembers
+        // a use of the memory after that wait, so that later users of the memory wait for it
         let bytes = buffer.len().min(16);
         let mut behind = stream.device().buffer(bytes)?;
         stream.copy(buffer.slice(0..bytes)?, &mut behind)
     }
 }
 
-/// Called by the consumer, on any thread, when it needs the tensor no longer.
+/// DLPack's deleter: called by the consumer, on any thread, when it no longer needs the tensor.
 unsafe extern "C" fn give_back<M: Managed>(managed: *mut M) {
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: made by `capsule`, and given back once.
+        // SAFETY: `capsule` made it, and it is given back only once.
         let lent = unsafe {
             let managed = Box::from_raw(managed);
             Box::from_raw(managed.context().cast::<LentOut>())
         };
         lent.finish()
     }));
-    // nobody is there to hear of it; a GPU that does not answer will not run anything on the memory either
+    // errors cannot be reported here, and a GPU that does not respond will not run later work on the memory either
     let _ = ended;
 }
 
-/// Called when a capsule goes: what nobody has taken out of it goes as well.
+/// The capsule's destructor: frees the tensor if no consumer took it.
 unsafe extern "C" fn dropped<M: Managed>(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls this for a capsule, which has a tensor as long as it has this name.
+    // SAFETY: the interpreter calls this for a capsule, which holds a tensor as long as it has this name.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) == 1 {
             give_back(ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>());

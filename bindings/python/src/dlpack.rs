@@ -1,17 +1,17 @@
-//! What DLPack 1.0 lays down: the structures that tensors are handed over in, and the capsules around them.
+//! The structures and capsule names of DLPack 1.0, for exchanging tensors.
 
 use core::ffi::{CStr, c_void};
 
-/// Memory of a GPU.
+/// Device type of CUDA memory.
 pub(crate) const CUDA: i32 = 2;
-/// Whole numbers without a sign.
+/// Type code of unsigned integers.
 pub(crate) const UNSIGNED: u8 = 1;
 /// The flag of a tensor that must not be written to.
 pub(crate) const READ_ONLY: u64 = 1;
-/// The version whose structures these are.
+/// The version that defines these structures.
 pub(crate) const VERSION: Version = Version { major: 1, minor: 0 };
 
-/// Where a tensor is.
+/// The device of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Device {
@@ -19,7 +19,7 @@ pub(crate) struct Device {
     pub(crate) ordinal: i32,
 }
 
-/// What its numbers are.
+/// The type of a tensor's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct DataType {
@@ -28,7 +28,7 @@ pub(crate) struct DataType {
     pub(crate) lanes: u16,
 }
 
-/// A tensor. Null as strides means that it has no gaps.
+/// A tensor. Null strides mean that it is contiguous.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct DlTensor {
@@ -41,7 +41,7 @@ pub(crate) struct DlTensor {
     pub(crate) byte_offset: u64,
 }
 
-/// A tensor as it was handed over before version 1.
+/// A tensor with its owner, as exchanged before version 1.
 #[repr(C)]
 pub(crate) struct Unversioned {
     pub(crate) tensor: DlTensor,
@@ -49,7 +49,7 @@ pub(crate) struct Unversioned {
     pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
 }
 
-/// The version of a producer.
+/// The DLPack version of a producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Version {
@@ -57,7 +57,7 @@ pub(crate) struct Version {
     pub(crate) minor: u32,
 }
 
-/// A tensor as it is handed over since version 1.
+/// A tensor with its owner, as exchanged since version 1.
 #[repr(C)]
 pub(crate) struct Versioned {
     pub(crate) version: Version,
@@ -67,11 +67,11 @@ pub(crate) struct Versioned {
     pub(crate) tensor: DlTensor,
 }
 
-/// What a tensor is handed over in.
+/// A tensor with its owner: [`Unversioned`] or [`Versioned`].
 pub(crate) trait Managed {
-    /// The name of a capsule that nobody has taken the tensor out of.
+    /// The name of a capsule that still holds the tensor.
     const NAME: &'static CStr;
-    /// Its name afterwards.
+    /// The name of a capsule after a consumer took the tensor.
     const USED: &'static CStr;
 
     fn new(tensor: DlTensor, context: *mut c_void, deleter: unsafe extern "C" fn(*mut Self)) -> Self;

@@ -1,22 +1,22 @@
-//! Engines.
+//! Engines: a device with its program cache.
 
 use pyo3::prelude::*;
 
 use crate::error::exception;
 
-/// A device with the programs made for it so far.
+/// A device with its cache of compiled programs.
 #[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) engine: ringforge::Engine,
-    /// The GPU's ordinal; none for the CPU.
+    /// The GPU's ordinal; `None` for the CPU.
     #[pyo3(get)]
     ordinal: Option<usize>,
 }
 
 #[pymethods]
 impl Engine {
-    /// On the first GPU if it is usable, else on the CPU.
+    /// Makes an engine on the first GPU if it is usable, else on the CPU.
     #[staticmethod]
     fn best() -> Self {
         let engine = ringforge::Engine::best();
@@ -24,13 +24,13 @@ impl Engine {
         Self { engine, ordinal }
     }
 
-    /// On the CPU.
+    /// Makes an engine on the CPU.
     #[staticmethod]
     fn cpu() -> Self {
         Self { engine: ringforge::Engine::cpu(), ordinal: None }
     }
 
-    /// On the GPU with this ordinal.
+    /// Makes an engine on the GPU with this ordinal.
     #[staticmethod]
     fn cuda(ordinal: usize) -> PyResult<Self> {
         let engine = ringforge::Engine::cuda(ordinal).map_err(|error| exception(&error))?;
@@ -43,7 +43,7 @@ impl Engine {
         self.engine.device().to_string()
     }
 
-    /// Gives back what is kept for later.
+    /// Drops all cached programs and releases the memory that the device caches.
     fn trim(&self, py: Python<'_>) {
         py.detach(|| self.engine.trim());
     }

@@ -1,10 +1,10 @@
-//! Errors as exceptions of the package, with the engine's text.
+//! Errors as exceptions of the package, with the engine's error message.
 
 use pyo3::prelude::*;
 use ringforge::Error;
 use ringforge_bindings::{Fault, Kind};
 
-/// The class of the package's `_errors.py` that an error is of, with the text.
+/// The exception for an error: its class in the package's `_errors.py`, with the error message.
 pub(crate) fn exception(error: &Error) -> PyErr {
     let class = match Kind::of(error) {
         Kind::Argument | Kind::NotReduced => "ArgumentError",
@@ -17,7 +17,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
     named(class, error.to_string())
 }
 
-/// An exception of a class of the package's.
+/// An exception of the class with this name in the package's `_errors.py`.
 pub(crate) fn named(class: &str, message: String) -> PyErr {
     Python::attach(|py| {
         let made = || py.import("pyringforge._errors")?.getattr(class)?.call1((&message,));
@@ -25,7 +25,7 @@ pub(crate) fn named(class: &str, message: String) -> PyErr {
     })
 }
 
-/// What is wrong with items, by their numbers.
+/// Index and error message of each failed item.
 pub(crate) type Faults = Vec<(usize, String)>;
 
 pub(crate) fn faults(faults: &[Fault]) -> Faults {

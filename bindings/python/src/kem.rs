@@ -1,4 +1,4 @@
-//! Key encapsulation in batches. Arrays are flat, of bytes.
+//! Key encapsulation mechanisms (KEMs) in batches. Arrays are flat arrays of bytes.
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -6,12 +6,12 @@ use pyo3::prelude::*;
 use crate::engine::Engine;
 use crate::error::{Faults, exception, faults};
 
-/// A mechanism made ready on an engine's device.
+/// A KEM, compiled for an engine's device.
 #[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Kem(ringforge_bindings::Kem);
 
-/// The names of all mechanisms.
+/// The names of all KEMs.
 #[pyfunction]
 pub(crate) fn kems() -> Vec<&'static str> {
     ringforge_bindings::Kem::names().collect()
@@ -19,7 +19,7 @@ pub(crate) fn kems() -> Vec<&'static str> {
 
 #[pymethods]
 impl Kem {
-    /// The mechanism of this name.
+    /// Compiles the KEM of this name for the engine's device.
     #[new]
     fn new(py: Python<'_>, engine: &Engine, name: &str) -> PyResult<Self> {
         let kem = py.detach(|| ringforge_bindings::Kem::new(&engine.engine, name));
@@ -45,13 +45,13 @@ impl Kem {
         Ok(faults(&found))
     }
 
-    /// Whether each public key has the bytes that key generation gives such a key.
+    /// Whether each public key has a canonical encoding, as key generation produces it.
     fn are_canonical(&self, py: Python<'_>, public_keys: PyReadonlyArray1<'_, u8>) -> PyResult<Vec<bool>> {
         let public = public_keys.as_slice()?;
         py.detach(|| self.0.are_canonical(public)).map_err(|error| exception(&error))
     }
 
-    /// Fills the last two arrays with new shared keys and their ciphertexts.
+    /// Generates a shared key and its ciphertext for each public key.
     fn encapsulate(
         &self,
         py: Python<'_>,
@@ -65,7 +65,7 @@ impl Kem {
         Ok(faults(&found))
     }
 
-    /// Fills the last array with the shared key of each ciphertext.
+    /// Computes the shared key of each ciphertext with its secret key.
     fn decapsulate(
         &self,
         py: Python<'_>,

@@ -1,13 +1,14 @@
-//! `ringforge._native`: what the Python package `ringforge` is built on, with flat arrays of bytes in and out.
+//! `pyringforge._native`: the extension module of the Python package `pyringforge`. Inputs and outputs are flat arrays
+//! of bytes.
 //!
-//! The package beside it, in Python, is what users see: it knows shapes, number types and Python's integers.
+//! The package around it, in Python, is the public interface. It handles shapes, number types and Python integers.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `engine.rs`, `ring.rs`, `pinned.rs` | devices, transforms and products, host memory that copies go fastest with |
-//! | `kem.rs`, `sm2.rs` | batches, with what is wrong with single items |
-//! | `device.rs`, `tensor.rs`, `dlpack.rs` | arrays on the device: the engine's, and those of others by DLPack |
-//! | `error.rs` | errors as exceptions of the package |
+//! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices; transforms and products; page-locked host memory. |
+//! | `kem.rs`, `sm2.rs` | Batches, with the errors of single items. |
+//! | `device.rs`, `tensor.rs`, `dlpack.rs` | Device arrays: the engine's, and those of other libraries by DLPack. |
+//! | `error.rs` | Errors as exceptions of the package. |
 
 mod device;
 mod dlpack;

@@ -1,4 +1,4 @@
-//! Rings, and what is done to their elements.
+//! Rings, and operations on their elements.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::error::{exception, named};
 use crate::tensor::Tensor;
 
-/// A ring with the engine that works in it. Arrays are flat, of bytes.
+/// A ring with the engine that runs its operations. Host arrays are flat arrays of bytes.
 #[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Ring {
@@ -30,7 +30,7 @@ fn order_of(name: &str) -> PyResult<Order> {
     }
 }
 
-/// The name of an operation, and of evaluations the order and the depth.
+/// The name of an operation, with the order and depth of its evaluations.
 type Named = (String, String, Option<u32>);
 
 fn operation_of((name, order, depth): &Named) -> PyResult<Operation> {
@@ -44,7 +44,7 @@ fn operation_of((name, order, depth): &Named) -> PyResult<Operation> {
     }
 }
 
-/// An error as an exception, with an argument's name as it is in Python.
+/// An error as an exception, with the argument's name in Python.
 fn refused(error: Error) -> PyErr {
     match error {
         Error::Argument { name: "from" | "elements", error } => exception(&Error::Argument { name: "x", error }),
@@ -52,7 +52,7 @@ fn refused(error: Error) -> PyErr {
     }
 }
 
-/// An array on the device: the engine's or another's.
+/// An array on the device, of the engine or of another library.
 #[derive(FromPyObject)]
 pub(crate) enum Input<'py> {
     Own(PyRef<'py, DeviceArray>),
@@ -68,7 +68,7 @@ impl Input<'_> {
     }
 }
 
-/// A driver's handle by its number.
+/// A driver handle as an integer, because a pointer is not `Send`.
 #[derive(Clone, Copy)]
 struct Handle(usize);
 
@@ -80,20 +80,20 @@ impl Handle {
 
 #[pymethods]
 impl Ring {
-    /// The ring of a text.
+    /// Parses a ring from text.
     #[new]
     fn new(engine: &Engine, text: &str) -> PyResult<Self> {
         let ring = text.parse().map_err(|error| exception(&error))?;
         Ok(Self { engine: engine.engine.clone(), ring })
     }
 
-    /// The same with residues in plain form.
+    /// The same ring with residues in plain form.
     fn plain(&self) -> PyResult<Self> {
         let ring = self.ring.clone().with_form(Form::Plain).map_err(|error| exception(&error))?;
         Ok(Self { engine: self.engine.clone(), ring })
     }
 
-    /// The text that makes the same ring.
+    /// The text from which the same ring is parsed.
     #[getter]
     fn text(&self) -> String {
         format!("{:#}", self.ring)
@@ -105,7 +105,7 @@ impl Ring {
         self.ring.degree()
     }
 
-    /// The modulus of each row, in decimal digits.
+    /// The modulus of each limb, in decimal digits.
     #[getter]
     fn moduli(&self) -> Vec<String> {
         self.ring.basis().iter().map(ToString::to_string).collect()
@@ -117,13 +117,13 @@ impl Ring {
         self.ring.width().bytes()
     }
 
-    /// Layers of the deepest transform; none of a ring without one.
+    /// The number of layers of the deepest transform; `None` for a ring without one.
     #[getter]
     fn depth(&self) -> Option<u32> {
         depth(&self.ring)
     }
 
-    /// An operation on host memory.
+    /// Runs an operation on host memory.
     fn run(
         &self,
         py: Python<'_>,
@@ -137,14 +137,14 @@ impl Ring {
         py.detach(|| operation.run(&self.engine, &self.ring, &inputs, output)).map_err(refused)
     }
 
-    /// A transform on host memory in place.
+    /// Runs a transform in place on host memory.
     fn run_in_place(&self, py: Python<'_>, operation: Named, mut elements: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
         let operation = operation_of(&operation)?;
         let elements = elements.as_slice_mut()?;
         py.detach(|| operation.run_in_place(&self.engine, &self.ring, elements)).map_err(refused)
     }
 
-    /// Elements to the device, from their coefficients in host memory.
+    /// Copies elements to the device, from their coefficients in host memory. Residues are checked.
     fn upload(&self, py: Python<'_>, coefficients: PyReadonlyArray1<'_, u8>, shape: Vec<i64>) -> PyResult<DeviceArray> {
         let from = coefficients.as_slice()?;
         let uploaded = py.detach(|| {
@@ -156,7 +156,7 @@ impl Ring {
         Ok(DeviceArray::new(buffer, stream, shape, self.ring.width()))
     }
 
-    /// An operation on the device, into a new array, in the order of the caller's stream where one is given.
+    /// Runs an operation on the device, into a new array, in the order of the caller's stream if one is given.
     #[pyo3(signature = (operation, inputs, shape, stream = None))]
     fn run_device(
         &self,
@@ -170,15 +170,15 @@ impl Ring {
         let operands: Vec<Operand<'_>> = inputs.iter().map(Input::operand).collect();
         let handle = stream.map(Handle);
         let made = py.detach(|| {
-            // SAFETY: whoever gives out a tensor by DLPack says that its memory is there, and ready on the stream that it was
-            // asked for with, which is the one that is given here; the package holds the tensor until the call is over.
+            // SAFETY: the DLPack producer guarantees that the tensor's memory is valid, and ready on the stream that
+            // the package asked for, which is this one. The package holds the tensor until the call returns.
             unsafe { run_new(&self.engine, &self.ring, operation, handle.map(Handle::get), &operands) }
         });
         let (buffer, stream) = made.map_err(|error| exception(&error))?;
         Ok(DeviceArray::new(buffer, stream, shape, self.ring.width()))
     }
 
-    /// An operation on the device, into memory of a tensor's.
+    /// Runs an operation on the device, into the memory of a tensor.
     fn run_device_into(
         &self,
         py: Python<'_>,
@@ -191,7 +191,7 @@ impl Ring {
         let operands: Vec<Operand<'_>> = inputs.iter().map(Input::operand).collect();
         let (output, handle): (Lent, _) = (output.lent(), Handle(stream));
         let ran = py.detach(|| {
-            // SAFETY: as above; the package does not write to a tensor that is read only.
+            // SAFETY: as above; the package does not write to a read-only tensor.
             unsafe { run_lent(&self.engine, &self.ring, operation, handle.get(), &operands, output) }
         });
         ran.map_err(|error| exception(&error))

@@ -1,4 +1,4 @@
-//! SM2 signatures in batches. Arrays are flat, of bytes.
+//! SM2 signatures in batches. Arrays are flat arrays of bytes.
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -7,14 +7,14 @@ use ringforge_bindings::DEFAULT_ID;
 use crate::engine::Engine;
 use crate::error::{Faults, exception, faults};
 
-/// Signing and verification made ready on an engine's device.
+/// SM2 signatures (GB/T 32918), compiled for an engine's device.
 #[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Sm2(ringforge_bindings::Sm2);
 
 #[pymethods]
 impl Sm2 {
-    /// Makes both ready; with lookups, signing reads tables at secret places.
+    /// Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses.
     #[new]
     fn new(py: Python<'_>, engine: &Engine, lookups: bool) -> PyResult<Self> {
         let sm2 = py.detach(|| ringforge_bindings::Sm2::new(&engine.engine, lookups));
@@ -33,7 +33,7 @@ impl Sm2 {
         Ok(faults(&found))
     }
 
-    /// Signs digests, each by its private key, or all by the only one.
+    /// Signs digests, each with its private key, or all with a single one.
     fn sign(
         &self,
         py: Python<'_>,
@@ -60,7 +60,8 @@ impl Sm2 {
     }
 }
 
-/// Writes the digests of messages by the owners of public keys; none as identifier is the default one.
+/// Computes the digest to sign of each message, for the signers with these public keys. Without `id`, they have the
+/// standard's default identifier.
 #[pyfunction]
 #[pyo3(signature = (public_keys, messages, digests, id = None))]
 pub(crate) fn sm2_digest(

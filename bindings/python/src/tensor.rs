@@ -1,4 +1,4 @@
-//! Tensors of others, taken in by DLPack.
+//! Tensors of other libraries, imported by DLPack.
 
 #![allow(unsafe_code)]
 
@@ -13,50 +13,50 @@ use ringforge_bindings::Lent;
 use crate::dlpack::{DlTensor, Managed, READ_ONLY, Unversioned, VERSION, Versioned};
 use crate::error::named;
 
-/// A tensor of another library's, which is told that it is not used any more when this goes.
+/// A tensor of another library, whose deleter is called on drop.
 #[pyclass(frozen, module = "pyringforge._native")]
 pub(crate) struct Tensor {
     _owner: Owner,
     lent: Lent,
-    /// Kind and ordinal, in DLPack's numbers.
+    /// Device type and ordinal, as in DLPack.
     #[pyo3(get)]
     device: (i32, i32),
-    /// Code, bits and lanes, in DLPack's numbers.
+    /// Type code, bits and lanes, as in DLPack.
     #[pyo3(get)]
     dtype: (u8, u8, u16),
-    /// Numbers along each dimension.
+    /// The length of each dimension.
     #[pyo3(get)]
     shape: Vec<i64>,
-    /// Whether they lie one after another, the last dimension innermost.
+    /// Whether the numbers are contiguous, with the last dimension innermost.
     #[pyo3(get)]
     contiguous: bool,
-    /// Whether its producer forbids writing.
+    /// Whether the producer forbids writing.
     #[pyo3(get)]
     read_only: bool,
 }
 
-/// What a capsule held.
+/// The structure taken from a capsule, with its deleter.
 enum Owner {
     Unversioned(NonNull<Unversioned>),
     Versioned(NonNull<Versioned>),
 }
 
-// SAFETY: DLPack's deleters may be called on any thread, and nothing else is done with the pointers.
+// SAFETY: DLPack's deleters may be called on any thread, and the pointers have no other use.
 unsafe impl Send for Owner {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for Owner {}
 
 impl Drop for Owner {
     fn drop(&mut self) {
         unsafe fn release<M: Managed>(managed: NonNull<M>) {
-            // SAFETY: the caller owns what the capsule held, and lets go of it now.
+            // SAFETY: the caller owns the structure, and gives it up now.
             unsafe {
                 if let Some(deleter) = managed.as_ref().deleter() {
                     deleter(managed.as_ptr());
                 }
             }
         }
-        // SAFETY: it was taken out of its capsule, and goes once.
+        // SAFETY: the structure was taken from its capsule, and is dropped only once.
         unsafe {
             match self {
                 Self::Unversioned(managed) => release(*managed),
@@ -66,11 +66,11 @@ impl Drop for Owner {
     }
 }
 
-/// Takes what a capsule of this kind holds out of it; none of one of another kind.
+/// Takes the structure from a capsule of this kind; `None` for another kind.
 fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<Option<NonNull<M>>> {
     let raw = capsule.as_ptr();
-    // SAFETY: the interpreter is attached, the object is a capsule, and the names live for ever. A capsule of this name holds
-    // such a structure, says DLPack; who renames it owns that.
+    // SAFETY: the interpreter is attached, the object is a capsule, and the names are static. By DLPack, a capsule of
+    // this name holds such a structure, and renaming it transfers ownership.
     unsafe {
         if ffi::PyCapsule_IsValid(raw, M::NAME.as_ptr()) == 0 {
             return Ok(None);
@@ -83,14 +83,14 @@ fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<Option<NonNull<M
     }
 }
 
-/// The dimensions of a tensor, and whether its numbers have no gaps.
+/// The shape of a tensor, and whether it is contiguous.
 ///
 /// # Safety
-/// Shape and strides must be as DLPack says.
+/// `shape` and `strides` must be valid as DLPack requires: null, or `ndim` numbers each.
 unsafe fn layout(tensor: &DlTensor) -> (Vec<i64>, bool) {
     let count = usize::try_from(tensor.ndim).unwrap_or(0);
     let list = |numbers: *mut i64| match NonNull::new(numbers) {
-        // SAFETY: so many numbers are there, says the caller.
+        // SAFETY: the caller guarantees `count` numbers.
         Some(numbers) if count > 0 => unsafe { core::slice::from_raw_parts(numbers.as_ptr(), count) },
         _ => &[],
     };
@@ -108,7 +108,7 @@ unsafe fn layout(tensor: &DlTensor) -> (Vec<i64>, bool) {
 
 #[pymethods]
 impl Tensor {
-    /// What a capsule of `__dlpack__` holds.
+    /// Takes the tensor from a capsule that `__dlpack__` returned.
     #[new]
     fn new(capsule: &Bound<'_, PyAny>) -> PyResult<Self> {
         if !PyCapsule::is_exact_type_of(capsule) {
@@ -117,19 +117,19 @@ impl Tensor {
         let capsule = capsule.cast::<PyCapsule>()?;
         let (owner, tensor, flags) = if let Some(managed) = take::<Versioned>(capsule)? {
             let owner = Owner::Versioned(managed);
-            // SAFETY: it is ours now, and the version comes first whatever the rest is.
+            // SAFETY: it was taken above, and the version is the first field in any layout.
             let managed = unsafe { managed.as_ref() };
             if managed.version.major != VERSION.major {
                 return Err(PyBufferError::new_err(format!("DLPack {} is too new", managed.version.major)));
             }
             (owner, managed.tensor(), managed.flags)
         } else if let Some(managed) = take::<Unversioned>(capsule)? {
-            // SAFETY: it is ours now.
+            // SAFETY: it was taken above.
             (Owner::Unversioned(managed), unsafe { managed.as_ref() }.tensor(), 0)
         } else {
             return Err(named("ArgumentError", "the capsule holds no tensor, or it was taken out already".into()));
         };
-        // SAFETY: the tensor is as its producer made it.
+        // SAFETY: the producer made the tensor by DLPack's rules.
         let (shape, contiguous) = unsafe { layout(tensor) };
         let numbers = shape.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?));
         let size = usize::from(tensor.dtype.bits).div_ceil(8) * usize::from(tensor.dtype.lanes);
@@ -148,7 +148,7 @@ impl Tensor {
         })
     }
 
-    /// Where the numbers begin.
+    /// The address of the first number.
     #[getter]
     fn address(&self) -> u64 {
         self.lent.address

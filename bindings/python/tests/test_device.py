@@ -1,4 +1,4 @@
-"""Arrays on the device. What needs a GPU is skipped where there is none, unless RINGFORGE_REQUIRE_GPU=1."""
+"""Tests of device arrays. Without a GPU, tests that need one are skipped, or fail if RINGFORGE_REQUIRE_GPU=1."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ CPU = pyringforge.Engine("cpu")
 
 
 class Foreign:
-    """A tensor on a device that is not the engine's own."""
+    """A tensor of another library, which records how it is asked for its capsule."""
 
     def __init__(self, array, device=None):
         self.array, self.device, self.asked = array, device, []
@@ -24,19 +24,19 @@ class Foreign:
     def __dlpack__(self, *, stream=None, max_version=None):
         self.asked.append((stream, max_version))
         if isinstance(self.array, np.ndarray):
-            stream = None  # numpy has none
+            stream = None  # numpy has no streams
         return self.array.__dlpack__(stream=stream, max_version=max_version)
 
 
 class Old(Foreign):
-    """One of before DLPack 1.0."""
+    """A tensor of a library older than DLPack 1.0."""
 
     def __dlpack__(self, *, stream=None):
         return super().__dlpack__(stream=stream)
 
 
 class ArrayLike(Foreign):
-    """One that numpy knows how to take, as torch's on the CPU are."""
+    """A tensor that numpy can convert, like those of torch on the CPU."""
 
     dtype = "torch.uint16"
 
@@ -52,7 +52,7 @@ def test_arrays_stay_on_the_device():
     values = ring.ntt(there, "tree")
     square = ring.intt(ring.point_mul(values, values, "tree"), "tree")
     assert (square.numpy() == ring.mul(a, a)).all() and (ring.mul(there, there).numpy() == square.numpy()).all()
-    # they know what they are
+    # device arrays record the order of their evaluations
     with pytest.raises(ArgumentError, match="expected .* natural order"):
         ring.intt(values, "natural")
     with pytest.raises(ArgumentError, match="^b: is in host memory, and other arguments are not$"):
@@ -61,7 +61,7 @@ def test_arrays_stay_on_the_device():
         ring.ntt(there, out=there)
     with pytest.raises(ArgumentError, match="is not below"):
         ring.upload(np.full(256, 7681, ring.dtype))
-    # numpy sees the numbers, whichever way it asks
+    # numpy reads the array by each of its protocols
     assert np.array_equal(there, a) and (np.asarray(there) == a).all() and np.asarray(there, np.int64).dtype == np.int64
     assert there.__dlpack_device__() == (1, 0) and (np.from_dlpack(there) == a).all()
     with pytest.raises(BufferError, match="copy"):
@@ -99,13 +99,13 @@ def test_tensors_elsewhere_are_refused():
     ring = Ring("17 : x^4 + 1", CPU)
     with pytest.raises(ArgumentError, match=r"^x: is on another device \(2, 0\) than the engine, which is on the CPU$"):
         ring.ntt(Foreign(np.zeros(4, np.uint16), (2, 0)))
-    # but arrays of another library's in host memory are like numpy's
+    # but arrays of other libraries in host memory are used like those of numpy
     assert (ring.ntt(ArrayLike(np.ones(4, np.uint16))) == ring.ntt(np.ones(4, np.uint16))).all()
 
 
 @pytest.mark.parametrize("kind", [Foreign, Old])
 def test_tensors_are_asked_for_in_order(kind, monkeypatch):
-    """As far as it goes without a GPU: what reaches the engine, which is on the CPU, is refused by it."""
+    """Without a GPU: valid calls reach the engine, which is on the CPU and rejects them."""
     ring = Ring("17 : x^4 + 1", CPU)
     monkeypatch.setattr(pyringforge.Engine, "ordinal", 0)
     version = (1, 0) if kind is Foreign else None
@@ -171,7 +171,7 @@ def test_tensors_on_a_gpu(kind):
 
 
 def test_memory_given_back_is_not_used_too_early():
-    """What a consumer has let go of is written again only behind its work, which here is long."""
+    """Memory that a consumer has released is reused only after the consumer's work, which is long here."""
     engine = gpu()
     driver = ctypes.CDLL("libcuda.so.1")
     stream = ctypes.c_void_p()

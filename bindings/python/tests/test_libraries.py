@@ -1,4 +1,4 @@
-"""Tensors of torch and CuPy on a GPU, in the order of their streams. Skipped where there is none of them, or no GPU."""
+"""Tests with tensors of torch, CuPy and JAX on a GPU, in stream order. Skipped without the library or without a GPU."""
 
 import os
 
@@ -53,7 +53,7 @@ def test_torch_to_and_fro(ring, array, values):
 
 @pytest.mark.parametrize("default_stream", [True, False])
 def test_torchs_memory_is_in_order(ring, array, values, default_stream):
-    """Long work before, and after it the memory is taken by others at once."""
+    """Long work precedes and follows the transform, and the memory of `x` and `made` is reused at once."""
     torch = pytest.importorskip("torch")
     source = torch.from_numpy(array.view(np.int32)).cuda()
     wanted = torch.from_numpy(values.view(np.int32)).cuda()

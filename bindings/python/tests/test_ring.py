@@ -1,4 +1,4 @@
-"""Transforms and products against slow, obvious arithmetic and against sympy."""
+"""Tests of transforms and products against naive arithmetic and sympy."""
 
 import operator
 import os
@@ -17,14 +17,14 @@ BLS12_381 = 52435875175126190479447740508185965837690552500527637822603658699938
 
 
 def elements(ring, batch, seed=1):
-    """Random elements, as arrays of the ring's type."""
+    """Random elements, as an array of the ring's type."""
     rng = np.random.default_rng(seed)
     rows = [rng.integers(0, q, (batch, ring.degree), dtype=ring.dtype) for q in ring.moduli]
     return np.stack(rows, axis=1) if len(rows) > 1 else rows[0]
 
 
 def negacyclic(a, b, q):
-    """The product modulo x^n + 1, of Python's integers."""
+    """The product modulo x^n + 1, by the schoolbook method in Python integers."""
     n, product = len(a), [0] * len(a)
     for i, x in enumerate(a):
         for j, y in enumerate(b):
@@ -99,7 +99,7 @@ def test_whoever_has_an_index_is_an_integer():
 
 
 def test_natural_order_is_that_of_powers():
-    ring = Ring("97 : x^8 - 1 @ 64", CPU)  # 64 has the order 8
+    ring = Ring("97 : x^8 - 1 @ 64", CPU)  # 64 has order 8 modulo 97
     a = elements(ring, 1)[0]
     powers = [pow(64, i, 97) for i in range(8)]
     assert ring.ntt(a).tolist() == [sum(int(c) * x**k for k, c in enumerate(a)) % 97 for x in powers]
@@ -137,7 +137,7 @@ def test_residues_of_256_bits():
     assert (ring.intt(values) == words).all()
     ints = ring.ntt(words[..., 0].tolist())
     assert int(ints[1, 3]) == sum(int(w) << 64 * i for i, w in enumerate(values[1, 3]))
-    # Montgomery form is for arrays alone
+    # Montgomery form applies only to arrays of words, not to Python integers
     assert (Ring(f"{BLS12_381} : x^8 - 1", CPU).ntt(words[..., 0].tolist()) == ints).all()
 
 
@@ -185,7 +185,7 @@ def test_what_is_wrong_is_told():
         Ring("17 : y^4", CPU)
     with pytest.raises(pyringforge.Error, match="is not prime"):
         Ring("15 : x^4 - 1", CPU).ntt([1, 2, 3, 4])
-    with pytest.raises(ValueError):  # as Python's own code expects it
+    with pytest.raises(ValueError):  # RingError is a ValueError, as Python code expects
         Ring("", CPU)
     read_only = a.copy()
     read_only.flags.writeable = False

@@ -1,4 +1,4 @@
-"""The type stubs name what the extension module has, and nothing else."""
+"""Tests that the type stubs name exactly the members of the extension module."""
 
 import ast
 import pathlib

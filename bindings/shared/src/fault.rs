@@ -1,26 +1,26 @@
-//! What is wrong with single items, without the types of their schemes.
+//! Errors of single items, without the error types of their schemes.
 
 use ringforge_batch::{BatchStatus, ErrorKind, SchemeError};
 use ringforge_ctru::KeyError;
 use ringforge_sm2::Sm2Error;
 
-/// The status of an item that no kernel has finished; those of schemes have lower codes.
+/// Status of an item that no kernel has finished. The codes of schemes are lower.
 pub const NOT_REACHED: u32 = 254;
-/// The status of an item whose own status is none that a kernel should write.
+/// Status of an item whose kernels wrote an undefined status word.
 pub const UNKNOWN: u32 = 255;
 
-/// An item that came to nothing: its outputs are zero.
+/// An item that failed. Its outputs are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// The item's number in the batch, from 0.
+    /// Index of the item in the batch.
     pub item: usize,
-    /// A code in the low byte, which tells schemes apart too, and above it a number, such as the place of a bad coefficient.
+    /// The code in the low byte, distinct across schemes; above it a number, such as the index of a bad coefficient.
     /// Never 0.
     pub status: u32,
 }
 
 impl Fault {
-    /// What is wrong with the items of a batch, by ascending item.
+    /// The failed items of a batch, by ascending index.
     pub(crate) fn of<E: SchemeError>(status: &BatchStatus<E>) -> Vec<Self> {
         let faults = status.errors().iter().map(|error| Self {
             item: error.item,
@@ -33,14 +33,14 @@ impl Fault {
         faults.collect()
     }
 
-    /// What is wrong, in words.
+    /// The error message.
     #[must_use]
     pub fn message(&self) -> String {
         describe(self.status)
     }
 }
 
-/// What a status says, in words; 0 is that of an item that is fine.
+/// The message for a status; 0 means that the item is ok.
 #[must_use]
 pub fn describe(status: u32) -> String {
     fn found<E: SchemeError>(status: u32) -> Option<String> {

@@ -10,14 +10,14 @@ use ringforge_ctru_prime::{self as ctru_prime, CtruPrime653, CtruPrime761, CtruP
 use crate::fault::Fault;
 use crate::process::may_work;
 
-/// A mechanism made ready on an engine's device. Item i of each argument lies at i times its size.
+/// A KEM, compiled for an engine's device. Item i of an argument begins at i times the item's size.
 pub struct Kem {
     name: &'static str,
     mechanism: Box<dyn Mechanism>,
     is_canonical: fn(&[u8]) -> Result<bool>,
 }
 
-/// [`Batch`] without the mechanism's type.
+/// [`Batch`] as a trait object, without the type of its scheme.
 trait Mechanism: Send + Sync {
     fn sizes(&self) -> Sizes;
     fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<Fault>>;
@@ -43,7 +43,7 @@ impl<M: KemScheme> Mechanism for Batch<M> {
     }
 }
 
-/// What a name stands for.
+/// A KEM that can be made by its name.
 struct Entry {
     name: &'static str,
     make: fn(&Engine) -> Result<Box<dyn Mechanism>>,
@@ -79,15 +79,15 @@ fn entries() -> [Entry; 9] {
 }
 
 impl Kem {
-    /// The names of all mechanisms.
+    /// The names of all KEMs.
     pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
         entries().into_iter().map(|entry| entry.name)
     }
 
-    /// The mechanism of this name.
+    /// Compiles the KEM of this name for the engine's device.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where there is none of the name; as [`Batch::new`].
+    /// [`Error::Unsupported`] for an unknown name, and in a forked process (see [`may_work`]); as [`Batch::new`].
     pub fn new(engine: &Engine, name: &str) -> Result<Self> {
         let Some(Entry { name, make, is_canonical }) = entries().into_iter().find(|entry| entry.name == name) else {
             let why = format!("there are {}", Self::names().collect::<Vec<_>>().join(", "));
@@ -103,13 +103,13 @@ impl Kem {
         self.name
     }
 
-    /// Sizes of items.
+    /// Sizes of one item, in bytes.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         self.mechanism.sizes()
     }
 
-    /// Fills both slices with new key pairs.
+    /// Fills both slices with new key pairs, from the system's randomness.
     ///
     /// # Errors
     /// As [`Batch::generate`].
@@ -118,19 +118,19 @@ impl Kem {
         self.mechanism.generate(public_keys, secret_keys)
     }
 
-    /// Whether each public key has the bytes that key generation gives such a key. Others do not match a mechanism's own key by
-    /// hash. CTRU and CNTR refuse them in [`Kem::encapsulate`]; CTRU-Prime, whose format gives every string of bytes a
-    /// meaning, takes them. On this machine's CPU.
+    /// Whether each public key has a canonical encoding, as key generation produces it. Another encoding of the same
+    /// key has another hash. CTRU and CNTR reject it in [`Kem::encapsulate`]; CTRU-Prime accepts it, because it decodes
+    /// any bytes to some key. Runs on the CPU.
     ///
     /// # Errors
-    /// [`Error::Length`] if the last key is cut off.
+    /// [`Error::Length`] if the last key is incomplete.
     pub fn are_canonical(&self, public_keys: &[u8]) -> Result<Vec<bool>> {
         let size = self.sizes().public_key;
         batch_of("bytes of public keys", public_keys.len(), size)?;
         public_keys.chunks_exact(size).map(self.is_canonical).collect()
     }
 
-    /// Fills the last two slices with new shared keys and their ciphertexts, one for each public key.
+    /// Generates a shared key and its ciphertext for each public key.
     ///
     /// # Errors
     /// As [`Batch::encapsulate`].
@@ -144,7 +144,8 @@ impl Kem {
         self.mechanism.encapsulate(public_keys, ciphertexts, shared_keys)
     }
 
-    /// Fills the last slice with the shared key of each ciphertext.
+    /// Computes the shared key of each ciphertext with its secret key. A rejected ciphertext yields a pseudorandom key
+    /// (implicit rejection).
     ///
     /// # Errors
     /// As [`Batch::decapsulate`].

@@ -1,32 +1,32 @@
-//! Errors by what their caller can do about them.
+//! Kinds of errors, by what the caller can do about them.
 
 use ringforge::Error;
 
-/// What an error is about. Its words are those of the [`Error`].
+/// The kind of an [`Error`], which holds the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// An argument has the wrong size, is not aligned, or is of another ring or device.
+    /// An argument is invalid: misaligned, of the wrong size, or of another ring or device.
     Argument,
     /// A residue is not below its modulus.
     NotReduced,
-    /// No such ring, or none that can do this.
+    /// The ring is invalid, or does not support the operation.
     Ring,
-    /// The device cannot do this, or there is nothing of this name.
+    /// The device does not support the operation, or the name is unknown.
     Unsupported,
-    /// There is no such GPU.
+    /// The GPU does not exist or is not usable.
     NoDevice,
-    /// A kernel cannot be compiled here.
+    /// A kernel could not be compiled or loaded.
     Compiler,
-    /// Not enough memory.
+    /// Out of memory.
     OutOfMemory,
-    /// A call of the driver failed.
+    /// A driver call failed.
     Driver,
-    /// A mistake of Ringforge's own.
+    /// Any other error: a bug in Ringforge.
     Internal,
 }
 
 impl Kind {
-    /// That of an error.
+    /// The kind of this error.
     #[must_use]
     pub fn of(error: &Error) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! Operations on device memory, the engine's or the caller's, in the order of a stream of the caller's.
+//! Operations on device memory, the engine's or the caller's, in the order of the caller's stream.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,12 @@ use ringforge::{Buffer, Device, Engine, Error, PolyType, Result, Stream};
 use crate::operation::Operation;
 use crate::process::may_work;
 
-/// Memory of a GPU that belongs to the caller.
+/// GPU memory that belongs to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lent {
-    /// Where it begins.
+    /// The device address.
     pub address: u64,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: usize,
 }
 
@@ -25,7 +25,7 @@ impl Lent {
         self.address < end(other) && other.address < end(self)
     }
 
-    /// As a buffer of a device.
+    /// Wraps the memory as a buffer of the device.
     ///
     /// # Safety
     /// As [`Device::buffer_from_raw`].
@@ -35,12 +35,12 @@ impl Lent {
     }
 }
 
-/// An input of an operation on the device.
+/// An input of an operation on device memory.
 #[derive(Debug, Clone, Copy)]
 pub enum Operand<'a> {
-    /// The engine's.
+    /// A buffer of the engine.
     Own(&'a Buffer),
-    /// The caller's.
+    /// Memory of the caller.
     Lent(Lent),
 }
 
@@ -52,7 +52,8 @@ impl Operand<'_> {
         }
     }
 
-    /// Whether it shares bytes with memory of the caller's, as it does where that was given out by the engine before.
+    /// Whether it overlaps memory of the caller. A buffer of the engine may do so, if the caller got that memory from
+    /// the engine before.
     fn overlaps(self, other: Lent) -> bool {
         match self {
             Self::Own(buffer) => {
@@ -63,7 +64,7 @@ impl Operand<'_> {
     }
 }
 
-/// An input that a run can take.
+/// An input as a buffer, for [`run`].
 enum Ready<'a> {
     Own(&'a Buffer),
     Lent(Buffer),
@@ -78,18 +79,20 @@ impl Borrow<Buffer> for Ready<'_> {
     }
 }
 
-/// Does an operation to elements in memory of the caller's, which the engine's GPU has: after all that is on the caller's stream
-/// so far, and before what is put there later. Returns when the work is started. Residues must be reduced, unless the ring
-/// accepts any word: nobody checks. A transform may be in place, and a product may be that of an input with itself; else memory
-/// must not overlap.
+/// Runs an operation on elements in the caller's memory on the engine's GPU, in the order of the caller's stream: after
+/// all earlier work on it, and before all later work. Returns once the work is enqueued.
+///
+/// Residues are not checked: they must be reduced, unless the ring accepts any word. A transform may be in place, and
+/// both inputs of a product may be the same; otherwise memory must not overlap.
 ///
 /// # Errors
-/// [`Error::Unsupported`] on a CPU; [`Error::Arguments`] for another number of inputs and for memory that overlaps;
-/// [`Error::ArgumentSize`], [`Error::Alignment`]; as [`Engine::program`] and [`Call::run`](ringforge::run::Call::run).
+/// [`Error::Unsupported`] on a CPU, and in a forked process (see [`may_work`]); [`Error::Arguments`] for a wrong number
+/// of inputs and for overlapping memory; [`Error::ArgumentSize`], [`Error::Alignment`]; as [`Engine::program`] and
+/// [`Call::run`](ringforge::run::Call::run).
 ///
 /// # Safety
-/// As [`Device::buffer_from_raw`] for all memory, and [`Stream::wait_for_raw`] for the handle; the memory must stay until the
-/// caller's stream is past this point.
+/// As [`Device::buffer_from_raw`] for all memory, and as [`Stream::wait_for_raw`] for the handle. The memory must stay
+/// valid until the caller's stream has passed this point.
 pub unsafe fn run_lent(
     engine: &Engine,
     ring: &PolyType,
@@ -106,7 +109,7 @@ pub unsafe fn run_lent(
         return Err(overlap());
     }
     let stream = engine.device().stream()?;
-    // SAFETY: the caller answers for the memory; no input shares bytes with it, but for the same one.
+    // SAFETY: the caller answers for the memory; no input overlaps it, unless the operation is in place.
     let mut to = unsafe { output.buffer(engine.device()) }?;
     // SAFETY: the caller answers for the stream.
     unsafe {
@@ -120,8 +123,8 @@ pub unsafe fn run_lent(
     }
 }
 
-/// The same into new memory of the engine's, on a stream of the engine's, which comes with it: what uses the memory elsewhere
-/// has to wait for that. Without a handle the order is that of the engine's stream alone.
+/// As [`run_lent`], into a new buffer of the engine, on the engine's stream. Returns both, since other streams must
+/// wait for that stream before they use the buffer. Without a handle, only the engine's stream orders the work.
 ///
 /// # Errors
 /// As [`run_lent`].
@@ -139,24 +142,24 @@ pub unsafe fn run_new(
     operation.takes(ring, inputs.len())?;
     let stream = engine.stream()?;
     let mut to = engine.device().buffer(inputs.first().map_or(0, |input| input.bytes()))?;
-    // SAFETY: the caller answers for the stream and for memory of its own.
+    // SAFETY: the caller answers for the stream and for its own memory.
     unsafe { in_order(stream, handle, || run(engine, ring, operation, stream, inputs, &mut to)) }?;
     Ok((to, stream.clone()))
 }
 
-/// Puts work on a stream of the engine's, in the order of the caller's.
+/// Runs `work`, which enqueues on a stream of the engine, in the order of the caller's stream.
 unsafe fn in_order(stream: &Stream, handle: Option<*mut c_void>, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let Some(handle) = handle else { return work() };
     // SAFETY: the caller answers for the handle.
     unsafe { stream.wait_for_raw(handle) }?;
     let worked = work();
-    // after a failure too: what was started may still be at work
+    // also after a failure, because part of the work may be running
     // SAFETY: the caller answers for the handle.
     let waits = unsafe { stream.raw_waits(handle) };
     worked.and(waits)
 }
 
-/// Out of place, where the caller answers for lent memory.
+/// Runs an operation out of place. The caller answers for memory of its own.
 unsafe fn run(
     engine: &Engine,
     ring: &PolyType,
@@ -173,7 +176,7 @@ unsafe fn run(
     let distinct = if twice { &inputs[..1] } else { inputs };
     let ready = distinct.iter().map(|input| match input {
         Operand::Own(buffer) => Ok(Ready::Own(buffer)),
-        // SAFETY: the caller answers for the memory; no two buffers share bytes, as was just seen to.
+        // SAFETY: the caller answers for the memory; no two buffers overlap, as checked above.
         Operand::Lent(lent) => unsafe { lent.buffer(engine.device()) }.map(Ready::Lent),
     });
     let ready = ready.collect::<Result<Vec<_>>>()?;
@@ -208,7 +211,7 @@ mod tests {
         let at = |address| Lent { address, bytes: 8 };
         let refused = |inputs: [Lent; 2], output| {
             let inputs = inputs.map(Operand::Lent);
-            // SAFETY: refused before anything is done with the addresses.
+            // SAFETY: the call is rejected before any address is used.
             unsafe { run_lent(&engine, &ring(), Operation::Mul, core::ptr::null_mut(), &inputs, output) }.unwrap_err()
         };
         assert!(matches!(refused([at(256), at(512)], at(260)), Error::Arguments { .. }));
@@ -224,7 +227,7 @@ mod tests {
         let (engine, ring) = (Engine::cpu(), ring());
         let a = engine.upload(&ring, &[1u16, 2, 3, 4]).unwrap();
         let run = |operation, inputs: &[Operand<'_>]| {
-            // SAFETY: no memory is lent, and no stream.
+            // SAFETY: there is no memory and no stream of the caller.
             unsafe { run_new(&engine, &ring, operation, None, inputs) }
         };
         let (values, _) = run(Operation::Forward(Order::Tree.into()), &[Operand::Own(&a.buffers()[0])]).unwrap();
@@ -232,7 +235,7 @@ mod tests {
         let (squares, _) = run(Operation::PointMul(Order::Tree.into()), &square).unwrap();
         let (square, stream) = run(Operation::Inverse(Order::Tree.into()), &[Operand::Own(&squares)]).unwrap();
         assert_eq!(stream.download::<u16>(&square).unwrap(), [10, 14, 11, 3]);
-        // values know what they are
+        // buffers record the order of their evaluations
         let refused = run(Operation::Inverse(Order::Natural.into()), &[Operand::Own(&squares)]);
         assert!(matches!(refused, Err(Error::Mismatch { .. })));
     }

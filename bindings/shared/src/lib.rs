@@ -1,13 +1,13 @@
-//! What the C library and the Python package have in common: the engine with everything by name and as bytes, for callers who
-//! have no Rust types.
+//! The common part of the C library and the Python package: the engine for callers without Rust types, with schemes by
+//! name and elements as bytes.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `operation.rs` | transforms and products of ring elements, on host memory |
-//! | `lent.rs` | the same on device memory and streams that belong to the caller |
-//! | `kem.rs`, `sm2.rs` | mechanisms by name, SM2 signatures |
-//! | `process.rs` | which process may work |
-//! | `kind.rs`, `fault.rs` | errors by what can be done about them; what is wrong with single items, as a word and a text |
+//! | `operation.rs` | Transforms and products of ring elements in host memory. |
+//! | `lent.rs` | The same on device memory and streams of the caller. |
+//! | `kem.rs`, `sm2.rs` | KEMs by name; SM2 signatures. |
+//! | `process.rs` | Detection of forked processes. |
+//! | `kind.rs`, `fault.rs` | Kinds of errors; errors of single items, as a word and a message. |
 
 mod fault;
 mod kem;

@@ -1,16 +1,16 @@
-//! Transforms and products of ring elements, as bytes.
+//! Transforms and products of ring elements in host memory, as bytes.
 
 use ringforge::split::Split;
 use ringforge::{Engine, Error, Job, Op, Order, PolyType, Program, Result};
 
 use crate::process::may_work;
 
-/// Evaluations: their order, and the layers of the transform that leads to them.
+/// The kind of evaluations: their order and the number of layers of their transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluations {
-    /// Their order.
+    /// The order.
     pub order: Order,
-    /// The layers; of `None`, as many as lead to polynomials of degree 0, which are numbers.
+    /// The number of layers. `None` asks for a complete transform (leaf degree 1), whose evaluations are numbers.
     pub depth: Option<u32>,
 }
 
@@ -20,21 +20,21 @@ impl From<Order> for Evaluations {
     }
 }
 
-/// What is done to ring elements.
+/// An operation on ring elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// From coefficients to these evaluations.
+    /// Forward NTT, from coefficients to these evaluations.
     Forward(Evaluations),
-    /// From these evaluations to coefficients.
+    /// Inverse NTT, from these evaluations to coefficients.
     Inverse(Evaluations),
-    /// Products, from coefficients to coefficients.
+    /// Product of elements, from coefficients to coefficients.
     Mul,
-    /// Products of these evaluations.
+    /// Pointwise product of these evaluations.
     PointMul(Evaluations),
 }
 
 impl Operation {
-    /// What the inputs are called.
+    /// The names of the inputs.
     #[must_use]
     pub fn inputs(self) -> &'static [&'static str] {
         match self {
@@ -43,7 +43,7 @@ impl Operation {
         }
     }
 
-    /// Refuses another number of inputs.
+    /// Checks the number of inputs.
     pub(crate) fn takes(self, ring: &PolyType, count: usize) -> Result<()> {
         let right = self.inputs().len();
         if count == right {
@@ -53,7 +53,7 @@ impl Operation {
         Err(Error::Arguments { plan: format!("{self:?} in {ring}"), why })
     }
 
-    /// What the output is called.
+    /// The name of the output.
     pub(crate) fn output(self) -> &'static str {
         match self {
             Self::Forward(_) | Self::Inverse(_) => "to",
@@ -61,7 +61,7 @@ impl Operation {
         }
     }
 
-    /// The program, made the first time; a transform's may overwrite its input, which is `data` then.
+    /// The program, compiled on first use. A transform in place has one argument, `data`.
     pub(crate) fn program(self, engine: &Engine, ring: &PolyType, in_place: bool) -> Result<Program> {
         let (op, evaluations) = match self {
             Self::Forward(evaluations) => (Op::Forward, Some(evaluations)),
@@ -72,7 +72,7 @@ impl Operation {
         let job = evaluations.iter().fold(Job::new(ring, op), |job, of| job.order(of.order));
         let job = if in_place { job.in_place() } else { job };
         match evaluations.map(|of| of.depth) {
-            // the key is no job, so that a program that is there already has been checked
+            // a key other than the job, so that a cached program has passed the check
             Some(None) => engine.program_of(&(job.clone(), "to numbers"), |planner| {
                 ends_at_numbers(ring)?;
                 planner.plan(&job)
@@ -82,11 +82,13 @@ impl Operation {
         }
     }
 
-    /// Does it to elements in host memory, one after another, into memory of the same size. Residues are checked.
+    /// Runs the operation on contiguous elements in host memory. Inputs and output have the same size. Residues are
+    /// checked.
     ///
     /// # Errors
-    /// [`Error::Argument`] with the argument's name, as [`Engine::mul`]; as [`Engine::program`] and
-    /// [`HostCall::run`](ringforge::run::HostCall::run); [`Error::Arguments`] for another number of inputs.
+    /// [`Error::Argument`] with the argument's name, as [`Engine::mul`]; [`Error::Arguments`] for a wrong number of
+    /// inputs; [`Error::Unsupported`] in a forked process (see [`may_work`]); as [`Engine::program`] and
+    /// [`HostCall::run`](ringforge::run::HostCall::run).
     pub fn run(self, engine: &Engine, ring: &PolyType, inputs: &[&[u8]], output: &mut [u8]) -> Result<()> {
         may_work()?;
         self.takes(ring, inputs.len())?;
@@ -112,13 +114,13 @@ impl Operation {
     }
 }
 
-/// Layers of the deepest transform of a ring, if it has one.
+/// The number of layers of a ring's deepest transform, if it has one.
 #[must_use]
 pub fn depth(ring: &PolyType) -> Option<u32> {
     Split::of(ring, None).map(|split| split.depth()).ok()
 }
 
-/// Refuses a ring whose transform ends at polynomials, which nobody should take for numbers.
+/// Rejects a ring with an incomplete transform, whose polynomials a caller might mistake for numbers.
 fn ends_at_numbers(ring: &PolyType) -> Result<()> {
     let split = Split::of(ring, None)?;
     let (degree, depth) = (split.base() / ring.columns(), split.depth());

@@ -1,18 +1,19 @@
-//! Which process works. A fork copies the memory of its parent but not its threads: work that waited for them would never end.
+//! Detection of forked processes. A fork copies the memory of its parent but not its threads, so work that waits for
+//! them would hang.
 
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ringforge::{Error, Result};
 
-/// The process that has begun to work; 0 for none.
+/// Id of the process that has begun to work; 0 for none.
 static AT_WORK: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process may work: the first that does, or one that was forked before any did. All that the bindings have done
-/// asks first.
+/// Checks that this process may do work, and records that it does. A process may not if it was forked from one that had
+/// already done work. Called first by all operations that may use other threads.
 ///
 /// # Errors
-/// [`Error::Unsupported`] in a process that was forked off one at work.
+/// [`Error::Unsupported`] in a process that was forked from one that had begun to work.
 pub fn may_work() -> Result<()> {
     let this = process::id();
     match AT_WORK.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {

@@ -10,8 +10,8 @@ use ringforge_sm2::{Identity, MAX_ID_BYTES, Mode, PublicKey, Signer, Sm2Error, V
 use crate::fault::Fault;
 use crate::process::may_work;
 
-/// Signing and verification made ready on an engine's device. Private keys and digests have 32 bytes, public keys (x ‖ y) and
-/// signatures (r ‖ s) 64; item i of each argument lies at i times its size.
+/// SM2 signatures (GB/T 32918), compiled for an engine's device. Private keys and digests have 32 bytes, public keys
+/// (x ‖ y) and signatures (r ‖ s) have 64. Item i of an argument begins at i times the item's size.
 #[derive(Debug)]
 pub struct Sm2 {
     signer: Signer,
@@ -24,7 +24,8 @@ impl Sm2 {
     /// Bytes of a public key and of a signature.
     pub const PAIR: usize = 64;
 
-    /// Makes both ready; with `lookups`, signing reads tables at secret places, which is faster and for a device of one's own.
+    /// Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses: faster,
+    /// but only for a device that no attacker shares.
     ///
     /// # Errors
     /// As [`Signer::new`] and [`Verifier::new`].
@@ -34,7 +35,7 @@ impl Sm2 {
         Ok(Self { signer: Signer::new(engine, mode)?, verifier: Verifier::new(engine)? })
     }
 
-    /// Fills both slices with new key pairs.
+    /// Fills both slices with new key pairs, from the system's randomness.
     ///
     /// # Errors
     /// As [`Signer::generate`].
@@ -43,7 +44,7 @@ impl Sm2 {
         self.signer.generate(private_keys, public_keys).map(|status| Fault::of(&status))
     }
 
-    /// Signs digests, each by its private key, or all by the only one.
+    /// Signs digests, each with its private key, or all with a single one.
     ///
     /// # Errors
     /// As [`Signer::sign`].
@@ -52,7 +53,7 @@ impl Sm2 {
         self.signer.sign(private_keys, digests, signatures).map(|status| Fault::of(&status))
     }
 
-    /// Verifies signatures of digests; a wrong one is a fault of its item.
+    /// Verifies signatures of digests. A signature that is not valid is a [`Fault`] of its item.
     ///
     /// # Errors
     /// As [`Verifier::verify`].
@@ -61,11 +62,13 @@ impl Sm2 {
         self.verifier.verify(public_keys, digests, signatures).map(|status| Fault::of(&status))
     }
 
-    /// Writes the digests of messages, which lie one after another, so many bytes each, by the owners of public keys, each of
-    /// its own or all of the only one, who have one identifier. On this machine's CPU, whatever the device.
+    /// Computes the digest to sign, SM3(Z ‖ message), of each message. `messages` are concatenated, with these
+    /// `lengths` in bytes. Each message has its own signer's public key, or all have a single one; all signers have the
+    /// same identifier. Runs on the CPU, regardless of the device.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::ArgumentSize`] for other sizes than these; [`Error::TooLarge`] for the identifier.
+    /// [`Error::Length`] for wrong sizes; [`Error::TooLarge`] for a long identifier; [`Error::Unsupported`] in a forked
+    /// process (see [`may_work`]).
     pub fn digest(
         public_keys: &[u8],
         id: &[u8],
@@ -109,7 +112,7 @@ impl Sm2 {
     }
 }
 
-/// Where messages of these lengths lie, one after another, in so many bytes.
+/// The byte ranges of concatenated messages of these lengths, which must add up to `bytes`.
 fn places(bytes: usize, lengths: &[usize]) -> Result<Vec<Range<usize>>> {
     let mut end = 0usize;
     let places = lengths.iter().map(|length| {
@@ -142,7 +145,7 @@ mod tests {
         assert_eq!(sm2.verify(&public, &digests, &signatures).unwrap(), []);
         let key = PublicKey::from_bytes(public[128..].try_into().unwrap()).unwrap();
         assert_eq!(digests[64..], Identity::new(&key, DEFAULT_ID).unwrap().digest(b"bcdef"));
-        // one key for all, and one that is none
+        // a single key for all messages, then an invalid key
         assert_eq!(digest(&public[..64], &mut digests).unwrap(), []);
         public[64] ^= 1;
         let faults = digest(&public, &mut digests).unwrap();

@@ -1,4 +1,4 @@
-//! `ringforge bench --against`: the lines of records again, with ratios to them and how far those are noise.
+//! `ringforge bench --against`: measures the lines of records again and prints ratios to them, with their noise.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,11 @@ use crate::show;
 use crate::suite::{Kind, Scope};
 use crate::suites::rings;
 
-/// How often each line is measured again. The records' lines take turns, so that a drift of the clock reaches all of them.
+/// How often each line is measured again. Each round goes over all lines, so that clock drift affects all of them
+/// alike.
 const ROUNDS: usize = 5;
 
-/// What makes two lines the same measurement.
+/// Identifies the lines of different records that are the same measurement.
 type Key = (String, String, String, String, Memory, Option<usize>, usize);
 
 fn key(line: &Measurement) -> Key {
@@ -24,19 +25,19 @@ fn key(line: &Measurement) -> Key {
     (suite, case, operation, variant, memory, threads, batch)
 }
 
-/// A line of the records, and the same now.
+/// A line of the records, compared with its new measurement.
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
     suite: String,
     /// Case, operation, variant and batch.
     line: String,
-    /// Seconds of a run by the records; the median, if there are several.
+    /// Seconds of a run in the records: the median over the records.
     before_seconds: f64,
-    /// Median seconds of a run now.
+    /// Seconds of a run now: the median over the rounds.
     now_seconds: f64,
-    /// Now by before: above 1 where the line is slower now.
+    /// `now_seconds / before_seconds`, above 1 if the line is slower now.
     ratio: f64,
-    /// The least and the largest ratio of any run now to any record.
+    /// The smallest and the largest ratio of any round to any record.
     noise: [f64; 2],
     right: bool,
 }
@@ -61,7 +62,7 @@ impl Compared {
         }
     }
 
-    /// What the ratio says, given the noise.
+    /// The verdict on the ratio. A difference within the noise counts as none.
     fn verdict(&self) -> &'static str {
         match self.noise {
             [least, _] if least > 1.0 => "slower",
@@ -71,7 +72,7 @@ impl Compared {
     }
 }
 
-/// The records of these files, which must be of one device, this one.
+/// Reads the records of these files. Returns an error if one was made on a device other than `device`.
 pub(super) fn read(paths: &[PathBuf], device: &str) -> Result<Vec<Record>> {
     let read = |path: &Path| {
         let record = Record::read(path)?;
@@ -82,7 +83,7 @@ pub(super) fn read(paths: &[PathBuf], device: &str) -> Result<Vec<Record>> {
     paths.iter().map(|path| read(path)).collect()
 }
 
-/// The cases and operations that the records have.
+/// The cases and operations that the records contain.
 pub(super) fn selected(records: &[Record], options: &Options, scope: &Scope) -> Result<Vec<Selected>> {
     let lines = || records.iter().flat_map(|record| &record.measurements);
     let has = |suite: &str, case: &str, operation: &str| {
@@ -108,7 +109,7 @@ pub(super) fn selected(records: &[Record], options: &Options, scope: &Scope) -> 
     Ok(selected)
 }
 
-/// Measures the lines in rounds and prints what became of each: whether every result is right.
+/// Measures the selected lines in rounds and prints the comparison. Returns whether every result is right.
 pub(super) fn run(bench: &Bench, records: &[Record], selected: &[Selected], json: bool) -> Result<bool> {
     let mut now = bench.record(None);
     let bar = show::progress(ROUNDS * selected.len());
@@ -130,7 +131,8 @@ pub(super) fn run(bench: &Bench, records: &[Record], selected: &[Selected], json
     Ok(compared.iter().all(|line| line.right))
 }
 
-/// The records' lines that were measured again, in the first one's order, and the titles of those that were not.
+/// Compares the lines of the records with their new measurements, in the order of the records. Also returns the titles
+/// of lines that were not measured again.
 fn compare(records: &[Record], now: &[Measurement]) -> (Vec<Compared>, Vec<String>) {
     let seconds = |lines: &[&Measurement]| lines.iter().map(|line| line.times.median_seconds).collect::<Vec<_>>();
     let (mut compared, mut missing, mut seen) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
-//! Key encapsulation from seeds to both ends, with everything on the device, and from host memory to host memory.
+//! Key encapsulation from seeds to both ends, with all data on the device, and from host memory to host memory.
 //!
-//! Both ends must agree, and each spoilt ciphertext must give another key: the hash that rejection is by. What a GPU leaves
-//! of the first items is compared with the CPU's.
+//! Both ends must agree. Each corrupted ciphertext must give another key: the hash of implicit rejection. On a GPU, the
+//! results of the first items are compared with the CPU's.
 
 mod floor;
 mod host;
@@ -25,7 +25,7 @@ use crate::session::Bench;
 use crate::suite::{Case, Quoted, Scope, Suite, Wanted};
 use crate::work::{Work, slices};
 
-/// CTRU and CNTR.
+/// The suite of CTRU and CNTR.
 pub static CTRU: Suite = Suite {
     name: "CTRU",
     title: "CTRU and CNTR",
@@ -38,7 +38,7 @@ pub static CTRU: Suite = Suite {
     ..Suite::NONE
 };
 
-/// CTRU-Prime.
+/// The suite of CTRU-Prime.
 pub static CTRU_PRIME: Suite = Suite {
     name: "CTRU-Prime",
     title: "CTRU-Prime",
@@ -57,7 +57,7 @@ pub static CTRU_PRIME: Suite = Suite {
     ..Suite::NONE
 };
 
-/// ML-KEM.
+/// The suite of ML-KEM, a third-party scheme.
 pub static ML_KEM: Suite = Suite {
     name: "ML-KEM",
     title: "ML-KEM, a stranger's scheme",
@@ -68,7 +68,7 @@ pub static ML_KEM: Suite = Suite {
     ..Suite::NONE
 };
 
-/// Table 4 of the CTRU paper.
+/// Figures from table 4 of the CTRU paper.
 const CTRU_QUOTED: &[Quoted] = {
     const fn paper(case: &'static str, seconds: &'static [(&'static str, f64)]) -> Quoted {
         const SOURCE: &str = "CTRU paper, table 4: RTX 4090, batches of 1000";
@@ -80,13 +80,13 @@ const CTRU_QUOTED: &[Quoted] = {
     ]
 };
 
-/// Batches on a GPU; the first one in a hurry.
+/// Batches on a GPU; `--quick` takes the first.
 const GPU_BATCHES: [usize; 2] = [1 << 16, 1 << 18];
-/// Items of a CPU's batch for each thread.
+/// Items of a CPU's batch per thread.
 const ITEMS_PER_THREAD: usize = 64;
-/// One seed in this many may give no key; for n = 768 one in 31000 gives none.
+/// At most one seed in this many may fail to give a key. For n = 768, one in 31000 fails.
 const SEEDS_PER_FAILURE: usize = 1000;
-/// First items that are spoilt, and on a GPU compared with the CPU's.
+/// Number of first items whose ciphertexts are corrupted. On a GPU, their results are also compared with the CPU's.
 const COMPARED: usize = 1000;
 
 fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
@@ -98,7 +98,7 @@ fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
     let sets = SETS.iter().filter(|set| is_of(&set.parameters) && scope.wants(set.quick));
     let case = |set: &'static Set| {
         let batches = scope.batches(&usual);
-        // a check leaves out what adds kernels of its own
+        // a check leaves out operations that need further kernels
         let operations = &set.operations()[..if scope.check { 3 } else { set.operations().len() }];
         Case::new(set.parameters.name(), operations, move |bench, wanted| {
             let mut lines = Vec::new();
@@ -113,8 +113,8 @@ fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
     sets.map(case).collect()
 }
 
-/// A set's operations with everything on the device, each on what those before it left. Those that are not wanted are run
-/// once.
+/// Measures a set's operations with all data on the device, each on the results of those before it. An operation that
+/// is not wanted runs once.
 pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     let (parameters, limits, few) = (&set.parameters, bench.device.limits(), batch.min(COMPARED));
     let (mut known, mut random) = (Named::new(), Random::new(bench.seed));
@@ -171,23 +171,23 @@ pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Resu
     Ok(lines.into_iter().map(|line| line.checked(checked, right)).collect())
 }
 
-/// The first items of what each item has.
+/// The first items of each argument.
 fn firsts(named: &Named, batch: usize, few: usize) -> Named {
     named.iter().map(|(name, bytes)| (name.clone(), bytes[..bytes.len() / batch * few].to_vec())).collect()
 }
 
-/// Which items are fine, by their statuses.
+/// Whether each item is ok, by its status.
 pub fn are_fine(statuses: &[u8]) -> Vec<bool> {
     statuses.chunks(4).map(|status| status == FINE.to_ne_bytes()).collect()
 }
 
-/// Whether shared keys agree wherever there is a key.
+/// Whether the shared keys of both ends agree, for all items that have a key.
 pub fn ends_agree(has_key: &[bool], sent: &[u8], received: &[u8]) -> bool {
     let keys = sent.chunks_exact(32).zip(received.chunks_exact(32));
     sent.len() == 32 * has_key.len() && has_key.iter().zip(keys).all(|(has_key, (a, b))| !has_key || a == b)
 }
 
-/// Flips a bit of each ciphertext.
+/// Flips a random bit of each ciphertext.
 fn spoil(known: &mut Named, items: usize, random: &mut Random) {
     if let Some(ciphertexts) = known.get_mut("ciphertexts") {
         let size = ciphertexts.len() / items;
@@ -198,7 +198,8 @@ fn spoil(known: &mut Named, items: usize, random: &mut Random) {
     }
 }
 
-/// Whether spoilt ciphertexts gave other keys than were sent: where it is known how, the hash of identity, z and ciphertext.
+/// Whether corrupted ciphertexts gave keys other than those sent. If the layout of secret keys is known, each key must
+/// be the hash of identity, z and ciphertext (implicit rejection).
 fn are_rejected(parameters: &Parameters, has_key: &[bool], spoilt: &Named, keys: &[u8]) -> bool {
     let items = has_key.len();
     let part = |bytes: &[u8], item: usize| bytes[bytes.len() / items * item..][..bytes.len() / items].to_vec();
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(are_fine(&statuses), [true, false]);
     }
 
-    /// What a GPU does otherwise, by its kernels' text.
+    /// Tests the CUDA kernels in the emulator and, if there is one, on a GPU.
     #[test]
     fn lines_of_a_gpu_are_right() -> Result<()> {
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {

@@ -1,4 +1,4 @@
-//! Transforms and products in rings of every kind, and the ring that a user names.
+//! Transforms and products in rings of every kind, and in a ring that the user names.
 
 use anyhow::Result;
 use ringforge::split::Split;
@@ -7,7 +7,7 @@ use ringforge::{Job, Modulus, Op, Order, PolyType, Ring};
 use crate::jobs::{Task, suiting_batch};
 use crate::suite::{Case, Kind, Scope, Suite};
 
-/// Rings of every kind.
+/// The suite of rings of every kind.
 pub static SUITE: Suite = Suite {
     name: "rings",
     title: "Rings",
@@ -17,7 +17,7 @@ pub static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// The ring that a user names.
+/// The suite of rings that the user names.
 pub static OWN: Suite = Suite {
     name: "own",
     kind: Kind::Own,
@@ -26,11 +26,11 @@ pub static OWN: Suite = Suite {
     ..Suite::NONE
 };
 
-/// A name, the ring, the batches on a GPU (a CPU takes what suits it; none for what is only checked), and whether it is
-/// measured with `--quick` too.
+/// Name, ring, batches on a GPU, and whether `--quick` measures it too. On a CPU the batch suits the CPU. A ring
+/// without batches is only checked.
 type Entry = (&'static str, &'static str, &'static [usize], bool);
 
-/// Those whose kernels compile longest come first: a check of a GPU begins with them.
+/// Rings whose kernels take longest to compile come first, because a check on a GPU begins with them.
 const CASES: &[Entry] = &[
     ("BLS12-381 Fr", "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^512-1", &[1 << 15], true),
     ("ML-KEM", "3329:x^256+1", &[1 << 20, 1 << 16], true),
@@ -54,11 +54,11 @@ const CASES: &[Entry] = &[
     ("sparse f, 17-bit prime", "65537:x^200-3x^7+2x+5", &[], false),
 ];
 
-/// Products in rings that do not split, with bounds on the centred operands: a name, the ring, the bounds and the batch.
+/// Products in rings without an NTT, with bounds on the centred operands: name, ring, bounds and batch.
 const BOUNDED: &[(&str, &str, [u64; 2], usize)] =
     &[("NTRU Prime 761, one ternary", "4591:x^761-x-1", [2295, 1], 1 << 16)];
 
-/// Bytes of an operand of a check at most, in small batches and in large ones.
+/// Maximum bytes per operand in a check, for small and for large batches.
 const CHECKED_BYTES: [usize; 2] = [24 << 20, 64 << 20];
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
@@ -87,7 +87,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// What is measured in a ring; or all that there is to check.
+/// The jobs that are measured in a ring, or all jobs that can be checked.
 fn jobs(ring: &PolyType, all: bool) -> Result<Vec<Job>> {
     let job = |op| Job::new(ring, op);
     if Split::of(ring, None).is_err() {
@@ -106,7 +106,7 @@ fn jobs(ring: &PolyType, all: bool) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// A job for these batches, where 0 stands for what suits the device.
+/// A case of a job for these batches, where 0 stands for a batch that suits the device.
 pub fn case(name: &str, job: &Job, batches: Vec<usize>) -> Case {
     let ways = [(job.order == Order::Natural, "natural order"), (job.in_place, "in place")];
     let way = ways.into_iter().filter(|(is_so, _)| *is_so).map(|(_, way)| way).collect::<Vec<_>>().join(", ");

@@ -1,5 +1,5 @@
-//! SM2: signing and verification of digests and messages on the device. After the timed runs every signature is verified,
-//! and one that is spoilt must be refused, it alone.
+//! SM2: signing and verification of digests and messages on the device. After the timed runs, all signatures must
+//! verify. Then one is corrupted, and it must be the only one refused.
 
 mod floor;
 
@@ -18,7 +18,7 @@ use crate::suite::{Case, Quoted, Scope, Suite};
 
 use floor::Operation;
 
-/// SM2.
+/// The suite of SM2 signatures.
 pub static SUITE: Suite = Suite {
     name: "SM2",
     title: "SM2 signatures",
@@ -37,17 +37,17 @@ pub static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// Batches on a GPU; the last two tell how long few items take.
+/// Batches on a GPU; the last two show the latency of few items.
 const GPU_BATCHES: [usize; 3] = [1 << 20, 1 << 12, 1 << 6];
-/// Items of a CPU's batch for each thread.
+/// Items of a CPU's batch per thread.
 const ITEMS_PER_THREAD: usize = 1 << 10;
-/// First items of a GPU's that the CPU verifies too.
+/// Number of first items of a GPU's batch that the CPU verifies too.
 const COMPARED: usize = 1000;
-/// Keys that are cached.
+/// Number of cached keys.
 const CACHED: usize = 256;
-/// Bytes of a message.
+/// Bytes per message.
 const MESSAGE: usize = 64;
-/// Bytes of both keys.
+/// Bytes of a private and a public key.
 const KEY_PAIR: usize = 32 + 64;
 /// Bytes of a digest, a signature and a status.
 const SIGNED: usize = 32 + 64 + 4;
@@ -74,11 +74,11 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             Ok(line.checked("every signature verified, and one that is spoilt refused, it alone", right))
         })
     };
-    // the others add kernels of their own, which compile long
+    // the others need further kernels, which take long to compile
     Ok(CASES.into_iter().take(if scope.check { 3 } else { CASES.len() }).map(case).collect())
 }
 
-/// What is measured.
+/// The operation that a case measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Sign(Mode),
@@ -96,7 +96,7 @@ impl What {
             Self::Verify | Self::VerifyMessages => (Operation::Verify, digest + 2 * pair + word),
             Self::VerifyCached => (Operation::VerifyCached, digest + pair + 2 * word),
         };
-        // blocks of a text and its padding
+        // blocks of a hashed text with its padding
         let blocks = |bytes: usize| (bytes + 8) / 64 + 1;
         let (message, identity) = (blocks(digest + MESSAGE), blocks(2 + DEFAULT_ID.len() + 4 * 32 + pair));
         let (blocks, text) = match self {
@@ -107,7 +107,7 @@ impl What {
         Floor::of_sm2(operation, blocks, bytes + text, &bench.ceilings)
     }
 
-    /// The times, and whether all signatures are valid and one that is spoilt is not.
+    /// Returns the times, and whether all signatures are valid while a corrupted one is not.
     fn measure(self, Bench { device, effort, seed, .. }: &Bench, batch: usize) -> Result<(Times, bool)> {
         let (stream, engine) = (device.stream()?, Engine::on(device.clone()));
         let mode = if let What::Sign(mode) = self { mode } else { Mode::Throughput };
@@ -184,7 +184,7 @@ impl What {
     }
 }
 
-/// Messages on the device, and what hashes them.
+/// Messages on the device, with the programs that hash them.
 struct Hashed {
     identities: Identities,
     digests: Digests,
@@ -211,7 +211,7 @@ impl Hashed {
         })
     }
 
-    /// Hashes all messages, with a Z_A that is made first or was made before.
+    /// Hashes all messages. Computes Z_A first if `identify` is set, else uses the earlier one.
     fn digests(&mut self, stream: &Stream, identify: bool, to: &mut Buffer) -> Result<()> {
         let ([id, length], [messages, lengths]) = (&self.id, &self.messages);
         if identify {
@@ -221,7 +221,7 @@ impl Hashed {
     }
 }
 
-/// The plans that a check of signing and verification goes through, at full size.
+/// The plans that a check of signing and verification runs, at full size.
 pub fn checked_plans(limits: &Limits) -> Result<Vec<Plan>> {
     const CHECKED: [&str; 4] = ["generate", "prepare", "sign", "verify"];
     let is_checked = |name: &str| CHECKED.iter().any(|what| name.starts_with(&format!("SM2 {what}, full size")));

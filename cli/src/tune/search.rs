@@ -1,4 +1,4 @@
-//! The ways in which a job can be done, one thing changed after another.
+//! The alternatives of a job, found by changing one parameter after another.
 
 use anyhow::{Result, ensure};
 use ringforge::kernels::Arithmetic;
@@ -13,19 +13,20 @@ use crate::session::Bench;
 use crate::show;
 use crate::work::slices;
 
-/// The way that the planner takes by itself.
+/// Name of the planner's own choice.
 pub(super) const USUAL: &str = "usual";
-/// How many times as fast a way must be to be preferred: less may be noise.
+/// Minimum speed-up for an alternative to be preferred; a smaller one may be noise.
 const LEAST_GAIN: f64 = 1.02;
-/// Most kernels that a transform is shared out among.
+/// Maximum number of kernels that share the layers of a transform.
 const MOST_KERNELS: usize = 4;
-/// Coefficients of a thread.
+/// Numbers of coefficients per thread.
 const PER_THREAD: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
-/// The ways that differ from one in a thing.
+/// Makes the choices that differ from a given one in a certain parameter.
 type Thing = fn(Choice, &Job, &Limits) -> Vec<Choice>;
 
-/// What can be changed: first what weighs most. Each is tried with the best of those before it.
+/// The parameters that can be changed, the most important first. Each is varied on top of the best choice for those
+/// before it.
 const THINGS: [Thing; 5] = [
     |base, job, limits| {
         let others = Arithmetic::all_of_device(&job.poly, limits).skip(1);
@@ -45,13 +46,13 @@ fn with(mut choice: Choice, change: impl FnOnce(&mut Choice)) -> Choice {
     choice
 }
 
-/// Plans for the same arguments on one device: each is measured, and must leave what the first one left.
+/// Measures plans of one job on one device, with the same arguments. Each must leave the same results as the first.
 pub(super) struct Contest<'a> {
     bench: &'a Bench,
     job: &'a Job,
     batch: usize,
     inputs: Named,
-    /// What the first plan left, and the seconds of an item.
+    /// Results of the first plan, and its seconds per item.
     usual: Option<(Named, f64)>,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Contest<'a> {
         Ok(Self { bench, job, batch, inputs, usual: None })
     }
 
-    /// What a plan takes, beside the first one.
+    /// Measures a plan, with the first one as its peer. Returns an error if their results differ.
     pub(super) fn enter(&mut self, name: &str, plan: &Plan) -> Result<Measurement> {
         let Self { bench, job, batch, .. } = *self;
         let outcome = Runs::new(plan, batch, &slices(&self.inputs)).measure(bench, bench.effort)?;
@@ -80,7 +81,7 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// The fastest way of a job, and all that were measured, the usual one first.
+/// The fastest choice for a job, and the lines of all that were measured, the usual one first.
 pub(super) fn fastest(job: &Job, mut contest: Contest<'_>) -> Result<(Choice, Vec<Measurement>)> {
     let limits = contest.bench.device.limits();
     let mut best = Choice::default();
@@ -100,7 +101,7 @@ pub(super) fn fastest(job: &Job, mut contest: Contest<'_>) -> Result<(Choice, Ve
     Ok((best, lines))
 }
 
-/// The ways that differ from one in a thing and lead to plans that were not seen yet.
+/// The choices that differ from `base` in one parameter and lead to plans that are not in `seen`.
 fn others(
     job: &Job,
     base: Choice,
@@ -126,7 +127,7 @@ fn plan(job: &Job, choice: Choice, limits: &Limits) -> Result<Plan> {
     Ok(Planner::new(limits.clone()).tuned(tuning).plan(job)?)
 }
 
-/// What distinguishes plans: the text of their kernels on a GPU, what they say of themselves on the CPU.
+/// Text that distinguishes plans: the CUDA sources on a GPU, the printed plan on the CPU.
 fn texts(plan: &Plan, limits: &Limits) -> Result<String> {
     if limits.is_cpu() {
         return Ok(plan.to_string());
@@ -135,7 +136,7 @@ fn texts(plan: &Plan, limits: &Limits) -> Result<String> {
     Ok(sources.collect::<ringforge::Result<Vec<_>>>()?.concat())
 }
 
-/// A way as people read it.
+/// The name of a choice, for display.
 pub(super) fn name(choice: Choice) -> String {
     let parts = [
         choice.arithmetic.map(|arithmetic| arithmetic.name().to_string()),
@@ -178,7 +179,7 @@ mod tests {
         Ok(())
     }
 
-    /// Plans for an H200, one thing changed in each.
+    /// Plans for an H200, with one parameter changed in each.
     fn ways_on_a_gpu(job: &Job) -> Result<Vec<(Choice, Plan)>> {
         let limits = Limits::h200();
         let mut seen = vec![texts(&plan(job, Choice::default(), &limits)?, &limits)?];

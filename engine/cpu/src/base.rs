@@ -1,4 +1,4 @@
-//! Products of leaves on the CPU: polynomials modulo x^d − β, d up to 8.
+//! Products in the NTT domain on the CPU: leaf by leaf, polynomials modulo x^d − β with d up to 8.
 
 use bytemuck::Zeroable;
 
@@ -8,15 +8,15 @@ use crate::simd::wide;
 use crate::threads::{self, TASK_BYTES};
 use crate::tree::Tree;
 
-/// Leaves that are worked on together, one in each lane of vectors.
+/// Leaves that are multiplied together, one per vector lane.
 pub(crate) const LANES: usize = 64;
 
-/// Words of leaves that are worked on together, at most.
+/// Maximum number of words in a block of [`LANES`] leaves.
 pub(crate) const BLOCK: usize = MAX_BASE * LANES;
 
-/// Multiplies leaf by leaf, d words each, and hands each word of the product to `put` with its place in `out`; cut into
-/// pieces for several threads where that is worth it. The leaves' constants β are in the order of the leaves, and none where
-/// d is 1.
+/// Multiplies leaf by leaf, d words each, and passes each word of the product to `put` with its place in `out`. Large
+/// inputs are split over several threads. `betas` holds the constants β in the order of the leaves; it is empty if d is
+/// 1.
 ///
 /// in: canonical words   out: a b / F, relaxed
 pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
@@ -46,7 +46,7 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
             },
         );
     }
-    // cleared once for all blocks
+    // zeroed once for all blocks
     let mut lanes = [[[F::Word::zeroed(); LANES]; MAX_BASE]; 2];
     let mut products = [F::Word::zeroed(); BLOCK];
     let blocks = a.chunks(d * LANES).zip(b.chunks(d * LANES)).zip(out.chunks_mut(d * LANES));
@@ -60,7 +60,7 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     }
 }
 
-/// The same with the product factor F restored, if there is one.
+/// As [`products`], and multiplies by the product factor F if `restore` is set.
 ///
 /// in: canonical words   out: a b, relaxed
 pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
@@ -78,10 +78,11 @@ pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
     }
 }
 
-/// The words of two operands by their place in a leaf, a leaf in each lane.
+/// The words of two operands, indexed by position in a leaf and then by lane.
 type Lanes<F> = [[[<F as Field>::Word; LANES]; MAX_BASE]; 2];
 
-/// Multiplies at most [`LANES`] leaves with these constants β: an instance for each arithmetic, and not for each caller.
+/// Multiplies at most [`LANES`] leaves with these constants β. Not inlined, so that there is one instance per
+/// arithmetic and storage type instead of one per caller.
 ///
 /// in: canonical   out: relaxed
 #[inline(never)]
@@ -103,7 +104,8 @@ fn multiply<F: Field, A: Store<F::Word>>(
     );
 }
 
-/// The same for leaves of degree d, which is known to the compiler for those that schemes have.
+/// Schoolbook multiplication of leaves of degree d. The caller passes the common degrees as constants, so that the
+/// compiler specialises the loops.
 #[inline(always)]
 fn leaves<F: Field, A: Store<F::Word>>(
     field: &F,

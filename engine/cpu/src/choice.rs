@@ -1,11 +1,11 @@
-//! Choices between words that may be secret, without a branch on what chooses.
+//! Constant-time selection between words that may be secret, without a branch on the condition.
 //!
 //! A comparison whose result selects a word, as in `if a < b { x } else { y }`, `a.min(b)`, `x * u64::from(bit)` or
-//! `core::hint::select_unpredictable`, leaves the choice between a conditional move and a branch to the compiler. Here the
-//! compiler has no choice: it does not know that a mask has one of two values, and a conditional move is written as such.
-//! Combine masks rather than booleans, whose `a | b` may become a branch on `a`.
+//! `core::hint::select_unpredictable`, lets the compiler choose between a conditional move and a branch. The functions
+//! here leave it no choice: the compiler does not know that a mask has only two values, and conditional moves are
+//! written in assembly. Combine masks rather than booleans, because `a | b` on booleans may become a branch on `a`.
 
-/// All ones if `bit`, else zeros.
+/// All ones if `bit` is set, else 0.
 #[inline(always)]
 #[must_use]
 pub fn mask(bit: bool) -> u64 {
@@ -20,21 +20,21 @@ pub fn sub_once(x: u64, m: u64) -> u64 {
     less.wrapping_add(m & mask(borrow))
 }
 
-/// Whether a < b, numbers of equally many limbs, the lowest first.
+/// Whether a < b, for numbers with equally many limbs, least significant first.
 #[inline(always)]
 #[must_use]
 pub fn is_below(a: &[u64], b: &[u64]) -> bool {
     a.iter().zip(b).fold(false, |borrow, (a, b)| a.borrowing_sub(*b, borrow).1)
 }
 
-/// The same number, about which the compiler knows nothing.
+/// Returns `x`, and hides its value from the optimiser.
 #[inline(always)]
 #[must_use]
 pub fn opaque(x: u64) -> u64 {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     {
         let mut x = x;
-        // SAFETY: there is no instruction.
+        // SAFETY: the assembly contains no instruction.
         #[allow(unsafe_code)]
         unsafe {
             core::arch::asm!("/* {x} */", x = inlateout(reg) x, options(pure, nomem, nostack, preserves_flags));

@@ -1,5 +1,5 @@
-//! What arithmetic has to offer to transforms, and a file for each: the same residues and factors as in the CUDA headers
-//! `mod*.cuh`.
+//! The arithmetic that transforms need: the trait `Field`, and one file per implementation. Residues and twiddle
+//! factors have the same representation as in the CUDA headers `mod*.cuh`.
 
 mod goldilocks;
 mod mod16;
@@ -25,26 +25,26 @@ pub(crate) use mod256::Mod256;
 
 /// Arithmetic modulo one q.
 ///
-/// Ranges are named: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every residue
-/// canonical. A wide product lacks a factor F, by which its reduction divides.
+/// Ranges have names: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every
+/// residue canonical. Reducing a wide product divides it by a constant F, as Montgomery reduction does.
 ///
-/// Words come from callers' memory as they are: out of range, they give words of no meaning, and nothing else. So sums wrap.
-/// Where a ring accepts any word, [`Field::reduce_any`] stands before all else.
+/// Words come from callers' memory unchecked. A word out of range makes the result meaningless but has no other effect,
+/// so sums wrap. Where a ring accepts any word, [`Field::reduce_any`] is applied first.
 pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// A residue in a register.
     type Word: Store<Self::Word>;
-    /// A known factor: the same bytes as the device's.
+    /// A precomputed multiplier, such as a twiddle factor; the same bytes as on the device.
     type Twiddle: Pod + Send + Sync;
-    /// A sum of products.
+    /// An accumulator for a sum of products.
     type Wide: Copy;
 
     fn new(q: &Limbs) -> Self;
-    /// A canonical word as a factor.
+    /// The multiplier for a canonical word.
     fn twiddle(&self, w: Self::Word) -> Self::Twiddle;
 
     /// in: any x (of 256 bits, canonical)   out: x w, relaxed
     fn mul(&self, x: Self::Word, w: &Self::Twiddle) -> Self::Word;
-    /// in: any x, the factor 1   out: x, canonical
+    /// in: any x, the multiplier 1   out: x, canonical
     #[inline(always)]
     fn reduce_any(&self, x: Self::Word, one: &Self::Twiddle) -> Self::Word {
         self.canonical(self.mul(x, one))
@@ -53,12 +53,12 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     fn add(&self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// in: relaxed   out: loose
     fn sub(&self, a: Self::Word, b: Self::Word) -> Self::Word;
-    /// in: loose   out: relaxed   (strict arithmetic has nothing to do)
+    /// in: loose   out: relaxed   (a no-op in strict arithmetic)
     #[inline(always)]
     fn relax(&self, x: Self::Word) -> Self::Word {
         x
     }
-    /// in: loose   out: canonical   (strict arithmetic has nothing to do)
+    /// in: loose   out: canonical   (a no-op in strict arithmetic)
     #[inline(always)]
     fn canonical(&self, x: Self::Word) -> Self::Word {
         x
@@ -70,13 +70,13 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// in: a sum of at most eight products   out: acc / F, relaxed
     fn wide_reduce(&self, acc: Self::Wide) -> Self::Word;
 
-    /// The fastest vectors of words that this CPU has for steps by radix 2, if any.
+    /// The fastest SIMD vectors that this CPU has for radix-2 butterflies on these words, if any.
     fn vectors(&self) -> Option<Vectors> {
         None
     }
 }
 
-/// How a word lies in memory.
+/// The storage type of a word in memory.
 pub(crate) trait Store<W>: Pod + Send + Sync {
     fn load(self) -> W;
     /// in: canonical
@@ -100,7 +100,7 @@ macro_rules! stores {
 }
 stores!(u16 => u32, u32 => u32, u32 => u64, u64 => u64, [u64; 4] => [u64; 4]);
 
-/// A word of its limbs.
+/// The word with these limbs.
 pub(crate) fn word<W: Pod>(limbs: &Limbs) -> W {
     bytemuck::pod_read_unaligned(&bytemuck::cast_slice(limbs)[..size_of::<W>()])
 }
@@ -112,16 +112,16 @@ pub(crate) fn limbs<W: Pod>(word: &W) -> Limbs {
     limbs
 }
 
-/// The factor 1.
+/// The multiplier 1.
 pub(crate) fn one<F: Field>(field: &F, modulus: &Modulus) -> F::Twiddle {
     field.twiddle(word(&modulus.one))
 }
 
-/// x^e for a canonical x, canonical.
+/// x^e mod q by square-and-multiply. in, out: canonical
 pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F::Word {
     let factor = field.twiddle(x);
     (0..64 - e.leading_zeros()).rev().fold(one, |power, bit| {
-        // a power's own factor is needed once only, so the square is made through it
+        // each power serves as a multiplier only once, for its own square
         let square = field.canonical(field.mul(power, &field.twiddle(power)));
         if e >> bit & 1 == 1 { field.canonical(field.mul(square, &factor)) } else { square }
     })
@@ -134,14 +134,14 @@ mod tests {
     use super::*;
     use crate::testing::{from, modulus, of};
 
-    /// What is known of an arithmetic: the power of two by which its reduction divides, and that by which its words are
-    /// multiplied.
+    /// Powers of two that describe an arithmetic: `wide_reduce` divides by 2^`product`, and words are stored times
+    /// 2^`word`.
     struct Powers {
         product: u32,
         word: u32,
     }
 
-    /// Every function at the edges of its range, compared with numbers of any size.
+    /// Checks every function at the edges of its range against arbitrary-precision integers.
     fn edges<F: Field, S: Store<F::Word>>(q: &BigUint, powers: &Powers) {
         let zero = BigUint::ZERO;
         let unit = BigUint::from(1u32);
@@ -194,7 +194,7 @@ mod tests {
         for q in [2u64, 3, 16383, 16385, 65535, 65521].map(BigUint::from) {
             edges::<Mod16, u16>(&q, &plain(0));
         }
-        // the largest odd numbers of these bits, prime or not
+        // the largest odd numbers with this many bits, prime or not
         for bits in [17, 30] {
             edges::<Mod32, u32>(&below(bits, 0), &plain(32));
         }

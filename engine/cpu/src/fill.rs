@@ -1,4 +1,4 @@
-//! Computes the factors of a table, for any range of its entries.
+//! Computes twiddle factors for any range of entries of a table.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::layout::{HEADER, Layout, ROOTS};
 use crate::shape::{Layer, Shape};
 use crate::{Modulus, Roots};
 
-/// Writes factors, as words.
+/// Computes the entries of a twiddle table as words.
 pub(crate) struct Fill<'a, F: Field> {
     shape: Shape<'a>,
     layout: &'a Layout,
@@ -20,13 +20,13 @@ pub(crate) struct Fill<'a, F: Field> {
     header: [F::Word; HEADER],
 }
 
-/// A part of a table: the factors with this power of z for each node of a layer, every `stride`-th from `start`.
+/// A section of a table: one power of z for each node of a layer, at every `stride`-th entry from `start`.
 struct Section {
     start: usize,
     stride: usize,
     nodes: usize,
     layer: usize,
-    /// 1, 2, or of the inverse transform −1, −2.
+    /// 1 or 2; −1 or −2 for the inverse transform.
     power: i64,
 }
 
@@ -51,7 +51,7 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// Writes the factors from entry `first` on.
+    /// Writes the table's entries from entry `first` on.
     pub(crate) fn fill(&self, first: usize, out: &mut [F::Word]) {
         let Self { shape, layout, .. } = *self;
         if layout.by_nodes(shape) {
@@ -67,7 +67,7 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// The same with all nodes in order.
+    /// As [`fill`](Self::fill), with the nodes of every layer from left to right.
     pub(crate) fn fill_by_nodes(&self, first: usize, out: &mut [F::Word]) {
         let Self { shape, layout, .. } = *self;
         let end = first + out.len();
@@ -93,7 +93,7 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// Writes the part of a section that lies in `out`, whose first entry is number `first`.
+    /// Writes the part of a section that falls into `out`, whose first entry has number `first`.
     fn section(&self, section: &Section, first: usize, out: &mut [F::Word]) {
         let shape = self.shape;
         let end = first + out.len();
@@ -114,8 +114,8 @@ impl<'a, F: Field> Fill<'a, F> {
 
     /// (γ^(m/r) ρ^(e/r))^power for these nodes of one tree.
     ///
-    /// The exponent is a sum over the node's digits, so from one node to the next it changes by as many different
-    /// amounts as there are digits: one product a factor.
+    /// The exponent is a sum over the node's digits. So from one node to the next it changes by one of as many amounts
+    /// as there are digits, and each factor costs one multiplication.
     fn run(&self, section: &Section, nodes: Range<usize>, right: bool) -> impl Iterator<Item = F::Word> {
         let shape = self.shape;
         let t = shape.tree_leaves() as u64;
@@ -131,7 +131,8 @@ impl<'a, F: Field> Fill<'a, F> {
             if section.power < 0 && e > 0 { t - e } else { e }
         };
 
-        // weight of each digit, from the last; and the change when it grows by one and all later ones become zero
+        // weight of each digit, from the last, and the change of the exponent when that digit is incremented and all
+        // later ones reset
         let mut weight = t / radix;
         let mut later = 0;
         let mut value = 0;
@@ -159,7 +160,7 @@ impl<'a, F: Field> Fill<'a, F> {
         })
     }
 
-    /// An entry behind the sections.
+    /// An entry of the roots of unity, which follow the sections.
     fn root(&self, entry: usize) -> F::Word {
         let (i, t) = ((entry - self.layout.roots) as u64, self.shape.tree_leaves() as u64);
         let e = (i & 1) * (t / 4) + (i >> 1 & 1) * (t / 8) + (i >> 2 & 1) * (t / 16);
@@ -173,7 +174,7 @@ impl<'a, F: Field> Fill<'a, F> {
     }
 }
 
-/// The factors of a whole table with all nodes in order.
+/// All twiddle factors of a table, with the nodes of every layer from left to right.
 pub(crate) fn factors<F: Field>(
     modulus: &Modulus,
     roots: &Roots,

@@ -1,8 +1,8 @@
-//! Inverses of values: of every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
+//! Inverses in the NTT domain: inverts every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
 //!
-//! Products of stored residues carry 1/F here. They make a field all the same: F is its unit, and x has the inverse F²/x in
-//! it. The end takes the F² away. (With residues stored times R, products of words carry 1/(F R): the unit is the word F R,
-//! which stands for F.)
+//! A product of two stored residues is a·b/F here. With this product the residues still form a field: its one is F, and
+//! the inverse of x is F²/x. Two multiplications by 1 remove F² at the end. (If residues are stored times R, a product
+//! of words is a·b/(F R), and the word F R represents F.)
 
 use bytemuck::Zeroable;
 
@@ -13,12 +13,12 @@ use crate::simd::wide;
 use crate::tree::Tree;
 use crate::wipe::Wiped;
 
-/// Coefficients of half the largest leaf.
+/// The coefficients of half the largest leaf.
 type Half<F> = [<F as Field>::Word; MAX_BASE / 2];
 
-/// Inverts every leaf of a row; says whether all have an inverse. If not, all words become zero.
+/// Inverts every leaf of a row; returns whether all leaves are invertible. If not, all words become zero.
 ///
-/// `one` is 1 as the ring stores it. in, out: canonical
+/// `one` is the residue 1 in the ring's stored form. in, out: canonical
 pub(crate) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Limbs, one: F::Word, row: &mut [F::Word]) -> bool {
     wide(
         #[inline(always)]
@@ -46,9 +46,10 @@ pub(crate) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Limbs, one: F::Word, row:
     )
 }
 
-/// Replaces each word by 1/(F² x), by way of the product of all of them; says whether none is zero.
+/// Replaces each word x by 1/x and returns whether none was zero. Inverts only the product of all words (Montgomery's
+/// trick, as a product tree).
 ///
-/// `memory` has at least twice as many words. in, out: canonical
+/// `memory` must have at least twice as many words. in, out: canonical
 fn invert_all<F: Field>(field: &F, one: F::Word, q: &Limbs, words: &mut [F::Word], memory: &mut [F::Word]) -> bool {
     if let [x] = words {
         let exists = bytemuck::bytes_of(x).iter().fold(0, |any, byte| any | byte) != 0;
@@ -64,14 +65,16 @@ fn invert_all<F: Field>(field: &F, one: F::Word, q: &Limbs, words: &mut [F::Word
     for ((low, high), inverse) in low.iter_mut().zip(&mut *high).zip(&*products) {
         (*low, *high) = (mul(field, *inverse, *high), mul(field, *inverse, *low));
     }
-    // of an odd number, the middle one is a product of its own
+    // with an odd number of words, the middle one has no partner
     low[high.len()..].copy_from_slice(&products[high.len()..]);
     exist
 }
 
-/// Makes a leaf a into the a* for which a a* is a constant, the norm of a, and gives that constant.
+/// Replaces a leaf a by the a* for which a a* is a constant, the norm of a, and returns that constant.
 ///
-/// With y = x² and a = A(y) + x B(y), N = A² − y B² has half the degree, and a* = (A − x B) N*. in, out: canonical
+/// Let y = x² and a = A(y) + x B(y). The norm N = A² − y B² has half the degree, and a* = (A − x B) N*.
+///
+/// in, out: canonical
 fn complement<F: Field>(field: &F, leaf: &mut [F::Word], beta: &F::Twiddle) -> F::Word {
     let wrap = |x| field.mul(x, beta);
     match *leaf {
@@ -108,7 +111,7 @@ fn complement<F: Field>(field: &F, leaf: &mut [F::Word], beta: &F::Twiddle) -> F
     }
 }
 
-/// a b modulo y^k − β, k words each. in, out: canonical
+/// a b modulo y^k − β, for k words each. in, out: canonical
 fn product<F: Field>(field: &F, a: &[F::Word], b: &[F::Word], beta: &F::Twiddle) -> Half<F> {
     let k = a.len();
     let mut product = [F::Word::zeroed(); _];
@@ -139,7 +142,7 @@ fn sub<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
     field.canonical(field.sub(a, b))
 }
 
-/// x^(q − 2) by squares. in, out: canonical
+/// x^(q − 2) by square-and-multiply (Fermat). in, out: canonical
 fn power<F: Field>(field: &F, x: F::Word, q: &Limbs) -> F::Word {
     let mut less = 2;
     let e = q.map(|limb| {

@@ -1,4 +1,4 @@
-//! What kernels on rows of a ring's elements mean.
+//! CPU reference of the kernels that work on rows of ring elements.
 
 use core::iter;
 use core::marker::PhantomData;
@@ -18,73 +18,75 @@ use crate::tree::{Origin, Tree};
 use crate::wipe::Wiped;
 use crate::{Modulus, Roots};
 
-/// Values that are worked on together, and the products that are summed before a reduction.
+/// Evaluations per tile, and the maximum number of products summed before a reduction.
 const TILE: usize = 64;
 const MOST_PRODUCTS: usize = 8;
 
-/// Rows of elements of a ring: row i is modulo modulus number `of_row[i]`, counted round and round.
+/// Describes rows of ring elements; a row is one residue polynomial (RNS limb). Row i is modulo modulus number
+/// `of_row[i % of_row.len()]`.
 #[derive(Debug)]
 pub struct Rows<'a> {
-    /// How rows split.
+    /// The factorisation of the ring, the same for all rows.
     pub shape: Shape<'a>,
-    /// Of the tables of factors.
+    /// The layout of the twiddle tables.
     pub layout: &'a Layout,
-    /// The different moduli, each with its factors.
+    /// The distinct moduli, each with its twiddle factors.
     pub moduli: Vec<(Modulus, Factors<'a>)>,
-    /// For each row of an element, the number of its modulus.
+    /// The modulus number of each row of an element.
     pub of_row: &'a [usize],
-    /// Whether inputs are any words, to be reduced first.
+    /// Whether inputs may be any words, which are reduced first.
     pub any_word: bool,
-    /// Whether reduced products of two words lack a factor, the last entry of the header.
+    /// Whether reduced products of two words must be multiplied by F, the last entry of the header.
     pub restore: bool,
-    /// Whether values are in natural order, or in tree order.
+    /// Whether evaluations are in natural order; if not, they are in digit-reversed order.
     pub natural: bool,
-    /// The layers that are done.
+    /// The range of layers that the kernel computes.
     pub part: Range<usize>,
 }
 
-/// The factors for a modulus.
+/// The twiddle factors for one modulus.
 #[derive(Debug)]
 pub enum Factors<'a> {
-    /// The entries before a table's sections, with the scale of the job in them; and the table.
+    /// An existing table.
     Given {
-        /// [`HEADER`](crate::HEADER) factors.
+        /// [`HEADER`](crate::HEADER) factors, which include the scale of the job.
         header: Cow<'a, [u8]>,
-        /// In the layout of the rows. None is needed for products of values where leaves have degree 1.
+        /// The table in the layout of the rows. Not needed for products of evaluations where leaves have degree 1.
         table: Option<&'a [u8]>,
     },
-    /// To be made; the scale of the job is in the roots' header.
+    /// Twiddle factors that are computed from these roots, whose header includes the scale of the job.
     Made(Box<Roots>),
 }
 
-/// Keys of one ring for elements of another one, whose limbs are the first and the last ones of it.
+/// The layout of key-switching keys. They belong to a ring whose first and last limbs are the limbs of the elements.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
-    /// Sets of keys.
+    /// Number of sets of keys.
     pub sets: usize,
-    /// Keys of a set: as many as there are elements, or more, of which the others are not read.
+    /// Keys in each set. Any keys beyond the number of elements are not read.
     pub count: usize,
-    /// Limbs of a key.
+    /// Limbs in each key.
     pub limbs: usize,
-    /// Limbs before those that elements do not have.
+    /// Number of leading limbs of a key that elements share; the elements' other limbs match the last limbs of the key.
     pub own: usize,
 }
 
-/// What kernels do on rows of residues, as many rows as there are bytes.
+/// The operations of kernels on rows of residues. The number of rows follows from the number of bytes.
 pub trait Kernels: Send + Sync {
-    /// Coefficients to values, or some of the layers.
+    /// Coefficients to evaluations, or some of the layers.
     fn forward(&self, data: &mut [u8]);
 
-    /// Values to coefficients, or some of the layers.
+    /// Evaluations to coefficients, or some of the layers.
     fn inverse(&self, data: &mut [u8]);
 
-    /// Products of elements, from coefficients to coefficients.
+    /// Products of ring elements, from coefficients to coefficients.
     fn ring_mul(&self, operands: [&[u8]; 2], out: &mut [u8]);
 
-    /// Products of values, which may be added to values that are there.
+    /// Products in the NTT domain; `add` adds them to the contents of `out`.
     fn point_mul(&self, operands: [&[u8]; 2], out: &mut [u8], add: bool);
 
-    /// For each set of keys, the sum of `count` values, each times its key, where leaves have degree 1.
+    /// For each set of keys, the sum of `count` products of an element and its key, in the NTT domain. Leaves must have
+    /// degree 1.
     fn inner_product(&self, values: &[u8], keys: (&[u8], Keys), count: usize, out: &mut [u8]);
 }
 
@@ -115,17 +117,17 @@ pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: Rows<'a>) -> Box<dyn Ker
     Box::new(Trees::<F, S> { rows, ones, trees, stored: PhantomData })
 }
 
-/// Rows whose residues are stored as S.
+/// Rows whose residues are stored as `S`.
 struct Trees<'a, F: Field, S> {
     rows: Rows<'a>,
-    /// The factor 1 of each of the moduli.
+    /// The multiplier 1 of each modulus.
     ones: Vec<F::Twiddle>,
     trees: Vec<Tree<'a, F>>,
     stored: PhantomData<S>,
 }
 
 impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
-    /// The number of the modulus of a row.
+    /// The modulus number of a row.
     fn modulus(&self, row: usize) -> usize {
         self.rows.of_row[row % self.rows.of_row.len()]
     }
@@ -144,8 +146,8 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         self.rows.part.end == self.rows.shape.layers.len()
     }
 
-    /// Calls `run` on every row: its number, its residues, and memory that may be kept from row to row. Rows of one large
-    /// element go to several threads; many elements are spread over threads by whoever has them.
+    /// Calls `run` on every row with its number, its residues, and scratch memory that it may reuse from row to row.
+    /// The rows of a single large element are spread over threads; for many elements, the caller does that.
     fn each<M: Default + Send>(&self, data: &mut [S], run: impl Fn(usize, &mut [S], &mut M) + Sync) {
         let (n, count) = (self.rows.shape.n, self.rows.of_row.len());
         if count > 1 && data.len() == n * count && size_of_val(data) > TASK_BYTES {
@@ -156,7 +158,7 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         }
     }
 
-    /// Reduces residues of a row where any words come in.
+    /// Reduces the residues of a row if any words may come in.
     fn reduce(&self, row: usize, words: &mut [S]) {
         if self.rows.any_word {
             let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
@@ -164,7 +166,7 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         }
     }
 
-    /// The same for residues that are only read: they, or what `memory` then holds.
+    /// The same for read-only residues: returns them, or their reduced copy in `memory`.
     fn reduced<'w>(&self, row: usize, words: &'w [S], memory: &'w mut Wiped<S>) -> &'w [S] {
         if !self.rows.any_word {
             return words;
@@ -174,13 +176,13 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         memory
     }
 
-    /// Reads residues that other layers left in [0, k·q) as relaxed words.
+    /// Reads residues that earlier layers left in [0, k·q), as relaxed words.
     fn load_between(&self, row: usize, from: &[S], to: &mut Wiped<F::Word>) {
         let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
         to.set(from.iter().map(|x| field.mul(x.load(), one)));
     }
 
-    /// The constants β of all leaves in the order of the values, for each of the moduli; empty where leaves have degree 1.
+    /// The constants β of all leaves for each modulus, in the order of the evaluations; empty for leaves of degree 1.
     fn leaf_constants(&self) -> Vec<Cow<'_, [F::Twiddle]>> {
         let ordered = |tree: &'_ Tree<'a, F>| -> Vec<F::Twiddle> {
             let (order, constants) = (Reorder::to_tree(self.rows.shape), tree.leaf_constants());
@@ -190,7 +192,7 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         self.trees.iter().map(of).collect()
     }
 
-    /// Multiplies values and hands each word of the products, relaxed, to `put` with its place in `out`.
+    /// Multiplies evaluations and passes each word of the products, relaxed, to `put` with its place in `out`.
     fn multiply(&self, operands: [&[u8]; 2], out: &mut [S], put: impl Fn(&F, &mut S, F::Word) + Sync) {
         let (betas, n) = (self.leaf_constants(), self.rows.shape.n);
         let operands = operands.map(cast_slice::<_, S>);
@@ -332,7 +334,7 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
     }
 }
 
-/// Runs `run` on a row where it lies if its residues are stored as words; says whether they are.
+/// Runs `run` on a row in place if its residues are stored as words; returns whether they are.
 fn in_place<S: Pod, W: Pod>(row: &mut [S], run: impl FnOnce(&mut [W])) -> bool {
     if size_of::<S>() != size_of::<W>() {
         return false;

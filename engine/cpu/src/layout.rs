@@ -1,13 +1,14 @@
-//! The table of the factors of transforms modulo one prime.
+//! The twiddle table of a transform modulo one prime.
 
 use core::ops::Range;
 
 use crate::shape::Shape;
 
-/// Where the factors lie in the table of a modulus, counted in factors.
+/// Positions of the twiddle factors in the table of one modulus, counted in factors.
 ///
-/// With s = 1/t, z the constant x^k − z of the left child of the first layer (Z under [`Layer::Sixth`](crate::Layer)) and F the
-/// factor that products of two words lack, it starts with
+/// Let s = 1/t, where t is the number of leaves of a tree, and let F be the factor that products of two words lack. Let
+/// x^k − z be the left child of the first layer (Z under [`Layer::Sixth`](crate::Layer)). The table starts with this
+/// header:
 ///
 /// | entry | no layers | `Two` | `Three` | `Sixth` |
 /// | --- | --- | --- | --- | --- |
@@ -20,35 +21,39 @@ use crate::shape::Shape;
 /// | 6 | 1 | 1 | F s z^-2 | Z |
 /// | 7 | F | F | F | F |
 ///
-/// and goes on with the sections below. A job has these entries once more, with its scale k in s = k/t. Nodes of a layer are in
-/// order from left to right, but from layer `columns` on by columns: node number i under node j above that layer stands at place i·(nodes above it) + j, so that threads which
-/// work under neighbouring nodes read neighbouring factors. Where the last four layers are of two, roots of unity stand at the end:
-/// number i < 8 is that which the factor of node i under any node, some layers above, is more than that of node 0.
+/// The sections listed in the fields follow. A job has its own copy of the header, with its scale k in s = k/t.
+///
+/// Within a layer, nodes are in order from left to right. From layer `columns` on they are stored by columns: node i
+/// under node j above that layer is at position i·(nodes above it) + j. So threads that work under neighbouring nodes
+/// read neighbouring factors.
+///
+/// If the last four layers are `Two`, the table ends with roots of unity. Root i < 8 is the ratio between the twiddle
+/// factors of node i and node 0, counted below a common ancestor some layers above.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// Start of each layer's factors for the forward transform: z for each node, and z² after it under `Three`.
+    /// Start of each layer's twiddle factors for the forward transform: z for each node, followed by z² under `Three`.
     pub forward: Vec<usize>,
-    /// The same for the inverse transform: z^-1 and z^-2; Z itself under `Sixth`.
+    /// The same for the inverse transform: z^-1 and z^-2, or Z itself under `Sixth`.
     pub inverse: Vec<usize>,
-    /// The constants β of the leaves x^d − β; there are none if d is 1.
+    /// The constants β of the leaves x^d − β; empty if d is 1.
     pub leaves: Range<usize>,
-    /// Start of the roots of unity, and of their inverses behind them. An odd number of factors before them is made even by a
-    /// factor 1.
+    /// Start of the roots of unity, which their inverses follow. If an odd number of factors precedes them, one factor
+    /// 1 is padding.
     pub roots: usize,
-    /// Factors of a row.
+    /// Number of factors in the table.
     pub len: usize,
-    /// The first layer that is stored by columns.
+    /// The first layer stored by columns.
     pub columns: usize,
 }
 
-/// Entries before the sections.
+/// Number of header entries, which precede the sections.
 pub const HEADER: usize = 8;
 
-/// Roots of unity of a table that has them, and as many inverses.
+/// Number of roots of unity in a table that has them; as many inverses follow.
 pub(crate) const ROOTS: usize = 8;
 
 impl Layout {
-    /// The layout for a split, by columns from this layer on.
+    /// The layout for a factorisation, stored by columns from layer `columns` on.
     #[must_use]
     pub fn of(shape: Shape<'_>, columns: usize) -> Self {
         let mut end = HEADER;
@@ -67,13 +72,13 @@ impl Layout {
         Self { forward, inverse, leaves, roots, len, columns }
     }
 
-    /// Whether nodes of every layer are in order from left to right.
+    /// Whether the nodes of every layer are stored from left to right.
     #[must_use]
     pub fn by_nodes(&self, shape: Shape<'_>) -> bool {
         self.columns >= shape.layers.len()
     }
 
-    /// For each factor of a row with all nodes in order, its place in this layout.
+    /// Maps each factor, counted with all nodes from left to right, to its position in this layout.
     #[must_use]
     pub fn places(&self, shape: Shape<'_>) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.len).collect();
@@ -95,7 +100,7 @@ impl Layout {
     }
 }
 
-/// The entries of a table before its sections.
+/// The header of a table.
 pub(crate) fn header_of<T: Copy>(table: &[T]) -> [T; HEADER] {
     core::array::from_fn(|i| table[i])
 }

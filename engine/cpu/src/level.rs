@@ -1,9 +1,9 @@
-//! The instructions that loops and vectors use: those that this CPU reports, unless a test chooses others.
+//! The instruction set that loops and vectors use: what this CPU reports, unless a test chooses another.
 
 #[cfg(feature = "levels")]
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// A choice of instructions.
+/// An instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// The instructions that this CPU reports.
@@ -17,10 +17,10 @@ pub enum Level {
 #[cfg(feature = "levels")]
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Detected as u8);
 
-/// Chooses for all that begins afterwards.
+/// Sets the instruction set for all work that starts afterwards.
 ///
 /// # Safety
-/// The CPU must run what is chosen.
+/// The CPU must support these instructions.
 #[cfg(feature = "levels")]
 #[allow(unsafe_code)]
 pub unsafe fn set(level: Level) {
@@ -36,6 +36,6 @@ pub(crate) fn get() -> Level {
         2 => return Level::Avx2,
         _ => {}
     }
-    // without optimisation, each vector of an inlined loop has a place of its own on the stack, megabytes in all
+    // without optimisation, each vector of an inlined loop gets its own stack slot, megabytes in total
     if cfg!(ringforge_unoptimised) { Level::Baseline } else { Level::Detected }
 }

@@ -1,19 +1,19 @@
 //! Ringforge's arithmetic and transforms on a CPU: rows in, rows out.
 //!
-//! A crate of its own, so that what plans and runs kernels compiles without it. Nothing of its interface is generic over
-//! arithmetic: a static such as [`MOD31`] is one arithmetic with one way to store residues, behind [`Arithmetic`]. It makes
-//! factors, [`Kernels`] on rows of many elements, and a [`Transform`] of one row. The crate knows of moduli, of trees of
-//! layers ([`Shape`]) and of tables ([`Layout`]); which ring they come from, and how a kernel's arguments become rows, is
-//! for the crate `ringforge` to know, which is its user and decides what it has.
+//! A *row* is one residue polynomial (an RNS limb): n residues modulo one q. It is a separate crate so that the planner
+//! and the kernels compile separately from it. Its interface is not generic over arithmetic: a static such as [`MOD31`]
+//! is one arithmetic with one storage type, as a `dyn` [`Arithmetic`]. That trait makes twiddle factors, [`Kernels`] on
+//! rows of many elements, and a [`Transform`] of one row. The crate knows moduli, factorisation trees ([`Shape`]) and
+//! twiddle tables ([`Layout`]). The crate `ringforge` maps rings and kernel arguments to rows.
 //!
-//! - Numbers are [`Limbs`]. A *word* is a residue below q as an arithmetic computes with it: plain, or for 256 bits in
-//!   Montgomery form, x·2^256 mod q.
-//! - Rows are bytes: residues as they are stored, `u16` to `u64` or [`Limbs`], aligned so. Factors in tables are bytes too,
-//!   aligned to 16. What is not so, or has another length than is said, panics.
-//! - Words that are out of range give words of no meaning, and nothing else: no panic, no access beyond a row.
-//! - Neither branches nor addresses depend on residues: what chooses between words is in [`choice`].
+//! - Numbers are [`Limbs`]. A *word* is a residue below q in the form that an arithmetic computes with: plain, or for
+//!   256 bits in Montgomery form, x·2^256 mod q.
+//! - Rows are bytes: residues as they are stored, `u16` to `u64` or [`Limbs`], with that type's alignment. Factors in
+//!   tables are also bytes, aligned to 16. A wrong alignment or length panics.
+//! - A word out of range makes the result meaningless but has no other effect: no panic, no access outside a row.
+//! - Neither branches nor addresses depend on residues; words are selected with [`choice`].
 //!
-//! A new arithmetic is a file in `field/` that implements `Field`, and a static below.
+//! To add an arithmetic, implement `Field` in a file in `field/` and add a static below.
 
 mod base;
 pub mod choice;
@@ -60,26 +60,26 @@ pub type Limbs = [u64; 4];
 pub struct Modulus {
     /// q.
     pub q: Limbs,
-    /// 1 as a word.
+    /// The residue 1 as a word.
     pub one: Limbs,
 }
 
-/// The roots of a transform modulo one q, as words, and what its table begins with.
+/// The roots of a transform modulo one q and the header of its table, all as words.
 #[derive(Debug, Clone)]
 pub struct Roots {
-    /// γ, with which the tree starts.
+    /// γ, the root at which the tree starts.
     pub start: Limbs,
     /// γ^-1.
     pub start_inverse: Limbs,
-    /// ρ, by powers of which leaves differ.
+    /// ρ; the roots of the leaves differ by powers of it.
     pub step: Limbs,
-    /// The entries of [`Layout`] before its sections.
+    /// The header entries of [`Layout`].
     pub header: [Limbs; HEADER],
 }
 
-/// An arithmetic, and how residues are stored.
+/// An arithmetic with a storage type for its residues.
 pub trait Arithmetic: Sync {
-    /// These entries of a table, as words.
+    /// The given range of a twiddle table's entries, as words.
     fn table(
         &self,
         modulus: &Modulus,
@@ -89,14 +89,14 @@ pub trait Arithmetic: Sync {
         entries: Range<usize>,
     ) -> Vec<Limbs>;
 
-    /// Words as known factors, one after another as in a table.
+    /// Words as multipliers in the byte format of a table.
     fn factors(&self, modulus: &Modulus, words: &[Limbs]) -> Vec<u8>;
 
-    /// What kernels do on such rows.
+    /// The kernels' operations on such rows.
     fn kernels<'a>(&self, rows: Rows<'a>) -> Box<dyn Kernels + 'a>;
 
-    /// The transform of one row, on words: `unit` is 1 as a residue is stored, and `restore` whether reduced products of two
-    /// words lack a factor, the last entry of the header.
+    /// The transform of one row of words. `unit` is 1 as a residue is stored. `restore` says whether reduced products
+    /// of two words must be multiplied by F, the last entry of the header.
     fn transform(
         &self,
         modulus: &Modulus,
@@ -107,7 +107,7 @@ pub trait Arithmetic: Sync {
     ) -> Box<dyn Transform>;
 }
 
-/// Registers arithmetics: a static for each, with its field and the type of its residues in memory.
+/// Registers arithmetics: one static each, with its field and the storage type of its residues.
 macro_rules! arithmetics {
     ($($(#[$about:meta])* $name:ident = $field:ty, $store:ty;)*) => {$(
         $(#[$about])*
@@ -116,29 +116,30 @@ macro_rules! arithmetics {
 }
 
 arithmetics! {
-    /// Any q below 2^14, residues in 16 bits. Products of two words are reduced by Barrett, and lack nothing.
+    /// Any q below 2^14, residues in 16 bits. Barrett reduction, so F = 1.
     MOD14 = Mod14, u16;
-    /// The same below 2^16.
+    /// Any q below 2^16, residues in 16 bits. Barrett reduction, so F = 1.
     MOD16 = Mod16, u16;
-    /// Odd q below 2^30, residues in 32 bits. Reduced products of two words lack 2^32 (Montgomery).
+    /// Odd q below 2^30, residues in 32 bits. Montgomery reduction divides products of two words by F = 2^32.
     MOD32 = Mod32, u32;
-    /// The same below 2^31.
+    /// Odd q below 2^31, residues in 32 bits. Montgomery reduction divides products of two words by F = 2^32.
     MOD31 = Mod31, u32;
-    /// Odd q below 2^62, residues in 64 bits. Reduced products of two words lack 2^64.
+    /// Odd q below 2^62, residues in 64 bits. Montgomery reduction divides products of two words by F = 2^64.
     MOD64 = Mod64, u64;
-    /// The same, residues in 32 bits.
+    /// As [`MOD64`], residues in 32 bits.
     MOD64_IN_32 = Mod64, u32;
-    /// q = 2^64 − 2^32 + 1, residues in 64 bits. Products of two words lack nothing.
+    /// q = 2^64 − 2^32 + 1, residues in 64 bits. Products of two words are reduced exactly, so F = 1.
     GOLDILOCKS = Goldilocks, u64;
-    /// Odd q below 2^64, residues in 64 bits. Reduced products of two words lack 2^64.
+    /// Odd q below 2^64, residues in 64 bits. Montgomery reduction divides products of two words by F = 2^64.
     MOD64_FULL = Mod64Full, u64;
-    /// Odd q below 2^255 − 2^192, residues in four limbs. Reduced products of two words lack 2^256.
+    /// Odd q below 2^255 − 2^192, residues in four limbs. Montgomery reduction divides products of two words by F =
+    /// 2^256.
     MOD256_SPARE = Mod256<true>, Limbs;
-    /// The same below 2^256.
+    /// Odd q below 2^256, residues in four limbs. Montgomery reduction divides products of two words by F = 2^256.
     MOD256 = Mod256<false>, Limbs;
 }
 
-/// The arithmetic of a field on residues that are stored as S.
+/// The arithmetic of a field on residues stored as `S`.
 struct Of<F, S>(PhantomData<(F, S)>);
 
 impl<F: Field, S: Store<F::Word>> Arithmetic for Of<F, S> {

@@ -1,9 +1,10 @@
-//! Numbers of four limbs: sums and differences, modulo q or not, and products. They may be secret, q must not.
+//! Numbers of four limbs: addition and subtraction, plain or modulo q, and multiplication. Operands may be secret; q
+//! must not be.
 
 use crate::Limbs;
 use crate::choice::mask;
 
-/// A product of two numbers, least significant limb first.
+/// The 512-bit product of two numbers, least significant limb first.
 pub type Wide = [u64; 8];
 
 /// a + b, and the carry.
@@ -49,7 +50,7 @@ pub fn sub_mod(a: Limbs, b: Limbs, q: &Limbs) -> Limbs {
     add_limbs(difference, q.map(|limb| limb & mask)).0
 }
 
-/// x + 2^256·over mod q, for a sum below 2q.
+/// (x + 2^256·over) mod q, for a sum below 2q.
 #[inline(always)]
 #[must_use]
 pub fn sub_limbs_once(x: Limbs, over: bool, q: &Limbs) -> Limbs {
@@ -104,7 +105,7 @@ pub fn mul_limbs(a: Limbs, b: Limbs) -> Wide {
     x
 }
 
-/// a²: the six products of different limbs twice, and the four squares.
+/// a²: twice the six products of distinct limbs, plus the four squares.
 #[inline(always)]
 #[must_use]
 pub fn square_limbs(a: Limbs) -> Wide {

@@ -4,8 +4,8 @@ use crate::Limbs;
 use crate::choice::mask;
 use crate::limbs::{Wide, add_limbs, add_mod, sub_limbs, sub_limbs_once, sub_mod};
 
-/// Arithmetic modulo an odd q on residues below q, which are in Montgomery form, x·2^256 mod q, where they are multiplied.
-/// With `SPARE`, q is below 2^255 − 2^192, and no sum needs a fifth limb. Residues may be secret, q must not.
+/// Arithmetic modulo an odd q on residues below q. Multiplication expects Montgomery form, x·2^256 mod q.
+/// With `SPARE`, q is below 2^255 − 2^192, so no sum needs a fifth limb. Residues may be secret; q must not be.
 ///
 /// ```
 /// use ringforge_cpu::Montgomery256;
@@ -23,13 +23,15 @@ pub struct Montgomery256<const SPARE: bool = false> {
 }
 
 impl<const SPARE: bool> Montgomery256<SPARE> {
-    /// Modulo q: for an even one, or one too large for `SPARE`, results mean nothing.
+    /// Arithmetic modulo q. If q is even, or too large for `SPARE`, results are meaningless.
     #[must_use]
     pub const fn new(q: Limbs) -> Self {
         Self { q, inverse: inverse(q[0]).wrapping_neg() }
     }
 
-    /// in: below q, a constant: branches depend on it   out: x·2^256 mod q, by 256 doublings
+    /// Converts a public constant to Montgomery form by 256 doublings; branches depend on it.
+    ///
+    /// in: below q   out: x·2^256 mod q
     #[must_use]
     pub const fn shifted(&self, mut x: Limbs) -> Limbs {
         let mut doublings = 0;
@@ -42,6 +44,8 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
         x
     }
 
+    /// Montgomery reduction.
+    ///
     /// in: below 2^256·q   out: x·2^-256 mod q
     #[inline(always)]
     #[must_use]
@@ -58,9 +62,11 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
         sub_limbs_once([x[4], x[5], x[6], x[7]], over, &self.q)
     }
 
+    /// Montgomery multiplication, interleaved: multiplies by one limb of b, then reduces by one limb.
+    ///
     /// in: a below q, any b   out: a·b·2^-256 mod q
     ///
-    /// t stays below a + q < 2q, a limb of b after the other, and ends below q·(b / 2^256 + 1) < 2q.
+    /// After each limb of b, t is below a + q < 2q; at the end it is below q·(b / 2^256 + 1) < 2q.
     #[inline(always)]
     #[must_use]
     pub fn mul(&self, a: Limbs, b: Limbs) -> Limbs {
@@ -104,9 +110,9 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
     }
 }
 
-/// q^-1 mod 2^64 for odd q.
+/// q^-1 mod 2^64 for odd q, by Newton iteration.
 pub(crate) const fn inverse(q: u64) -> u64 {
-    // right to 3 bits, and each step doubles them
+    // the start has 3 correct bits, and each step doubles them
     let (mut inverse, mut step) = (q, 0);
     while step < 5 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
@@ -123,7 +129,7 @@ mod tests {
     use crate::limbs::{mul_limbs, square_limbs};
     use crate::testing::{from, of};
 
-    /// Against the integers, at the edges and on multiples of an odd number.
+    /// Compares with arbitrary-precision integers, at the edges and on multiples of an odd number.
     fn is_that_of_the_integers<const SPARE: bool>(q: Limbs) {
         let (m, big_q) = (Montgomery256::<SPARE>::new(q), from(&q));
         let integer = |x: Wide| BigUint::from_bytes_le(bytemuck::bytes_of(&x));

@@ -1,4 +1,5 @@
-//! Tree order and natural order of leaves: each is the other with its digits reversed.
+//! Digit-reversed order, in which transforms leave the leaves, and natural order. Each is the digit reversal of the
+//! other.
 
 use bytemuck::Pod;
 
@@ -6,29 +7,29 @@ use crate::shape::Shape;
 use crate::threads::{self, TASK_BYTES};
 use crate::wipe::Wiped;
 
-/// Leaves on one side of a tile, at least: enough to use whole cache lines on both sides.
+/// Minimum number of leaves per side of a tile, so that whole cache lines are used on both sides.
 const TILE: usize = 16;
 
-/// A way to reorder the leaves of a row.
+/// A permutation of the leaves of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reorder {
-    /// Words of a leaf.
+    /// Words per leaf.
     unit: usize,
-    /// Places of the leading digits (the lowest in the result).
+    /// Target positions of the leading digits (lowest in the result).
     head: Vec<usize>,
-    /// Places of the middle digits.
+    /// Target positions of the middle digits.
     middle: Vec<usize>,
-    /// Places of the last digits (the highest in the result).
+    /// Target positions of the last digits (highest in the result).
     tail: Vec<usize>,
 }
 
 impl Reorder {
-    /// From tree order to natural order.
+    /// From digit-reversed to natural order.
     pub(crate) fn to_natural(shape: Shape<'_>) -> Self {
         Self::new(shape.base, shape.layers.iter().map(|layer| layer.radix()).collect())
     }
 
-    /// From natural order to tree order.
+    /// From natural to digit-reversed order.
     pub(crate) fn to_tree(shape: Shape<'_>) -> Self {
         Self::new(shape.base, shape.layers.iter().rev().map(|layer| layer.radix()).collect())
     }
@@ -44,21 +45,21 @@ impl Reorder {
         }
     }
 
-    /// The place of the leaf at `index`.
+    /// The target position of the leaf at `index`.
     pub(crate) fn place(&self, index: usize) -> usize {
         let (rest, tail) = (index / self.tail.len(), index % self.tail.len());
         let (head, middle) = (rest / self.middle.len(), rest % self.middle.len());
         self.head[head] + self.head.len() * (self.middle[middle] + self.middle.len() * self.tail[tail])
     }
 
-    /// Reorders a row, each word changed by `map`.
+    /// Reorders a row and applies `map` to each word.
     pub(crate) fn apply<A, B>(&self, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
     where
         A: Copy + Send + Sync,
         B: Pod + Send + Sync,
     {
         let slab = self.head.len() * self.middle.len() * self.unit;
-        // the slabs of the result and the last digits that lead there
+        // the last digit that leads to each slab of the result
         let mut sources: Vec<usize> = (0..self.tail.len()).collect();
         sources.sort_unstable_by_key(|&i| self.tail[i]);
         self.slabs(&sources, slab, from, to, map);
@@ -93,7 +94,7 @@ impl Reorder {
     }
 }
 
-/// How many of these digits make a side of a tile.
+/// How many of these digits form one side of a tile.
 fn reach<'a>(radices: impl Iterator<Item = &'a usize>) -> usize {
     let sizes = radices.scan(1, |size, &radix| {
         let before = *size;
@@ -103,7 +104,7 @@ fn reach<'a>(radices: impl Iterator<Item = &'a usize>) -> usize {
     sizes.take_while(|&size| size < TILE).count()
 }
 
-/// For each number with these digits (most significant first) the number with its digits reversed.
+/// For each number with these digits, most significant first, the number with its digits reversed.
 fn places(radices: &[usize]) -> Vec<usize> {
     let mut places = vec![0];
     let mut weight = 1;
@@ -137,7 +138,7 @@ mod tests {
             let (reorder, back) = (Reorder::to_natural(shape), Reorder::to_tree(shape));
             reorder.apply(&tree, &mut natural, |x| x);
             for leaf in 0..leaves {
-                // the digit of the first layer has the least weight in natural order
+                // in natural order, the digit of the first layer has the least weight
                 let mut below = leaves;
                 let digits = radices.clone().map(|radix| {
                     below /= radix;

@@ -1,21 +1,23 @@
-//! The tree by which a polynomial factors.
+//! The factorisation tree of a ring's polynomial.
 
-/// The largest degree of leaves that can be multiplied, and at which a transform stops by itself.
+/// The largest leaf degree that can be multiplied in the NTT domain, and the largest at which a transform ends by
+/// default.
 pub const MAX_BASE: usize = 8;
 
-/// One layer of a split.
+/// One layer of a factorisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
-    /// x^(2k) − x^k + 1 into x^k − ζ and x^k − ζ^5, ζ a primitive sixth root. First layer of a trinomial ring only.
+    /// x^(2k) − x^k + 1 into x^k − ζ and x^k − ζ^5, with ζ a primitive sixth root. Only as the first layer of a
+    /// trinomial ring.
     Sixth,
     /// x^(2k) − z² into x^k − z and x^k + z.
     Two,
-    /// x^(3k) − z³ into x^k − z, x^k − σz and x^k − σ²z, σ a primitive third root.
+    /// x^(3k) − z³ into x^k − z, x^k − σz and x^k − σ²z, with σ a primitive third root.
     Three,
 }
 
 impl Layer {
-    /// Children of a node.
+    /// Number of children of a node.
     #[must_use]
     pub const fn radix(self) -> usize {
         match self {
@@ -24,20 +26,20 @@ impl Layer {
         }
     }
 
-    /// Factors of each node.
+    /// Number of twiddle factors of each node.
     pub(crate) const fn factors(self) -> usize {
         self.radix() - 1
     }
 }
 
-/// A tree of layers, from a polynomial of degree n down to leaves x^d − β.
+/// A factorisation tree, from a polynomial of degree n down to leaves x^d − β.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape<'a> {
     /// Degree of the polynomial.
     pub n: usize,
     /// Degree d of the leaves.
     pub base: usize,
-    /// From the top.
+    /// The layers, from the top.
     pub layers: &'a [Layer],
 }
 
@@ -60,19 +62,19 @@ impl Shape<'_> {
         self.n / self.base
     }
 
-    /// Nodes above a layer: the number of blocks that the layer splits. Below the last one, the number of leaves.
+    /// The number of nodes that a layer splits. For an index past the last layer, the number of leaves.
     #[must_use]
     pub fn nodes(&self, layer: usize) -> usize {
         product(&self.layers[..layer.min(self.layers.len())])
     }
 
-    /// Whether the last four layers are of two: then there are roots of unity in a [`Layout`](crate::Layout).
+    /// Whether the last four layers are `Two`. If so, a [`Layout`](crate::Layout) contains roots of unity.
     #[must_use]
     pub fn ends_by_twos(&self) -> bool {
         self.layers.len() > 3 && self.layers.iter().rev().take(4).all(|layer| *layer == Layer::Two)
     }
 
-    /// Whether leaves of this degree can be inverted: norms halve it down to 1 or 3.
+    /// Whether leaves of this degree can be inverted: norms must halve it down to 1 or 3.
     #[must_use]
     pub fn can_be_inverted(&self) -> bool {
         matches!(self.base >> self.base.trailing_zeros(), 1 | 3)

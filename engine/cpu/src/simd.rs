@@ -1,7 +1,7 @@
-//! What is compiled more than once and chosen at run time: loops for any CPU and for one with wider vectors and faster
-//! multipliers, and steps of transforms in vectors of residues.
+//! Code compiled for several instruction sets and chosen at run time: scalar loops for any CPU or for AVX2, BMI and
+//! ADX, and butterflies in SIMD vectors.
 
-/// Whether this CPU has all of these instructions, unless a test says what to assume ([`crate::level`]).
+/// Whether this CPU has all of these features, unless a test overrides the answer ([`crate::level`]).
 #[cfg(target_arch = "x86_64")]
 macro_rules! detected {
     ($($feature:tt),+) => {
@@ -25,7 +25,7 @@ mod narrow;
 mod residues;
 #[cfg(target_arch = "x86_64")]
 mod short;
-// no other CPU has vectors here yet
+// other architectures have no vectors yet
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod vectors;
 #[cfg(target_arch = "x86_64")]
@@ -33,7 +33,7 @@ mod zmm;
 
 pub(crate) use vectors::{Step, Vectors};
 
-/// Runs a loop with the widest instructions that this CPU has. The closure and what it calls should be inlined.
+/// Runs a loop with the widest instructions that this CPU has. The closure and its callees should be inlined.
 #[inline(always)]
 pub fn wide<R>(run: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -45,14 +45,14 @@ pub fn wide<R>(run: impl FnOnce() -> R) -> R {
     plain(run)
 }
 
-/// A call, so that what the loop keeps on the stack is not kept by recursive functions around it while they wait.
+/// Never inlined, so that the loop's stack slots do not enlarge the frames of the recursive functions that call it.
 #[inline(never)]
 fn plain<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// The same for a loop over parts of a slice, never inlined itself: in a loop around it, the compiler would lose sight of
-/// the parts being disjoint, and use no vectors.
+/// As [`wide`], for a loop over disjoint slices. It is never inlined: inside a surrounding loop, the compiler no longer
+/// sees that the slices are disjoint and does not vectorise.
 #[inline(always)]
 pub(crate) fn apart<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&mut [W], &mut [W], &mut [W])) {
     #[cfg(target_arch = "x86_64")]
@@ -87,7 +87,7 @@ fn apart_with_avx2<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&m
 mod tests {
     use std::collections::BTreeSet;
 
-    /// The words between these marks, of all lists of words there.
+    /// All words of the comma-separated lists between these two marks.
     fn listed<'t>(text: &'t str, from: &str, to: &str) -> BTreeSet<&'t str> {
         let lists = text.split(from).skip(1).filter_map(|rest| rest.split(to).next());
         lists.flat_map(|list| list.split(',').map(|word| word.trim().trim_matches('"'))).collect()

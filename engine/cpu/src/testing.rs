@@ -1,4 +1,4 @@
-//! For tests: numbers of any size, and trees of primes.
+//! Test helpers: conversions from and to arbitrary-precision integers, and roots of test rings.
 
 use num_bigint::BigUint;
 
@@ -12,17 +12,17 @@ pub(crate) fn of(x: &BigUint) -> Limbs {
     limbs
 }
 
-/// The number of limbs.
+/// The number with these limbs.
 pub(crate) fn from(limbs: &Limbs) -> BigUint {
     limbs.iter().rev().fold(BigUint::ZERO, |x, limb| (x << 64) + *limb)
 }
 
-/// A modulus whose words are times 2 to the power of `form`.
+/// A modulus whose words are stored times 2^`form`.
 pub(crate) fn modulus(q: &BigUint, form: u32) -> Modulus {
     Modulus { q: of(q), one: of(&((BigUint::from(1u32) << form) % q)) }
 }
 
-/// Whether q is prime, as far as some bases tell.
+/// Whether q is a probable prime (Miller–Rabin with six fixed bases).
 pub(crate) fn is_prime(q: &BigUint) -> bool {
     let less = q - 1u32;
     let twos = less.trailing_zeros().unwrap_or(0);
@@ -37,7 +37,7 @@ pub(crate) fn is_prime(q: &BigUint) -> bool {
     })
 }
 
-/// The roots of x^n + 1 modulo a prime, split by so many layers of two.
+/// The roots for x^n + 1 modulo a prime, for `layers` layers of radix 2.
 pub(crate) fn negacyclic(q: &BigUint, layers: usize, form: u32) -> Roots {
     let word = |x: &BigUint| of(&((x << form) % q));
     let (unit, order) = (BigUint::from(1u32), BigUint::from(2u32) << layers);
@@ -46,7 +46,7 @@ pub(crate) fn negacyclic(q: &BigUint, layers: usize, form: u32) -> Roots {
     let start = candidates.into_iter().find(|x| x.modpow(&(&order >> 1), q) == q - 1u32).expect("a root");
     let scale = inverse(&(&unit << layers));
     let second = &scale * inverse(&start.modpow(&(&order >> 2), q)) % q;
-    // reduced products lack what is of no interest here
+    // the factor F of reduced products does not matter here
     let header: [&BigUint; HEADER] = [&unit, &scale, &second, &unit, &scale, &second, &unit, &unit];
     Roots {
         start: word(&start),

@@ -1,5 +1,5 @@
-//! Work for a CPU's threads. What rayon is given is of one type for all callers: an instance of it for each kind of work was
-//! a fifth of all that is compiled here.
+//! Thread-level parallelism on the CPU. The closures given to rayon have one type for all callers, because one instance
+//! of rayon's code per kind of work made up a fifth of this crate's compiled code.
 
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use std::{env, io, thread};
 use rayon::prelude::*;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
-/// Bytes of work worth a thread of its own.
+/// Minimum amount of work per task, in bytes.
 pub const TASK_BYTES: usize = 64 << 10;
 
-/// Runs both, side by side where another thread is free.
+/// Runs both closures, in parallel if another thread is free.
 pub fn join<A: Send, B: Send>(left: impl FnOnce() -> A + Send, right: impl FnOnce() -> B + Send) -> (A, B) {
     let (mut left, mut right, mut outcomes) = (Some(left), Some(right), (None, None));
     fork(&mut || outcomes.0 = left.take().map(|run| run()), &mut || outcomes.1 = right.take().map(|run| run()));
@@ -25,23 +25,24 @@ fn fork(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
     rayon::join(left, right);
 }
 
-/// Calls `run` with the number and the words of each row of n words, rows side by side.
+/// Calls `run` with the number and the words of each row of n words, in parallel.
 pub fn rows<T: Send>(words: &mut [T], n: usize, run: &(dyn Fn(usize, &mut [T]) + Sync)) {
     start();
     words.par_chunks_exact_mut(n).enumerate().for_each(|(row, words)| run(row, words));
 }
 
-/// Rayon's threads, of which this may be one.
+/// Number of rayon's threads; the calling thread may be one of them.
 pub fn count() -> usize {
     start();
     rayon::current_num_threads()
 }
 
-/// Bytes of a thread's stack: what it takes from another lies upon what it was doing.
+/// Stack size of a thread in bytes. It is large because a task that a thread steals runs on top of the one it waits in.
 const STACK: usize = 8 << 20;
 
-/// Starts rayon's threads, if that was not done before. To be called before anything of rayon's, which panics, once and for all,
-/// where the system starts no thread. Then this thread works alone, without another, for as long as it lives.
+/// Starts rayon's global pool, unless it is running. Must be called before anything else of rayon's: if the system
+/// cannot start a thread, rayon panics, and does so ever after. In that case this function gives the calling thread a
+/// pool of its own with one thread, for its lifetime.
 pub fn start() {
     if !STARTED.load(Ordering::Acquire) && rayon::current_thread_index().is_none() {
         start_now();
@@ -60,16 +61,16 @@ fn start_now() {
     if start_all().is_ok() {
         STARTED.store(true, Ordering::Release);
     } else if let Ok(alone) = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build() {
-        // the thread belongs to it from now on
+        // the thread belongs to this pool from now on
         core::mem::forget(alone);
     }
 }
 
-/// Starts the threads of rayon's global pool, all of them or none, so that it can be tried again.
+/// Starts all threads of rayon's global pool or none, so that a failed attempt can be repeated.
 fn start_all() -> io::Result<()> {
     let named = env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok()).filter(|&count| count > 0);
     let count = named.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-    // where one cannot be started, the others end with their channels
+    // if one thread cannot be started, the others end when their channels are dropped
     let waiting = (0..count).map(|_| waiting_thread()).collect::<io::Result<Vec<_>>>()?;
     let mut waiting = waiting.into_iter();
     let give = |thread: ThreadBuilder| {
@@ -77,14 +78,14 @@ fn start_all() -> io::Result<()> {
         place.send(thread).map_err(|_| io::ErrorKind::WouldBlock.into())
     };
     let started = ThreadPoolBuilder::new().num_threads(count).spawn_handler(give).build_global();
-    // somebody may have started it before, or have failed to
+    // another caller may have started the pool before, or may have failed to
     match started.is_ok() || catch_unwind(rayon::current_num_threads).is_ok() {
         true => Ok(()),
         false => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 
-/// A thread that will be what it is given.
+/// Starts a thread that waits for the pool thread it is to become.
 fn waiting_thread() -> io::Result<SyncSender<ThreadBuilder>> {
     let (give, take) = sync_channel::<ThreadBuilder>(1);
     let wait = move || {

@@ -1,4 +1,4 @@
-//! The transform of one row of words, for kernels that say what they mean.
+//! The transform of one row of words, for CPU references of kernels.
 
 use bytemuck::{Zeroable, cast_slice, cast_slice_mut};
 
@@ -11,23 +11,23 @@ use crate::shape::{Layer, Shape};
 use crate::tree::{Origin, Tree};
 use crate::{Limbs, Modulus, Roots};
 
-/// One row of n words modulo one q, where they lie. Words are canonical, and as wide as the arithmetic's registers: 4, 8 or
-/// 32 bytes. Values are in tree order.
+/// A transform of one row of n words modulo one q, in place. Words are canonical and as wide as the arithmetic's
+/// registers: 4, 8 or 32 bytes. Evaluations are in digit-reversed order.
 pub trait Transform: Send + Sync {
     /// Bytes of a word.
     fn word_bytes(&self) -> usize;
 
-    /// From coefficients to values.
+    /// From coefficients to evaluations.
     fn forward(&self, row: &mut [u8]);
 
-    /// From values to coefficients.
+    /// From evaluations to coefficients.
     fn inverse(&self, row: &mut [u8]);
 
-    /// Multiplies values by values.
+    /// Multiplies `a` by `b` in the NTT domain.
     fn multiply(&self, a: &mut [u8], b: &[u8]);
 
-    /// Replaces values by those of the inverse element, and says whether there is one: if not, they become useless. Only
-    /// where the shape [can be inverted](Shape::can_be_inverted).
+    /// Replaces evaluations by those of the inverse element and returns whether it exists; if not, they become
+    /// meaningless. Only for shapes that [can be inverted](Shape::can_be_inverted).
     fn invert(&self, row: &mut [u8]) -> bool;
 }
 
@@ -52,13 +52,13 @@ pub(crate) fn of<F: Field>(
     })
 }
 
-/// What a tree borrows.
+/// Owns the data that a [`Tree`] borrows.
 struct Row<F: Field> {
     field: F,
     q: Limbs,
-    /// 1 as residues are stored.
+    /// The residue 1 in stored form.
     unit: F::Word,
-    /// Whether reduced products lack a factor.
+    /// Whether reduced products must be multiplied by F.
     restore: bool,
     n: usize,
     base: usize,

@@ -1,4 +1,6 @@
-//! Transforms of one row on the CPU: down and up the tree of a split, depth first.
+//! Transforms of one row on the CPU, depth first along the factorisation tree, which keeps subtrees in cache. The
+//! forward transform uses Cooley–Tukey butterflies, the inverse Gentleman–Sande butterflies, with Harvey's lazy
+//! reduction where the arithmetic is lazy. Evaluations are in digit-reversed order.
 
 mod butterflies;
 mod layers;
@@ -17,40 +19,40 @@ use crate::threads::{self, TASK_BYTES};
 use butterflies::{forward_two, forward_twos, inverse_three, inverse_two, inverse_twos};
 use parts::{three_parts, two_parts};
 
-/// Bytes of a block that stays in the nearest cache, and is worked on layer by layer.
+/// Size in bytes of a block that stays in the nearest cache and is processed layer by layer.
 const NEAR_BYTES: usize = 32 << 10;
 
-/// Entries of the table's header.
+/// Header entry: a primitive third root of unity.
 const THIRD_ROOT: usize = 0;
-/// Entries of the table's header: the last step's scales of an inverse transform.
+/// First of the header entries with the scales of an inverse transform's last layer.
 const SCALE: usize = 1;
-/// Entries of the table's header: the same after wide products.
+/// First of the same header entries for inputs that are wide products.
 const PRODUCT_SCALE: usize = 4;
-/// Entries of the table's header: what turns a wide product into a product.
+/// Header entry: the factor F that turns a wide product into a product.
 const PRODUCT_FACTOR: usize = 7;
 
-/// What the values are that an inverse transform starts from.
+/// The source of the evaluations that an inverse transform starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Values of a transform.
+    /// Evaluations of a transform.
     Values,
-    /// Wide products of values.
+    /// Wide products of evaluations, which lack the factor F.
     Products,
 }
 
-/// The tree of one row, with its factors.
+/// The factorisation tree of one row, with its twiddle factors.
 pub(crate) struct Tree<'a, F: Field> {
     pub(crate) field: F,
     pub(crate) shape: Shape<'a>,
     pub(crate) layout: &'a Layout,
-    /// The entries before the sections, with the scale of the job.
+    /// The header, which includes the scale of the job.
     pub(crate) header: [F::Twiddle; HEADER],
-    /// The table, all nodes in order.
+    /// The twiddle table, with the nodes of every layer from left to right.
     pub(crate) table: Cow<'a, [F::Twiddle]>,
 }
 
 impl<F: Field> Tree<'_, F> {
-    /// The factor that turns a wide product into a product.
+    /// The factor F that turns a wide product into a product.
     pub(crate) fn product_factor(&self) -> &F::Twiddle {
         &self.header[PRODUCT_FACTOR]
     }
@@ -60,24 +62,24 @@ impl<F: Field> Tree<'_, F> {
         &self.header[THIRD_ROOT]
     }
 
-    /// The constants β of all leaves; empty where leaves have degree 1, and there may be no table.
+    /// The constants β of all leaves. Empty where leaves have degree 1; the table may be missing then.
     pub(crate) fn leaf_constants(&self) -> &[F::Twiddle] {
         self.table.get(self.layout.leaves.clone()).unwrap_or_default()
     }
 
-    /// Coefficients to values in tree order, both canonical.
+    /// Coefficients to evaluations in digit-reversed order, both canonical.
     pub(crate) fn forward(&self, words: &mut [F::Word]) {
         self.forward_node(0, 0, words, self.vectors());
     }
 
-    /// Values in tree order (relaxed) back to coefficients (canonical).
+    /// Evaluations in digit-reversed order (relaxed) to coefficients (canonical).
     pub(crate) fn inverse(&self, words: &mut [F::Word], origin: Origin) {
         self.inverse_with(words, origin, self.vectors());
     }
 
     fn inverse_with(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
         if self.shape.layers.is_empty() {
-            // no layer but the scale
+            // no layers: only the scale remains
         } else if size_of_val(words) <= NEAR_BYTES {
             self.inverse_node(1, 0, words, vectors);
         } else {
@@ -86,7 +88,7 @@ impl<F: Field> Tree<'_, F> {
         self.scaled_top(words, origin, vectors);
     }
 
-    /// The first layer of the inverse, which comes last and carries the scale. in: relaxed   out: canonical
+    /// The top layer of the inverse transform, which runs last and includes the scale. in: relaxed   out: canonical
     fn scaled_top(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
         let (field, header) = (self.field, &self.header);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
@@ -145,7 +147,7 @@ impl<F: Field> Tree<'_, F> {
         self.children(layer, node, words, &|node, child| self.forward_node(layer + 1, node, child, vectors));
     }
 
-    /// The same for consecutive nodes from `first` whose words are near.
+    /// The same, layer by layer, for consecutive nodes from `first` that fit the nearest cache.
     #[inline(always)]
     fn forward_near(&self, layer: usize, mut first: usize, words: &mut [F::Word]) {
         let field = self.field;
@@ -173,7 +175,7 @@ impl<F: Field> Tree<'_, F> {
             }
             (size, first) = (part, first * kind.radix());
         }
-        // known when this is compiled, so that no memory waits for tiles that never come
+        // known at compile time, so that no stack memory is reserved where tiles are never used
         if tile::are_for::<F>() && tiles < self.shape.layers.len() {
             self.forward_tiles(tiles, first, words);
         } else {
@@ -181,7 +183,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From the leaves up to a node above `layer`, which is not the first layer, or to more nodes if they are near.
+    /// From the leaves up to a node above `layer`, which must not be the first layer; or up to several nodes, if they
+    /// fit the nearest cache.
     ///
     /// in, out: relaxed
     fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
@@ -203,7 +206,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// The same for consecutive nodes from `first` whose words are near.
+    /// The same, layer by layer, for consecutive nodes from `first` that fit the nearest cache.
     #[inline(always)]
     fn inverse_near(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let field = self.field;
@@ -238,7 +241,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// Calls `run` on every child of a node above `layer`, on several threads where that is worth it.
+    /// Calls `run` on every child of a node above `layer`, on several threads for large nodes.
     fn children(
         &self,
         layer: usize,

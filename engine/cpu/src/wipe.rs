@@ -1,28 +1,28 @@
-//! Wiping: memory that held secrets is overwritten with zeros, and no compiler leaves that out.
+//! Zeroization: memory that held secrets is overwritten with zeros in a way that the compiler cannot remove.
 
 use core::ops::{Deref, DerefMut};
 
 use bytemuck::{Pod, cast_slice_mut};
 use zeroize::optimization_barrier;
 
-/// Overwrites bytes with zeros, as fast as plain stores do it.
+/// Overwrites bytes with zeros, at the speed of plain stores.
 pub fn bytes(bytes: &mut [u8]) {
     bytes.fill(0);
     optimization_barrier(bytes);
 }
 
-/// Numbers that may be secret, in memory that is wiped before it is freed.
+/// Numbers that may be secret, in memory that is zeroized before it is freed.
 #[expect(missing_debug_implementations, reason = "they may be secret")]
 pub struct Wiped<T: Pod>(Vec<T>);
 
 impl<T: Pod> Wiped<T> {
-    /// So many zeros.
+    /// `len` zeros.
     #[must_use]
     pub fn zeros(len: usize) -> Self {
         Self(vec![T::zeroed(); len])
     }
 
-    /// Holds so many numbers from now on: those that it held, or zeros.
+    /// Sets the length to `len`. A longer one leaves only zeros; a shorter one keeps the first numbers.
     pub fn set_len(&mut self, len: usize) {
         if len > self.0.len() {
             *self = Self::zeros(len);
@@ -32,7 +32,7 @@ impl<T: Pod> Wiped<T> {
         }
     }
 
-    /// Holds these numbers from now on.
+    /// Replaces the contents with these numbers.
     pub fn set(&mut self, numbers: impl ExactSizeIterator<Item = T>) {
         self.set_len(numbers.len());
         self.0.iter_mut().zip(numbers).for_each(|(x, number)| *x = number);

@@ -1,4 +1,4 @@
-//! Large integers as people read them.
+//! Decimal output of large integers.
 
 use crypto_bigint::{NonZero, U256};
 

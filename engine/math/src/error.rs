@@ -1,4 +1,4 @@
-//! What can go wrong, as data.
+//! Errors of this crate and of `ringforge`.
 
 use crypto_bigint::U256;
 
@@ -20,18 +20,18 @@ pub enum NoDevice {
         /// The function.
         symbol: &'static str,
     },
-    /// The driver is older than this crate can use; versions as `major * 1000 + minor * 10`.
+    /// The driver is too old for this crate. Versions are `major * 1000 + minor * 10`.
     DriverTooOld {
-        /// What the driver supports.
+        /// The version that the driver supports.
         found: i32,
         /// The oldest version that works.
         needed: i32,
     },
-    /// The driver is there but refuses to start or sees no such device.
+    /// The driver is present but does not start, or has no such device.
     NoSuchDevice {
         /// The ordinal asked for.
         ordinal: usize,
-        /// What the driver said.
+        /// The driver's message.
         reason: String,
     },
 }
@@ -59,26 +59,26 @@ impl core::fmt::Display for NoDevice {
     }
 }
 
-/// Why a kernel bundle is not used: `cuda::BundleFault`.
+/// Why a kernel bundle cannot be used; public as `cuda::BundleFault`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BundleFault {
-    /// The file does not begin as bundles do.
+    /// The file does not begin like a kernel bundle.
     NoBundle,
     /// Something is missing, was changed, or contradicts the rest.
     Damaged,
-    /// It was written by another version of this crate.
+    /// The bundle was written by another version of this crate.
     Version {
         /// The version that wrote it.
         found: String,
         /// This version.
         needed: String,
     },
-    /// It has no kernels for this GPU; architectures as `10 * major + minor`.
+    /// The bundle has no kernels for this GPU; architectures as `10 * major + minor`.
     Architecture {
-        /// Those that it has kernels for.
+        /// The architectures that it has kernels for.
         found: Vec<u32>,
-        /// The GPU's.
+        /// The GPU's architecture.
         needed: u32,
     },
 }
@@ -98,18 +98,18 @@ impl core::fmt::Display for BundleFault {
     }
 }
 
-/// What went wrong.
+/// An error of this crate or of `ringforge`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A slice, buffer or argument list has the wrong length.
     #[error("{what}: expected length {expected}, got {got}")]
     Length {
-        /// What was measured, with its unit.
+        /// The measured thing, with its unit.
         what: &'static str,
-        /// The length that fits.
+        /// The expected length.
         expected: usize,
-        /// The length that came.
+        /// The actual length.
         got: usize,
     },
     /// An argument of a program has the wrong size for the batch.
@@ -117,53 +117,53 @@ pub enum Error {
     ArgumentSize {
         /// The argument's name.
         argument: String,
-        /// Items of the batch, or 1 for what all of them share.
+        /// Number of items in the batch, or 1 for an argument that all items share.
         batch: usize,
-        /// Bytes of the batch.
+        /// Expected size in bytes, for the whole batch.
         expected: usize,
-        /// Bytes that came.
+        /// Actual size in bytes.
         got: usize,
     },
-    /// What is wrong with a named argument.
+    /// An error about a named argument.
     #[error("{name}: {error}")]
     Argument {
         /// The argument's name.
         name: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         error: Box<Error>,
     },
-    /// A run was given other arguments than its plan has.
+    /// The arguments of a run do not match those of its plan.
     #[error("a run of {plan} {why}")]
     Arguments {
         /// The plan's title.
         plan: String,
-        /// What is missing, unknown, or given twice.
+        /// The missing, unknown or repeated argument.
         why: String,
     },
     /// A size is beyond what can be addressed or launched.
     #[error("{what} is too large: {got}, at most {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The size that is too large.
         what: &'static str,
-        /// The largest that works.
+        /// The largest supported size.
         limit: usize,
-        /// What came.
+        /// The actual value.
         got: usize,
     },
-    /// Memory is not aligned as its element type needs.
+    /// Memory does not have the alignment that its element type needs.
     #[error("{what} must be aligned to {needed} bytes")]
     Alignment {
-        /// What is misaligned.
+        /// The misaligned memory.
         what: &'static str,
         /// Needed alignment in bytes.
         needed: usize,
     },
-    /// A modulus that no ring can have.
+    /// The number is not a valid modulus.
     #[error("{} is no modulus: {why}", decimal(.q))]
     Modulus {
         /// The value.
         q: U256,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// A transform modulo q was asked for, and q is not prime.
@@ -180,10 +180,10 @@ pub enum Error {
         /// The order of the missing root.
         order: u64,
     },
-    /// A ring description that makes no sense.
+    /// The description of a ring is invalid.
     #[error("no such ring: {why}")]
     Ring {
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// A value is not reduced modulo its q.
@@ -210,20 +210,20 @@ pub enum Error {
         /// Bits that the fixed basis can tell apart.
         available_bits: u32,
     },
-    /// Values of one kind were given where another is wanted.
+    /// An argument has the wrong kind.
     #[error("{what}: expected {expected}, got {got}")]
     Mismatch {
         /// Which argument.
         what: String,
-        /// What fits.
+        /// The expected kind.
         expected: String,
-        /// What came.
+        /// The actual value.
         got: String,
     },
     /// A buffer belongs to another device than the program or stream.
     #[error("{what} {}", foreign(.expected, .got))]
     ForeignDevice {
-        /// What is foreign.
+        /// The foreign buffer.
         what: String,
         /// The device in use.
         expected: String,
@@ -236,20 +236,20 @@ pub enum Error {
         /// Which buffer.
         what: String,
     },
-    /// A plan whose parts do not fit together.
+    /// The parts of a plan do not fit together.
     #[error("plan {plan}: {why}")]
     Plan {
         /// The plan's title.
         plan: String,
-        /// What does not fit.
+        /// The mismatch.
         why: String,
     },
-    /// A kernel broke its own description.
+    /// A kernel violated its own description.
     #[error("kernel {kernel}: {why}")]
     Kernel {
         /// The kernel.
         kernel: String,
-        /// What it did.
+        /// The violation.
         why: String,
     },
     /// There is no device of the kind asked for.
@@ -263,12 +263,12 @@ pub enum Error {
         /// The bundles that lack it, if there are any in use.
         bundle: Option<String>,
     },
-    /// A kernel bundle is of no use here, and nothing of it is used.
+    /// A kernel bundle cannot be used here; none of its kernels are.
     #[error("{bundle}: {fault}")]
     Bundle {
-        /// Where it is.
+        /// Its path.
         bundle: String,
-        /// What is wrong with it.
+        /// The reason.
         fault: BundleFault,
     },
     /// The run-time compiler refused a kernel.
@@ -276,37 +276,37 @@ pub enum Error {
     Compile {
         /// The kernel.
         kernel: String,
-        /// The compiler's words.
+        /// The compiler's log.
         log: String,
     },
     /// The device has not enough free memory.
     #[error("out of memory: {bytes} bytes asked for")]
     OutOfMemory {
-        /// The size asked for.
+        /// The requested size in bytes.
         bytes: usize,
     },
-    /// Another device of a group, or the process that has it, does not answer, or does something else.
+    /// Another device of a group, or its process, does not answer or behaves unexpectedly.
     #[error("rank {rank} of the group: {why}")]
     Rank {
         /// Its number in the group.
         rank: usize,
-        /// What is known of it.
+        /// The reason, as far as known.
         why: String,
     },
-    /// NCCL, through which GPUs send to one another, is not on this machine, or a call of it failed.
+    /// NCCL, the library for communication between GPUs, is not on this machine, or one of its calls failed.
     #[error("NCCL: {call}: {why}")]
     Nccl {
         /// The call.
         call: &'static str,
-        /// NCCL's words, or where it was looked for.
+        /// NCCL's message, or the places searched for it.
         why: String,
     },
-    /// A file cannot be read or written, or says what makes no sense.
+    /// A file cannot be read or written, or its contents are invalid.
     #[error("{path}: {why}")]
     File {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// A driver call failed.
@@ -314,14 +314,14 @@ pub enum Error {
     Driver {
         /// The call.
         call: &'static str,
-        /// The driver's code.
+        /// The driver's error code.
         code: i32,
-        /// The driver's words.
+        /// The driver's message.
         message: String,
     },
 }
 
-/// Where a kernel was looked for.
+/// Names the places searched for a kernel.
 fn searched(bundle: &Option<String>) -> String {
     let bundle = bundle.as_deref().unwrap_or("a bundle (RINGFORGE_BUNDLE may name one)");
     format!("{bundle}, not in the cache")
@@ -337,12 +337,12 @@ impl Error {
     }
 }
 
-/// What each of several items has of so many bytes.
+/// States the size of one item, where there are several.
 fn each(bytes: usize, items: usize) -> String {
     if items < 2 { String::new() } else { format!(", {} for each of {items} items", bytes / items) }
 }
 
-/// Two devices of one name are still two.
+/// Describes a foreign device. Two devices may have the same name and still differ.
 fn foreign(expected: &str, got: &str) -> String {
     match expected == got {
         true => format!(

@@ -1,5 +1,5 @@
-//! The mathematics of Ringforge: moduli, primes, rings `Z_Q[x]/(f)`, how f factors, and how elements are stored. No kernel and no
-//! device. The crate `ringforge` has all of it under the same names.
+//! The mathematics of Ringforge: moduli, primes, rings `Z_Q[x]/(f)`, how f factors, and how elements are stored. It
+//! contains no kernels and uses no device. The crate `ringforge` re-exports all of it under the same names.
 
 #[doc(hidden)]
 pub mod decimal;

@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 
 mod roots;
 
-/// The word in which a residue is stored, alike on the CPU and on a GPU; 256-bit residues are four 64-bit limbs, least
-/// significant first.
+/// The word in which a residue is stored, the same on the CPU and on a GPU. A 256-bit residue is four 64-bit limbs,
+/// least significant first.
 ///
-/// Residues are in [0, q). Unless the ring says otherwise (`PolyType::with_form`), those of 16, 32 and 64 bits are plain values,
-/// and those of 256 bits are in Montgomery form, x·2^256 mod q; modulo an even q, which has no such form, they are plain.
+/// Residues are in [0, q). By default, residues of 16, 32 and 64 bits are plain values, and those of 256 bits are in
+/// Montgomery form, x·2^256 mod q; `PolyType::with_form` changes that. Modulo an even q, which has no Montgomery form,
+/// they are plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// `u16`, for q of up to 16 bits.
@@ -40,9 +41,9 @@ impl Width {
     }
 }
 
-/// A modulus from 2 up to 256 bits.
+/// A modulus q ≥ 2 of up to 256 bits.
 ///
-/// Its methods are set-up arithmetic on plain values: exact, simple, and not meant for hot loops or secrets.
+/// Its methods are set-up arithmetic on plain values: exact and simple, but not meant for hot loops or secrets.
 ///
 /// ```
 /// use ringforge::Modulus;
@@ -57,7 +58,7 @@ pub struct Modulus {
     prime: bool,
 }
 
-/// Largest order whose primitive roots are searched through for the smallest one.
+/// The largest order for which the smallest primitive root is searched for.
 const SMALLEST_ROOT_ORDER: u64 = 1 << 20;
 
 impl Modulus {
@@ -78,7 +79,7 @@ impl Modulus {
     /// The modulus given by big-endian hexadecimal digits, with or without `0x`.
     ///
     /// # Errors
-    /// [`Error::Modulus`] if the digits are no number of up to 256 bits, or the number is below 2.
+    /// [`Error::Modulus`] if the digits are not a number of up to 256 bits, or the number is below 2.
     pub fn from_hex(digits: &str) -> Result<Self> {
         let digits = digits.trim_start_matches("0x");
         let valid = !digits.is_empty() && digits.len() <= 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -94,13 +95,13 @@ impl Modulus {
         *self.q
     }
 
-    /// The value q where it fits 64 bits.
+    /// The value q, if it fits 64 bits.
     #[must_use]
     pub fn value_u64(&self) -> Option<u64> {
         (self.bits() <= 64).then(|| low_u64(&self.q))
     }
 
-    /// Bits of q.
+    /// Number of bits of q.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.q.bits_vartime()
@@ -117,7 +118,7 @@ impl Modulus {
         }
     }
 
-    /// Whether q is prime (Baillie–PSW with no known exception; certain below 2^64).
+    /// Whether q is prime (Baillie–PSW: proven below 2^64, no known exception above).
     #[must_use]
     pub fn is_prime(&self) -> bool {
         self.prime
@@ -181,7 +182,7 @@ impl Modulus {
         power
     }
 
-    /// The b with a·b = 1 mod q, where there is one.
+    /// The inverse of a modulo q, if it exists.
     #[must_use]
     pub fn inverse(&self, a: &U256) -> Option<U256> {
         match self.value_u64() {
@@ -190,9 +191,9 @@ impl Modulus {
         }
     }
 
-    /// q^-1 mod 2^256 for odd q (its low bits are q^-1 modulo smaller powers of two).
+    /// q^-1 mod 2^256 for odd q, by Newton iteration. Its low bits are the inverses modulo smaller powers of two.
     pub fn inverse_mod_word(&self) -> U256 {
-        let mut inverse = self.value(); // right to 3 bits, and each step doubles them
+        let mut inverse = self.value(); // 3 correct bits, and each step doubles them
         for _ in 0..7 {
             inverse = inverse.wrapping_mul(&U256::from(2u32).wrapping_sub(&self.q.wrapping_mul(&inverse)));
         }
@@ -205,16 +206,17 @@ impl Modulus {
         U256::rem_wide_vartime((U256::ZERO, *x), &self.q)
     }
 
-    /// The plain value of a residue in Montgomery form; `None` for even q, which has none.
+    /// The plain value of a residue in Montgomery form; `None` for even q, which has no such form.
     #[must_use]
     pub fn from_montgomery(&self, x: &U256) -> Option<U256> {
         self.inverse(&self.to_montgomery(&U256::ONE)).map(|inverse| self.mul(x, &inverse))
     }
 
-    /// The default primitive root of unity of the given order modulo a prime q, or `None` where there is none.
+    /// The default primitive root of unity of the given order modulo a prime q, or `None` if there is none.
     ///
-    /// For q of up to 64 bits and orders up to 2^20 it is the smallest one. Beyond, it is g^((q−1)/order) for the
-    /// smallest g for which that has the full order: a search for the smallest would take too long.
+    /// If q has up to 64 bits and the order is at most 2^20, it is the smallest one. Otherwise it is g^((q−1)/order)
+    /// for the smallest g for which that power has the full order, because a search for the smallest root would take
+    /// too long.
     #[must_use]
     pub fn root(&self, order: u64) -> Option<U256> {
         roots::remembered(self.value(), order, || {
@@ -226,7 +228,8 @@ impl Modulus {
         })
     }
 
-    /// g^((q−1)/order) for the smallest g for which that has this order, whose prime factors are these.
+    /// g^((q−1)/order) for the smallest g for which that power has exactly this order; `factors` are the order's prime
+    /// factors.
     pub fn first_root(&self, order: &U256, factors: &[u64]) -> Option<U256> {
         let (exponent, remainder) = self.order_cofactor(order)?;
         if !self.prime || remainder != U256::ZERO {
@@ -249,7 +252,7 @@ impl Modulus {
         self.pow(x, order) == one && factors.iter().filter_map(part).all(|part| self.pow(x, &part) != one)
     }
 
-    /// Whether q − 1 is divisible by `order`, for a prime q: then roots of that order exist.
+    /// Whether primitive roots of this order exist: q is prime and `order` divides q − 1.
     #[must_use]
     pub fn has_root(&self, order: u64) -> bool {
         self.prime && self.order_cofactor(&U256::from(order)).is_some_and(|(_, remainder)| remainder == U256::ZERO)
@@ -306,7 +309,7 @@ fn mul_mod(a: u64, b: u64, q: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(q)) as u64
 }
 
-/// The b with a·b = 1 mod q, where there is one: Euclid's algorithm, which keeps rest = factor·a mod q.
+/// The inverse of a modulo q, if it exists: the extended Euclidean algorithm, with the invariant rest = factor·a mod q.
 fn inverse_mod(a: u64, q: u64) -> Option<u64> {
     let (mut rest, mut next) = ((q, 0i128), (a, 1i128));
     while next.0 > 0 {
@@ -340,7 +343,7 @@ fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
 mod tests {
     use super::*;
 
-    /// Of moduli of up to 64 bits Euclid's algorithm finds what those of 256 do.
+    /// The inverse modulo q of up to 64 bits agrees with the 256-bit one.
     #[test]
     fn inverses_are_inverses() {
         for q in [2, 3, 12, 97, 1 << 63, u64::MAX - 58, u64::MAX - 1, u64::MAX] {

@@ -1,4 +1,4 @@
-//! What a buffer holds: elements of a ring, and how they are stored.
+//! The type of a buffer's contents: elements of a ring, and how they are stored.
 
 mod order;
 mod parse;
@@ -15,21 +15,22 @@ use crate::ring::{Quotient, Ring};
 pub use order::Order;
 pub use residues::Form;
 
-/// Limbs of an item, at most: more are no type that a kernel takes.
+/// Maximum number of limbs in an item; kernels take no more.
 const MOST_LIMBS: usize = 1 << 22;
 
-/// Residues of a limb in columns, at most: kernels count them in 32 bits.
+/// Maximum number of residues in a limb, all columns together; kernels count them in 32 bits.
 const MOST_RESIDUES: usize = 1 << 31;
 
-/// What a buffer holds, item by item: elements of a [`Ring`], and how they are stored.
+/// The type of a buffer's items: elements of a [`Ring`], and how they are stored.
 ///
-/// An item is one limb of residues for each modulus of the ring's basis, limbs one after another, residues in ascending order of
-/// their power. It may have [fewer limbs](PolyType::limbs), [several elements](PolyType::vector), limbs modulo
-/// [any of the moduli](PolyType::with_limbs), and [columns](PolyType::in_columns). Residues are stored in words of the widest
-/// modulus, in a [form](PolyType::with_form) of their own. Elements are coefficients, or
-/// [evaluations](PolyType::evaluations) in some order. Cloning is cheap.
+/// An item is one limb per modulus of the ring's basis, limb after limb, with coefficients in ascending order. It may
+/// have [fewer limbs](PolyType::limbs), [several elements](PolyType::vector), limbs modulo [any of the
+/// moduli](PolyType::with_limbs), and [columns](PolyType::in_columns). Residues are stored in the
+/// [width](PolyType::width) of the widest modulus, in a [form](PolyType::with_form) that the type may choose. Elements
+/// are coefficients, or [evaluations](PolyType::evaluations) in some order. Cloning is cheap.
 ///
-/// What takes a type takes a ring too: its elements, one of all limbs an item, as coefficients.
+/// A function that takes a type also takes a ring, which stands for elements with all limbs, one per item, as
+/// coefficients.
 ///
 /// ```
 /// use ringforge::{Order, PolyType, Ring};
@@ -41,24 +42,24 @@ const MOST_RESIDUES: usize = 1 << 31;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PolyType {
     stored: Arc<Stored>,
-    /// Layers and order of evaluations; nothing for coefficients.
+    /// Layers and order of evaluations; `None` for coefficients.
     domain: Option<(u32, Order)>,
 }
 
-/// How elements are stored, be they coefficients or evaluations.
+/// How elements are stored, for coefficients and evaluations alike.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Stored {
-    /// Modulo all moduli that a limb has, in the order in which limbs first have them.
+    /// The ring modulo every modulus that a limb has, in the order of first use.
     ring: Ring,
-    /// For each limb, the number of its modulus among those.
+    /// The index of each limb's modulus in that ring's basis.
     map: Vec<usize>,
-    /// For each limb, its modulus.
+    /// The modulus of each limb.
     basis: Vec<Modulus>,
-    /// As wide as the moduli need, or wider.
+    /// The storage width: that of the widest modulus, or wider.
     width: Width,
     form: Form,
     any_word: bool,
-    /// Polynomials side by side, residue by residue.
+    /// Number of columns (interleaved polynomials) in a limb.
     columns: usize,
 }
 
@@ -89,7 +90,7 @@ impl From<&Self> for PolyType {
 }
 
 impl PolyType {
-    /// The same, stored otherwise.
+    /// A copy of this type with its storage changed.
     fn with(&self, change: impl FnOnce(&mut Stored)) -> Self {
         let mut stored = (*self.stored).clone();
         change(&mut stored);
@@ -102,37 +103,38 @@ impl PolyType {
         Self { stored: self.stored.clone(), domain: None }
     }
 
-    /// The same elements as residues modulo the leaves of a transform with this many layers, in this order.
+    /// The same elements as evaluations: residues modulo the leaves of a transform with this many layers, in this
+    /// order.
     #[must_use]
     pub fn evaluations_after(&self, layers: u32, order: Order) -> Self {
         Self { stored: self.stored.clone(), domain: Some((layers, order)) }
     }
 
-    /// The order of evaluations; nothing for coefficients.
+    /// The order of evaluations; `None` for coefficients.
     #[must_use]
     pub fn order(&self) -> Option<Order> {
         self.domain.map(|(_, order)| order)
     }
 
-    /// The layers of the transform that evaluations come from; nothing for coefficients.
+    /// The number of layers of the transform that produced the evaluations; `None` for coefficients.
     #[must_use]
     pub fn depth(&self) -> Option<u32> {
         self.domain.map(|(depth, _)| depth)
     }
 
-    /// Layers and order of evaluations.
+    /// Layers and order of evaluations; `None` for coefficients.
     pub fn domain(&self) -> Option<(u32, Order)> {
         self.domain
     }
 
-    /// Elements stored like these, in the domain of others.
+    /// This type's storage in the domain of another type.
     pub fn in_domain_of(&self, other: &Self) -> Self {
         Self { stored: self.stored.clone(), domain: other.domain }
     }
 
-    /// Limbs modulo these moduli of the basis, by number: what a batch of RNS polynomials of different levels is, or a polynomial
-    /// beside the digits of another. A modulus may come again; then there is no single Q, so that jobs that need one refuse
-    /// the type.
+    /// Selects limbs of the basis by index, in any order. This describes, for example, a batch of RNS polynomials of
+    /// different levels, or a polynomial next to the digits of another. A modulus may occur more than once. Then there
+    /// is no single Q, and operations that need one return an error.
     ///
     /// ```
     /// use ringforge::{PolyType, Ring};
@@ -143,7 +145,7 @@ impl PolyType {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ring`] for none, and for a limb that is not there; [`Error::TooLarge`] for more than 2^22 limbs.
+    /// [`Error::Ring`] if `limbs` is empty or an index is out of bounds; [`Error::TooLarge`] for more than 2^22 limbs.
     pub fn with_limbs(&self, limbs: &[usize]) -> Result<Self> {
         let Stored { ring, map, .. } = &*self.stored;
         if limbs.is_empty() {
@@ -155,7 +157,7 @@ impl PolyType {
         if let Some(limb) = limbs.iter().find(|limb| **limb >= map.len()) {
             return Err(Error::Ring { why: format!("limb {limb} is named, and {self} has {}", map.len()) });
         }
-        // the moduli that are left, in the order in which they come first
+        // the remaining moduli, in the order of first use
         let (mut of, mut places): (Vec<usize>, HashMap<usize, usize>) = Default::default();
         let place = |limb: &usize| {
             *places.entry(map[*limb]).or_insert_with(|| {
@@ -171,10 +173,10 @@ impl PolyType {
         }))
     }
 
-    /// Some limbs, stored alike, also where their moduli would fit a narrower width.
+    /// A range of the limbs, with the same storage, even if their moduli would fit a narrower width.
     ///
     /// # Errors
-    /// [`Error::Ring`] for none of them or such as are not there.
+    /// [`Error::Ring`] if the range is empty or out of bounds.
     pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
         match limbs.end <= self.basis().len() && !limbs.is_empty() {
             true => self.with_limbs(&limbs.collect::<Vec<_>>()),
@@ -182,10 +184,10 @@ impl PolyType {
         }
     }
 
-    /// So many elements an item, the limbs of one after those of another.
+    /// A vector of `count` elements per item, the limbs of each element after those of the one before.
     ///
     /// # Errors
-    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^22 limbs.
+    /// [`Error::Ring`] if `count` is 0; [`Error::TooLarge`] for more than 2^22 limbs.
     pub fn vector(&self, count: usize) -> Result<Self> {
         let Stored { map, .. } = &*self.stored;
         if count == 0 {
@@ -198,7 +200,8 @@ impl PolyType {
         Ok(self.with(|stored| (stored.basis, stored.map) = (stored.basis.repeat(count), stored.map.repeat(count))))
     }
 
-    /// The type of an element of a vector, and how many it has; nothing where moduli do not come again like that.
+    /// The type of a vector's element and the number of elements; `None` if the limbs do not repeat like those of a
+    /// vector.
     pub fn of_vector(&self) -> Option<(Self, usize)> {
         let (limbs, one) = (self.basis().len(), self.moduli().len());
         let element = self.limbs(0..one).ok().filter(|_| one < limbs && limbs.is_multiple_of(one))?;
@@ -206,12 +209,13 @@ impl PolyType {
         (element.vector(count).as_ref() == Ok(self)).then_some((element, count))
     }
 
-    /// The same in so many columns: an element is as many polynomials modulo f, the columns of a matrix that is stored row by
-    /// row, so that a polynomial's coefficients lie `columns` apart. What is in columns already has as many times more.
+    /// A strided batch inside each element: an element becomes `columns` polynomials modulo f, the columns of a
+    /// matrix stored row by row. The coefficients of one polynomial have stride `columns`. If the type already has
+    /// columns, their number is multiplied.
     ///
-    /// A transform is one of each column, and leaves each row, a value of all of them, where it stands or, in natural order, goes:
-    /// matrices are never transposed. Elements are added, multiplied by constants, extended and transformed; products and
-    /// automorphisms are refused.
+    /// A transform works on every column and never transposes the matrix: each row of the result holds one evaluation
+    /// of every column. Addition, multiplication by constants, extension and transforms are supported; products and
+    /// automorphisms are not.
     ///
     /// ```
     /// use ringforge::{Engine, Order, PolyType};
@@ -224,7 +228,7 @@ impl PolyType {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^31 residues of a limb.
+    /// [`Error::Ring`] if `columns` is 0; [`Error::TooLarge`] for more than 2^31 residues in a limb.
     pub fn in_columns(&self, columns: usize) -> Result<Self> {
         let (limit, all) = (MOST_RESIDUES, self.columns().saturating_mul(columns));
         match self.degree().saturating_mul(columns) {
@@ -234,17 +238,17 @@ impl PolyType {
         }
     }
 
-    /// Elements of a column modulo one of the moduli alone, in the default form.
+    /// Elements of one column modulo one of the moduli, in the default form.
     pub fn of_modulus(&self, i: usize) -> Self {
         self.ring().of_moduli(&[i]).into()
     }
 
-    /// One of the columns.
+    /// The type of one of the columns.
     pub fn of_column(&self) -> Self {
         if self.columns() == 1 { self.clone() } else { self.with(|stored| stored.columns = 1) }
     }
 
-    /// Refuses what is not done to columns.
+    /// Returns an error if the type has several columns, for operations that do not support them.
     pub fn check_single(&self, job: impl fmt::Display) -> Result<()> {
         match self.columns() {
             1 => Ok(()),
@@ -252,11 +256,11 @@ impl PolyType {
         }
     }
 
-    /// The same with residues stored in this width, such as that of a basis of which these are some limbs; in the form that is
-    /// usual for it, if they were in the usual one.
+    /// The same elements with residues stored in this width, for example that of a larger basis of which these are some
+    /// limbs. A type in its width's default form takes the default form of the new width.
     ///
     /// # Errors
-    /// [`Error::Ring`] for a width that is too narrow for a modulus.
+    /// [`Error::Ring`] if the width is too narrow for a modulus.
     pub fn with_width(&self, width: Width) -> Result<Self> {
         if width < self::width(self.basis()) {
             return Err(Error::Ring { why: format!("residues of {self} do not fit {} bits", 8 * width.bytes()) });
@@ -268,11 +272,11 @@ impl PolyType {
         }))
     }
 
-    /// The same with residues stored in this form, in inputs and outputs alike. Roots, steps and other constants stay plain values.
-    /// Residues of 256 bits are in Montgomery form, and all others plain, unless this says otherwise.
+    /// The same elements with residues stored in this form, in inputs and outputs. Roots, steps and other constants
+    /// remain plain values. By default, 256-bit residues are in Montgomery form and all others plain.
     ///
     /// # Errors
-    /// [`Error::Ring`] for the Montgomery form of 16-bit residues, and for that of residues modulo an even number.
+    /// [`Error::Ring`] for the Montgomery form of 16-bit residues, or of residues modulo an even number.
     pub fn with_form(&self, form: Form) -> Result<Self> {
         if form == self.form() {
             return Ok(self.clone());
@@ -290,8 +294,8 @@ impl PolyType {
         Ok(self.with(|stored| stored.form = form))
     }
 
-    /// The same with any word of its width as an input: each stands for the residue that it is modulo q, and kernels reduce it as
-    /// they load it. Outputs are below q as ever.
+    /// The same elements with any word of the width as an input. A word x stands for x mod q; kernels reduce it on
+    /// loading. Outputs are still below q.
     ///
     /// ```
     /// # use ringforge::{Engine, PolyType};
@@ -306,7 +310,7 @@ impl PolyType {
         self.with(|stored| stored.any_word = true)
     }
 
-    /// The ring, modulo each modulus that a limb has.
+    /// The ring, modulo every modulus that a limb has.
     #[must_use]
     pub fn ring(&self) -> &Ring {
         &self.stored.ring
@@ -318,19 +322,19 @@ impl PolyType {
         &self.stored.basis
     }
 
-    /// The different moduli, in the order in which limbs first have them. There is one table of twiddle factors for each.
+    /// The distinct moduli, in the order of first use by a limb. There is one twiddle table for each.
     #[must_use]
     pub fn moduli(&self) -> &[Modulus] {
         self.ring().basis()
     }
 
-    /// For each limb, the number of its modulus among [`PolyType::moduli`].
+    /// The index of each limb's modulus in [`PolyType::moduli`].
     #[must_use]
     pub fn limb_moduli(&self) -> &[usize] {
         &self.stored.map
     }
 
-    /// Whether a modulus comes again, so that limbs are not an RNS basis of one Q.
+    /// Whether a modulus occurs more than once, so that the limbs are not an RNS basis of a single Q.
     pub fn repeats_moduli(&self) -> bool {
         self.basis().len() > self.moduli().len()
     }
@@ -340,54 +344,55 @@ impl PolyType {
         self.ring().quotient()
     }
 
-    /// The columns of [`PolyType::in_columns`]; else 1.
+    /// Number of columns ([`PolyType::in_columns`]), by default 1.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.stored.columns
     }
 
-    /// The form in which residues are stored; where 256-bit residues are in Montgomery form, limbs modulo even numbers, which
-    /// have no such form, are plain.
+    /// The form in which residues are stored. In 256-bit Montgomery form, limbs modulo even numbers are plain, because
+    /// they have no such form.
     #[must_use]
     pub fn form(&self) -> Form {
         self.stored.form
     }
 
-    /// Whether any word is accepted as an input, or reduced residues alone.
+    /// Whether inputs may be any words instead of reduced residues.
     #[must_use]
     pub fn accepts_any_word(&self) -> bool {
         self.stored.any_word
     }
 
-    /// Residues of a limb: the degree of f, times the columns.
+    /// Number of residues in a limb: the degree of f times the number of columns.
     #[must_use]
     pub fn degree(&self) -> usize {
         self.ring().degree() * self.columns()
     }
 
-    /// Storage of a residue: that of the widest modulus, unless the type [says otherwise](PolyType::with_width).
+    /// The width of a stored residue: that of the widest modulus, unless the type [chooses
+    /// another](PolyType::with_width).
     #[must_use]
     pub fn width(&self) -> Width {
         self.stored.width
     }
 
-    /// Bytes of an item.
+    /// Size of an item in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.basis().len() * self.degree() * self.width().bytes()
     }
 
-    /// The width, where it is not that of the widest modulus.
+    /// The width, if it is not that of the widest modulus.
     fn named_width(&self) -> Option<Width> {
         Some(self.width()).filter(|own| *own != width(self.basis()))
     }
 
-    /// The form, where it is not the default one.
+    /// The form, if it is not the default one.
     fn named_form(&self) -> Option<Form> {
         Some(self.form()).filter(|form| *form != Form::default_of(self.width()))
     }
 
-    /// Coefficients or evaluations, in words.
+    /// A description that says whether these are coefficients or evaluations.
     pub fn described(&self) -> String {
         match self.domain {
             None => format!("coefficients in {self}"),
@@ -395,7 +400,7 @@ impl PolyType {
         }
     }
 
-    /// The text that is parsed as these coefficients.
+    /// Writes the text that parses as this type with coefficients.
     fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let map = || self.limb_moduli().iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         let map = if self.repeats_moduli() { format!(" # {}", map()) } else { String::new() };
@@ -411,8 +416,8 @@ impl PolyType {
     }
 }
 
-/// The ring and how its elements are stored, as people read it, long lists shortened; with `{:#}` the whole, in the form that is
-/// parsed as this type. Neither says whether elements are coefficients or evaluations.
+/// A readable description of the ring and its storage, with long lists shortened. `{:#}` writes the full text that
+/// parses as this type. Neither says whether elements are coefficients or evaluations.
 impl fmt::Display for PolyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {
@@ -440,7 +445,7 @@ impl fmt::Display for PolyType {
 
 impl fmt::Debug for PolyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // every modulus, because tables are cached under this text
+        // every modulus, because this text is a cache key of tables
         let Stored { ring, basis, width, form, any_word, columns, .. } = &*self.stored;
         write!(f, "PolyType({ring:?}, {basis:?}, {width:?}, {form}, {any_word}, {columns}, {:?})", self.domain)
     }

@@ -1,14 +1,14 @@
-//! Primes with roots of unity of a wanted order.
+//! Primes with roots of unity of a given order.
 
 use crate::error::{Error, Result};
 use crate::modulus::Modulus;
 
-/// The most primes that one call looks for.
+/// Maximum number of primes per call.
 const MOST: usize = 1 << 16;
 
 impl Modulus {
     /// The largest `count` primes of exactly `bits` bits that are 1 modulo `order`, in descending order: moduli with
-    /// primitive roots of that order. A negacyclic ring of degree n wants 2n.
+    /// primitive roots of that order. A negacyclic ring of degree n needs order 2n.
     ///
     /// ```
     /// use ringforge::{Modulus, Ring};
@@ -19,8 +19,8 @@ impl Modulus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless `bits` is from 2 to 64 and `order` positive, [`Error::TooLarge`] where there are
-    /// fewer such primes, or more than 2^16 are wanted.
+    /// [`Error::Unsupported`] unless `bits` is from 2 to 64 and `order` is positive; [`Error::TooLarge`] if there are
+    /// fewer such primes, or `count` exceeds 2^16.
     pub fn ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
         if !(2..=64).contains(&bits) || order == 0 {
             let job = format!("a search for primes of {bits} bits that are 1 modulo {order}");
@@ -36,9 +36,9 @@ impl Modulus {
         }
     }
 
-    /// [`Modulus::ntt_primes`] among primes that are 1 modulo 2^32 too, whose multiples are cheap: up to 61 bits, a GPU
-    /// transforms modulo these in less time (`Arithmetic::Mod64Friendly`). There are 64 of 60 bits above 2^60 − 2^43 for an
-    /// order of 2^32 or any power of two below it.
+    /// As [`Modulus::ntt_primes`], among primes that are also 1 modulo 2^32, whose multiples are cheap to compute. Up
+    /// to 61 bits, GPU transforms modulo these are faster (`Arithmetic::Mod64Friendly`). For an order of 2^32 or a
+    /// smaller power of two, there are 64 such primes of 60 bits above 2^60 − 2^43.
     ///
     /// ```
     /// use ringforge::Modulus;
@@ -48,7 +48,7 @@ impl Modulus {
     /// ```
     ///
     /// # Errors
-    /// As for [`Modulus::ntt_primes`]; [`Error::TooLarge`] too where no word is 1 modulo both.
+    /// As for [`Modulus::ntt_primes`]; also [`Error::TooLarge`] if no 64-bit word is 1 modulo both.
     pub fn friendly_ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
         let odd = order.checked_shr(order.trailing_zeros().min(32)).unwrap_or(0);
         match odd.checked_mul(1 << 32) {
@@ -58,7 +58,7 @@ impl Modulus {
     }
 }
 
-/// The primes below 2^bits that are 1 modulo `order`, largest first; `bits` from 2 to 64, `order` positive.
+/// The primes below 2^bits that are 1 modulo `order`, largest first. `bits` must be from 2 to 64 and `order` positive.
 pub fn primes(order: u64, bits: u32) -> impl Iterator<Item = Modulus> {
     let most = (u64::MAX >> (64 - bits)) - 1;
     let candidates = core::iter::successors(Some(most / order * order + 1), move |p| p.checked_sub(order));

@@ -19,10 +19,10 @@ pub use factors::Factors;
 pub use factors::Roots;
 pub use quotient::Quotient;
 
-/// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli: its RNS basis.
+/// A ring `Z_Q[x]/(f)`, where Q is the product of one or more moduli, the RNS basis.
 ///
-/// How elements are stored is no part of it: [`PolyType`](crate::PolyType) says that. The roots of unity that decide the meaning of a transform
-/// are: two rings that differ in them are different. Cloning is cheap.
+/// The roots of unity that define a transform are part of the ring: two rings with different roots are different. How
+/// elements are stored is not: see [`PolyType`](crate::PolyType). Cloning is cheap.
 ///
 /// ```
 /// use ringforge::{Modulus, Ring};
@@ -37,20 +37,20 @@ pub struct Ring(Arc<Parts>);
 struct Parts {
     basis: Vec<Modulus>,
     quotient: Quotient,
-    /// For each of the moduli, or none at all.
+    /// One root per modulus, or none at all.
     roots: Vec<U256>,
-    /// The same for x^n − c, where the roots do not decide it.
+    /// The same for the steps of x^n − c, which its roots do not determine.
     steps: Vec<U256>,
 }
 
-/// Moduli that are compared one with another, be they primes or not.
+/// Number of leading moduli that are compared pairwise even if they are prime.
 const FEW_MODULI: usize = 16;
 
 impl Ring {
     /// The largest degree of a ring.
     pub const MAX_DEGREE: usize = 1 << 28;
 
-    /// The ring with this basis and quotient. A [`Quotient::Sparse`] that has a name of its own becomes that.
+    /// The ring with this basis and quotient. A [`Quotient::Sparse`] that equals a named quotient becomes that one.
     ///
     /// # Errors
     /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
@@ -60,7 +60,7 @@ impl Ring {
         if basis.is_empty() {
             return Err(Error::Ring { why: "the basis has no modulus".into() });
         }
-        // two primes need not be compared, which counts where there are thousands
+        // two distinct primes need not be compared, which matters with thousands of moduli
         let (mut known, mut others) = (HashMap::new(), Vec::new());
         for (i, a) in basis.iter().enumerate() {
             if known.insert(*a, i).is_some() {
@@ -94,8 +94,8 @@ impl Ring {
         Self::new(&[q], Quotient::Negacyclic { n })
     }
 
-    /// `Z_q[x]/(x^n − g^n)`, whose values in natural order are a(g·w^i), w a primitive n-th root of unity: those of a cyclic
-    /// transform on the coset of g. Roots are plain values.
+    /// `Z_q[x]/(x^n − g^n)`, whose evaluations in natural order are a(g·w^i) for a primitive n-th root of unity w.
+    /// These are the evaluations of a cyclic transform on the coset of g. Roots are plain values.
     ///
     /// ```
     /// use ringforge::{Modulus, Ring};
@@ -105,7 +105,7 @@ impl Ring {
     /// ```
     ///
     /// # Errors
-    /// As [`Ring::new`] and [`Ring::with_roots`]; [`Error::Ring`] for a w that has not the order n.
+    /// As [`Ring::new`] and [`Ring::with_roots`]; [`Error::Ring`] if w does not have order n.
     pub fn coset(n: usize, q: Modulus, g: impl Into<U256>, w: impl Into<U256>) -> Result<Self> {
         let [g, w] = [g.into(), w.into()];
         let c = q.pow(&q.reduce(&g), &U256::from(n as u64));
@@ -140,10 +140,10 @@ impl Ring {
         Self::new(basis, Quotient::Negacyclic { n })
     }
 
-    /// The same ring with this root of unity (a plain value) behind its transforms, instead of the default one.
+    /// The same ring with this root of unity (a plain value) for its transforms, instead of the default one.
     ///
-    /// The order of the root decides how far the transform can go; see [`Split`](crate::split::Split). Leaves of x^n − c are
-    /// x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
+    /// The order of the root limits the depth of the transform; see [`Split`](crate::split::Split). Leaves of x^n − c
+    /// are x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
     ///
     /// # Errors
     /// As [`Ring::with_roots`].
@@ -154,18 +154,18 @@ impl Ring {
     /// The same ring with these roots of unity, one for each modulus of the [basis](Ring::basis).
     ///
     /// # Errors
-    /// [`Error::Ring`] for another number of roots, one that is not from 1 to q − 1, or one that does not split f;
-    /// [`Error::Unsupported`] where it splits f not far enough; [`Error::NotPrime`].
+    /// [`Error::Ring`] for a wrong number of roots, a root that is not from 1 to q − 1, or one that does not split f;
+    /// [`Error::Unsupported`] if the leaf degree stays too high; [`Error::NotPrime`].
     pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
         self.named("root", roots, |parts| &mut parts.roots)
     }
 
-    /// The same ring with these steps, one for each modulus of the [basis](Ring::basis): leaves of x^n − c are x^d − root·step^e, and natural
-    /// order is by ascending e. Its order is n/d, or a multiple of that, and then a power of it is the step. Without, the step is
-    /// [`Modulus::root`] of order n/d. See [`Ring::coset`].
+    /// The same ring with these steps, one for each modulus of the [basis](Ring::basis). Leaves of x^n − c are
+    /// x^d − root·step^e, and natural order is by ascending e. A step's order must be n/d or a multiple of it; in the
+    /// latter case a power of it is used. The default step is [`Modulus::root`] of order n/d. See [`Ring::coset`].
     ///
     /// # Errors
-    /// As [`Ring::with_roots`], and [`Error::Ring`] for other quotients, whose roots decide their steps.
+    /// As [`Ring::with_roots`]; [`Error::Ring`] for quotients other than x^n − c, whose roots determine their steps.
     pub fn with_steps(self, steps: &[U256]) -> Result<Self> {
         if !matches!(self.quotient(), Quotient::Binomial { .. }) {
             return Err(Error::Ring { why: format!("the root of {} decides its steps", self.quotient()) });
@@ -173,7 +173,7 @@ impl Ring {
         self.named("step", steps, |parts| &mut parts.steps)
     }
 
-    /// The same ring with these values in a place for named ones.
+    /// The same ring with its roots or steps set to these values.
     fn named(self, what: &str, values: &[U256], place: fn(&mut Parts) -> &mut Vec<U256>) -> Result<Self> {
         let moduli = self.basis();
         if values.len() != moduli.len() {
@@ -191,13 +191,13 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The ring modulo these moduli of the basis, by number, each once.
+    /// The ring modulo these moduli of the basis, given by index, each at most once.
     pub fn of_moduli(&self, moduli: &[usize]) -> Self {
         let Parts { basis, quotient, roots, steps } = &*self.0;
         let named = |all: &[U256]| moduli.iter().filter_map(|&i| all.get(i).copied()).collect();
         let (roots, steps) = (named(roots), named(steps));
         let basis: Vec<Modulus> = moduli.iter().map(|&i| basis[i]).collect();
-        // modulo one alone, a quotient may have a name
+        // modulo a single modulus, the quotient may match a named one
         let quotient = quotient.clone().named(&basis);
         Self(Arc::new(Parts { basis, quotient, roots, steps }))
     }
@@ -214,14 +214,14 @@ impl Ring {
         &self.0.quotient
     }
 
-    /// The roots named by [`Ring::with_root`] and [`Ring::with_roots`], one for each modulus; empty where none are, which means
-    /// the default ones.
+    /// The roots set by [`Ring::with_root`] or [`Ring::with_roots`], one for each modulus; empty if the defaults are
+    /// used.
     #[must_use]
     pub fn roots(&self) -> &[U256] {
         &self.0.roots
     }
 
-    /// The steps named by [`Ring::with_steps`], likewise.
+    /// The steps set by [`Ring::with_steps`], likewise.
     #[must_use]
     pub fn steps(&self) -> &[U256] {
         &self.0.steps
@@ -233,7 +233,7 @@ impl Ring {
         self.0.quotient.degree()
     }
 
-    /// The text that is parsed as this ring; after the moduli, what says which limb has which.
+    /// Writes the text that parses as this ring; `map`, written after the moduli, says which limb has which modulus.
     pub fn write_text(&self, f: &mut fmt::Formatter<'_>, map: &str) -> fmt::Result {
         let list = |values: &[U256]| values.iter().map(decimal).collect::<Vec<_>>().join(",");
         let moduli = list(&self.basis().iter().map(Modulus::value).collect::<Vec<_>>());
@@ -245,7 +245,7 @@ impl Ring {
         }
     }
 
-    /// As people read it; before the roots, how many limbs there are where moduli come again.
+    /// Writes a readable description; `limbs`, written before the roots, gives the number of limbs if moduli repeat.
     pub fn write_short(&self, f: &mut fmt::Formatter<'_>, limbs: &str) -> fmt::Result {
         match self.basis() {
             [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,
@@ -274,7 +274,7 @@ fn coprime(a: &Modulus, b: &Modulus) -> bool {
     x == U256::ONE
 }
 
-/// As people read it, long lists shortened; with `{:#}` the whole, in the form that is parsed as this ring.
+/// A readable description with long lists shortened; `{:#}` writes the full text that parses as this ring.
 ///
 /// ```
 /// # use ringforge::Ring;

@@ -1,4 +1,4 @@
-//! How a ring splits: layers of radix 2 and 3 down to the base degree that its moduli allow.
+//! The factorisation of a ring: layers of radix 2 and 3 down to the leaf degree that its moduli allow.
 
 use core::fmt;
 use core::ops::Range;
@@ -17,16 +17,21 @@ pub use crate::ring::Roots;
 #[doc(inline)]
 pub use ringforge_cpu::{Layer, MAX_BASE};
 
-/// The tree by which f factors modulo every modulus of a ring into leaves x^d − β of equal degree d, at most 8 unless fewer
-/// layers are asked for: then it ends at any degree, for transforms in tree order.
+/// The factorisation tree of f modulo every modulus of a ring, into leaves x^d − β of equal degree d. By default d is
+/// at most 8. A smaller number of layers may be requested; then d is any degree, and only transforms in tree order are
+/// supported.
 ///
-/// Let t be the product of the radices below an optional first [`Layer::Sixth`]. A tree starts at x^(t·d) − γ^t; a node
+/// Let t be the product of the radices below an optional first [`Layer::Sixth`]. A tree starts at x^(t·d) − γ^t. A node
 /// x^k − γ^m ρ^e (m divides e) splits by radix r into x^(k/r) − γ^(m/r) ρ^((e + i·t)/r), i = 0 … r−1, from left to
-/// right. So leaf constants are γ·ρ^e, each e once. For x^n − 1, γ = 1 and ρ is the ring's root; for x^n + 1 and other
-/// binomials γ is the root, and ρ = γ² for x^n + 1, else the ring's step; for the trinomial with root ω of order 6t, the left tree has γ = ω, the
-/// right one γ = ω^5, and ρ = ω^6.
+/// right. So leaf constants are γ·ρ^e, each e once.
 ///
-/// A ring in w columns splits as that of a column does, with x^w for x: a leaf has one of each column, side by side.
+/// - For x^n − 1, γ = 1 and ρ is the ring's root.
+/// - For x^n + 1, γ is the ring's root and ρ = γ².
+/// - For other binomials, γ is the ring's root and ρ its step.
+/// - For the trinomial with root ω of order 6t, the left tree has γ = ω, the right one γ = ω^5, and ρ = ω^6.
+///
+/// A ring in w columns factors like one of its columns, with x^w in place of x: each leaf contains one leaf of every
+/// column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
     poly: PolyType,
@@ -37,11 +42,12 @@ pub struct Split {
 }
 
 impl Split {
-    /// The split of a ring: as deep as every modulus allows, or with exactly `depth` layers.
+    /// The factorisation of a ring: as deep as every modulus allows, or with exactly `depth` layers.
     ///
     /// # Errors
-    /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] where the ring has no transform that ends at a
-    /// degree of at most [`MAX_BASE`], or not so many layers; [`Error::Ring`] for a named root or step that does not split f.
+    /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] if the ring has no transform that ends at a
+    /// degree of at most [`MAX_BASE`], or has fewer than `depth` layers; [`Error::Ring`] for a named root or step that
+    /// does not split f.
     pub fn of(poly: impl Into<PolyType>, depth: Option<u32>) -> Result<Self> {
         let poly = poly.into().coefficients();
         let Factors { base, layers, roots } = Factors::of(poly.ring(), depth)?;
@@ -52,7 +58,7 @@ impl Split {
         Ok(Self { n: poly.degree(), base: base * poly.columns(), poly, layers, roots })
     }
 
-    /// The same split of a column modulo one of the moduli alone.
+    /// The same factorisation for one column modulo one of the moduli.
     pub fn of_modulus(&self, i: usize) -> Self {
         let Self { ref poly, n, ref layers, ref roots, .. } = *self;
         let (n, base) = (n / poly.columns(), self.column_base());
@@ -64,22 +70,22 @@ impl Split {
         Shape { n: self.n, base: self.base, layers: &self.layers }
     }
 
-    /// The tree of a column.
+    /// The tree of one column.
     pub fn column_shape(&self) -> Shape<'_> {
         Shape { n: self.n / self.poly.columns(), base: self.column_base(), layers: &self.layers }
     }
 
-    /// Degree of the leaves of a column.
+    /// Degree of the leaves of one column.
     pub fn column_base(&self) -> usize {
         self.base / self.poly.columns()
     }
 
-    /// Whether all layers are of two, down to degree 1, which any arithmetic can transform.
+    /// Whether all layers are of radix 2, down to degree 1, which any arithmetic supports.
     pub fn is_binary(&self) -> bool {
         self.column_base() == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
     }
 
-    /// The same split of the ring of some limbs, which alone might go deeper.
+    /// The same factorisation for the ring of some limbs, even if that ring could be factored further.
     pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
         let poly = self.poly.limbs(limbs)?;
         let of = |q: &Modulus| self.roots.iter().find(|roots| roots.q == *q).copied();
@@ -87,13 +93,14 @@ impl Split {
         Ok(Self { poly, roots, ..self.clone() })
     }
 
-    /// Refuses an operation on values that end at too high a degree for it, or lie side by side.
+    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_BASE`] or the type has
+    /// columns.
     pub fn check_leaves(&self, operation: &str) -> Result<()> {
         self.poly.check_single(operation)?;
         self.check_degree(operation)
     }
 
-    /// Refuses an operation on values that end at too high a degree for it.
+    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_BASE`].
     pub fn check_degree(&self, operation: &str) -> Result<()> {
         match self.column_base() {
             ..=MAX_BASE => Ok(()),
@@ -104,7 +111,7 @@ impl Split {
         }
     }
 
-    /// Whether leaves have so high a degree, or so many columns, that all that can be done with them is to transform them back.
+    /// Whether the leaf degree is too high, or there are columns, so that evaluations can only be transformed back.
     pub fn ends_high(&self) -> bool {
         self.base > MAX_BASE || self.poly.columns() > 1
     }
@@ -115,20 +122,20 @@ impl Split {
         &self.poly
     }
 
-    /// Residues of a limb.
+    /// Number of residues in a limb.
     #[doc(hidden)]
     #[must_use]
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// Degree of the leaves; of a ring in columns, as many times more.
+    /// Degree of the leaves, times the number of columns.
     #[must_use]
     pub fn base(&self) -> usize {
         self.base
     }
 
-    /// Layers from the top.
+    /// The layers from the top.
     #[must_use]
     pub fn layers(&self) -> &[Layer] {
         &self.layers
@@ -165,20 +172,20 @@ impl Split {
         self.layers.len() as u32
     }
 
-    /// Nodes above a layer: the number of blocks that the layer splits. Below the last one, the number of leaves.
+    /// The number of nodes that a layer splits. For an index past the last layer, the number of leaves.
     #[must_use]
     pub fn nodes(&self, layer: usize) -> usize {
         self.shape().nodes(layer)
     }
 
-    /// The exponent e of ρ in the constant of a node, counted from the left among the nodes above `layer`
-    /// (`layer == depth` for leaves); none where there is no such node.
+    /// The exponent e of ρ in the constant of a node, counted from the left among the nodes above `layer` (`layer ==
+    /// depth` for leaves); `None` if there is no such node.
     #[must_use]
     pub fn exponent(&self, layer: usize, node: usize) -> Option<u64> {
         (layer <= self.layers.len() && node < self.nodes(layer)).then(|| self.exponent_of(layer, node))
     }
 
-    /// The same for a node that there is.
+    /// As [`exponent`](Self::exponent), for a node that exists.
     fn exponent_of(&self, layer: usize, node: usize) -> u64 {
         let first = usize::from(self.has_sixth());
         let t = self.tree_leaves() as u64;
@@ -196,8 +203,8 @@ impl Split {
         exponent
     }
 
-    /// The constant β of a leaf x^d − β modulo this one of the ring's [moduli](PolyType::moduli); none where there is no such
-    /// leaf or modulus.
+    /// The constant β of a leaf x^d − β modulo the ring's modulus of this index ([`PolyType::moduli`]); `None` if there
+    /// is no such leaf or modulus.
     #[must_use]
     pub fn leaf_constant(&self, modulus: usize, leaf: usize) -> Option<U256> {
         let Roots { q, start, step } = self.roots.get(modulus)?;
@@ -209,13 +216,13 @@ impl Split {
         Some(q.mul(&start, &q.pow(step, &U256::from(exponent))))
     }
 
-    /// Whether a leaf hangs in the right of two trees.
+    /// Whether a leaf belongs to the right one of two trees.
     #[must_use]
     pub fn is_right_tree(&self, leaf: usize) -> bool {
         self.has_sixth() && leaf >= self.leaves() / 2
     }
 
-    /// For each leaf in tree order, its place in natural order: by ascending exponent of the ring's root.
+    /// The natural-order position of each leaf in tree order: by ascending exponent of the ring's root.
     #[must_use]
     pub fn natural_places(&self) -> Vec<usize> {
         let depth = self.layers.len();

@@ -1,4 +1,5 @@
-//! What a backend must do: hold memory, order work, run kernels. Operations are kernels, so this never grows.
+//! The interface to a backend: memory, streams, copies and kernel launches. A new operation is a kernel and needs no
+//! change here.
 
 pub mod cpu;
 #[cfg(feature = "cuda")]
@@ -16,53 +17,54 @@ use crate::memory::{HostMemory, Memory, Read, Write};
 use crate::pinned::{Pinned, PinnedBuffer};
 use ringforge_math::error::{Error, Result};
 
-/// A place where kernels run.
+/// A place where kernels run: the CPU or one GPU. A [`Queue`] is one of its streams.
 pub trait Backend: Debug + Send + Sync {
-    /// What it can hold.
+    /// The limits that kernels are planned for.
     fn limits(&self) -> &Limits;
 
-    /// Memory of this many bytes, in which a kernel finds nothing of an earlier owner that was secret.
+    /// Allocates this many bytes. The memory holds no secrets of an earlier owner, but is not zero on every backend.
     fn allocate(&self, bytes: usize) -> Result<Memory>;
 
-    /// The same for one run: the memory goes back soon, so it may be a piece of more.
+    /// Allocates memory for one run. It is freed soon, so it may be part of a much larger block.
     fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
         self.allocate(bytes)
     }
 
-    /// A new order of work.
+    /// A new stream.
     fn queue(&self) -> Result<Queue>;
 
-    /// The same for work that is taken up before that of other queues, where it could begin.
+    /// A new stream of higher priority: its work starts before that of other streams that could start as well.
     fn urgent_queue(&self) -> Result<Queue> {
         self.queue()
     }
 
-    /// Copies the bytes of a shape, one run behind another, into memory of the same size, after earlier work on the queue. The source
-    /// may be reused on return.
+    /// Copies the bytes of `shape` out of `from` and packs them into `to`, which has the same size. The copy follows
+    /// earlier work on the stream. `from` may be reused on return.
     fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()>;
 
-    /// Copies all bytes, likewise.
+    /// Copies all bytes of `from`, otherwise like [`Backend::upload_shape`].
     fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
         self.upload_shape(queue, from, &Shape::run(0, from.len()), to)
     }
 
-    /// Copies out of memory of the same size, after earlier work on the queue. The bytes are there on return.
+    /// Copies from device memory into `to`, which has the same size, after earlier work on the stream. The bytes are
+    /// there on return.
     fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()>;
 
-    /// Copies between two of its memories of the same size, after earlier work on the queue.
+    /// Copies between two memories of this backend that have the same size, after earlier work on the stream.
     fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()>;
 
-    /// Overwrites memory with zeros, after earlier work on the queue.
+    /// Overwrites memory with zeros, after earlier work on the stream.
     fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()>;
 
-    /// Makes kernels ready to run, in parallel where that helps.
+    /// Loads kernels, and compiles them first if necessary; in parallel where that helps.
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>>;
 
-    /// Runs a kernel for a range of items, after earlier work on the queue.
+    /// Runs a kernel on a range of items, after earlier work on the stream.
     fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()>;
 
-    /// Captures the launches of `work` for replay (a CUDA graph), in the place of an earlier recording. `None` on backends
-    /// without capture, where `work` is not called.
+    /// Captures the launches of `work` for replay (a CUDA graph) and replaces an earlier recording. Returns `None` on
+    /// backends without capture, where `work` is not called.
     fn record(
         &self,
         _work: &mut dyn FnMut(&Queue) -> Result<()>,
@@ -71,40 +73,40 @@ pub trait Backend: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The GPU that it drives, where it drives one.
+    /// The GPU of this backend, if it has one.
     #[cfg(feature = "cuda")]
     fn gpu(&self) -> Option<&Arc<crate::cuda::Gpu>> {
         None
     }
 
-    /// Waits for all work on the queue.
+    /// Waits for all work on the stream.
     fn synchronize(&self, queue: &Queue) -> Result<()>;
 
-    /// Whether its memory is the host's, so that arrays of the caller need no copies.
+    /// Whether kernels work on host memory, so that the caller's arrays need no copies.
     fn is_host(&self) -> bool;
 
-    /// Host memory, all zero, that copies to and from this backend go fastest with.
+    /// Zeroed host memory with the fastest copies to and from this backend (page-locked on a GPU).
     fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
         let memory = HostMemory::zeroed(bytes).ok_or(Error::OutOfMemory { bytes })?;
         Ok(PinnedBuffer::new(Pinned::Host(memory), bytes))
     }
 
-    /// Bytes of its memory in use or kept for later, where it has memory of its own.
+    /// Bytes of device memory in use or cached for reuse. `None` where the backend works on host memory.
     fn held_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// What memory kept for later holds, a vector for each piece: for tests that what went back was wiped.
+    /// The contents of all cached memory blocks. Tests check with it that returned secrets were wiped.
     #[cfg(feature = "testkit")]
     fn kept(&self) -> Result<Vec<Vec<u8>>> {
         Ok(Vec::new())
     }
 
-    /// Gives back memory and code that nobody uses.
+    /// Frees cached memory, and code that no program uses.
     fn trim(&self) {}
 }
 
-/// An order of work on a backend.
+/// A stream of a backend: its work runs in order.
 #[derive(Debug, Clone)]
 pub enum Queue {
     /// Work is done when the call returns.
@@ -114,7 +116,7 @@ pub enum Queue {
     Cuda(Arc<crate::cuda::CudaQueue>),
 }
 
-/// Recorded work.
+/// Captured work, to be replayed.
 #[derive(Debug)]
 pub enum Recording {
     /// A CUDA graph.
@@ -123,7 +125,7 @@ pub enum Recording {
 }
 
 impl Recording {
-    /// Does the work, after earlier work on the queue, on the memory that it was recorded with.
+    /// Runs the recorded work after earlier work on the stream, on the memory that it was recorded with.
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub(crate) fn replay(&mut self, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
         match *self {
@@ -133,25 +135,26 @@ impl Recording {
     }
 }
 
-/// A kernel made ready by a backend.
+/// A kernel that a backend has loaded.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     #[doc(hidden)]
     pub kernel: Arc<dyn Kernel>,
-    /// The kernel's ports when it was loaded, which its source was made for.
+    /// The kernel's ports when it was loaded. Its source was generated for them.
     #[doc(hidden)]
     pub ports: Vec<Port>,
-    /// How the blocks of an item share them out.
+    /// How the blocks of an item divide each port into tiles.
     #[cfg_attr(not(any(feature = "cuda", feature = "testkit")), allow(dead_code))]
     #[doc(hidden)]
     pub shares: Shares,
-    /// What the backend made of it, which it alone looks into.
+    /// The backend's own representation of the loaded kernel.
     #[cfg_attr(not(any(feature = "cuda", feature = "testkit")), allow(dead_code))]
     #[doc(hidden)]
     pub code: Arc<dyn Any + Send + Sync>,
 }
 
-/// What a port is bound to for one launch: its bytes of the first item that is there, and how many items are not.
+/// The memory that a port is bound to for one launch. Its first item has the index `skipped` and begins at byte
+/// `first`.
 #[derive(Debug)]
 pub struct Bound<'a> {
     #[doc(hidden)]
@@ -163,21 +166,22 @@ pub struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    /// To memory that holds all items.
+    /// Binds a port to memory that holds all items.
     pub(crate) const fn all(to: To<'a>) -> Self {
         Self { to, first: 0, skipped: 0 }
     }
 }
 
-/// What a port is bound to.
+/// The memory that a port uses, and how.
 #[derive(Debug)]
 pub enum To<'a> {
     /// Read only; several ports may read the same memory.
     Read(Read<'a>),
     /// Written.
     Write(Write<'a>),
-    /// In memory that the port with this index writes: in the same bytes where the kernel runs in place, else in others.
+    /// The memory that the port with this index writes: the same bytes where the kernel runs in place, else other bytes
+    /// of it.
     SameAs(usize),
-    /// Reads tables: their addresses, on a GPU, and the tables themselves.
+    /// A list of tables: the memory that holds their addresses on a GPU, and the tables themselves.
     List(#[cfg_attr(not(feature = "cuda"), allow(dead_code))] Read<'a>, Vec<Read<'a>>),
 }

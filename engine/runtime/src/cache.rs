@@ -1,5 +1,5 @@
-//! Folders of compiled code. It will run, so nothing is used that another user could have written; and what was not used
-//! for longest goes where a folder is full.
+//! Folders of compiled code. The code will be executed, so files that another user could have written are refused. When
+//! a folder is full, its least recently used entries are removed.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -13,29 +13,30 @@ use ringforge_math::error::{Error, Result};
 
 mod trust;
 
-/// The cache of what GPUs run.
+/// Name of the cache of compiled GPU kernels.
 #[cfg(feature = "cuda")]
 pub(crate) const KERNELS: &str = "kernels";
-/// The cache of kernels' text made into programs for the CPU.
+/// Name of the cache of CUDA sources that the test emulator compiled for the CPU.
 #[cfg(feature = "testkit")]
 pub const TEXT: &str = "text";
 
-/// What the names of entries end with, and nothing else that might lie in such a folder.
+/// File extension of entries. It distinguishes them from other files in the folder.
 const ENDING: &str = ".ringforge";
-/// What the names of unfinished entries begin with.
+/// Prefix of the names of unfinished entries.
 const UNFINISHED: &str = ".unfinished-";
-/// After this long, an unfinished entry is one of a process that was ended.
+/// An unfinished entry older than this was left by a process that ended.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
-/// What was used so lately may still be in use: it stays, whatever the bound.
+/// An entry used within this time may still be in use, so it is never evicted.
 const LATELY: Duration = Duration::from_secs(10 * 60);
-/// Most that a folder holds if the environment does not say, in MiB.
+/// Default bound on a folder's size, in MiB.
 const MOST_MIB: u64 = 1024;
 
-/// A folder of compiled code: `kernels` of GPUs, or the programs that run kernels' `text` in tests.
+/// A folder of compiled code: `kernels` holds code for GPUs, `text` holds CPU programs that run the kernels' CUDA
+/// source in tests.
 ///
-/// They lie in `RINGFORGE_CACHE_DIR`, or in `ringforge` in the user's cache folder. A folder that another user could write
-/// to is not used, nor is an entry of another user but root. When something new is kept, what was not used for longest goes
-/// until the rest is within the bound, but nothing that was used in the last ten minutes.
+/// The folders are in `RINGFORGE_CACHE_DIR`, or in `ringforge` in the user's cache folder. A folder that another user
+/// could write to is not used, nor is an entry of another user except root. When an entry is added, the least recently
+/// used ones are removed until the rest is within the bound. Entries used in the last ten minutes always stay.
 #[derive(Debug, Clone)]
 pub struct Cache {
     name: &'static str,
@@ -43,14 +44,14 @@ pub struct Cache {
     most_bytes: u64,
 }
 
-/// The path without links of a file of compiled code outside of these folders, once it and all on the way to it are this
-/// user's or root's.
+/// Checks a file of compiled code outside of these folders and returns its canonical path. The file, and every folder
+/// and link on the way to it, must belong to this user or root.
 #[cfg(feature = "cuda")]
 pub(crate) fn check_single(file: &Path) -> io::Result<PathBuf> {
     trust::check_single(file)
 }
 
-/// Something in the folder that this module made.
+/// An entry, finished or not, found in the folder.
 struct Found {
     used: SystemTime,
     bytes: u64,
@@ -59,10 +60,10 @@ struct Found {
 }
 
 impl Cache {
-    /// The caches that this build uses in this environment, whether their folders are there or not.
+    /// The caches that this build uses in this environment. Their folders may not exist yet.
     ///
     /// # Errors
-    /// [`Error::File`] where the environment names no folder, and the user has none for caches.
+    /// [`Error::File`] if the environment names no folder and the user has no cache folder.
     pub fn all() -> Result<Vec<Self>> {
         let names: &[&str] = &[
             #[cfg(feature = "cuda")]
@@ -73,7 +74,7 @@ impl Cache {
         names.iter().map(|name| Self::from_environment(name)).collect()
     }
 
-    /// The cache of this name, where the environment says.
+    /// The cache of this name, in the folder that the environment selects.
     #[doc(hidden)]
     pub fn from_environment(name: &'static str) -> Result<Self> {
         let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
@@ -87,56 +88,56 @@ impl Cache {
         Self { name: "test", folder: folder.into(), most_bytes }
     }
 
-    /// What it has: `kernels` or `text`.
+    /// The cache's name: `kernels` or `text`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Where it lies.
+    /// The folder's path.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Bytes that its entries may have together: `RINGFORGE_CACHE_MIB`, else 1 GiB.
+    /// Bound on the total size of its entries, in bytes: `RINGFORGE_CACHE_MIB`, else 1 GiB.
     #[must_use]
     pub fn most_bytes(&self) -> u64 {
         self.most_bytes
     }
 
-    /// How many entries it has, and their bytes together: none where its folder is not there.
+    /// The number of entries and their total size in bytes. Both are 0 if the folder does not exist.
     ///
     /// # Errors
-    /// [`Error::File`] where the folder cannot be read or trusted.
+    /// [`Error::File`] if the folder cannot be read or trusted.
     pub fn usage(&self) -> Result<(usize, u64)> {
         let found = self.found().map_err(|error| self.failed(error))?;
         let finished = found.iter().filter(|found| found.is_finished);
         Ok((finished.clone().count(), finished.map(|found| found.bytes).sum()))
     }
 
-    /// Removes all entries, and nothing else that lies in the folder: what other processes are about to make stays.
+    /// Removes all entries. Other files in the folder, and entries that other processes are writing, stay.
     ///
     /// # Errors
-    /// [`Error::File`] where the folder cannot be read, written or trusted.
+    /// [`Error::File`] if the folder cannot be read, written or trusted.
     pub fn clear(&self) -> Result<()> {
         let is_done = |found: &&Found| found.is_finished || found.age() > ABANDONED;
         let remove = || self.found()?.iter().filter(is_done).try_for_each(Found::remove);
         remove().map_err(|error| self.failed(error))
     }
 
-    /// An error of this folder.
+    /// Wraps an I/O error of this folder.
     pub(crate) fn failed(&self, error: io::Error) -> Error {
         Error::file(self.folder.display(), error)
     }
 
-    /// Makes the folder if it is not there.
+    /// Creates the folder if it does not exist. Returns its checked path.
     pub(crate) fn open(&self) -> io::Result<PathBuf> {
         trust::make_folder(&self.folder)?;
         self.trusted()?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The entry of this name, if there is one; it counts as used now.
+    /// The path of the entry of this name, if it exists. The entry counts as used now.
     #[doc(hidden)]
     pub fn find(&self, name: &str) -> io::Result<Option<PathBuf>> {
         let Some(folder) = self.trusted()? else { return Ok(None) };
@@ -145,12 +146,12 @@ impl Cache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             checked => checked?,
         }
-        // one that root has shipped keeps its time
+        // an entry that root installed keeps its time, as this user cannot change it
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(Some(path))
     }
 
-    /// Names of entries that begin with this, those used last first.
+    /// Names of entries with this prefix, most recently used first.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn names(&self, start: &str) -> io::Result<Vec<String>> {
         let mut found = self.found()?;
@@ -159,8 +160,8 @@ impl Cache {
         Ok(names.filter(|name| name.starts_with(start)).map(str::to_owned).collect())
     }
 
-    /// Keeps the file that `make` makes in a folder of its own, in place of what had this name, and drops what was not
-    /// used for longest where the folder is full.
+    /// Adds an entry, replacing any of the same name, and evicts the least recently used ones if the folder is full.
+    /// `make` writes the file into a temporary folder and returns its path.
     #[doc(hidden)]
     pub fn keep<E: From<io::Error>>(
         &self,
@@ -172,7 +173,7 @@ impl Cache {
         let made = make(work.path())?;
         trust::make_file_private(&made)?;
         let path = folder.join(name.to_owned() + ENDING);
-        // others see the old file or the whole new one
+        // atomic: other processes see the old file or the whole new one
         fs::rename(made, &path)?;
         if let Err(error) = self.shrink(&path) {
             log::warn!("{} may be over its bound: {error}", self.folder.display());
@@ -180,7 +181,8 @@ impl Cache {
         Ok(path)
     }
 
-    /// Drops what was not used for longest, but for this one, until the rest is within bounds.
+    /// Removes the least recently used entries except `kept`, until the rest is within the bound. Also removes
+    /// abandoned ones.
     fn shrink(&self, kept: &Path) -> io::Result<()> {
         let mut found = self.found()?;
         found.sort_by_key(|found| found.used);
@@ -196,7 +198,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Entries, and what is unfinished.
+    /// All entries, finished and unfinished.
     fn found(&self) -> io::Result<Vec<Found>> {
         let Some(folder) = self.trusted()? else { return Ok(Vec::new()) };
         let mut all = Vec::new();
@@ -215,7 +217,8 @@ impl Cache {
         Ok(all)
     }
 
-    /// The folder without links, once all on the way to it is this user's or root's; none if it is not there.
+    /// The canonical path of the folder, once every part of it is known to belong to this user or root. `None` if it
+    /// does not exist.
     fn trusted(&self) -> io::Result<Option<PathBuf>> {
         match trust::check_folder(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -225,7 +228,7 @@ impl Cache {
 }
 
 impl Found {
-    /// How long ago it was used; no time where the clock was set back since.
+    /// Time since the last use; zero if the clock was set back since.
     fn age(&self) -> Duration {
         self.used.elapsed().unwrap_or_default()
     }

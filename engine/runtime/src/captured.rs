@@ -1,4 +1,4 @@
-//! Captured runs: a program with its arguments, to be run over and over.
+//! Captured runs: a program bound to its arguments, to be run repeatedly (a CUDA graph).
 
 use core::fmt;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use ringforge_math::error::{Error, Result};
 /// An argument that a [`Captured`] program keeps.
 #[derive(Debug)]
 pub enum CapturedArg {
-    /// A buffer of its own, which the program may write.
+    /// A buffer that the captured run owns; the program may write it.
     Own(Buffer),
-    /// A buffer that others use as well, read only.
+    /// A shared buffer; the program only reads it.
     Shared(Arc<Buffer>),
 }
 
@@ -54,11 +54,12 @@ impl CapturedArg {
     }
 }
 
-/// A captured run, made by [`Program::capture`]: a program with its stream, batch and arguments. On a GPU it is a CUDA graph,
-/// whose launches one call starts.
+/// A captured run, made by [`Program::capture`]: a program with its stream, batch and arguments. On a GPU it is a CUDA
+/// graph, and one call starts all its launches.
 ///
-/// It keeps the arguments, since the graph knows where they lie: write inputs by [`Captured::write`], read outputs from
-/// [`Captured::buffer`], take all back by [`Captured::into_args`]. Temporaries live as long as it does.
+/// It owns its arguments, because the graph contains their addresses. Write inputs with [`Captured::write`], read
+/// outputs from [`Captured::buffer`], and take all back with [`Captured::into_args`]. Temporaries live as long as the
+/// captured run.
 ///
 /// ```
 /// # use ringforge::{Device, Job, Op, Planner, PolyType};
@@ -76,7 +77,7 @@ impl CapturedArg {
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 pub struct Captured {
-    // dropped first: it names code of the program and memory of the rest
+    // dropped first, because it refers to code of the program and to memory of the other fields
     recording: Option<Recording>,
     program: Program,
     stream: Stream,
@@ -86,8 +87,9 @@ pub struct Captured {
 }
 
 impl Program {
-    /// Captures a run on arguments by name, to be replayed: on a GPU with the least that a run can cost. Inputs need not be
-    /// written yet. [`Draws`] are no argument here: each replay makes its own. The arguments are lost where this fails.
+    /// Captures a run with arguments by name, to be replayed. On a GPU a replay is the cheapest way to run a program.
+    /// Inputs need not be written yet. [`Draws`] are not among the arguments, as each replay makes its own. If this
+    /// fails, the arguments are dropped.
     ///
     /// # Errors
     /// As [`Call::run`](crate::Call::run).
@@ -109,7 +111,7 @@ impl Program {
 }
 
 impl Captured {
-    /// Captures the launches anew.
+    /// Captures the launches again.
     fn record(&mut self) -> Result<()> {
         let Self { recording, program, batch, args, temps, .. } = self;
         if *batch == 0 {
@@ -125,10 +127,11 @@ impl Captured {
         Ok(())
     }
 
-    /// Starts the program on its arguments and returns, as [`Call::run`](crate::Call::run) does, in the order of its stream.
+    /// Starts the program on its arguments and returns, as [`Call::run`](crate::Call::run) does, after earlier work on
+    /// its stream.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::Call::run); as [`Draws::from_os`] for a program that draws.
+    /// As [`Call::run`](crate::Call::run); as [`Draws::from_os`] for a program that needs randomness.
     pub fn run(&mut self) -> Result<()> {
         let draws = |captured: &Self| {
             let args = captured.program.plan().args().iter().enumerate();
@@ -159,12 +162,12 @@ impl Captured {
         })
     }
 
-    /// Puts another buffer in the place of an argument, which it gives back; on a GPU the launches of the graph are patched.
-    /// Replays that were started go on with the old one.
+    /// Replaces the buffer of an argument and returns the old one. On a GPU the launches of the graph are patched.
+    /// Replays that have started still use the old buffer.
     ///
     /// # Errors
-    /// [`Error::Arguments`] if there is no such argument; for a buffer of another size or device, or one that is shared where
-    /// the plan writes, as [`Call::run`](crate::Call::run): the argument then stays what it was.
+    /// [`Error::Arguments`] if there is no such argument. As [`Call::run`](crate::Call::run) for a buffer of another
+    /// size or device, or a shared one that the plan writes. The argument then stays what it was.
     pub fn exchange(&mut self, name: &str, arg: impl Into<CapturedArg>) -> Result<CapturedArg> {
         let i = self.place(name)?;
         let mut new = arg.into();
@@ -174,23 +177,24 @@ impl Captured {
         match self.record() {
             Ok(()) => Ok(new),
             Err(error) => {
-                // what cannot be captured runs launch by launch, on the old argument
+                // without a recording, later runs start the launches one by one, on the old argument
                 self.args[i] = new;
                 Err(error)
             }
         }
     }
 
-    /// The buffer of an argument; none where there is no such argument.
+    /// The buffer of an argument; `None` if there is no such argument.
     #[must_use]
     pub fn buffer(&self, name: &str) -> Option<&Buffer> {
         self.place(name).ok().and_then(|i| self.args.get(i)).map(CapturedArg::buffer)
     }
 
-    /// Overwrites an argument of its own, in the order of its stream.
+    /// Overwrites an argument that the captured run owns, after earlier work on its stream.
     ///
     /// # Errors
-    /// As [`Stream::write`]; [`Error::Mismatch`] for an argument that is shared, [`Error::Arguments`] if there is none.
+    /// As [`Stream::write`]; [`Error::Mismatch`] for a shared argument, [`Error::Arguments`] if there is no such
+    /// argument.
     pub fn write<T: Pod>(&mut self, name: &str, from: &[T]) -> Result<()> {
         let i = self.place(name)?;
         match &mut self.args[i] {
@@ -201,14 +205,14 @@ impl Captured {
         }
     }
 
-    /// The arguments, by name.
+    /// Returns the arguments, with their names.
     #[must_use]
     pub fn into_args(self) -> Vec<(String, CapturedArg)> {
         let args = self.program.plan().args().iter().zip(self.args);
         args.filter(|(wanted, _)| !wanted.draws).map(|(wanted, arg)| (wanted.name.clone(), arg)).collect()
     }
 
-    /// The number of an argument.
+    /// The index of an argument.
     fn place(&self, name: &str) -> Result<usize> {
         let plan = self.program.plan();
         plan.args()

@@ -1,14 +1,16 @@
-//! How the blocks of a kernel share out an item's bytes, so that part of an item can be copied while others are worked on.
+//! How the blocks of a kernel divide an item's bytes into tiles. One tile of an item can be copied while blocks work on
+//! another.
 
 #![cfg_attr(not(feature = "cuda"), allow(dead_code))]
 
 use core::iter;
 use core::ops::Range;
 
-/// How the blocks of an item share out a port among them.
+/// How the blocks of an item divide a port's bytes: each block's tile is a range of columns.
 ///
-/// The item's bytes are `areas` equal areas, one after another, each of `rows` equal rows. As many blocks work on each
-/// area, area by area; those of an area have equal shares of every row, block by block: a block has a column.
+/// An item's bytes are `areas` equal areas, one after another. Each area is a matrix of `rows` equal rows. The item's
+/// blocks are divided evenly among the areas, in order. The blocks of an area divide each of its rows evenly, in order,
+/// so each block has a range of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Columns {
     /// Areas of an item.
@@ -17,25 +19,25 @@ pub struct Columns {
     pub rows: usize,
 }
 
-/// How the blocks of an item share out each port, as a kernel's source said when it was loaded.
+/// How the blocks of an item divide each port, as the kernel's source said when it was loaded.
 #[derive(Debug, Clone, Default)]
 pub struct Shares {
     /// Blocks of an item.
     #[doc(hidden)]
     pub blocks: usize,
-    /// In the order of the ports.
+    /// One entry per port, in the order of the ports.
     pub(crate) columns: Vec<Option<Columns>>,
 }
 
 impl Shares {
-    /// How they share out this port.
+    /// How the blocks divide this port; `None` if the source does not say.
     #[doc(hidden)]
     pub fn of(&self, port: usize) -> Option<Columns> {
         self.columns.get(port).copied().flatten()
     }
 }
 
-/// Some bytes of an item: `rows` runs of `width` bytes that begin `pitch` bytes apart, the first one at `offset`.
+/// A strided part of an item: `rows` runs of `width` bytes with a stride of `pitch` bytes, the first run at `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     pub offset: usize,
@@ -45,7 +47,8 @@ pub struct Shape {
 }
 
 impl Columns {
-    /// What these of an item's blocks have of its bytes; none where that is no such shape.
+    /// The part of an item of `bytes` bytes that these of its `blocks_per_item` blocks have. `None` if that part is not
+    /// a [`Shape`].
     #[doc(hidden)]
     pub fn shape(self, bytes: usize, blocks_per_item: usize, blocks: &Range<usize>) -> Option<Shape> {
         let Self { areas, rows } = self;
@@ -62,7 +65,7 @@ impl Columns {
         within.then_some(if rows == 1 { Shape::run(offset, width) } else { Shape { offset, rows, width, pitch } })
     }
 
-    /// An item's blocks in about this many ranges, each of which has a shape.
+    /// Splits an item's blocks into about `wanted` ranges, each of which has a [`Shape`].
     #[doc(hidden)]
     pub fn cut(self, blocks_per_item: usize, wanted: usize) -> Vec<Range<usize>> {
         let per_area = blocks_per_item.checked_div(self.areas).unwrap_or(0);
@@ -83,22 +86,22 @@ impl Columns {
 }
 
 impl Shape {
-    /// Bytes one after another.
+    /// Contiguous bytes.
     pub const fn run(offset: usize, bytes: usize) -> Self {
         Self { offset, rows: 1, width: bytes, pitch: bytes }
     }
 
-    /// How many bytes they are.
+    /// The total number of bytes in all runs.
     pub const fn bytes(&self) -> usize {
         self.rows * self.width
     }
 
-    /// Bytes from the first to the last of them.
+    /// Bytes from the beginning of the first run to the end of the last one.
     pub(crate) const fn extent(&self) -> usize {
         self.rows.saturating_sub(1) * self.pitch + self.width
     }
 
-    /// Whether an item's byte is one of them.
+    /// Whether a byte of the item is in one of the runs.
     #[cfg(feature = "testkit")]
     #[doc(hidden)]
     pub fn contains(&self, byte: usize) -> bool {
@@ -106,7 +109,7 @@ impl Shape {
         within.is_some_and(|at| at % self.pitch < self.width)
     }
 
-    /// The same bytes in pieces of at most this many, of whole runs where they are not too long.
+    /// Splits the shape into pieces of at most this many bytes: whole runs, or parts of a run that is longer.
     pub(crate) fn pieces(self, bytes: usize) -> impl Iterator<Item = Self> {
         let Self { offset, rows, width, pitch } = self;
         let wide = width.min(bytes).max(1);
@@ -125,7 +128,7 @@ impl Shape {
 mod tests {
     use super::*;
 
-    /// The bytes of a shape, one by one.
+    /// The offsets of all bytes of a shape.
     fn bytes(shape: Shape) -> impl Iterator<Item = usize> {
         (0..shape.rows).flat_map(move |row| (0..shape.width).map(move |i| shape.offset + row * shape.pitch + i))
     }
@@ -133,7 +136,7 @@ mod tests {
     #[test]
     fn blocks_have_columns() {
         let columns = Columns { areas: 2, rows: 3 };
-        // two areas of three rows of 20 bytes, four blocks each of 5 bytes a row
+        // two areas of three rows of 20 bytes; each of an area's four blocks has 5 bytes of every row
         let shape = |blocks: Range<usize>| columns.shape(120, 8, &blocks);
         assert_eq!(shape(1..3), Some(Shape { offset: 5, rows: 3, width: 10, pitch: 20 }));
         assert_eq!(shape(7..8), Some(Shape { offset: 75, rows: 3, width: 5, pitch: 20 }));
@@ -166,7 +169,7 @@ mod tests {
         }
     }
 
-    /// A kernel may say what it likes.
+    /// A kernel's source may give any numbers.
     #[test]
     fn absurd_columns_are_none() {
         for (areas, rows) in [(0, 1), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX), (9, 0)] {

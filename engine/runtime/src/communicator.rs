@@ -1,4 +1,4 @@
-//! What the devices of a group say and send to one another.
+//! Communication between the devices of a group: messages, exchanges of data, and agreement.
 
 #[cfg(feature = "cuda")]
 mod control;
@@ -20,34 +20,34 @@ pub use loopback::Loopback;
 #[cfg(feature = "cuda")]
 pub use nccl::{Connection, Others, connect};
 
-/// One rank's end of the connections between the devices of a group. All ranks make the same calls in the same order; what
-/// fails on one ends them all with an error, after which the communicator is of no more use.
+/// One rank's end of the connections between the devices of a group. All ranks make the same calls in the same order. A
+/// failure on one rank ends the calls of all ranks with an error, and the communicator cannot be used afterwards.
 pub trait Communicator: Debug + Send + Sync {
-    /// Starts an exchange, after earlier work on the queue: each piece is sent to the rank beside it, and each place takes
-    /// the next piece that comes from its rank. What a rank sends itself is copied. The memory is the exchange's until
-    /// [`Communicator::finish`] has returned.
+    /// Starts an exchange after earlier work on the stream. Each entry of `sends` is a destination rank and its piece.
+    /// Each entry of `receives` is a source rank and the place for its next piece. A piece that a rank sends to itself
+    /// is copied. The memory must not be used otherwise until [`Communicator::finish`] has returned.
     fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()>;
 
-    /// Memory of this rank's device from and to which pieces go faster than to any other, all zero; None where any will do.
+    /// Zeroed memory of this rank's device with the fastest exchanges. `None` where any memory will do.
     fn memory(&self, bytes: usize) -> Result<Option<Memory>>;
 
-    /// Waits until all work on the queue is done, exchanges included.
+    /// Waits until all work on the stream is done, exchanges included.
     fn finish(&self, queue: &Queue) -> Result<()>;
 
-    /// Whether all ranks were given the same: if not, an error on each.
+    /// Checks that all ranks passed the same `what`. If not, every rank gets an error.
     fn agree(&self, what: &str) -> Result<()>;
 
-    /// Says that this rank goes no further, so that the others need not wait for it.
+    /// Says that this rank stops, so that the others need not wait for it.
     fn abandon(&self);
 }
 
-/// When so much time is over; a year from now where that is too far away for a clock.
+/// The instant that is `time` from now, or a year from now if that is earlier, so that the sum does not overflow.
 fn after(time: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 86_400);
     Instant::now() + time.min(YEAR)
 }
 
-/// What is said of a rank that disagrees.
+/// The error for a rank that passed something else to [`Communicator::agree`].
 fn differs(rank: usize) -> Error {
     Error::Rank { rank, why: "it was given another ring, layout or number of rows".into() }
 }

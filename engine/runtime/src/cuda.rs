@@ -1,9 +1,10 @@
-//! The CUDA backend: NVIDIA GPUs through the driver, kernels compiled at run time by NVRTC.
+//! The CUDA backend: NVIDIA GPUs through the driver, with kernels compiled at run time by NVRTC.
 //!
-//! Driver and compiler are loaded when first needed; a machine without them gets errors, and nothing else changes.
-//! Compiled kernels are kept in a folder, a [`Cache`](crate::cache::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
-//! in the user's cache folder; `RINGFORGE_CACHE=off` turns that off. A compiler uses what itself has made; a machine without
-//! one is served by a filled folder of any. A [`Bundle`], which `RINGFORGE_BUNDLE` may name, comes before both.
+//! Driver and compiler are loaded when first needed. On a machine without them only the CUDA backend returns errors.
+//! Compiled kernels are stored in a folder, a [`Cache`](crate::cache::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in
+//! `ringforge` in the user's cache folder. `RINGFORGE_CACHE=off` disables it. With NVRTC, only entries of the same
+//! compiler version are used; without NVRTC, entries of any version are. A [`Bundle`], which `RINGFORGE_BUNDLE` may
+//! name, takes precedence over both.
 
 #![allow(unsafe_code)]
 

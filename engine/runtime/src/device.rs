@@ -1,4 +1,4 @@
-//! Devices: where programs run.
+//! Devices, on which programs run.
 
 mod buffer;
 #[cfg(feature = "cuda")]
@@ -20,11 +20,11 @@ use ringforge_math::error::{Error, Result};
 pub use buffer::{Buffer, BufferSlice, BufferSliceMut};
 pub use stream::Stream;
 
-/// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap and gives the same device.
+/// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap, and a clone is the same device.
 #[derive(Clone)]
 pub struct Device {
     parts: Arc<Parts>,
-    /// Devices of the group whose engine gave it out, 1 where that is no group.
+    /// Number of devices of the engine that returned this handle; 1 unless that engine is a group.
     group: usize,
 }
 
@@ -48,7 +48,7 @@ impl Device {
     /// The CUDA GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] where there is none; never a panic, also without a driver.
+    /// [`Error::NoDevice`] if there is none. A missing driver is this error too, never a panic.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         #[cfg(feature = "cuda")]
         return Ok(Self::new(crate::backend::cuda::Cuda::open(ordinal)?));
@@ -59,12 +59,12 @@ impl Device {
         }
     }
 
-    /// Takes kernels from this bundle from now on, where it has them: neither the cache nor NVRTC is asked for those. For others,
-    /// a line in the log says what it lacks, and they are loaded as without it.
+    /// From now on, loads kernels from this bundle if it contains them, without asking the cache or NVRTC. Kernels that
+    /// it lacks are logged and loaded as without a bundle.
     ///
     /// # Errors
-    /// [`Error::Bundle`] where it has no kernels for this device's architecture, or where the one that `RINGFORGE_BUNDLE` names
-    /// is of no use; [`Error::Unsupported`] on a CPU.
+    /// [`Error::Bundle`] if it has no kernels for this device's architecture, or if the bundle that `RINGFORGE_BUNDLE`
+    /// names is unusable; [`Error::Unsupported`] on a CPU.
     #[cfg(feature = "cuda")]
     pub fn use_bundle(&self, bundle: &crate::cuda::Bundle) -> Result<()> {
         match self.backend().gpu() {
@@ -76,13 +76,13 @@ impl Device {
         }
     }
 
-    /// What the device can hold.
+    /// The limits of the device.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         self.parts.backend.limits()
     }
 
-    /// A new stream: an order of work.
+    /// A new stream. Work on it runs in order.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -90,13 +90,13 @@ impl Device {
         Ok(Stream { device: self.clone(), queue: self.parts.backend.queue()? })
     }
 
-    /// A stream whose work is taken up before that of others, where it could begin.
+    /// A stream of high priority: its work starts before that of other streams when both could start.
     #[doc(hidden)]
     pub fn urgent_stream(&self) -> Result<Stream> {
         Ok(Stream { device: self.clone(), queue: self.parts.backend.urgent_queue()? })
     }
 
-    /// A buffer of this many bytes, unreadable until written.
+    /// A new buffer of this many bytes. It cannot be read before it is written.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -104,8 +104,9 @@ impl Device {
         Ok(Buffer::new(self, self.allocate(bytes)?.into(), bytes))
     }
 
-    /// Host memory of this many bytes, all zero, that copies to and from this device go fastest with:
-    /// [`Program::on_host`](crate::Program::on_host) and [`Stream`]'s copies then need no staging memory. On a CPU it is ordinary memory.
+    /// Host memory of this many bytes, all zero, for the fastest copies to and from this device. With it,
+    /// [`Program::on_host`](crate::Program::on_host) and [`Stream`]'s copies need no staging memory. On a CPU it is
+    /// ordinary memory.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].
@@ -113,29 +114,29 @@ impl Device {
         self.parts.backend.pinned(bytes)
     }
 
-    /// Bytes of the device's own memory that buffers, tables and temporaries take, with what is kept for later: as that is
-    /// kept until [`trim`](Self::trim), the most that was in use since then. None where memory is the host's.
+    /// Bytes of device memory held by buffers, tables and temporaries, and by freed memory that is pooled. The pool is
+    /// kept until [`trim`](Self::trim), so this is the peak usage since then. `None` if the device uses host memory.
     #[must_use]
     pub fn held_bytes(&self) -> Option<usize> {
         self.parts.backend.held_bytes()
     }
 
-    /// Gives back what is kept for later: tables and code that no program uses, and free memory.
+    /// Releases what is cached: tables and code that no program uses, and free memory.
     pub fn trim(&self) {
         let mut tables = self.tables();
-        // lists first, which keep what they list
+        // lists first: they hold references to the tables that they list
         tables.retain(|_, table| table.parts.is_empty() || Arc::strong_count(table) > 1);
         tables.retain(|_, table| Arc::strong_count(table) > 1);
         drop(tables);
         self.parts.backend.trim();
     }
 
-    /// Memory of this many bytes, if need be in place of what is kept for later.
+    /// Allocates this many bytes. If memory runs out, trims the device and tries once more.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
         self.or_trimmed(|backend| backend.allocate(bytes))
     }
 
-    /// The same for one run.
+    /// As `allocate`, for memory that lives for one run only.
     pub(crate) fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
         self.or_trimmed(|backend| backend.allocate_for_run(bytes))
     }
@@ -155,13 +156,13 @@ impl Device {
         &self.parts.backend
     }
 
-    /// The same device, as the first of a group of so many.
+    /// The same device, as the first of a group of `group` devices.
     #[doc(hidden)]
     pub fn of_group(&self, group: usize) -> Self {
         Self { group, ..self.clone() }
     }
 
-    /// Devices of the group whose engine gave it out.
+    /// Number of devices of the engine that returned this handle.
     pub(crate) fn group(&self) -> usize {
         self.group
     }
@@ -171,7 +172,7 @@ impl Device {
         Arc::ptr_eq(&self.parts, &other.parts)
     }
 
-    /// What a table holds.
+    /// Downloads the contents of a table.
     #[doc(hidden)]
     #[cfg(feature = "testkit")]
     pub fn table_bytes(&self, table: &Table) -> Result<Vec<u8>> {
@@ -180,7 +181,7 @@ impl Device {
         Ok(bytes)
     }
 
-    /// A table, made now unless it is there already.
+    /// A table in device memory, made on first use and cached under the `Debug` output of `table`.
     pub(crate) fn table(&self, table: &Table) -> Result<Arc<MadeTable>> {
         let key = format!("{table:?}");
         if let Some(table) = self.tables().get(&key) {
@@ -225,13 +226,13 @@ impl Device {
 
 /// A table in a device's memory.
 pub(crate) struct MadeTable {
-    /// Of a list, the addresses of its tables.
+    /// The contents; for a list, the addresses of its tables.
     memory: Memory,
     parts: Vec<Arc<Self>>,
 }
 
 impl MadeTable {
-    /// As what a port is bound to.
+    /// The binding of a port that reads this table.
     pub(crate) fn bound(&self) -> Bound<'_> {
         Bound::all(match &self.parts[..] {
             [] => To::Read(self.memory.read()),
@@ -239,7 +240,7 @@ impl MadeTable {
         })
     }
 
-    /// The memory that launches use, by its address.
+    /// The memory whose address launches use.
     pub(crate) fn memory(&self) -> Read<'_> {
         self.memory.read()
     }
@@ -247,7 +248,7 @@ impl MadeTable {
 
 impl Drop for MadeTable {
     fn drop(&mut self) {
-        // launches know the addresses alone
+        // a launch records its use of the list only, so the list's users count as readers of the listed tables
         self.parts.iter().for_each(|part| part.memory.used_with(&self.memory));
     }
 }

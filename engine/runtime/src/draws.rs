@@ -1,4 +1,4 @@
-//! Randomness for programs: a key for each run, under which any device draws blocks for itself.
+//! Randomness for programs: a key per run, from which every device generates its own random blocks.
 
 use core::fmt;
 
@@ -8,37 +8,39 @@ use zeroize::Zeroizing;
 
 use ringforge_math::error::{Error, Result, same_length};
 
-/// The randomness of one run: a key, and the ChaCha20 stream cipher as a function from a counter and a nonce to blocks
-/// of 64 bytes.
+/// The randomness of one run: a ChaCha20 key. The cipher serves as a counter-based generator in its original form,
+/// which maps a 64-bit counter and a 64-bit nonce to a block of 64 bytes.
 ///
-/// A kernel reads the key from memory, at a port made by [`Port::draws`](crate::kernel::Port::draws), and computes
-/// `draw(item, attempt)` of `draws.cuh`, the same block as [`Draws::block`]: the counter is the item, the nonce the
-/// attempt. The items of a run are counted across chunks and launches, so no two draws of a run are the same block.
-/// Rejection sampling takes the next attempt.
+/// A kernel reads the key at a port made by [`Port::draws`](crate::kernel::Port::draws) and computes
+/// `draw(item, attempt)` of `draws.cuh`, the same block as [`Draws::block`]. The counter is the item, the nonce is the
+/// attempt; rejection sampling takes the next attempt. Items are numbered across the chunks and launches of a run, so
+/// no two draws of a run are the same block.
 ///
-/// ChaCha20 needs additions, rotations and exclusive ors, so it is constant-time and fast on every device without a
-/// table or an instruction of its own, and any block can be had without those before it.
+/// ChaCha20 needs only additions, rotations and exclusive ors. It is therefore constant-time and fast on every device,
+/// without tables or special instructions. Any block can be computed without those before it.
 ///
 /// # Security
 ///
 /// Blocks are indistinguishable from random as long as the key is secret and ChaCha20 is a pseudorandom function.
 ///
-/// [`Draws::from_os`] asks the system for a key each time, and none outlives its run: memory that held it is wiped on the
-/// host, in staging and on the device. So there is no state of ours that a `fork` or a snapshot of the machine could
-/// repeat. Two things are left. A machine that is copied in the middle of a run goes on with the same draws in each copy.
-/// And a system may repeat itself: where a snapshot is restored twice and the kernel is not told, both copies may get the
-/// same keys until it has gathered something new. What follows from equal draws is for a scheme to say; where a key would
-/// be lost, as with nonces of signatures, take [`Draws::hedged_block`].
+/// [`Draws::from_os`] asks the operating system for a new key each time. No key outlives its run: the memory that held
+/// it is wiped on the host, in staging memory and on the device. The library thus keeps no state that a `fork` or a
+/// machine snapshot could repeat.
+///
+/// Two risks remain. A machine that is copied in the middle of a run continues with the same draws in each copy. And
+/// the system may repeat itself: if a snapshot is restored twice and the kernel is not told, both copies may get the
+/// same keys until it gathers new entropy. What follows from equal draws depends on the scheme. Where they would reveal
+/// a key, as with nonces of signatures, use [`Draws::hedged_block`].
 pub struct Draws(Zeroizing<[u8; Draws::BYTES]>);
 
 impl Draws {
-    /// Size in bytes: a key of ChaCha20.
+    /// Size in bytes of a ChaCha20 key.
     pub const BYTES: usize = 32;
 
-    /// Draws for one run, with a key from the operating system: one call for any number of items.
+    /// Draws for one run, with a key from the operating system. One call serves any number of items.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the system gives none.
+    /// [`Error::Unsupported`] if the system provides no randomness.
     pub fn from_os() -> Result<Self> {
         let mut draws = Self(Zeroizing::new([0; Self::BYTES]));
         getrandom::fill(&mut *draws.0).map_err(|e| Error::Unsupported {
@@ -48,9 +50,9 @@ impl Draws {
         Ok(draws)
     }
 
-    /// Draws as a kernel reads them: for what a kernel means on the CPU, for tests, and from a seed that is kept, whose runs
-    /// can be repeated: a secret key that is stored as its seed, say. A seed that is uniform and secret is as good as
-    /// [`Draws::from_os`], for one batch of one program: others would draw the same blocks.
+    /// Draws with this key, as a kernel reads it. This serves CPU references, tests, and repeatable runs from a stored
+    /// seed, such as a secret key that is stored as its seed. A uniform, secret seed is as good as [`Draws::from_os`],
+    /// but for one batch of one program only: other runs would draw the same blocks.
     ///
     /// # Errors
     /// [`Error::Length`] unless there are [`Draws::BYTES`].
@@ -61,21 +63,21 @@ impl Draws {
         Ok(draws)
     }
 
-    /// What a kernel reads: the key.
+    /// The key, as a kernel reads it.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &*self.0
     }
 
-    /// The block of this item and attempt: 64 bytes, uniform and independent of every other block. Secret, and the
-    /// caller's to wipe.
+    /// The 64-byte block of this item and attempt, uniform and independent of every other block. It is secret, and the
+    /// caller must wipe it.
     #[must_use]
     pub fn block(&self, item: u64, attempt: u32) -> [u8; 64] {
         self.block_of_series(0, item, attempt)
     }
 
-    /// Block `number` of an item in one of 2^32 series, all independent: attempts are series 0, and each sampler of a
-    /// pipeline takes another. The series is the upper half of the nonce.
+    /// Block `number` of an item in one of 2^32 independent random streams. `series` is the stream id, the upper half
+    /// of the nonce. Attempts use stream 0, and each sampler of a pipeline uses another.
     #[must_use]
     pub fn block_of_series(&self, series: u32, item: u64, number: u32) -> [u8; 64] {
         let nonce = u64::from(series) << 32 | u64::from(number);
@@ -86,15 +88,17 @@ impl Draws {
         block
     }
 
-    /// As [`Draws::block`], and where the same draws serve again by accident, blocks for different contexts are still
-    /// independent of each other. A context is a secret and what the block is for: a private key and a digest, say.
+    /// As [`Draws::block`], but if the same draws are used again by accident, blocks for different contexts are still
+    /// independent of each other. A context combines a secret with the purpose of the block, such as a private key and
+    /// a digest.
     ///
-    /// The block is π(draw ⊕ context), π the permutation inside ChaCha20: its twenty rounds, without the addition of the
-    /// input at the end. This is a keyed sponge that absorbs and gives its whole state. π is a bijection, so blocks are
-    /// as uniform and independent as the draws, whatever the contexts. If draws are repeated, but secret, or known, but
-    /// the context has 256 bits that are secret, then an input to π is as hard to guess as these, different contexts are
-    /// different inputs, and blocks look random and independent, as far as π behaves like a random permutation and
-    /// nobody sees more than half of one.
+    /// The block is π(draw ⊕ context), where π is the permutation inside ChaCha20: its twenty rounds, without the final
+    /// addition of the input. This is a keyed sponge that absorbs and outputs its whole state. π is a bijection, so for
+    /// any contexts, blocks are as uniform and independent as the draws.
+    ///
+    /// Suppose that draws are repeated but secret, or known while the context has 256 secret bits. Then an input to π
+    /// is as hard to guess as these, and different contexts give different inputs. Blocks look random and independent,
+    /// provided that π behaves like a random permutation and an observer sees at most half of a block.
     ///
     /// ```
     /// let draws = ringforge::Draws::from_os()?;
@@ -115,7 +119,7 @@ impl Draws {
     }
 }
 
-/// The permutation inside ChaCha20, which the crate does not give by itself.
+/// The permutation inside ChaCha20 (its 20 rounds), which the crate `chacha20` does not export.
 fn permute(x: &mut [u32; 16]) {
     for _ in 0..10 {
         for i in 0..4 {
@@ -134,7 +138,7 @@ fn quarter_round(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
     }
 }
 
-// it is a key
+// prints no bytes, because they are a key
 impl fmt::Debug for Draws {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Draws(..)")
@@ -145,7 +149,7 @@ impl fmt::Debug for Draws {
 mod tests {
     use super::*;
 
-    /// A block of the cipher is its input, permuted, plus its input.
+    /// A ChaCha20 block is π(input) + input.
     #[test]
     fn the_permutation_is_the_ciphers() -> Result<()> {
         let draws = Draws::from_bytes(&[0x35; Draws::BYTES])?;

@@ -1,4 +1,4 @@
-//! Points in the work of a stream, to measure time between them.
+//! Events on a stream, to measure time between them.
 
 use core::fmt;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::backend::Queue;
 use ringforge_math::error::Result;
 
-/// A point in the work of a stream: on a GPU the moment when the work before it is done, by the GPU's own clock.
+/// An event on a stream. On a GPU it is the moment when all earlier work of the stream is done, by the GPU's own clock.
 ///
 /// ```
 /// # fn main() -> ringforge::Result<()> {
@@ -35,12 +35,12 @@ impl Event {
         }))
     }
 
-    /// Waits for the work before both marks and gives the seconds between them.
+    /// Waits for the work before both events and returns the seconds between them.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](ringforge_math::Error::Mismatch) if the marks are of two kinds of device;
-    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) where the driver is too old to tell;
-    /// [`Error::Driver`](ringforge_math::Error::Driver), also for marks of two GPUs.
+    /// [`Error::Mismatch`](ringforge_math::Error::Mismatch) if one event is of a CPU and the other of a GPU;
+    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) if the driver is too old to measure;
+    /// [`Error::Driver`](ringforge_math::Error::Driver), also for events of two GPUs.
     pub fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         match (&self.0, &earlier.0) {
             (Kind::Host(later), Kind::Host(earlier)) => Ok(later.saturating_duration_since(*earlier).as_secs_f64()),

@@ -1,4 +1,4 @@
-//! Memory that is wiped when it goes, if it holds secrets.
+//! Zeroizing device memory: wiped on drop if it holds secrets.
 
 use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use crate::backend::{Backend, Queue};
 use crate::memory::Memory;
 use ringforge_math::error::Result;
 
-/// Memory of a device. What is secret is wiped when it is dropped: after success as after an error, and while a panic
+/// Memory of a device. If it is for secrets, it is wiped on drop: after success, after an error, and while a panic
 /// unwinds.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     memory: Memory,
-    /// Of secret memory, who wipes it and in which order of work.
+    /// For secret memory, the backend that wipes it and the queue on which it does so.
     wiper: Option<(Arc<dyn Backend>, Queue)>,
-    /// Whether it was written since it was wiped.
+    /// Whether it was written since the last wipe.
     dirty: bool,
 }
 
 impl Guarded {
-    /// Memory for secrets that a backend has just given; wiped in the order of the queue.
+    /// Newly allocated memory for secrets, wiped in the order of the queue.
     pub(crate) fn secret(memory: Memory, backend: &Arc<dyn Backend>, queue: &Queue) -> Self {
         Self { memory, wiper: Some((backend.clone(), queue.clone())), dirty: false }
     }
@@ -29,7 +29,7 @@ impl Guarded {
         self.wiper.is_some()
     }
 
-    /// Overwrites secrets with zeros, after earlier work on the queue; on drop nothing is left to do then.
+    /// Overwrites secrets with zeros, after earlier work on the queue. Dropping then has nothing left to wipe.
     pub(crate) fn wipe(&mut self, queue: &Queue) -> Result<()> {
         if let Some((backend, _)) = self.wiper.as_ref().filter(|_| self.dirty) {
             backend.wipe(queue, self.memory.write())?;
@@ -64,7 +64,7 @@ impl DerefMut for Guarded {
 impl Drop for Guarded {
     fn drop(&mut self) {
         if let Some((_, queue)) = self.wiper.clone() {
-            // a device that no longer answers is what the next call on it tells of
+            // if the device no longer responds, the next call on it reports that
             let _ = self.wipe(&queue);
         }
     }

@@ -1,4 +1,4 @@
-//! One step of a plan: a meaning written twice, in Rust for the CPU and in CUDA text for a GPU.
+//! Kernels: single steps of a plan, each written twice, as a CPU reference in Rust and as CUDA source for a GPU.
 
 mod combination;
 mod custom;
@@ -36,10 +36,10 @@ pub enum Role {
     InOut,
 }
 
-/// What a port holds for a launch of many items.
+/// Whether a port has memory for each item, or one piece that all items share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sharing {
-    /// `bytes` for each item, one item after another.
+    /// `bytes` per item, one item after another.
     PerItem,
     /// `bytes` once, shared by all items.
     Shared,
@@ -48,32 +48,33 @@ pub enum Sharing {
 /// One pointer parameter of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// Bytes of an item, or of the whole where it is shared.
+    /// Bytes per item; the total size if the port is shared.
     pub bytes: usize,
-    /// Bytes from an item to the next, for [views](Kernel::on_views); else they are as many as an item has.
+    /// Stride in bytes from an item to the next, for [views](Kernel::on_views). `None` for contiguous items, whose
+    /// stride is `bytes`.
     pub apart: Option<usize>,
-    /// How it is used.
+    /// How the kernel uses the port.
     pub role: Role,
-    /// Whether each item has its own.
+    /// Whether each item has memory of its own, or all share it.
     pub sharing: Sharing,
-    /// Residues are below this many times q: 1 where they are canonical, or bytes that have one right value; otherwise they are
-    /// equal modulo q only, and a test compares them so.
+    /// Residues are below this many times q. 1 stands for canonical residues, and for bytes that have one right value.
+    /// Above 1, residues are lazy: they are defined modulo q only, and tests compare them so.
     pub below: u32,
-    /// Whether it holds secrets, to be wiped from temporaries and staging memory.
+    /// Whether the port holds secrets, which are wiped from temporaries and staging memory.
     pub secret: bool,
-    /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
+    /// Whether the port holds [`Draws`](crate::Draws), which may be used for one run only.
     pub draws: bool,
-    /// The [series of blocks](crate::Draws::block_of_series) that the kernel takes under the key that it holds, which no other
-    /// step of a pipeline may take; 0 where it takes none but attempts.
+    /// The [stream id](crate::Draws::block_of_series) under which the kernel draws blocks with the key at this port. No
+    /// other step of a pipeline may use the same one. 0 if the kernel draws attempts only.
     pub series: u32,
-    /// Whether it holds statuses, words that say how items fared. The engine makes them 0 before the first step of a run
-    /// that does not read them: an item that no kernel reached then has the status 0, which must not mean that it is fine.
+    /// Whether the port holds statuses, one word per item. The engine zeroes them before the first step of a run that
+    /// does not read them. An item that no kernel reached then has status 0, which must not mean success.
     pub status: bool,
-    /// Whether items lean on their neighbours: what it holds depends on the range of items that a launch is for, and only
-    /// a step of the same run knows what to make of it. Tests do not take a kernel's items apart where it has such a port.
+    /// Whether the contents depend on the launch's item range (batch inversion, for example), so that only another step
+    /// of the same run may read this port. Tests do not split the items of a kernel with such a port.
     pub joint: bool,
-    /// Bytes of each of the tables that it has pointers to; 0 where it has none. Only a [list](crate::kernel::Table::List) of such
-    /// tables can be bound to it then, and to no other port.
+    /// Size in bytes of each table that the port holds a pointer to; 0 if it holds no pointers. Only a
+    /// [list](crate::kernel::Table::List) of such tables can be bound to such a port, and a list to no other port.
     pub tables: usize,
 }
 
@@ -94,19 +95,19 @@ impl Port {
         }
     }
 
-    /// An input of `bytes` for each item.
+    /// An input of `bytes` per item.
     #[must_use]
     pub const fn input(bytes: usize) -> Self {
         Self::new(Role::In, Sharing::PerItem, bytes)
     }
 
-    /// An output of `bytes` for each item.
+    /// An output of `bytes` per item.
     #[must_use]
     pub const fn output(bytes: usize) -> Self {
         Self::new(Role::Out, Sharing::PerItem, bytes)
     }
 
-    /// A port of `bytes` for each item that is read and written.
+    /// A port of `bytes` per item that is read and written.
     #[must_use]
     pub const fn in_out(bytes: usize) -> Self {
         Self::new(Role::InOut, Sharing::PerItem, bytes)
@@ -118,32 +119,33 @@ impl Port {
         Self::new(Role::In, Sharing::Shared, bytes)
     }
 
-    /// Pointers to so many tables of so many bytes each, which all items share.
+    /// Pointers to `count` tables of `bytes` bytes each, which all items share.
     #[must_use]
     pub const fn tables(count: usize, bytes: usize) -> Self {
         Self { tables: bytes, ..Self::shared(count.saturating_mul(size_of::<u64>())) }
     }
 
-    /// An input of [`Draws`](crate::Draws), for kernels that need randomness: secret, and to be given to one run only.
+    /// An input of [`Draws`](crate::Draws), for kernels that need randomness. It is secret and may be used for one run
+    /// only.
     #[must_use]
     pub const fn draws() -> Self {
         Self { draws: true, ..Self::shared(crate::Draws::BYTES).secret() }
     }
 
-    /// The same port, of a key under which the kernel takes this series of blocks.
+    /// The same port, whose key the kernel uses with this stream id.
     #[must_use]
     pub const fn of_series(mut self, series: u32) -> Self {
         self.series = series;
         self
     }
 
-    /// An output of a status for each item, a word of 32 bits, which is 0 until a kernel writes it.
+    /// An output of one status per item, a 32-bit word that is 0 until a kernel writes it.
     #[must_use]
     pub const fn status() -> Self {
         Self { status: true, ..Self::output(size_of::<u32>()) }
     }
 
-    /// The same port, written in place of read.
+    /// The same port, written instead of read.
     #[must_use]
     pub const fn written(mut self) -> Self {
         self.role = Role::Out;
@@ -164,22 +166,22 @@ impl Port {
         self
     }
 
-    /// The same port, of temporary items that depend on the range of a launch.
+    /// The same port, with contents that depend on the launch's item range.
     #[must_use]
     pub const fn joint(mut self) -> Self {
         self.joint = true;
         self
     }
 
-    /// The same port, from each item to the next so many bytes: more than it has where others lie between, 0 where all items
-    /// have the same.
+    /// The same port with this stride in bytes from an item to the next. It is larger than an item if other data lies
+    /// between, and 0 if all items are the same bytes.
     #[must_use]
     pub const fn apart(mut self, distance: usize) -> Self {
         self.apart = Some(distance);
         self
     }
 
-    /// Bytes from an item to the next.
+    /// The stride in bytes from an item to the next.
     #[must_use]
     pub const fn distance(&self) -> usize {
         match self.apart {
@@ -188,13 +190,13 @@ impl Port {
         }
     }
 
-    /// Whether its items lie one after another.
+    /// Whether the items are contiguous. Always true for a shared port.
     #[doc(hidden)]
     pub fn is_dense(&self) -> bool {
         self.sharing == Sharing::Shared || self.distance() == self.bytes
     }
 
-    /// The bytes of an item that lies in memory whose first item has its own from `first` on.
+    /// The byte range of an item, in memory where item 0 begins at byte `first`.
     #[doc(hidden)]
     pub fn bytes_of(&self, item: usize, first: usize) -> Range<usize> {
         let start = first + if self.sharing == Sharing::PerItem { item * self.distance() } else { 0 };
@@ -209,32 +211,33 @@ impl Port {
     }
 }
 
-/// How a kernel is launched.
+/// The launch configuration of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Launch {
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Items that a block works on; with `blocks_per_item` above 1, that so many blocks share.
+    /// Items per block. If `blocks_per_item` is above 1, the number of items that share `blocks_per_item` blocks.
     pub items_per_block: u32,
-    /// Blocks that work on an item, or on `items_per_block` of them together.
+    /// Blocks per item, or per `items_per_block` items.
     pub blocks_per_item: u32,
-    /// Bytes of dynamic shared memory of a block.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Blocks of a thread-block cluster, neighbours that run at once and reach each other's shared memory; 1 for none. A
-    /// launch is of whole clusters.
+    /// Blocks per thread-block cluster, which run at the same time and can access each other's shared memory; 1 without
+    /// clusters. A launch consists of whole clusters.
     pub cluster: u32,
-    /// Items that a block has the same part of, or fewer at the end: as many blocks are launched for them as for one. Else 1.
+    /// Batch blocking: the number of items whose same tile one block processes together; the last group may be smaller.
+    /// A group takes as many blocks as one item. 1 without batch blocking.
     pub together: u32,
 }
 
 impl Launch {
-    /// A launch of `threads` a block, one thread for each item.
+    /// One thread per item, in blocks of `threads` threads.
     #[must_use]
     pub const fn thread_per_item(threads: u32) -> Self {
         Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0, cluster: 1, together: 1 }
     }
 
-    /// Blocks for this many items; none where a block works on no items, or there are more blocks than can be counted.
+    /// The number of blocks for this many items. `None` if a block takes no items, or if the number overflows.
     #[must_use]
     pub const fn blocks(&self, items: usize) -> Option<usize> {
         match (self.items_per_block, self.together) {
@@ -247,7 +250,7 @@ impl Launch {
         }
     }
 
-    /// Whether a GPU with these limits takes such blocks.
+    /// Checks that a GPU with these limits can run such blocks.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -275,10 +278,11 @@ impl Launch {
         Ok(())
     }
 
-    /// The launch for a range of items, or for some of the blocks of the one item that there is.
+    /// The grid for a range of items, or for the blocks `part` of a single item.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for more blocks than a GPU takes, or than the item has; [`Error::Unsupported`] for parts of clusters.
+    /// [`Error::TooLarge`] for more blocks than a GPU allows, or than the item has; [`Error::Unsupported`] if a cluster
+    /// is cut.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     #[doc(hidden)]
     pub fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Result<Grid> {
@@ -302,11 +306,11 @@ impl Launch {
     }
 }
 
-/// Blocks of a launch that any GPU takes.
+/// Maximum blocks of a launch, the same on every GPU.
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 const MOST_BLOCKS: u32 = i32::MAX as u32;
 
-/// Blocks of a launch, and the last two parameters of a kernel's text.
+/// The number of blocks of a launch, and the last two parameters of a kernel, `first` and `end`.
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
@@ -314,98 +318,101 @@ pub struct Grid {
     pub blocks: u32,
     #[doc(hidden)]
     pub first: u64,
-    /// As many above `first` as there are items; in the upper half of the difference, the blocks that are left out
-    /// before the first one.
+    /// `first` plus the number of items. The upper 32 bits of `end - first` hold the number of blocks skipped before
+    /// the first one.
     #[doc(hidden)]
     pub end: u64,
 }
 
-/// One step: its meaning on the CPU and its text for CUDA.
+/// One step of a plan: its ports, CPU reference implementation and CUDA source.
 ///
-/// The trait is safe to implement; what a GPU does to memory is vouched for where the text becomes a [`Source`].
+/// The trait is safe to implement. The promise about what a GPU does to memory is made where the CUDA source becomes a
+/// [`Source`].
 ///
-/// `Debug` must print every parameter that decides the kernel's result: tables are cached under that text.
+/// `Debug` must print every parameter that affects the result, because tables are cached under its output.
 pub trait Kernel: Debug + Send + Sync {
-    /// Name of the entry point; also the stem of the file that holds its text.
+    /// Name of the entry point, and stem of its source file.
     fn name(&self) -> &str;
 
-    /// The ports, in the order of the entry point's parameters; the same at each call.
+    /// The ports, in the order of the entry point's parameters. Must be the same at each call.
     fn ports(&self) -> &[Port];
 
-    /// The CUDA text, made concrete for a device with these limits.
+    /// The CUDA source, specialised for a device with these limits.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the device cannot hold the kernel.
+    /// [`Error::Unsupported`] if the kernel does not fit the device.
     fn source(&self, limits: &Limits) -> Result<Source>;
 
-    /// Whether this input may be the same memory as this port that is written, so that the kernel runs in place; asked for
-    /// ports that each item has its own bytes of. The text must then read what it needs of an item's input before it
-    /// writes there, in whatever order threads and blocks run, and declare neither pointer `__restrict__`. On the CPU
-    /// [`Args`] see to it.
+    /// Whether this input may share memory with this written port, so that the kernel runs in place. It is asked for
+    /// per-item ports only. The CUDA source must then read what it needs of an item's input before it writes there, in
+    /// any order of threads and blocks. It must declare neither pointer `__restrict__`. On the CPU, [`Args`] take care
+    /// of this.
     fn in_place(&self, _input: usize, _output: usize) -> bool {
         false
     }
 
-    /// The same kernel on views: for each port the byte of its memory where item 0 begins, which may lie between any addresses
-    /// that vector loads suit, and how many bytes it is from an item to the next, which [`Port::apart`] then says. Nothing
-    /// where its text is not for such views: they are copied then.
+    /// The same kernel on strided views. For each port, the arguments are the byte offset of item 0 in its memory and
+    /// the stride in bytes between items, which must be the new port's [`Port::apart`]. Offsets need not be aligned for
+    /// vector loads. Returns `None` if the CUDA source cannot work on such views, which are then copied first.
     fn on_views(&self, _firsts: &[usize], _distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         None
     }
 
-    /// The table that this port reads, for an input of [`Sharing::Shared`] that is the kernel's own: the others are bound to
-    /// values, by whoever uses the kernel.
+    /// The table that this port reads, if it is a [`Sharing::Shared`] input that the kernel itself provides. The user
+    /// of the kernel binds all other ports to values.
     fn table(&self, _port: usize) -> Option<Table> {
         None
     }
 
-    /// What the kernel means: the same bytes that its text writes (modulo q for ranged ports), for the items `items`.
-    /// `args` holds exactly the bytes of these items, and the whole of shared ports.
+    /// CPU reference: writes the same bytes as the CUDA source (modulo q for lazy residues), for the items `items`.
+    /// `args` holds exactly the bytes of these items, and all bytes of shared ports.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where `args` does not fit the ports.
+    /// [`Error::Kernel`] if `args` does not fit the ports.
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()>;
 
-    /// A line for printed plans: what this kernel does beyond its name.
+    /// A line for printed plans: what this kernel does, beyond its name.
     fn describe(&self) -> String {
         String::new()
     }
 
-    /// Of an element-wise step, the ring of the elements that are its first ports, and what it makes of them.
+    /// For an element-wise step: the type of the elements at its first ports, and the linear combination that it
+    /// computes.
     #[doc(hidden)]
     fn combination(&self) -> Option<(&PolyType, &Combination)> {
         None
     }
 
-    /// Of a step that multiplies the values that are its first two ports, the split and their order.
+    /// For a step that multiplies the evaluations at its first two ports: their factorisation and order.
     #[doc(hidden)]
     fn product(&self) -> Option<(&Split, Order)> {
         None
     }
 
-    /// The same kernel for the products of values of two elements, in place of its first input; nothing where it takes none.
+    /// The same kernel, with the product of two elements' evaluations in place of its first input. `None` if the kernel
+    /// does not support this.
     #[doc(hidden)]
     fn taking_product(&self, _of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {
         None
     }
 
-    /// The same kernel with an element-wise step fused to it, one term of which is what it would store; nothing where its text
-    /// does not store residues through an `Epilogue`, or that has no room for another step.
+    /// The same kernel with an element-wise step fused to it, one term of which is the value that this kernel would
+    /// store. `None` if its CUDA source does not store residues through an `Epilogue`, or has no room for another step.
     #[doc(hidden)]
     fn with_epilogue(&self, _then: &Arc<dyn Kernel>, _term: usize) -> Option<Arc<dyn Kernel>> {
         None
     }
 }
 
-/// Memory of one port for a range of items on the CPU.
+/// The memory of one port for a range of items on the CPU.
 pub enum Slice<'a> {
     In(&'a [u8]),
     Out(&'a mut [u8]),
-    /// The same memory as an output port with this index: the kernel runs in place.
+    /// The memory of the output port with this index: the kernel runs in place.
     SameAs(usize),
-    /// Tables.
+    /// The tables of a list.
     List(Arc<[&'a [u8]]>),
-    /// An output that was taken.
+    /// A port whose memory has been taken.
     Taken,
 }
 
@@ -423,17 +430,17 @@ impl Debug for Slice<'_> {
 }
 
 #[allow(missing_debug_implementations, reason = "it may hold secrets")]
-/// What inputs held that a kernel overwrites as it reads them: one place for each port, filled where it is needed.
+/// Copies of inputs that a kernel overwrites when it runs in place: one entry per port, filled on demand.
 pub struct Copies(Vec<OnceCell<Kept>>);
 
-/// Bytes in words that are aligned for every element; wiped in the end.
+/// A copy of bytes, aligned for every element type and wiped on drop.
 struct Kept {
     words: Zeroizing<Vec<u128>>,
     len: usize,
 }
 
 impl Kept {
-    /// A copy of these bytes, where there is memory for it.
+    /// Copies these bytes, or fails if there is no memory for the copy.
     fn new(bytes: &[u8]) -> Result<Self> {
         let (len, count) = (bytes.len(), bytes.len().div_ceil(size_of::<u128>()));
         let mut words = Zeroizing::new(Vec::new());
@@ -457,8 +464,8 @@ impl Copies {
 
 /// The memory that [`Kernel::on_cpu`] works on, one entry for each port.
 ///
-/// Inputs are what they were before the kernel began, also where it runs [in place](Kernel::in_place): of an input that it
-/// overwrites there is a copy then, unless it is taken by [`Args::transform`].
+/// Inputs keep their contents from before the kernel began, even if it runs [in place](Kernel::in_place). An input that
+/// the kernel overwrites is copied first, unless [`Args::transform`] takes it.
 pub struct Args<'a> {
     #[doc(hidden)]
     pub kernel: &'a str,
@@ -476,8 +483,8 @@ impl<'a> Args<'a> {
     /// The elements of an input port.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is no input, or [`Args::transform`] took it; [`Error::Alignment`] for host memory that
-    /// is not aligned for the elements; [`Error::OutOfMemory`] where a copy is needed.
+    /// [`Error::Kernel`] if the port is not an input, or was taken by [`Args::transform`]; [`Error::Alignment`] if host
+    /// memory is not aligned for the elements; [`Error::OutOfMemory`] if a copy is needed and does not fit.
     pub fn input<T: Pod>(&self, port: usize) -> Result<&'a [T]> {
         let bytes = match self.slices.get(port) {
             Some(Slice::In(bytes)) => bytes,
@@ -487,10 +494,10 @@ impl<'a> Args<'a> {
         bytemuck::try_cast_slice(bytes).map_err(|e| self.not_cast::<T>(port, e))
     }
 
-    /// The elements of each table of a port that reads a [list](Table::List) of them.
+    /// The elements of each table, for a port that reads a [list](Table::List) of tables.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port reads no list.
+    /// [`Error::Kernel`] if the port does not read a list.
     pub fn tables<T: Pod>(&self, port: usize) -> Result<Vec<&'a [T]>> {
         let Some(Slice::List(tables)) = self.slices.get(port) else {
             return Err(self.broken(port, &"is no list of tables"));
@@ -498,11 +505,11 @@ impl<'a> Args<'a> {
         tables.iter().map(|table| bytemuck::try_cast_slice(table).map_err(|e| self.not_cast::<T>(port, e))).collect()
     }
 
-    /// The elements of an output port, or of one that is read and written. Each can be taken once.
+    /// The elements of a port that is written, or read and written. Each port can be taken once.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is no output or was taken before; [`Error::Alignment`] and [`Error::OutOfMemory`] as
-    /// [`Args::input`].
+    /// [`Error::Kernel`] if the port is not written or was taken before; [`Error::Alignment`] and
+    /// [`Error::OutOfMemory`] as for [`Args::input`].
     pub fn output<T: Pod>(&mut self, port: usize) -> Result<&'a mut [T]> {
         for (input, slice) in self.slices.iter().enumerate() {
             if matches!(slice, Slice::SameAs(output) if *output == port) {
@@ -515,11 +522,11 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The elements of an output port, filled with those of an input port of the same length: for kernels that work in
-    /// place. Where the two ports are the same memory, nothing is copied.
+    /// The elements of an output port, filled with those of an input port of the same length, for kernels that work in
+    /// place. Nothing is copied if the two ports share memory.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the ports are no such pair.
+    /// [`Error::Kernel`] unless the ports are such a pair.
     pub fn transform<T: Pod>(&mut self, input: usize, output: usize) -> Result<&'a mut [T]> {
         match self.slices.get(input) {
             Some(Slice::SameAs(port)) if *port == output => {
@@ -539,7 +546,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Runs a kernel on the first of these arguments, with others at these ports; outputs are lent where they are among them.
+    /// Calls `run` with arguments for `kernel`: those of the same ports here, except where `others` replaces them.
+    /// Outputs are passed on only if they are among `others`.
     #[doc(hidden)]
     pub fn lend<'b, T>(
         &self,
@@ -565,7 +573,8 @@ impl<'a> Args<'a> {
         run(&mut Args::new(kernel.name(), ports, slices, &copies))
     }
 
-    /// What an input held that is the same memory as an output, which is there until it is taken.
+    /// The original contents of an input that shares memory with an output. They are copied on first use, before which
+    /// the output must not have been taken.
     fn copy(&self, input: usize, output: usize) -> Result<&'a [u8]> {
         let copies: &'a Copies = self.copies;
         let place = copies.0.get(input).ok_or_else(|| self.broken(input, &"is no port of the kernel"))?;
@@ -579,7 +588,8 @@ impl<'a> Args<'a> {
         Ok(place.get_or_init(|| copy).bytes())
     }
 
-    /// Device memory is aligned for every element; host memory is as the caller gave it.
+    /// The error for a cast that failed. Device memory is aligned for every element type; host memory is as the caller
+    /// passed it.
     fn not_cast<T>(&self, port: usize, error: PodCastError) -> Error {
         self.not_cast_to(port, align_of::<T>(), error)
     }

@@ -1,14 +1,14 @@
-//! A process among those that were launched together: which one it is, and where they find one another.
+//! One process of a multi-process launch: its rank, and the address at which the processes meet.
 
 use core::time::Duration;
 
 use ringforge_math::error::{Error, Result};
 
-/// A process of several that do transforms together, with a GPU each, on one host or on many: for
+/// One of several processes that compute transforms together, with one GPU each, on one host or many. It is passed to
 /// `Engine::join`.
 ///
-/// They find one another at an address, where the first one listens: a TCP socket for networks that are trusted. Who connects
-/// must know the job's token, which is sent as a hash, and nothing is encrypted.
+/// The processes meet at an address where rank 0 listens on a TCP socket, for trusted networks only. A process that
+/// connects must know the job's token, which is sent as a hash. Nothing is encrypted.
 ///
 /// ```
 /// use ringforge::run::Launch;
@@ -22,30 +22,30 @@ pub struct Launch {
     size: usize,
     local_rank: usize,
     address: String,
-    /// The launcher's name of the job, which tells jobs apart and is no secret.
+    /// The launcher's name for the job, which distinguishes jobs and is not secret.
     job: String,
     token: String,
     timeout: Duration,
 }
 
-/// The variables by which launchers say rank, number of processes and rank on this host: of torchrun, srun and mpirun.
+/// Environment variables for the rank, the number of processes and the rank on this host, of torchrun, srun and mpirun.
 const LAUNCHERS: [[&str; 3]; 3] = [
     ["RANK", "WORLD_SIZE", "LOCAL_RANK"],
     ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"],
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
 ];
 
-/// The variables by which launchers name a job. The first that is set counts.
+/// Environment variables that name the job. The first one that is set counts.
 const JOBS: [&str; 3] = ["TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PMIX_NAMESPACE"];
 
 impl Launch {
-    /// How long a process waits for another, unless told otherwise.
+    /// Default time limit for waiting on another process.
     #[doc(hidden)]
     pub const TIMEOUT: Duration = Duration::from_mins(1);
 
-    /// The process of this rank, 0 … size − 1, of so many, which find one another at `host:port`, an address of the first
-    /// one's. Its rank on its host is taken to be the same, its token to be empty: an address that is not loopback needs one
-    /// ([`Launch::with_token`]).
+    /// The process of this rank, 0 … `size` − 1, among `size` processes that meet at `host:port`, an address of rank 0.
+    /// Its rank on its host is taken to be the same, and its token is empty. An address that is not loopback needs a
+    /// token ([`Launch::with_token`]).
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a rank that is not below the size.
@@ -58,15 +58,17 @@ impl Launch {
         Ok(Self { rank, size, local_rank: rank, address: address.into(), job, token, timeout: Self::TIMEOUT })
     }
 
-    /// As the launcher says: torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else srun (`SLURM_PROCID`, `SLURM_NTASKS`,
-    /// `SLURM_LOCALID`), else mpirun (`OMPI_COMM_WORLD_RANK`, `_SIZE`, `_LOCAL_RANK`); a process alone where there is none. The
-    /// address is `RINGFORGE_RENDEZVOUS`, `host:port`, else that of `MASTER_ADDR` with the port after `MASTER_PORT`. The
-    /// token is `RINGFORGE_TOKEN`, without which processes meet on one host alone. Launches with different names
+    /// The process as the launcher's environment describes it: torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else srun
+    /// (`SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_LOCALID`), else mpirun (`OMPI_COMM_WORLD_RANK`, `_SIZE`, `_LOCAL_RANK`).
+    /// Without any of these it is a single process.
+    ///
+    /// The address is `RINGFORGE_RENDEZVOUS`, `host:port`, else `MASTER_ADDR` with the port after `MASTER_PORT`. The
+    /// token is `RINGFORGE_TOKEN`, without which processes can meet on one host only. Launches with different job names
     /// (`TORCHELASTIC_RUN_ID`, `SLURM_JOB_ID`, `PMIX_NAMESPACE`) do not meet either.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a variable that is missing or no such number; [`Error::Unsupported`] for several processes
-    /// without an address.
+    /// [`Error::Mismatch`] for a variable that is missing or not such a number; [`Error::Unsupported`] for several
+    /// processes without an address.
     pub fn from_env() -> Result<Self> {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -99,37 +101,37 @@ impl Launch {
         Ok(Self { local_rank, job, token, ..Self::new(rank, size, address)? })
     }
 
-    /// With this token, which all processes of the job have.
+    /// The same process with this token, which all processes of the job must share.
     #[must_use]
     pub fn with_token(self, token: impl Into<String>) -> Self {
         Self { token: token.into(), ..self }
     }
 
-    /// Waiting so long at most for the other processes, a minute if this is not called.
+    /// The same process with this time limit for waiting on others; the default is one minute.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Its number among all processes.
+    /// The rank among all processes.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Its number among those of its host: usually the ordinal of its GPU.
+    /// The rank among the processes of its host, usually the ordinal of its GPU.
     #[must_use]
     pub fn local_rank(&self) -> usize {
         self.local_rank
     }
 
-    /// Where the first one listens.
+    /// The address where rank 0 listens.
     #[cfg(feature = "cuda")]
     pub(crate) fn address(&self) -> &str {
         &self.address
@@ -166,7 +168,7 @@ mod tests {
         let at = [("MASTER_ADDR", "node0"), ("MASTER_PORT", "29500"), ("TORCHELASTIC_RUN_ID", "a")];
         let wanted = Launch { local_rank: 1, job: "a".into(), ..Launch::new(5, 16, "node0:29501").unwrap() };
         assert_eq!(launch(&[&torchrun[..], &at[..]].concat()), Ok(wanted.clone()));
-        // what is said to Ringforge wins
+        // Ringforge's own variables take precedence
         let own = [("RINGFORGE_RENDEZVOUS", "[::1]:7"), ("RINGFORGE_TOKEN", "b")];
         let wanted = Launch { address: "[::1]:7".into(), token: "b".into(), ..wanted };
         assert_eq!(launch(&[&torchrun[..], &at[..], &own[..]].concat()), Ok(wanted));

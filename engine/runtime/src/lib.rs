@@ -1,5 +1,5 @@
-//! What runs kernels: ports and text of a kernel, plans of them, programs, devices, streams and buffers, on a CPU or a CUDA GPU.
-//! The crate `ringforge`, which plans transforms and products, has all of it under its own names.
+//! Runs kernels on a CPU or a CUDA GPU: kernels with their ports and CUDA source, plans, programs, devices, streams and
+//! buffers. The crate `ringforge`, which plans transforms and products, re-exports all of it under its own paths.
 
 #[doc(hidden)]
 pub mod backend;

@@ -1,4 +1,4 @@
-//! What a device can hold: all that planning and code generation need to know of it.
+//! Limits of a device: everything that planning and code generation need to know about it.
 
 /// Limits of a device, in the terms of CUDA's programming model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -8,20 +8,20 @@ pub struct Limits {
     pub name: String,
     /// Compute capability, as `10 * major + minor`; 0 for a CPU.
     pub capability: u32,
-    /// Most threads of a block; `None` where there are no blocks (CPU).
+    /// Maximum threads per block; `None` on a CPU, which has no blocks.
     pub block_threads: Option<u32>,
-    /// Most dynamic shared memory of a block, in bytes.
+    /// Maximum dynamic shared memory per block, in bytes.
     pub block_shared_bytes: u32,
-    /// Most blocks of a thread-block cluster; 1 where there are no clusters.
+    /// Maximum blocks per thread-block cluster; 1 where there are no clusters.
     pub cluster_blocks: u32,
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
     /// Device memory in bytes.
     pub memory_bytes: u64,
 }
 
 impl Limits {
-    /// A CPU: no limit on the size of a ring.
+    /// The CPU, which does not limit the size of a ring.
     #[must_use]
     pub fn cpu() -> Self {
         Self {
@@ -35,8 +35,8 @@ impl Limits {
         }
     }
 
-    /// A GPU of this compute capability with the shared memory that CUDA's programming guide gives for it: for planning
-    /// and compiling where the GPU is not there.
+    /// A GPU of this compute capability, with the shared memory that CUDA's programming guide states for it. It serves
+    /// planning and compiling without that GPU.
     #[must_use]
     pub fn of_capability(capability: u32) -> Self {
         let shared_kib = match capability {
@@ -51,7 +51,7 @@ impl Limits {
             capability,
             block_threads: Some(1024),
             block_shared_bytes: shared_kib * 1024,
-            // as many as every GPU takes that has clusters at all
+            // 8 blocks, which every GPU with clusters supports
             cluster_blocks: if capability < 90 { 1 } else { 8 },
             multiprocessors: 100,
             memory_bytes: 16 << 30,
@@ -64,13 +64,13 @@ impl Limits {
         Self { name: "NVIDIA H200".into(), multiprocessors: 132, memory_bytes: 141 << 30, ..Self::of_capability(90) }
     }
 
-    /// Whether this is a GPU that multiplies doubles at full rate: those for data centres.
+    /// Whether this GPU multiplies doubles at full rate, as those for data centres do.
     #[must_use]
     pub const fn has_fast_doubles(&self) -> bool {
         matches!(self.capability, 80 | 90 | 100)
     }
 
-    /// Whether a multiprocessor has the shared memory for several blocks of twice the usual size.
+    /// Whether a multiprocessor has enough shared memory for several blocks of twice the usual size.
     #[doc(hidden)]
     pub const fn holds_large_blocks(&self) -> bool {
         matches!(self.capability, 90 | 100..120)

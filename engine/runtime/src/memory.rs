@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
-/// To what the memory that kernels work on is aligned, in bytes: they move so many at once.
+/// Alignment in bytes of all memory that kernels work on: the width of their vector loads and stores.
 pub const ALIGNMENT: usize = 16;
 
 /// Memory of a device.
@@ -18,7 +18,7 @@ pub enum Memory {
     Cuda(crate::cuda::CudaMemory),
 }
 
-/// Memory to read from, or some bytes of it.
+/// A reference for reading memory, or a range of its bytes.
 #[derive(Clone, Copy)]
 pub enum Read<'a> {
     Host(&'a [u8]),
@@ -26,7 +26,7 @@ pub enum Read<'a> {
     Cuda(crate::cuda::Part<'a>),
 }
 
-/// Memory to write to, or some bytes of it.
+/// A reference for writing memory, or a range of its bytes.
 pub enum Write<'a> {
     Host(&'a mut [u8]),
     #[cfg(feature = "cuda")]
@@ -54,7 +54,8 @@ impl Memory {
 }
 
 impl Memory {
-    /// Leaves what an earlier owner wrote, which a GPU zeroes otherwise. Nothing may be read that was not written since.
+    /// Keeps what an earlier owner wrote, which a GPU would otherwise zero. No byte may be read before it is written
+    /// again.
     pub(crate) fn skip_zeroing(&mut self) {
         match self {
             Self::Host(_) => {}
@@ -63,7 +64,7 @@ impl Memory {
         }
     }
 
-    /// Where it lies on a GPU; 0 for host memory.
+    /// The device address; 0 for host memory.
     pub(crate) fn address(&self) -> u64 {
         match self {
             Self::Host(_) => 0,
@@ -72,7 +73,7 @@ impl Memory {
         }
     }
 
-    /// Notes that whoever used other memory may have read this one as well.
+    /// Records all users of the other memory as readers of this one too.
     pub(crate) fn used_with(&self, _other: &Self) {
         #[cfg(feature = "cuda")]
         if let (Self::Cuda(memory), Self::Cuda(other)) = (self, _other) {
@@ -82,7 +83,7 @@ impl Memory {
 }
 
 impl Read<'_> {
-    /// Some of the bytes, which must be there.
+    /// A range of the bytes, which must be within the memory.
     #[doc(hidden)]
     pub fn part(self, bytes: &Range<usize>) -> Self {
         match self {
@@ -94,7 +95,7 @@ impl Read<'_> {
 }
 
 impl Write<'_> {
-    /// Some of the bytes, which must be there.
+    /// A range of the bytes, which must be within the memory.
     pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
         match self {
             Self::Host(memory) => Self::Host(&mut memory[bytes.clone()]),
@@ -103,7 +104,7 @@ impl Write<'_> {
         }
     }
 
-    /// The memory in pieces of so many bytes, one after another.
+    /// The memory in consecutive pieces of this many bytes; a shorter rest is left out.
     #[doc(hidden)]
     pub fn pieces(self, bytes: usize) -> Vec<Self> {
         match self {
@@ -125,7 +126,7 @@ impl Write<'_> {
         }
     }
 
-    /// The same memory, for a shorter time.
+    /// The same memory, borrowed for a shorter lifetime.
     pub(crate) fn reborrow(&mut self) -> Write<'_> {
         match self {
             Self::Host(bytes) => Write::Host(bytes),
@@ -151,20 +152,21 @@ opaque_debug!(Memory, HostMemory, HostPool, Read<'_>, Write<'_>);
 pub struct HostMemory {
     lines: Vec<Line>,
     len: usize,
-    /// Where the lines go in the end.
+    /// The pool to which the lines return on drop.
     pool: Option<Arc<HostPool>>,
 }
 
-/// Memory that is kept for the next one who wants as much: what a run's temporaries cost otherwise is mostly to zero them.
+/// A pool of freed host memory, which serves later allocations of the same size. It saves zeroing, which is most of the
+/// cost of a run's temporaries.
 #[derive(Default)]
 pub(crate) struct HostPool(Mutex<Vec<Vec<Line>>>);
 
-/// Pieces of memory that a pool keeps, and their bytes, at most.
+/// Maximum number of pieces in a pool, and their maximum total size in bytes.
 const MOST_PIECES: usize = 64;
 const MOST_BYTES: usize = 1 << 30;
 
 impl HostPool {
-    /// Memory of this many bytes, which holds zeros, or what an earlier owner left there who had no secrets.
+    /// Memory of this many bytes. It holds zeros, or what an earlier owner without secrets left in it.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<HostMemory> {
         let count = len.div_ceil(64);
         let mut pieces = self.pieces();
@@ -179,7 +181,7 @@ impl HostPool {
         Some(memory)
     }
 
-    /// Gives all of it back.
+    /// Frees all pooled memory.
     pub(crate) fn clear(&self) {
         self.pieces().clear();
     }

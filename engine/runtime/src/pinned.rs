@@ -1,4 +1,4 @@
-//! Host memory that copies to and from a device go fastest with.
+//! Page-locked host memory, for the fastest copies to and from a device.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -8,9 +8,9 @@ use bytemuck::Pod;
 use crate::memory::HostMemory;
 use ringforge_math::error::{Error, Result};
 
-/// Bytes in host memory, made by [`Device::pinned`](crate::Device::pinned): page-locked for a GPU, so that copies need
-/// no staging memory and run at full speed. Making it is slow; make it once and use it again. It may have held keys, so it is
-/// wiped when dropped.
+/// Host memory made by [`Device::pinned`](crate::Device::pinned). It is page-locked for a GPU, so that copies need no
+/// staging memory and run at full speed. Making it is slow, so make it once and reuse it. It may have held keys, so it
+/// is wiped on drop.
 pub struct PinnedBuffer {
     memory: Pinned,
     len: usize,
@@ -27,18 +27,18 @@ impl PinnedBuffer {
         Self { memory, len }
     }
 
-    /// The elements.
+    /// The contents as elements.
     ///
     /// # Errors
-    /// [`Error::Length`] if it holds no whole number of them.
+    /// [`Error::Length`] if the buffer is not a whole number of elements.
     pub fn elements<T: Pod>(&self) -> Result<&[T]> {
         bytemuck::try_cast_slice(self).map_err(|_| self.uneven(size_of::<T>()))
     }
 
-    /// The elements, to write.
+    /// The contents as elements, for writing.
     ///
     /// # Errors
-    /// [`Error::Length`] if it holds no whole number of them.
+    /// [`Error::Length`] if the buffer is not a whole number of elements.
     pub fn elements_mut<T: Pod>(&mut self) -> Result<&mut [T]> {
         let error = self.uneven(size_of::<T>());
         bytemuck::try_cast_slice_mut(self).map_err(|_| error)

@@ -1,4 +1,4 @@
-//! Plans: the steps that do a job, as data.
+//! Plans: the steps of a job, as data.
 
 use core::fmt;
 use std::sync::Arc;
@@ -6,26 +6,26 @@ use std::sync::Arc;
 use crate::kernel::{Kernel, Role, Sharing, Table};
 use ringforge_math::poly::PolyType;
 
-/// What a kernel's port is bound to.
+/// The binding of a kernel's port.
 #[derive(Debug, Clone)]
 pub enum Slot {
-    /// Memory in which the port's bytes of the first item begin at this one.
+    /// Memory of an argument or a temporary. The number is the byte at which the port's data of the first item begins.
     Memory(Home, usize),
-    /// A table of the kernel's own.
+    /// A table that the kernel itself provides.
     Table(Table),
 }
 
-/// Where values lie in a run.
+/// The memory that holds a value during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home {
-    /// The argument of this number.
+    /// The argument with this index.
     Arg(usize),
-    /// The temporary of this number.
+    /// The temporary with this index.
     Temp(usize),
 }
 
 impl Slot {
-    /// Its number among a plan's arguments and temporaries; none for a table.
+    /// The index among a plan's arguments and, after these, its temporaries; `None` for a table.
     #[doc(hidden)]
     pub fn number(&self, args: usize) -> Option<usize> {
         match self {
@@ -36,59 +36,60 @@ impl Slot {
     }
 }
 
-/// A kernel and what its ports are bound to, one slot each.
+/// A kernel with one slot per port.
 #[derive(Debug, Clone)]
 pub struct Step {
     #[doc(hidden)]
     pub kernel: Arc<dyn Kernel>,
     #[doc(hidden)]
     pub slots: Vec<Slot>,
-    /// Whether it runs for one item, on what all items share, instead of for each.
+    /// Whether the step runs once, on data that all items share, instead of for each item.
     #[doc(hidden)]
     pub once: bool,
 }
 
-/// An argument of a plan: what the caller gives by name to a [run](crate::Program::on).
+/// An argument of a plan, which the caller passes by name to a [run](crate::Program::on).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanArg {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How the plan uses it as a whole.
+    /// How the plan as a whole uses the argument.
     pub role: Role,
-    /// Whether each item has its own.
+    /// Whether each item has memory of its own, or all share it.
     pub sharing: Sharing,
-    /// Bytes of an item, or of the whole where it is shared.
+    /// Bytes per item; the total size if it is shared.
     pub bytes: usize,
     /// Whether it holds secrets.
     pub secret: bool,
-    /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
+    /// Whether it holds [`Draws`](crate::Draws), which may be used for one run only.
     pub draws: bool,
-    /// Whether it holds [statuses](crate::kernel::Port::status) that the plan does not read: they are 0 before its first step.
+    /// Whether it holds [statuses](crate::kernel::Port::status) that the plan does not read. They are zeroed before the
+    /// first step.
     pub status: bool,
-    /// What it must hold before the run, where the plan reads it and knows.
+    /// The type of its contents before the run, if the plan reads it and the type is known.
     pub before: Option<PolyType>,
-    /// What it holds after the run, where the plan writes it and knows.
+    /// The type of its contents after the run, if the plan writes it and the type is known.
     pub after: Option<PolyType>,
 }
 
-/// A temporary of a plan: memory that lives for one run, used by one value after another.
+/// A temporary of a plan: memory that lives for one run and holds one value after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Temp {
-    /// Bytes for each item, or of the whole where it is shared.
+    /// Bytes per item; the total size if it is shared.
     #[doc(hidden)]
     pub bytes: usize,
     #[doc(hidden)]
     pub sharing: Sharing,
-    /// Whether it holds secrets at some time and is wiped after the run.
+    /// Whether it holds secrets at any time, so that it is wiped after the run.
     #[doc(hidden)]
     pub secret: bool,
-    /// Whether it holds [statuses](crate::kernel::Port::status): they are 0 before the first step.
+    /// Whether it holds [statuses](crate::kernel::Port::status), which are zeroed before the first step.
     #[doc(hidden)]
     pub status: bool,
 }
 
-/// The steps that do a job, with memory assigned. Made by a `Planner` for a job, or from a scheme's
-/// `Pipeline`; both compile alike.
+/// The steps of a job, with memory assigned. A `Planner` makes it for a job, or a scheme's `Pipeline` does; both
+/// compile the same way.
 #[derive(Debug, Clone)]
 pub struct Plan {
     #[doc(hidden)]
@@ -108,7 +109,7 @@ impl Plan {
         &self.title
     }
 
-    /// The same with arguments and temporaries that are all secret.
+    /// The same plan with all arguments and temporaries marked as secret.
     #[doc(hidden)]
     pub fn on_secrets(mut self) -> Self {
         self.args.iter_mut().for_each(|arg| arg.secret = true);
@@ -134,7 +135,7 @@ impl Plan {
         })
     }
 
-    /// The arguments: inputs in the order in which they were declared, then what is output beside them.
+    /// The arguments: inputs in the order of their declaration, then the outputs that are not inputs as well.
     #[must_use]
     pub fn args(&self) -> &[PlanArg] {
         &self.args
@@ -146,20 +147,21 @@ impl Plan {
         self.args.iter().find(|arg| arg.name == name)
     }
 
-    /// Bytes of temporary memory that a run takes.
+    /// Temporary memory of a run on `batch` items, in bytes.
     #[must_use]
     pub fn temporary_bytes(&self, batch: usize) -> usize {
         let items = |sharing| if sharing == Sharing::PerItem { batch } else { 1 };
         self.temps.iter().map(|temp| temp.bytes.saturating_mul(items(temp.sharing))).fold(0, usize::saturating_add)
     }
 
-    /// Items that so many bytes of temporary memory are enough for, but at least one.
+    /// The number of items whose temporaries fit in this many bytes, but at least one.
     pub(crate) fn items_within(&self, bytes: usize) -> usize {
         let shared = self.temporary_bytes(0);
         (bytes.saturating_sub(shared) / (self.temporary_bytes(1) - shared).max(1)).max(1)
     }
 
-    /// Bytes that the job must move for each item: every argument once.
+    /// Minimum memory traffic per item in bytes, for the roofline bound. Each per-item argument counts once, or twice
+    /// if it is read and written; shared arguments do not count.
     #[must_use]
     pub fn floor_bytes_per_item(&self) -> usize {
         let moves = |arg: &PlanArg| match (arg.sharing, arg.role) {

@@ -1,4 +1,4 @@
-//! Programs: plans made ready on a device, and how they run.
+//! Programs: plans compiled for a device, and how they run.
 
 pub(crate) mod call;
 
@@ -18,7 +18,7 @@ use ringforge_math::error::{Error, Result};
 
 use call::{Arg, Call};
 
-/// A plan made ready on a device: immutable, shareable between threads, cheap to clone.
+/// A plan compiled for a device. It is immutable, shareable between threads, and cheap to clone.
 #[derive(Clone)]
 pub struct Program(Arc<Parts>);
 
@@ -29,26 +29,26 @@ struct Parts {
     others: Vec<Other>,
 }
 
-/// The same on another device of a group.
+/// The program for another device of a group.
 #[derive(Debug)]
 pub struct Other {
     #[doc(hidden)]
     pub program: Program,
-    /// How many items it takes for one of the first device.
+    /// The number of items that this device gets for each item of the first device.
     #[doc(hidden)]
     pub rate: f64,
 }
 
 struct LoadedStep {
     loaded: Loaded,
-    /// The table of each port that reads one.
+    /// For each port, the table that it reads, if any.
     tables: Vec<Option<Arc<MadeTable>>>,
 }
 
-/// Memory that the steps of one run share out among their ports.
+/// Memory of an argument or temporary during a run, to which ports of its steps are bound.
 pub(crate) struct Place<'a> {
     pub(crate) memory: Lent<'a>,
-    /// Items that are not there: the memory begins with the one after them.
+    /// The number of leading items that the memory lacks: it begins with item `skipped`.
     pub(crate) skipped: usize,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Place<'a> {
         Self { memory: Lent::Write(memory), skipped: 0 }
     }
 
-    /// The same memory, which begins with this item where each has its own.
+    /// The same memory, taken to begin with this item if each item has memory of its own.
     pub(crate) fn beginning_with(self, item: usize, sharing: Sharing) -> Self {
         Self { skipped: if sharing == Sharing::PerItem { item } else { 0 }, ..self }
     }
@@ -89,12 +89,12 @@ impl<'a> Place<'a> {
 }
 
 impl Device {
-    /// Makes a plan ready to run: compiles its kernels (in parallel, or takes them from a cache) and makes its tables.
+    /// Compiles a plan: loads its kernels, from a cache or compiled in parallel, and makes its tables.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a kernel does not fit the device, and for the device of a group's
-    /// engine, because the others would do nothing: `Engine::compile`
-    /// compiles for all. [`Error::NoCompiler`], [`Error::Compile`], [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Unsupported`] if a kernel does not fit the device. The same error for the device of a group's engine,
+    /// whose other devices would stay idle: `Engine::compile` compiles for all. [`Error::NoCompiler`],
+    /// [`Error::Compile`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
         if self.group() > 1 {
             let why = format!(
@@ -111,7 +111,7 @@ impl Device {
 impl Program {
     #[doc(hidden)]
     pub fn new(device: &Device, plan: &Plan, others: Vec<Other>) -> Result<Self> {
-        // the tables' kernels go along, so that all are compiled side by side
+        // includes the tables' kernels, so that all are compiled in parallel
         let loaded = device.load(&plan.kernels_with_tables())?;
         let steps = loaded
             .into_iter()
@@ -127,12 +127,12 @@ impl Program {
         Ok(Self(Arc::new(Parts { device: device.clone(), plan: plan.clone(), steps, others })))
     }
 
-    /// The same on the other devices of the engine's group.
+    /// The program for the other devices of the engine's group.
     pub(crate) fn others(&self) -> &[Other] {
         &self.0.others
     }
 
-    /// The same on this device, if that is one of the group's.
+    /// The program for this device, if that is one of the group's; otherwise this program.
     pub(crate) fn of_device(&self, device: &Device) -> &Self {
         let other = self.0.others.iter().find(|other| other.program.device().is(device));
         other.map_or(self, |other| &other.program)
@@ -144,19 +144,19 @@ impl Program {
         &self.0.plan
     }
 
-    /// The device; of a program of a group, the first.
+    /// The device; for a program of a group, the first one.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// A run on `batch` items in buffers of the device, in a stream's order: to be given its arguments by name. A batch of 0
-    /// does nothing. Programs of a group run on streams of any of its devices.
+    /// A run on `batch` items in buffers of the device, in the order of a stream. Its arguments are added by name. A
+    /// batch of 0 does nothing. Programs of a group run on streams of any of its devices.
     pub fn on<'a>(&'a self, stream: &'a Stream, batch: usize) -> Call<'a> {
         Call::new(self.of_device(stream.device()), stream, batch)
     }
 
-    /// Runs all items, as many at a time as `budget` bytes of temporaries are enough for, but at least one.
+    /// Runs all items, in chunks whose temporaries fit in `budget` bytes, but of at least one item.
     pub(crate) fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>], budget: usize) -> Result<()> {
         let chunk = self.plan().items_within(budget).min(batch);
         self.run_by(stream, batch, args, |mut places| {
@@ -188,7 +188,7 @@ impl Program {
         marks.windows(2).map(|pair| pair[1].seconds_since(&pair[0])).collect()
     }
 
-    /// Checks arguments, and if `ready` also whether they hold what the plan reads.
+    /// Checks arguments and, if `ready`, also that they hold what the plan reads.
     pub(crate) fn check(&self, stream: &Stream, batch: usize, args: &[Arg<'_>], ready: bool) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
         if !stream.device().is(device) {
@@ -207,7 +207,8 @@ impl Program {
         Ok(())
     }
 
-    /// Checks arguments, has `work` done on them, and notes what they hold then.
+    /// Checks arguments, calls `work` on them, and records what they hold afterwards. If `work` fails, written
+    /// arguments are wiped.
     pub(crate) fn run_by(
         &self,
         stream: &Stream,
@@ -220,7 +221,7 @@ impl Program {
         if batch == 0 {
             return Ok(());
         }
-        // not written while a panic may leave it half done
+        // they count as unwritten meanwhile, because a panic may leave them incomplete
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
             if let (Arg::Out(slice), true) = (arg, wanted.role != Role::In) {
                 slice.buffer.written = false;
@@ -232,7 +233,7 @@ impl Program {
             if outcome.is_ok() {
                 slice.holds(wanted.after.as_ref());
             } else {
-                // the failure is what the caller must hear of, whether or not the device still answers
+                // the caller gets the original error, whether or not this wipe succeeds
                 let _ = device.backend().wipe(stream.queue(), slice.buffer.memory.write());
                 slice.buffer.content = None;
             }
@@ -240,7 +241,7 @@ impl Program {
         outcome
     }
 
-    /// Runs all steps on items, and wipes what held secrets.
+    /// Runs all steps on items, then wipes the temporaries that held secrets.
     pub(crate) fn execute_and_wipe(
         &self,
         stream: &Stream,
@@ -263,7 +264,7 @@ impl Program {
         self.temporaries_from(stream, items, Device::allocate)
     }
 
-    /// The same for one run.
+    /// As `temporaries`, but the memory lives for one run only.
     fn temporaries_for_run(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
         self.temporaries_from(stream, items, Device::allocate_for_run)
     }
@@ -278,11 +279,11 @@ impl Program {
         let new = |temp: &Temp| {
             let items = if temp.sharing == Sharing::PerItem { items } else { 1 };
             let mut memory = allocate(device, product(temp.bytes, items)?)?;
-            // a step reads only what earlier steps of the run wrote, and statuses, which are set before the first step
+            // a step reads only what earlier steps of the run wrote, and statuses, which are zeroed before the first
             memory.skip_zeroing();
             Ok(stream.guard(memory, temp.secret))
         };
-        // the largest first, which fewer of the kept blocks suit
+        // the largest first, because fewer of the pooled blocks fit them
         let mut order: Vec<usize> = (0..plan.temps.len()).collect();
         order.sort_by_key(|&temp| core::cmp::Reverse(plan.temps[temp].bytes));
         let mut made: Vec<_> =
@@ -291,7 +292,7 @@ impl Program {
         Ok(made.into_iter().map(|(_, memory)| memory).collect())
     }
 
-    /// Temporaries that begin with this item.
+    /// The places of temporaries whose memory begins with this item.
     pub(crate) fn temporary_places<'p>(
         &self,
         temps: &'p mut [Guarded],
@@ -301,8 +302,8 @@ impl Program {
         places.map(move |(memory, temp)| Place::write(memory.write()).beginning_with(item, temp.sharing))
     }
 
-    /// Has statuses say that no item was reached, before the first step, in memory that begins with the first item; those that
-    /// all items share only if the steps that run once are to come. The places are those of arguments and temporaries.
+    /// Zeroes statuses before the first step, so that no item counts as reached. Per-item statuses are zeroed if their
+    /// memory begins with item `first`, shared ones if `once`. `places` holds the arguments, then the temporaries.
     pub(crate) fn clear_statuses(
         &self,
         stream: &Stream,
@@ -322,7 +323,8 @@ impl Program {
         })
     }
 
-    /// Runs all steps on a range of items, and before them those that run once, unless what they write is there.
+    /// Runs all steps on a range of items. Steps that run once are included if `once`; otherwise their results are
+    /// already there.
     pub(crate) fn execute<'p>(
         &self,
         stream: &Stream,
@@ -334,7 +336,7 @@ impl Program {
         self.execute_each(stream, items, once, places, temps, || Ok(()))
     }
 
-    /// The items that a step runs for, of these; none for one that runs once and has done so.
+    /// The items that a step runs for: `items`; for a step that runs once, one item if `once`, else none.
     pub(crate) fn items_of(&self, step: usize, items: &Range<usize>, once: bool) -> Range<usize> {
         match self.plan().steps[step].once {
             true => 0..usize::from(once),
@@ -342,7 +344,7 @@ impl Program {
         }
     }
 
-    /// The same, with something to do behind each step.
+    /// As `execute`, and calls `behind` after each step.
     fn execute_each<'p>(
         &self,
         stream: &Stream,
@@ -365,13 +367,13 @@ impl Program {
         })
     }
 
-    /// What each step's ports are bound to, and its kernel.
+    /// The slots and the loaded kernel of each step.
     #[cfg(feature = "cuda")]
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&[Slot], &Loaded)> {
         self.plan().steps.iter().zip(&self.0.steps).map(|(step, LoadedStep { loaded, .. })| (&step.slots[..], loaded))
     }
 
-    /// The kernel of a step, and what its ports are bound to among the places of arguments and temporaries.
+    /// The kernel of a step, and the bindings of its ports to the places of arguments and temporaries.
     pub(crate) fn step<'p>(
         &'p self,
         number: usize,
@@ -381,7 +383,7 @@ impl Program {
         Ok((loaded, bind(loaded, &step.slots, tables, self.plan().args().len(), places)?))
     }
 
-    /// What each step takes of a multiprocessor of the GPU, in the plan's order; nothing on a CPU.
+    /// The occupancy of a multiprocessor by each step, in the plan's order; empty on a CPU.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -398,12 +400,12 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Wipes those temporaries that held secrets.
+/// Wipes the temporaries that held secrets.
 fn wipe(stream: &Stream, temps: &mut [Guarded]) -> Result<()> {
     temps.iter_mut().map(|temp| temp.wipe(stream.queue())).fold(Ok(()), Result::and)
 }
 
-/// Shares out places among the ports of one step: a written place goes to one port, a read one to any number.
+/// Binds the ports of one step to places: one port to a written place, any number to a read one.
 fn bind<'p>(
     Loaded { kernel, ports, .. }: &Loaded,
     slots: &[Slot],
@@ -469,7 +471,7 @@ pub(crate) fn mismatch(what: impl Into<String>, expected: impl ToString, got: im
     Error::Mismatch { what: what.into(), expected: expected.to_string(), got: got.to_string() }
 }
 
-/// Whether an argument of so many bytes holds a batch.
+/// Checks that an argument of `got` bytes holds exactly `batch` items.
 pub(crate) fn check_size(wanted: &PlanArg, batch: usize, got: usize) -> Result<()> {
     let expected = arg_bytes(wanted, batch)?;
     if got == expected {

@@ -2,11 +2,11 @@
 
 use ringforge_math::error::{Error, Result};
 
-/// Runs tasks that wait for other devices or for one another, each on a thread of its own, the last on this one unless it is
-/// rayon's, and gives what they return.
+/// Runs tasks that wait for other devices or for one another, each on its own thread, and returns their results in
+/// order. The last task runs on the calling thread, unless that is a rayon thread.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where the system starts no more threads; those that were started have ended.
+/// [`Error::Unsupported`] if the system cannot start a thread; those that were started have ended by then.
 pub fn each_on_its_own<T: Send>(mut tasks: Vec<impl FnOnce() -> T + Send>) -> Result<Vec<T>> {
     let is_of_rayon = rayon::current_thread_index().is_some();
     let here = if is_of_rayon { None } else { tasks.pop() };
@@ -15,7 +15,7 @@ pub fn each_on_its_own<T: Send>(mut tasks: Vec<impl FnOnce() -> T + Send>) -> Re
         let started: Vec<_> = tasks.into_iter().map(start).collect();
         let here = here.map(|task| Ok(task()));
         if is_of_rayon {
-            // tasks may wait for rayon's threads, of which this is one
+            // tasks may wait for rayon's threads, of which this is one, so it keeps executing rayon's work
             while started.iter().flatten().any(|thread| !thread.is_finished()) {
                 if rayon::yield_now() != Some(rayon::Yield::Executed) {
                     std::thread::sleep(core::time::Duration::from_micros(50));

@@ -1,4 +1,4 @@
-//! Running programs over host memory: where it lies on a CPU, else in chunks, copies overlapped with work.
+//! Runs programs over host memory: in place on a CPU, otherwise in chunks whose copies overlap with kernels.
 
 #[cfg(feature = "cuda")]
 pub mod chunks;
@@ -14,19 +14,19 @@ use crate::program::{Place, Program};
 use crate::threads;
 use ringforge_math::error::{Error, Result};
 
-/// Bytes that a chunk copies in or out, whichever is more: enough for full speed, and little enough to overlap.
+/// Maximum bytes that a chunk copies in or out, whichever is more: enough for full speed, and few enough to overlap.
 const MOST_BYTES: usize = 16 << 20;
-/// Less than this is not worth a chunk of its own.
+/// Minimum bytes of a chunk: smaller chunks are not worth their overhead.
 const LEAST_BYTES: usize = 1 << 20;
-/// Chunks that a batch is cut into where their size allows.
+/// Number of chunks of a batch, if their size allows it.
 const CHUNKS: usize = 8;
 
 impl Program {
-    /// A run on `batch` items in host memory: to be given its arguments by name. On a GPU the batch is cut into chunks whose
-    /// copies overlap with work, and large items into [columns](crate::kernel::Source::with_columns) that do. Copies are fastest from and to
-    /// [`Device::pinned`](crate::Device::pinned) memory.
+    /// A run on `batch` items in host memory. Its arguments are added by name. On a GPU the batch is cut into chunks
+    /// whose copies overlap with kernels; large items are cut into [columns](crate::kernel::Source::with_columns)
+    /// likewise. Copies are fastest from and to [`Device::pinned`](crate::Device::pinned) memory.
     ///
-    /// Residues are taken as they are: where one is not below its modulus, results of its item mean nothing.
+    /// Residues are not checked: if one is not below its modulus, the results of its item are meaningless.
     /// [`PolyType::check`](ringforge_math::PolyType::check) finds such residues.
     ///
     /// ```
@@ -57,7 +57,8 @@ impl Program {
         }
     }
 
-    /// The same for some items on the first device alone, with arguments that fit and begin with the first of them.
+    /// Runs some items on this program's own device. The arguments are already checked and begin with the first of
+    /// these items.
     fn run_host_here(&self, items: Range<usize>, args: &mut [HostArg<'_>]) -> Result<()> {
         let device = self.device();
         if device.backend().is_host() {
@@ -76,8 +77,9 @@ impl Program {
     }
 }
 
-/// Runs a program of a group on `batch` > 0 items, checked to fit: each device on a part of them, at the same time. What it
-/// should have written is zeroed when one fails.
+/// Runs a program of a group on `batch` > 0 items, each device on a part of them at the same time. The arguments are
+/// already checked. If a device fails, all outputs are zeroed. If items write to shared memory, the first device runs
+/// them all.
 fn run_on_all(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
     let plan = program.plan();
     if writes_shared(plan) {
@@ -93,7 +95,7 @@ fn run_on_all(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Resu
     for (program, count) in programs.zip(parts) {
         let own = rest.iter_mut().zip(plan.args()).map(|(arg, wanted)| arg.take(wanted, count));
         let mut own: Vec<HostArg<'_>> = own.collect();
-        // items keep their numbers, by which they draw
+        // items keep their numbers, which are the counters of their random draws
         let items = start..start + count;
         start = items.end;
         if count > 0 {
@@ -107,12 +109,12 @@ fn run_on_all(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Resu
     outcome
 }
 
-/// Whether all items write to the same memory.
+/// Whether the plan writes to memory that all items share.
 fn writes_shared(plan: &Plan) -> bool {
     plan.args().iter().any(|arg| arg.sharing == Sharing::Shared && arg.role != Role::In)
 }
 
-/// How many of the items go to each device, by these rates.
+/// The number of items for each device, in proportion to these rates.
 pub fn cut_by_rate(batch: usize, rates: &[f64]) -> Vec<usize> {
     let total: f64 = rates.iter().sum();
     let (mut sum, mut start) = (0.0, 0);
@@ -125,7 +127,7 @@ pub fn cut_by_rate(batch: usize, rates: &[f64]) -> Vec<usize> {
     parts.collect()
 }
 
-/// Runs a program on some items, checked to fit. What it should have written is zeroed when it fails.
+/// Runs a program on some items, with arguments already checked. If it fails, all outputs are zeroed.
 fn run_chunked(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Result<()> {
     let outcome = start(program, items, args);
     if outcome.is_err() {
@@ -156,9 +158,9 @@ fn start(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Re
     }
 }
 
-/// Items of a chunk.
+/// The number of items of a chunk.
 fn chunk_items(plan: &Plan, batch: usize) -> usize {
-    // what all items share may be written by each chunk anew only if there is one chunk
+    // each chunk would write shared outputs anew, so there must be one chunk
     if writes_shared(plan) {
         return batch;
     }
@@ -166,12 +168,13 @@ fn chunk_items(plan: &Plan, batch: usize) -> usize {
         let moved = plan.args().iter().filter(|arg| arg.sharing == Sharing::PerItem && arg.role != skipped);
         moved.fold(0usize, |sum, arg| sum.saturating_add(arg.bytes))
     };
-    // temporaries cost memory rather than time, but there are as many of them as items
+    // temporaries cost memory, not copies, so they count for a sixteenth of their size
     let temps = plan.temps.iter().fold(0usize, |sum, temp| sum.saturating_add(temp.bytes)) / 16;
     cut(batch, bytes(Role::In).max(bytes(Role::Out)).max(temps))
 }
 
-/// Items of a chunk where each item has so many bytes: whole kibi-items where they are many, so that blocks are full.
+/// The number of items of a chunk, for items of this many bytes. From 1024 on it is a multiple of 1024, so that thread
+/// blocks are full.
 fn cut(batch: usize, bytes: usize) -> usize {
     let bytes = bytes.max(1);
     let wanted = batch.div_ceil(CHUNKS).clamp(LEAST_BYTES.div_ceil(bytes), MOST_BYTES.div_ceil(bytes));

@@ -1,4 +1,4 @@
-//! How one large item flows through a program.
+//! Tests of the slabs in which one large item flows through a program.
 
 use ringforge::{Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
 use ringforge_runtime::columns::Shape;
@@ -20,7 +20,7 @@ fn zk(log_n: u32) -> Ring {
     Ring::cyclic(1 << log_n, r).unwrap()
 }
 
-/// Number of slabs, with the shape of the first one in and out.
+/// The number of slabs, and the shapes of the first one's copies in and out.
 fn summary(slabs: &[Slab]) -> (usize, Option<Shape>, Option<Shape>) {
     let first = |moved: &[Moved]| moved.first().map(|moved| moved.shape);
     (slabs.len(), first(&slabs[0].ins), first(&slabs[0].outs))
@@ -28,7 +28,7 @@ fn summary(slabs: &[Slab]) -> (usize, Option<Shape>, Option<Shape>) {
 
 #[test]
 fn transforms_flow_by_columns() {
-    // four kernels, of 4, 6, 4 and 6 layers: eighths of what the outer ones have between neighbours of an item
+    // four kernels of 4, 6, 4 and 6 layers: a slab of the outer ones is an eighth of each row of the item
     let columns = |rows: usize| Shape { offset: 0, rows, width: (4 << 20) / rows, pitch: (32 << 20) / rows };
     let [coefficients, values] = [16, 64].map(|rows| Some(columns(rows)));
     let piece = Some(Shape::run(0, 4 << 20));
@@ -43,7 +43,7 @@ fn transforms_flow_by_columns() {
             };
             let natural = ends(&job.clone().order(Order::Natural));
             assert_eq!(natural, [(8, enters, None), (8, None, leaves)], "{job}");
-            // values in tree order are pieces one after another
+            // in `Order::Tree`, slabs of evaluations are contiguous
             assert_eq!(ends(&job), [(8, enters_tree, None), (8, None, leaves_tree)], "{job}");
         }
     }

@@ -1,4 +1,4 @@
-//! Libraries that lack a function: stubs in containers, old drivers.
+//! Tests with libraries that lack a function, such as stubs in containers and old drivers.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use ringforge::cuda::Bundle;
 use ringforge::{Device, Engine, Error, Job, Limits, NoDevice, Op, Plan, Planner, PolyType};
 use ringforge_runtime::cuda::symbols::{COMPILER, DRIVER, LATER};
 
-/// Set in the child, which finds stubs in place of the libraries.
+/// Set in the child process, which loads stubs in place of the libraries.
 const CHILD: &str = "RINGFORGE_TEST_STUBS";
 const NONE: &str = "no compiler of C";
 
@@ -25,14 +25,14 @@ fn what_stubs_lack_is_told() {
     let poly: PolyType = "17:x^4+1".parse().expect("a ring");
     let product = Engine::best().mul(&poly, &[1u16, 2, 3, 4], &[1u16, 0, 0, 0]).expect("a product on the CPU");
     assert_eq!(product, [1, 2, 3, 4]);
-    // nor is a compiler used that is none
+    // a stub of NVRTC is not used as a compiler either
     let limits = Limits::h200();
     let plan: Plan = Planner::new(limits.clone()).plan(&Job::new(&poly, Op::Mul)).expect("a plan");
     let compiled = Bundle::default().compile(&[plan], &limits);
     assert!(matches!(compiled, Err(Error::NoCompiler { .. })), "{compiled:?}");
 }
 
-/// Libraries with these functions, each of which says that there is no device.
+/// Builds stub libraries with these functions. All but `cuDriverGetVersion` return 100, "no device".
 fn stubs(folder: &Path, driver: &[&str], compiler: &[&str]) {
     for (library, functions) in
         [("libcuda.so.1", driver), ("libcuda.so", driver), ("libnvrtc.so.13", compiler), ("libnvrtc.so", compiler)]

@@ -1,4 +1,4 @@
-//! What there is to know of a modulus type of the CUDA headers.
+//! Descriptors of the modulus types of the CUDA headers.
 
 use crypto_bigint::{NonZero, U256};
 
@@ -6,62 +6,63 @@ use ringforge_math::modulus::{Modulus, Width};
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::limits::Limits;
 
-/// A modulus type: each of the files beside this one describes one.
+/// Describes one modulus type; each neighbouring file defines one.
 pub(crate) struct Descriptor {
     /// The type's name in the header that defines it.
     pub(super) name: &'static str,
     pub(super) header: &'static str,
-    /// Its template arguments for a modulus.
+    /// The type's template argument for a modulus, if it has one.
     pub(super) template: fn(&Modulus) -> Option<u32>,
     pub(super) serves: Serves,
     /// The type of a residue in a register.
     pub(super) word: Word,
-    /// Bytes of a known factor in a table.
+    /// Bytes of a twiddle factor in a table.
     pub(super) twiddle_bytes: usize,
-    /// Bytes of the type's fields.
+    /// Size of the type's fields in bytes.
     pub(super) bytes: usize,
     pub(super) fields: fn(&Modulus) -> Vec<Value>,
     pub(super) given: Given,
-    /// Lazy residues stay below 2 to the power of these bits, and below so many times q; none where every residue is
-    /// canonical.
+    /// Bounds of lazy residues: `(bits, k)` means below 2^bits and below k·q. `None` where every residue is canonical.
     pub(super) lazy: Option<(u32, u64)>,
-    /// Whether a kernel of some of the layers leaves residues as they are for the next one, where they are stored as words.
+    /// Whether a kernel that does only some layers leaves residues lazy for the next one, where words are stored as
+    /// they are.
     pub(super) hands_on: bool,
-    /// The power of two by which reduction divides a product of two words.
+    /// Exponent of the power of two by which reduction divides a product of two words.
     pub(super) product_bits: u32,
-    /// Whether kernels have every value in Montgomery form.
+    /// Whether kernels keep every value in Montgomery form.
     pub(super) is_montgomery: bool,
-    /// Which of a ring's layers go together, if the type has roots of unity by which products are little work.
+    /// How radix-2 layers merge into radix-2^k passes, if products by some roots of unity are shifts.
     pub(super) groups: Option<Groups>,
     pub(super) cost: Cost,
 }
 
-/// Layers of two that one pass does at once, under roots of unity that are powers of two (`rotations.cuh`).
+/// Radix-2 layers merged into one radix-2^k pass, with roots of unity that are powers of two (`rotations.cuh`).
 pub(super) struct Groups {
-    /// The most that go together.
+    /// The largest k.
     pub(super) layers: usize,
-    /// The exponent of two in a root of unity of an order up to 2 to the power of as many.
+    /// The exponent e with 2^e = root, for a root of unity whose order divides 2^`layers`.
     pub(super) exponent: fn(&Modulus, &U256) -> u32,
 }
 
 /// Which rings a type serves.
 pub(super) enum Serves {
-    /// Those that no type before it in the registry serves, whatever they split into.
+    /// Serves the rings that no earlier type in the registry serves, independent of how they factor.
     Rings {
         serves: fn(&PolyType) -> bool,
-        /// What a CPU computes with there.
+        /// The CPU's arithmetic for such a ring.
         on_cpu: fn(&PolyType) -> &'static dyn ringforge_cpu::Arithmetic,
     },
-    /// Those that split down to degree 1 by layers of two, in place of the type that serves them in general.
+    /// Serves rings that split down to degree 1 by radix-2 layers, in place of the general type for them.
     Binary {
-        /// Whether it is faster than that one on this device as far as is known without measuring, if it serves the ring.
+        /// Whether the type is faster than the general one on this device, as far as is known without measuring. `None`
+        /// if it does not serve the ring.
         is_faster: fn(&PolyType, &Limits) -> Option<bool>,
-        /// A plain value below q as a known factor in a table.
+        /// Encodes a plain value below q as a twiddle factor of a table.
         factor: fn(&Modulus, &U256) -> Vec<u8>,
     },
 }
 
-/// A residue in a register.
+/// The type of a residue in a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     U32,
@@ -71,7 +72,7 @@ pub(super) enum Word {
 }
 
 impl Word {
-    /// Its type in the CUDA headers.
+    /// Its name in the CUDA headers.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::U32 => "rf::u32",
@@ -90,32 +91,33 @@ impl Word {
     }
 }
 
-/// How kernels of the engine know the moduli of a ring.
+/// How the engine's kernels receive the moduli of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
-    /// By their text alone.
+    /// As compile-time constants only.
     Text,
-    /// A single one by the text, several by data of the launch.
+    /// A single modulus as a compile-time constant, several as run-time constants.
     TextOfOne,
-    /// By data of the launch, so that many rings have one text.
+    /// As run-time constants, so that many rings share one compiled kernel.
     Launch,
-    /// A single one by an argument, since the compiler makes more of known limbs than is good; several by the launch.
+    /// A single modulus as a kernel argument, because constant limbs make the compiled code slower; several as run-time
+    /// constants.
     Argument,
 }
 
-/// The value of a field.
+/// The value of a field of a modulus type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     U32(u32),
     U64(u64),
     Double(f64),
     Limbs([u32; 8]),
-    /// A base, or a member that is a struct.
+    /// A base class, or a member that is a struct.
     Struct(Vec<Self>),
 }
 
 impl Value {
-    /// As 32-bit words, least significant first.
+    /// The value as 32-bit words, least significant first.
     pub(super) fn words(&self) -> Vec<u32> {
         let pair = |bits: u64| vec![bits as u32, (bits >> 32) as u32];
         match self {
@@ -127,7 +129,7 @@ impl Value {
         }
     }
 
-    /// As an initializer of C++.
+    /// The value as a C++ initializer.
     pub(super) fn text(&self) -> String {
         match self {
             Self::U32(word) => format!("{word}u"),
@@ -152,35 +154,35 @@ fn join(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// A positive normal double as a literal of C++: its whole significand and the power of two.
+/// A positive normal double as a hexadecimal C++ literal: its full significand and a power of two.
 fn double(bits: u64) -> String {
     let fraction = 52;
     format!("{:#x}p{}", bits & ((1 << fraction) - 1) | 1 << fraction, (bits >> fraction) as i64 - 1023 - fraction)
 }
 
-/// What the best known arithmetic takes on a GPU, in slots of a 32-bit multiply-add: a wide product takes two. Doubles have
-/// a pipe of their own as wide as that: its slots, by the rate measured on an H200.
+/// Cost of the best known implementation on a GPU, in issue slots of a 32-bit multiply-add; a wide product takes two.
+/// Doubles have a separate pipe of the same width: their cost counts its slots, by the rate measured on an H200.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// A product by a known factor.
+    /// A product by a known factor (twiddle factor).
     pub product: f64,
-    /// A product of two variables that is added up before it is reduced.
+    /// A product of two variables, added to a sum before it is reduced.
     pub term: f64,
     /// The reduction of a sum of such products.
     pub reduction: f64,
 }
 
-/// No template arguments.
+/// No template argument.
 pub(super) fn none(_: &Modulus) -> Option<u32> {
     None
 }
 
-/// Whether all moduli have at most so many bits.
+/// Whether every modulus has at most `bits` bits.
 pub(super) fn up_to(poly: &PolyType, bits: u32) -> bool {
     poly.basis().iter().all(|q| q.bits() <= bits)
 }
 
-/// The same for rings whose residues are stored in no more bits than a word has.
+/// Whether every modulus has at most `bits` bits and residues are stored in words of at most `width`.
 pub(super) fn up_to_in(width: Width, poly: &PolyType, bits: u32) -> bool {
     poly.width() <= width && up_to(poly, bits)
 }

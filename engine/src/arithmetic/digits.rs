@@ -1,18 +1,18 @@
-//! What [`Arithmetic::Mod255`](super::Arithmetic::Mod255) knows of a modulus q: −q mod 2^256 in signed digits.
+//! Precomputation of [`Arithmetic::Mod255`](super::Arithmetic::Mod255) for a modulus q: −q mod 2^256 in signed digits.
 
 use crypto_bigint::U256;
 
 use super::descriptor::Value;
 use ringforge_math::modulus::Modulus;
 
-/// Whether products of residues below 2q and factors with truncated quotients stay below 2q.
+/// Whether Shoup products of residues below 2q, with truncated quotients, stay below 2q.
 pub(super) fn in_range(q: &Modulus) -> bool {
     let end = U256::ONE.wrapping_shl_vartime(255).wrapping_sub(&U256::ONE.wrapping_shl_vartime(230));
     q.is_odd() && q.value() < end
 }
 
-/// The digits of −q mod 2^256 to base 2^32, least first: `None` for a digit −1. A limb of all ones becomes one, and the
-/// next limb grows.
+/// The digits of −q mod 2^256 to base 2^32, least significant first; `None` is the digit −1. It replaces a limb of all
+/// ones and carries one into the next limb.
 pub(super) fn of(q: &Modulus) -> [Option<u32>; 8] {
     let limbs = Value::limbs(&U256::ZERO.wrapping_sub(&q.value())).words();
     let mut carry = 0;
@@ -23,7 +23,7 @@ pub(super) fn of(q: &Modulus) -> [Option<u32>; 8] {
     })
 }
 
-/// Two bits for each digit, from the least: full, zero, one, minus one.
+/// Two bits per digit, from the least significant: full (0), zero (1), one (2), minus one (3).
 pub(super) fn pattern(q: &Modulus) -> u32 {
     of(q).iter().rev().fold(0, |pattern, digit| {
         pattern << 2

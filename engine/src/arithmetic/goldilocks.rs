@@ -1,5 +1,7 @@
-//! q = 2^64 − 2^32 + 1 by its form: 2^64 = 2^32 − 1 and 2^96 = −1 modulo q, so a product reduces by sums alone, and a
-//! product that may lack 2^64 by fewer of them. Powers of two are roots of unity: 2 has the order 192.
+//! Modulus type for q = 2^64 − 2^32 + 1 (Goldilocks).
+//!
+//! Modulo q, 2^64 = 2^32 − 1 and 2^96 = −1, so a product is reduced by additions alone. A product that may carry the
+//! factor 2^-64 (Montgomery) takes fewer of them. Powers of two are roots of unity: 2 has order 192.
 
 use core::iter::successors;
 
@@ -31,7 +33,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     cost: Cost { product: 8.0, term: 10.0, reduction: 0.0 },
 };
 
-/// The order of 2.
+/// The multiplicative order of 2 modulo q.
 const ORDER: u32 = 192;
 
 fn exponent(q: &Modulus, root: &U256) -> u32 {

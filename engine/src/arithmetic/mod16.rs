@@ -1,4 +1,4 @@
-//! Any q below 2^16 in 32-bit words: Shoup and Barrett.
+//! Modulus type for any q below 2^16 in 32-bit words: Shoup multiplication and Barrett reduction.
 
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, ratio, up_to};

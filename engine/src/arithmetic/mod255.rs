@@ -1,4 +1,4 @@
-//! Odd q below 2^255 − 2^230 on eight 32-bit limbs by Shoup's method.
+//! Modulus type for odd q below 2^255 − 2^230 on eight 32-bit limbs: Shoup multiplication.
 
 use crypto_bigint::U256;
 
@@ -16,7 +16,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
             let serves = q.bits() > 64 && table <= limits.memory_bytes / 4 && digits::in_range(q);
             serves.then(|| !limits.is_cpu())
         },
-        // w and floor(2^256 w / q), as 2^256 w mod q is 2^256 w less q times that
+        // w and floor(2^256 w / q), where the latter is -(2^256 w mod q) q^-1 mod 2^256
         factor: |q, w| {
             let quotient = U256::ZERO.wrapping_sub(&q.to_montgomery(w).wrapping_mul(&q.inverse_mod_word()));
             [w, &quotient].map(|limbs| limbs.to_le_bytes().as_ref().to_vec()).concat()
@@ -37,7 +37,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: false,
     product_bits: 256,
     is_montgomery: true,
-    // two digits of the modulus cost nothing
+    // the cost is for a modulus with two digits of 1, -1 or 0, which take no multiplier slots
     groups: None,
     cost: Cost { product: 186.0, ..mod256::DESCRIPTOR.cost },
 };

@@ -1,4 +1,4 @@
-//! Odd q below 2^256 on limbs: everything in Montgomery form with R = 2^256.
+//! Modulus type for odd q below 2^256 on eight 32-bit limbs: every value is in Montgomery form with R = 2^256.
 
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two};
@@ -32,7 +32,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     cost: Cost { product: 2.0 * 136.0, term: 2.0 * 64.0, reduction: 2.0 * 72.0 },
 };
 
-/// Whether the top limb of q leaves room for the carries of a product: below 2^63 − 1.
+/// Whether the top 64-bit limb of q is below 2^63 − 1, which leaves room for the carries of a product.
 fn has_spare_bit(q: &Modulus) -> bool {
     limbs(&q.value())[3] < u64::MAX >> 1
 }

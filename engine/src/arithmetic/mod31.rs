@@ -1,4 +1,5 @@
-//! Odd q below 2^31 in 32-bit words, where a word holds a sum of two residues and no more: Shoup and Montgomery.
+//! Modulus type for odd q below 2^31 in 32-bit words: Shoup and Montgomery. A word holds the sum of two residues, but
+//! no more.
 
 
 use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to_in};

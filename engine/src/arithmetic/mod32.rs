@@ -1,4 +1,4 @@
-//! Odd q below 2^30 in 32-bit words: Shoup and Montgomery.
+//! Modulus type for odd q below 2^30 in 32-bit words: Shoup and Montgomery.
 
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to_in};
@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     cost: Cost { product: 4.0, term: 2.0, reduction: 3.0 },
 };
 
-/// q, floor(2^32 / q), q^-1 mod 2^32 and 2^64 mod q.
+/// The fields q, floor(2^32 / q), q^-1 mod 2^32 and 2^64 mod q.
 pub(super) fn montgomery_fields(q: &Modulus) -> Vec<Value> {
     let fields = [q.value(), ratio(q, 32), q.inverse_mod_word(), power_of_two(q, 64)];
     fields.iter().map(|field| Value::U32(low_u64(field) as u32)).collect()

@@ -1,4 +1,4 @@
-//! Odd q below 2^50 in doubles, for GPUs that multiply these at full rate.
+//! Modulus type for odd q below 2^50 in doubles, for GPUs that multiply doubles at full rate.
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, up_to};
 use ringforge_math::modulus::{Width, low_u64};
@@ -12,7 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
             let small = poly.width() == Width::W64 && up_to(poly, 50) && !poly.accepts_any_word();
             small.then(|| limits.has_fast_doubles())
         },
-        // in (-q/2, q/2), with its quotient by q, rounded
+        // w as its representative in (-q/2, q/2), and w / q rounded to a double
         factor: |q, w| {
             let (q, w) = (low_u64(&q.value()), low_u64(w));
             let w = if w > q / 2 { w as f64 - q as f64 } else { w as f64 };
@@ -27,7 +27,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
         vec![Value::Double(value), Value::Double(value.recip())]
     },
     given: Given::Launch,
-    // products of doubles up to 2^52 are exact, q does not divide that
+    // products of words up to 2^52 are exact; since q does not divide 2^52, the bound below it loses nothing
     lazy: Some((52, 1 << 31)),
     hands_on: false,
     product_bits: 0,

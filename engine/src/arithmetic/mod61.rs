@@ -1,4 +1,5 @@
-//! Odd q below 2^61 in 64-bit words, for transforms on GPUs: [`mod64`] with less care for quotients.
+//! Modulus type for odd q below 2^61 in 64-bit words, for transforms on GPUs. It is like [`mod64`], but the approximate
+//! quotient takes three partial products, so products are below 3q.
 
 use super::descriptor::{Cost, Descriptor, Serves, Value, up_to};
 use super::mod64;

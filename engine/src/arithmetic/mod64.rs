@@ -1,4 +1,4 @@
-//! Odd q below 2^62 in 64-bit words: Shoup and Montgomery.
+//! Modulus type for odd q below 2^62 in 64-bit words: Shoup and Montgomery.
 
 
 use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to_in};
@@ -28,9 +28,9 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     cost: Cost { product: 15.0, term: 8.0, reduction: 11.0 },
 };
 
-/// q, its reciprocal and the shift that belongs to it, q^-1 mod 2^64 and 2^128 mod q.
+/// The fields q, its reciprocal with the matching shift, q^-1 mod 2^64 and 2^128 mod q.
 pub(super) fn montgomery_fields(q: &Modulus) -> Vec<Value> {
-    // the quotient of x by q is about ratio · ⌊2^shift x / 2^32⌋ / 2^57
+    // Barrett: the quotient of x by q is about ratio · ⌊2^shift x / 2^32⌋ / 2^57
     let shift = 58u32.saturating_sub(q.bits());
     let ratio = low_u64(&ratio(q, 89 - shift)) as u32;
     let [inverse, square] = [q.inverse_mod_word(), power_of_two(q, 128)].map(|field| Value::U64(low_u64(&field)));

@@ -1,4 +1,4 @@
-//! Primes q = 1 mod 2^32 below 2^61, whose multiples are cheap.
+//! Modulus type for primes q = 1 mod 2^32 below 2^61, for which a multiple of q takes only half a product.
 
 use super::descriptor::{Cost, Descriptor, Serves, Value, up_to};
 use super::mod64;
@@ -11,7 +11,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
         is_faster: |poly, _| {
             (poly.width() == Width::W64 && up_to(poly, 61) && poly.basis().iter().all(is_friendly)).then_some(true)
         },
-        // -v mod 2^64 and ceil(2^64 v / q) of v = q - w, or of 0
+        // Shoup factor of v = q - w (0 if w is 0): -v mod 2^64 and ceil(2^64 v / q)
         factor: |q, w| {
             let (q, w) = (low_u64(&q.value()), low_u64(w));
             let v = if w == 0 { 0 } else { q - w };
@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     ..mod64::DESCRIPTOR
 };
 
-/// Whether q is 1 modulo 2^32, and more than that.
+/// Whether q is 1 modulo 2^32 and above 2^32.
 pub(super) fn is_friendly(q: &Modulus) -> bool {
     q.value_u64().is_some_and(|q| q >> 32 != 0 && q as u32 == 1)
 }

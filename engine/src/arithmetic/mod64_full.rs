@@ -1,4 +1,4 @@
-//! Odd q below 2^64 in 64-bit words: Montgomery.
+//! Modulus type for odd q below 2^64 in 64-bit words: Montgomery.
 
 
 use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to_in};

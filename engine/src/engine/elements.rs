@@ -1,4 +1,4 @@
-//! Ring elements on a device: what they are goes with them.
+//! Ring elements in device memory, together with their type.
 
 use bytemuck::Pod;
 use crypto_bigint::U256;
@@ -12,21 +12,21 @@ use ringforge_runtime::program::Program;
 
 use super::{Engine, checked, elements_of, of};
 
-/// A batch of ring elements on an engine's device, as coefficients or evaluations, or on those of a
-/// [group](Engine::group), each of which has some. Made by [`Engine::upload`].
+/// A batch of ring elements on the device of an engine, as coefficients or evaluations. In a [group](Engine::group)
+/// each device holds a part of the batch. Made by [`Engine::upload`].
 ///
-/// Operations start work and return, in the order of [`Engine::stream`] and other devices' own streams;
+/// Operations are asynchronous, in the order of [`Engine::stream`] and of the other devices' streams.
 /// [`Elements::download`] waits.
 #[derive(Debug)]
 pub struct Elements {
     engine: Engine,
-    /// Of each device.
+    /// One buffer for each device.
     buffers: Vec<Buffer>,
     poly: PolyType,
     batch: usize,
 }
 
-/// What is done to elements of any kind.
+/// An operation on elements, whether coefficients or evaluations.
 #[derive(Debug, Clone, PartialEq)]
 enum Operation {
     Add,
@@ -43,7 +43,7 @@ impl Elements {
             let (own, behind) = rest.split_at(count * width);
             rest = behind;
             let mut buffer = stream.upload(own)?;
-            // so that a program to which the buffer is given knows as well
+            // lets programs check the type of the buffer
             buffer.content = Some(poly.clone());
             Ok(buffer)
         };
@@ -52,34 +52,35 @@ impl Elements {
         Ok(Self { engine: engine.clone(), buffers, poly, batch })
     }
 
-    /// What they are: elements of which ring, how they are stored, and whether they are coefficients or evaluations.
+    /// The type of the elements: their ring, how they are stored, and whether they are coefficients or evaluations.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly
     }
 
-    /// How many elements they are.
+    /// The number of elements.
     #[must_use]
     pub fn batch(&self) -> usize {
         self.batch
     }
 
-    /// Their memory, for a [`Program`](crate::Program): one after another, on each of the engine's
-    /// [devices](Engine::devices).
+    /// The device memory, for use with a [`Program`](crate::Program): one buffer of contiguous elements for each of
+    /// the engine's [devices](Engine::devices).
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
     }
 
-    /// The evaluations of polynomials, in the order of the tree, which is the fastest.
+    /// Evaluates the polynomials (forward NTT), in [`Order::Tree`], which is the fastest order.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless these are coefficients; as [`Engine::program`] and [`Call::run`](crate::run::Call::run).
+    /// [`Error::Argument`] unless these are coefficients. As [`Engine::program`] and
+    /// [`Call::run`](crate::run::Call::run).
     pub fn forward(&self) -> Result<Self> {
         self.forward_to(Order::Tree)
     }
 
-    /// The evaluations of polynomials, in this order.
+    /// Evaluates the polynomials (forward NTT), in this order.
     ///
     /// # Errors
     /// As [`Elements::forward`].
@@ -87,25 +88,25 @@ impl Elements {
         self.run(&Job::new(&self.poly, Op::Forward).order(order), &[self])
     }
 
-    /// The polynomials with these evaluations.
+    /// Interpolates the polynomials with these evaluations (inverse NTT).
     ///
     /// # Errors
-    /// [`Error::Argument`] unless these are evaluations; as [`Elements::forward`].
+    /// [`Error::Argument`] unless these are evaluations. As [`Elements::forward`].
     pub fn inverse(&self) -> Result<Self> {
         self.run(&self.job(Op::Inverse), &[self])
     }
 
-    /// Products, element by element, of coefficients or of evaluations in one order.
+    /// The products a_i·b_i, of coefficients or of evaluations in the same order.
     ///
     /// # Errors
-    /// [`Error::Argument`]: [`Error::Mismatch`] for others than these are, [`Error::Length`] for another batch. As
+    /// [`Error::Argument`]: [`Error::Mismatch`] if the types differ, [`Error::Length`] if the batch sizes differ. As
     /// [`Elements::forward`].
     pub fn mul(&self, other: &Self) -> Result<Self> {
         let op = if self.poly.order().is_none() { Op::Mul } else { Op::PointMul };
         self.run(&self.job(op), &[self, other])
     }
 
-    /// Sums, element by element, of coefficients or of evaluations in one order.
+    /// The sums a_i + b_i, of coefficients or of evaluations in the same order.
     ///
     /// # Errors
     /// As [`Elements::mul`].
@@ -113,7 +114,7 @@ impl Elements {
         self.operate(Operation::Add, &[self, other])
     }
 
-    /// Differences, likewise.
+    /// The differences a_i − b_i, of coefficients or of evaluations in the same order.
     ///
     /// # Errors
     /// As [`Elements::mul`].
@@ -121,18 +122,18 @@ impl Elements {
         self.operate(Operation::Sub, &[self, other])
     }
 
-    /// Multiples by a number for each modulus of the basis, or one for all.
+    /// The elements times a constant: one number for each modulus of the basis, or one for all.
     ///
     /// # Errors
-    /// [`Error::Plan`] for other numbers of numbers; as [`Elements::forward`].
+    /// [`Error::Plan`] unless there is one number, or one for each modulus. As [`Elements::forward`].
     pub fn scale(&self, numbers: &[U256]) -> Result<Self> {
         self.operate(Operation::Scale(numbers.to_vec()), &[self])
     }
 
-    /// Images under the automorphism x → x^k, as [`Value::automorphism`](crate::Value::automorphism).
+    /// The images under the automorphism x → x^k, as [`Value::automorphism`](crate::Value::automorphism).
     ///
     /// # Errors
-    /// [`Error::Plan`] where there is none; as [`Elements::forward`].
+    /// [`Error::Plan`] if that is no automorphism of the ring. As [`Elements::forward`].
     pub fn automorphism(&self, k: u64) -> Result<Self> {
         self.operate(Operation::Automorphism(k), &[self])
     }
@@ -140,7 +141,7 @@ impl Elements {
     /// Copies the residues into host memory.
     ///
     /// # Errors
-    /// [`Error::Argument`] for numbers of another width than the ring's residues; [`Error::Driver`].
+    /// [`Error::Argument`] if the integer type is not as wide as the ring's residues; [`Error::Driver`].
     pub fn download<T: Pod>(&self) -> Result<Vec<T>> {
         elements_of::<T>(&self.poly, "the vector", &[])?;
         let streams = self.engine.streams()?;
@@ -148,7 +149,7 @@ impl Elements {
         Ok(parts.collect::<Result<Vec<Vec<T>>>>()?.concat())
     }
 
-    /// An operation on elements such as these.
+    /// A job for elements of this type.
     fn job(&self, op: Op) -> Job {
         Job::new(&self.poly, op).order(self.poly.order().unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! Several devices that are used as one.
+//! Groups: several devices used as one.
 
 use std::sync::Arc;
 
@@ -12,39 +12,41 @@ use super::programs::Programs;
 use super::{Engine, Other, Parts};
 
 impl Engine {
-    /// On all CUDA GPUs of this machine as a [group](Engine::group), else on the CPU; [`Engine::no_gpu`] says why.
+    /// An engine on all CUDA GPUs of this machine as a [group](Engine::group), else on the CPU. [`Engine::no_gpu`]
+    /// then says why.
     #[must_use]
     pub fn all() -> Self {
         let gpus = (0..).map_while(|ordinal| Device::cuda(ordinal).ok()).collect::<Vec<_>>();
         Self::group(&gpus).unwrap_or_else(|_| Self::best())
     }
 
-    /// On several devices, which are used as one: what runs over host memory ([`Engine::mul`], [`Engine::ntt`], schemes'
-    /// batches, [`Program::on_host`](crate::Program::on_host)) is cut by items, evenly, and each device works on its own at
-    /// the same time. Results are those of one device. Memory on a device stays there: that of
-    /// [`Elements`](crate::Elements) is cut as well, and for other work the engine's programs run on
-    /// [streams](Device::stream) of any of the devices.
+    /// An engine on several devices used as one. Work on host memory is cut evenly by items, and the devices work in
+    /// parallel: this covers [`Engine::mul`], [`Engine::ntt`], batches of schemes, and
+    /// [`Program::on_host`](crate::Program::on_host). Results are those of one device.
+    ///
+    /// [`Elements`](crate::Elements) are cut in the same way, and each part stays on its device. For other work in
+    /// device memory, the engine's programs run on [streams](Device::stream) of any of the devices.
     ///
     /// ```
     /// # use ringforge::{Device, Engine, Ring};
     /// let engine = Engine::group(&[Device::cpu(), Device::cpu()])?;
     /// let ring: Ring = "17:x^4+1".parse()?;
     /// let squares = engine.mul(&ring, &[[1u16, 2, 3, 4]; 5].concat(), &[[1u16, 2, 3, 4]; 5].concat())?;
-    /// assert_eq!(squares, [[10, 14, 11, 3]; 5].concat()); // three items here, two there
+    /// assert_eq!(squares, [[10, 14, 11, 3]; 5].concat()); // three items on the first device, two on the second
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] for none; [`Error::Mismatch`] for one that comes twice.
+    /// [`Error::Length`] for an empty group; [`Error::Mismatch`] if a device occurs twice.
     pub fn group(devices: &[Device]) -> Result<Self> {
         let rated: Vec<_> = devices.iter().map(|device| (device.clone(), 1.0)).collect();
         Self::group_by_rate(&rated)
     }
 
-    /// The same with items cut by how many each device takes in the same time, in any unit.
+    /// Like [`Engine::group`], with items cut in proportion to each device's throughput, in any unit.
     ///
     /// # Errors
-    /// As [`Engine::group`], and [`Error::Mismatch`] for a rate that is no positive number.
+    /// As [`Engine::group`], and [`Error::Mismatch`] for a rate that is not finite and positive.
     pub fn group_by_rate(devices: &[(Device, f64)]) -> Result<Self> {
         let Some(((first, own), others)) = devices.split_first() else {
             return Err(Error::Length { what: "devices of a group, at least", expected: 1, got: 0 });
@@ -64,9 +66,10 @@ impl Engine {
         Ok(engine.with(engine.planner().clone(), Self::MOST_PROGRAMS, others.iter().map(other).collect()))
     }
 
-    /// On a device that does [transforms of one vector](Engine::long_ntt) together with those of other processes, on this host
-    /// or others, each a rank of the launch. The processes make the same calls of these in the same order, and connect at the
-    /// first. All else is this device's alone, each process with its own batches.
+    /// An engine on a device that takes part in [transforms of one vector](Engine::long_ntt) across processes, on
+    /// this host or others. Each process is one rank of the launch. All processes must make the same calls of these
+    /// transforms in the same order; the first call connects them. All other work runs on this device alone, on each
+    /// process's own batches.
     ///
     /// ```no_run
     /// use ringforge::run::Launch;
@@ -88,18 +91,18 @@ impl Engine {
         core::iter::once(&self.0.first).chain(self.0.others.iter().map(|other| other.engine.device()))
     }
 
-    /// A stream of each device.
+    /// One stream of each device.
     pub(super) fn streams(&self) -> Result<Vec<&Stream>> {
         core::iter::once(self.stream()).chain(self.0.others.iter().map(|other| other.engine.stream())).collect()
     }
 
-    /// How many of a batch's items go to each device.
+    /// The number of a batch's items for each device.
     pub(super) fn cut(&self, batch: usize) -> Vec<usize> {
         let rates = core::iter::once(1.0).chain(self.0.others.iter().map(|other| other.rate));
         cut_by_rate(batch, &rates.collect::<Vec<_>>())
     }
 
-    /// The other devices' engines, changed.
+    /// The engines of the other devices after `change`.
     pub(super) fn map_others(&self, change: impl Fn(&Self) -> Self) -> Vec<Other> {
         self.0.others.iter().map(|other| Other { engine: change(&other.engine), rate: other.rate }).collect()
     }

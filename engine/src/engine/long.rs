@@ -1,4 +1,4 @@
-//! Transforms that the devices of a group do together.
+//! Transforms of one vector that the devices of a group compute together.
 
 mod cut;
 mod links;
@@ -28,8 +28,8 @@ use worker::{Part, Worker};
 pub(super) use links::Links;
 pub use timeline::Span;
 
-/// Number-theoretic transforms of one vector too long or too slow for a device, on all devices of an engine's
-/// [group](Engine::group). Made by [`Engine::long_ntt`].
+/// Number-theoretic transforms of one vector that is too long or too slow for one device, on all devices of an
+/// engine's [group](Engine::group). [`LongPlan`] describes the algorithm. Made by [`Engine::long_ntt`].
 ///
 /// ```
 /// use ringforge::{Device, Engine, Ring};
@@ -49,20 +49,20 @@ pub use timeline::Span;
 pub struct LongNtt {
     engine: Engine,
     plan: LongPlan,
-    /// For each row of values, its place among the rows of the columns.
+    /// For each row of evaluations, its position in the output of the column transform.
     places: Vec<usize>,
     links: Arc<Links>,
     workers: Vec<Worker>,
 }
 
-/// A vector on the devices of a group, as coefficients or values. Its memory is wiped when it is dropped. Made by
-/// [`LongNtt::upload`].
+/// A vector distributed over the devices of a group, as coefficients or evaluations. Its memory is wiped on drop.
+/// Made by [`LongNtt::upload`].
 #[derive(Debug)]
 pub struct LongVector {
-    /// What decides how it lies there.
+    /// The plan, which decides the layout.
     plan: LongPlan,
     holds: Holds,
-    /// Of each device.
+    /// One part for each device.
     parts: Vec<Part>,
 }
 
@@ -70,13 +70,13 @@ pub struct LongVector {
 enum Holds {
     Coefficients,
     Values,
-    /// What a transform that failed has left.
+    /// Undefined contents, left by a transform that failed.
     Nothing,
 }
 
 impl Engine {
-    /// Transforms of one vector on all devices of the group: of rings modulo x^n − c with one modulus. A group of one does
-    /// them as well.
+    /// Transforms of one vector on all devices of the group, for rings modulo x^n − c with one modulus. A group of
+    /// one device works too.
     ///
     /// # Errors
     /// As [`LongPlan::new`] and [`LongNtt::of`].
@@ -87,18 +87,18 @@ impl Engine {
 }
 
 impl LongNtt {
-    /// The transforms of a plan, for as many devices as the engine's group has.
+    /// The transforms of a plan, which must be for as many devices as the engine's group has.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a plan for another number; [`Error::Rank`] where another rank has another plan; as
-    /// [`Engine::program`].
+    /// [`Error::Mismatch`] for a plan for another number of devices; [`Error::Rank`] if another rank has another
+    /// plan; as [`Engine::program`].
     pub fn of(engine: &Engine, plan: &LongPlan) -> Result<Self> {
         let links = engine.links()?;
         if plan.devices() != links.ranks {
             let (expected, got) = (links.ranks.to_string(), plan.devices().to_string());
             return Err(Error::Mismatch { what: "devices of a plan".into(), expected, got });
         }
-        // other processes hear of a failure as their connections end
+        // closes the connections, which tells other processes of the failure
         Self::on(engine, plan, &links).inspect_err(|_| engine.disconnect(&links))
     }
 
@@ -119,16 +119,17 @@ impl LongNtt {
         &self.plan
     }
 
-    /// The coefficients of a polynomial to the devices; of several processes, each gives all of them.
+    /// Copies the coefficients of a polynomial to the devices. With several processes, each passes the whole vector.
     ///
     /// # Errors
-    /// [`Error::Argument`] as [`Engine::mul`]; [`Error::Length`] for other than one element; [`Error::OutOfMemory`],
-    /// [`Error::Driver`].
+    /// [`Error::Argument`] as [`Engine::mul`]; [`Error::Length`] unless there is exactly one element;
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn upload<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
         self.upload_whole(Holds::Coefficients, "coefficients", coefficients)
     }
 
-    /// The values of a polynomial, in natural order, likewise.
+    /// Copies the evaluations of a polynomial, in natural order, to the devices. With several processes, each passes
+    /// the whole vector.
     ///
     /// # Errors
     /// As [`LongNtt::upload`].
@@ -136,16 +137,17 @@ impl LongNtt {
         self.upload_whole(Holds::Values, "values", values)
     }
 
-    /// Of the coefficients, what lies on this process' devices, one device after another, as the plan's
-    /// [`Placement`](crate::run::Placement) says.
+    /// Copies to the devices the coefficients that belong to this process: the parts of its devices, one after
+    /// another, as the plan's [`Placement`](crate::run::Placement) says.
     ///
     /// # Errors
-    /// As [`LongNtt::upload`], with [`Error::Length`] for other than these devices' parts.
+    /// As [`LongNtt::upload`], with [`Error::Length`] unless the length is that of these devices' parts.
     pub fn upload_part<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
         self.upload_own(Holds::Coefficients, "coefficients", coefficients)
     }
 
-    /// Of the values, likewise.
+    /// Copies to the devices the evaluations that belong to this process, as [`LongNtt::upload_part`] does for
+    /// coefficients.
     ///
     /// # Errors
     /// As [`LongNtt::upload_part`].
@@ -165,13 +167,13 @@ impl LongNtt {
         elements_of::<T>(poly, name, &[])?;
         let share = poly.degree() / self.plan.devices();
         same_length("residues of these devices' parts", share * self.workers.len(), own.len())?;
-        // whose elements are as long as a device's part
+        // an element of this type is as long as a device's part
         self.plan.column_type()?.check(own).map_err(|error| of(name, error))?;
         let cut = Cut::of(&self.plan, holds, self.plan.devices()).within(self.plan.own_rows());
         self.upload_with(holds, |member, number| cut.part(&own[member * share..][..share], number))
     }
 
-    /// A vector, of what each of its buffers holds: by the number of the member, and the buffer's.
+    /// A vector whose buffers are filled by `of(member, buffer)`.
     fn upload_with<'t, T: Pod + Send + Sync>(
         &self,
         holds: Holds,
@@ -187,12 +189,12 @@ impl LongNtt {
         Ok(LongVector { plan: plan.clone(), holds, parts })
     }
 
-    /// The whole vector, coefficients or values in natural order.
+    /// Copies the whole vector into host memory: coefficients or evaluations, in natural order.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a vector of another plan; [`Error::Argument`] for numbers of another width than the ring's
-    /// residues; [`Error::Unwritten`] after a transform that failed; [`Error::Unsupported`] where other processes have parts
-    /// of it; [`Error::Driver`].
+    /// [`Error::Mismatch`] for a vector of another plan; [`Error::Argument`] if the integer type is not as wide as
+    /// the ring's residues; [`Error::Unwritten`] after a transform that failed; [`Error::Unsupported`] if other
+    /// processes hold parts of it; [`Error::Driver`].
     pub fn download<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         if self.workers.len() < self.links.ranks {
             let why = "other processes have parts of it, and each downloads its own".into();
@@ -208,10 +210,11 @@ impl LongNtt {
         Ok(whole)
     }
 
-    /// What lies on this process' devices, one device after another, as the plan's [`Placement`](crate::run::Placement) says.
+    /// Copies this process's part of the vector into host memory: one device after another, as the plan's
+    /// [`Placement`](crate::run::Placement) says.
     ///
     /// # Errors
-    /// As [`LongNtt::download`], but for other processes' parts.
+    /// As [`LongNtt::download`], except that other processes may hold parts.
     pub fn download_part<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         elements_of::<T>(self.plan.poly(), "the vector", &[])?;
         let holds = self.check(vector, None)?;
@@ -230,17 +233,19 @@ impl LongNtt {
         Ok(all)
     }
 
-    /// From coefficients to values; returns when it is done.
+    /// Forward transform, from coefficients to evaluations. Blocks until it is done.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for values and for a vector of another plan; [`Error::Rank`] or [`Error::Nccl`] where a device does
-    /// not answer another; as [`Call::run`](crate::run::Call::run). The vector is unreadable then, and so is it where another
-    /// transform was under way; a new [`Engine::long_ntt`] connects the devices anew.
+    /// [`Error::Mismatch`] for evaluations and for a vector of another plan. [`Error::Rank`] or [`Error::Nccl`] if a
+    /// device does not answer another. As [`Call::run`](crate::run::Call::run).
+    ///
+    /// After an error this vector is unreadable, and so is any other whose transform was in progress. A new
+    /// [`Engine::long_ntt`] reconnects the devices.
     pub fn forward(&self, vector: &mut LongVector) -> Result<()> {
         self.run(vector, [Holds::Coefficients, Holds::Values], false, |turn| turn.forward()).map(drop)
     }
 
-    /// From values to coefficients; returns when it is done.
+    /// Inverse transform, from evaluations to coefficients. Blocks until it is done.
     ///
     /// # Errors
     /// As [`LongNtt::forward`].
@@ -248,8 +253,8 @@ impl LongNtt {
         self.run(vector, [Holds::Values, Holds::Coefficients], false, |turn| turn.inverse()).map(drop)
     }
 
-    /// The transform that the vector is ready for, forward or inverse, and when this process' devices did what: for those who
-    /// want to know where time goes.
+    /// Runs the transform that the vector is ready for, forward or inverse, and returns a profile: when each device
+    /// of this process did what.
     ///
     /// # Errors
     /// As [`LongNtt::forward`].
@@ -260,7 +265,7 @@ impl LongNtt {
         }
     }
 
-    /// A transform on every device, watched or not.
+    /// Runs a transform on every device, and profiles it if `watched`.
     fn run(
         &self,
         vector: &mut LongVector,
@@ -269,14 +274,14 @@ impl LongNtt {
         work: impl Fn(&mut Turn<'_>) -> Result<()> + Sync,
     ) -> Result<Vec<Span>> {
         self.check(vector, Some(from))?;
-        // unreadable while it may be half done
+        // unreadable until the transform has succeeded
         vector.holds = Holds::Nothing;
         let spans = self
             .together(vector.parts.iter_mut().collect(), |member, worker, part| {
                 let watch = watched.then(|| Watch::new(worker)).transpose()?;
                 let mut turn = Turn { ntt: self, member, worker, part, watch };
                 let outcome = work(&mut turn).inspect_err(|_| member.abandon());
-                // also where something failed: what was started uses the memory
+                // waits even after an error: work in progress still uses the memory
                 let ended = member.finish(worker);
                 outcome.and(ended)?;
                 turn.watch.map_or(Ok(Vec::new()), |watch| watch.spans(member.rank))
@@ -286,7 +291,7 @@ impl LongNtt {
         Ok(spans.concat())
     }
 
-    /// What a vector holds, which is of this plan.
+    /// Checks that a vector belongs to this plan, and returns what it holds.
     fn check(&self, vector: &LongVector, wanted: Option<Holds>) -> Result<Holds> {
         let holds = vector.holds;
         let mismatch =
@@ -303,7 +308,7 @@ impl LongNtt {
         }
     }
 
-    /// Work for each device, on a thread for each.
+    /// Runs `work` for each device, each on its own thread.
     fn together<A: Send, T: Send>(
         &self,
         args: Vec<A>,
@@ -315,7 +320,7 @@ impl LongNtt {
         let tasks = tasks.map(|((member, worker), arg)| move || work(member, worker, arg));
         let outcomes = threads::each_on_its_own(tasks.collect())?;
         let mut errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-        // what failed first, rather than who heard of it
+        // returns the original failure rather than a rank's report of it
         let cause = errors.clone().find(|error| !matches!(error, Error::Rank { .. })).or_else(|| errors.next());
         match cause.cloned() {
             Some(cause) => Err(cause),

@@ -1,4 +1,4 @@
-//! Transforms of a ring, on host memory.
+//! Transforms of a ring on host memory.
 
 use bytemuck::Pod;
 
@@ -9,10 +9,11 @@ use ringforge_math::split::Split;
 
 use super::{Engine, checked, elements_of};
 
-/// Number-theoretic transforms of a ring on host memory: of any batch, which the length says. Made by [`Engine::ntt`].
+/// Number-theoretic transforms of a ring on host memory. The length of the data determines the batch size. Made by
+/// [`Engine::ntt`].
 ///
-/// Evaluations are in natural order, or as [`Ntt::order`] says: for a ring that splits into linear factors the values at
-/// the powers of a root, else residues modulo the factors, see [`Op::Forward`].
+/// Evaluations are in natural order unless [`Ntt::order`] says otherwise. If f splits into linear factors, they are
+/// the values at powers of a root, else residues modulo the factors of f: see [`Op::Forward`].
 ///
 /// ```
 /// use ringforge::{Engine, Ring};
@@ -35,12 +36,12 @@ pub struct Ntt {
 
 impl Ntt {
     pub(super) fn new(engine: &Engine, poly: &PolyType) -> Result<Self> {
-        // what cannot be is refused now; plans are made once, with their programs
+        // reports rings without a transform now; plans are made later, with their programs
         Split::of(poly, None)?;
         Ok(Self { engine: engine.clone(), poly: poly.clone(), order: Order::Natural })
     }
 
-    /// With evaluations in this order; the order of the tree saves a pass over long rows.
+    /// Sets the order of evaluations; [`Order::Tree`] saves a pass over long limbs.
     #[must_use]
     pub fn order(self, order: Order) -> Self {
         Self { order, ..self }
@@ -52,7 +53,7 @@ impl Ntt {
         &self.poly
     }
 
-    /// From coefficients to evaluations, in place.
+    /// Forward transform in place, from coefficients to evaluations.
     ///
     /// # Errors
     /// As [`Engine::mul`].
@@ -61,7 +62,7 @@ impl Ntt {
         self.forward_unchecked(elements)
     }
 
-    /// From evaluations to coefficients, in place.
+    /// Inverse transform in place, from evaluations to coefficients.
     ///
     /// # Errors
     /// As [`Engine::mul`].
@@ -70,8 +71,8 @@ impl Ntt {
         self.inverse_unchecked(elements)
     }
 
-    /// [`Ntt::forward`] for residues that are known to be below their moduli: else an element's result means nothing (unless
-    /// the ring [accepts any word](PolyType::accepts_any_word)).
+    /// Like [`Ntt::forward`], without checking that residues are below their moduli. If one is not, that element's
+    /// result is meaningless, unless the ring [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
     /// As [`Engine::mul_unchecked`].
@@ -79,8 +80,8 @@ impl Ntt {
         self.run(Op::Forward, elements)
     }
 
-    /// [`Ntt::inverse`] for residues that are known to be below their moduli: else an element's result means nothing (unless
-    /// the ring [accepts any word](PolyType::accepts_any_word)).
+    /// Like [`Ntt::inverse`], without checking that residues are below their moduli. If one is not, that element's
+    /// result is meaningless, unless the ring [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
     /// As [`Engine::mul_unchecked`].

@@ -1,4 +1,4 @@
-//! Programs by what was asked for: each made once, and the one not used for longest dropped where there are too many.
+//! Program cache: each program is made once, and the least recently used one is evicted.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -9,10 +9,10 @@ use ringforge_runtime::program::Program;
 /// Locked by the thread that makes the program, while others wait for it.
 type Place = Arc<Mutex<Option<Program>>>;
 
-/// Programs of one device and tuning.
+/// The cached programs of one device and tuning.
 pub(super) struct Programs {
     most: usize,
-    /// By keys of any types, those used last first.
+    /// Keys of any type with their programs, most recently used first.
     kept: Mutex<Vec<(Box<dyn Any + Send + Sync>, Place)>>,
 }
 
@@ -25,10 +25,11 @@ impl Programs {
         self.most
     }
 
-    /// The program of a key, made if it is not there, while other threads that ask wait. A failure is not kept.
+    /// The program of a key. If it is not cached, this thread makes it while others that ask for it wait. Failures
+    /// are not cached.
     ///
-    /// Rayon's threads do not wait: one that makes a program may take up other work meanwhile, which may ask for the same.
-    /// They make it once more.
+    /// Threads of rayon do not wait: one that makes a program may meanwhile steal other work that asks for the same
+    /// program, and would wait for itself. They make the program a second time.
     pub(super) fn get<K: Any + Clone + PartialEq + Send + Sync>(
         &self,
         key: &K,
@@ -37,7 +38,7 @@ impl Programs {
         let place = self.place(key);
         let mut program = match place.try_lock() {
             Ok(program) => program,
-            // whoever made it panicked, and left nothing
+            // the thread that was making it panicked and left nothing
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) if rayon::current_thread_index().is_some() => return make(),
             Err(TryLockError::WouldBlock) => lock(&place),
@@ -52,7 +53,7 @@ impl Programs {
         lock(&self.kept).clear();
     }
 
-    /// The place of a key's program, which comes to the front.
+    /// The slot of a key's program, moved to the front.
     fn place<K: Any + Clone + PartialEq + Send + Sync>(&self, key: &K) -> Place {
         let mut kept = lock(&self.kept);
         let at = kept.iter().position(|(other, _)| other.downcast_ref::<K>() == Some(key)).unwrap_or_else(|| {
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(count.into_inner(), 1);
     }
 
-    /// Making one works with rayon, whose threads may take up another that asks for the same.
+    /// Making a program uses rayon, whose threads may steal work that asks for the same program.
     #[test]
     fn work_that_asks_while_it_is_made_does_not_wait_for_itself() {
         let programs = Programs::new(9);
@@ -150,7 +151,7 @@ mod tests {
         programs.get(&job(1), || panic!("it is there")).unwrap();
         let again = Error::Ring { why: "made again".into() };
         assert_eq!(programs.get(&job(2), || Err(again.clone())).unwrap_err(), again);
-        // nor is the failure kept
+        // failures are not cached either
         programs.get(&job(2), || made(&job(2))).unwrap();
         programs.get(&job(2), || panic!("it is there")).unwrap();
         programs.clear();

@@ -1,7 +1,7 @@
-//! The integers that RNS rows stand for.
+//! The kernel `compose`: integers from their RNS residues (CRT reconstruction).
 //!
-//! A residue meets a known factor first, which takes the R of the Montgomery form with it; and a word times a factor below
-//! q_i is below 2^64 q_i, which [`Divisor`] takes whether the word is reduced or not.
+//! Each residue is first multiplied by a known factor, which also removes the R of the Montgomery form. A word times a
+//! factor below q_i is below 2^64 q_i, so [`Divisor`] accepts it whether the word is reduced or not.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -18,14 +18,16 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i,
-/// x_i the plain residue.
-/// Ports: element in, constants ([`Compose::table`]), integers out.
+/// CRT reconstruction of integers in [0, Q) from RNS residues x_i, where Q is the product of the moduli:
+/// x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i. The multiple t is estimated in fixed point, then corrected
+/// by one conditional subtraction.
+///
+/// Ports: element (in), constants ([`Compose::table`]), integers (out; 64-bit limbs, least significant first).
 #[derive(Debug, Clone)]
 pub struct Compose {
     poly: PolyType,
     parts: Vec<Part>,
-    /// Q.
+    /// Q, the product of the moduli.
     product: Vec<u64>,
     ports: [Port; 3],
 }
@@ -41,7 +43,7 @@ struct Part {
 
 impl Compose {
     /// # Errors
-    /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
+    /// [`Error::Unsupported`] if a modulus repeats, for more than 64 moduli, or for a modulus of more than 64 bits.
     pub fn new(poly: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Compose, poly)?;
         let product = rns::product(moduli.iter().copied());
@@ -61,8 +63,8 @@ impl Compose {
         Ok(Self { poly: poly.clone(), parts, product, ports })
     }
 
-    /// The constants for the second port: d, reciprocal, shift and (Q/q_i·R)^-1 of each modulus; the limbs of Q; for each
-    /// limb, that of every Q/q_i.
+    /// The constants for the second port: d, reciprocal, shift and (Q/q_i·R)^-1 of each modulus; the limbs of Q; then
+    /// limb by limb, that limb of every Q/q_i.
     fn constants(&self) -> Table {
         let moduli = self.parts.iter().flat_map(|part| {
             let Divisor { d, reciprocal, shift } = part.divisor;
@@ -84,11 +86,11 @@ impl Compose {
         }
     }
 
-    /// The integer with these residues.
+    /// Writes the integer with these residues.
     fn compose(&self, residue: impl Fn(usize) -> u64, to: &mut [u64]) {
         to.fill(0);
         let mut above = 0u64;
-        let mut estimate = 0; // of t, in units of 2^-56: at most 64 terms, each less than two units too small
+        let mut estimate = 0; // of t, in units of 2^-56: at most 64 terms, each too small by less than two units
         for (i, Part { divisor, inverse, weight }) in self.parts.iter().enumerate() {
             let y = divisor.mul(residue(i), *inverse);
             estimate += mul_hi(y << divisor.shift, (1 << 63) + (divisor.reciprocal >> 1)) >> 7;
@@ -101,13 +103,13 @@ impl Compose {
             above += carry as u64;
         }
         above = above.wrapping_sub(subtract(to, &self.product, estimate >> 56));
-        // the sign of what would be left above: a comparison with 0 became a branch here
+        // uses the sign bit of the limb above, because the compiler turned a comparison with 0 into a branch here
         let left = above.wrapping_sub(u64::from(is_below(to, &self.product)));
         subtract(to, &self.product, opaque(left >> 63) ^ 1);
     }
 }
 
-/// x −= y·factor; returns what is borrowed from the limb above.
+/// x −= y·factor; returns the borrow from the limb above.
 fn subtract(x: &mut [u64], y: &[u64], factor: u64) -> u64 {
     let mut carry = 0u64;
     for (x, y) in x.iter_mut().zip(y) {

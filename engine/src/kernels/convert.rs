@@ -1,4 +1,4 @@
-//! RNS rows from those of another basis.
+//! The kernel `convert`: RNS basis conversion.
 
 mod few;
 mod many;
@@ -24,42 +24,47 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Threads that share out the target's moduli where an element has fewer coefficients than [`WIDE`], too few to fill a large GPU:
-/// an RNS-CKKS product of one ciphertext took 6 % less time on an H200 at 2^14, 3 % at 2^15, eight of them 1 % less and more.
+/// Threads that share the target's moduli where an element has fewer than [`WIDE`] coefficients, too few to fill a
+/// large GPU. This speeds up RNS-CKKS products, most of all a single product at a small degree.
 const PARTS: usize = 2;
 const WIDE: usize = 1 << 16;
 
-/// Columns of a CPU's task, at least.
+/// Minimum number of coefficients (columns) of a CPU task.
 const MIN_COLUMNS: usize = 64;
 
-/// From the moduli q_i with product Q to the moduli p_j: an integer is written as x = Σ digit_i·weight_i, and the sum is
-/// taken modulo each p_j.
+/// RNS basis conversion from moduli q_i with product Q to moduli p_j: the integer x = Σ digit_i·weight_i is taken
+/// modulo each p_j.
 ///
-/// Exact: the digits of the mixed radix with weight_i = q_0 … q_(i−1), one after another from x_i modulo q_i (Garner). They
-/// are integers below q_i, so nothing is estimated; x > Q/2 shows in them, from the highest down. Fast: weight_i = Q/q_i and
-/// digit_i = x_i·weight_i^-1 mod q_i, which leaves out a multiple of Q.
+/// Exact: mixed-radix digits by Garner's algorithm, with weight_i = q_0 … q_(i−1). Digit i is computed from x_i and the
+/// digits before it. Digits are integers below q_i, so nothing is estimated. Comparing them with those of ⌊Q/2⌋, from
+/// the highest down, tells whether x > Q/2.
 ///
-/// Residues stored times R cost nothing more: the digits before one are summed times R, R goes with weight_i, and the weights
-/// modulo p_j are times the target's R. Nor do words that are not reduced: less a sum below q_i, or with q_i added where they
-/// are smaller, they still fit 64 bits, and times a factor below q_i they are below 2^64 q_i, which `Divisor` takes.
+/// Fast: weight_i = Q/q_i and digit_i = x_i·weight_i^-1 mod q_i, so the result is exact only up to a multiple of Q (the
+/// fast base conversion of BEHZ, eprint 2016/510).
 ///
-/// Few small moduli have a way of their own, with the same results.
+/// Residues in Montgomery form (times R) cost nothing more: the precomputed weights and factors include R, and the
+/// weights modulo p_j include the target's R.
 ///
-/// Ports: element in, constants, element of the target out.
+/// Unreduced words are accepted too. After a sum below q_i is subtracted, with q_i added on underflow, they still fit
+/// 64 bits. Their product with a factor below q_i is below 2^64 q_i, which `Divisor` accepts.
+///
+/// A few small moduli take a specialised path with the same results.
+///
+/// Ports: element (in), constants, element of the target (out).
 #[derive(Debug, Clone)]
 pub(crate) struct Convert {
     op: Op,
     from: PolyType,
     to: PolyType,
     sums: Sums,
-    /// Neighbouring coefficients of a thread, of which vectors are moved.
+    /// Neighbouring coefficients per thread, moved as vectors.
     lanes: usize,
-    /// Threads that share the moduli of the target out, for the same coefficients.
+    /// Threads that share the target's moduli, for the same coefficients.
     parts: usize,
     ports: [Port; 3],
 }
 
-/// How sums are made and reduced.
+/// How weighted sums are computed and reduced.
 #[derive(Debug, Clone)]
 enum Sums {
     Short(Few<Row30>),
@@ -67,18 +72,18 @@ enum Sums {
     Many(Many),
 }
 
-/// Whether elements have as many rows, of one width.
+/// Whether elements of both types have the same number of limbs, of the same width.
 fn alike(from: &PolyType, to: &PolyType) -> bool {
     let rows = |poly: &PolyType| (poly.basis().len(), poly.width());
     rows(from) == rows(to)
 }
 
 impl Convert {
-    /// For the operations `Convert`, `ConvertCentred` and `ConvertFast`.
+    /// The kernel for the operations `Convert`, `ConvertCentred` and `ConvertFast`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where moduli come again in one of the rings, for more than 64 of them or one of more than 64
-    /// bits.
+    /// [`Error::Unsupported`] if a modulus repeats in one of the rings, for more than 64 moduli, or for a modulus of
+    /// more than 64 bits.
     pub(crate) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
         let many = Many::new(op, from, to)?;
         let sums = match (Few::of(&many, from), Few::of(&many, from)) {
@@ -95,7 +100,7 @@ impl Convert {
         Ok(kernel)
     }
 
-    /// The constants for the second port, as the kernel's text has them.
+    /// The constants for the second port, as `convert.cu` reads them.
     fn words(&self) -> Vec<u64> {
         match &self.sums {
             Sums::Short(short) => short.words(),
@@ -162,8 +167,8 @@ impl Kernel for Convert {
         Ok(fusable(of_engine(self, ringforge_kernels::CONVERT, built, numbers)))
     }
 
-    /// A thread has taken its coefficients of all rows before it writes any; rows of both rings are the same places
-    /// where there are as many, of one width.
+    /// Both types must have the same number of limbs and the same width, so that their limbs are in the same places. A
+    /// thread reads its coefficients of all limbs before it writes any.
     fn in_place(&self, input: usize, output: usize) -> bool {
         (input, output) == (0, 2) && self.parts == 1 && alike(&self.from, &self.to)
     }

@@ -1,4 +1,4 @@
-//! Integers from their residues, and remainders by any modulus of up to 64 bits: constants and CPU twin of `crt.cuh`.
+//! CRT reconstruction, and remainders by any modulus of up to 64 bits: constants and CPU reference of `crt.cuh`.
 
 use bytemuck::Pod;
 use crypto_bigint::U768;
@@ -7,13 +7,14 @@ use zeroize::Zeroize;
 
 use ringforge_math::modulus::{Modulus, Width};
 
-/// The most primes of an auxiliary basis: of 62 bits, as many as products of 256-bit residues in rings of any degree take.
+/// Maximum number of primes of an auxiliary basis: enough 62-bit primes for products of 256-bit residues in rings of
+/// any degree.
 pub(crate) const MAX_PRIMES: usize = 9;
 
-/// A residue as it is stored.
+/// A residue of up to 64 bits as it is stored.
 pub(super) trait Stored: Pod + Zeroize + Send + Sync {
     fn get(self) -> u64;
-    /// x, which fits the width.
+    /// Converts x, which must fit the width.
     fn put(x: u64) -> Self;
 }
 
@@ -33,7 +34,8 @@ macro_rules! stored {
 }
 stored!(u16, u32, u64);
 
-/// Gives what an expression says for the type of a width of up to 64 bits; for a kernel that is given none, its error.
+/// Evaluates an expression with `$word` as the type of a width of up to 64 bits. For 256 bits it is an error of the
+/// kernel.
 macro_rules! with_stored {
     ($kernel:expr, $width:expr, $word:ident => $body:expr) => {
         match $width {
@@ -67,23 +69,23 @@ pub(super) fn store_type(width: Width) -> &'static str {
     }
 }
 
-/// The upper half of a product.
+/// The upper 64 bits of a product.
 pub(super) fn mul_hi(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
-/// a + b mod q, for a, b < q; of others, some number.
+/// a + b mod q, for a, b < q; unspecified otherwise.
 pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
     let rest = q.wrapping_sub(b);
     a.wrapping_sub(rest).wrapping_add(q & mask(a < rest))
 }
 
-/// a − b mod q, for a, b < q; for another a, some number that is a − b modulo q.
+/// a − b mod q, for a, b < q; for larger a, a number congruent to a − b modulo q.
 pub(super) fn sub_mod(a: u64, b: u64, q: u64) -> u64 {
     a.wrapping_sub(b).wrapping_add(q & mask(a < b))
 }
 
-/// Remainders of 64-bit values by q ≤ 2^63.
+/// Barrett reduction (CRYPTO '86) of 64-bit values by q ≤ 2^63.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Barrett {
     q: u64,
@@ -104,7 +106,8 @@ impl Barrett {
     }
 }
 
-/// Remainders of 128-bit values by any q ≥ 2 (Möller and Granlund, "Improved division by invariant integers").
+/// Remainders of 128-bit values by any q ≥ 2, by multiplication with a reciprocal (Möller and Granlund, "Improved
+/// division by invariant integers").
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Divisor {
     pub(super) d: u64,
@@ -116,7 +119,7 @@ impl Divisor {
     pub(super) fn new(q: u64) -> Self {
         let shift = q.leading_zeros();
         let d = q << shift;
-        // the quotient is 2^64 + reciprocal, and the cast drops 2^64
+        // (2^128 - 1) / d is 2^64 + reciprocal, and the cast drops 2^64
         Self { d, reciprocal: (u128::MAX / u128::from(d)) as u64, shift }
     }
 
@@ -135,7 +138,7 @@ impl Divisor {
         sub_mod(0, a, self.d >> self.shift)
     }
 
-    /// a·b mod q, for any a and b < q.
+    /// a·b mod q, for any a, and b < q.
     pub(super) fn mul(&self, a: u64, b: u64) -> u64 {
         self.rem(u128::from(a) * u128::from(b))
     }
@@ -145,7 +148,8 @@ impl Divisor {
     }
 }
 
-/// A generated member function that gives the value with this number: known at compile time where the number is.
+/// Generates a member function that returns the value with this number, as a compile-time constant if the number is
+/// one.
 pub(super) fn choice(signature: &str, number: &str, values: impl IntoIterator<Item = String>) -> String {
     let values: Vec<String> = values.into_iter().collect();
     match values.as_slice() {
@@ -161,7 +165,7 @@ pub(super) fn choice(signature: &str, number: &str, values: impl IntoIterator<It
     }
 }
 
-/// The product of moduli, unless it has more than 768 bits.
+/// The product of the moduli, or `None` if it has more than 768 bits.
 pub(crate) fn product(moduli: &[Modulus]) -> Option<U768> {
     moduli.iter().try_fold(U768::ONE, |product, p| product.checked_mul(&p.value()).into_option())
 }

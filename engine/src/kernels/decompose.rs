@@ -1,4 +1,4 @@
-//! RNS rows from integers.
+//! The kernel `decompose`: RNS residues of integers.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// RNS rows from integers of as many 64-bit limbs as Q has, whatever their value: limb l counts 2^(64 l)·R mod q, for residues
-/// stored times R.
-/// Ports: integers in, constants ([`Decompose::table`]), element out.
+/// RNS residues of integers of any value, with the same number of 64-bit limbs as Q: Σ limb_l·(2^(64 l)·R mod q) for
+/// each modulus q, where residues are stored times R.
+///
+/// Ports: integers (in), constants ([`Decompose::table`]), element (out).
 #[derive(Debug, Clone)]
 pub(crate) struct Decompose {
     poly: PolyType,
@@ -25,7 +26,7 @@ pub(crate) struct Decompose {
 
 impl Decompose {
     /// # Errors
-    /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
+    /// [`Error::Unsupported`] if a modulus repeats, for more than 64 moduli, or for a modulus of more than 64 bits.
     pub(crate) fn new(poly: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Decompose, poly)?;
         let limbs = rns::product(moduli.iter().copied()).len();

@@ -1,4 +1,4 @@
-//! The kernel `digits`: integers of residues in signed digits to a base 2^w, as a gadget decomposition has them.
+//! The kernel `digits`: gadget decomposition of residues into signed digits to a base 2^w.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -17,37 +17,39 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: usize = 256;
 
-/// Of every limb by itself: x in (−q/2, q/2] as Σ d_i·2^(w i), with d_i in [−2^(w−1), 2^(w−1)) but for the last, which takes
-/// what is left; each d_i modulo all moduli of a ring, limb after limb, digit after digit.
+/// Signed digit decomposition of each limb separately: x in (−q/2, q/2] is Σ d_i·2^(w i).
 ///
-/// With w times as many digits as q has bits or more, |x| ≤ 2^(w c − 1) and so the last of c is 2^(w−1) at most.
+/// Each d_i is in [−2^(w−1), 2^(w−1)), except for the last digit, which takes the remainder. It is stored modulo every
+/// modulus of the target ring. The order is limb by limb, then digit by digit, then modulus by modulus.
 ///
-/// Ports: elements in, constants ([`Kernel::table`]), digits out.
+/// If c digits of w bits cover the bits of q, then |x| ≤ 2^(w c − 1), so the last digit is at most 2^(w−1).
+///
+/// Ports: elements (in), constants ([`Kernel::table`]), digits (out).
 #[derive(Debug, Clone)]
 struct Digits<T: Row> {
     from: PolyType,
-    /// w, and digits of a limb.
+    /// The digit width w, and the number of digits per limb.
     bits: u32,
     count: usize,
     sources: Vec<FromLimb>,
     targets: Vec<ToLimb<T>>,
-    /// Neighbouring residues of a thread.
+    /// Neighbouring residues per thread.
     lanes: usize,
     ports: [Port; 3],
 }
 
-/// A modulus of what is taken apart.
+/// A modulus of the elements that are decomposed.
 #[derive(Debug, Clone)]
 struct FromLimb {
     q: Divisor,
-    /// 1/R, R the factor of the ring's form.
+    /// 1/R mod q, where R is the Montgomery factor of the ring's form.
     factor: u64,
 }
 
-/// A modulus of the digits: d is stored as (d + 2^63)·R − 2^63·R, the first of which is a word times R.
+/// A modulus of the digits. The digit d is stored as (d + 2^63)·R − 2^63·R, where d + 2^63 is an unsigned word.
 #[derive(Debug, Clone)]
 struct ToLimb<T: Row> {
     q: T::Target,
@@ -55,11 +57,11 @@ struct ToLimb<T: Row> {
     offset: <T::Target as Target>::Residue,
 }
 
-/// The kernel for digits of so many bits, and how many digits a limb has.
+/// The kernel for digits of `bits` bits, and the number of digits per limb.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for digits of 0 bits or of more than 63, for a modulus of more than 64 bits to be taken apart, and
-/// for digits modulo several of different lengths, one of them above 64 bits.
+/// [`Error::Unsupported`] for digits of 0 bits or of more than 63, and for source moduli of more than 64 bits. Also for
+/// target moduli of different bit lengths if one of them is above 64 bits.
 pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<dyn Kernel>, usize)> {
     let refuse = |poly: &PolyType, why: &str| Err(Error::unsupported(format!("digits of {bits} bits"), poly, why));
     if !(1..=63).contains(&bits) {
@@ -80,12 +82,12 @@ pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<d
 
 impl FromLimb {
     fn new(poly: &PolyType, q: &Modulus) -> Self {
-        // R is a power of two, and 1 where q is even
+        // R is a power of two, or 1 if q is even
         let factor = q.inverse(&poly.radix(q)).unwrap_or(U256::ONE);
         Self { q: Divisor::new(low_u64(&q.value())), factor: low_u64(&factor) }
     }
 
-    /// The integer in (−q/2, q/2] that a stored word stands for.
+    /// The integer in (−q/2, q/2] that a stored word represents.
     fn centred(&self, word: u64) -> i64 {
         let (x, q) = (self.q.mul(word, self.factor), self.q.d >> self.q.shift);
         x.wrapping_sub(q & mask(x > q / 2)) as i64
@@ -130,23 +132,23 @@ impl<T: Row> Digits<T> {
         kernel
     }
 
-    /// For the second port: of every modulus what the text reads.
+    /// The constants for the second port: the words of every source modulus, then those of every target modulus.
     fn constants(&self) -> Table {
         let targets = self.targets.iter().flat_map(ToLimb::words);
         let words: Vec<u64> = self.sources.iter().flat_map(FromLimb::words).chain(targets).collect();
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
     }
 
-    /// What gives digit i of a number.
+    /// Returns a function that extracts digit i of a number.
     fn digit(&self, i: usize) -> impl Fn(i64) -> i64 {
-        // half a digit at each place below, so that lower digits are rounded off
+        // half a unit of each lower place, so that the lower digits are rounded off
         let below = self.bits * i as u32;
         let half = (1..=i as u32).map(|place| 1i128 << (self.bits * place - 1)).sum::<i128>();
         let above = if i + 1 < self.count { i64::BITS - self.bits } else { 0 };
         move |x| (((i128::from(x) + half) >> below) as i64) << above >> above
     }
 
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // the constant-time test finds it by name in the machine code
     fn row<S: Stored>(&self, from: &[S], (limb, i, target): (usize, usize, usize), out: &mut [T]) {
         let (limb, digit, target) = (&self.sources[limb], self.digit(i), &self.targets[target]);
         out.iter_mut().zip(from).for_each(|(out, x)| *out = target.put(digit(limb.centred(x.get()))));
@@ -189,7 +191,7 @@ impl<T: Row> Kernel for Digits<T> {
         for (port, bytes) in [(0, self.from.width().bytes()), (2, size_of::<T>())] {
             let place = firsts[port] | distances[port];
             kernel.ports[port].apart = Some(place.is_multiple_of(bytes).then_some(distances[port])?);
-            // vectors begin at a multiple of their length
+            // vector accesses must be aligned to their length
             kernel.lanes = kernel.lanes.min(lanes(place / bytes, &self.from));
         }
         Some(Arc::new(kernel))

@@ -1,18 +1,19 @@
-//! Arithmetic modulo any q of up to 256 bits, even or composite ones included: constants and CPU twin of `divisor256.cuh`.
+//! Arithmetic modulo any q of up to 256 bits, even or composite ones included: constants and CPU reference of
+//! `divisor256.cuh`.
 
 use crypto_bigint::{NonZero, U256, U768};
 use ringforge_cpu::{Limbs, add_mod, sub_limbs_once, sub_mod};
 
 use ringforge_math::modulus::{Modulus, limbs, low_u64};
 
-/// Digits of a factor's multiples: [`Divisor256::mul`] takes x apart into as many.
+/// Number of digits into which [`Divisor256::mul`] splits an operand, and bits per digit.
 const PARTS: usize = 5;
 const PART_BITS: u32 = 52;
 
-/// c·2^(52 i) mod q for each i.
+/// A known factor c: c·2^(52 i) mod q for each digit i.
 pub(super) type Factor = [Limbs; PARTS];
 
-/// Sums of small multiples of residues modulo q.
+/// Sums of small multiples of residues modulo q, with Barrett reduction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Divisor256 {
     pub(super) q: Limbs,
@@ -38,7 +39,7 @@ impl Divisor256 {
     pub(super) fn mad(&self, acc: &Limbs, digit: u64, a: &Limbs) -> Limbs {
         let mut x = [acc[0], acc[1], acc[2], acc[3], 0];
         x[4] = add_multiple(&mut x, digit, a);
-        // x < 2^62 q: the quotient is exact or one less
+        // x < 2^62 q, so the estimated quotient is exact or one too small
         let quotient = ((u128::from(bits_from(&x, self.bits - 2)) * u128::from(self.ratio)) >> 65) as u64;
         let mut multiple = [0; 5];
         multiple[4] = add_multiple(&mut multiple, quotient, &self.q);
@@ -54,12 +55,12 @@ impl Divisor256 {
         add_mod(*a, *b, &self.q)
     }
 
-    /// q and the ratio.
+    /// The words of q, then the ratio.
     pub(super) fn words(&self) -> Vec<u64> {
         [&self.q[..], &[self.ratio]].concat()
     }
 
-    /// a·c mod q, for any a: five digits of 52 bits are all of it.
+    /// a·c mod q, for any a of 256 bits, which is five digits of 52 bits.
     pub(super) fn mul(&self, a: &Limbs, c: &Factor) -> Limbs {
         let digit = |i: usize| bits_from(a, PART_BITS * i as u32) & ((1 << PART_BITS) - 1);
         c.iter().enumerate().fold([0; 4], |sum, (i, part)| self.mad(&sum, digit(i), part))
@@ -79,7 +80,7 @@ impl Divisor256 {
     }
 }
 
-/// A residue as a literal of C++.
+/// A residue as a C++ literal.
 pub(super) fn literal(x: &Limbs) -> String {
     format!("rf::u256{{{{{}}}}}", words(x))
 }
@@ -89,7 +90,7 @@ fn words(x: &Limbs) -> String {
     halves.map(|half| format!("{half}u")).collect::<Vec<_>>().join(", ")
 }
 
-/// Adds digit·a to the low limbs of x, and gives the limb above them.
+/// Adds digit·a to the lower four limbs of x; returns the carry into the limb above.
 fn add_multiple(x: &mut [u64; 5], digit: u64, a: &Limbs) -> u64 {
     let mut carry = 0;
     for (x, a) in x.iter_mut().zip(a) {
@@ -98,7 +99,7 @@ fn add_multiple(x: &mut [u64; 5], digit: u64, a: &Limbs) -> u64 {
     carry
 }
 
-/// The 64 bits of x from this one on, zeros above its limbs.
+/// The 64 bits of x from `bit` on; bits above its limbs are zero.
 pub(super) fn bits_from(x: &[u64], bit: u32) -> u64 {
     let (at, by) = (bit as usize / 64, bit % 64);
     let limb = |i: usize| x.get(i).copied().unwrap_or(0);

@@ -11,9 +11,9 @@ use ringforge_runtime::limits::Limits;
 
 const THREADS: u32 = 128;
 
-/// Random bytes for each item, of one attempt.
+/// Random bytes for each item from one attempt of the counter-based generator.
 ///
-/// Ports: [`Draws`] of this run (in, shared), the bytes (out). Both are secret.
+/// Ports: [`Draws`] of this run (in, shared), bytes (out). Both are secret.
 #[derive(Debug, Clone)]
 pub struct Draw {
     attempt: u32,
@@ -21,10 +21,10 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// `bytes` bytes an item, 32 or 64: the first ones of [`Draws::block`] of this attempt.
+    /// `bytes` bytes per item, 32 or 64: the first bytes of [`Draws::block`] for this attempt.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for another number of bytes.
+    /// [`Error::Unsupported`] for any other number of bytes.
     pub fn new(bytes: usize, attempt: u32) -> Result<Self> {
         if ![32, 64].contains(&bytes) {
             return Err(Error::Unsupported {

@@ -1,4 +1,4 @@
-//! The kernel `forward`: coefficients to values.
+//! The kernel `forward`: from coefficients to evaluations (forward NTT).
 
 use crate::kernels::elementwise::fused;
 use crate::rows::{Rows, elements, lay_apart};
@@ -11,11 +11,11 @@ use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 use std::sync::Arc;
 
-/// The forward transform of elements of a ring.
+/// The forward NTT of elements of a ring: Cooley–Tukey butterflies of radix 2 and 3 with lazy reduction, from the top
+/// of the factorisation down.
 ///
-/// Ports: coefficients (in), values (out), the [tables](Rows::table) of factors and the
-/// [constants](Rows::constants). The first
-/// two may be the same memory, except where a kernel of some of the layers puts values in natural order.
+/// Ports: coefficients (in), evaluations (out), the twiddle [tables](Rows::table) and the [constants](Rows::constants).
+/// The first two may be the same memory, except where a kernel of only some layers writes evaluations in natural order.
 #[derive(Debug, Clone)]
 pub struct Forward {
     rows: Rows,
@@ -23,14 +23,15 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// The transform with this split, its values in this order.
+    /// The transform with this factorisation, with evaluations in this order.
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
         let rows = Rows::with_split(split, limits).order(order).fastest();
         Self::of(rows.in_clusters(1))
     }
 
-    /// The kernels that do it together on such rows, in order: one, or several where a row does not suit a block.
+    /// The kernels that together do the transform, in launch order: one, or several where a limb does not suit a thread
+    /// block.
     pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
         rows.parts().into_iter().map(Self::of).collect()
     }

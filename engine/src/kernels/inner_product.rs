@@ -1,4 +1,4 @@
-//! The kernel `inner_product`: sums of products of values over a list, as key switching has them.
+//! The kernel `inner_product`: inner products in the NTT domain, as in key switching.
 
 use core::iter;
 use core::ops::Range;
@@ -16,14 +16,15 @@ use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Ports of elements.
+/// Number of element ports.
 const ELEMENTS: usize = 3;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: usize = 256;
 
-/// For each set of keys s, Σ a_j·b_(s,j): values a_j of a ring whose leaves have degree 1, one after another, keys one after
-/// another for each set, sums one after another.
+/// For each set s of keys, the inner product Σ a_j·b_(s,j) of evaluations a_j with keys b_(s,j), in a ring whose leaves
+/// have degree 1. Elements are stored one after another, keys one after another within each set, and sums one after
+/// another.
 ///
 /// Ports: a (in), b (in), sums (out), the [constants](Rows::constants).
 #[derive(Debug, Clone)]
@@ -35,10 +36,10 @@ pub(crate) struct InnerProduct {
 }
 
 impl InnerProduct {
-    /// Of `count` elements and `sets` sets of keys, which are elements of the ring `of`, all side by side in `keys`.
+    /// The inner products of `count` elements with `sets` sets of keys; `keys` is the vector type of all keys.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where leaves have a degree above 1, and where keys do not suit elements.
+    /// [`Error::Unsupported`] for leaves of a degree above 1, and for keys that do not match the elements.
     pub(crate) fn new(split: &Split, count: usize, keys: &PolyType, sets: usize, limits: &Limits) -> Result<Self> {
         let times = keys.basis().len() / split.poly().basis().len();
         let same = split.poly().vector(times).ok().filter(|same| same == keys);
@@ -58,7 +59,7 @@ impl InnerProduct {
         }
         let rows = Rows::with_split(split, limits).by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
-        // no factors where leaves have degree 1
+        // no twiddle factors for leaves of degree 1
         ports.remove(ELEMENTS);
         let row = split.n() * split.poly().width().bytes();
         for (port, limbs) in ports.iter_mut().zip([
@@ -72,7 +73,8 @@ impl InnerProduct {
     }
 }
 
-/// How many of the ring's limbs are the first ones of another ring; its others are the last ones there.
+/// The number of limbs that the ring and `of` have in common at the start; the ring's others must be the last limbs of
+/// `of`.
 fn common_limbs(poly: &PolyType, of: &PolyType) -> Option<usize> {
     let (limbs, all) = (poly.basis().len(), of.basis().len());
     let same = poly.basis().iter().zip(of.basis()).take_while(|(q, other)| q == other).count();

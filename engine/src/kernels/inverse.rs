@@ -1,4 +1,5 @@
-//! The kernels `inverse` and `inverse_of_product`: values, or products of values, back to coefficients.
+//! The kernels `inverse` and `inverse_of_product`: from evaluations, or products of them, to coefficients (inverse
+//! NTT).
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,28 +13,29 @@ use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
+/// The inverse NTT of elements of a ring: Gentleman–Sande butterflies of radix 2 and 3 with lazy reduction. It undoes
+/// [`Forward`](super::Forward), including the scale.
 ///
-/// Ports: values (in), coefficients (out), the [tables](Rows::table) of factors and the
-/// [constants](Rows::constants). The first
-/// two may be the same memory, except where a kernel of some of the layers takes values in natural order.
+/// Ports: evaluations (in), coefficients (out), the twiddle [tables](Rows::table) and the [constants](Rows::constants).
+/// The first two may be the same memory, except where a kernel of only some layers reads evaluations in natural order.
 #[derive(Debug, Clone)]
 pub struct Inverse {
     rows: Rows,
-    /// Of the products of values of two elements, which are two inputs then.
+    /// Whether it transforms the product of two elements in the NTT domain, which are then two inputs.
     of_product: bool,
     ports: Vec<Port>,
 }
 
 impl Inverse {
-    /// The transform with this split, its values in this order.
+    /// The transform with this factorisation, with evaluations in this order.
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
         let rows = Rows::with_split(split, limits).order(order).fastest();
         Self::of(rows.in_clusters(1), false)
     }
 
-    /// The kernels that do it together on such rows, in order: one, or several where a row does not suit a block.
+    /// The kernels that together do the transform, in launch order: one, or several where a limb does not suit a thread
+    /// block.
     pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
         rows.parts().into_iter().rev().map(|part| Self::of(part, false)).collect()
     }
@@ -53,7 +55,7 @@ impl Inverse {
         Self { rows, of_product, ports }
     }
 
-    /// The port of what it gives.
+    /// The index of the output port.
     fn output(&self) -> usize {
         1 + usize::from(self.of_product)
     }
@@ -110,7 +112,7 @@ impl Kernel for Inverse {
     }
 
     fn taking_product(&self, of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {
-        // leaves of a higher degree have factors, which the kernel finds where it has all layers
+        // leaves of a higher degree need their constants, which the kernel finds only if it does all layers
         let suits = self.rows.is_whole() || self.rows.is_last() && self.rows.split.base() == 1;
         let is_same = of == (&self.rows.split, self.rows.order) && !self.of_product && !self.rows.split.ends_high();
         (suits && is_same).then(|| Arc::new(Self::of(self.rows.clone(), true)) as Arc<dyn Kernel>)

@@ -1,4 +1,4 @@
-//! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
+//! The kernels `point_mul` and `mul_add`: products in the NTT domain, alone or added to a third element.
 
 use crate::kernels::elementwise::fused;
 use crate::rows::{Rows, elements, lay_apart};
@@ -11,11 +11,12 @@ use ringforge_runtime::kernel::{Args, Kernel, Port, Role, Source, Table};
 use ringforge_runtime::limits::Limits;
 use std::sync::Arc;
 
-/// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
+/// The pointwise product of two elements in the NTT domain, leaf by leaf modulo x^d − β. It may be added to a third
+/// element.
 ///
-/// Ports: left and right values (in), their product (out) or what it is added to (in and out), the
-/// [tables](Rows::table) of factors, and the [constants](Rows::constants); these twice where leaves have degree 1, since
-/// products need no other factors then.
+/// Ports: left and right evaluations (in), their product (out) or the sum it is added to (in and out), the twiddle
+/// [tables](Rows::table), and the [constants](Rows::constants). For leaves of degree 1, which need no twiddle factors,
+/// the constants take the place of the tables too.
 #[derive(Debug, Clone)]
 pub struct PointMul {
     rows: Rows,
@@ -23,7 +24,7 @@ pub struct PointMul {
 }
 
 impl PointMul {
-    /// The product of values of a transform with this split and order.
+    /// The product of evaluations of a transform with this factorisation and order.
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
         Self::of(Rows::with_split(split, limits).order(order))
@@ -38,7 +39,7 @@ impl PointMul {
         Self { rows, ports }
     }
 
-    /// The same, added to values that are there.
+    /// The same kernel, adding its product to the previous contents of the output.
     #[must_use]
     pub fn adding(self) -> Self {
         let mut ports = self.ports;

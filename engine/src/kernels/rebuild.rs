@@ -1,5 +1,5 @@
-//! From residues modulo the primes of an auxiliary basis to residues modulo q: constants and CPU twin of `rebuild` in
-//! `crt.cuh`.
+//! From residues modulo the primes of an auxiliary basis to residues modulo q, by Garner's algorithm: constants and CPU
+//! reference of `rebuild` in `crt.cuh`.
 
 use crypto_bigint::U256;
 use ringforge_cpu::choice::sub_once;
@@ -9,19 +9,20 @@ use crate::kernels::target::{Sum, Target};
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::{Modulus, low_u64};
 
-/// A prime of an auxiliary basis and its part in [`Rebuild`].
+/// A prime of an auxiliary basis and its constants in [`Rebuild`].
 #[derive(Debug, Clone)]
 struct Digit<R> {
     p: u64,
     /// H mod p.
     offset: u64,
-    /// The product of the primes before it and the scale, mod q.
+    /// The scale times the product of the primes before it, mod q.
     weight: R,
-    /// The inverses of the primes before it, mod p, and floor(2^64·inverse / p) for each.
+    /// For each prime before it, its inverse mod p with the Shoup quotient floor(2^64·inverse / p).
     inverses: Vec<(u64, u64)>,
 }
 
-/// From an integer x with |x| ≤ H, given by residues modulo ascending primes with product P = 2H + 1, to x·scale mod q.
+/// Conversion of an integer x with |x| ≤ H to x·scale mod q. The input is x modulo ascending primes with the product
+/// P = 2H + 1.
 #[derive(Debug, Clone)]
 pub(super) struct Rebuild<T: Target> {
     digits: Vec<Digit<T::Residue>>,
@@ -32,7 +33,8 @@ pub(super) struct Rebuild<T: Target> {
 }
 
 impl<T: Target> Rebuild<T> {
-    /// The constants for primes in ascending order, each odd and below 2^62, at most [`MAX_PRIMES`] of them.
+    /// Precomputes the constants for primes in ascending order, each odd and below 2^62, at most [`MAX_PRIMES`] of
+    /// them.
     pub(super) fn new(primes: &[Modulus], q: &Modulus, scale: &U256) -> Result<Self> {
         let refuse = |why: &str| Error::Unsupported { job: format!("rebuilding from {primes:?}"), why: why.into() };
         if primes.is_empty() || primes.len() > MAX_PRIMES || primes.iter().any(|p| p.bits() > 62 || !p.is_odd()) {
@@ -64,7 +66,7 @@ impl<T: Target> Rebuild<T> {
         Ok(Self { digits, correction, sum, target: T::new(q) })
     }
 
-    /// x·scale mod q from x modulo prime number j for each j.
+    /// x·scale mod q, where `residue(j)` is x modulo prime number j.
     pub(super) fn rebuild(&self, residue: impl Fn(usize) -> u64) -> T::Residue {
         let mut digits = [0u64; MAX_PRIMES];
         for (j, digit) in self.digits.iter().enumerate() {
@@ -85,7 +87,7 @@ impl<T: Target> Rebuild<T> {
         &self.target
     }
 
-    /// The lines of a generated struct that `rebuild` of `crt.cuh` reads, beside `prime`.
+    /// The lines of the generated struct that `rebuild` of `crt.cuh` reads, except for `prime`.
     pub(super) fn prelude(&self, word_bits: u32) -> String {
         let twiddle = |p: u64, inverse: u64| {
             let quotient = (u128::from(inverse) << word_bits) / u128::from(p);

@@ -12,10 +12,10 @@ use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// The product of two elements of a ring.
+/// The product of two elements of a ring in one kernel: forward NTTs, products of leaves, inverse NTT.
 ///
-/// Ports: left and right coefficients (in), their product's (out), the [tables](Rows::table) of factors and the
-/// [constants](Rows::constants).
+/// Ports: left and right coefficients (in), coefficients of the product (out), the twiddle [tables](Rows::table) and
+/// the [constants](Rows::constants).
 #[derive(Debug, Clone)]
 pub struct RingMul {
     rows: Rows,
@@ -23,13 +23,13 @@ pub struct RingMul {
 }
 
 impl RingMul {
-    /// The product by transforms with this split.
+    /// The product by transforms with this factorisation.
     #[must_use]
     pub fn new(split: &Split, limits: &Limits) -> Self {
         Self::of(Rows::with_split(split, limits).holding(2).fastest())
     }
 
-    /// The same by a choice, as far as it can be.
+    /// The same kernel with a tuning choice, as far as it applies.
     pub(crate) fn chosen(self, choice: Choice) -> Self {
         Self::of(self.rows.chosen(choice))
     }
@@ -38,13 +38,13 @@ impl RingMul {
         Self::on(rows.by_launch())
     }
 
-    /// The product on these rows.
+    /// The product with this layout.
     pub(super) fn on(rows: Rows) -> Self {
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
 
-    /// Whether a row fits a block of a device with these limits.
+    /// Whether a limb fits a thread block of a device with these limits.
     #[must_use]
     pub fn fits(&self, limits: &Limits) -> bool {
         self.rows.fits(limits)

@@ -1,4 +1,5 @@
-//! What kernels between RNS rows and integers share: their basis, and sums of digits times weights modulo a modulus.
+//! Shared parts of kernels between RNS residues and integers: their basis, and weighted sums of digits modulo a
+//! modulus.
 
 use crate::job::Op;
 use crate::kernels::crt::{Divisor, store_type};
@@ -10,16 +11,16 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Built, Kernel, Source};
 use ringforge_runtime::limits::Limits;
 
-/// The most moduli of a basis, and the most digits of a sum; fixed-point estimates count on it.
+/// Maximum number of moduli of a basis, and of digits of a sum; fixed-point estimates rely on it.
 pub(super) const MAX_MODULI: usize = 64;
 
-/// Bytes of shared memory that a block takes at most, where it has more than a warp.
+/// Maximum shared memory in bytes for a block of more than one warp.
 const SHARED_BYTES: usize = 48 << 10;
 
-/// The moduli of a ring whose rows stand for integers.
+/// The moduli of a ring whose limbs together represent integers.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where a modulus comes again, for more than 64 moduli or one of more than 64 bits.
+/// [`Error::Unsupported`] if a modulus repeats, for more than 64 moduli, or for a modulus of more than 64 bits.
 pub(super) fn basis(op: Op, poly: &PolyType) -> Result<Vec<u64>> {
     if poly.repeats_moduli() {
         return Err(Error::unsupported(op, poly, "a modulus comes again, so its rows stand for no integers"));
@@ -30,7 +31,7 @@ pub(super) fn basis(op: Op, poly: &PolyType) -> Result<Vec<u64>> {
         .ok_or_else(|| Error::unsupported(op, poly, "it is for up to 64 moduli of up to 64 bits"))
 }
 
-/// The product of words, as limbs, least significant first and none of them zero at the end.
+/// The product of words as limbs, least significant first, without zero limbs at the top.
 pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
     let mut product = vec![1];
     for factor in factors {
@@ -47,29 +48,29 @@ pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
     product
 }
 
-/// The distance of a view, where it is of whole residues of the ring.
+/// The stride of a view, if its start and stride are multiples of a residue.
 pub(super) fn distance(poly: &PolyType, first: usize, distance: usize) -> Option<usize> {
     (first | distance).is_multiple_of(poly.width().bytes()).then_some(distance)
 }
 
-/// What a block has to do and to keep.
+/// Work and shared memory of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
-    /// Neighbouring coefficients of a thread.
+    /// Neighbouring coefficients per thread.
     pub(super) lanes: usize,
-    /// Threads that share the work on them.
+    /// Threads that share the work on the same coefficients.
     pub(super) parts: usize,
-    /// Words of 64 bits in shared memory for each thread.
+    /// 64-bit words of shared memory per thread.
     pub(super) words: usize,
-    /// Such words for all together.
+    /// Further 64-bit words of shared memory for the whole block.
     pub(super) more: usize,
 }
 
-/// A kernel on coefficients of a ring made concrete: `struct Rns` with these lines. How many moduli and
-/// limbs there are is data of the launch.
+/// Builds a kernel on coefficients of a ring: `struct Rns` with these lines, and the launch. The numbers of moduli and
+/// limbs are run-time constants.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where the words do not fit shared memory.
+/// [`Error::Unsupported`] if the words do not fit shared memory.
 pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block: Block) -> Result<Built> {
     let bytes = |threads: usize| 8 * (block.words * threads + block.more);
     let most = [256, 128, 64].map(|coefficients| coefficients / block.lanes);
@@ -83,8 +84,8 @@ pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block
     Ok(Built { prelude, launch })
 }
 
-/// The source of a kernel between rows of a ring and integers of so many limbs, which keeps `words` words for each thread and
-/// as many for all. Elements lie `distance` bytes apart.
+/// The source of a kernel between RNS residues and integers of `limbs` limbs. A block keeps `words` words of shared
+/// memory for each thread and `words` more in common. The stride between elements is `distance` bytes.
 pub(super) fn integers(
     kernel: &dyn Kernel,
     text: &'static str,
@@ -98,16 +99,17 @@ pub(super) fn integers(
     Ok(of_engine(kernel, text, built, numbers))
 }
 
-/// Integers Σ digit·weight modulo p, for at most [`MAX_MODULI`] digits of up to 64 bits: the twin of `weighted_sum`.
+/// Constants for Σ digit·weight modulo p, for at most [`MAX_MODULI`] digits of up to 64 bits: CPU reference of
+/// `weighted_sum`.
 #[derive(Debug, Clone)]
 pub(super) struct Weighted {
     pub(super) divisor: Divisor,
-    /// Of each digit, below p.
+    /// The weight of each digit, below p.
     pub(super) weights: Vec<u64>,
 }
 
 impl Weighted {
-    /// The sum modulo p.
+    /// Σ digit·weight modulo p.
     pub(super) fn sum(&self, digits: &[u64]) -> u64 {
         if self.weights.is_empty() {
             return 0;
@@ -118,12 +120,12 @@ impl Weighted {
             low = sum;
             above += u128::from(over);
         }
-        // the sum is below 64·2^64·p, so this is below 64·p
+        // the sum is below 64·2^64·p, so its part above 2^64 is below 64·p
         let high = self.divisor.rem(above << 64 | low >> 64);
         self.divisor.rem(u128::from(high) << 64 | low & u128::from(u64::MAX))
     }
 
-    /// What `weighted_sum` reads, with these words between the divisor and the weights.
+    /// The words that `weighted_sum` reads, with `further` between the divisor and the weights.
     pub(super) fn words(&self, further: &[u64]) -> Vec<u64> {
         let Divisor { d, reciprocal, shift } = self.divisor;
         [&[d, reciprocal, u64::from(shift)], further, &self.weights].concat()

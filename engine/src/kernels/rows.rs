@@ -1,4 +1,4 @@
-//! What the built-in kernels on rows of a ring share: their ports and slots, and rows on the CPU.
+//! Shared parts of the built-in kernels on limbs of a ring: ports, tables, source and CPU reference.
 
 use crate::source::{of_engine, with};
 use ringforge_cpu::{Factors, Kernels};
@@ -13,13 +13,13 @@ use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 impl Rows {
-    /// These ports, then the tables of factors and the constants.
+    /// These element ports, then those of the twiddle tables and the constants.
     pub(crate) fn ports<const N: usize>(&self, ports: [fn(usize) -> Port; N]) -> Vec<Port> {
         let elements = ports.into_iter().map(|port| port(self.item_bytes()));
         elements.chain([self.table_port(), self.constants_port()]).collect()
     }
 
-    /// The table of a port of a kernel that has `ports`, those of the tables being the last.
+    /// The table of a port of a kernel with `ports` ports, of which the last two are for tables.
     pub(crate) fn table_of(&self, ports: usize, port: usize) -> Option<Table> {
         match ports - port {
             2 => Some(self.table()),
@@ -28,15 +28,14 @@ impl Rows {
         }
     }
 
-    /// The source of a transform or product of such rows, its text being one of the engine's.
+    /// The source of a transform or product with this layout, from one of the engine's CUDA sources.
     pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
         if self.is_natural() {
             self.split.check_degree("values in natural order")?;
         }
         let source = of_engine(kernel, text, self.build_part(limits, "")?, self.numbers(kernel.ports()));
-        // by the constructors of its places, `Row` and `Leaf`. Rows of 64-bit words lose by it, perhaps since blocks that begin
-        // ahead crowd where there is room just then (pairs of rows of 60 bits on an H200: 2^16 up to 2 %, one polynomial of
-        // 32 rows 4 to 5 %, of 2^15 30 to 41 %; bench/results/profiles/2026-11-25-h200-rows.txt)
+        // `Row` and `Leaf` wait for the preceding launch, so this one may start early (programmatic dependent launch).
+        // Kernels on 64-bit words are slower that way: bench/results/profiles/2026-11-25-h200-rows.txt
         Ok(with(source, |source| source.follows = self.arithmetic.word_bytes() != 8))
     }
 
@@ -47,7 +46,7 @@ impl Rows {
         }
     }
 
-    /// The same for a kernel that may do some of the layers.
+    /// The same for a kernel that may do only some layers.
     pub(crate) fn describe_part(&self) -> String {
         let mut text = self.describe();
         if !self.is_whole() {
@@ -56,7 +55,7 @@ impl Rows {
         text + &self.describe_choice()
     }
 
-    /// In what the kernel differs from what is done by default.
+    /// Describes how the kernel differs from the default choice.
     pub(crate) fn describe_choice(&self) -> String {
         let mut text = String::new();
         if self.choice.arithmetic == Some(self.arithmetic) {
@@ -75,15 +74,15 @@ impl Rows {
         text
     }
 
-    /// The port of residues that pass from a kernel of some of the layers to the next one: as they are, where words are
-    /// stored as they are.
+    /// The port for residues that pass from one kernel of a transform to the next. They stay lazy if the arithmetic
+    /// allows it and words are stored as they are.
     pub(crate) fn between(&self, port: Port) -> Port {
         let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
         if self.arithmetic.hands_on(&self.poly) { port.below(capacity as u32) } else { port }
     }
 
-    /// What a kernel of such rows does on the CPU, by the tables and the constants at these ports. Products need no tables where
-    /// leaves have degree 1. Where tables are those of an arithmetic for GPUs alone, factors are made here.
+    /// The CPU reference of a kernel with this layout, with the tables and constants at these ports. Products need no
+    /// tables if leaves have degree 1. Twiddle factors are computed here if the tables are for a GPU-only arithmetic.
     pub(crate) fn on_cpu<'a>(
         &'a self,
         args: &Args<'a>,
@@ -130,7 +129,7 @@ impl Rows {
         }))
     }
 
-    /// Whether reduced products on the CPU lack a factor.
+    /// Whether reduced products on the CPU lack the product factor.
     pub(crate) fn restores(&self) -> bool {
         self.arithmetic.on_cpu(&self.poly).has_product_factor(&self.poly)
     }
@@ -140,7 +139,7 @@ impl Rows {
         Ok([self.aligned(args.input::<u8>(0)?)?, self.aligned(args.input::<u8>(1)?)?])
     }
 
-    /// Refuses bytes that do not lie as residues have to.
+    /// Refuses bytes that are not aligned for residues.
     pub(crate) fn aligned<B: AsRef<[u8]>>(&self, bytes: B) -> Result<B> {
         let needed = self.poly.width().bytes().min(align_of::<u64>());
         match is_aligned(bytes.as_ref(), needed) {
@@ -150,7 +149,7 @@ impl Rows {
     }
 }
 
-/// To what a table of factors is aligned.
+/// Alignment of a twiddle table in bytes.
 const TABLE_ALIGNMENT: usize = 16;
 
 fn is_aligned(bytes: &[u8], to: usize) -> bool {

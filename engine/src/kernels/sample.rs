@@ -1,4 +1,4 @@
-//! Random elements of a ring.
+//! Sampling of random elements of a ring.
 
 mod elements;
 mod key;
@@ -16,37 +16,38 @@ use ringforge_runtime::kernel::{Kernel, Port};
 use small::Small;
 use uniform::Uniform;
 
-/// What [`Pipeline::sample`](crate::Pipeline::sample) draws. All but the uniform one are polynomials with small integers as
-/// coefficients: one polynomial an item, modulo every modulus of the ring.
+/// The distribution of [`Pipeline::sample`](crate::Pipeline::sample). All but the uniform one yield polynomials with
+/// small integer coefficients: one polynomial per item, stored modulo every modulus of the ring.
 ///
-/// "Within ε" is the statistical distance of a coefficient from the distribution named, for uniform random blocks.
+/// "Within ε" bounds the statistical distance of a coefficient from the named distribution, for uniform random blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {
-    /// Uniform residues, independent of each other, also in rows whose modulus comes again. Of each, 192 random bits are
-    /// reduced, or 434 in rings of 256-bit residues: within 2^-130, and 2^-180.
+    /// Uniform residues, independent of each other even if a modulus repeats. Each is a 192-bit random integer reduced
+    /// modulo q, within 2^-130; in rings of 256-bit residues it has 434 bits and is within 2^-180.
     ///
-    /// A ring of the first few rows of another gets the same residues in these, from the same draws.
+    /// A ring that consists of the first limbs of another gets the same residues in these limbs, from the same draws.
     Uniform,
     /// −1, 0 and 1 with probability 1/3 each, within 2^-128.
     Ternary,
-    /// So many coefficients are 1 or −1, with equal probability, and all others 0: exactly. The places are uniform too: for
-    /// degree n and c = min(weight, n − weight) the whole polynomial is within n·c·2^-129.
+    /// Exactly `weight` coefficients are 1 or −1 with equal probability, and all others are 0. The positions are
+    /// uniform too: for degree n and c = min(weight, n − weight), the whole polynomial is within n·c·2^-129.
     ///
-    /// Each coefficient is compared with c places, and each of these with those before it: n·c + c²/2 comparisons.
+    /// Each coefficient is compared with c positions, and each position with those before it: n·c + c²/2 comparisons.
     FixedWeight {
-        /// Coefficients that are not 0, at most n.
+        /// Number of nonzero coefficients, at most n.
         weight: usize,
     },
-    /// The difference of two sums of η fair bits: exact, variance η/2.
+    /// Centred binomial: the difference of two sums of η fair bits. Exact; the variance is η/2.
     Binomial {
         /// η, from 1 to 32.
         eta: u32,
     },
-    /// The nearest integer to a Gaussian of mean 0: x with probability Φ((x + ½)/σ) − Φ((x − ½)/σ), variance about
-    /// σ² + 1/12. Within 14·(σ + 1)·2^-128, and values whose probability is below about 2^-128 do not occur.
+    /// A Gaussian of mean 0, rounded to the nearest integer: x has probability Φ((x + ½)/σ) − Φ((x − ½)/σ), and the
+    /// variance is about σ² + 1/12. Within 14·(σ + 1)·2^-128; values with a probability below about 2^-128 do not
+    /// occur.
     ///
-    /// All thresholds are compared for each coefficient, some 13·σ, and take 16 bytes each.
+    /// Each coefficient is compared with all thresholds: about 13·σ of them, 16 bytes each.
     Gaussian {
         /// σ, from 1/16 to 1024.
         sigma: f64,
@@ -65,11 +66,12 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// The steps that draw elements, each of which takes what the one before it writes, the first one this key, in its series.
-/// Small integers are secret, and uniform residues if the key is. Bytes are the same however a batch is cut.
+/// The steps that sample elements. The first one reads this key and its random stream (`series`), each later one the
+/// output of the step before it. Small integers are secret, uniform residues only if the key is. The bytes do not
+/// depend on how a batch is split.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for parameters of the distribution that are out of range, and for more blocks than are counted.
+/// [`Error::Unsupported`] for distribution parameters out of range, and for more blocks per item than can be counted.
 pub(crate) fn steps(poly: &PolyType, distribution: Distribution, key: Port) -> Result<Vec<Arc<dyn Kernel>>> {
     let refuse = |why: &str| Err(Error::unsupported(format!("sampling ({distribution})"), poly, why));
     let small = |thresholds| -> Result<Vec<Arc<dyn Kernel>>> {

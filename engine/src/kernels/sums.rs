@@ -1,4 +1,4 @@
-//! Sums of a few products modulo small numbers, in vectors: what two ways to make them have in common.
+//! Vectorised sums of a few products modulo small numbers: shared parts of `sum30` and `sum60`.
 
 pub(super) mod sum30;
 pub(super) mod sum60;
@@ -6,42 +6,43 @@ pub(super) mod sum60;
 use core::fmt;
 use core::ops::Range;
 
-/// The most products of any sum.
+/// Maximum number of products of any sum.
 pub(super) const MOST: usize = 16;
-/// Sums that are worked on together: so many that compilers use vectors, so few that they stay in registers.
+/// Sums computed together: enough for the compiler to vectorise, few enough to stay in registers.
 pub(super) const LANES: usize = 16;
-/// Numbers of as many sums.
+/// One number for each of the sums computed together.
 pub(super) type Lanes = [u64; LANES];
 
-/// A modulus from 2 on, a constant, and weights below the modulus.
+/// A modulus of at least 2, a constant, and weights below the modulus.
 pub(super) trait Row: fmt::Debug + Clone + Send + Sync + Sized {
-    /// Numbers of as many sums, as products take them.
+    /// One number per lane, in the form that products take.
     type Numbers: Copy + Default;
 
-    /// What all numbers and moduli are below.
+    /// Exclusive upper bound of all numbers and moduli.
     const END: u64;
-    /// The most products of a sum.
+    /// Maximum number of products of a sum with this type.
     const MOST: usize;
 
-    /// Numbers as products take them.
+    /// Converts numbers to the form that products take.
     fn numbers(x: Lanes) -> Self::Numbers;
-    /// A row for a modulus q.
+    /// A row with modulus q, a constant and weights.
     fn new(q: u64, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self;
-    /// The same with a constant below q for the first term of a sum.
+    /// The same row with a new constant: `first`, which is below q, in the form of a sum's first term.
     fn with_first(self, first: u64) -> Self;
     /// The constant.
     fn constant(&self) -> u64;
-    /// What `convert.cu` reads of a row with so many weights, of which those that are missing count nothing.
+    /// The words that `convert.cu` reads of a row, with missing weights filled up with zeros to `weights` weights.
     fn words(&self, weights: usize) -> Vec<u64>;
-    /// What `convert.cu` reads of a row of which it takes one weight alone: q, the weight, ⌊2^64 weight / q⌋ and 0.
+    /// The words that `convert.cu` reads of a row with a single weight in use: q, the weight, ⌊2^64 weight / q⌋ and 0.
     fn known(&self, number: usize) -> [u64; 4];
-    /// A first term such as [`Row::with_first`] makes it, or 0, and the numbers in this range times their weights; modulo q.
+    /// The first term plus Σ number·weight over this range, modulo q. The first term is 0 or a constant of
+    /// [`Row::with_first`].
     fn sum(&self, first: Lanes, numbers: &[Self::Numbers; MOST], range: Range<usize>) -> Lanes;
 }
 
 const HALF: u64 = 0xffff_ffff;
 
-/// The product of numbers below 2^32, as the compiler finds it in vectors.
+/// The product of numbers below 2^32, in a form that compilers vectorise.
 #[inline(always)]
 fn product(a: u64, b: u64) -> u64 {
     (a & HALF).wrapping_mul(b & HALF)
@@ -63,7 +64,7 @@ fn sub_once(x: u64, m: u64) -> u64 {
     if difference.cast_signed() < 0 { x } else { difference }
 }
 
-/// What `known` gives.
+/// The words of [`Row::known`].
 fn known(q: u64, weight: u64) -> [u64; 4] {
     [q, weight, ((u128::from(weight) << 64) / u128::from(q)) as u64, 0]
 }

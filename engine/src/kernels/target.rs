@@ -1,4 +1,4 @@
-//! The arithmetic in which a lift ends: modulo the q of a row, of up to 64 bits or of up to 256.
+//! Arithmetic modulo the q of a limb, of up to 64 or up to 256 bits, for the last stage of a product via a larger NTT.
 
 use core::fmt::Debug;
 
@@ -11,11 +11,11 @@ use super::divisor256::{self, Divisor256, Factor};
 use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
 use ringforge_math::modulus::{Modulus, limbs, low_u64};
 
-/// How a residue of a row is stored.
+/// The stored form of a residue.
 pub(super) trait Row: Pod + Debug + Send + Sync {
-    /// The arithmetic for residues so stored.
+    /// The arithmetic for residues stored like this.
     type Target: Target;
-    /// The type in CUDA text.
+    /// The type's name in CUDA source.
     const NAME: &'static str;
 
     fn get(self) -> <Self::Target as Target>::Residue;
@@ -76,23 +76,23 @@ impl Row for Limbs {
     }
 }
 
-/// How sums of digits times weights are reduced.
+/// How weighted sums of digits are reduced.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sum {
-    /// Once, from 32 bits, by a q below 2^31.
+    /// Once, from 32 bits, for q below 2^31 (Barrett).
     Word(Barrett),
-    /// Once, from 64 bits.
+    /// Once, from 64 bits (Barrett).
     Narrow(Barrett),
-    /// Otherwise.
+    /// Once from 128 bits, or for 256-bit arithmetic after every term.
     Wide,
 }
 
-/// Arithmetic modulo any q of its width, on residues below q.
+/// Arithmetic modulo any q of a width, on residues below q.
 pub(super) trait Target: Copy + Debug + Send + Sync {
     type Residue: Pod + Debug + PartialEq + Send + Sync;
-    /// A known factor.
+    /// A known factor, precomputed for products.
     type Factor: Debug + Pod + Send + Sync;
-    /// The header of CUDA text that has it, and the type of a residue there.
+    /// The CUDA header of this arithmetic, and the type of a residue there.
     const HEADER: &'static str;
     const NAME: &'static str;
 
@@ -107,7 +107,8 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
     fn is_above(a: Self::Residue, b: Self::Residue) -> bool;
     /// x mod p
     fn remainder(x: Self::Residue, p: &Remainder) -> u64;
-    /// How a start and digits up to these times these weights are added up; `None` if there are too many.
+    /// How to reduce `start` plus Σ digit·weight, given the largest digit for each weight. `None` if the sum may be too
+    /// large.
     fn sum(q: &Modulus, start: Self::Residue, most: impl Iterator<Item = (u64, Self::Residue)>) -> Option<Sum>;
     fn add_up(
         &self,
@@ -116,10 +117,10 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
         terms: impl Iterator<Item = (u64, Self::Residue)>,
     ) -> Self::Residue;
 
-    /// The modulus as words of a table (`Known` in `multiples.cuh`); a factor's are its bytes.
+    /// The modulus as words of a table (`Known` in `multiples.cuh`); a factor is stored as its bytes.
     fn words(&self) -> Vec<u64>;
 
-    /// Literals and initializers of CUDA text.
+    /// Literals and initializers for CUDA source.
     fn literal(x: &Self::Residue) -> String;
     fn factor_literal(c: &Self::Factor) -> String;
     fn type_name(&self) -> String;
@@ -293,7 +294,7 @@ impl Target for Divisor256 {
         x.iter().rev().fold(0, |r, &limb| p.divisor.rem(u128::from(r) << 64 | u128::from(limb)))
     }
 
-    /// One after another, reduced each time.
+    /// Terms are added one after another, and the sum is reduced each time.
     fn sum(_: &Modulus, _: Limbs, mut most: impl Iterator<Item = (u64, Limbs)>) -> Option<Sum> {
         most.all(|(digit, _)| digit >> 62 == 0).then_some(Sum::Wide)
     }

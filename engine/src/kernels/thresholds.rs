@@ -1,20 +1,21 @@
-//! Distributions of small integers as thresholds of 128 random bits.
+//! Distributions of small integers as cumulative thresholds for 128 random bits.
 //!
-//! A magnitude is the number of thresholds that the bits, as a number, are not below, and their lowest bit is the sign.
-//! Thresholds are even, so that this bit decides nothing else: threshold m is 2·round(2^127·P(|x| ≤ m)), and those that would
-//! be 2^128 are left out. So every value has a multiple of 2^-128 as its probability.
+//! The magnitude is the number of thresholds that do not exceed the bits, read as a number; the lowest bit is the sign.
+//! Thresholds are even, so this bit affects nothing else. Threshold m is 2·round(2^127·P(|x| ≤ m)), and thresholds
+//! equal to 2^128 are left out. So every probability is a multiple of 2^-128.
 
 use crypto_bigint::{NonZero, U128, U512};
 use rayon::prelude::*;
 
-/// −1, 0 and 1, each with probability 1/3.
+/// Thresholds of the ternary distribution: −1, 0 and 1, each with probability 1/3.
 pub(super) fn ternary() -> Vec<u128> {
     vec![((1 << 127) / 3 + 1) << 1]
 }
 
-/// The differences of two sums of η fair bits, for η from 1 to 32; exact.
+/// Thresholds of the centred binomial distribution: the difference of two sums of η fair bits, for η from 1 to 32.
+/// Exact.
 pub(super) fn binomial(eta: u32) -> Vec<u128> {
-    // of 2η over k, k from η on
+    // binomial coefficients C(2η, k), for k from η on
     let middle = (1..=u128::from(eta)).fold(1, |choices, k| choices * (u128::from(eta) + k) / k);
     let further = |choices: &u128, k: u128| choices * (2 * u128::from(eta) - k) / (k + 1);
     let above = (u128::from(eta)..).scan(middle, |choices, k| {
@@ -28,12 +29,13 @@ pub(super) fn binomial(eta: u32) -> Vec<u128> {
     sums.take(eta as usize).map(|sum| sum << (128 - 2 * eta)).collect()
 }
 
-/// Where the tails of a Gaussian are cut, in standard deviations: they weigh less than 2^-145.
+/// Cut-off of the Gaussian in standard deviations; the tails beyond it have a probability below 2^-145.
 const CUT: u64 = 14;
 
-/// The integers next to a Gaussian of mean 0 and this standard deviation, from 1/16 to 1024.
+/// Thresholds of a Gaussian of mean 0 and standard deviation `sigma` (1/16 to 1024), rounded to the nearest integer.
 ///
-/// In integers throughout, so alike on all machines; each threshold is the nearest one, up to errors of less than 2^-40 of it.
+/// Computed in integers only, so the same on all machines. Each threshold is rounded to nearest, from a value whose
+/// error is below 2^-40.
 pub(super) fn gaussian(sigma: f64) -> Vec<u128> {
     const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
     let bits = sigma.to_bits();
@@ -58,10 +60,12 @@ pub(super) fn gaussian(sigma: f64) -> Vec<u128> {
         .collect()
 }
 
-/// Fractional bits of the numbers here: terms of [`integral`] are below 2^146, and their errors grow as they do.
+/// Fractional bits of the fixed-point numbers here. Terms of [`integral`] are below 2^146, and their errors grow in
+/// proportion.
 const FRACTION: u32 = 320;
 
-/// The integral of e^(−x²/2) from 0 to t, for t up to [`CUT`]: Σ (−1)^k·t^(2k+1) / (2^k·k!·(2k + 1)).
+/// The integral of e^(−x²/2) from 0 to t, for t up to [`CUT`], by its power series:
+/// Σ (−1)^k·t^(2k+1) / (2^k·k!·(2k + 1)).
 fn integral(t: &U512) -> U512 {
     let square = product(t, t).shr_vartime(1);
     let (mut power, mut sum) = (*t, U512::ZERO);
@@ -91,7 +95,7 @@ mod tests {
 
     /// The probabilities of the magnitudes 0, 1, …, in units of 2^-128.
     fn probabilities(thresholds: &[u128]) -> Vec<u128> {
-        let ends = thresholds.iter().copied().chain([0]); // 2^128, modulo that
+        let ends = thresholds.iter().copied().chain([0]); // 2^128 wraps to 0
         ends.scan(0, |before, end| Some(end.wrapping_sub(core::mem::replace(before, end)))).collect()
     }
 
@@ -111,11 +115,11 @@ mod tests {
         assert_eq!(probabilities(&binomial(1)), [1 << 127, 1 << 127]);
         assert_eq!(probabilities(&binomial(2)), [6, 8, 2].map(|x| x << 124));
         assert_eq!(probabilities(&binomial(3)), [20, 30, 12, 2].map(|x| x << 122));
-        // the largest magnitude has two ways in 2^64
+        // the largest magnitude is two of the 2^64 outcomes
         assert_eq!(probabilities(&binomial(32))[32], 2 << 64);
     }
 
-    /// Against sums of the density over small steps, as far as doubles tell.
+    /// Compares with sums of the density over small steps, to the precision of doubles.
     #[test]
     fn the_bulk_is_a_gaussians() {
         for sigma in [0.3, 1.0, 3.2, 6.4, 17.7, 300.0] {
@@ -133,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Against the asymptotic expansion of the complementary error function.
+    /// Compares with the asymptotic expansion of the complementary error function.
     #[test]
     fn tails_are_a_gaussians() {
         let thresholds = gaussian(3.2);

@@ -1,4 +1,4 @@
-//! Automorphisms x → x^k: where residues go.
+//! Galois automorphisms x → x^k as permutations of residues.
 
 use crate::kernels::elementwise::place;
 use ringforge_math::poly::{Order, PolyType};
@@ -7,9 +7,10 @@ use ringforge_math::split::Split;
 
 use super::graph::Refused;
 
-/// For each place of a row, that of the residue which comes there, and whether its sign changes.
+/// For each position in a limb: the position of the residue that moves there, and whether its sign changes.
 ///
-/// x^i goes to x^(ik), where x^n is 1 or −1. The evaluation at a root goes to what was that at the root's k-th power.
+/// A coefficient of x^i moves to x^(ik), where x^n is 1 or −1. The evaluation at a root w becomes the former
+/// evaluation at w^k.
 pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
     let poly = &content.coefficients();
     poly.check_single("an automorphism").map_err(|error| error.to_string())?;
@@ -26,7 +27,7 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
     if gcd(k, order) != 1 {
         return Err(format!("x^{k} is no automorphism of {poly}: {k} and {order} have a common factor"));
     }
-    // below 2^32 each
+    // both factors are below 2^32
     let times = |i: u64| i * k % order;
     let mut places = vec![0; n as usize];
     match content.domain() {
@@ -38,7 +39,7 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
         }
         Some((depth, of_values)) => {
             let split = split(poly, depth)?;
-            // the exponent at a natural place: i, or 2i + 1
+            // the exponent at natural position i is i or 2i + 1
             let from = |i: u64| if order == n { times(i) } else { times(2 * i + 1) / 2 };
             let natural = match of_values {
                 Order::Natural => (0..n as usize).collect(),
@@ -54,7 +55,7 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
     Ok(places)
 }
 
-/// A split down to degree 1.
+/// A complete factorisation, down to leaf degree 1.
 fn split(poly: &PolyType, depth: u32) -> Result<Split, Refused> {
     let split = Split::of(poly, Some(depth)).map_err(|error| error.to_string())?;
     match split.base() {

@@ -1,5 +1,5 @@
-//! Fusion: a step that combines elements with what another step writes for it alone becomes part of that step, and products
-//! of values that an inverse transform alone reads become part of that.
+//! Kernel fusion. A linear combination is fused into the step that writes one of its terms, if nothing else reads
+//! that term. A pointwise product is fused into the inverse transform that reads it, if nothing else does.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -8,19 +8,20 @@ use ringforge_runtime::kernel::Kernel;
 
 use super::graph::{Bound, Graph, Id, Origin, Step, meet};
 
-/// A step that becomes one with a later one.
+/// A step that can be fused into a later one.
 struct Found {
     step: usize,
-    /// What it writes for the other one alone.
+    /// The value that it writes, which only the later step reads.
     value: Id,
-    /// Of both, with the ports of the first, then the operands.
+    /// The fused kernel: the ports of the earlier step, then one for each of `operands`.
     kernel: Arc<dyn Kernel>,
-    /// The other step's, but for the value.
+    /// The operands of the later step, without `value`.
     operands: Vec<Id>,
 }
 
 impl Graph {
-    /// Fuses what can be. A step goes to the place of the last one that it takes in, where all operands are there.
+    /// Fuses all steps that can be. A fused step takes the position of the later step, where all operands are
+    /// available.
     pub(super) fn fuse(&mut self) {
         let mut gone = Vec::new();
         for step in 0..self.steps.len() {
@@ -32,7 +33,7 @@ impl Graph {
         self.steps_left(|step| !gone.contains(&step));
     }
 
-    /// The latest of the steps that can take in this one.
+    /// The fusion of a linear combination with the latest of the steps that can take it as an epilogue.
     fn find(&self, number: usize) -> Option<Found> {
         let step = &self.steps[number];
         step.kernel.combination()?;
@@ -47,7 +48,7 @@ impl Graph {
         found.max_by_key(|found| found.step)
     }
 
-    /// The product of values that is what this step reads first.
+    /// The fusion of this step with the pointwise product that it reads first.
     fn find_product(&self, number: usize) -> Option<Found> {
         let Bound::Reads(id) = *self.steps[number].bound.first()? else { return None };
         let (value, writer) = self.written_for(id, number)?;
@@ -55,7 +56,8 @@ impl Graph {
         Some(Found { step: writer, value, kernel, operands: Vec::new() })
     }
 
-    /// The value that another is, and the step that writes it for this one alone, which may do so as late as it is read.
+    /// The underlying value of `id`, and the step that writes it. Only if `number` is its sole reader and the writer
+    /// can run as late as that.
     fn written_for(&self, id: Id, number: usize) -> Option<(Id, usize)> {
         let value = self.whole(id)?;
         let Origin::Step(writer) = self.nodes[value].origin else { return None };
@@ -63,7 +65,7 @@ impl Graph {
         (suits && !self.is_overwritten(writer, number)).then_some((value, writer))
     }
 
-    /// The one value that another is, also as a part of what was joined.
+    /// The single value that `id` is a complete view of, which may itself be a part of a joined value.
     fn whole(&self, id: Id) -> Option<Id> {
         match &self.all_sources(id)[..] {
             [(value, bytes)] if self.all_sources(*value) == [(*value, bytes.clone())] => Some(*value),
@@ -71,7 +73,7 @@ impl Graph {
         }
     }
 
-    /// Whether a step takes a value, and nobody else does.
+    /// Whether `step` is the only reader of a value.
     pub(super) fn is_for(&self, value: Id, step: usize) -> bool {
         let takes = |id: Id| self.all_sources(id).iter().any(|(source, _)| *source == value);
         let reads = self
@@ -86,7 +88,7 @@ impl Graph {
         readers.next() == Some(step) && readers.next().is_none() && !self.outputs.iter().any(|(_, id)| takes(*id))
     }
 
-    /// Whether what a step reads is written over before another one.
+    /// Whether a step between `step` and `other` overwrites what `step` reads.
     fn is_overwritten(&self, step: usize, other: usize) -> bool {
         let sources = |id: Id| self.all_sources(id);
         let reads = self.steps[step].bound.iter().filter_map(|bound| match *bound {
@@ -101,14 +103,14 @@ impl Graph {
         turned.flat_map(sources).any(|(id, bytes)| reads.iter().any(|(other, own)| *other == id && meet(own, &bytes)))
     }
 
-    /// The step of both, which writes what the later one does.
+    /// The fused step, which writes the output of the later one.
     fn fused(&mut self, other: usize, found: &Found) -> Option<Step> {
         let written = |step: &Step| {
             step.bound.iter().find_map(|bound| if let Bound::Writes(id) = *bound { Some(id) } else { None })
         };
         let result = written(&self.steps[other])?;
         let Step { bound, once, .. } = &self.steps[found.step];
-        // its ports, its operands behind them, and tables that say what is done with these
+        // ports of the earlier step, then the operands, then tables with the parameters of the combination
         let operands = found.operands.iter().map(|&id| Bound::Reads(id));
         let own = bound.iter().cloned().map(Some).chain([None]).take(found.kernel.ports().len() - found.operands.len());
         let all = own.chain(operands.map(Some)).enumerate().map(|(port, bound)| match bound {
@@ -119,7 +121,7 @@ impl Graph {
         let bound = all.collect::<Option<Vec<_>>>()?;
         let step = Step { kernel: found.kernel.clone(), bound, once: *once };
         self.on_views(&step)?;
-        // nobody reads it, and it needs no memory
+        // nothing reads the intermediate value, so it needs no memory
         self.nodes[found.value].become_view(result);
         Some(step)
     }

@@ -1,4 +1,4 @@
-//! Values and steps, numbered.
+//! The graph of a pipeline: values and steps, each with an index.
 
 mod plans;
 mod views;
@@ -13,52 +13,52 @@ use ringforge_runtime::kernel::{Kernel, Port, Role, Sharing, Table};
 
 pub(super) use views::meet;
 
-/// A value's number.
+/// The index of a value.
 pub(super) type Id = usize;
-/// Why something cannot be.
+/// The reason why an operation is refused.
 pub(super) type Refused = String;
 
-/// What a value is. Inputs know it when a step takes them.
+/// Size and properties of a value. For an input, they are known once a step takes it.
 #[derive(Debug, Clone)]
 pub(super) struct Kind {
     pub(super) bytes: usize,
     pub(super) sharing: Sharing,
     pub(super) secret: bool,
-    /// What an output port says of it.
+    /// This and the next two are as in the [`Port`] that defines the value.
     pub(super) status: bool,
     pub(super) joint: bool,
     pub(super) draws: bool,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
     Input,
     /// The step that writes it.
     Step(usize),
-    /// It is those bytes of each item of another value, which is no view, that begin with this one.
+    /// A byte range of another (non-view) value, starting at this offset in each item.
     View(Id, usize),
-    /// It is these values, one after another.
+    /// The concatenation of these values.
     Join(Vec<Id>),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// An input's name, else that of the kernel that writes it.
+    /// The name of an input, or of the kernel that writes the value.
     name: String,
     pub(super) kind: Option<Kind>,
     pub(super) content: Option<PolyType>,
     pub(super) origin: Origin,
-    /// The value in whose memory it lies, if not in its own, and its first byte there.
+    /// The value in whose memory this one is placed, and its byte offset there; `None` if it has its own memory.
     within: Option<(Id, usize)>,
 }
 
-/// What a port of a step is bound to.
+/// The binding of a step's port.
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     Reads(Id),
     Writes(Id),
-    /// Reads one value, and leaves the other in its place.
+    /// Updated in place: reads the first value and overwrites it with the second.
     Turns(Id, Id),
     Table(Table),
 }
@@ -67,7 +67,7 @@ pub(super) enum Bound {
 pub(super) struct Step {
     pub(super) kernel: Arc<dyn Kernel>,
     pub(super) bound: Vec<Bound>,
-    /// Whether it runs once, on what all items share.
+    /// Whether it runs once per run, on values that all items share.
     pub(super) once: bool,
 }
 
@@ -75,18 +75,18 @@ pub(super) struct Step {
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) steps: Vec<Step>,
-    /// Names and values of inputs and of outputs.
+    /// Names and values of the inputs, and of the outputs.
     pub(super) inputs: Vec<(String, Id)>,
     pub(super) outputs: Vec<(String, Id)>,
-    /// Bytes of inputs and steps' outputs that were written over, and by which step.
+    /// Bytes of inputs and step outputs that were overwritten, and the index of the step that did so.
     overwritten: Vec<(Id, Range<usize>, usize)>,
-    /// Bytes that are keys, and the series of blocks that steps take under them.
+    /// Bytes of keys, and the stream ids that steps use under these keys.
     series: Vec<(Id, Range<usize>, u32)>,
     /// Values and their copies.
     copies: Vec<(Id, Id)>,
-    /// Values that are secret, and so is all that is made of them.
+    /// Secret values whose secrecy extends to everything derived from them.
     secrets: Vec<Id>,
-    /// Values that are secret themselves, whether or not it was known what they hold when that was said.
+    /// All values that were marked secret, including inputs whose size was unknown at that time.
     kept_secret: BTreeSet<Id>,
 }
 
@@ -98,7 +98,7 @@ impl Kind {
 }
 
 impl Node {
-    /// The value is another one.
+    /// Turns this value into a view of another one.
     pub(super) fn become_view(&mut self, of: Id) {
         (self.origin, self.within) = (Origin::View(of, 0), None);
     }
@@ -137,7 +137,7 @@ impl Graph {
         if let Some((other, _)) = self.outputs.iter().find(|(_, other)| *other == id) {
             return Err(format!("{value} is output already, as {other}"));
         }
-        // its memory is an argument's: of its own size, and nobody else's
+        // an output is an argument: its memory has exactly its size, and belongs to no other argument
         let (root, _) = self.home(id);
         let inputs = self.inputs.iter().filter(|(other, _)| other != name);
         let others = inputs.chain(&self.outputs).any(|(_, other)| self.home(*other).0 == root);
@@ -166,7 +166,7 @@ impl Graph {
         self.nodes[id].content.as_ref()
     }
 
-    /// What a value is called in errors.
+    /// The description of a value in errors.
     pub(super) fn name(&self, id: Id) -> String {
         let name = &self.nodes[id].name;
         match &self.nodes[id].origin {
@@ -186,7 +186,7 @@ impl Graph {
         self.nodes[id].kind.as_ref().map_or(0, |kind| kind.bytes)
     }
 
-    /// A step, its inputs in the order of the ports that read. Gives what it writes.
+    /// Adds a step, with inputs in the order of the ports that read. Returns the values that it writes.
     pub(super) fn step(&mut self, kernel: Arc<dyn Kernel>, inputs: &[Id]) -> Result<Vec<Id>, Refused> {
         let ports = kernel.ports().to_vec();
         let tables: Vec<Option<Table>> = (0..ports.len()).map(|port| kernel.table(port)).collect();
@@ -200,7 +200,7 @@ impl Graph {
         self.bind(kernel, ports, tables, ids)
     }
 
-    /// A step with the value that each port reads and the table that each is bound to.
+    /// Adds a step, with the value that each port reads and the table that each port is bound to.
     fn bind(
         &mut self,
         kernel: Arc<dyn Kernel>,
@@ -210,7 +210,7 @@ impl Graph {
     ) -> Result<Vec<Id>, Refused> {
         let once = self.runs_once(&inputs);
         let kind = |port: &Port| Kind { sharing: if once { Sharing::Shared } else { port.sharing }, ..Kind::of(port) };
-        // all that is read first: a step reads before it writes
+        // check all inputs first, because a step reads before it writes
         for (port, id) in ports.iter().zip(&inputs) {
             if let Some(id) = *id {
                 self.take(kernel.name(), port, id, once)?;
@@ -243,7 +243,8 @@ impl Graph {
                     let kind = Kind { secret, ..kind(port) };
                     let id = self.node(kernel.name(), Origin::Step(step), Some(kind), None);
                     self.nodes[id].within = Some(self.home(old)).filter(|place| *place != (old, 0));
-                    // also where a copy is written over: what is gone is no kernel's choice
+                    // even if a copy is overwritten, the original counts as gone: whether a kernel needs a copy must
+                    // make no difference
                     let gone =
                         self.all_sources(original.unwrap_or(old)).into_iter().map(|(id, bytes)| (id, bytes, step));
                     self.overwritten.extend(gone.collect::<Vec<_>>());
@@ -259,7 +260,8 @@ impl Graph {
         Ok(outputs)
     }
 
-    /// The port of a sampler for this key, an input of draws where nothing is known of it: in a series that is free.
+    /// The port through which a sampler reads this key, with an unused stream id. An input of which nothing is known
+    /// becomes [`Draws`].
     pub(super) fn key_port(&self, key: Id) -> Port {
         let port = match &self.nodes[key].kind {
             Some(kind) if !kind.draws => {
@@ -271,14 +273,14 @@ impl Graph {
         port.of_series(self.series_of(key).max().unwrap_or(0).saturating_add(1))
     }
 
-    /// The series that steps take under a key so far.
+    /// The stream ids used so far under a key.
     fn series_of(&self, key: Id) -> impl Iterator<Item = u32> {
         let sources = self.all_sources(key);
         let is_key = move |id, bytes| sources.iter().any(|(source, own)| *source == id && meet(own, bytes));
         self.series.iter().filter(move |(id, bytes, _)| is_key(*id, bytes)).map(|(.., series)| *series)
     }
 
-    /// No two steps take the same blocks.
+    /// Records the stream ids of a step's ports. Refuses one that is in use under the same key.
     fn take_series(&mut self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
         for (port, key) in ports.iter().zip(inputs).filter(|(port, _)| port.series > 0) {
             let Some(key) = *key else { continue };
@@ -292,20 +294,20 @@ impl Graph {
         Ok(())
     }
 
-    /// Whether a step with these inputs runs once: all items share them, and they are no draws, of which each item has its own.
+    /// Whether a step runs once: all its inputs are shared, and none is [`Draws`], which differ from item to item.
     fn runs_once(&self, inputs: &[Option<Id>]) -> bool {
         let mut kinds = inputs.iter().flatten().map(|&id| self.nodes[id].kind.as_ref());
         let shared = |kind: Option<&Kind>| kind.is_some_and(|kind| kind.sharing == Sharing::Shared && !kind.draws);
         inputs.iter().any(Option::is_some) && kinds.all(shared)
     }
 
-    /// Whether a value can be what a port reads.
+    /// Checks that a port can read a value, which defines the kind of an input that is taken for the first time.
     fn take(&mut self, kernel: &str, port: &Port, id: Id, once: bool) -> Result<(), Refused> {
         self.readable(id)?;
         let name = self.name(id);
         let node = &mut self.nodes[id];
         let Some(kind) = &mut node.kind else {
-            // an input that others read as well: its statuses are the caller's
+            // the caller provides an input and any statuses in it, so the port's `status` and `joint` do not apply
             node.kind = Some(Kind { status: false, joint: false, ..Kind::of(port) });
             return Ok(());
         };
@@ -327,20 +329,20 @@ impl Graph {
         Ok(())
     }
 
-    /// A value is secret, and so will be all that steps make of it.
+    /// Marks a value secret, together with everything that steps derive from it.
     pub(super) fn mark_secret(&mut self, id: Id) {
         self.keep_secret(id);
         self.secrets.push(id);
     }
 
-    /// What steps made of values that were marked is secret, and so is what they drew from secret keys, whichever step or view
-    /// of a key says that it is.
+    /// Marks secret what steps derived from marked values, and what samplers drew from secret keys. A key is secret
+    /// if any step or view of it says so.
     fn keep_derived_secret(&mut self) {
-        // what an input holds may have become known after a view of it was said to be secret
+        // the kind of an input may have become known after a view of it was marked secret
         self.kept_secret.clone().into_iter().for_each(|id| self.keep_secret(id));
         let roots = |graph: &Self, id: Id| graph.all_sources(id).into_iter().map(|(id, _)| id).chain([id]);
         let mut secrets: BTreeSet<Id> = self.secrets.iter().flat_map(|&id| roots(self, id)).collect();
-        // a join that was marked may hold copies: what they are copies of is as secret
+        // a marked join may hold copies: their originals are secret too
         for &(id, copy) in self.copies.iter().rev() {
             if secrets.contains(&copy) {
                 secrets.extend(roots(self, id));
@@ -373,7 +375,7 @@ impl Graph {
         }
     }
 
-    /// Marks what is made of secrets and what they are copies of, until nothing more is.
+    /// Propagates secrecy to derived values, copies and originals of copies, until nothing changes.
     pub(super) fn keep_secrets(&mut self) {
         let secrets = |graph: &Self| (0..graph.nodes.len()).filter(|&id| graph.is_secret(id)).count();
         let mut before = None;
@@ -388,7 +390,7 @@ impl Graph {
         self.nodes[id].kind.as_ref().is_some_and(|kind| kind.secret)
     }
 
-    /// What a value holds is secret, and so is the memory that it is in.
+    /// Marks a value secret, together with its sources and the memory that holds it.
     fn keep_secret(&mut self, id: Id) {
         self.kept_secret.insert(id);
         let sources = self.all_sources(id).into_iter().map(|(source, _)| source);
@@ -408,20 +410,20 @@ impl Graph {
         }
     }
 
-    /// Puts the steps that run once before the others.
+    /// Moves the steps that run once before all others.
     pub(super) fn once_first(&mut self) {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         order.sort_by_key(|&step| !self.steps[step].once);
         self.reorder(&order);
     }
 
-    /// Leaves out steps that write nothing for anyone.
+    /// Keeps only the steps for which `stays` holds.
     pub(super) fn steps_left(&mut self, stays: impl Fn(usize) -> bool) {
         let order: Vec<usize> = (0..self.steps.len()).filter(|&step| stays(step)).collect();
         self.reorder(&order);
     }
 
-    /// Puts the steps of these numbers into this order.
+    /// Reorders the steps to these indices, and drops those that are missing.
     fn reorder(&mut self, order: &[usize]) {
         let mut place = vec![None; self.steps.len()];
         order.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));
@@ -442,7 +444,7 @@ impl Graph {
     }
 }
 
-/// Whether a kernel's port can be bound to a table.
+/// Checks that a kernel's port can be bound to a table.
 pub(super) fn check_table(kernel: &str, port: &Port, table: &Table) -> Result<(), Refused> {
     table.check()?;
     if table.fits(port) {

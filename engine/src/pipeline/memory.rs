@@ -1,4 +1,4 @@
-//! Where values lie: which of them share memory, and what of it is an argument's.
+//! Memory planning: which values share memory, and which memory is that of an argument.
 
 use core::ops::Range;
 
@@ -8,13 +8,13 @@ use ringforge_runtime::plan::{self, Home, Plan, PlanArg, Slot, Temp};
 
 use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, meet};
 
-/// The plan of a graph: its values put into arguments and temporaries.
+/// The plan of a graph, with its values assigned to arguments and temporaries.
 pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, Refused> {
     let mut memory = Memory::new(graph)?;
     memory.keep_places()?;
     memory.take_places()?;
     if !limits.is_cpu() {
-        // what a CPU's kernel overwrites it copies first, where it does not work word by word
+        // a CPU kernel that does not work word by word copies what it overwrites, so running in place gains nothing
         memory.work_in_place();
     }
     let (places, args, temps) = memory.assign();
@@ -22,7 +22,7 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
         let kernel = graph.on_views(step).ok_or_else(|| format!("{} does not take its views", step.kernel.name()))?;
         let slot = |(number, (bound, port)): (usize, (&Bound, &Port))| match bound {
             Bound::Table(table) => {
-                // of a kernel on views, the table that goes with it
+                // a kernel made for views may have its own table
                 let table = kernel.table(number).unwrap_or_else(|| table.clone());
                 check_table(kernel.name(), port, &table).map(|()| Slot::Table(table))
             }
@@ -39,25 +39,26 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
     Ok(Plan { title: title.into(), steps, args, temps })
 }
 
-/// Some bytes of a value that a step reads through a port of this number.
+/// A read of some bytes of a value through this port of a step. The caller's reads after a run have the step
+/// `usize::MAX`.
 struct Read {
     step: usize,
     port: usize,
     bytes: Range<usize>,
 }
 
-/// Values in classes that share memory.
+/// Classes of values that share memory.
 struct Memory<'a> {
     graph: &'a Graph,
-    /// The class of each value, where it begins there, and the values of each class.
+    /// For each value its class and its byte offset there, and for each class its values.
     class: Vec<usize>,
     first: Vec<usize>,
     classes: Vec<Vec<Id>>,
-    /// What is read of each input and each output of a step, and the last step that does; of those that are output, one
-    /// after all.
+    /// The reads of each input and step output, and the last step that reads it: `usize::MAX` for outputs, which the
+    /// caller reads.
     reads: Vec<Vec<Read>>,
     last: Vec<usize>,
-    /// The name under which each class is an argument.
+    /// The argument name of each class.
     names: Vec<Option<String>>,
 }
 
@@ -87,7 +88,7 @@ impl<'a> Memory<'a> {
             names[graph.home(*id).0] = Some(name.clone());
         }
         for (name, id) in &graph.inputs {
-            // the caller keeps what is not output under the same name
+            // an input stays intact for the caller unless an output has its name
             if graph.outputs.iter().all(|(other, _)| other != name) {
                 let bytes = 0..graph.nodes[*id].kind.as_ref().map_or(0, |kind| kind.bytes);
                 reads[*id].push(Read { step: usize::MAX, port: 0, bytes });
@@ -106,7 +107,7 @@ impl<'a> Memory<'a> {
         self.graph.nodes[id].kind.as_ref()
     }
 
-    /// What a step reads and writes in one port stays where it is, and what lies in another value's memory stays there.
+    /// Merges the values of in-out ports, which share memory. Refuses updates of values that must be preserved.
     fn keep_places(&mut self) -> Result<(), Refused> {
         for step in &self.graph.steps {
             for bound in &step.bound {
@@ -123,17 +124,17 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
-    /// Whether some of these bytes of a value are there for the caller.
+    /// Whether the caller reads some of these bytes of a value after the run.
     fn is_kept(&self, id: Id, bytes: &Range<usize>) -> bool {
         self.reads[id].iter().any(|read| read.step == usize::MAX && meet(&read.bytes, bytes))
     }
 
-    /// Whether nothing in its memory is needed when a value is written.
+    /// Whether nothing that shares memory with a value is still needed when that value is written.
     fn is_sound(&self, new: Id) -> bool {
         self.classes[self.class[new]].iter().all(|&other| other == new || self.follow(other, new))
     }
 
-    /// An output under the name of an input takes its place.
+    /// Merges an output with the input of the same name.
     fn take_places(&mut self) -> Result<(), Refused> {
         for (name, new) in &self.graph.outputs {
             let Some((_, old)) = self.graph.inputs.iter().find(|(other, _)| other == name) else { continue };
@@ -149,7 +150,8 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
-    /// Kernels that can run in place do so, the last ones first: what leads to an output then works in its memory.
+    /// Lets kernels run in place if they can. The last step comes first, so that steps that lead to an output work in
+    /// its memory.
     fn work_in_place(&mut self) {
         for step in self.graph.steps.iter().rev() {
             for (output, written) in step.bound.iter().enumerate() {
@@ -167,8 +169,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Whether two values have memory of their own of the same size, neither is a status, and memory that is nobody's secret
-    /// does not become one.
+    /// Whether two values may share memory: they have their own memory of equal size, neither is a status, and if one
+    /// is an argument, both are secret or neither is.
     fn are_alike(&self, old: Id, new: Id) -> bool {
         let secret =
             |id: Id| self.classes[self.class[id]].iter().any(|&id| self.kind(id).is_some_and(|kind| kind.secret));
@@ -185,7 +187,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes two classes one, if no value of theirs is needed when another is written over it.
+    /// Merges two classes, unless a value of one is still needed when one of the other overwrites it.
     fn merge(&mut self, old: Id, new: Id) -> bool {
         let (from, to) = (self.class[old], self.class[new]);
         let one_name = match (&self.names[from], &self.names[to]) {
@@ -204,12 +206,12 @@ impl<'a> Memory<'a> {
         true
     }
 
-    /// Whether one of two values in the same memory is needed no more where the other is written.
+    /// Whether two values can share memory: the earlier one is no longer needed when the later one is written.
     fn follow(&self, a: Id, b: Id) -> bool {
         let born = |id: Id| match self.graph.nodes[id].origin {
             Origin::Input => Some(None),
             Origin::Step(step) => Some(Some(step)),
-            // what others are is theirs
+            // views and joins have no memory of their own
             _ => None,
         };
         let (Some(born_a), Some(born_b)) = (born(a), born(b)) else { return true };
@@ -226,7 +228,8 @@ impl<'a> Memory<'a> {
         })
     }
 
-    /// Whether a step may write a value where it reads, in the same bytes or not.
+    /// Whether the reading step may write `new` over what it reads: through the same port, or in place if `same`,
+    /// which says that the byte ranges are equal.
     fn hands_over(&self, read: &Read, same: bool, new: Id) -> bool {
         let step = &self.graph.steps[read.step];
         let output =
@@ -234,7 +237,7 @@ impl<'a> Memory<'a> {
         output.is_some_and(|output| output == read.port || (same && step.kernel.in_place(read.port, output)))
     }
 
-    /// The memory of each value, the arguments, and the temporaries.
+    /// Assigns arguments and temporaries to all values.
     fn assign(&self) -> (Vec<Home>, Vec<PlanArg>, Vec<Temp>) {
         let mut places = vec![Home::Temp(usize::MAX); self.class.len()];
         let mut args = Vec::new();
@@ -247,7 +250,7 @@ impl<'a> Memory<'a> {
         }
         let mut temps: Vec<(Temp, usize)> = Vec::new();
         let mut rest: Vec<&Vec<Id>> = self.classes.iter().filter(|class| !class.is_empty()).collect();
-        // parts of what was joined may have become others'
+        // parts of a join may have been placed in the memory of others
         rest.retain(|class| matches!(places[class[0]], Home::Temp(_)) && self.born(class).is_some());
         rest.sort_by_key(|class| self.born(class));
         for class in rest {
@@ -264,7 +267,7 @@ impl<'a> Memory<'a> {
             };
             let born = self.born(class).unwrap_or(0);
             let ends = class.iter().map(|&id| self.last[id]).max().unwrap_or(0);
-            // statuses are 0 from the start of a run on, and what is shared is there for all chunks
+            // statuses must be 0 from the start of a run, and shared values must survive all chunks
             let own = |temp: &Temp| temp.status || temp.sharing == Sharing::Shared;
             let free = |(_, (other, until)): &(usize, &(Temp, usize))| *until < born && !own(other) && !own(&temp);
             let free = temps.iter().enumerate().filter(free);

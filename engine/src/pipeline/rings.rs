@@ -1,4 +1,4 @@
-//! Operations that lead from one ring into another.
+//! Operations whose result is in another ring.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -16,10 +16,12 @@ use ringforge_runtime::kernel::Combination;
 use super::Value;
 
 impl<'p> Value<'p> {
-    /// The quotients by the product P of the last moduli of the basis, so many of them, rounded to the nearest integer, as
-    /// elements of the remaining limbs: rescaling and modulus switching. Of coefficients, or of evaluations, which stay what
-    /// they are. For bases of distinct moduli of up to 64 bits; of elements in a [vector](PolyType::vector) each is divided,
-    /// by the last moduli of its own basis.
+    /// Divides by the product P of the last `moduli` moduli of the basis and rounds to nearest. The result has the
+    /// remaining limbs. This is rescaling in RNS-CKKS (eprint 2018/931), modulus switching, and ModDown in hybrid key
+    /// switching.
+    ///
+    /// Takes coefficients or evaluations, and stays in that domain. The moduli must be distinct and of up to 64 bits.
+    /// Each element of a [vector](PolyType::vector) is divided by the last moduli of its own basis.
     ///
     /// ```
     /// # use ringforge::{Engine, PolyType};
@@ -29,7 +31,7 @@ impl<'p> Value<'p> {
     /// p.output("b", p.coefficients("a", poly.vector(2)?).divide_round(1));
     /// let mut b = [0u16; 4];
     /// let program = engine.compile(p)?;
-    /// // 386 + 1000x, and 97
+    /// // the elements 386 + 1000x and 97
     /// program.on_host(1).input("a", &[95u16, 30, 0, 35, 0, 0, 97, 0]).output("b", &mut b).run()?;
     /// assert_eq!(b, [2, 5, 1, 0]);
     /// # Ok::<(), ringforge::Error>(())
@@ -55,7 +57,7 @@ impl<'p> Value<'p> {
         else {
             return self.nothing();
         };
-        // each by itself, so that the difference is part of its transform
+        // one element at a time, so that the subtraction is fused into its transform
         let divide = |i: usize| {
             let of = |limbs: Range<usize>| self.limbs(i * basis.len() + limbs.start..i * basis.len() + limbs.end);
             let [quotient, rest] = [0..left, left..basis.len()].map(of);
@@ -67,11 +69,12 @@ impl<'p> Value<'p> {
         self.side_by_side(&(0..count).map(divide).collect::<Vec<_>>())
     }
 
-    /// Groups of so many limbs, each raised to all of a larger basis, as elements of `to` side by side: what key switching
-    /// takes apart (ModUp). `to` has this ring's moduli first. The last group may have fewer limbs.
+    /// ModUp of hybrid key switching (Han–Ki, eprint 2019/688): cuts the limbs into groups of `limbs`, and converts
+    /// each group to the whole basis of `to`. The result is a vector with one element of `to` for each group. The
+    /// first moduli of `to` must be those of this ring. The last group may have fewer limbs.
     ///
-    /// Of a group with product Q_j the element is x mod Q_j plus a multiple of Q_j, as [`Op::ConvertFast`] leaves it: 0 to
-    /// one less than the group has limbs. Of coefficients, or of evaluations, which stay what they are.
+    /// For a group of k limbs with product Q_j the element is (x mod Q_j) + u·Q_j with 0 ≤ u < k, as
+    /// [`Op::ConvertFast`] leaves it. Takes coefficients or evaluations, and stays in that domain.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -120,12 +123,13 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Coefficients in signed digits of so many bits, w, each limb by itself: the integer x in (−q/2, q/2] as Σ d_i·2^(w i),
-    /// where −2^(w−1) ≤ d_i < 2^(w−1), and the last digit takes what is left, which is 2^(w−1) at most. What gadget products
-    /// take apart: digits modulo all moduli of `to`, which may be the same ring, as its elements side by side.
+    /// Signed digits to the base 2^w, w = `bits`, of each limb's coefficients: the gadget decomposition. With x in
+    /// (−q/2, q/2], x = Σ d_i·2^(w·i), where −2^(w−1) ≤ d_i < 2^(w−1). The last digit takes the remainder, at most
+    /// 2^(w−1). The result is a vector with one element of `to` for each digit, reduced modulo all moduli of `to`,
+    /// which may be the same ring.
     ///
-    /// A limb has ⌈b/w⌉ digits, b the bits of the longest modulus, the lowest one first; limb after limb. w is from 1 to 63;
-    /// for moduli of up to 64 bits.
+    /// A limb has ⌈b/w⌉ digits, where b is the bit length of the largest modulus, least significant digit first. The
+    /// digits of the first limb come first. w is from 1 to 63, and moduli have up to 64 bits.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -158,8 +162,8 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Coefficients as those of a ring of the same moduli, stored alike and in as many columns, whose degree is as large or
-    /// larger: zeros above, as a low-degree extension takes them before a longer transform.
+    /// Pads coefficients with zeros to a ring of the same or a larger degree. Its moduli, the form in which it stores
+    /// residues and its number of columns must be the same. Low-degree extensions do this before a longer transform.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -186,7 +190,7 @@ impl<'p> Value<'p> {
         self.one(Arc::new(Copy::padded(&from, &to)), &[self], to)
     }
 
-    /// The ring, if these are coefficients.
+    /// The type of the elements, which must be coefficients.
     #[track_caller]
     fn coefficients(self) -> Option<PolyType> {
         let content = self.content(&[self])?;
@@ -196,7 +200,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Coefficients, transformed if elements like these are evaluations.
+    /// Transforms coefficients to the domain of `content`, if that holds evaluations.
     #[track_caller]
     fn transformed_as(self, content: &PolyType) -> Self {
         match content.domain() {
@@ -207,7 +211,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Elements of one kind side by side.
+    /// Joins elements of the same type to a vector.
     #[track_caller]
     fn side_by_side(self, elements: &[Self]) -> Self {
         let Some(content) = self.content(elements) else { return self.nothing() };

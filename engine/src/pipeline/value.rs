@@ -19,8 +19,8 @@ use super::graph::{Id, Refused};
 use super::{Value, automorphism};
 
 impl<'p> Value<'p> {
-    /// The same value, as ring elements that it is known to hold: for what a scheme's kernel writes, and where the bytes of
-    /// elements of one ring are to be taken for another's.
+    /// The same value, declared to hold ring elements of this type. Use it for the outputs of your own kernels, and
+    /// to reinterpret the bytes of elements as those of another ring.
     #[must_use]
     #[track_caller]
     pub fn holding(self, poly: impl Into<PolyType>) -> Self {
@@ -29,8 +29,9 @@ impl<'p> Value<'p> {
         self.pipeline.value(id)
     }
 
-    /// The same value, which is secret, and so is all that steps make of it: temporaries that hold any of that are wiped behind
-    /// a run, and so is memory between host and device. (What samplers draw is secret by itself, but not what is made of it.)
+    /// Marks a value secret, together with everything that steps derive from it. Temporaries with secrets are wiped
+    /// after a run, and so is staging memory between host and device. Samples are secret in themselves, but what is
+    /// derived from them is not unless it is marked.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -51,8 +52,8 @@ impl<'p> Value<'p> {
         self
     }
 
-    /// Some limbs of ring elements, which are elements of the [type of these limbs](PolyType::limbs): a view, not a copy, but for
-    /// steps whose kernels take no [views](crate::kernels::Kernel::on_views).
+    /// A range of limbs, as elements of the [type with these limbs](PolyType::limbs). This is a view, not a copy.
+    /// Only steps whose kernels do not support [views](crate::kernels::Kernel::on_views) get a copy.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -81,7 +82,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Some bytes of each item: a view, as [`Value::limbs`].
+    /// A byte range of each item: a view, as for [`Value::limbs`].
     #[must_use]
     #[track_caller]
     pub fn part(self, bytes: Range<usize>) -> Self {
@@ -95,35 +96,37 @@ impl<'p> Value<'p> {
         self.pipeline.value(view)
     }
 
-    /// The evaluations of coefficients, in the order of the tree, which is the fastest.
+    /// The evaluations of coefficients (forward NTT), in [`Order::Tree`], which is the fastest order.
     #[must_use]
     #[track_caller]
     pub fn forward(self) -> Self {
         self.forward_to(Order::Tree)
     }
 
-    /// The evaluations of coefficients, in this order.
+    /// The evaluations of coefficients (forward NTT), in this order.
     #[must_use]
     #[track_caller]
     pub fn forward_to(self, order: Order) -> Self {
         self.job(|content| Job::new(content, Op::Forward).order(order), &[self])
     }
 
-    /// The coefficients of evaluations.
+    /// The coefficients of evaluations (inverse NTT).
     #[must_use]
     #[track_caller]
     pub fn inverse(self) -> Self {
         self.job(|content| of_elements(content, Op::Inverse), &[self])
     }
 
-    /// The product of evaluations with others in the same order, added to a third value of that kind, whose place it takes.
+    /// The pointwise product of evaluations, added to `sum`, which it overwrites. All three must be in the same
+    /// order.
     #[must_use]
     #[track_caller]
     pub fn mul_add(self, other: Self, sum: Self) -> Self {
         self.job(|content| of_elements(content, Op::MulAdd), &[self, other, sum])
     }
 
-    /// These elements times a number for each modulus of the basis, or one for all: each taken modulo its modulus.
+    /// These elements times a constant: one number for each modulus of the basis, or one for all. Each is reduced
+    /// modulo its modulus.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring, U256};
@@ -153,8 +156,8 @@ impl<'p> Value<'p> {
         })
     }
 
-    /// The image under the automorphism x → x^k, of coefficients or of evaluations in either order: for rings modulo x^n − 1,
-    /// where k and n must have no common factor, and x^n + 1, where k and 2n must have none.
+    /// The image under the Galois automorphism x → x^k, of coefficients or of evaluations in either order. The
+    /// quotient must be x^n − 1 with k coprime to n, or x^n + 1 with k coprime to 2n.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -179,8 +182,8 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// The rotation of slots by so many to the left, as CKKS and BFV count them in Z\[x\]/(x^n + 1) for n a power of two: the
-    /// automorphism x → x^(5^steps).
+    /// Rotates slots to the left by `steps`, in the slot order of CKKS and BFV in Z\[x\]/(x^n + 1), n a power of two.
+    /// This is the automorphism x → x^(5^steps).
     #[must_use]
     #[track_caller]
     pub fn rotate(self, steps: i64) -> Self {
@@ -196,17 +199,19 @@ impl<'p> Value<'p> {
             )),
         });
         let Some(order) = self.pipeline.keep(order) else { return self.nothing() };
-        // 5 has order n/2 modulo 2n
+        // the order of 5 modulo 2n is n/2
         let steps = steps.rem_euclid((n / 2).max(1) as i64).unsigned_abs();
         self.automorphism(low_u64(&order.pow(&U256::from(5u32), &U256::from(steps))))
     }
 
-    /// Inner products with keys: these are evaluations of k elements of `ring` in a [vector](PolyType::vector), the keys of
-    /// k elements for each of so many sets, one set after another; what comes out are the sums of products for each set, side
-    /// by side. The rings' leaves have degree 1. Keys may be what all items share, as in key switching.
+    /// Inner products with keys, as in key switching: Σ_i a_i·key_(s,i) for each set s. `self` is a
+    /// [vector](PolyType::vector) of k elements of the ring `poly`, as evaluations. `keys` has k elements for each of
+    /// `sets` sets, one set after another. The result is a vector of `sets` elements. The leaf degree must be 1. All
+    /// items may share the keys.
     ///
-    /// One set of keys does for all levels of a chain of moduli: a set may have more keys than k, and they may be of a ring
-    /// with more limbs, as long as those of `ring` are the first and the last of them (of Q·P, as many as are left of Q, and P).
+    /// The same keys serve all levels of a modulus chain: a set may have more than k keys, over a ring with more
+    /// limbs. The limbs of `poly` must be the first and the last of those limbs (for keys modulo Q·P: the remaining
+    /// limbs of Q, then those of P).
     #[must_use]
     #[track_caller]
     pub fn inner_product(self, poly: impl Into<PolyType>, keys: Self, sets: usize) -> Self {
@@ -235,12 +240,12 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// What comes of a mistake.
+    /// The placeholder after an error.
     pub(super) fn nothing(self) -> Self {
         Self { id: None, ..self }
     }
 
-    /// What these values hold, if that is one kind of elements.
+    /// The type of these values, which must be the same for all.
     #[track_caller]
     pub(super) fn content(self, values: &[Self]) -> Option<PolyType> {
         let ids = self.pipeline.ids(values)?;
@@ -259,14 +264,14 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// The one output of a kernel's step, which holds this.
+    /// Adds a step of a kernel with one output, which holds elements of type `content`.
     #[track_caller]
     pub(super) fn one(self, kernel: Arc<dyn Kernel>, inputs: &[Self], content: PolyType) -> Self {
         let outputs = self.pipeline.dynamic_step(kernel, inputs);
         outputs.first().map_or(self.nothing(), |output| output.holding(content))
     }
 
-    /// A combination of elements of one kind.
+    /// A linear combination of elements of the same type.
     #[track_caller]
     pub(super) fn linear(
         self,
@@ -282,7 +287,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// A job of what the value holds.
+    /// Adds a job on values, made from the type of this one.
     #[track_caller]
     pub(super) fn job(self, job: impl FnOnce(&PolyType) -> Job, inputs: &[Self]) -> Self {
         let Some(id) = self.id else { return self };
@@ -313,7 +318,7 @@ impl Mul for Value<'_> {
     }
 }
 
-/// The sum of elements of one kind.
+/// The sum of elements of the same type.
 impl Add for Value<'_> {
     type Output = Self;
 
@@ -323,7 +328,7 @@ impl Add for Value<'_> {
     }
 }
 
-/// The difference of elements of one kind.
+/// The difference of elements of the same type.
 impl Sub for Value<'_> {
     type Output = Self;
 
@@ -342,7 +347,7 @@ impl Neg for Value<'_> {
     }
 }
 
-/// An operation on elements like these.
+/// A job for elements of this type, in their domain.
 fn of_elements(content: &PolyType, op: Op) -> Job {
     match content.domain() {
         None => Job::new(content, op),

@@ -1,4 +1,4 @@
-//! Residue number systems: bases for integers of a known size, and back from residues to integers.
+//! Residue number systems: conversions between RNS bases and integers, and bases for integers of bounded size.
 
 use crypto_bigint::U768;
 
@@ -15,11 +15,11 @@ use ringforge_math::poly::PolyType;
 use ringforge_math::primes;
 use ringforge_runtime::plan::Plan;
 
-/// The plan between RNS rows and integers, or between the rows of two bases.
+/// The plan that converts between RNS limbs and integers, or between two RNS bases.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits, and for a
-/// conversion without a target; [`Error::Mismatch`] for a target with another quotient.
+/// [`Error::Unsupported`] for duplicate moduli, more than 64 moduli, a modulus of more than 64 bits, and a conversion
+/// without a target; [`Error::Mismatch`] for a target with another quotient.
 pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
     let poly = &job.poly;
     let p = planner.of_kernels(job);
@@ -48,7 +48,7 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
             p.output(
                 "to",
                 match (poly.of_vector(), target.of_vector()) {
-                    // one after another
+                    // convert the elements of a vector one by one
                     (Some((one, count)), Some((to, same))) if count == same => {
                         let limbs = one.basis().len();
                         let part = |i: usize| convert(from.limbs(i * limbs..(i + 1) * limbs), &one, &to);
@@ -62,22 +62,22 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
     p.build()
 }
 
-/// Whether integers from −bound to bound can be told apart by their residues modulo these primes, or what is missing.
+/// Checks that the product of the primes exceeds 2·bound, so that residues determine an integer from −bound to bound.
 ///
 /// # Errors
-/// [`Error::Inexact`].
+/// [`Error::Inexact`] with the missing bits.
 pub(super) fn prove(bound: &U768, primes: &[Modulus]) -> Result<()> {
     let twice = bound.wrapping_add(bound);
     match product(primes) {
         Some(product) if product <= twice => {
             Err(Error::Inexact { needed_bits: twice.bits_vartime(), available_bits: product.bits_vartime() - 1 })
         }
-        _ => Ok(()), // a product of more than 768 bits is beyond any bound
+        _ => Ok(()), // the product exceeds 768 bits, and with it any bound
     }
 }
 
-/// The largest primes below 2^bits with roots of unity of this order, as many as `bound` needs, in ascending order;
-/// `None` where there are not enough.
+/// The largest primes below 2^bits with roots of unity of this order, in ascending order: no more than are needed to
+/// represent integers from −bound to bound. `None` if there are too few.
 pub(super) fn primes(order: u64, bits: u32, bound: &U768) -> Option<Vec<Modulus>> {
     let mut basis = Vec::new();
     for p in primes::primes(order, bits).take(MAX_PRIMES) {

@@ -1,4 +1,4 @@
-//! How rows of a ring lie in thread blocks: the one place that decides it.
+//! How limbs of a ring are laid out in thread blocks: all such decisions are made here.
 
 mod prelude;
 
@@ -15,111 +15,109 @@ use ringforge_runtime::columns::Columns;
 use ringforge_runtime::kernel::Launch;
 use ringforge_runtime::limits::Limits;
 
-/// Threads that a block has, about.
+/// Approximate number of threads per block.
 const BLOCK_THREADS: usize = 128;
 
-/// Registers of a thread that may hold coefficients.
+/// Registers per thread for coefficients.
 const REGISTERS: usize = 64;
 
-/// How many times that where nothing else works.
+/// Factor by which `REGISTERS` may be exceeded where nothing else works.
 const MOST_BEYOND: usize = 8;
 
 /// Blocks that a multiprocessor of any GPU can hold.
 const MOST_BLOCKS: usize = 16;
 
-/// Bytes of words beyond which a row is shared out among blocks if it can be.
+/// Bytes of a limb in register words, beyond which several blocks share it if possible.
 const WHOLE_BYTES: usize = 64 << 10;
 
-/// Bytes of words of a row that each block of a cluster has. Rows of 64-bit words beyond `WHOLE_BYTES` go in clusters of four
-/// and of eight such blocks where products are light: one kernel in place of two (ns a row in a harness on an H200, of which
-/// there is no record, forward and back: doubles of 2^14 forward 159 to 121, and friendly primes of 2^14 and 2^15, which two
-/// kernels do now as fast, 159 and 157, 345 and 320 for 169 and 151, 341 and 318; but other primes of 60 bits 177 and 174 to
-/// 174 and 184, 353 and 366 to 373 and 382).
+/// Bytes of a limb in register words per block of a cluster. For 64-bit words beyond `WHOLE_BYTES`, clusters of four or
+/// eight such blocks do in one kernel what otherwise takes two. This pays where products are cheap; other 60-bit primes
+/// gain nothing.
 const CLUSTER_BYTES: usize = 32 << 10;
-/// Blocks of the largest of these clusters.
+/// Blocks of the largest such cluster.
 const CLUSTER_BLOCKS: usize = 8;
-/// Blocks of clusters for each multiprocessor from which on they are faster.
+/// Cluster blocks per multiprocessor from which clusters are faster.
 const FILLED_BLOCKS: usize = 4;
-/// Slots of the multiplier up to which a product is light there.
+/// Multiplier slots up to which a product is cheap enough for clusters.
 const CLUSTER_PRODUCT: f64 = 12.0;
 
-/// Bytes of a row of 256-bit words where several kernels share it out, twice as many for two: many small blocks were faster
-/// than long rows in few kernels (2^22 BLS12-381: 1.08 ms in two kernels, 0.73 in three, 0.70 in four).
+/// Bytes of a tile of 256-bit words where several kernels share a limb; twice that for two kernels. Many small blocks
+/// are faster than long tiles in few kernels.
 const SHARE_BYTES: usize = 4 << 10;
 
-/// Bytes of a row of narrower words where several kernels share it out: beyond, a block of rows side by side fills a
-/// multiprocessor, and none is left to work while it waits for memory (2^24 of Goldilocks on an H200: 0.495 ms in two kernels,
-/// 0.338 in three).
+/// Bytes of a tile of narrower words where several kernels share a limb. Beyond that, a block of adjacent tiles fills a
+/// multiprocessor, and no other block works while it waits for memory.
 const LONG_SHARE_BYTES: usize = 16 << 10;
 
-/// Bytes that rows side by side in device memory should fill: whole lines where threads have rows in pairs, or where the
-/// multiplier has little to do (2^16 on an H200: 30 bits 8 and 12 %, BabyBear naturally 26 %), but for long rows, whose blocks
-/// would have too many threads (2^20 of BabyBear: 5 to 36 % slower); else half of that, since smaller blocks overlap one's
-/// memory with another's work.
+/// Contiguous bytes in device memory that adjacent tiles of a block should fill. Half a line lets smaller blocks
+/// overlap memory accesses with work. A whole line is better where threads have tiles in pairs, or where products are
+/// cheap and tiles not too long for the threads of a block.
 const BESIDE_BYTES: [usize; 2] = [64, 128];
 
-/// Slots of the multiplier below which a product is little work.
+/// Multiplier slots below which a product is cheap.
 const LIGHT_PRODUCT: f64 = 8.0;
-/// Coefficients of a row above which it is long.
+/// Coefficients of a tile above which it is long.
 const LONG_ROW: usize = 512;
 
-/// Bytes that all banks of shared memory hold side by side.
+/// Bytes across all banks of shared memory.
 const BANKS_BYTES: usize = 128;
 
-/// A row (one polynomial modulo one modulus, or what some of the layers combine of it) in a block: `threads` threads hold
-/// `per_thread` coefficients each in registers, and run the layers in passes of which each needs only the thread's own
-/// registers. Between passes coefficients change threads through shared memory.
+/// Layout of tiles in a thread block. A tile is one limb, or the part of a limb that the kernel's layers combine.
+/// `threads` threads hold `per_thread` coefficients each in registers and run the layers in passes, each on the
+/// thread's own registers. Between passes, threads exchange coefficients through shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Block {
-    /// Degree of the ring, all columns.
+    /// Residues of a limb, over all columns.
     n: usize,
-    /// Columns of the ring.
+    /// Columns of the ring (strided batch), else 1.
     columns: usize,
-    /// Coefficients of a row.
+    /// Coefficients of a tile.
     length: usize,
-    /// Nodes of the split's tree under each of which a row lies, or several.
+    /// Nodes of the factorisation tree at the kernel's first layer, each with one tile or several under it.
     above: usize,
-    /// Distance of a row's coefficients in memory.
+    /// Stride of a tile's coefficients in memory, in residues.
     stride: usize,
-    /// Threads of a row.
+    /// Threads per tile.
     threads: usize,
-    /// Coefficients of its rows in the registers of a thread.
+    /// Coefficients of its tiles in the registers of a thread.
     per_thread: usize,
-    /// Rows of a block; where they lie apart, groups of `vector`.
+    /// Tiles per block; for strided tiles, groups of `vector` tiles.
     rows: usize,
-    /// Blocks of a row, which has all of one then.
+    /// Blocks of a cluster that share one tile, else 1.
     cluster: usize,
-    /// First layer of each pass, and the number of layers at the end.
+    /// First layer of each pass, then the layer after the last pass.
     passes: Vec<usize>,
-    /// Neighbouring coefficients that a thread loads at once in the first pass; where those of a row lie apart, rows side by
-    /// side that a thread has.
+    /// Neighbouring coefficients that a thread loads at once in the first pass; for strided tiles, adjacent tiles per
+    /// thread.
     vector: usize,
     /// Bytes of a coefficient in device memory.
     store_bytes: usize,
     /// Bytes of a coefficient in shared memory between passes.
     cell_bytes: usize,
-    /// Cells after which a gap is left in shared memory, against bank conflicts.
+    /// Cells after which a gap is left in shared memory, to avoid bank conflicts.
     run: usize,
     /// Cells of a gap.
     gap: usize,
-    /// Bytes that the kernel keeps for itself behind those of a row.
+    /// Extra bytes of shared memory per tile for the kernel itself.
     extra: usize,
-    /// Items of which a block has the same row.
+    /// Items of which a block has the same tile.
     together: usize,
-    /// Whether it works on one after the other, the next one's row on its way into shared memory; else a thread has all at once.
+    /// Whether the block works on these items one after another, prefetching the next tile into shared memory (double
+    /// buffering). Otherwise a thread has the tiles of all items at once.
     in_turn: bool,
-    /// Whether a thread that has a row of one item reads few of the factors of the last two layers: see `read_for` in `ntt.cuh`.
+    /// Whether a thread with the tile of one item reads few twiddle factors of the last two layers: see `read_for` in
+    /// `ntt.cuh`.
     by_roots: bool,
 }
 
 impl Block {
-    /// The shape for a kernel on these rows, or `None` where one does not fit a block of the device. Blocks hold whole
-    /// items, or items whole numbers of blocks, unless rows of an item are counted at the launch.
+    /// The layout of a kernel's tiles, or `None` if a tile does not fit a block of the device. Blocks hold whole items,
+    /// or items have whole blocks, unless the number of limbs per item is a run-time constant.
     pub(crate) fn of(rows: &Rows, limits: &Limits) -> Option<Self> {
         let Rows { poly, split, part, arithmetic, held, extra, back, .. } = rows;
         let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
-        // kernels that share out a row of 256 bits wait for memory more than others, and want more threads
+        // kernels that share a 256-bit limb wait for memory more than others, and want more threads
         let registers = if arithmetic.word_bytes() == 32 && !rows.is_whole() { REGISTERS / 2 } else { REGISTERS };
         let most = (registers * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
@@ -134,13 +132,13 @@ impl Block {
             let suits = rows.cluster == 1 || shares_out(split, &passes, per_thread, rows.cluster);
             (fits && suits).then_some((passes, threads, per_thread))
         };
-        // a large base degree under radix 3 may want more registers: better a slow transform than none
+        // a large leaf degree with radix 3 may need more registers: a slow transform is better than none
         let most_alone = if *held == 1 { MOST_BEYOND * most } else { 0 };
         let beyond = || (most + 1..=length.min(most_alone)).find_map(shape);
         let usual = || {
             (1..=length.min(most)).filter_map(shape).min_by_key(|(passes, threads, per_thread)| {
                 let whole_warps = threads.is_multiple_of(32) || 32usize.is_multiple_of(*threads);
-                // one pass over a long row would leave each thread alone with memory that no other thread reads
+                // with a single pass over a long tile, each thread would read memory that no neighbouring thread reads
                 let passes = if length > target { passes.len().max(3) } else { passes.len() };
                 (passes, !whole_warps, per_thread.abs_diff(target))
             })
@@ -156,19 +154,16 @@ impl Block {
             .into_iter()
             .find(|v| !single && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
             .unwrap_or(if single && is_leaf { split.base() } else { 1 });
-        // rows side by side in pairs: one factor for both, and whole lines, since the number of accesses holds L2 up (the first
-        // kernel of 2^16 on an H200, friendly primes: 361 ns a row, 352 with no products at all, and 319 in pairs; other
-        // primes of 60 bits 383 and 354; doubles gain 1 %)
+        // adjacent strided tiles in pairs share each twiddle factor and fill whole lines of memory, because the number
+        // of accesses limits L2; doubles gain little
         let heavy = store == 8 && arithmetic.cost().product > LIGHT_PRODUCT && limits.holds_large_blocks();
         let fits = per_thread <= target && 4 * length * store <= limits.block_shared_bytes as usize;
         let pairs = heavy && fits && stride.is_multiple_of(2) && !rows.in_columns();
         let (vector, per_thread) = if pairs { (2, 2 * per_thread) } else { (vector, per_thread) };
 
-        // threads under nodes of their own read factors of their own, twice as many bytes as they have residues, and L2 is busy
-        // with these: fewer factors, or back one for the rows of two items, and fewer for a row of one (ns a row in a harness
-        // on an H200, of which there is no record, forward and back, 60 bits: 2^16 friendly 778 and 704 to 721 and 684, one
-        // polynomial of 32 rows 36 and 33 µs to 29 and 28; others 794 and 785 to 736 and 769, 39 and 35 µs to 31 and 33; pairs
-        // forward 760 and 774, fewer back 714 and 818)
+        // threads under different nodes read different twiddle factors, twice as many bytes as residues, which keeps L2
+        // busy. So a tile reads fewer factors (`by_roots`), or in an inverse transform the tiles of two items share
+        // each factor (`together`)
         let own_nodes = heavy && is_leaf && !rows.is_natural();
         let own_factors = own_nodes && arithmetic.twiddle_bytes() > store && split.shape().ends_by_twos();
 
@@ -202,7 +197,8 @@ impl Block {
             let most = (beside / store / block.group()).max(BLOCK_THREADS.div_ceil(threads));
             let fits = |rows: usize| {
                 let suits = match (rows, stride) {
-                    // columns may be of any number: the last block has what is left, and none twice as many as there are
+                    // any number of columns: the last block may be partly filled, and a block has fewer than twice as
+                    // many tiles as there are adjacent ones
                     _ if block.columns > 1 => rows.is_power_of_two() && rows < 2 * stride,
                     (rows, 1) => above.is_multiple_of(rows),
                     (rows, stride) => (stride / block.group()).is_multiple_of(rows),
@@ -213,10 +209,9 @@ impl Block {
             let rows =
                 (1..=most).rev().find(|&rows| fits(rows) && shared(rows) <= limits.block_shared_bytes as usize)?;
             block = Self { rows, ..block }.gapped();
-            // two items' rows make do with the same factors: back in the registers of a thread, forward in turn, the second row on its
-            // way while a block works on the first (ns a row forward on an H100: friendly primes of 2^16 870 to 821, others of 2^15
-            // 420 to 400; with four items as much; 859 and 413 where nothing is on its way; one item takes 3 % more;
-            // bench/results/profiles/2026-11-25-h100-rows-ahead.txt)
+            // the tiles of two items share twiddle factors. An inverse transform has both in registers; a forward one
+            // prefetches the second while it works on the first (double buffering):
+            // bench/results/profiles/2026-11-25-h100-rows-ahead.txt
             let in_pairs = per_thread <= target && if *back { own_factors } else { own_nodes };
             let pairs = Self { together: 2, by_roots: own_factors, in_turn: !back, ..block.clone() };
             let fits = pairs.shared_bytes() <= limits.block_shared_bytes as usize;
@@ -239,7 +234,7 @@ impl Block {
         Some(block)
     }
 
-    /// The same with gaps in shared memory where threads would meet on one bank.
+    /// The same with gaps in shared memory where threads would conflict on a bank.
     fn gapped(mut self) -> Self {
         self.gap = if self.stride > 1 {
             usize::from(!(self.rows * self.group() * self.cell_bytes).is_multiple_of(BANKS_BYTES))
@@ -251,10 +246,10 @@ impl Block {
         self
     }
 
-    /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 96 where their places or factors have to be worked out as well, 128 for more words; 96 to 102
-    /// for 256-bit rows that are shared out (2 to 3 % at any length); 64 for up to 32 words of 32 bits (10 to 21 % at 2^20).
-    /// Where residues take other words it leaves enough by itself.
+    /// Blocks that should be resident per multiprocessor, which limits the compiler's registers per thread. With 64-bit
+    /// words these are 80 for 16 words, 96 if positions or twiddle factors are computed too, and 128 for more words.
+    /// They are 96 to 102 for 256-bit limbs shared among kernels, and 64 for up to 32 words of 32 bits. For other words
+    /// the compiler leaves enough registers by itself.
     fn resident(&self, rows: &Rows) -> usize {
         let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread * self.at_once()) {
@@ -268,18 +263,19 @@ impl Block {
         (threads / block).clamp(1, MOST_BLOCKS)
     }
 
-    /// Coefficients of a row in the registers of a thread.
+    /// Coefficients of one tile in the registers of a thread.
     pub(crate) fn per_thread(&self) -> usize {
         self.per_thread / self.group()
     }
 
-    /// Rows side by side that a thread has.
+    /// Adjacent tiles per thread.
     fn group(&self) -> usize {
         if self.stride > 1 { self.vector } else { 1 }
     }
 
-    /// Whether residues can and should change threads by shuffles: between two passes of rows in a warp, where the bits
-    /// of a register's number that the first pass combines become those of the thread's, and the other way round.
+    /// Whether threads exchange residues by warp shuffles, if the tuning choice asks for it. This works between two
+    /// passes of tiles within a warp, where the first pass's register index bits become thread index bits and the
+    /// reverse.
     pub(crate) fn shuffles(&self, rows: &Rows) -> bool {
         let first = span(&rows.split, &self.passes, 0);
         // all lanes of a warp take part
@@ -295,28 +291,29 @@ impl Block {
             && self.length == first * self.per_thread
     }
 
-    /// Rows that a polynomial has for this kernel.
+    /// Tiles of a polynomial in this kernel.
     fn parts(&self) -> usize {
         self.n / self.length
     }
 
-    /// How the blocks of an item share out what they read and write, or their `values`, where several share a polynomial.
+    /// How the blocks of an item divide its coefficients, or its evaluations if `values`, where several share a
+    /// polynomial.
     pub(crate) fn columns(&self, rows: &Rows, values: bool) -> Option<Columns> {
         let (above, rows_of_area) = match (rows.is_natural(), values) {
             _ if self.parts() == 1 => return None,
-            // blocks have no equal shares, or none side by side
+            // blocks have unequal or non-contiguous shares
             _ if self.columns > 1 && !self.stride.is_multiple_of(self.rows) => return None,
             (true, true) if self.columns > 1 && rows.is_last() => return None,
             _ if self.stride > 1 => (self.above, self.length),
             (false, _) => (1, 1),
             (true, true) => (1, self.length / rows.split.base()),
-            // blocks whose values are neighbours lie far apart in the tree
+            // blocks with neighbouring evaluations are far apart in the tree
             (true, false) => return None,
         };
         Some(Columns { areas: rows.per_item * above, rows: rows_of_area })
     }
 
-    /// Whether every row lies in one warp and all warps are full, so that rows can do with barriers among warps' lanes.
+    /// Whether every tile lies in one warp and all warps are full, so that warp-level barriers suffice.
     fn whole_warps(&self) -> bool {
         self.stride == 1 && self.cluster == 1 && self.warps_whole(self.rows)
     }
@@ -330,7 +327,7 @@ impl Block {
         self.passes[self.passes.len() - 2]
     }
 
-    /// Bytes of shared memory that a row takes: cells between passes, or the whole row as it is stored.
+    /// Bytes of shared memory per tile: cells between passes, or the whole tile as stored.
     fn row_bytes(&self) -> usize {
         let n = self.length / self.cluster;
         let cells = (n + n / self.run * self.gap) * self.cell_bytes;
@@ -341,12 +338,13 @@ impl Block {
         cells.max(stored).next_multiple_of(16)
     }
 
-    /// Bytes of shared memory of a block: those of its rows, or of all their values side by side.
+    /// Bytes of shared memory per block, including the buffer for prefetched tiles.
     fn shared_bytes(&self) -> usize {
         self.next() + if self.in_turn { self.threads * self.per_thread * self.rows * self.store_bytes } else { 0 }
     }
 
-    /// Where in shared memory rows of the next item come.
+    /// Offset in shared memory of the prefetched tiles of the next item. Before it are the block's tiles, or all their
+    /// evaluations contiguously.
     fn next(&self) -> usize {
         let row = self.row_bytes().saturating_mul(self.at_once()).saturating_add(self.extra);
         let rows = row.saturating_mul(self.rows * self.group());
@@ -358,13 +356,13 @@ impl Block {
         rows.max(across).next_multiple_of(16)
     }
 
-    /// Items of which a thread has the row at once.
+    /// Items whose tiles a thread has at once.
     fn at_once(&self) -> usize {
         if self.in_turn { 1 } else { self.together }
     }
 
-    /// The launch of a kernel whose blocks work on rows, `per_item` of them an item; none where there are none, or more
-    /// blocks than can be counted.
+    /// The launch of a kernel with `per_item` limbs per item; `None` for no limbs, or for more blocks than can be
+    /// counted.
     pub(crate) fn launch(&self, per_item: usize) -> Option<Launch> {
         let (parts, rows) = match self.columns {
             1 => (self.parts() * self.cluster, self.rows * self.group()),
@@ -387,8 +385,9 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The layers that each kernel of a transform of these rows does, from the top: all of them where a row suits a block,
-/// else as few kernels as can be, with equal shares; or as many as were chosen; `None` where there is no way.
+/// The layers of each kernel of a transform, from the top. One kernel does all layers if a limb suits a block.
+/// Otherwise the fewest kernels with equal shares do, or the chosen number of kernels. `None` if there is no such
+/// layout.
 pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     let mut parts = parts_alone(rows, limits)?;
     let groups = groups(&parts, limits);
@@ -396,19 +395,19 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     Some(parts)
 }
 
-/// The same before it is known which layers go together.
+/// The same before layers are merged into radix-2^k butterflies.
 fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     let layers = rows.split.layers().len();
     let bytes = rows.arithmetic.word_bytes();
     let fits = |part: &Rows| Block::of(part, limits).is_some();
-    // 256-bit words take passes of two layers, and shares of whole passes
+    // 256-bit words take passes of two layers, so each kernel gets whole passes
     let unit = if bytes == 32 && layers.is_multiple_of(2) { 2 } else { 1 };
     let shares = |count: usize| {
         let start = move |i: usize| i * (layers / unit) / count * unit;
         (0..count).map(|i| rows.part(start(i)..start(i + 1))).collect::<Vec<_>>()
     };
     let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
-    // few layers over columns
+    // a strided batch with few layers fits one kernel, for any number of columns
     let small = match rows.in_columns() {
         true => rows.split.leaves() * bytes <= LONG_SHARE_BYTES,
         false => rows.split.n() * bytes <= WHOLE_BYTES || rows.split.ends_high(),
@@ -436,8 +435,8 @@ fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     (2..=layers / 2).map(shares).find(suit).or(whole)
 }
 
-/// For each layer the first one of those that go together with it, in kernels of these rows: layers of two in one pass, from its
-/// end on as many as can be.
+/// For each layer, the first layer that is merged with it into one radix-2^k butterfly, in these kernels. Radix-2
+/// layers of one pass are merged from the end of the pass on, as many at once as the arithmetic allows.
 pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
     let Some(Rows { split, arithmetic, .. }) = parts.first() else { return Vec::new() };
     let mut groups: Vec<usize> = (0..split.layers().len()).collect();
@@ -456,8 +455,8 @@ pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
     groups
 }
 
-/// The rows in clusters, where that was chosen or is known to be faster; natural order would spread a block's values over the
-/// whole row.
+/// The layout in clusters, if chosen by tuning or known to be faster. Natural order is excluded, because it would
+/// spread a block's evaluations over the whole limb.
 fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
     let (words, bytes) = (rows.arithmetic.word_bytes(), rows.split.n() * rows.arithmetic.word_bytes());
     let light = words == 8 && rows.arithmetic.cost().product < CLUSTER_PRODUCT;
@@ -469,16 +468,16 @@ fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
         .then(|| rows.in_clusters(cluster))
 }
 
-/// Whether a launch has enough rows in clusters of so many blocks to fill the device. With fewer, two kernels of more blocks are
-/// faster: on an H200, launches of 16 rows of 2^15 took 3 to 10 % less in two kernels, those of 64 rows and more 2 to 9 % more,
-/// and one CKKS product of 2^14 with 8 primes, whose launches have 1 to 8 rows, took 129 µs instead of 182.
+/// Whether a launch has enough limbs in clusters of `cluster` blocks to fill the device. With fewer limbs, two kernels
+/// of more blocks are faster.
 fn fills(rows: &Rows, limits: &Limits, cluster: usize) -> bool {
     let blocks = rows.items.saturating_mul(rows.per_item).saturating_mul(cluster);
     blocks >= FILLED_BLOCKS * limits.multiprocessors as usize
 }
 
-/// Whether passes leave each block of a cluster whole subtrees after the first one, and all of a thread's coefficients under one
-/// node in every later one, so that the threads of a block are neighbours there; of later ones there are two or more.
+/// Whether each block of a cluster has whole subtrees after the first pass, and each thread's coefficients are under
+/// one node in every later pass. Then the threads of a block are neighbours there. There must be two or more later
+/// passes.
 fn shares_out(split: &Split, passes: &[usize], per_thread: usize, cluster: usize) -> bool {
     let later = 1..passes.len() - 1;
     span(split, passes, 0).is_multiple_of(cluster)
@@ -486,7 +485,8 @@ fn shares_out(split: &Split, passes: &[usize], per_thread: usize, cluster: usize
         && later.into_iter().all(|pass| span(split, passes, pass) == per_thread)
 }
 
-/// The first layers of passes in which a thread with this many coefficients can work alone, last pass as long as can be.
+/// The first layers of passes in which a thread with `per_thread` coefficients works alone, then the end; the last pass
+/// is as long as possible.
 fn passes(split: &Split, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
     let mut starts = vec![part.end];
     let mut unit = if part.end == split.layers().len() && !split.ends_high() { split.base() } else { 1 };
@@ -521,7 +521,8 @@ fn span(split: &Split, passes: &[usize], pass: usize) -> usize {
     split.layers()[passes[pass]..passes[pass + 1]].iter().map(|layer| layer.radix()).product()
 }
 
-/// Two bytes where residues of a forward transform stay below 2^16 through these layers without reduction, else a word.
+/// Bytes of a cell: two if residues of a forward transform stay below 2^16 through these layers without reduction, else
+/// a word.
 fn cell_bytes(arithmetic: Arithmetic, poly: &PolyType, layers: &[Layer]) -> usize {
     let growth: u64 = layers.iter().map(|layer| if *layer == Layer::Two { 2 } else { 4 }).sum();
     let small = poly.basis().iter().all(|q| q.value_u64().is_some_and(|q| q < (1 << 16) / (growth + 2)));

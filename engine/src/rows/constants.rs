@@ -1,5 +1,5 @@
-//! What kernels know of each row of a basis beside its table: the modulus, and the entries before the table's sections with
-//! the scale of the job in them (`Constants` in `ring.cuh`).
+//! Constants of each limb besides its twiddle table: the modulus, and the header entries of the table with the scale of
+//! the job folded in (`Constants` in `ring.cuh`).
 
 use ringforge_cpu::HEADER;
 
@@ -7,16 +7,16 @@ use crate::rows::Rows;
 use crate::rows::twiddles::Prime;
 use ringforge_runtime::kernel::Table;
 
-/// To which the two parts of a row's constants are aligned.
+/// Alignment of the two parts of a limb's constants, in bytes.
 const ALIGNMENT: usize = 16;
 
 impl Rows {
-    /// Bytes of the constants of a row.
+    /// Bytes of the constants of a limb.
     pub(super) fn constants_bytes(&self) -> usize {
         self.header_start() + HEADER * self.arithmetic.twiddle_bytes()
     }
 
-    /// The constants of every row of the basis.
+    /// The constants of every limb of the basis.
     pub(super) fn constants_table(&self) -> Table {
         let of_modulus = |modulus: usize| {
             let (prime, q) = (Prime::new(&self.split, modulus, self.arithmetic), &self.split.roots()[modulus].q);
@@ -31,13 +31,13 @@ impl Rows {
         Table::Bytes(self.poly.limb_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
     }
 
-    /// The entries of a row of the basis, from the constants of all.
+    /// The header entries of a limb of the basis, from the constants of all limbs.
     pub(crate) fn header<'a>(&self, constants: &'a [u8], row: usize) -> &'a [u8] {
         let start = row * self.constants_bytes() + self.header_start();
         &constants[start..][..HEADER * self.arithmetic.twiddle_bytes()]
     }
 
-    /// The first byte of the entries: behind the modulus.
+    /// Offset of the header entries, which follow the modulus.
     fn header_start(&self) -> usize {
         self.arithmetic.bytes().next_multiple_of(ALIGNMENT)
     }

@@ -1,4 +1,4 @@
-//! The kernel `twiddles` and the table that it makes: every factor that transforms modulo one prime need.
+//! The kernel `twiddles` and the table that it writes: every twiddle factor of transforms modulo one prime.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,50 +15,51 @@ use ringforge_math::split::{Layer, Roots, Split};
 use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Threads of a block that makes a table.
+/// Threads per block.
 const THREADS: u32 = 128;
 
-/// The table of one of the moduli of the ring of such rows.
+/// The twiddle table for one of the ring's moduli.
 pub(crate) fn table(rows: &Rows, modulus: usize) -> Table {
     let kernel = Twiddles::new(rows, modulus);
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
 
-/// Writes the factors of transforms modulo a prime; an item is one factor.
+/// Writes the twiddle factors of transforms modulo a prime; an item is one factor.
 ///
-/// Ports: its roots (in), a factor (out). The roots are the modulus' constants of the device arithmetic, then γ, ρ, s, F
-/// and 1/(2Z − 1) (1 without `Sixth`), in Montgomery form for 256 bits, all least significant word first.
+/// Ports: roots (in), a factor (out). The roots begin with the constants of the device arithmetic for the modulus. Then
+/// follow γ, ρ, s, F and 1/(2Z − 1) (1 without `Sixth`), in Montgomery form for 256 bits. All have their least
+/// significant word first.
 ///
-/// Of layers that go together in kernels for a GPU, the text writes the factors that these take (`Group` in `ntt.cuh`); on a CPU
-/// layers go one by one, by factors of their own.
+/// For layers merged into radix-2^k butterflies, the CUDA source writes the factors of the butterflies (`Group` in
+/// `ntt.cuh`). A CPU runs layers one by one, with the factors of each layer.
 #[derive(Clone)]
 struct Twiddles {
-    /// Of one modulus.
+    /// The factorisation modulo one modulus.
     split: Split,
     arithmetic: Arithmetic,
     layout: Layout,
-    /// For each layer the first one of those that go together with it.
+    /// For each layer, the first layer that is merged with it into one radix-2^k butterfly.
     groups: Vec<usize>,
     prime: Prime,
     ports: [Port; 2],
 }
 
-/// Plain values of one modulus.
+/// Roots and constants of one modulus, as plain values.
 #[derive(Clone)]
 pub(crate) struct Prime {
     q: Modulus,
     start: U256,
     start_inverse: U256,
     step: U256,
-    /// 1/t.
+    /// 1/t, where t is the number of leaves of the tree.
     scale: U256,
     factor: U256,
     half_sixth: U256,
 }
 
 impl Twiddles {
-    /// The kernel for one of the moduli of the ring of such rows.
+    /// The kernel for one of the ring's moduli.
     fn new(rows: &Rows, modulus: usize) -> Self {
         let Rows { split, arithmetic, layout, groups, .. } = rows.clone();
         let prime = Prime::new(&split, modulus, arithmetic);
@@ -82,7 +83,7 @@ impl Twiddles {
 }
 
 impl Prime {
-    /// Inverses exist modulo a prime that has the split's roots: t divides q − 1, and (2Z − 1)² = −3.
+    /// All inverses exist modulo a prime with the factorisation's roots: t divides q − 1, and (2Z − 1)² = −3.
     pub(crate) fn new(split: &Split, modulus: usize, arithmetic: Arithmetic) -> Self {
         let Roots { q, start, step } = split.roots()[modulus];
         let one = q.reduce(&U256::ONE);
@@ -100,7 +101,7 @@ impl Prime {
         }
     }
 
-    /// The entries of a table before its sections, with this constant times the inverse transform.
+    /// The header entries of a table, with the inverse transform multiplied by `scale`.
     pub(crate) fn header(&self, split: &Split, scale: &U256) -> [U256; HEADER] {
         let Self { q, start, start_inverse, step, scale: leaves, factor, half_sixth } = self;
         let scale = &q.mul(&q.reduce(scale), leaves);
@@ -122,7 +123,7 @@ impl Prime {
         [sigma, a, b, c, d, e, f, *factor]
     }
 
-    /// The roots as a CPU has them.
+    /// The roots as the CPU's arithmetic represents them.
     pub(crate) fn of_cpu(&self, split: &Split, arithmetic: Arithmetic, scale: &U256) -> ringforge_cpu::Roots {
         let word = |x: &U256| arithmetic.word(&self.q, x);
         ringforge_cpu::Roots {

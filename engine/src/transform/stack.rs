@@ -1,30 +1,31 @@
-//! The stack that steps on rows take, and its wiping behind them: copies, vectors and spilled registers are left there.
+//! Stack use of CPU steps on limbs, and its wiping afterwards: copies, vectors and spilled registers remain on the
+//! stack.
 
 use zeroize::zeroize_stack;
 
-/// What takes stack.
+/// The steps that use the stack.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step {
-    /// Forward or inverse: tiles of short words, and the frames of nodes that are not near.
+    /// Forward or inverse transform: tiles of short words, and recursion frames of nodes beyond the nearest cache.
     Transform,
-    /// Pieces of a row, leaves in lanes, and their sums.
+    /// Pieces of a limb, leaves in vector lanes, and their sums.
     Product,
-    /// A frame for each halving of the leaves.
+    /// One frame for each halving of the leaves.
     Inversion,
 }
 
-/// Bytes that a step on words of 4, 8 and 32 bytes takes below the frame that it is called from, with a margin, also in builds that
-/// optimise less (`lto = "off"`).
+/// Bytes that a step on words of 4, 8 and 32 bytes takes on the stack below its caller's frame. They have a margin,
+/// also for builds that optimise less (`lto = "off"`).
 const BYTES: [[usize; 3]; 3] = [
     [0x2800 * MORE, 0x3800 * MORE, 0x2000 * MORE],
     [0x1000 * MORE, 0x6000 * MORE, 0x2000 * MORE],
     [0x4000 * MORE, 0x15000 * MORE, 0x8000 * MORE],
 ];
 
-/// How many times as much code takes that is optimised for size, little, or not at all: the build script knows.
+/// Factor by which code takes more stack if it is optimised for size, little, or not at all; the build script knows.
 const MORE: usize = if cfg!(ringforge_unoptimised) { 6 } else { 1 };
 
-/// Wipes what a step left below the caller's frame.
+/// Wipes what a step left on the stack below the caller's frame.
 #[inline(always)]
 pub(super) fn wipe<W>(step: Step) {
     match (size_of::<W>(), step) {
@@ -53,7 +54,7 @@ mod tests {
     use crate::transform::{Transform, Word};
     use crate::{Limits, PolyType};
 
-    /// Bytes below a frame that are looked at.
+    /// Bytes below a frame that the test inspects.
     const DEEP: usize = if MORE > 1 { 512 << 10 } else { 128 << 10 };
     const PAINT: u8 = 0xa5;
 
@@ -63,7 +64,7 @@ mod tests {
         black_box(&mut area);
     }
 
-    /// The bytes that a call writes below this frame.
+    /// The depth in bytes to which a call writes below this frame.
     #[inline(never)]
     fn depth(run: &mut dyn FnMut()) -> usize {
         let frame = 0u8;
@@ -75,7 +76,7 @@ mod tests {
         stack.iter().skip_while(|byte| **byte == PAINT).count()
     }
 
-    /// The most that each step takes, on rows of all kinds: short, in tiles, in vectors, recursive, with large leaves.
+    /// The most that each step takes, on limbs of all kinds: short, in tiles, in vectors, recursive, with large leaves.
     fn deepest<W: Word>(rings: &[String]) -> [usize; 3] {
         let mut most = [0; 3];
         for poly in rings {

@@ -9,13 +9,13 @@ use crate::arithmetic::Arithmetic;
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::limits::Limits;
 
-/// What an error calls a text that is in no file.
+/// The name in errors for a text that is in no file.
 const TEXT: &str = "tuning";
 
 const HEAD: &str =
     "# Choices of Ringforge's planner that change speed and nothing else, as `ringforge tune` writes them.\n";
 
-/// A file.
+/// The contents of a tuning file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -74,19 +74,19 @@ impl Entry {
 }
 
 impl Tuning {
-    /// These choices as the text of a file, for the device with these limits.
+    /// These choices as the contents of a file, for the device with these limits.
     #[must_use]
     pub fn to_text(&self, limits: &Limits) -> String {
         let choice = self.choices.iter().map(Entry::new).collect();
         let file = File { device: limits.name.clone(), unfused: self.unfused, choice };
-        // strings and numbers in tables: there is nothing that TOML could not say
+        // tables of strings and numbers only, which TOML can always express
         HEAD.to_owned() + &toml::to_string(&file).unwrap_or_default()
     }
 
-    /// The choices that the text of a file makes for a device with these limits.
+    /// Parses the contents of a file, for a device with these limits.
     ///
     /// # Errors
-    /// [`Error::File`] where it says what is no choice; [`Error::Mismatch`] where it is about a device of another name.
+    /// [`Error::File`] if the text is malformed; [`Error::Mismatch`] if it is for a device of another name.
     pub fn from_text(text: &str, limits: &Limits) -> Result<Self> {
         let file: File = toml::from_str(text).map_err(malformed)?;
         if file.device != limits.name {

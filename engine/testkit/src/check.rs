@@ -14,15 +14,17 @@ use super::scheme::{Named, NamedPlan, Scheme};
 use super::stages::first_difference;
 use super::target::Target;
 
-/// The smallest batches.
+/// The smallest batch sizes.
 const SMALLEST: [usize; 3] = [1, 2, 3];
 
-/// Where kernels' text is not run, a batch that covers every kind of sample, unless the plan names others.
+/// A batch size that covers every kind of sample. It is used if no device is emulated and the plan names no batches.
 const SAMPLES: usize = 16;
 
-/// Runs a plan on all devices with the same samples, in batches of 1, 2, 3, around a block's share of items and those of
-/// [`NamedPlan::batches`], and compares them with the first device: bit for bit, or modulo q where the plan promises no more.
-/// Then the same for each step alone, from what the steps before it left on the first device, unless the plan is
+/// Runs a plan on all devices with the same samples and compares the results with the first device's: bit for bit, or
+/// modulo q for lazy residues. Batch sizes are 1, 2, 3, those of [`NamedPlan::batches`], and those around the number of
+/// items per block.
+///
+/// Then each step is compared alone, from what the steps before it left on the first device, unless the plan is
 /// [compared as a whole](NamedPlan::compared_whole).
 ///
 /// # Panics
@@ -52,7 +54,7 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
             }
         }
     }
-    // a plan of one step has been compared
+    // a plan of one step has been compared already
     if named.plan.steps.len() > 1 && named.steps_agree {
         let batch = SMALLEST[2];
         let inputs = named.sample(seed, batch);
@@ -65,8 +67,8 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
     }
 }
 
-/// Batches worth testing: small ones, those that the plan names or one of every kind of sample, and one item less and more than
-/// a block takes.
+/// Batch sizes worth testing: the smallest, those that the plan names or [`SAMPLES`], and the number of items per
+/// block, plus and minus one.
 fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
     let mut batches = BTreeSet::from(SMALLEST);
     let is_emulated = devices.iter().any(|limits| emulator::is_emulator(limits));
@@ -106,7 +108,7 @@ pub fn check_scheme<S: Scheme>(target: Target) {
     });
 }
 
-/// On the CPU, against the oracle.
+/// Compares a plan on the CPU with its oracle.
 fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
     let compiled = Compiled::new(named, cpu).unwrap_or_else(|e| panic!("{}: {e}", named.name));
     for batch in batches(named, &[cpu.limits()]) {
@@ -117,7 +119,8 @@ fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
     }
 }
 
-/// Tests that run every plan of a [`Scheme`](crate::Scheme) on the CPU, in the emulator under sanitizers, and on a GPU.
+/// Defines tests that run every plan of a [`Scheme`](crate::Scheme) on the CPU, in the emulator under sanitizers, and
+/// on a GPU.
 #[macro_export]
 macro_rules! suite {
     ($scheme:ty) => {

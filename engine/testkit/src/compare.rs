@@ -1,4 +1,4 @@
-//! A compiled plan, and what differs between what runs of it leave.
+//! Compiled plans, and the first difference between the outputs of two runs.
 
 use crypto_bigint::{NonZero, U256};
 
@@ -27,10 +27,10 @@ impl Compiled {
         Ok(Self { program: device.compile(&named.plan)?, stream: device.stream()? })
     }
 
-    /// Runs the plan: from what inputs hold to what outputs do.
+    /// Runs the plan on these contents of inputs and returns those of outputs.
     ///
     /// # Errors
-    /// As [`Call::run`](ringforge::run::Call::run); where inputs are missing.
+    /// As [`Call::run`](ringforge::run::Call::run); also if inputs are missing.
     pub fn run(&self, batch: usize, inputs: &Named) -> Result<Named> {
         let args = self.program.plan().args();
         let mut buffers = args
@@ -50,7 +50,7 @@ impl Compiled {
     }
 }
 
-/// What differs first between what outputs of a plan should hold and do hold.
+/// Describes the first difference between the expected and the found outputs of a plan; `None` if they agree.
 #[must_use]
 pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String> {
     expected.iter().find_map(|(name, expected)| {
@@ -70,7 +70,7 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
     })
 }
 
-/// What the last step that writes an argument promises of its values.
+/// The k for which the last step that writes an argument promises residues below k·q.
 fn range_of(plan: &Plan, name: &str) -> u32 {
     let arg = plan.args.iter().position(|arg| arg.name == name).map(Home::Arg);
     let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
@@ -79,7 +79,7 @@ fn range_of(plan: &Plan, name: &str) -> u32 {
     writes.next_back().map_or(1, |(port, _)| port.below)
 }
 
-/// The first byte of the first residue that is not below k·q or differs modulo q.
+/// The first byte of the first residue that is not below k·q or is wrong modulo q.
 fn modular_difference(poly: &PolyType, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
     let size = poly.width().bytes();
     let rows = poly.basis();

@@ -1,8 +1,10 @@
-//! A device for tests: runs kernels' own CUDA text on the CPU, made into programs by a C++ compiler.
+//! A device for tests, which runs kernels' CUDA source on the CPU, compiled by a C++ compiler.
 //!
-//! A launch runs several times: with the threads of a block in several orders, with its items cut into two launches at
-//! several places, by slabs of an item where the kernel tells its columns, and over memory that held something else before. What differs between the runs is an error, as is
-//! whatever the shim reports (a barrier that not all threads reach, a write outside memory, …).
+//! Each launch runs in several rounds. They differ in the order of threads, in how the items are cut into launches, and
+//! in what memory held before. If the kernel declares its columns, a round runs slab by slab.
+//!
+//! Any difference between the rounds is an error. So is anything that the shim reports, such as a barrier that not all
+//! threads reach, or a write outside memory.
 
 mod compiler;
 mod launch;
@@ -27,17 +29,18 @@ use ringforge_runtime::memory::{HostMemory, Memory, Read, Write};
 use compiler::Compiler;
 use process::Runner;
 
-/// How kernel texts are compiled and run.
+/// How kernels are compiled and run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether the address and undefined-behaviour sanitizers watch.
+    /// Whether to use the address and undefined-behaviour sanitizers.
     pub sanitize: bool,
-    /// Orders of threads: 0 is ascending, 1 descending, any other number the seed of a random order. A launch runs in the
-    /// first one and in one of the others, which its number of items chooses: neighbouring batches take all of them.
+    /// Orders of threads: 0 is ascending, 1 descending, any other number the seed of a random order. A launch runs in
+    /// the first one and in one of the others, chosen by its number of items. Consecutive batch sizes thus cover all of
+    /// them.
     pub schedules: Vec<u64>,
-    /// The device whose kernels are run.
+    /// Limits of the device whose kernels are run.
     pub limits: Limits,
-    /// How long one run of a launch may take.
+    /// Time limit for one run of a launch.
     pub timeout: Duration,
 }
 
@@ -52,19 +55,19 @@ impl Default for Options {
     }
 }
 
-/// What the names of such devices begin with.
+/// Prefix of the names of emulated devices.
 const NAME: &str = "emulator";
 
-/// Whether a device with these limits runs kernels' text.
+/// Whether these are the limits of an emulated device.
 pub(super) fn is_emulator(limits: &Limits) -> bool {
     limits.name.starts_with(NAME)
 }
 
-/// A device that runs kernels' text.
+/// A device that runs kernels' CUDA source on the CPU.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where there is no C++ compiler; [`Error::Length`] if there is no schedule; [`Error::File`] where
-/// there is no folder for what is compiled.
+/// [`Error::Unsupported`] if there is no C++ compiler; [`Error::Length`] if there is no schedule; [`Error::File`] if
+/// there is no cache folder for compiled programs.
 pub fn device(options: Options) -> Result<Device> {
     if options.schedules.is_empty() {
         return Err(Error::Length { what: "schedules", expected: 1, got: 0 });

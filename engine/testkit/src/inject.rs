@@ -1,5 +1,5 @@
-//! Defects put into a plan on purpose, to see whether tests find them: barriers deleted, shared memory halved, entries
-//! of a table swapped, blocks of a slab taken for others, items passed over.
+//! Fault injection: defects put into a plan, to see whether tests find them. Barriers are deleted, shared memory is
+//! halved, entries of a table are swapped, blocks of a slab are taken for others, items are skipped.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -17,39 +17,39 @@ use super::compare::{Compiled, difference};
 use super::emulator::is_emulator;
 use super::scheme::NamedPlan;
 
-/// A kernel with another text, launch or meaning than its own. It runs on the CPU and the emulator
-/// alone, which watch what a text does.
+/// A kernel with altered source, launch or CPU reference. It runs only on the CPU and the emulator, which watch what
+/// the source does.
 pub struct Altered {
     inner: Arc<dyn Kernel>,
-    /// In place of its own, by name.
+    /// Files in place of those of the same name.
     files: Vec<Header>,
     halves_shared: bool,
     passes_over: Option<usize>,
 }
 
 impl Altered {
-    /// The kernel as it is.
+    /// The kernel, unaltered so far.
     #[must_use]
     pub fn new(inner: &Arc<dyn Kernel>) -> Self {
         Self { inner: inner.clone(), files: Vec::new(), halves_shared: false, passes_over: None }
     }
 
-    /// With this text in place of a file: its source (`NAME.cu`), a header of its own, or one of the engine's. The text
-    /// stays in memory until the process ends, as other kernels' texts do.
+    /// The kernel with this text in place of a file: its source (`NAME.cu`), one of its headers, or one of the
+    /// engine's. The text is never freed, like the sources of other kernels.
     #[must_use]
     pub fn with_text(mut self, file: &'static str, text: String) -> Self {
         self.files.push(Header { name: file, text: text.leak() });
         self
     }
 
-    /// With half of the shared memory.
+    /// The kernel with half of its shared memory.
     #[must_use]
     pub fn with_half_shared(mut self) -> Self {
         self.halves_shared = true;
         self
     }
 
-    /// With a meaning that passes over this item, and over those that a thread of the CPU works on together with it.
+    /// The kernel with a CPU reference that skips this item, and those that a CPU thread processes together with it.
     #[must_use]
     pub fn passing_over(mut self, item: usize) -> Self {
         self.passes_over = Some(item);
@@ -92,7 +92,7 @@ impl Kernel for Altered {
                 source.built.launch.shared_bytes /= 2;
             }
         };
-        // SAFETY: on the emulator alone, which watches what it does.
+        // SAFETY: it runs on the emulator alone, which watches what it does.
         Ok(unsafe { self.inner.source(limits)?.with(change) })
     }
 
@@ -113,8 +113,8 @@ impl Kernel for Altered {
     }
 }
 
-/// The plan with other kernels in the place of those for which `alter` gives one: it is called with each step's number and
-/// kernel.
+/// The plan with other kernels in place of those for which `alter` returns one. `alter` is called with each step's
+/// index and kernel.
 #[must_use]
 pub fn with_kernels(plan: &Plan, alter: impl Fn(usize, &Arc<dyn Kernel>) -> Option<Altered>) -> Plan {
     let mut plan = plan.clone();
@@ -129,19 +129,19 @@ pub fn with_kernels(plan: &Plan, alter: impl Fn(usize, &Arc<dyn Kernel>) -> Opti
 /// A plan with a defect.
 #[derive(Debug, Clone)]
 pub struct Injection {
-    /// What was done, alike for every plan that it is done to: a line of a file, or a kernel's shared memory or table.
+    /// The defect, in the same words for every plan that has it: a line of a file, or a kernel's shared memory or
+    /// table.
     pub what: String,
     /// The plan.
     pub plan: NamedPlan,
 }
 
 impl Injection {
-    /// Whether a test that compares `device` with the CPU finds the defect: a run fails, or gives another result. The
-    /// sound plan says what is right.
+    /// Whether a test that compares `device` with the CPU finds the defect: a run fails, or gives another result than
+    /// the plan without the defect, `sound`, on the CPU.
     ///
     /// # Errors
-    /// What makes the sound plan fail on the CPU; [`Error::Compile`], because a defect that does not compile proves
-    /// nothing.
+    /// Errors of the sound plan on the CPU; [`Error::Compile`], because a defect that does not compile proves nothing.
     pub fn found(&self, sound: &NamedPlan, device: &Device, seed: u64, batch: usize) -> Result<bool> {
         let inputs = sound.sample(seed, batch);
         let expected = Compiled::new(sound, &Device::cpu())?.run(batch, &inputs)?;
@@ -154,11 +154,12 @@ impl Injection {
     }
 }
 
-/// The steps that can pass over an item on the CPU without its status telling: after each of the others in turn, the first
-/// item that is `fine` when none does so has another word in the plan's output `statuses`.
+/// The steps that can skip an item on the CPU without its status showing it. The item is the first whose status is
+/// `fine` if no step skips it. A step is returned if the status remains `fine` when this step alone skips the item.
+/// Statuses are the plan's output `statuses`.
 ///
 /// # Errors
-/// What makes runs fail; [`Error::Unsupported`] where no item is fine.
+/// Errors of the runs; [`Error::Unsupported`] if no item has the status `fine`.
 pub fn unseen_steps(named: &NamedPlan, fine: u32, seed: u64, batch: usize) -> Result<Vec<usize>> {
     let inputs = named.sample(seed, batch);
     let statuses = |named: &NamedPlan| -> Result<Vec<u8>> {
@@ -179,10 +180,10 @@ pub fn unseen_steps(named: &NamedPlan, fine: u32, seed: u64, batch: usize) -> Re
     Ok(unseen)
 }
 
-/// The plan with each defect in turn that can be put into its steps.
+/// Copies of the plan, each with one of the defects that can be put into its steps.
 ///
 /// # Errors
-/// What makes a kernel's build or a table fail.
+/// Errors of building a kernel or making a table.
 pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> {
     let mut found = Vec::new();
     for (s, step) in named.plan.steps.iter().enumerate() {
@@ -219,7 +220,7 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
     Ok(found)
 }
 
-/// Where kernels on rows take the number of blocks that a launch leaves out.
+/// The expression by which kernels on limbs read the number of blocks that a launch skips.
 const SKIPPED: &str = "(u32)(end - first >> 32)";
 
 fn with_kernel(step: &Step, kernel: Altered) -> Step {
@@ -232,12 +233,12 @@ fn with_step(named: &NamedPlan, index: usize, step: Step) -> NamedPlan {
     named.clone().with_plan(plan)
 }
 
-/// The file of a kernel's source, for names that live as long as kernels do.
+/// The file name of a kernel's source.
 fn source_name(kernel: &str) -> String {
     format!("{kernel}.cu")
 }
 
-/// The kernel's text and all headers that it includes, directly or not, by name.
+/// The kernel's source and all headers that it includes, directly or not, by name.
 fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
     let main = Header { name: source_name(kernel).leak(), text: source.text().to_owned().leak() };
     let mut files = BTreeMap::from([(main.name, main)]);
@@ -255,7 +256,7 @@ fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
     files
 }
 
-/// How calls of barriers begin.
+/// Prefixes of calls of barriers.
 const BARRIERS: [&str; 8] = [
     "__syncthreads(",
     "__syncwarp(",
@@ -267,7 +268,7 @@ const BARRIERS: [&str; 8] = [
     "pass_cluster<",
 ];
 
-/// The text without one of its barriers, for each: with the line of the barrier, counted from 1.
+/// Copies of the text, each without one of its barriers, and the line of that barrier, counted from 1.
 fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
     let calls = BARRIERS.iter().flat_map(|name| text.match_indices(name));
     let mut found = Vec::new();
@@ -282,9 +283,10 @@ fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The table with two neighbouring entries swapped that differ: near its first quarter, its middle, and its end, because
-/// kernels that share a table read different parts of it. None if all entries are alike. Of a list, the first table like
-/// that, and the list from its end.
+/// Copies of the table, each with two neighbouring, different entries swapped: near its first quarter, its middle and
+/// its end. Kernels that share a table read different parts of it. Empty if all entries are equal.
+///
+/// For a list, copies with its first table changed like that, and the list in reverse order.
 fn with_swaps(table: &Table) -> Result<Vec<Table>> {
     const ENTRY: usize = 8; // bytes of the smallest twiddle factor
     if let Table::List(tables) = table {
@@ -309,7 +311,7 @@ fn with_swaps(table: &Table) -> Result<Vec<Table>> {
     Ok(swapped.collect())
 }
 
-/// What a table holds, made on the CPU.
+/// The contents of a table, made on the CPU.
 fn contents(table: &Table) -> Result<Vec<u8>> {
     Device::cpu().table_bytes(table)
 }

@@ -1,15 +1,16 @@
-//! What tests need, here and in third parties' crates: devices to test on, samples, comparisons, and one macro.
+//! Test tools for kernels, plans and schemes, here and in third-party crates: devices to test on, samples, comparisons,
+//! and one macro.
 //!
-//! A crate with kernels or plans of its own implements [`Scheme`] and writes `ringforge_testkit::suite!(MyScheme);` in a test.
-//! Functions here named `check…` fail by panicking, as a test's assertions do; all others return what they find.
+//! A crate with its own kernels or plans implements [`Scheme`] and writes `ringforge_testkit::suite!(MyScheme);` in a
+//! test. Functions here named `check…` panic on failure, as assertions do; all others return what they find.
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `RINGFORGE_SEED` | the seed of all samples; without it, one is drawn and printed |
-//! | `RINGFORGE_REQUIRE_EMULATOR=1` | a missing C++ compiler is a failure, not a skip |
-//! | `RINGFORGE_REQUIRE_GPU=1` | a missing GPU is a failure, not a skip |
-//! | `CXX` | the C++ compiler |
-//! | `RINGFORGE_CACHE_DIR` | compiled kernel texts are kept in `text` there; else in `ringforge/text` in the user's cache folder |
+//! | `RINGFORGE_SEED` | The seed of all samples. Without it, one is drawn and printed. |
+//! | `RINGFORGE_REQUIRE_EMULATOR=1` | A missing C++ compiler is a failure, not a skip. |
+//! | `RINGFORGE_REQUIRE_GPU=1` | A missing GPU is a failure, not a skip. |
+//! | `CXX` | The C++ compiler. |
+//! | `RINGFORGE_CACHE_DIR` | The cache, by default the user's, in `ringforge`. Compiled kernels go to `text` there. |
 
 use ringforge_math::error::Result;
 use ringforge_runtime::device::Device;
@@ -32,8 +33,8 @@ pub use scheme::{Named, NamedPlan, Scheme};
 pub use single::{one_step, run};
 pub use target::{Target, devices};
 
-/// What a device's memory holds that went back and is kept for later, a vector for each piece, after the work that used it:
-/// to look for secrets that were not wiped. Nothing where memory is the host's.
+/// The contents of freed memory that a device keeps for reuse, one vector per piece, after the work that used it. Tests
+/// search it for secrets that were not wiped. Empty if the device uses host memory.
 ///
 /// # Errors
 /// [`Error::Driver`](ringforge::Error::Driver).

@@ -1,7 +1,7 @@
-//! The oracle: slow and obvious arithmetic in rings, on plain values, to test everything else against.
+//! The oracle: slow and obvious arithmetic on plain ring elements, against which everything else is tested.
 //!
-//! Elements are vectors of plain values in the order of their bytes: one row of n values for each modulus, elements one
-//! after another.
+//! Elements are vectors of plain residues in storage order: one limb of n residues for each modulus, elements one after
+//! another.
 
 use crypto_bigint::U256;
 
@@ -10,7 +10,8 @@ use ringforge_math::poly::{Form, Order, PolyType};
 use ringforge_math::ring::Quotient;
 use ringforge_math::split::Split;
 
-/// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
+/// The plain residues of stored elements, converted from Montgomery form. If the ring accepts any word, words are
+/// reduced first.
 #[must_use]
 pub fn to_plain(poly: impl Into<PolyType>, bytes: &[u8]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -26,7 +27,7 @@ pub fn to_plain(poly: impl Into<PolyType>, bytes: &[u8]) -> Vec<U256> {
     residues.collect()
 }
 
-/// The stored bytes of elements given by plain values below their moduli.
+/// The stored bytes of elements, given by plain residues below their moduli.
 #[must_use]
 pub fn to_stored(poly: impl Into<PolyType>, values: &[U256]) -> Vec<u8> {
     let poly = &poly.into().coefficients();
@@ -39,7 +40,7 @@ pub fn to_stored(poly: impl Into<PolyType>, values: &[U256]) -> Vec<u8> {
     bytes.collect()
 }
 
-/// R mod q, where residues are stored in Montgomery form: an odd q.
+/// R mod q if residues are stored in Montgomery form, which requires an odd q; otherwise `None`.
 fn radix(poly: &PolyType, q: &Modulus) -> Option<U256> {
     if poly.form() == Form::Plain || !q.is_odd() {
         return None;
@@ -54,7 +55,7 @@ fn radix(poly: &PolyType, q: &Modulus) -> Option<U256> {
     Some(q.add(&q.reduce(&power), &q.reduce(&U256::from(less))))
 }
 
-/// Products of elements: schoolbook, then x^n replaced by its residue modulo f, from the top.
+/// Products of elements: schoolbook multiplication, then reduction modulo f, from the highest coefficient down.
 #[must_use]
 pub fn mul(poly: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -89,7 +90,7 @@ pub fn add(poly: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
     a.iter().zip(b).enumerate().map(|(i, (a, b))| modulus(poly, i).add(a, b)).collect()
 }
 
-/// Elements times a number for each row.
+/// Elements times one constant per limb.
 #[must_use]
 pub fn scale(poly: impl Into<PolyType>, a: &[U256], numbers: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -97,7 +98,7 @@ pub fn scale(poly: impl Into<PolyType>, a: &[U256], numbers: &[U256]) -> Vec<U25
     a.iter().enumerate().map(|(i, a)| modulus(poly, i).mul(a, &number(i))).collect()
 }
 
-/// The images of elements of a ring modulo x^n − 1 or x^n + 1 under x → x^k.
+/// The images of elements under x → x^k, in a ring modulo x^n − 1 or x^n + 1.
 #[must_use]
 pub fn automorphism(poly: impl Into<PolyType>, k: usize, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -112,7 +113,7 @@ pub fn automorphism(poly: impl Into<PolyType>, k: usize, a: &[U256]) -> Vec<U256
     images
 }
 
-/// Elements with the other sign.
+/// Negated elements.
 #[must_use]
 pub fn negate(poly: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -120,7 +121,9 @@ pub fn negate(poly: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
     scale(poly, a, &minus_one)
 }
 
-/// The digits of so many bits, so many of each limb, of elements modulo up to 64 bits, modulo all moduli of `to`.
+/// Signed digits of elements. Each residue is taken in (−q/2, q/2] and written with `count` digits to base 2^`bits`,
+/// the lowest first; the last digit takes the rest. The order is limb, digit, modulus of `to`, coefficient. Moduli of
+/// the elements have at most 64 bits.
 #[must_use]
 pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -149,7 +152,7 @@ pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<
     .collect()
 }
 
-/// The values of elements: their residues modulo each leaf x^d − β, by putting β for x^d.
+/// Evaluations of elements: their residues modulo each leaf x^d − β, by Horner's rule with β for x^d.
 #[must_use]
 pub fn forward(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -174,7 +177,7 @@ pub fn forward(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256
     values
 }
 
-/// Products of values: leaf by leaf, modulo x^d − β.
+/// Products of evaluations: schoolbook, leaf by leaf, modulo x^d − β.
 #[must_use]
 pub fn point_mul(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -204,12 +207,12 @@ pub fn point_mul(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U2
     product
 }
 
-/// The modulus of the residue with this number.
+/// The modulus of the residue with this index.
 fn modulus(poly: &PolyType, residue: usize) -> &Modulus {
     &poly.basis()[row(poly, residue)]
 }
 
-/// The row of the basis that a residue of elements lies in.
+/// The index in the basis of a residue's modulus.
 fn row(poly: &PolyType, residue: usize) -> usize {
     residue / poly.degree() % poly.basis().len()
 }

@@ -1,4 +1,4 @@
-//! Samples: seeds, random numbers, and residues with edges among them.
+//! Samples: seeds, random numbers, and residues with edge cases among them.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -9,10 +9,11 @@ use crypto_bigint::U256;
 use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::{Form, PolyType};
 
-/// The seed of this process's samples: `RINGFORGE_SEED`, else drawn now; printed, so that a failure can be repeated.
+/// The seed of this process's samples: `RINGFORGE_SEED`, otherwise a random one. It is printed, so that a failure can
+/// be reproduced.
 ///
 /// # Panics
-/// If the variable is there and holds no number.
+/// If the variable is set to something that is not a number.
 #[must_use]
 pub fn seed() -> u64 {
     static SEED: OnceLock<u64> = OnceLock::new();
@@ -24,12 +25,12 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// Random numbers for tests: the same for the same seed, and no secret.
+/// Pseudorandom numbers for tests, which depend on the seed alone and are not secret.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers of this seed.
+    /// A generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -43,7 +44,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, or 0 where that is 0.
+    /// A number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
@@ -73,16 +74,16 @@ pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// `batch` elements of a ring, as they are stored. The first mixes random residues and edges; the next ones are the
-/// largest residues throughout, edges alone, a single coefficient, and zero; then it starts again. Where the ring accepts any
-/// word, words take the place of residues.
+/// `batch` elements of a ring, as they are stored. They cycle through five kinds: random residues mixed with edge
+/// cases, the largest residues throughout, edge cases only, a single random coefficient among zeros, and zero. If the
+/// ring accepts any word, words take the place of residues.
 #[must_use]
 pub fn residues(poly: impl Into<PolyType>, seed: u64, batch: usize) -> Vec<u8> {
     let poly = &poly.into().coefficients();
     residues_from(0, poly, seed, batch)
 }
 
-/// The same, beginning with another kind.
+/// As [`residues`], beginning with kind number `first`, modulo five.
 pub(super) fn residues_from(first: usize, poly: &PolyType, seed: u64, batch: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let size = poly.width().bytes();
@@ -110,8 +111,8 @@ pub(super) fn residues_from(first: usize, poly: &PolyType, seed: u64, batch: usi
     bytes
 }
 
-/// Stored residues at which reductions change course; q − 1 comes second. Where the ring accepts any word, multiples of q
-/// with their neighbours too, and the largest word in place of q − 1.
+/// Edge cases: stored residues at which reductions change course, with q − 1 in second place. If the ring accepts any
+/// word, multiples of q and their neighbours are included, and the largest word is in second place.
 fn edges(q: &Modulus, poly: &PolyType) -> Vec<U256> {
     let near = |x: U256| [-1, 0, 1].map(|by| q.add(&q.reduce(&x), &q.reduce_i64(by)));
     let mut edges = vec![U256::ZERO, q.reduce_i64(-1), q.reduce_i64(-2)];

@@ -1,4 +1,4 @@
-//! What a scheme shows to tests, benches and warm-up: its plans, each with samples.
+//! The interface of a scheme for tests, benches and warm-up: its plans, each with samples.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -18,23 +18,23 @@ pub trait Scheme {
     /// Its name.
     const NAME: &'static str;
 
-    /// Its plans for a device with these limits, one for each shape worth testing; the smallest shape of every kernel
-    /// is among them.
+    /// Its plans for a device with these limits, one for each shape worth testing. They include the smallest shape of
+    /// every kernel.
     ///
     /// # Errors
-    /// Whatever makes planning fail.
+    /// Errors of planning.
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>>;
 }
 
-/// What arguments of a plan hold, by their names.
+/// Contents of a plan's arguments, by name.
 pub type Named = BTreeMap<String, Vec<u8>>;
 
 type Sample = dyn Fn(u64, usize) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
 type StepSample = dyn Fn(u64, usize) -> Vec<(usize, Vec<u8>)> + Send + Sync;
 type Oracle = dyn Fn(usize, &Named) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
 
-/// A plan with a name, samples of its inputs, and an oracle: something slow and obvious that says what the plan should
-/// make of them.
+/// A plan with a name, samples of its inputs, and an oracle: a slow and obvious implementation that gives the expected
+/// outputs.
 #[derive(Clone)]
 pub struct NamedPlan {
     /// The name.
@@ -44,18 +44,18 @@ pub struct NamedPlan {
     sample: Option<Arc<Sample>>,
     oracle: Option<Arc<Oracle>>,
     secrets: Option<Vec<String>>,
-    /// Of steps, by their numbers.
+    /// Samples for single steps, by step index.
     steps: BTreeMap<usize, Arc<StepSample>>,
-    /// Batches beside the smallest ones, if the scheme names some.
+    /// Batch sizes besides the smallest ones, if the scheme names any.
     pub(super) batches: Option<Vec<usize>>,
-    /// Whether only the smallest batches are run as text.
+    /// Whether only the smallest batches are emulated.
     pub(super) few_emulated: bool,
-    /// Whether each step alone gives the same on every device.
+    /// Whether each step alone gives the same result on every device.
     pub(super) steps_agree: bool,
 }
 
 impl NamedPlan {
-    /// A plan whose inputs are sampled by what they hold: elements of the ring where that is known, else random bytes.
+    /// A plan whose inputs are sampled by type: elements of the ring if the type is known, otherwise random bytes.
     #[must_use]
     pub fn new(name: impl Into<String>, plan: Plan) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl NamedPlan {
         Ok(Self::new(job.to_string(), Planner::new(limits.clone()).plan(job)?))
     }
 
-    /// With these samples, from a seed and a batch: what inputs of these names hold.
+    /// The plan with these samples: from a seed and a batch size, the contents of inputs by name.
     #[must_use]
     pub fn sampled(
         mut self,
@@ -89,8 +89,9 @@ impl NamedPlan {
         self
     }
 
-    /// With samples for the step of this number, beside what the steps before it leave: from a seed and a batch, what its ports
-    /// of these numbers hold. For values that are rare, or that no input leads to.
+    /// The plan with samples for the step with this index, in addition to what the steps before it leave: from a seed
+    /// and a batch size, the contents of its ports by index. They serve for contents that are rare, or that no input
+    /// leads to.
     #[must_use]
     pub fn step_sampled(
         mut self,
@@ -101,15 +102,16 @@ impl NamedPlan {
         self
     }
 
-    /// Run in these batches as well where kernels' text is not run, the largest of which covers every kind of sample; in one of 16
-    /// if this is not called.
+    /// The plan with further batch sizes, for tests without an emulator. The largest must cover every kind of sample.
+    /// The default is 16.
     #[must_use]
     pub fn batches(mut self, batches: &[usize]) -> Self {
         self.batches = Some(batches.to_vec());
         self
     }
 
-    /// With this oracle: from a batch and what inputs hold, what outputs of these names should hold afterwards.
+    /// The plan with this oracle: from a batch size and the contents of inputs, the expected contents of outputs by
+    /// name.
     #[must_use]
     pub fn expecting(
         mut self,
@@ -119,21 +121,21 @@ impl NamedPlan {
         self
     }
 
-    /// With these arguments secret and no others, which tests of the scheme check.
+    /// The plan with a check, in tests of the scheme, that exactly these arguments are secret.
     #[must_use]
     pub fn with_secrets(mut self, names: &[&str]) -> Self {
         self.secrets = Some(names.iter().map(|&name| name.into()).collect());
         self
     }
 
-    /// Run in the smallest batches alone on devices that run kernels' text, where larger ones would take minutes.
+    /// The plan, to be emulated in the smallest batches only, because larger ones would take minutes.
     #[must_use]
     pub fn few_emulated(mut self) -> Self {
         self.few_emulated = true;
         self
     }
 
-    /// Compared as a whole alone: what a step leaves for the next one is not the same on every device.
+    /// The plan, to be compared only as a whole, because what its steps leave for one another differs between devices.
     #[must_use]
     pub fn compared_whole(mut self) -> Self {
         self.steps_agree = false;
@@ -151,16 +153,16 @@ impl NamedPlan {
         }
     }
 
-    /// With another plan for the same arguments.
+    /// The same with another plan for the same arguments.
     pub(super) fn with_plan(mut self, plan: Plan) -> Self {
         self.plan = plan;
         self
     }
 
-    /// What all inputs hold, from a seed and a batch.
+    /// The contents of all inputs, from a seed and a batch size.
     ///
     /// # Panics
-    /// If a sample has the name of no input.
+    /// If a sample has a name that no input has.
     #[must_use]
     pub fn sample(&self, seed: u64, batch: usize) -> Named {
         let mut random = Random::new(seed);
@@ -170,7 +172,7 @@ impl NamedPlan {
         let all = inputs.map(|arg| {
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             let bytes = samples.remove(&arg.name).unwrap_or_else(|| match &arg.before {
-                // one kind after another: batches of 1, 2 and 3 have all five
+                // the kinds continue from batch to batch: batches of 1, 2 and 3 have all five
                 Some(content) => samples::residues_from(batch * (batch - 1) / 2, content, random.bits(), items),
                 None => samples::bytes(random.bits(), items * arg.bytes),
             });
@@ -181,12 +183,12 @@ impl NamedPlan {
         all
     }
 
-    /// What ports of a step should hold beside what the steps before it leave, by their numbers.
+    /// Further contents for the ports of a step, by port index, in addition to what the steps before it leave.
     pub(super) fn step_samples(&self, step: usize, seed: u64, batch: usize) -> Option<Vec<(usize, Vec<u8>)>> {
         self.steps.get(&step).map(|sample| sample(seed, batch))
     }
 
-    /// What outputs should hold, where an oracle says so.
+    /// The expected contents of outputs, if there is an oracle.
     #[must_use]
     pub fn expected(&self, batch: usize, inputs: &Named) -> Option<Named> {
         let named = |(name, bytes): (&str, Vec<u8>)| (name.into(), bytes);

@@ -6,14 +6,14 @@ use ringforge::{Device, Job, Plan, Planner, Result};
 use crate::compare::Compiled;
 use crate::scheme::NamedPlan;
 
-/// The plan of one kernel, with these names for the values at its ports, but for those of tables: an output under the name
-/// of an input takes its place. What depends on its neighbours is not output.
+/// The plan of one kernel. `names` are for the values at its ports, without those of tables; an output under the name
+/// of an input takes its place. Outputs that depend on the launch's item range are left out.
 ///
 /// # Errors
-/// What makes the plan fail.
+/// Errors of building the plan.
 ///
 /// # Panics
-/// If the kernel has more than three outputs.
+/// If the kernel has more than four outputs.
 pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
     let p = Planner::default().pipeline(kernel.name());
     let ports = (0..).zip(kernel.ports()).filter(|(i, _)| kernel.table(*i).is_none()).map(|(_, port)| *port);
@@ -35,10 +35,10 @@ pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
     p.build()
 }
 
-/// What a job leaves in its output: inputs in their order.
+/// Runs a job and returns its output; `inputs` are in the plan's order.
 ///
 /// # Panics
-/// If that fails.
+/// If planning or the run fails.
 #[must_use]
 pub fn run(device: &Device, job: &Job, batch: usize, inputs: &[&[u8]]) -> Vec<u8> {
     let run = || {

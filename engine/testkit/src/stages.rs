@@ -1,4 +1,4 @@
-//! The steps of a plan one by one, each from what the steps before it left on the first of two devices.
+//! Compares the steps of a plan one by one on two devices, each from what the steps before it left on the first device.
 
 use core::ops::Range;
 
@@ -11,17 +11,17 @@ use ringforge_runtime::program::arg_bytes;
 use super::compare::{Compiled, difference};
 use super::scheme::{Named, NamedPlan};
 
-/// What a port of a step writes.
+/// The memory that a port of a step writes.
 struct Written {
     port: usize,
-    /// The argument that it lies in, and its bytes of an item there.
+    /// The argument that holds it. `bytes` is the range within one item.
     arg: usize,
     bytes: Range<usize>,
-    /// Whether all bits are promised. Else residues are, modulo q, of a ring that the plan does not name.
+    /// Whether all bits are defined. Otherwise only residues modulo q are, of a ring that the plan does not name.
     exact: bool,
 }
 
-/// Some steps of a plan as a plan of their own. Its arguments are all memory of the plan, temporaries too.
+/// Some steps of a plan as a separate plan. Its arguments are all arguments and temporaries of the original.
 fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
     let temps = plan.temps.iter().enumerate().map(|(i, temp)| PlanArg {
         name: format!("temporary {i}"),
@@ -46,7 +46,7 @@ fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
     let steps: Vec<Step> = plan.steps[steps].iter().map(of_step).collect();
     let is_written = |place| steps.iter().flat_map(written).any(|written| written.arg == place);
     let arg = |(place, arg): (usize, PlanArg)| PlanArg {
-        // what a step leaves as it was comes back too
+        // bytes that a step does not write are returned as well
         role: if is_written(place) { Role::InOut } else { Role::In },
         status: false,
         before: None,
@@ -57,7 +57,7 @@ fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
     NamedPlan::new(title.clone(), Plan { title, steps, args, temps: Vec::new() })
 }
 
-/// What a step of a part writes.
+/// The memory that a step of such a part writes.
 fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
     let of_port = |(i, (port, slot)): (usize, (&Port, &Slot))| match slot {
         Slot::Memory(Home::Arg(arg), first) if port.role != Role::In => {
@@ -68,7 +68,7 @@ fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
     step.kernel.ports().iter().zip(&step.slots).enumerate().filter_map(of_port)
 }
 
-/// The first port of a part's first step whose bytes differ, and what differs.
+/// Describes the first port of a part's first step whose bytes differ. Ports with lazy residues are not compared.
 fn first_port(part: &NamedPlan, expected: &Named, found: &Named) -> Option<String> {
     let step = part.plan.steps.first()?;
     written(step).filter(|written| written.exact).find_map(|Written { port, arg, bytes, .. }| {
@@ -86,7 +86,7 @@ fn first_port(part: &NamedPlan, expected: &Named, found: &Named) -> Option<Strin
     })
 }
 
-/// Puts what a port of a part's first step is to hold into the memory that it is bound to.
+/// Writes contents for a port of a part's first step into the memory that the port is bound to.
 fn put(part: &NamedPlan, port: usize, bytes: &[u8], memory: &mut Named) {
     let Some(step) = part.plan.steps.first() else { return };
     let (Some(Slot::Memory(Home::Arg(arg), first)), Some(port)) = (step.slots.get(port), step.kernel.ports().get(port))
@@ -100,12 +100,13 @@ fn put(part: &NamedPlan, port: usize, bytes: &[u8], memory: &mut Named) {
     }
 }
 
-/// The first step and port that differ on the second device, if there are any: each step runs on both from what the steps
-/// before it left on the first one, and from the samples of the plan for this step. What differs in a temporary and nothing
-/// comes of, as bytes between items do, does not count.
+/// Describes the first step and port whose results differ on the second device, if any do. Each step runs on both
+/// devices from what the steps before it left on the first one, and from the plan's samples for this step.
+///
+/// A difference in a temporary that does not affect the outputs is ignored, such as one in bytes between items.
 ///
 /// # Errors
-/// What makes a step fail, on either device.
+/// Errors of a step on either device.
 pub(super) fn first_difference(
     named: &NamedPlan,
     devices: [&Device; 2],

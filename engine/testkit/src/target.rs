@@ -12,21 +12,21 @@ use super::emulator;
 /// A kind of device to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Kernels' Rust meaning.
+    /// The CPU references of kernels.
     Cpu,
-    /// Kernels' text, run on the CPU.
+    /// The emulator: kernels' CUDA source, run on the CPU.
     Emulator,
-    /// Kernels' text, run on the CPU under sanitizers.
+    /// The emulator under sanitizers.
     EmulatorSanitized,
     /// A GPU.
     Cuda,
 }
 
 impl Target {
-    /// The device, or `None` where this machine has none: then a line says why, once a process.
+    /// The device, or `None` if this machine has none. The reason is then printed, once per process.
     ///
     /// # Panics
-    /// If the environment requires a device that is not there.
+    /// If the environment requires a device that is missing.
     #[must_use]
     pub fn device(self) -> Option<Device> {
         let sanitized = emulator::Options { sanitize: true, ..emulator::Options::default() };
@@ -39,20 +39,21 @@ impl Target {
     }
 }
 
-/// The devices to test on: the CPU, its run of kernels' text if there is a C++ compiler, the first GPU if there is one.
+/// The devices to test on: the CPU, the emulator if there is a C++ compiler, the first GPU if there is one.
 ///
 /// # Panics
-/// If the environment requires a device that is not there.
+/// If the environment requires a device that is missing.
 #[must_use]
 pub fn devices() -> Vec<Device> {
     [Target::Cpu, Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
-/// Says why a device is skipped, past the capture of a test's output, so that a test that says `ok` is not taken for one that ran.
+/// Prints why a device is skipped, bypassing the capture of a test's output. Otherwise a test that says `ok` would be
+/// taken for one that ran.
 fn say_once(why: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(why.into()) {
-        // whoever closed it hears nothing
+        // it does not matter if standard error is closed
         let _ = writeln!(std::io::stderr(), "skipped on this machine: {why}");
     }
 }

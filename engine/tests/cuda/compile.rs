@@ -1,4 +1,4 @@
-//! Compilation: for which architectures, what is refused, and that parameters fit ports.
+//! Compilation: target architectures, refused sources, and the check of kernel parameters against ports.
 
 use core::ops::Range;
 
@@ -21,7 +21,7 @@ fn compiles_for_every_architecture() {
             assert!(resources.cubin_bytes > 500);
         }
     }
-    // too old for the compiler, and too new
+    // architectures that are too old and too new for the compiler
     for capability in [10, 999] {
         let outcome = compile_check(&Affine::new(3), &Limits::of_capability(capability), false);
         assert!(matches!(outcome, Err(Error::Unsupported { .. })), "{outcome:?}");
@@ -63,7 +63,7 @@ fn bundles_are_written_without_a_gpu() {
         }
         assert_eq!(kernels, bundle.kernels(capability));
     }
-    // what a GPU tells of itself makes no other kernels than its architecture does
+    // the limits of an actual GPU give no other kernels than those of its architecture
     let before = loaded.kernels(90).len();
     bundle.compile(&transforms(&Limits::h200()), &Limits::h200()).unwrap();
     assert_eq!(bundle.kernels(90).len(), before);
@@ -89,7 +89,7 @@ fn a_gpu_runs_kernels_of_a_bundle() {
     let program = device.compile(&one_step(Affine::new(77), false)).unwrap();
     let x = words(5 * WORDS);
     assert_eq!(run(&program, &x, 3), expected(program.plan(), &x, 3));
-    // what it lacks is compiled
+    // kernels that are not in the bundle are compiled
     let program = device.compile(&one_step(Affine::new(78), false)).unwrap();
     assert_eq!(run(&program, &x, 3), expected(program.plan(), &x, 3));
     let mut other = Bundle::default();
@@ -99,7 +99,7 @@ fn a_gpu_runs_kernels_of_a_bundle() {
     assert!(matches!(refused, Err(Error::Bundle { fault: BundleFault::Architecture { .. }, .. })), "{refused:?}");
 }
 
-/// A kernel with any text.
+/// A kernel with an arbitrary source.
 #[derive(Debug)]
 struct Text(&'static str, &'static [Header]);
 
@@ -127,7 +127,7 @@ impl Kernel for Text {
 #[test]
 fn broken_text_is_an_error() {
     let check = |text, headers| compile_check(&Text(text, headers), &Limits::of_capability(90), false);
-    // a header that would stand in for one of the engine
+    // a header with the name of one of the engine's
     let foreign: &[Header] = &[Header { name: "word.cuh", text: "// mine" }];
     assert!(matches!(check("", foreign), Err(Error::Kernel { .. })));
     if !has_compiler() {
@@ -138,7 +138,7 @@ fn broken_text_is_an_error() {
         panic!("compiled");
     };
     assert!(kernel == "text" && log.contains("\"y\" is undefined"), "{log}");
-    // no such entry point; a file of the working folder, which is no header; a zero byte
+    // no such entry point; a file of the working directory that is no header; a zero byte
     assert!(matches!(check("__global__ void other() {}", &[]), Err(Error::Compile { .. })));
     assert!(
         matches!(check("#include \"Cargo.toml\"\n", &[]), Err(Error::Compile { log, .. }) if log.contains("cannot open"))
@@ -156,7 +156,7 @@ fn parameters_are_compared_with_ports() {
     };
     let fits = "extern \"C\" __global__ void text(unsigned long long first, unsigned long long end) {}";
     assert_eq!(load(fits), Ok(()));
-    // a launch would read a third and a fourth parameter from beyond the host's list
+    // launches would read the third and fourth parameters from past the end of the host's list
     let more = "extern \"C\" __global__ void text(int* a, int* b, unsigned long long first, unsigned long long end) {}";
     let narrow = "extern \"C\" __global__ void text(unsigned first, unsigned long long end) {}";
     for text in [more, narrow] {

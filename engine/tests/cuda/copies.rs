@@ -1,4 +1,4 @@
-//! Results and copies: buffers and host arrays of any size and kind, large items by slabs.
+//! Results and copies: buffers and host arrays of any size and kind, and large items that are copied in tiles.
 
 use ringforge::{Device, Job, Modulus, Op, Order, PinnedBuffer, Planner, PolyType, Program, Ring};
 
@@ -44,7 +44,7 @@ fn host_arrays_of_any_size_and_kind() {
         out.fill(1);
         run_host(&program, pinned_x.elements().unwrap(), 9, &mut out).unwrap();
         assert!(out == right, "mixed, batch {batch}");
-        // large copies of buffers, through staging memory and without
+        // large copies of buffers, with and without staging memory
         let stream = device.stream().unwrap();
         let buffer = stream.upload(pinned_x.elements::<u32>().unwrap()).unwrap();
         assert!(stream.download::<u32>(&buffer).unwrap() == x);
@@ -53,7 +53,7 @@ fn host_arrays_of_any_size_and_kind() {
     }
 }
 
-/// Host memory for a run, page-locked or not.
+/// Host memory for a run, page-locked or pageable.
 enum Host {
     Pinned(PinnedBuffer),
     Pageable(Vec<u8>),
@@ -77,13 +77,13 @@ impl Host {
     }
 }
 
-/// Runs a program on memory for all its arguments, in their order.
+/// Runs a program with memory for all its arguments, in order.
 fn run_all<'a>(program: &Program, batch: usize, memory: impl Iterator<Item = &'a mut [u8]>) {
     let args = program.plan().args().iter().zip(memory);
     args.fold(program.on_host(batch), |call, (arg, memory)| call.output(&arg.name, memory)).run().unwrap();
 }
 
-/// Transforms and products of few large elements, which are copied and worked on by slabs.
+/// Transforms and products of few large elements, which are copied and processed in tiles.
 #[test]
 fn large_items_are_copied_by_slabs() {
     let Some(device) = gpu() else { return };
@@ -108,7 +108,7 @@ fn large_items_are_copied_by_slabs() {
         ] {
             let plan = Planner::new(device.limits().clone()).plan(&job).unwrap();
             let program = device.compile(&plan).unwrap();
-            // the highest byte of each residue is small, which makes it less than its modulus
+            // bounds the top byte of each residue, so that the residue is below its modulus
             let width = ring.width().bytes();
             let byte = |(i, byte): (usize, u8)| if i % width == width - 1 { byte & 7 } else { byte };
             let input = |key: usize| {

@@ -1,4 +1,5 @@
-//! The device itself: what is missing or too much, memory and streams of other code, time and occupancy.
+//! The device itself: missing devices and excessive requests, memory and streams shared with other code, timing and
+//! occupancy.
 
 use ringforge::cuda::{compile_check, is_compiler_present};
 use ringforge::{Device, Error, Job, Limits, Op, Planner, PolyType};
@@ -33,7 +34,8 @@ fn other_code_shares_memory_and_streams() {
     let x = vec![0x1111_1111; 30 * WORDS];
     assert!(stream.download::<u32>(&theirs).unwrap() == x);
 
-    // SAFETY: so much memory lies there, and nobody else uses it until the buffer is gone and its work is done.
+    // SAFETY: this much memory is at the address, and nothing else uses it until the buffer is dropped and its work
+    // is done.
     let mut foreign = unsafe { device.buffer_from_raw(pointer, theirs.len()) }.unwrap();
     assert_eq!((foreign.device_pointer(), foreign.content()), (Some(pointer), None));
     let (key, source) = (stream.upload(&[3u32]).unwrap(), stream.upload(&x).unwrap());
@@ -45,7 +47,7 @@ fn other_code_shares_memory_and_streams() {
     assert!(stream.download::<u32>(&theirs).unwrap() == expected(&one_step(Affine::new(3), false), &x, 3));
 
     for (pointer, bytes) in [(pointer + 8, 16), (0, 16), (u64::MAX - 15, 32)] {
-        // SAFETY: refused before anything is done with the address.
+        // SAFETY: refused before the address is used.
         assert!(unsafe { device.buffer_from_raw(pointer, bytes) }.is_err(), "{pointer} {bytes}");
     }
     assert_eq!(device.buffer(0).unwrap().device_pointer(), None);
@@ -57,7 +59,7 @@ fn work_is_in_the_order_of_streams_of_other_code() {
     use cudarc::driver::result::memset_d8_async;
 
     let Some(device) = gpu() else { return };
-    // the engine is not told what theirs does with the memory
+    // the engine does not know what the other code does with the memory
     let (stream, theirs) = (device.stream().unwrap(), device.stream().unwrap());
     let handle = theirs.raw_handle().unwrap();
     let long = device.compile(&one_step(Affine { rounds: 100_000, ..Affine::new(3) }, false)).unwrap();
@@ -65,18 +67,18 @@ fn work_is_in_the_order_of_streams_of_other_code() {
     let mut out = device.buffer(1000 * BYTES).unwrap();
     let mut memory = device.buffer(30 * BYTES).unwrap();
     let pointer = memory.device_pointer().unwrap();
-    // SAFETY: theirs writes all of it before it is read.
+    // SAFETY: the other code writes all of it before it is read.
     unsafe { memory.assume_written() }.unwrap();
     for byte in 0..100u8 {
         long.on(&theirs, 1000).input("x", &x).input("key", &key).output("out", &mut out).run().unwrap();
-        // SAFETY: the memory and the stream are there; reads of the memory wait for these writes.
+        // SAFETY: the memory and the stream exist; reads of the memory wait for these writes.
         unsafe {
             memset_d8_async(pointer, byte, memory.len(), handle.cast()).unwrap();
-            // the event of a stream, or that of all
+            // waits for that one stream, or for all
             if byte % 2 == 0 { stream.wait_for_raw(handle) } else { stream.wait_for_all() }.unwrap();
         }
         let copy = stream.duplicate(&memory).unwrap();
-        // SAFETY: the stream is there; the next writes wait for the read.
+        // SAFETY: the stream exists; the next writes wait for the read.
         unsafe {
             stream.raw_waits(handle).unwrap();
             memset_d8_async(pointer, 0xff, memory.len(), handle.cast()).unwrap();

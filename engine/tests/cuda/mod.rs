@@ -1,7 +1,8 @@
-//! The CUDA backend: its errors without a GPU or a compiler, compilation with a compiler alone, and with a GPU its results,
-//! order and copies.
+//! The CUDA backend. Without a GPU or compiler, its errors; with a compiler, compilation; with a GPU, its results,
+//! the order of work, and copies.
 //!
-//! Without GPU or compiler tests are skipped, which `RINGFORGE_REQUIRE_GPU=1` and `RINGFORGE_REQUIRE_NVRTC=1` forbid.
+//! Tests that need a GPU or a compiler are skipped without one. `RINGFORGE_REQUIRE_GPU=1` and
+//! `RINGFORGE_REQUIRE_NVRTC=1` make this a failure.
 
 mod compile;
 mod copies;

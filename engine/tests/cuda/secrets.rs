@@ -1,4 +1,4 @@
-//! What goes back holds no secrets.
+//! Freed memory holds no secrets.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,14 +12,14 @@ fn run(program: &Program, stream: &Stream, batch: usize, x: &Buffer, key: &Buffe
     program.on(stream, batch).input("x", x).input("key", key).output("out", out).run()
 }
 
-/// Memory that went back holds no secrets once the work that was started is done, with nothing more from the caller: device
-/// memory in the pool, and staging memory on the host.
+/// Freed device memory in the pool and freed staging memory on the host hold no secrets once the work in progress is
+/// done. The caller needs to do nothing more.
 #[test]
 fn memory_goes_back_without_secrets() {
     let Some(device) = gpu() else { return };
-    // the first step adds 0, so that the temporary holds the secret itself
+    // the first step adds 0, so the temporary holds the secret itself
     let secret = vec![0x5ec2_e7a1u32; 64 * WORDS];
-    // what is not secret stays in memory that the driver gives once more, so it looks otherwise
+    // public data stays in memory that the driver hands out again, so it must differ from the secret
     let open = vec![0x09e4_0b13u32; 64 * WORDS];
     let found_of = |what: &str, words: &[u32]| {
         let kept = kept_memory(&device).unwrap();
@@ -31,7 +31,8 @@ fn memory_goes_back_without_secrets() {
     let stream = device.stream().unwrap();
     let zero = stream.upload(&[0u32]).unwrap();
 
-    // the hook sees what is not wiped: a buffer, then memory and staging memory of an argument and a result at least
+    // positive control: unwiped memory is found. A buffer first, then memory and staging memory of at least an
+    // argument and a result.
     drop(stream.upload(&open).unwrap());
     assert!(found_of("a buffer that is not secret", &open) >= 1);
     device.trim();
@@ -40,7 +41,7 @@ fn memory_goes_back_without_secrets() {
     assert!(found_of("arguments that are not secret", &open) >= 4);
     let one = &secret[..WORDS];
 
-    // an upload that nobody waits for, behind work that takes a while
+    // an upload that is never waited for, queued after long-running work
     {
         let slow = device.compile(&one_step(Affine::slow(), false)).unwrap();
         let x = stream.upload(&words(500 * WORDS)).unwrap();
@@ -50,7 +51,7 @@ fn memory_goes_back_without_secrets() {
     }
     assert_eq!(found("an upload behind other work"), 0);
 
-    // items that differ from the secret by their number; item 0 has it
+    // each item adds its index to the secret, so item 0 holds it unchanged
     let works = device.compile(&steps("secrets", [Affine::new(1), Affine::new(3)])).unwrap();
     let mut out = vec![0; secret.len()];
     run_host(&works, &secret, 0, &mut out).unwrap();
@@ -62,7 +63,7 @@ fn memory_goes_back_without_secrets() {
     }
     assert_eq!(found("success on buffers"), 0);
 
-    // out of memory, with the secret uploaded as what all items share, or in buffers
+    // out of memory, with the secret uploaded as a shared argument, or in buffers
     let of_sizes = |from, to| {
         let shared = Port::shared(4 * secret.len()).secret();
         Affine { ports: [Port::input(from).secret(), shared, Port::output(to).secret()], ..Affine::new(1) }
@@ -79,7 +80,7 @@ fn memory_goes_back_without_secrets() {
     }
     assert_eq!(found("out of memory on buffers"), 0);
 
-    // a panic while buffers are at work
+    // a panic while buffers are in use
     let unwound = catch_unwind(AssertUnwindSafe(|| {
         let from = stream.upload_secret(&secret).unwrap();
         let mut to = stream.secret_buffer(4 * secret.len()).unwrap();

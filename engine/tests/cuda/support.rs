@@ -1,4 +1,4 @@
-//! A kernel whose results depend on the order of work, plans of it, and runs of them.
+//! A kernel whose results depend on the order of work, with plans and runs of it.
 
 use core::ops::Range;
 
@@ -9,7 +9,7 @@ use ringforge::{Device, Limits, Plan, Planner, Program, Result};
 pub(crate) const WORDS: usize = 256;
 pub(crate) const BYTES: usize = 4 * WORDS;
 
-/// Writes a * x + key + item, many times over if told so.
+/// Computes x = factor·x + key + item, `rounds` times.
 #[derive(Debug)]
 pub(crate) struct Affine {
     pub(crate) factor: u32,
@@ -24,7 +24,7 @@ impl Affine {
         Self { factor, rounds: 1, shared_bytes: 0, ports }
     }
 
-    /// One that takes a while.
+    /// A kernel that takes a long time.
     pub(crate) fn slow() -> Self {
         Self { rounds: 2_000, ..Self::new(3) }
     }
@@ -57,7 +57,7 @@ impl Kernel for Affine {
         let Self { factor, rounds, .. } = self;
         let prelude = format!("#define WORDS {WORDS}\n#define FACTOR {factor}u\n#define ROUNDS {rounds}u\n");
         let launch = Launch { items_per_block: 1, shared_bytes: self.shared_bytes, ..Launch::thread_per_item(64) };
-        // SAFETY: a block works on the words of its own item.
+        // SAFETY: a block accesses only the words of its own item.
         Ok(unsafe { Source::new(self, text, headers, Built { prelude, launch }) })
     }
 
@@ -79,9 +79,9 @@ impl Kernel for Affine {
     }
 }
 
-/// Steps from `x` to `out` with one `key`, a temporary between each and the next.
+/// A chain of steps from `x` to `out` that share one `key`, with a temporary between each two.
 pub(crate) fn steps<const N: usize>(title: &str, kernels: [Affine; N]) -> Plan {
-    // planned for a CPU, so that none works in place
+    // planned for a CPU, so that no step runs in place
     let p = Planner::default().pipeline(title);
     let key = p.input("key");
     let out = kernels.into_iter().fold(p.input("x"), |x, kernel| {
@@ -96,7 +96,7 @@ pub(crate) fn two_steps() -> Plan {
     steps("two steps", [Affine::new(3), Affine::new(5)])
 }
 
-/// From `x` to `out`, or to `x` in place.
+/// One step from `x` to `out`, or in place on `x`.
 pub(crate) fn one_step(kernel: Affine, in_place: bool) -> Plan {
     let p = Planner::default().pipeline("one step");
     let [out] = p.step(kernel, &[p.input("x"), p.input("key")]);
@@ -128,7 +128,7 @@ pub(crate) fn run(program: &Program, x: &[u32], key: u32) -> Vec<u32> {
     stream.download(&out).unwrap()
 }
 
-/// The GPU, or none after saying so.
+/// The GPU, or `None` after printing why there is none.
 pub(crate) fn gpu() -> Option<Device> {
     match Device::cuda(0) {
         Ok(device) => Some(device),

@@ -1,5 +1,5 @@
-//! Absurd arguments: residues that are not reduced, numbers of nothing, sizes beyond all memory. No panic, also where
-//! overflow is checked, and no nonsense instead of an error.
+//! Absurd arguments: unreduced residues, empty quantities, sizes beyond any memory. They cause errors and never a
+//! panic, even with overflow checks, and never wrong results instead of an error.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use ringforge_testkit::one_step;
 use super::kernels::Fake;
 use super::refused;
 
-/// A ring of each arithmetic, and one that multiplies through the lift.
+/// A ring for each arithmetic, and one whose products use a larger NTT.
 const RINGS: [&str; 9] = [
     "3329:x^4+1",
     "65521:x^8-1",
@@ -28,7 +28,7 @@ const RINGS: [&str; 9] = [
 const OPS: [Op; 8] =
     [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose, Op::Decompose, Op::ConvertCentred];
 
-/// Runs every operation of a ring on memory that holds these bytes, by plans for a CPU and for a GPU.
+/// Runs every operation of a ring on memory filled with these bytes, by plans for a CPU and for a GPU.
 fn run_all(ring: &PolyType, contents: &[u8]) -> Result<()> {
     let device = Device::cpu();
     for op in OPS {
@@ -36,7 +36,7 @@ fn run_all(ring: &PolyType, contents: &[u8]) -> Result<()> {
         let job = if op == Op::ConvertCentred { job.to(ring) } else { job };
         for limits in [Limits::cpu(), Limits::h200()] {
             let Ok(plan) = Planner::new(limits).plan(&job) else { continue };
-            // in words, so that residues of all widths are aligned
+            // allocated as words, so that residues of all widths are aligned
             let mut memory: Vec<Vec<u64>> = plan.args().iter().map(|arg| vec![0; arg.bytes.div_ceil(4)]).collect();
             for words in &mut memory {
                 let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
@@ -65,7 +65,7 @@ fn residues_that_are_not_reduced() -> Result<()> {
     Ok(())
 }
 
-/// Rows of fused kernels, taken as they are.
+/// Limbs in fused kernels, which do not check that residues are reduced.
 #[test]
 fn rows_that_are_not_reduced() -> Result<()> {
     fn check<W: ringforge::words::Word + bytemuck::Pod>(text: &str) -> Result<()> {
@@ -130,30 +130,30 @@ fn sizes_beyond_all_memory() -> Result<()> {
     Ok(())
 }
 
-/// Errors say what is so.
+/// Error messages state the actual cause.
 #[test]
 fn words_of_errors() -> Result<()> {
     let q = Modulus::new(3329u32)?;
     let words = |outcome: Result<()>| outcome.expect_err("refused").to_string();
     let plan = |text: &str, op| Planner::default().plan(&Job::new(text.parse::<PolyType>()?, op)).map(drop);
-    // a root of unity of another order is no missing root of order 1
+    // a root of the wrong order is not reported as a missing root of order 1
     let root = words(Ring::cyclic(8, q)?.with_root(2u32).map(drop));
     assert_eq!(root, "no such ring: the root 2 does not split x^8 - 1 modulo 3329");
     let both = words("17:x^4-13@3@1".parse::<PolyType>().map(drop));
     assert_eq!(both, "no such ring: the root 3 with the step 1 does not split x^4 - 13 modulo 17");
-    // one even modulus shares its basis with none
+    // a single even modulus is not reported as sharing its basis
     let even = words(plan("1099511627776:x^64+1", Op::Forward));
     assert!(even.starts_with("1099511627776 is not prime"), "{even}");
     let two = words(plan("2,4294967291:x-1", Op::Forward));
     assert!(two.ends_with("the modulus 2 shares its basis with one of more than 16 bits"), "{two}");
-    // two devices of one name
+    // two devices of the same name
     let (one, other) = (Device::cpu(), Device::cpu());
     let device = words(other.stream()?.wipe(&mut one.buffer(1)?));
     assert_eq!(
         device,
         "the buffer belongs to another engine or device than the one in use, though both are CPU: share one `Engine`"
     );
-    // which argument
+    // the error names the argument
     let program = one.compile(&Planner::default().plan(&Job::new("3329:x^4+1".parse::<PolyType>()?, Op::Mul))?)?;
     let mut out = [0u16; 4];
     let call = || program.on_host(1).input("a", &[0u16; 4]);
@@ -183,7 +183,7 @@ fn size() -> impl Strategy<Value = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Functions of moduli, whatever the number.
+    /// Functions of moduli, for arbitrary numbers.
     #[test]
     fn functions_of_moduli(q in number(), a in number(), b in number()) {
         let Ok(q) = Modulus::new(q) else { return Ok(()) };
@@ -198,7 +198,7 @@ proptest! {
         }
     }
 
-    /// Rows of absurd sizes: what is built can be launched.
+    /// Layouts of absurd sizes: whatever can be built can be launched.
     #[test]
     fn rows_of_any_size(held in size(), per_item in size(), extra in size(), threads in any::<u32>(), shared in any::<u32>()) {
         let ring: PolyType = "7681:x^96+1".parse().expect("a ring");
@@ -213,7 +213,7 @@ proptest! {
         }
     }
 
-    /// Residues of any bits.
+    /// Residues of arbitrary bits.
     #[test]
     fn residues_of_any_bits(ring in 0..RINGS.len(), contents in vec(any::<u8>(), 1..40)) {
         run_all(&RINGS[ring].parse().expect("a ring"), &contents).expect("runs");

@@ -1,4 +1,4 @@
-//! Kernels whose ports share memory: the same answer everywhere, or a refusal of the plan.
+//! Kernels whose ports share memory give the same result everywhere, or their plan is refused.
 
 use ringforge::kernels::{Forward, Inverse, PointMul, RingMul};
 use ringforge::kernels::{Kernel, Port, Role};
@@ -13,10 +13,10 @@ use super::refused;
 
 const BATCH: usize = 3;
 
-/// What operands are called.
+/// Names of the operands.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// The plan of a kernel on these of the operands: two that it reads and, under the name of the last one, what it writes.
+/// The plan of a kernel on these operands: two that it reads, and the one whose name its output has.
 fn sharing(kernel: impl Kernel + 'static, args: [usize; 3]) -> Result<Plan> {
     let p = Planner::default().pipeline("sharing");
     let read = &args[..if kernel.ports()[2].role == Role::InOut { 3 } else { 2 }];
@@ -26,7 +26,7 @@ fn sharing(kernel: impl Kernel + 'static, args: [usize; 3]) -> Result<Plan> {
     p.build()
 }
 
-/// What a plan makes of these operands, all of which it may write.
+/// The result of a plan for these operands, all of which it may overwrite.
 fn run(device: &Device, plan: &Plan, output: &str, operands: &[Vec<u8>]) -> Result<Vec<u8>> {
     let mut memory: Vec<(&str, Vec<u8>)> = NAMES.into_iter().zip(operands.iter().cloned()).collect();
     memory.retain(|(name, _)| plan.arg(name).is_some());
@@ -35,7 +35,7 @@ fn run(device: &Device, plan: &Plan, output: &str, operands: &[Vec<u8>]) -> Resu
     Ok(memory.into_iter().find(|(name, _)| *name == output).map(|(_, bytes)| bytes).unwrap_or_default())
 }
 
-/// Every way in which the three operands can share memory gives what operands apart give.
+/// Every way to share memory between the three operands gives the result of separate operands.
 fn check(device: &Device, ring: &PolyType, kernel: &(impl Kernel + Clone + 'static)) -> Result<()> {
     let operands: Vec<Vec<u8>> = (0..3).map(|seed| residues(ring, seed, BATCH)).collect();
     let apart = sharing(kernel.clone(), [0, 1, 2])?;
@@ -62,7 +62,7 @@ fn products() -> Result<()> {
     Ok(())
 }
 
-/// Rows of one basis take the place of those of another where there are as many, of one width.
+/// A conversion may overwrite its input if both bases have as many limbs, of the same width.
 #[test]
 fn conversions() -> Result<()> {
     let rings = ["12289,18433:x^16+1", "13313,15361:x^16+1", "12289:x^16+1"].map(str::parse::<PolyType>);
@@ -86,7 +86,7 @@ fn conversions() -> Result<()> {
     Ok(())
 }
 
-/// A kernel that says nothing of it is not run in place; the error names the input.
+/// A kernel that does not declare `in_place` is not run in place; the error names the input.
 #[test]
 fn what_a_kernel_does_not_say() -> Result<()> {
     let ports = [Port::input(4), Port::input(4), Port::output(4)];
@@ -95,7 +95,7 @@ fn what_a_kernel_does_not_say() -> Result<()> {
         if why == "the input a is needed when the output of that name is written");
     plan(true, [1, 0, 0])?;
     plan(false, [0, 0, 1])?;
-    // one that overwrites what it reads at another port, too
+    // the same for a kernel that overwrites what it reads at another port
     let ports = [Port::input(4), Port::input(4), Port::in_out(4)];
     let plan = |in_place| sharing(Fake { in_place, ..Fake::new(&ports) }, [0, 1, 0]);
     refused!(plan(false), Error::Plan { ref why, .. } if why == "fake writes over the input a, which is read after that");
@@ -103,7 +103,8 @@ fn what_a_kernel_does_not_say() -> Result<()> {
     Ok(())
 }
 
-/// Of some of the layers, those whose values move to natural order: other blocks have yet to read what one writes.
+/// Kernels that do some of the layers and permute to natural order cannot run in place: a block would overwrite what
+/// other blocks have yet to read.
 #[test]
 fn values_that_move() -> Result<()> {
     let ring: PolyType = "18446744069414584321:x^65536-1".parse()?;
@@ -122,7 +123,7 @@ fn values_that_move() -> Result<()> {
     Ok(())
 }
 
-/// On the CPU a kernel need not know that it runs in place, whatever it takes first.
+/// On the CPU a kernel need not know that it runs in place, in whichever order it takes its ports.
 #[test]
 fn inputs_are_what_they_were() -> Result<()> {
     use crate::refusal::kernels::Misuse::{InputFirst, OutputFirst};

@@ -1,4 +1,4 @@
-//! Kernels for these tests: sound ones of any ports, and broken ones.
+//! Kernels for these tests: sound ones with any ports, and broken ones.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source, Table};
 use ringforge::{Limits, Result};
 
-/// A kernel that fills its outputs with a byte, and does what it is told besides.
+/// A kernel that fills its outputs with a byte, and misbehaves as it is told.
 #[derive(Debug, Clone)]
 pub(crate) struct Fake {
     pub(crate) ports: Vec<Port>,
     pub(crate) text: &'static str,
     pub(crate) misuse: Misuse,
     pub(crate) in_place: bool,
-    /// For its first port.
+    /// The table of its first port.
     pub(crate) table: Option<Table>,
 }
 
-/// What a broken kernel does on the CPU.
+/// How a broken kernel misbehaves on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misuse {
     Nothing,
-    /// Takes a port that is not there as input.
+    /// Takes a port that does not exist as an input.
     NoSuchPort,
     /// Takes its output as an input.
     OutputAsInput,
@@ -30,13 +30,13 @@ pub(crate) enum Misuse {
     InputAsOutput,
     /// Takes its output twice.
     Twice,
-    /// Takes its output in elements of more bytes than it has.
+    /// Takes its output as elements larger than the port.
     Elements,
     /// Transforms its input into an output of another length.
     Lengths,
-    /// Nothing wrong: writes its input backwards, and takes that before its output.
+    /// Nothing wrong: reverses its input, which it takes before its output.
     InputFirst,
-    /// The same the other way round.
+    /// Nothing wrong: reverses its input, which it takes after its output.
     OutputFirst,
 }
 
@@ -52,7 +52,7 @@ impl Fake {
         Self { ports: ports.to_vec(), text: TEXT, misuse: Misuse::Nothing, in_place: false, table: None }
     }
 
-    /// Four bytes in, four bytes out, broken in this way.
+    /// A kernel from four bytes to four, broken in this way.
     pub(crate) fn broken(misuse: Misuse) -> Self {
         Self { misuse, ..Self::new(&[Port::input(4), Port::output(4)]) }
     }
@@ -71,7 +71,7 @@ impl Kernel for Fake {
     fn source(&self, _: &Limits) -> Result<Source> {
         let launch = Launch { items_per_block: 1 << 20, ..Launch::thread_per_item(1) };
         let built = Built { prelude: String::new(), launch };
-        // SAFETY: on the emulator only, which watches what a text does.
+        // SAFETY: runs only on the emulator, which checks what the source does.
         Ok(unsafe { Source::new(self, self.text, &[], built) })
     }
 
@@ -116,7 +116,7 @@ impl Kernel for Fake {
     }
 }
 
-/// A kernel that takes another one's source, for ports of its own.
+/// A kernel that uses another kernel's source with different ports.
 #[derive(Debug)]
 pub(crate) struct Lent {
     pub(crate) of: Fake,
@@ -141,7 +141,7 @@ impl Kernel for Lent {
     }
 }
 
-/// A kernel whose ports are others from the moment that it is told to change.
+/// A kernel whose ports change when it is told to.
 #[derive(Debug, Clone)]
 pub(crate) struct Fickle {
     pub(crate) before: Fake,

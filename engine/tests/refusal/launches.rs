@@ -1,4 +1,5 @@
-//! Launches that no GPU with these limits takes: refused with the same words wherever a kernel's text would run.
+//! Launches that no GPU with these limits supports are refused with the same message wherever a kernel's source would
+//! run.
 
 use core::ops::Range;
 
@@ -9,7 +10,7 @@ use ringforge_testkit::one_step;
 
 use super::refused;
 
-/// A kernel that does nothing to no bytes.
+/// A kernel without effect.
 #[derive(Debug)]
 struct Nothing(Launch, [Port; 1]);
 
@@ -25,7 +26,7 @@ impl Kernel for Nothing {
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
         let built = Built { prelude: String::new(), launch: self.0 };
-        // SAFETY: the text does nothing.
+        // SAFETY: the source does nothing.
         Ok(unsafe {
             Source::new(
                 self,

@@ -1,4 +1,5 @@
-//! Bad input is refused with a typed error, in release builds too, and never with a panic: every case names its variant.
+//! Bad input is refused with a typed error, in release builds too, and never with a panic. Every case names the
+//! error's variant.
 
 mod absurd;
 mod in_place;

@@ -1,4 +1,4 @@
-//! Pipelines whose parts do not fit together, and kernels that break their own description.
+//! Pipelines whose parts do not fit together, and kernels that violate their own description.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const IN: Port = Port::input(4);
 const OUT: Port = Port::output(4);
 const IN_OUT: Port = Port::in_out(4);
 
-/// What is wrong with a pipeline.
+/// The error of a pipeline.
 #[track_caller]
 fn refusal(make: impl FnOnce(&Pipeline)) -> String {
     let p = Planner::default().pipeline("plan");
@@ -26,7 +26,7 @@ fn refusal(make: impl FnOnce(&Pipeline)) -> String {
     }
 }
 
-/// The same where the words end with the place in this file where it was done.
+/// The error of a pipeline, which must end with a source location in this file.
 #[track_caller]
 fn mistake(make: impl FnOnce(&Pipeline)) -> String {
     let why = refusal(make);
@@ -36,7 +36,7 @@ fn mistake(make: impl FnOnce(&Pipeline)) -> String {
     }
 }
 
-/// A kernel of four bytes to four, or of other ports, on these values.
+/// A kernel from four bytes to four, or with other ports, on these values.
 #[track_caller]
 fn apply<'p>(p: &'p Pipeline, ports: &[Port], inputs: &[Value<'_>]) -> Value<'p> {
     p.step::<1>(Fake::new(ports), inputs)[0]
@@ -51,7 +51,7 @@ fn the_place_of_the_first_mistake_is_told() {
         let x = p.input("x");
         line = line!() + 1;
         let y = apply(p, &[OUT], &[x]);
-        // what comes of a mistake is none of its own
+        // mistakes that follow from the first one are not reported
         p.output("z", apply(p, &PAIR, &[y, y]));
         p.output("z", y * y.forward().holding("17:x^4+1".parse::<PolyType>().expect("a ring")));
         p.output("x", x);
@@ -74,7 +74,7 @@ fn values_of_another_size() {
     let written = |ports: &[Port]| mistake(|p| _ = apply(p, ports, &[apply(p, &PAIR, &[p.input("x")])]));
     assert_eq!(written(&[Port::input(3), OUT]), "fake wants 3 bytes an item, and what fake writes has 4 bytes an item");
     assert_eq!(written(&shared), "fake wants 4 bytes that all items share, and what fake writes has 4 bytes an item");
-    // of a plan within the plan
+    // a plan within the pipeline
     let part = one_step(Fake::new(&[Port::input(8), OUT]), &["a", "b"]).expect("a plan");
     let joined = mistake(|p| _ = p.plan::<1>(&part, &[apply(p, &PAIR, &[p.input("x")])]));
     assert_eq!(joined, "fake wants 8 bytes an item, and what fake writes has 4 bytes an item");
@@ -110,7 +110,7 @@ fn other_numbers_of_values() {
     assert_eq!((step(0), step(2)), ("fake takes 1 values, and got 0".into(), "fake takes 1 values, and got 2".into()));
     assert_eq!(mistake(|p| _ = p.step::<2>(Fake::new(&PAIR), &[p.input("x")])), "gives 1 values, not 2");
     assert_eq!(mistake(|p| _ = p.step::<0>(Fake::new(&PAIR), &[p.input("x")])), "gives 1 values, not 0");
-    // a table is not among them
+    // a table is not one of the inputs
     let kernel = || with_table(&[Port::shared(8), IN, OUT], table(8));
     let words = mistake(|p| _ = p.step::<1>(kernel(), &[p.input("x"); 2]));
     assert_eq!(words, "fake takes 1 values, and got 2");
@@ -152,7 +152,7 @@ fn values_that_are_gone() {
     assert_eq!(words(&|p, x| _ = apply(p, &PAIR, &[x])), gone);
     assert_eq!(words(&|p, x| p.output("y", x)), gone);
     assert_eq!(words(&|p, x| _ = p.plan::<1>(&one_step(Fake::new(&PAIR), &["a", "b"]).expect("a plan"), &[x])), gone);
-    // also what a step wrote, and by a plan within the plan
+    // also for what a step wrote, and in a plan within the pipeline
     let part = one_step(Fake::new(&[IN_OUT]), &["data"]).expect("a plan");
     let joined = mistake(|p| {
         let value = apply(p, &PAIR, &[p.input("x")]);
@@ -174,7 +174,7 @@ fn values_that_must_stay() {
         p.output("z", apply(p, &[IN_OUT], &[y]));
     });
     assert_eq!(over_output, "fake writes over what fake writes, which must stay as it is");
-    // each in the place of the other, which is still needed
+    // each overwrites the other, which is still needed
     let swapped = refusal(|p| {
         let [x, y] = ["x", "y"].map(|name| p.input(name));
         p.output("y", apply(p, &PAIR, &[x]));
@@ -253,7 +253,7 @@ fn elements_of_other_kinds() -> Result<()> {
         [x.forward(), y.forward_to(Order::Natural)]
     });
     assert_eq!(found, format!("b of {point_mul} is to be {values}, and what forward writes are {natural}"));
-    // a sum of another kind, transforms of what is transformed
+    // a sum of another type; transforms of evaluations
     let found = mistake(|p| {
         let [x, y] = names.map(|name| p.evaluations(name, &ring, Order::Tree));
         _ = x.mul_add(y, p.coefficients("z", &ring));
@@ -266,12 +266,12 @@ fn elements_of_other_kinds() -> Result<()> {
     let job = Job::new(&ring, Op::Inverse);
     let found = mistake(|p| _ = p.coefficients("x", &ring).inverse());
     assert_eq!(found, format!("from of {job} is to be {values}, and the input x are {coefficients}"));
-    // no elements at all
+    // not ring elements at all
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).forward());
     assert_eq!(found, "what fake writes is not known to hold ring elements");
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).holding(&ring));
     assert_eq!(found, format!("what fake writes has 4 bytes, and {coefficients} have 8"));
-    // what may not be planned
+    // a job that has no plan
     let p = Planner::default().pipeline("impossible");
     _ = p.coefficients("x", "1024:x^4+1".parse::<PolyType>()?).forward();
     refused!(p.build(), Error::NotPrime { .. });
@@ -299,7 +299,7 @@ fn tables_that_do_not_fit() {
     for (other, bytes) in [(table(7), 7), (table(0), 0), (made(3), 12)] {
         assert_eq!(words(&ports, other), format!("fake has no shared input for its table of {bytes} bytes"));
     }
-    // pointers are to tables that are as long as the kernel counts on, and nothing else is taken for them
+    // pointers must be to tables of the length that the kernel expects, and accept nothing else
     let pointers = [Port::tables(1, 8), OUT];
     assert!(one_step(with_table(&pointers, Table::List(vec![table(8)])), &["y"]).is_ok());
     let lists = [table(8), Table::List(vec![table(7)])].map(|other| words(&pointers, other));
@@ -311,7 +311,7 @@ fn tables_that_do_not_fit() {
         assert_eq!(words, "fake has no shared input for its table of 8 bytes");
     }
     assert_eq!(value, "fake has a table for a port that it writes, or nothing to read");
-    // an output, and an input of which each item has its own
+    // an output, and an input with separate bytes for each item
     assert_eq!(words(&[OUT], table(4)), "fake has a table for a port that it writes, or nothing to read");
     assert_eq!(words(&PAIR, table(4)), "fake has no shared input for its table of 4 bytes");
 }
@@ -361,7 +361,7 @@ fn broken_kernels() -> Result<()> {
         let mut output = stream.upload(&[5u8; 4])?;
         let outcome = program.on(&stream, 1).input("x", &input).output("y", &mut output).run();
         refused!(outcome, Error::Kernel { ref kernel, .. } if kernel == "fake");
-        // what a failed run should have written cannot be read
+        // the output of a failed run cannot be read
         refused!(stream.download::<u8>(&output), Error::Unwritten { .. });
         assert_eq!(stream.download::<u8>(&input)?[0], 1, "{about}");
     }
@@ -392,7 +392,7 @@ fn texts_with_other_parameters_than_ports() -> Result<()> {
         program.on(&stream, 1).input("x", &input).output("y", &mut output).run()
     };
     run(Fake::new(&[IN, OUT]))?;
-    // more or fewer parameters than ports are seen before anything runs
+    // a parameter count that differs from the number of ports is noticed before anything runs
     for ports in [&[OUT][..], &[IN, IN, OUT]] {
         refused!(device.compile(&one_step(Fake::new(ports), &["x", "y", "z"][3 - ports.len()..])?), Error::Compile { ref kernel, .. } if kernel == "fake");
     }

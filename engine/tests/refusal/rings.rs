@@ -1,4 +1,4 @@
-//! Moduli, rings, splits and jobs that make no sense.
+//! Moduli, rings, factorisations and jobs that make no sense.
 
 use ringforge::split::Split;
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
@@ -10,7 +10,7 @@ fn q(q: u64) -> Modulus {
 }
 
 fn plan(job: &Job) -> Result<ringforge::Plan> {
-    // for a CPU and for a GPU alike
+    // the same for a CPU and for a GPU
     let gpu = Planner::new(Limits::h200()).plan(job);
     let cpu = Planner::default().plan(job);
     assert_eq!(gpu.as_ref().err(), cpu.as_ref().err(), "{job}");
@@ -79,7 +79,7 @@ fn texts() {
     refused!("divide".parse::<Op>(), Error::Unsupported { .. });
 }
 
-/// A modulus that is even or not prime has no transform of its own; products go through the lift.
+/// A modulus that is even or not prime has no transform; products use a larger NTT.
 #[test]
 fn transforms_modulo_what_is_not_prime() -> Result<()> {
     let wide = Modulus::new(U256::ONE.shl_vartime(200))?;
@@ -127,10 +127,10 @@ fn depths() -> Result<()> {
     let ring = Ring::negacyclic(256, q(3329))?;
     let trinomial = Ring::trinomial(768, q(3457))?;
     for op in OPS_OF_TRANSFORMS.into_iter().chain([Op::Mul]) {
-        // seven layers are there; five leave degree 8, four leave 16
+        // there are seven layers; five end at degree 8, four at 16
         plan(&Job::new(&ring, op).depth(7))?;
         plan(&Job::new(&ring, op).depth(5))?;
-        // which can be transformed, and not multiplied
+        // degree 16 can be transformed, but not multiplied
         match op {
             Op::Forward | Op::Inverse => drop(plan(&Job::new(&ring, op).depth(4))?),
             _ => refused!(plan(&Job::new(&ring, op).depth(4)), Error::Unsupported { .. }),
@@ -172,7 +172,7 @@ fn jobs() -> Result<()> {
         refused!(plan(&Job::new(&ring, op).in_place()), Error::Unsupported { .. });
         refused!(plan(&Job::new(&ring, op).to(&ring)), Error::Unsupported { .. });
     }
-    // products that come unfolded would be longer than a ring can be
+    // the unreduced product would be longer than a ring can be
     refused!(plan(&Job::new(&Ring::prime_trinomial(1 << 28, q(4591))?, Op::Mul)), Error::Unsupported { .. });
     let wide = PolyType::from(Ring::cyclic(4, Modulus::new(U256::MAX)?)?);
     let mapped = PolyType::from(Ring::new(&[q(97), q(193)], Quotient::Negacyclic { n: 8 })?).with_limbs(&[0, 1, 0])?;

@@ -30,7 +30,7 @@ fn program(device: &Device, job: &Job) -> Result<Program> {
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
-/// A transform, or another run from one argument to another.
+/// Runs a transform, or another program with one input and one output.
 fn run(program: &Program, stream: &Stream, batch: usize, from: &Buffer, to: &mut Buffer) -> Result<()> {
     program.on(stream, batch).input("from", from).output("to", to).run()
 }
@@ -59,7 +59,7 @@ fn lengths() -> Result<()> {
         }
         let mut short = device.buffer(3 * BYTES - 1)?;
         refused!(run(forward, stream, 3, &good, &mut short), Error::ArgumentSize { ref argument, .. } if argument == "to");
-        // a refused run leaves results of earlier ones alone
+        // a refused run does not affect the results of earlier ones
         assert!(stream.download::<u16>(&out).is_ok());
         Ok(())
     })
@@ -126,10 +126,10 @@ fn alignment() -> Result<()> {
         let out: &mut [u8] = bytemuck::cast_slice_mut(&mut out);
         let outcome = forward.on_host(1).input("from", &bytes).output("to", &mut out[1..=BYTES]).run();
         if device.limits().is_cpu() {
-            // found where the kernel takes its elements
+            // noticed when the kernel takes its elements
             refused!(outcome, Error::Alignment { .. });
         } else {
-            outcome?; // copied
+            outcome?; // GPUs copy it
         }
         Ok(())
     })
@@ -199,7 +199,7 @@ fn mismatched_rings_and_orders() -> Result<()> {
         let others = stream.upload_elements(&rooted, &[1u16; N])?;
         let values = run(forward, &coefficients)?;
         run(&inverse, &values)?;
-        // coefficients where values are wanted, and the other way round; another root; another order; another depth
+        // coefficients in place of evaluations, and vice versa; another root; another order; another depth
         refused!(run(&inverse, &coefficients), Error::Mismatch { .. });
         refused!(run(forward, &values), Error::Mismatch { .. });
         refused!(run(forward, &others), Error::Mismatch { .. });
@@ -211,7 +211,7 @@ fn mismatched_rings_and_orders() -> Result<()> {
             let call = product.on(stream, 1).input("a", &values).input("b", wrong).output("product", &mut out);
             refused!(call.run(), Error::Mismatch { ref what, .. } if what == "argument b");
         }
-        // bytes that nothing is known of may be anything
+        // bytes of unknown content are accepted as anything
         run(&inverse, &stream.upload(&[0u16; N])?)?;
         Ok(())
     })
@@ -231,7 +231,7 @@ fn values_that_are_not_reduced() -> Result<()> {
         let content = ring.evaluations_after(depth, Order::Tree);
         refused!(stream.upload_elements(&content, &values), Error::NotReduced { .. });
         refused!(stream.upload_elements(&ring, &values[1..]), Error::Length { .. });
-        // of several moduli, each row has its own bound; so has Montgomery form
+        // with several moduli, each limb has its own bound; Montgomery form has the same bounds
         let two = PolyType::from(Ring::rns(4, &[Modulus::new(97u32)?, Modulus::new(193u32)?])?);
         stream.upload_elements(&two, &[96u16, 96, 96, 96, 192, 192, 192, 192])?;
         let wrong = [96u16, 96, 96, 97, 192, 192, 192, 192];
@@ -256,7 +256,8 @@ fn copies_of_other_lengths() -> Result<()> {
     })
 }
 
-/// A buffer to write cannot be another argument as well: Rust forbids it. What runs in place takes one to write.
+/// A buffer that is written cannot be another argument at the same time, because Rust forbids it. An argument that is
+/// updated in place is passed as an output.
 #[test]
 fn one_argument_for_two_ports() -> Result<()> {
     let device = Device::cpu();
@@ -278,7 +279,7 @@ fn devices_that_are_not_there() {
     assert_eq!(engine.device().limits().is_cpu(), matches!(engine.no_gpu(), Some(Error::NoDevice(_))));
 }
 
-/// The ports that count are those that a plan was made for.
+/// The ports for which a plan was made are the ones that count.
 #[test]
 fn kernels_that_change_their_ports() -> Result<()> {
     let two = [Port::input(4), Port::output(4)];

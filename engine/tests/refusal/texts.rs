@@ -1,10 +1,10 @@
-//! What a ring prints is parsed as that ring.
+//! The printed form of a ring parses back to that ring.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringforge::{Error, Modulus, PolyType, Quotient, Result, Ring, U256};
 
-/// Some coprime moduli of all widths.
+/// Coprime moduli of all widths.
 const MODULI: [&str; 7] = [
     "2",
     "17",
@@ -64,7 +64,7 @@ proptest! {
     fn any_ring((moduli, map) in moduli(), quotient in quotient()) {
         let plain = PolyType::from(Ring::new(&moduli, quotient.clone()).expect("a ring"));
         same(&plain)?;
-        // as it was given, too
+        // also in the notation that users write
         let list: Vec<String> = moduli.iter().map(Modulus::to_string).collect();
         let text = format!("{}:{quotient}", list.join(","));
         prop_assert_eq!(text.parse::<PolyType>(), Ok(plain), "{}", text);

@@ -1,4 +1,4 @@
-//! What tests of whole operations share: devices, and moduli with roots.
+//! Shared helpers of the tests of whole operations: devices, and moduli with roots.
 
 use ringforge::{Device, Modulus, U256};
 use ringforge_testkit::Target;

@@ -1,4 +1,4 @@
-//! A mechanism made ready on a device.
+//! A KEM with its programs for one device.
 
 use core::any::TypeId;
 use core::cell::Cell;
@@ -17,21 +17,21 @@ use crate::status::BatchStatus;
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::Draws;
 
-/// A mechanism made ready on a device: key generation, encapsulation and decapsulation of many items at once.
+/// A KEM on one device: key generation, encapsulation and decapsulation of many items per call.
 ///
-/// Every function takes batches of any size, none included, and gives the same bytes as one operation after another
-/// would. Errors are about the whole call, and then outputs hold nothing of use; what is wrong with single items is in
-/// the [`BatchStatus`], their outputs are zero, and their neighbours fare as if nothing had happened. Keys from host memory
-/// are checked: with what is done with them, or when they are imported.
+/// Every function accepts batches of any size, including 0, and returns the same bytes as item-by-item calls would. An
+/// `Err` concerns the whole call, and the outputs are then unusable. An error of a single item is in the
+/// [`BatchStatus`]; its outputs are zero, and other items are unaffected. Keys from host memory are always checked: by
+/// the operation itself, or on import.
 ///
-/// Time and memory accesses tell nothing of secrets, nor whether a ciphertext was rejected: a rejected one gives a key
-/// that looks random.
+/// Timing and memory accesses do not depend on secrets, nor on whether a ciphertext was rejected. A rejected ciphertext
+/// yields a pseudorandom shared key (implicit rejection).
 ///
-/// Functions over host memory fail with [`Error::Length`] where the first items are not whole, and with
-/// [`Error::ArgumentSize`] where there are not as many of the others. Besides, all may fail with [`Error::OutOfMemory`] or
-/// [`Error::Driver`], and those that take streams or handles with [`Error::ForeignDevice`].
+/// A function on host memory returns [`Error::Length`] unless the slice that determines the batch holds whole items. It
+/// returns [`Error::ArgumentSize`] if another slice has a different number of items. Any function may return
+/// [`Error::OutOfMemory`] or [`Error::Driver`], and those that take streams or handles [`Error::ForeignDevice`].
 ///
-/// Handles belong to their mechanism:
+/// A handle's type names its KEM, so handles of different KEMs do not mix:
 ///
 /// ```compile_fail,E0308
 /// use ringforge_batch::{Batch, KemScheme, PublicKeys};
@@ -46,19 +46,19 @@ pub struct Batch<M> {
 }
 
 impl<M: KemScheme> Batch<M> {
-    /// Makes the programs for handles ready, in the engine. The others are made when they are first needed.
+    /// Compiles the programs of the handle functions, cached in the engine. All others are compiled on first use.
     ///
     /// # Errors
     /// As [`Engine::program_of`].
     pub fn new(engine: &Engine) -> Result<Self> {
         let batch = Self { engine: engine.clone(), mechanism: PhantomData };
         [Generate(Draws), Encapsulate(Draws), Decapsulate].iter().try_for_each(|&operation| {
-            batch.program(operation, false).map(drop) // kept for later
+            batch.program(operation, false).map(drop) // cached by the engine
         })?;
         Ok(batch)
     }
 
-    /// Sizes of items.
+    /// Sizes of the items, in bytes.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         M::SIZES
@@ -70,18 +70,18 @@ impl<M: KemScheme> Batch<M> {
         self.engine.device()
     }
 
-    /// Fills both slices with new key pairs, from the system's randomness.
+    /// Fills both slices with new key pairs. Randomness comes from the operating system.
     ///
     /// # Errors
-    /// Those of all functions alone.
+    /// See [`Batch`].
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<BatchStatus<M::Error>> {
         let draws = ringforge::Draws::from_os()?;
         self.generate_by(Draws, draws.as_bytes(), public_keys, secret_keys)
     }
 
-    /// As [`Batch::generate`], from [`KEY_SEED`](crate::KEY_SEED) bytes an item. Where a seed gives no key, its item has an
-    /// error: no other seed is tried. Seeds that are not uniform, secret and used once give away the keys: this is for test
-    /// vectors, and for protocols that derive theirs.
+    /// As [`Batch::generate`], from [`KEY_SEED`](crate::KEY_SEED) bytes per item. If a seed yields no key, its item has
+    /// an error; no other seed is tried. Seeds must be uniform, secret and used once, or else they reveal the keys.
+    /// This function is for test vectors and for protocols that derive their seeds.
     ///
     /// # Errors
     /// As [`Batch::generate`].
@@ -95,10 +95,10 @@ impl<M: KemScheme> Batch<M> {
         self.generate_by(Randomness::Seeds, seeds, public_keys, secret_keys)
     }
 
-    /// Fills the last two slices with new shared keys and their ciphertexts, one for each public key.
+    /// Fills the last two slices with ciphertexts and new shared keys, one of each per public key.
     ///
     /// # Errors
-    /// Those of all functions alone.
+    /// See [`Batch`].
     pub fn encapsulate(
         &self,
         public_keys: &[u8],
@@ -109,8 +109,8 @@ impl<M: KemScheme> Batch<M> {
         self.encapsulate_by(Draws, public_keys, draws.as_bytes(), ciphertexts, shared_keys)
     }
 
-    /// As [`Batch::encapsulate`], from [`ENCAPSULATION_SEED`](crate::ENCAPSULATION_SEED) bytes an item, of which the same
-    /// holds as for [`Batch::generate_from`].
+    /// As [`Batch::encapsulate`], from [`ENCAPSULATION_SEED`](crate::ENCAPSULATION_SEED) bytes per item. The
+    /// requirements on seeds are those of [`Batch::generate_from`].
     ///
     /// # Errors
     /// As [`Batch::encapsulate`].
@@ -128,7 +128,7 @@ impl<M: KemScheme> Batch<M> {
     /// Fills the last slice with the shared key of each ciphertext.
     ///
     /// # Errors
-    /// Those of all functions alone.
+    /// See [`Batch`].
     pub fn decapsulate(
         &self,
         secret_keys: &[u8],
@@ -140,26 +140,26 @@ impl<M: KemScheme> Batch<M> {
         self.run_host(Decapsulate, batch, &inputs, [("shared keys", shared_keys, M::SIZES.shared_key)])
     }
 
-    /// Public keys to the device. Each is checked; its status is known to the handle.
+    /// Copies public keys to the device and checks each; the handle keeps the status.
     ///
     /// # Errors
-    /// [`Error::Length`] unless they are whole.
+    /// [`Error::Length`] unless `bytes` holds whole keys.
     pub fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys<M>> {
         self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
     }
 
-    /// Secret keys to the device. Each is checked; its status is known to the handle.
+    /// Copies secret keys to the device and checks each; the handle keeps the status.
     ///
     /// # Errors
-    /// [`Error::Length`] unless they are whole.
+    /// [`Error::Length`] unless `bytes` holds whole keys.
     pub fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys<M>> {
         self.import(stream, bytes, Some((CheckSecretKeys, "secret keys")))
     }
 
-    /// Ciphertexts to the device.
+    /// Copies ciphertexts to the device.
     ///
     /// # Errors
-    /// [`Error::Length`] unless they are whole.
+    /// [`Error::Length`] unless `bytes` holds whole ciphertexts.
     pub fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts<M>> {
         self.import(stream, bytes, None)
     }
@@ -167,7 +167,7 @@ impl<M: KemScheme> Batch<M> {
     /// As [`Batch::generate`], on the device: `batch` key pairs.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if they cannot be addressed.
+    /// [`Error::TooLarge`] if the size in bytes overflows.
     pub fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M>, SecretKeys<M>)> {
         let (mut public, mut secret) = (PublicKeys::new(stream, batch)?, SecretKeys::new(stream, batch)?);
         let statuses = stream.with_draws(|draws| {
@@ -180,7 +180,7 @@ impl<M: KemScheme> Batch<M> {
     /// As [`Batch::encapsulate`], on the device.
     ///
     /// # Errors
-    /// Those of all functions alone.
+    /// See [`Batch`].
     pub fn encapsulate_on(
         &self,
         stream: &Stream,
@@ -200,7 +200,7 @@ impl<M: KemScheme> Batch<M> {
     /// As [`Batch::decapsulate`], on the device.
     ///
     /// # Errors
-    /// [`Error::ArgumentSize`] unless there are as many ciphertexts as secret keys.
+    /// [`Error::ArgumentSize`] unless there is one ciphertext per secret key.
     pub fn decapsulate_on(
         &self,
         stream: &Stream,
@@ -215,7 +215,8 @@ impl<M: KemScheme> Batch<M> {
         Ok(shared.with_statuses(&statuses))
     }
 
-    /// The program of an operation, one that also checks the keys if that is wanted; nothing for a check of what needs none.
+    /// Returns the program of an operation, with a key check if `checked`; `None` for a check that the KEM does not
+    /// need.
     fn program(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
         let (key, is_needed) = ((TypeId::of::<M>(), operation, checked), Cell::new(true));
         let program = self.engine.program_of(&key, |planner| {
@@ -226,7 +227,7 @@ impl<M: KemScheme> Batch<M> {
         if is_needed.get() { program.map(Some) } else { Ok(None) }
     }
 
-    /// Runs an operation over host memory, keys checked.
+    /// Runs an operation on host memory, with a key check.
     fn run_host<const N: usize>(
         &self,
         operation: Operation,
@@ -238,7 +239,7 @@ impl<M: KemScheme> Batch<M> {
         run_host(&program, batch, inputs, outputs)
     }
 
-    /// Runs an operation on the device; gives the statuses that it wrote.
+    /// Runs an operation on the device and returns the statuses it wrote, if it writes any.
     fn run<const N: usize>(
         &self,
         stream: &Stream,

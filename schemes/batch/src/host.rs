@@ -1,11 +1,13 @@
-//! Runs over host memory that fail closed.
+//! Runs on host memory that fail closed: no output survives an error.
 
 use ringforge::{Program, Result};
 
 use crate::status::{BatchStatus, NOT_REACHED, SchemeError};
 
-/// Runs a program over host memory, on inputs and outputs by name, each output with the bytes of an item. Outputs of items
-/// become zero whose [status](crate::status()), the output `statuses` where there is one, says an error; after a failed run all do.
+/// Runs a program on host memory. Inputs and outputs are given by name, each output with its bytes per item.
+///
+/// Outputs of an item are zeroed if its [status](crate::status()) is an error; the program writes statuses to its
+/// output `statuses`, if it has one. After a failed run all outputs are zeroed.
 ///
 /// # Errors
 /// As [`HostCall::run`](ringforge::run::HostCall::run).
@@ -30,7 +32,7 @@ pub fn run_host<E: SchemeError, const N: usize>(
     status
 }
 
-/// What the statuses of items are called among a plan's arguments.
+/// Name of the plan argument that holds the items' statuses.
 pub(crate) const STATUSES: &str = "statuses";
 
 #[cfg(test)]

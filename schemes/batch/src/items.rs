@@ -1,4 +1,4 @@
-//! Items on a device: their bytes, without gaps, and what is known of how they fared.
+//! Items on a device: their bytes, contiguous, and the statuses of the runs that made them.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,34 +10,35 @@ use crate::kem_scheme::KemScheme;
 use crate::sizes::Sizes;
 use crate::status::BatchStatus;
 
-/// Items of one kind and mechanism on a device: a handle, made by a [`Batch`](crate::Batch), wiped when dropped if they are
-/// secret.
+/// Handle to items of one kind and one KEM on a device, made by a [`Batch`](crate::Batch). Secret items are wiped on
+/// drop.
 ///
-/// Work that makes it may still be under way; whatever takes the handle, on any stream, waits as it must.
+/// The work that produces the items may still be running. Any function that takes the handle, on any stream, waits as
+/// needed.
 pub struct Items<K, M> {
     pub(crate) bytes: Buffer,
-    /// Statuses of the runs that these items come from.
+    /// Statuses of the runs that produced these items.
     statuses: Vec<Arc<Buffer>>,
     kind: PhantomData<fn() -> (K, M)>,
 }
 
 /// Public keys on a device.
 pub type PublicKeys<M> = Items<kinds::PublicKey, M>;
-/// Secret keys on a device, wiped when dropped.
+/// Secret keys on a device, wiped on drop.
 pub type SecretKeys<M> = Items<kinds::SecretKey, M>;
 /// Ciphertexts on a device.
 pub type Ciphertexts<M> = Items<kinds::Ciphertext, M>;
-/// Shared keys on a device, wiped when dropped.
+/// Shared keys on a device, wiped on drop.
 pub type SharedKeys<M> = Items<kinds::SharedKey, M>;
 
 /// A kind of items.
 pub trait Kind {
-    /// What errors call their bytes.
+    /// Name of the items' bytes in error messages.
     const BYTES: &'static str;
-    /// Whether they are wiped when dropped.
+    /// Whether the items are wiped on drop.
     const SECRET: bool;
 
-    /// Bytes of an item.
+    /// Bytes per item.
     fn size(sizes: &Sizes) -> usize;
 }
 
@@ -75,40 +76,41 @@ pub mod kinds {
 }
 
 impl<K: Kind, M: KemScheme> Items<K, M> {
-    /// Room for new items, for schemes with plans beside those of their [`KemScheme`].
+    /// Allocates memory for `batch` new items. For schemes with plans other than those of their [`KemScheme`].
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if they cannot be addressed; [`Error::OutOfMemory`].
+    /// [`Error::TooLarge`] if the size in bytes overflows; [`Error::OutOfMemory`].
     pub fn new(stream: &Stream, batch: usize) -> Result<Self> {
         let bytes = bytes_of(batch, K::size(&M::SIZES))?;
         let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
         Ok(Self { bytes, statuses: Vec::new(), kind: PhantomData })
     }
 
-    /// Items.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() / K::size(&M::SIZES)
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Their bytes.
+    /// The items' bytes.
     #[must_use]
     pub fn bytes(&self) -> &Buffer {
         &self.bytes
     }
 
-    /// Their bytes, for a plan to write. A copy of secret ones is the caller's to wipe.
+    /// The items' bytes, for a plan to write. The caller must wipe any copy of secret bytes.
     pub fn bytes_mut(&mut self) -> &mut Buffer {
         &mut self.bytes
     }
 
-    /// Waits for the work that makes the items and tells how they fared, errors of what they were made from included.
+    /// Waits for the work that produces the items and returns their status, including errors of the items they were
+    /// made from.
     ///
     /// # Errors
     /// [`Error::Driver`]; [`Error::ForeignDevice`].
@@ -120,12 +122,12 @@ impl<K: Kind, M: KemScheme> Items<K, M> {
         Ok(BatchStatus::new(errors))
     }
 
-    /// Waits for the items, copies them out, without gaps, and tells how they fared; those with an error are zero.
+    /// Waits for the items, copies them to `to`, contiguous, and returns their status. Items with an error are zeroed.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `to` has the size of all items; as [`Items::status`].
+    /// [`Error::Length`] unless `to` has the size of all items; otherwise as [`Items::status`].
     pub fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<BatchStatus<M::Error>> {
-        // first of all: bytes of which nobody can tell how they fared stay where they are
+        // The status is read first: bytes of unknown status must not leave the device.
         let status = self.status(stream)?;
         match stream.read(&self.bytes, to) {
             Ok(()) => status.clear(to, K::size(&M::SIZES)),
@@ -137,20 +139,20 @@ impl<K: Kind, M: KemScheme> Items<K, M> {
         Ok(status)
     }
 
-    /// The same, made by a run with these statuses.
+    /// Adds the statuses of the run that made the items.
     pub(crate) fn with_statuses(mut self, statuses: &Option<Arc<Buffer>>) -> Self {
         self.statuses.extend(statuses.clone());
         self
     }
 
-    /// The same, made from others, whose errors are theirs too.
+    /// Adds the statuses of the items that these were made from.
     pub(crate) fn made_from<L>(mut self, others: &Items<L, M>) -> Self {
         self.statuses.extend_from_slice(&others.statuses);
         self
     }
 }
 
-/// Bytes of so many items.
+/// Bytes of `batch` items of `size` bytes each.
 pub(crate) fn bytes_of(batch: usize, size: usize) -> Result<usize> {
     batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit: usize::MAX / size, got: batch })
 }
@@ -216,12 +218,12 @@ mod tests {
             stream.write(items.bytes_mut(), &[7u8; 8]).unwrap();
             items.with_statuses(&Some(Arc::new(statuses)))
         };
-        // statuses that cannot be read
+        // Statuses that cannot be read.
         let mut to = [1; 8];
         let status = shared_keys(device.buffer(8).unwrap()).export(&stream, &mut to);
         assert!(matches!(status, Err(Error::Unwritten { .. })), "{status:?}");
         assert_eq!(to, [1; 8]);
-        // an item with an error
+        // An item with an error.
         let statuses = stream.upload(&[FINE, NOT_REACHED]).unwrap();
         let status = shared_keys(statuses).export(&stream, &mut to).unwrap();
         assert_eq!((status.errors()[0].item, to), (1, [7, 7, 7, 7, 0, 0, 0, 0]));

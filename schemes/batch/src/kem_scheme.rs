@@ -1,4 +1,4 @@
-//! What a scheme gives, so that a [`Batch`](crate::Batch) can run it.
+//! The trait by which a scheme tells a [`Batch`](crate::Batch) how to run it.
 
 use ringforge::kernels::Draw;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
@@ -6,62 +6,62 @@ use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
 use crate::status::SchemeError;
 
-/// A key encapsulation mechanism: its name, its sizes, and its steps.
+/// A KEM: its name, sizes and steps.
 pub trait KemScheme: 'static {
-    /// The name, for people; handles belong to the type.
+    /// Name in messages. Handles are told apart by the type, not by the name.
     const NAME: &'static str;
-    /// Sizes of items.
+    /// Sizes of the items.
     const SIZES: Sizes;
-    /// What its kernels find wrong with items.
+    /// Errors that its kernels find in single items.
     type Error: SchemeError;
 
-    /// Its steps, on devices with some limits.
+    /// Returns the steps for devices with these limits.
     ///
     /// # Errors
-    /// What makes its rings fail.
+    /// Fails if one of its rings cannot be built.
     fn steps(limits: &Limits) -> Result<impl Steps>;
 }
 
-/// What an operation gives of each item, and its [status](crate::status()) where it writes one: outputs are then zero
-/// where that is not fine.
+/// Outputs of an operation, and its [status](crate::status()) output if it writes one. If an item's status is not
+/// [`FINE`](crate::FINE), its outputs are zeroed.
 pub type Made<'p, const N: usize> = ([Value<'p>; N], Option<Value<'p>>);
 
-/// The steps of a key encapsulation mechanism: all values are tight bytes, of the mechanism's sizes.
+/// The steps of a KEM. All values are contiguous bytes, of the sizes in [`KemScheme::SIZES`].
 pub trait Steps {
-    /// From seeds, 64 bytes an item, to public and secret keys. Seeds are drawn by attempt 0 of `draws`, where there are any;
-    /// later attempts may be used for seeds that give no key.
+    /// Key generation: seeds (64 bytes per item) → public keys, secret keys. If `draws` is given, the seeds are its
+    /// attempt 0; later attempts may replace seeds that yield no key.
     ///
     /// # Errors
-    /// What makes planning fail, as for all others.
+    /// Fails if planning fails, like all others.
     fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, draws: Option<Value<'p>>) -> Result<Made<'p, 2>>;
 
-    /// From public keys and seeds, 32 bytes an item, to ciphertexts and shared keys.
+    /// Encapsulation: public keys, seeds (32 bytes per item) → ciphertexts, shared keys.
     ///
     /// # Errors
-    /// What makes planning fail.
+    /// Fails if planning fails.
     fn encapsulate<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>, seeds: Value<'p>) -> Result<Made<'p, 2>>;
 
-    /// From secret keys and ciphertexts to shared keys.
+    /// Decapsulation: secret keys, ciphertexts → shared keys.
     ///
     /// # Errors
-    /// What makes planning fail.
+    /// Fails if planning fails.
     fn decapsulate<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>, ciphertexts: Value<'p>) -> Result<Made<'p, 1>>;
 
-    /// From public keys to statuses; nothing where any bytes are one.
+    /// Check: public keys → statuses. Returns `None` if any bytes are a valid public key.
     ///
     /// # Errors
-    /// What makes planning fail.
+    /// Fails if planning fails.
     fn check_public<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>) -> Result<Option<Value<'p>>>;
 
-    /// From secret keys to statuses.
+    /// Check: secret keys → statuses. Returns `None` if any bytes are a valid secret key.
     ///
     /// # Errors
-    /// What makes planning fail.
+    /// Fails if planning fails.
     fn check_secret<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>) -> Result<Option<Value<'p>>>;
 }
 
-/// What a plan does to each item. Its arguments are named `seeds` or `draws`, `public keys`, `secret keys`, `ciphertexts`,
-/// `shared keys` and `statuses`.
+/// An operation that a plan runs on each item. The plan's arguments are named `seeds` or `draws`, `public keys`,
+/// `secret keys`, `ciphertexts`, `shared keys` and `statuses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Randomness → public keys, secret keys.
@@ -76,21 +76,21 @@ pub enum Operation {
     CheckSecretKeys,
 }
 
-/// What the randomness of a plan is.
+/// Source of a plan's randomness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Randomness {
-    /// The caller's, for each item.
+    /// Seeds from the caller, one per item.
     Seeds,
-    /// [`Draws`](ringforge::Draws), from which the plan makes it.
+    /// [`Draws`](ringforge::Draws), the key of a counter-based random generator; the plan derives the seeds from it.
     Draws,
 }
 
 impl Operation {
-    /// The plan of this operation by these steps, with keys checked if that is wanted and the steps do not do so anyway;
-    /// nothing for a check of what needs none.
+    /// The plan of this operation with the given steps. With `checked`, keys are checked even if the steps do not do it
+    /// themselves. Returns `None` for a check that the KEM does not need.
     ///
     /// # Errors
-    /// What makes planning fail.
+    /// Fails if planning fails.
     pub fn plan(self, name: &str, steps: &impl Steps, checked: bool, planner: &Planner) -> Result<Option<Plan>> {
         let p = planner.pipeline(format!("{name} {self:?}{}", if checked { ", checked" } else { "" }));
         let statuses = match self {
@@ -126,8 +126,7 @@ impl Operation {
         p.build().map(Some)
     }
 
-    /// The arguments of its plans that must be secret; tests of a scheme give them to the
-    /// test kit.
+    /// Names of the plan's arguments that are secret; a scheme's tests pass them to the test kit.
     #[must_use]
     pub const fn secrets(self) -> &'static [&'static str] {
         match self {
@@ -143,7 +142,7 @@ impl Operation {
 }
 
 impl Randomness {
-    /// What it is called among a plan's arguments.
+    /// Name among the plan's arguments.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Seeds => "seeds",
@@ -151,7 +150,7 @@ impl Randomness {
         }
     }
 
-    /// The seeds of items, of so many bytes, and the draws that they come from.
+    /// Returns the seeds, of `bytes` bytes per item, and the `Draws` they are derived from, if any.
     ///
     /// # Errors
     /// As [`Draw::new`].

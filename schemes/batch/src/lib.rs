@@ -1,24 +1,24 @@
 //! Key encapsulation in batches, on CPUs and GPUs: many independent operations in one call.
 //!
-//! A scheme says its sizes and its [`Steps`], as a [`KemScheme`]; [`Batch`] runs it on any device. It works on byte batches in
-//! host memory: item i lies at i times its size, as [`Sizes`] says, without gaps. It also works on handles, [`Items`], which
-//! stay on its device, in a stream's order. What is wrong with one item never harms another: a [`BatchStatus`] names it,
-//! with errors of the scheme's own.
+//! A scheme declares its sizes and its [`Steps`] as a [`KemScheme`]; [`Batch`] runs it on any device. Batches in host
+//! memory are contiguous: item i is at offset i · size, with sizes from [`Sizes`]. Batches on a device are handles,
+//! [`Items`], used in stream order. An error in one item never affects another: the [`BatchStatus`] names the item and
+//! the scheme's error.
 //!
 //! ```
 //! use ringforge_batch::{Batch, KemScheme};
 //!
-//! /// Both ends of `batch` key agreements: whether they got the same keys.
+//! /// Both parties of `batch` key agreements; returns whether the keys agree.
 //! fn agree<M: KemScheme>(kem: &Batch<M>, batch: usize) -> Result<bool, Box<dyn std::error::Error>> {
 //!     let sizes = kem.sizes();
 //!     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
 //!     kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
 //!
-//!     // one end on host memory
+//!     // one party, in host memory
 //!     let (mut ciphertexts, mut sent) = (vec![0; batch * sizes.ciphertext], vec![0; batch * sizes.shared_key]);
 //!     kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.into_result()?;
 //!
-//!     // the other with all that it can on the device
+//!     // the other party, on the device
 //!     let stream = kem.device().stream()?;
 //!     let secret_keys = kem.import_secret_keys(&stream, &secret_keys)?;
 //!     let ciphertexts = kem.import_ciphertexts(&stream, &ciphertexts)?;
@@ -30,11 +30,12 @@
 //!
 //! # Randomness
 //!
-//! Each call that generates or encapsulates asks the system for a key of its own, under which the device draws the seeds
-//! ([`Draws`](ringforge::Draws)), so a process may `fork` at any time. Where a machine is copied in the middle of a call, or
-//! a snapshot is restored twice and the system repeats itself, both copies have the same seeds. Then they make the same key
-//! pairs, and encapsulate the same messages: to one public key with the same shared key, and to two such that either
-//! owner can find the other's shared key. Seeds are all that these schemes have, so there is nothing to hedge them with.
+//! Each call of key generation or encapsulation asks the operating system for a fresh key
+//! ([`Draws`](ringforge::Draws)), from which the device derives the seeds. A process may therefore `fork` at any time.
+//! Two cases remain in which two copies use the same seeds: a machine is copied during a call, or a snapshot is
+//! restored twice and the system repeats its randomness. Both copies then generate the same key pairs and encapsulate
+//! the same messages. For one public key they get the same shared key; for two public keys, each owner can compute the
+//! other's shared key. Seeds are the only input that these schemes could use, so they cannot be hedged.
 //!
 //! Feature `hazmat` adds functions whose randomness comes from the caller.
 

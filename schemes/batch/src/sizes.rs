@@ -1,11 +1,11 @@
-//! Sizes of items, and how many of them byte slices hold.
+//! Sizes of items, and the number of items in a byte slice.
 
 use ringforge::{Error, Result};
 
-/// Bytes of randomness for a key pair: 32 for the key, then 32 for the keys of rejected ciphertexts.
+/// Bytes of randomness per key pair: 32 for the key, then 32 for the shared keys of rejected ciphertexts.
 pub const KEY_SEED: usize = 64;
 
-/// Bytes of randomness for an encapsulation.
+/// Bytes of randomness per encapsulation.
 pub const ENCAPSULATION_SEED: usize = 32;
 
 /// Sizes of one item, in bytes.
@@ -21,10 +21,10 @@ pub struct Sizes {
     pub shared_key: usize,
 }
 
-/// How many items of `size` bytes make `bytes` bytes; `what` names them in the error.
+/// Returns the number of items of `size` bytes in `bytes` bytes; `what` names the bytes in the error.
 ///
 /// # Errors
-/// [`Error::Length`] if the last item is cut off: it tells the length without it.
+/// [`Error::Length`] if the last item is incomplete; the expected length in it is that of the whole items.
 pub fn batch_of(what: &'static str, bytes: usize, size: usize) -> Result<usize> {
     let batch = bytes.checked_div(size).unwrap_or(0);
     let expected = batch.saturating_mul(size);

@@ -1,25 +1,26 @@
-//! How the items of a batch fared.
+//! Status of each item of a batch.
 
 use core::error::Error;
 
 use ringforge::kernels::Header;
 
-/// The status of an item that is fine: a word that nothing holds by accident.
+/// Status of an item without error. A magic number, so that uninitialised or stale memory does not pass for it.
 pub const FINE: u32 = 0x600d_f17e;
-/// The status of an item that is fine so far, where a later step has the last word. One that is left with it was not
-/// reached by that step.
+/// Status of an item without error so far, to be completed by a later step. An item left with it was skipped by that
+/// step.
 pub const PENDING: u32 = 0x9e2d_126a;
-/// The same after a second step, where a third one has the last word.
+/// As [`PENDING`], after the second of three steps.
 pub const HALFWAY: u32 = 0x3b75_d8c4;
-/// The status of an item before the first step, from the engine.
+/// Status of an item before the first step, set by the engine.
 pub const NOT_REACHED: u32 = 0;
 
-/// The text for kernels of key encapsulation mechanisms: the same words, and those of their errors.
+/// CUDA header for kernels of KEMs, with the same status words.
 pub const STATUS: Header = Header { name: "kem_status.cuh", text: include_str!("kem_status.cuh") };
 
-/// What a scheme finds wrong with single items: its own errors, and the words by which its kernels tell them.
+/// Errors that a scheme finds in single items, and the status words that its kernels write for them.
 ///
-/// A word has a code from 1 to 255 in its low byte, and above it a number, such as the place of a bad coefficient.
+/// A word has a code from 1 to 255 in its low byte. The bits above hold a number, such as the index of a bad
+/// coefficient.
 ///
 /// ```
 /// use ringforge_batch::{BatchStatus, FINE, SchemeError, word};
@@ -51,20 +52,21 @@ pub const STATUS: Header = Header { name: "kem_status.cuh", text: include_str!("
 /// assert_eq!(status.errors()[0].kind, OwnError::BadCoefficient { place: 7 }.into());
 /// ```
 pub trait SchemeError: Error + Copy + Eq + Send + Sync + 'static {
-    /// The word of this error, made by [`word`].
+    /// The status word of this error, made by [`word`].
     fn word(self) -> u32;
 
-    /// All errors that kernels tell, those that have a number with this one.
+    /// All errors that kernels report; those that carry a number carry this one.
     fn all(number: usize) -> impl IntoIterator<Item = Self>;
 }
 
-/// A word that says an error.
+/// Makes the status word of an error from its code and number.
 #[must_use]
 pub const fn word(code: u8, number: usize) -> u32 {
     code as u32 | (number as u32) << u8::BITS
 }
 
-/// The status of an item: [`FINE`], or the word of what is wrong. An error whose word is taken is an unknown status.
+/// Returns the status of an item: [`FINE`], or the word of its error. An error whose word is reserved becomes
+/// `u32::MAX`, an unknown status.
 #[must_use]
 pub fn status(error: Option<impl SchemeError>) -> u32 {
     match error.map(SchemeError::word) {
@@ -74,25 +76,25 @@ pub fn status(error: Option<impl SchemeError>) -> u32 {
     }
 }
 
-/// What is wrong with an item.
+/// Error of a single item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ErrorKind<E> {
-    /// What the scheme says.
+    /// An error defined by the scheme.
     #[error(transparent)]
     Scheme(#[from] E),
-    /// No kernel came to the item, or not all that must.
+    /// No kernel processed the item, or not all that must.
     #[error("no kernel has finished the item")]
     NotReached,
-    /// The status is a word that no kernel should write.
+    /// The status is a word that no kernel writes.
     #[error("{status:#010x} is no status of an item")]
     UnknownStatus {
-        /// The word.
+        /// The status word.
         status: u32,
     },
 }
 
 impl<E: SchemeError> ErrorKind<E> {
-    /// What a status tells of; none if the item is fine, which is one word of all.
+    /// Decodes a status; `None` if the item is ok, which only the word [`FINE`] means.
     fn of(status: u32) -> Option<Self> {
         let mut errors = E::all((status >> u8::BITS) as usize).into_iter();
         match status {
@@ -103,18 +105,18 @@ impl<E: SchemeError> ErrorKind<E> {
     }
 }
 
-/// An item that came to nothing: its outputs are zero.
+/// An item that failed; its outputs are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("item {item}: {kind}")]
 pub struct ItemError<E: SchemeError> {
-    /// The item's number in the batch, from 0.
+    /// Index of the item in the batch, from 0.
     pub item: usize,
-    /// What is wrong with it.
+    /// The error.
     pub kind: ErrorKind<E>,
 }
 
-/// How the items of a batch fared: all well, but for those with errors. A rejected ciphertext is no error: by design nobody
-/// learns of it.
+/// Status of all items of a batch: the errors; all other items are ok. A rejected ciphertext is not an error, because
+/// implicit rejection must stay invisible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "items may have come to nothing: see `into_result` and `errors`"]
 pub struct BatchStatus<E: SchemeError> {
@@ -122,31 +124,32 @@ pub struct BatchStatus<E: SchemeError> {
 }
 
 impl<E: SchemeError> BatchStatus<E> {
-    /// All items fared well but for these, in any order. Of several errors of an item, the first one counts.
+    /// Status with these errors, in any order; all other items are ok. Of several errors of one item, the first one
+    /// counts.
     pub fn new(mut errors: Vec<ItemError<E>>) -> Self {
         errors.sort_by_key(|error| error.item);
         errors.dedup_by_key(|error| error.item);
         Self { errors }
     }
 
-    /// What these statuses tell of, one status an item.
+    /// Decodes one status word per item.
     pub fn of(statuses: &[u32]) -> Self {
         let error = |(item, &status): (usize, &u32)| Some(ItemError { item, kind: ErrorKind::of(status)? });
         Self { errors: statuses.iter().enumerate().filter_map(error).collect() }
     }
 
-    /// What is wrong, one error an item, by ascending item.
+    /// Errors, at most one per item, in ascending order of items.
     #[must_use]
     pub fn errors(&self) -> &[ItemError<E>] {
         &self.errors
     }
 
-    /// Makes items with errors zero, in bytes of items of this size.
+    /// Zeroes the items with errors in `bytes`, which holds items of `size` bytes.
     pub(crate) fn clear(&self, bytes: &mut [u8], size: usize) {
         self.errors.iter().for_each(|error| bytes[error.item * size..][..size].fill(0));
     }
 
-    /// Whether all items fared well, for callers who accept nothing less.
+    /// Returns `Ok` only if all items are ok.
     ///
     /// # Errors
     /// The first [`ItemError`].

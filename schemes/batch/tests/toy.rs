@@ -1,4 +1,4 @@
-//! A mechanism of a stranger's: a toy without any security, for the CPU alone, whose keys above 250 are invalid.
+//! A third-party KEM: a toy without any security, for the CPU only, whose keys above 250 are invalid.
 
 use std::error::Error;
 
@@ -35,11 +35,11 @@ impl KemScheme for Toy {
     }
 }
 
-/// A kernel of these ports, and what becomes of each item.
+/// A kernel with these ports that applies `$work` to each item.
 macro_rules! kernel {
     ([$($port:expr),*], $work:expr) => {{
         let on_cpu = |items, args: &mut Args<'_>| args.each(items, $work);
-        // SAFETY: no GPU gets to see it.
+        // SAFETY: the kernel never runs on a GPU.
         #[allow(unsafe_code)]
         unsafe {
             CustomKernel::new(("toy", "", &[]), [$($port),*], |_| Ok(Built::thread_per_item(1, "")), on_cpu)
@@ -47,7 +47,7 @@ macro_rules! kernel {
     }};
 }
 
-/// A byte of each item.
+/// Port of one byte per item.
 const READ: Port = Port::input(1);
 const WRITTEN: Port = Port::output(1);
 
@@ -132,7 +132,7 @@ fn errors_stay_with_their_item() {
     assert_eq!((ciphertexts[0] ^ 1, ciphertexts[2] ^ 3), (shared_keys[0], shared_keys[2]));
     assert_eq!([ciphertexts[1], shared_keys[1], ciphertexts[3], shared_keys[3]], [0; 4]);
 
-    // the same by handles, which tell of what they were made from
+    // The same with handles, which also report the errors of the items they were made from.
     let stream = kem.device().stream().unwrap();
     let keys = kem.import_public_keys(&stream, &[1, 255, 3, 254]).unwrap();
     let (sent, _) = kem.encapsulate_on(&stream, &keys).unwrap();

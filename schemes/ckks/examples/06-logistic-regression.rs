@@ -1,6 +1,7 @@
-//! A logistic regression that judges encrypted measurements: trained in the clear, used on ciphertexts.
+//! Logistic regression on encrypted measurements: trained in the clear, evaluated on ciphertexts.
 //!
-//! 8192 samples of eight features, one sample a slot and one ciphertext a feature; the sigmoid as a polynomial of degree 3.
+//! 8192 samples of eight features, one sample per slot and one ciphertext per feature. The sigmoid is a polynomial of
+//! degree 3.
 //!
 //! `cargo run --release -p ringforge-ckks --example 06-logistic-regression`
 
@@ -8,16 +9,16 @@ use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 
 const FEATURES: usize = 8;
-/// 1 / (1 + e^-z) on [−6, 6], by least squares: 0.5 + 0.1967·z − 0.0025·z³ or so, fitted below.
+/// The sigmoid 1 / (1 + e^-z) is fitted on [−6, 6] by least squares: about 0.5 + 0.1967·z − 0.0025·z³.
 const RANGE: f64 = 6.0;
 
 fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }
 
-/// The a and b for which 0.5 + a·z + b·z³ is nearest to the sigmoid on the range.
+/// Returns the a and b for which 0.5 + a·z + b·z³ is closest to the sigmoid on the range.
 fn fitted() -> [f64; 2] {
-    let mut sums = [0.0; 5]; // of z², z⁴, z⁶, z·y, z³·y
+    let mut sums = [0.0; 5]; // sums of z², z⁴, z⁶, z·y, z³·y
     for i in 0..=1000 {
         let z = RANGE * (f64::from(i) / 500.0 - 1.0);
         let terms = [z * z, z.powi(4), z.powi(6), z * (sigmoid(z) - 0.5), z.powi(3) * (sigmoid(z) - 0.5)];
@@ -28,7 +29,7 @@ fn fitted() -> [f64; 2] {
     [(zy * z6 - z3y * z4) / determinant, (z3y * z2 - zy * z4) / determinant]
 }
 
-/// Two clouds of points, one for each class.
+/// Two clusters of points, one per class.
 fn samples(count: usize) -> (Vec<[f64; FEATURES]>, Vec<bool>) {
     let mut state = 1u64;
     let mut random = move || {
@@ -47,7 +48,7 @@ fn dot(weights: &[f64; FEATURES], bias: f64, sample: &[f64; FEATURES]) -> f64 {
     weights.iter().zip(sample).map(|(w, x)| w * x).sum::<f64>() + bias
 }
 
-/// Gradient descent on all samples.
+/// Gradient descent on all samples; returns weights and bias.
 fn trained(samples: &[[f64; FEATURES]], classes: &[bool]) -> ([f64; FEATURES], f64) {
     let (mut weights, mut bias) = ([0.0; FEATURES], 0.0);
     for _ in 0..100 {
@@ -71,7 +72,7 @@ fn main() -> Result<()> {
     let (weights, bias) = trained(&samples, &classes);
     let [a, b] = fitted();
 
-    // the owner of the measurements
+    // The owner of the measurements.
     let mut random = Randomness::system();
     let secret = ckks.secret_key(&mut random)?;
     let public = ckks.public_key(&secret, &mut random)?;
@@ -82,7 +83,7 @@ fn main() -> Result<()> {
         .map(|j| ckks.encrypt(&ckks.encode(&[column(j)], top)?, &public, &mut random))
         .collect::<Result<Vec<_>>>()?;
 
-    // who owns the model sees ciphertexts alone
+    // The owner of the model sees only ciphertexts.
     let constants = weights.iter().map(|&weight| ckks.constant(weight, top, ckks.parameters().scale()));
     let constants = constants.collect::<Result<Vec<_>>>()?;
     let sum = ckks.inner_product_plain(&encrypted.iter().collect::<Vec<_>>(), &constants.iter().collect::<Vec<_>>())?;
@@ -92,7 +93,7 @@ fn main() -> Result<()> {
     let judged = ckks.multiply_rescale(&inner, &ckks.drop_to(&z, inner.level())?, &key)?;
     let judged = ckks.add_number(&judged, 0.5)?;
 
-    // the owner again
+    // The owner of the measurements again.
     let found = &ckks.decrypt(&judged, &secret)?[0];
     let plain = |sample| {
         let z = dot(&weights, bias, sample);

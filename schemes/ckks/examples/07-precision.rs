@@ -1,14 +1,15 @@
-//! Precision and noise with parameters of one's own, as `tests/peers/precision.py` sets them beside those of other libraries.
+//! Precision and noise for given parameters; `tests/peers/precision.py` compares them with other libraries.
 //!
-//! `cargo run --release -p ringforge-ckks --example 07-precision -- 14 60,50,50,50,50,50 60,60`: the degree as a power of
-//! two, bits of the primes of Q, and of those of P. Parameters beyond 128-bit security are taken too.
+//! `cargo run --release -p ringforge-ckks --example 07-precision -- 14 60,50,50,50,50,50 60,60`. The arguments are log₂
+//! of the degree, the bits of the primes of Q, and those of P. Parameters beyond 128-bit security are accepted.
 
 use std::error::Error;
 
 use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Parameters, Randomness};
 
-/// Rotations, each with a key of its own, whose noise is averaged: a key's error weighs heavily in a few slots.
+/// Number of rotations, each with its own key, over which noise is averaged: the error of one key dominates in a few
+/// slots.
 const ROTATIONS: i64 = 16;
 
 /// Real numbers of absolute value 0.9 to 1.
@@ -22,14 +23,15 @@ fn numbers(count: usize) -> Vec<Complex64> {
     (0..count).map(|_| number()).collect()
 }
 
-/// Bits that are right: of the mean square error and of the largest one, in real parts.
+/// Prints the bits of precision of the real parts: by root mean square error, and by largest error.
 fn precision(name: &str, found: &[Complex64], wanted: &[Complex64]) {
     let errors = || found.iter().zip(wanted).map(|(x, y)| (x - y).re);
     let mean = (errors().map(|e| e * e).sum::<f64>() / found.len() as f64).sqrt();
     println!("{name} {:.2} {:.2}", -mean.log2(), -errors().map(f64::abs).fold(0.0, f64::max).log2());
 }
 
-/// The variance of a coefficient of noise, from what slots are off by: a value has N times that of a coefficient.
+/// Variance of a noise coefficient, computed from the errors in the slots. The variance in a slot is N times that of a
+/// coefficient.
 fn variance(found: &[Complex64], wanted: &[Complex64], scale: f64) -> f64 {
     let square = found.iter().zip(wanted).map(|(x, y)| (x - y).norm_sqr()).sum::<f64>() / found.len() as f64;
     scale * scale * square / (2 * found.len()) as f64

@@ -1,15 +1,15 @@
-//! Ciphertexts and keys as bytes.
+//! Serialisation of ciphertexts and keys.
 //!
-//! A header of 40 bytes: `RFCK`, the version and what it is (two bytes each), log₂ N and the level (four bytes each), the
-//! batch (eight), the scale as the bits of a double (eight), and the first eight bytes of a hash of the parameters. All numbers
-//! are little-endian. What follows:
+//! A header of 40 bytes comes first. Its fields are `RFCK` (4 bytes), version (2), kind (2), log₂ N (4), level (4),
+//! batch (8), scale as a double (8), and a fingerprint of the parameters (8). All numbers are little-endian. The body
+//! follows:
 //!
-//! | what | level, batch, scale | bytes |
+//! | kind | level, batch, scale | body |
 //! | --- | --- | --- |
-//! | ciphertexts | theirs | residues |
-//! | public key, relinearisation key | top, 1, 1 | a seed of 32 bytes, and the residues that are not expanded from it |
-//! | rotation keys | top, their number, 1 | of each, in ascending order: the k of x → x^k in eight bytes; seed and residues |
-//! | secret key | top, 1, 1 | coefficients, two bits each, from the lowest bits on: 0, 1, and 2 for −1 |
+//! | ciphertexts | as in the ciphertexts. | residues |
+//! | public key, relinearisation key | top, 1, 1. | seed of 32 bytes, then the half not expanded from it |
+//! | rotation keys | top, number of keys, 1. | per key, by ascending k: k of x → x^k (8 bytes), then seed and half |
+//! | secret key | top, 1, 1. | coefficients, 2 bits each, lowest bits first: 0, 1, and 2 for −1 |
 
 use std::collections::BTreeMap;
 
@@ -29,10 +29,10 @@ const MAGIC: [u8; 4] = *b"RFCK";
 const VERSION: u16 = 2;
 const HEADER: usize = 40;
 const SEED: usize = 32;
-/// Coefficients of a secret key in a byte.
+/// Coefficients of a secret key per byte.
 const IN_A_BYTE: usize = 4;
 
-/// What bytes stand for.
+/// Kind of the serialised object, as the number in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Ciphertext = 1,
@@ -59,7 +59,7 @@ impl Kind {
 }
 
 impl Ckks {
-    /// A batch of ciphertexts as bytes, which every device reads.
+    /// Serialises a batch of ciphertexts. Any device can read the bytes.
     ///
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
@@ -71,9 +71,11 @@ impl Ckks {
         Ok(bytes)
     }
 
-    /// Of each ciphertext, whether it is transparent: whether its second part is 0, so that anybody can read it without a key. The
-    /// difference of a ciphertext and itself is, and so is a product with 0. Nothing refuses them, because nobody else's secret
-    /// is in them; a protocol that gives ciphertexts away may want to. Copies them to the host.
+    /// Tells for each ciphertext whether it is transparent, that is c_1 = 0, so that it is readable without a key.
+    ///
+    /// A difference of a ciphertext and itself is transparent, and so is a product with 0. They are accepted
+    /// everywhere, because they expose no other party's secret; a protocol that publishes ciphertexts may want to
+    /// refuse them. Copies the ciphertexts to the host.
     ///
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
@@ -84,11 +86,11 @@ impl Ckks {
         Ok(bytes.chunks_exact(item).map(|item| item[item.len() / 2..].iter().all(|byte| *byte == 0)).collect())
     }
 
-    /// A batch of ciphertexts from bytes.
+    /// Deserialises a batch of ciphertexts.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for other bytes than [`Ckks::ciphertext_to_bytes`] gives with these parameters; nothing is allocated
-    /// before their number is known to be right. [`Error::Engine`].
+    /// [`Error::Malformed`] for bytes that [`Ckks::ciphertext_to_bytes`] does not produce with these parameters. Sizes
+    /// are checked before anything is allocated. [`Error::Engine`].
     pub fn ciphertext_from_bytes(&self, bytes: &[u8]) -> Result<Ciphertext> {
         let kind = Kind::Ciphertext;
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
@@ -103,7 +105,7 @@ impl Ckks {
         Ok(Ciphertext(self.items(buffer, level, scale, items)))
     }
 
-    /// A public key as bytes: half as many as it takes on the device.
+    /// Serialises a public key, in half of its size on the device.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_to_bytes`].
@@ -114,7 +116,7 @@ impl Ckks {
         Ok(bytes)
     }
 
-    /// A public key from bytes, its uniform half from their seed.
+    /// Deserialises a public key and expands its uniform half from the seed.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_from_bytes`].
@@ -126,7 +128,7 @@ impl Ckks {
         Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// A key for relinearisation as bytes: half as many as it takes on the device.
+    /// Serialises a relinearisation key, in half of its size on the device.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_to_bytes`].
@@ -137,7 +139,7 @@ impl Ckks {
         Ok(bytes)
     }
 
-    /// A key for relinearisation from bytes, its uniform half from their seed.
+    /// Deserialises a relinearisation key and expands its uniform half from the seed.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_from_bytes`].
@@ -147,7 +149,7 @@ impl Ckks {
         self.switching_key_from(kind, body).map(RelinearisationKey)
     }
 
-    /// Keys for rotations and conjugation as bytes: half as many as they take on the device.
+    /// Serialises rotation and conjugation keys, in half of their size on the device.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_to_bytes`].
@@ -161,7 +163,7 @@ impl Ckks {
         Ok(bytes)
     }
 
-    /// Keys for rotations and conjugation from bytes, their uniform halves from the seeds.
+    /// Deserialises rotation and conjugation keys and expands their uniform halves from the seeds.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_from_bytes`].
@@ -182,7 +184,7 @@ impl Ckks {
         Ok(GaloisKeys { parameters: self.shared_parameters().clone(), keys })
     }
 
-    /// A secret key as bytes, N/4 and a header; they are wiped when they go. Time and addresses do not depend on the key.
+    /// Serialises a secret key: a header and N/4 bytes, wiped on drop. Constant-time in the key.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_to_bytes`].
@@ -194,7 +196,7 @@ impl Ckks {
         let mut coefficients = stream.secret_buffer(bytes_of(&program, "coefficients"))?;
         program.on(stream, 1).input("s", &key.buffer).output("coefficients", &mut coefficients).run()?;
         let words = self.download_words(&coefficients)?;
-        // reserved as a whole: nothing is left behind where a vector grew
+        // Reserved in full, because a growing vector would leave copies of the secret behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(HEADER + words.len() / IN_A_BYTE));
         bytes.extend(self.key_header(Kind::SecretKey, 1));
         let code = |word: &u64| (word & 1) as u8 | (!word.ct_eq(&0) & !word.ct_eq(&1)).unwrap_u8() << 1;
@@ -203,7 +205,7 @@ impl Ckks {
         Ok(bytes)
     }
 
-    /// A secret key from bytes. Time and addresses do not depend on the key.
+    /// Deserialises a secret key. Constant-time in the key.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_from_bytes`].
@@ -213,7 +215,7 @@ impl Ckks {
         if body.len() != self.parameters().degree() / IN_A_BYTE {
             return Err(kind.malformed("they are more or fewer than the degree wants"));
         }
-        // the code 3 stands for nothing: in no pair may both bits be set
+        // The code 3 is invalid: no pair may have both bits set.
         let both = body.iter().fold(0, |both, byte| both | byte & byte >> 1 & 0x55);
         if !bool::from(both.ct_eq(&0)) {
             return Err(kind.malformed("a coefficient is none of −1, 0 and 1"));
@@ -249,7 +251,7 @@ impl Ckks {
         bytes
     }
 
-    /// Level, batch and scale as they are claimed, and what follows.
+    /// Returns level, batch and scale as the header claims them, and the body.
     fn read_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<(usize, u64, f64, &'b [u8])> {
         let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
             return Err(kind.malformed("they have no header"));
@@ -278,14 +280,14 @@ impl Ckks {
         Err(kind.malformed("keys are of the top level, and have no scale"))
     }
 
-    /// What follows the header of one key.
+    /// Returns the body of a single key.
     fn read_key_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<&'b [u8]> {
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
         self.check_key(kind, level, scale)?;
         if batch == 1 { Ok(body) } else { Err(kind.malformed("it is one key")) }
     }
 
-    /// The seed of a key, and the first half of its memory.
+    /// Appends the seed of a key and the first half of its buffer.
     fn append_key(&self, bytes: &mut Vec<u8>, seed: &[u8; SEED], buffer: &Buffer) -> Result<()> {
         let half = buffer.slice(0..buffer.len() / 2)?;
         bytes.extend(seed);
@@ -299,7 +301,7 @@ impl Ckks {
         Ok(SwitchingKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// A key from its seed and its first half.
+    /// Expands a key from its seed and its first half.
     fn expanded(&self, kind: Kind, how: Operation, half: &PolyType, body: &[u8]) -> Result<([u8; SEED], Buffer)> {
         let wrong = || kind.malformed("they are more or fewer than a key's");
         let (seed, residues) = body.split_first_chunk::<SEED>().ok_or_else(wrong)?;
@@ -313,7 +315,7 @@ impl Ckks {
         Ok((*seed, key))
     }
 
-    /// Residues, which must be below their moduli.
+    /// Uploads residues; fails unless all are below their moduli.
     fn upload_residues(&self, kind: Kind, content: &PolyType, body: &[u8]) -> Result<Buffer> {
         match self.parameters().word() {
             4 => self.upload_as::<u32>(kind, content, body),
@@ -330,7 +332,7 @@ impl Ckks {
     }
 }
 
-/// As many pieces of this size as were claimed.
+/// Splits the body into pieces of `size` bytes; fails unless there are exactly `claimed`.
 fn pieces(kind: Kind, body: &[u8], claimed: u64, size: usize) -> Result<core::slice::ChunksExact<'_, u8>> {
     let pieces = body.chunks_exact(size);
     if pieces.remainder().is_empty() && pieces.len() as u64 == claimed {
@@ -339,7 +341,7 @@ fn pieces(kind: Kind, body: &[u8], claimed: u64, size: usize) -> Result<core::sl
     Err(kind.malformed("they are more or fewer than their header says"))
 }
 
-/// Eight bytes that other parameters do not have: of the degree and all primes.
+/// Fingerprint of the parameters: the degree, the primes dropped by rescaling, and all primes.
 fn fingerprint(parameters: &Parameters) -> [u8; 8] {
     let mut hash = Shake256::default();
     hash.update(b"ringforge-ckks parameters");

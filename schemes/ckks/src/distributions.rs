@@ -1,5 +1,5 @@
-//! Tests that keys and ciphertexts have the distributions of the scheme. Each refuses a fault that leaves decryption right and
-//! takes the security away; `scripts/planted-faults.sh` plants these faults.
+//! Tests that keys and ciphertexts have the distributions of the scheme. Each catches a fault that keeps decryption
+//! correct but breaks security; `scripts/planted-faults.sh` plants these faults.
 
 use ringforge::{Buffer, Engine, Pipeline, Value};
 
@@ -11,9 +11,9 @@ use crate::scheme::Ckks;
 use crate::steps::{Level, Switch, inverse};
 use crate::types::SecretKey;
 
-/// σ² of a rounded Gaussian of σ = 3.19, and of the centred binomial of 21.
+/// Variances σ² of the rounded Gaussian with σ = 3.19 and of the centred binomial with η = 21.
 const VARIANCES: [f64; 2] = [3.19 * 3.19 + 1.0 / 12.0, 10.5];
-/// |e| ≤ k, and how often that is so with the Gaussian.
+/// Pairs of a bound k and the probability of |e| ≤ k for the rounded Gaussian.
 const WITHIN: [(f64, f64); 3] = [(0.0, 0.124_550), (3.0, 0.727_437), (6.0, 0.958_412)];
 
 /// N = 2^12, three digits of one prime each.
@@ -25,12 +25,12 @@ fn level(ckks: &Ckks) -> Result<&Level> {
     ckks.level(ckks.parameters().top_level())
 }
 
-/// The integers of least absolute value with these residues.
+/// Centred representatives of these residues modulo q, in (−q/2, q/2].
 fn centred(words: &[u64], q: u64) -> Vec<f64> {
     words.iter().map(|&x| if x > q / 2 { -((q - x) as f64) } else { x as f64 }).collect()
 }
 
-/// The coefficients, modulo this prime, of what steps make of a secret key and inputs of these names.
+/// Runs `steps` on a secret key and the named inputs; returns the centred coefficients of the result modulo q.
 fn coefficients(
     ckks: &Ckks,
     q: u64,
@@ -62,7 +62,7 @@ fn secret_coefficients(ckks: &Ckks, secret: &SecretKey) -> Result<Vec<f64>> {
     Ok(centred(&stream.download(&to)?, prime(ckks, 0)))
 }
 
-/// A prime of Q, or of P after them.
+/// Returns a prime by its index in the basis: the primes of Q, then those of P.
 fn prime(ckks: &Ckks, limb: usize) -> u64 {
     let parameters = ckks.parameters();
     parameters.q().iter().chain(parameters.p()).nth(limb).and_then(|q| q.value_u64()).unwrap_or(1)
@@ -72,14 +72,14 @@ fn mean_square(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64
 }
 
-/// Asserts that a fraction of `count` samples equals `wanted` within six standard deviations.
+/// Asserts that `found` of `count` samples is a fraction `wanted`, within six standard deviations.
 #[track_caller]
 fn assert_share(found: usize, count: usize, wanted: f64) {
     let (found, deviation) = (found as f64 / count as f64, (wanted * (1.0 - wanted) / count as f64).sqrt());
     assert!((found - wanted).abs() < 6.0 * deviation, "{found} for {wanted}");
 }
 
-/// Asserts that these are errors: mean and variance within six deviations, and for the Gaussian the histogram.
+/// Asserts that these are errors: mean and variance within six standard deviations, and the histogram if Gaussian.
 #[track_caller]
 fn assert_errors(e: &[f64], errors: Errors) {
     let (count, variance) = (e.len() as f64, VARIANCES[usize::from(errors == Errors::Binomial)]);
@@ -119,7 +119,7 @@ fn public_keys_have_errors() -> Result<()> {
     Ok(())
 }
 
-/// Modulo the special prime, a digit's b + a·s is its error alone, as P times anything is 0.
+/// Modulo the special prime, b + a·s of a digit is only its error, because every multiple of P is 0.
 #[test]
 fn switching_keys_have_errors() -> Result<()> {
     for errors in [Errors::Gaussian, Errors::Binomial] {
@@ -147,7 +147,7 @@ fn switching_keys_have_errors() -> Result<()> {
     Ok(())
 }
 
-/// The noise of a fresh ciphertext is e·v + e_0 + e_1·s, whose variance follows from e and s.
+/// The noise of a fresh ciphertext is e·v + e_0 + e_1·s; its variance follows from e and s.
 #[test]
 fn ciphertexts_have_all_their_noise() -> Result<()> {
     for errors in [Errors::Gaussian, Errors::Binomial] {

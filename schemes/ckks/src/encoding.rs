@@ -1,8 +1,8 @@
-//! Complex numbers as polynomials with integer coefficients, and back.
+//! Encoding of complex numbers as polynomials with integer coefficients, and decoding.
 //!
-//! Slot j is the value at ζ^(5^j), ζ = e^(iπ/N). Of a real polynomial m modulo X^N + 1, Σ (m_t + i·m_(t + N/2))·X^t, t < N/2, is
-//! the same modulo X^(N/2) − i, whose roots are the ζ^k with k = 1 mod 4, and these are the powers of 5: so all slots are one
-//! complex transform of length N/2, of coefficients times ζ^t.
+//! Slot j is the evaluation at ζ^(5^j), with ζ = e^(iπ/N). Modulo X^(N/2) − i, a real polynomial m modulo X^N + 1
+//! becomes Σ (m_t + i·m_(t + N/2))·X^t for t < N/2. The roots of X^(N/2) − i are the ζ^k with k ≡ 1 mod 4, and these k
+//! are exactly the powers of 5. All slots are therefore one complex FFT of length N/2 of the coefficients times ζ^t.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// Integers beyond this are refused: sums of a few must be exact in 128 bits.
+/// Larger integers are refused, so that sums of a few are exact in 128 bits.
 const MOST: f64 = (1u128 << 120) as f64;
 
-/// The transforms between slots and coefficients of a degree.
+/// FFTs between slots and coefficients for one degree.
 pub(crate) struct Encoding {
-    /// ζ^t.
+    /// ζ^t, for t < N/2.
     twist: Vec<Complex64>,
-    /// Where the value at ζ^(4u + 1) stands among the slots: for slot j, u.
+    /// Permutation of the slots: for slot j, the u for which it is the evaluation at ζ^(4u + 1).
     places: Vec<usize>,
     to_slots: Arc<dyn Fft<f64>>,
     to_coefficients: Arc<dyn Fft<f64>>,
@@ -38,8 +38,8 @@ impl Encoding {
         Self { twist, places, to_slots, to_coefficients }
     }
 
-    /// The coefficients, times the scale and rounded, of the polynomial with these slots; slots that are left out are 0. Whatever
-    /// memory held the numbers is wiped.
+    /// Coefficients of the polynomial with these slots, multiplied by the scale and rounded; missing slots are 0. All
+    /// memory that held the numbers is wiped.
     pub(crate) fn encode(&self, numbers: &[Complex64], scale: f64) -> Result<Zeroizing<Vec<i128>>> {
         let slots = self.places.len();
         if numbers.len() > slots {
@@ -55,7 +55,7 @@ impl Encoding {
             *value *= twist.conj() * (scale / slots as f64);
         }
         let parts = values.iter().map(|value| value.re).chain(values.iter().map(|value| value.im));
-        // reserved as a whole: nothing is left behind where a vector grew
+        // Reserved in full, because a growing vector would leave copies behind.
         let mut coefficients = Zeroizing::new(Vec::with_capacity(2 * slots));
         for part in parts {
             coefficients.push(integer(part)?);
@@ -63,7 +63,7 @@ impl Encoding {
         Ok(coefficients)
     }
 
-    /// The slots of a polynomial with these coefficients, which are times the scale.
+    /// Slots of the polynomial with these coefficients divided by the scale.
     pub(crate) fn decode(&self, coefficients: &[f64], scale: f64) -> Vec<Complex64> {
         let (real, imaginary) = coefficients.split_at(self.places.len());
         let mut memory = wiped(self.places.len());
@@ -76,24 +76,24 @@ impl Encoding {
     }
 }
 
-/// Memory for `count` complex numbers, wiped on drop.
+/// Zeroed memory for `count` complex numbers, wiped on drop.
 fn wiped(count: usize) -> Zeroizing<Vec<f64>> {
     Zeroizing::new(vec![0.0; 2 * count])
 }
 
-/// The transform in place, its scratch memory wiped.
+/// In-place FFT; wipes its scratch memory.
 fn transform(fft: &dyn Fft<f64>, values: &mut [Complex64]) {
     let mut scratch = wiped(fft.get_inplace_scratch_len());
     fft.process_with_scratch(values, bytemuck::cast_slice_mut(&mut scratch));
 }
 
-/// The nearest integer.
+/// Rounds to the nearest integer; fails if it is not below 2^120.
 pub(crate) fn integer(x: f64) -> Result<i128> {
     let x = x.round();
     if x.abs() < MOST { Ok(x as i128) } else { Err(Error::Number) }
 }
 
-/// Integers modulo each of these, one item after another, and in it one modulus after another.
+/// Reduces the integers modulo each modulus: item by item, and in each item limb by limb.
 pub(crate) fn residues(items: &[Zeroizing<Vec<i128>>], moduli: &[Modulus]) -> Zeroizing<Vec<u64>> {
     let residue = |x: i128, q: u64| x.rem_euclid(i128::from(q)) as u64;
     let count: usize = items.iter().map(|item| item.len() * moduli.len()).sum();
@@ -106,14 +106,14 @@ pub(crate) fn residues(items: &[Zeroizing<Vec<i128>>], moduli: &[Modulus]) -> Ze
     words
 }
 
-/// The integers of least absolute value with these residues modulo each of the moduli, as doubles.
+/// Centred CRT reconstruction: the integers of least absolute value with these residues, as doubles.
 ///
-/// By digits d_i of least absolute value to the mixed base q_0, q_0·q_1, …: the integer is small exactly where the digits
-/// above are 0, so that nothing cancels.
+/// Garner's algorithm with balanced mixed-radix digits d_i for the radices q_0, q_0·q_1, … . The upper digits of a
+/// small integer are exactly 0, so the floating-point sum has no cancellation.
 pub(crate) fn integers(residues: &[u64], moduli: &[Modulus]) -> Vec<f64> {
     let moduli: Vec<u64> = moduli.iter().filter_map(Modulus::value_u64).collect();
     let mul = |a: u64, b: u64, q: u64| (u128::from(a) * u128::from(b) % u128::from(q)) as u64;
-    // q_j^-1 modulo q_i
+    // q_j^-1 modulo q_i, by Fermat.
     let inverse = |j: usize, i: usize| {
         let (mut power, mut base, mut left) = (1, moduli[j] % moduli[i], moduli[i] - 2);
         while left > 0 {

@@ -1,37 +1,37 @@
-//! What can go wrong, as data.
+//! Errors of the scheme.
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// What went wrong.
+/// Error of the scheme.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The engine's own: no memory, no kernel, a driver's fault.
+    /// An error of the engine: out of memory, no kernel, a driver error.
     #[error(transparent)]
     Engine(#[from] ringforge::Error),
-    /// Parameters that no scheme can have.
+    /// Parameters that are not valid.
     #[error("these parameters cannot be: {why}")]
     Parameters {
-        /// What is wrong with them.
+        /// Why they are not valid.
         why: String,
     },
-    /// More bits of modulus than 128-bit security allows at this degree; `Parameters::insecure` takes them by name.
+    /// More bits of modulus than 128-bit security allows at this degree; `Parameters::insecure` accepts them.
     #[error(
         "Q and P have {bits} bits, and 128-bit security at degree 2^{log_n} allows {most}: `Parameters::insecure` takes them"
     )]
     Insecure {
-        /// The degree as a power of two.
+        /// log₂ of the degree.
         log_n: u32,
         /// Bits of the product of all primes.
         bits: u32,
-        /// The most that the bound allows; 0 where it has no row for the degree.
+        /// The most bits that the bound allows; 0 if the table has no entry for the degree.
         most: u32,
     },
-    /// Something that was made for other parameters.
+    /// An argument that was made for other parameters.
     #[error("{what} is of other parameters than the scheme")]
     Foreign {
-        /// What it is.
+        /// The name of the argument.
         what: &'static str,
     },
     /// Two operands of different levels: `drop_to` brings the higher one down.
@@ -42,15 +42,15 @@ pub enum Error {
         /// The level of the second.
         right: usize,
     },
-    /// A level that is not there, or not below the one that an operand has.
+    /// A level that does not exist, or is not below the operand's.
     #[error("level {wanted} cannot be reached from level {from}")]
     NoLevel {
         /// The operand's level.
         from: usize,
-        /// The level that was wanted, or would be left; negative below the last.
+        /// The requested or resulting level; negative if below level 0.
         wanted: i64,
     },
-    /// Two operands whose scales differ by more than one part in 2^20: `rescale_to` brings one to the other's.
+    /// Two operands whose scales differ by more than a relative 2^-20: `rescale_to` brings one to the other's scale.
     #[error("scales 2^{:.6} and 2^{:.6} differ too much to be added: `rescale_to` brings one to the other's", left.log2(), right.log2())]
     Scales {
         /// The scale of the first.
@@ -58,7 +58,7 @@ pub enum Error {
         /// The scale of the second.
         right: f64,
     },
-    /// A scale below 1, or not below half of what is left of the modulus, so that the number 1 would be lost.
+    /// A scale at which even the number 1 is lost: below 1, or not below half of the modulus at this level.
     #[error(
         "a scale of 2^{:.1} does not fit level {level}, which takes 1 to 2^{bits:.1}: rescale earlier, or encode at a smaller scale",
         scale.log2()
@@ -71,19 +71,19 @@ pub enum Error {
         /// Bits of half the modulus at this level.
         bits: f64,
     },
-    /// A scale that rescaling would leave, below the error of its rounding.
+    /// Rescaling would leave a scale below its rounding error.
     #[error(
         "rescaling would leave a scale of 2^{:.1}, below its rounding error of 2^{:.1}: rescale after a product",
         scale.log2(),
         least.log2()
     )]
     LowScale {
-        /// The scale that would be left.
+        /// The scale after rescaling.
         scale: f64,
         /// The standard deviation of the rounding error in a slot, times the scale.
         least: f64,
     },
-    /// A scale that no integer leads to.
+    /// No integer factor leads to the requested scale.
     #[error(
         "rescaling from a scale of 2^{:.3} leads to multiples of 2^{:.3}, not to 2^{:.3}: choose one nearer to a multiple",
         from.log2(),
@@ -95,7 +95,7 @@ pub enum Error {
         from: f64,
         /// The scale that rescaling alone would leave.
         step: f64,
-        /// The scale that was wanted.
+        /// The requested scale.
         wanted: f64,
     },
     /// Batches of different sizes.
@@ -106,48 +106,48 @@ pub enum Error {
         /// Items of the second.
         right: usize,
     },
-    /// No key for a rotation by so many steps.
+    /// There is no key for a rotation by this many steps.
     #[error("there is no key for a rotation by {steps}")]
     NoRotationKey {
-        /// The steps, to the left, from 0 to the number of slots.
+        /// Steps to the left, in 0..slots.
         steps: usize,
     },
-    /// No key for conjugation.
+    /// There is no key for conjugation.
     #[error("there is no key for conjugation")]
     NoConjugationKey,
     /// More numbers than there are slots.
     #[error("{got} numbers for {slots} slots")]
     Slots {
-        /// Slots of a plaintext.
+        /// Slots per plaintext.
         slots: usize,
-        /// Numbers that came.
+        /// Numbers given.
         got: usize,
     },
-    /// A matrix of a size that products cannot have.
+    /// A matrix that is not square, or whose size does not divide the number of slots.
     #[error("a matrix of {rows} × {columns}: it must be square, and its size must divide the {slots} slots")]
     Matrix {
         /// Rows.
         rows: usize,
-        /// Numbers of the first row that has not as many as there are rows; else as many.
+        /// Length of the first row whose length differs from the number of rows; that number if there is none.
         columns: usize,
-        /// Slots of a plaintext.
+        /// Slots per plaintext.
         slots: usize,
     },
-    /// A number that is not finite, or that the scale makes too large for the modulus.
+    /// A number that is not finite, or too large for the modulus at its scale.
     #[error("a number is not finite, or too large for its scale and level")]
     Number,
-    /// Noise for decrypted numbers that cannot be.
+    /// Flooding noise that is not possible.
     #[error("no such noise can be added: {why}")]
     Flooding {
-        /// What is wrong with it.
+        /// Why it is not possible.
         why: &'static str,
     },
-    /// Bytes that are no such thing, or not of these parameters.
+    /// Bytes that do not encode the expected object, or are for other parameters.
     #[error("these bytes are no {what}: {why}")]
     Malformed {
-        /// What was expected.
+        /// The expected object.
         what: &'static str,
-        /// What is wrong with them.
+        /// Why the bytes do not encode it.
         why: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! Noise for decrypted numbers that others will see.
+//! Noise flooding for decrypted numbers that are shown to others.
 
 use ringforge::kernels::Distribution;
 use ringforge::{Pipeline, U256, Value};
@@ -7,50 +7,54 @@ use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::steps::Level;
 
-/// The standard deviation of a layer of noise, before its multiplier.
+/// Standard deviation of a noise layer, before its multiplier.
 const LAYER: f64 = 64.0;
-/// How many times the multiplier below a layer's may be: at most half of that deviation, so that the layers below fill the gaps
-/// between multiples, to 2·e^(−2π²·64² / (1 + 32²)) < 2^-112 of any probability.
+/// Largest ratio of a multiplier to the next smaller one. A multiplier is then at most half of the deviation of the
+/// layer below, which fills the gaps between multiples. The relative error of any probability is at most
+/// 2·e^(−2π²·64² / (1 + 32²)) < 2^-112.
 const STEP: u128 = 32;
 
-/// Noise that decryption adds, so that decrypted numbers may be shown to others who chose what was computed: against
-/// IND-CPA^D attacks (Li and Micciancio 2021), by the Gaussian mechanism of Li, Micciancio, Schultz and Sorrell 2022.
+/// Noise added on decryption, so that results may be shown to parties who chose the computation.
 ///
-/// With a bound ε on the error of every number, τ decryptions in all and a statistical parameter s, each coefficient gets an
-/// integer from a Gaussian of deviation σ ≥ ε·Δ·√(12τ)·2^(s/2), Δ the scale. All that is shown in τ decryptions, together,
-/// has then a Kullback–Leibler divergence of at most 2^-s / 24, and so a statistical distance of at most 2^(-s/2) / √48, from
-/// exact results with such noise, which hold nothing of the key: ε bounds the square mean over all slots, which is the
-/// squared length of the error over Δ², and the divergence of a shift by e is |e|² / (2σ²).
+/// Protects against IND-CPA^D attacks (Li and Micciancio 2021) by Gaussian noise flooding (Li, Micciancio, Schultz and
+/// Sorrell 2022).
 ///
-/// The bound holds as ε does. It must hold for everything that is decrypted, whatever the numbers: derive it for the circuit
-/// at its largest inputs; a measured error is no bound. Each item of a batch is a decryption, and the same ciphertext
-/// decrypted again is another.
+/// Let ε bound the error of every number, τ be the total number of decryptions, s a statistical parameter and Δ the
+/// scale. Each coefficient gets an integer from a Gaussian of deviation σ ≥ ε·Δ·√(12τ)·2^(s/2). Ideal results are exact
+/// ones with the same noise; they reveal nothing about the key. All results of τ decryptions together have a
+/// Kullback–Leibler divergence of at most 2^-s / 24 from ideal ones, hence a statistical distance of at most
+/// 2^(-s/2) / √48. Proof sketch: ε bounds the mean square over all slots, which is the squared length of the error over
+/// Δ². The divergence of a shift by e is |e|² / (2σ²).
 ///
-/// The noise is a sum of multiples of Gaussians of deviation 64, whose multipliers are each at most 32 times the one below:
-/// it is within 2^-110 of a rounded Gaussian that has been widened, coefficient by coefficient, and all of its bits are
-/// random. Time and addresses do not depend on it.
+/// The guarantee is only as good as ε, which must hold for every decryption and all inputs. Derive ε for the circuit at
+/// its largest inputs; a measured error is not a bound. Each item of a batch counts as a decryption, and so does each
+/// repeated decryption of the same ciphertext.
+///
+/// The noise is a sum of multiples of Gaussians of deviation 64; each multiplier is at most 32 times the next smaller
+/// one. The sum is within 2^-110 of a rounded, wider Gaussian, independently per coefficient, and all of its bits are
+/// random. Timing and memory addresses do not depend on the noise.
 ///
 /// ```
 /// use ringforge_ckks::{Flooding, Parameters};
 ///
-/// // numbers that are off by 2^-30 at most, 1024 decryptions, 30 bits
+/// // errors of at most 2^-30, 1024 decryptions, 30 bits
 /// let flooding = Flooding::new(f64::exp2(-30.0), 1024, 30)?;
 /// let parameters = Parameters::new(14, &[60, 50, 50, 50], &[60])?;
-/// assert!((flooding.deviation(&parameters).log2() - -1.2).abs() < 0.1); // costly: half of a bit is left
+/// assert!((flooding.deviation(&parameters).log2() - -1.2).abs() < 0.1); // costly: half a bit of precision is left
 /// # Ok::<(), ringforge_ckks::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flooding {
-    /// The deviation of a coefficient, over the scale.
+    /// Deviation of a coefficient, divided by the scale.
     deviation: f64,
 }
 
 impl Flooding {
-    /// For numbers that are off by at most `error` each (in absolute value, as complex numbers), so many decryptions with one
-    /// secret key, and so many bits of statistical security.
+    /// Noise for these bounds. `error` bounds the absolute error of each number, as a complex number; `decryptions`
+    /// counts all decryptions with one secret key; `bits` is the statistical security.
     ///
     /// # Errors
-    /// [`Error::Flooding`] for an error that is no positive number, no decryptions, and more than 128 bits.
+    /// [`Error::Flooding`] unless `error` is positive and finite, `decryptions` at least 1, and `bits` at most 128.
     pub fn new(error: f64, decryptions: u64, bits: u32) -> Result<Self> {
         if !(error.is_finite() && error > 0.0) || decryptions == 0 || bits > 128 {
             return Err(Error::Flooding { why: "it wants an error above 0, decryptions, and at most 128 bits" });
@@ -58,30 +62,31 @@ impl Flooding {
         Ok(Self { deviation: error * (12.0 * decryptions as f64).sqrt() * f64::exp2(f64::from(bits) / 2.0) })
     }
 
-    /// The standard deviation that is wanted of what is added to each number, as a complex one: √N times that of a coefficient.
-    /// What is added has up to an eighth more, and no less than 64 in each coefficient.
+    /// Requested standard deviation of the noise of each number, as a complex number: √N times that of a coefficient.
+    /// The actual noise has at most an eighth more, and at least 64 in each coefficient.
     #[must_use]
     pub fn deviation(&self, parameters: &Parameters) -> f64 {
         self.deviation * (parameters.degree() as f64).sqrt()
     }
 
-    /// The multipliers of the layers at this scale and level, from the uppermost on; of few sizes, so that few programs are made.
+    /// Multipliers of the layers at this scale and level, in descending order. They have few significant bits, so that
+    /// few programs are compiled.
     pub(crate) fn multipliers(&self, parameters: &Parameters, scale: f64, level: usize) -> Result<Vec<u128>> {
         let top = (self.deviation * scale / LAYER).max(1.0);
-        // 14 deviations of each layer, and a bit for what is decrypted
+        // Room for 14 deviations of each layer, and one bit for the message.
         if (top * LAYER).log2() + 6.0 > parameters.bits_left(level).min(120.0) {
             return Err(Error::Flooding { why: "the noise would fill what is left of the modulus" });
         }
         let top = top.ceil() as u128;
         let next = |&upper: &u128| (upper > 1).then(|| upper.div_ceil(STEP));
-        // four bits of it, rounded up
+        // Rounded up to four significant bits.
         let few = 1 << (u128::BITS - top.leading_zeros()).saturating_sub(4);
         Ok(core::iter::successors(Some(top.next_multiple_of(few)), next).collect())
     }
 }
 
 impl Level {
-    /// Noise of these layers, as coefficients.
+    /// Noise with these layers, as coefficients.
     pub(crate) fn flood<'p>(&self, p: &'p Pipeline, multipliers: &[u128], draws: Value<'p>) -> Option<Value<'p>> {
         let layer = |&multiplier: &u128| {
             let integers = p.sample(self.plaintext_type(), Distribution::Gaussian { sigma: LAYER }, draws).secret();
@@ -124,7 +129,7 @@ mod tests {
         Ok(())
     }
 
-    /// Coefficients as drawn: their distribution, all bits of them, and nothing of one in another.
+    /// Drawn coefficients: their distribution, the balance of all bits, and their independence.
     #[test]
     fn noise_is_gaussian_and_random_in_all_bits() -> Result<()> {
         let parameters = parameters()?;
@@ -144,7 +149,7 @@ mod tests {
         let q = parameters.q()[0].value_u64().unwrap_or(0);
         let noise: Vec<i64> = words.iter().map(|&x| if x > q / 2 { x as i64 - q as i64 } else { x as i64 }).collect();
 
-        // 131072 of them: bounds are six deviations of what is counted
+        // 131072 samples; the bounds are six standard deviations of each statistic.
         let count = noise.len() as f64;
         let z = || noise.iter().map(|&x| x as f64 / deviation);
         let moment = |power: i32| z().map(|z| z.powi(power)).sum::<f64>() / count;
@@ -156,7 +161,8 @@ mod tests {
             let found = z().filter(|z| z.abs() < bound).count() as f64 / count;
             assert!((found - inside).abs() < 6.0 * (inside * (1.0 - inside) / count).sqrt(), "{bound}: {found}");
         }
-        // bits, and whether those of neighbours, and of the same place in the next item, agree
+        // Each bit is balanced, and uncorrelated with that of the next coefficient and of the same coefficient of the
+        // next item.
         for bit in 0..38 {
             let bits: Vec<bool> = noise.iter().map(|x| x >> bit & 1 == 1).collect();
             let half =

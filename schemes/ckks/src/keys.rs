@@ -1,4 +1,4 @@
-//! Keys: secret, public, and those that switch from one secret to another.
+//! Key generation: secret, public and switching keys.
 
 use ringforge::{Buffer, Draws, Program};
 
@@ -10,7 +10,7 @@ use crate::steps::Switch;
 use crate::types::{GaloisKeys, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, automorphisms};
 
 impl Ckks {
-    /// A new secret key: uniform ternary.
+    /// Generates a secret key with uniform ternary coefficients.
     ///
     /// # Errors
     /// [`Error::Engine`](crate::Error::Engine).
@@ -22,7 +22,7 @@ impl Ckks {
         Ok(SecretKey { parameters: self.shared_parameters().clone(), buffer })
     }
 
-    /// A public key for a secret one.
+    /// Generates a public key for a secret key.
     ///
     /// # Errors
     /// [`Error::Foreign`](crate::Error::Foreign); [`Error::Engine`](crate::Error::Engine).
@@ -32,7 +32,7 @@ impl Ckks {
         Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// A key for products of ciphertexts.
+    /// Generates the relinearisation key, used by products of ciphertexts.
     ///
     /// # Errors
     /// As [`Ckks::public_key`].
@@ -40,7 +40,8 @@ impl Ckks {
         self.switching_key(secret, Switch::Square, randomness).map(RelinearisationKey)
     }
 
-    /// Keys for rotations by these steps, to the left (to the right where negative), and for conjugation if that is wanted.
+    /// Generates keys for rotations by these steps to the left (right if negative), and for conjugation if
+    /// `conjugates`.
     ///
     /// # Errors
     /// As [`Ckks::public_key`].
@@ -68,7 +69,8 @@ impl Ckks {
         Ok(SwitchingKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// What a program makes of a secret key, a seed for what is public, and draws; with that seed.
+    /// Runs a key generation program on a secret key, a new public seed and new randomness; returns the seed and the
+    /// key.
     fn key_from(
         &self,
         program: &Program,

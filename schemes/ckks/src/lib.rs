@@ -1,4 +1,4 @@
-//! RNS-CKKS: arithmetic on encrypted complex numbers, in batches of ciphertexts, on CPUs and GPUs.
+//! RNS-CKKS (eprint 2018/931): arithmetic on encrypted complex numbers, in batches, on CPUs and GPUs.
 //!
 //! ```
 //! use ringforge_ckks::ringforge::Engine;
@@ -23,21 +23,25 @@
 //! # Ok::<(), ringforge_ckks::Error>(())
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `params.rs` | degree, primes, scale; the bound of 128-bit security |
-//! | `encoding.rs` | numbers as polynomials, and back |
-//! | `steps.rs` | the operations as steps of a pipeline: [`Level`] |
-//! | `scheme.rs` | [`Ckks`]: an engine, parameters, levels |
-//! | `keys.rs`, `messages.rs`, `operations.rs` | keys; encoding, encryption, decryption; what is done to ciphertexts |
-//! | `programs.rs` | each of these as a plan and a program |
-//! | `flooding.rs` | noise for decrypted numbers that others will see |
-//! | `memory.rs` | what all that takes of a device's memory |
-//! | `linear.rs` | products with matrices, by diagonals |
-//! | `types.rs`, `bytes.rs` | plaintexts, ciphertexts and keys on the device; as bytes |
-//! | `randomness.rs`, `error.rs` | where draws come from; what can go wrong |
+//! | `params.rs` | Degree, primes, scale; the bound of 128-bit security. |
+//! | `encoding.rs` | Encoding of numbers as polynomials, and decoding. |
+//! | `steps.rs` | Operations as steps of a pipeline: [`Level`]. |
+//! | `scheme.rs` | [`Ckks`]: engine, parameters, levels. |
+//! | `keys.rs` | Key generation. |
+//! | `messages.rs` | Encoding, encryption, decryption. |
+//! | `operations.rs` | Operations on ciphertexts. |
+//! | `programs.rs` | Plan and program of each operation. |
+//! | `flooding.rs` | Noise flooding for decrypted numbers. |
+//! | `memory.rs` | Prediction of device memory. |
+//! | `linear.rs` | Products with plaintext matrices. |
+//! | `types.rs` | Plaintexts, ciphertexts and keys on the device. |
+//! | `bytes.rs` | Their serialisation. |
+//! | `randomness.rs`, `error.rs` | Source of randomness; errors. |
 //!
-//! No kernel is the crate's own: all is made of the engine's. The README says what CKKS does not promise.
+//! The crate has no kernels of its own; all operations are built from the engine's. The README says what CKKS does not
+//! promise.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,4 +1,4 @@
-//! Products of encrypted vectors with matrices that all know.
+//! Products of encrypted vectors with plaintext matrices.
 
 use rustfft::num_complex::Complex64;
 
@@ -6,24 +6,24 @@ use crate::error::{Error, Result};
 use crate::scheme::Ckks;
 use crate::types::{Ciphertext, GaloisKeys, Plaintext};
 
-/// A square matrix, ready for products with vectors that repeat in the slots of ciphertexts of one level.
+/// A square plaintext matrix, encoded for products with vectors that repeat in the slots of ciphertexts of one level.
 ///
-/// By its diagonals, in baby steps and giant steps (Halevi and Shoup): of d diagonals, about √d rotations of the ciphertexts
-/// share their digits, and about √d sums of products are rotated.
+/// Uses the diagonal method with baby steps and giant steps (Halevi–Shoup, eprint 2018/244). For d diagonals, about √d
+/// hoisted rotations of the ciphertexts share their digits, and about √d sums of products are rotated.
 #[derive(Debug)]
 pub struct Matrix {
-    /// Rotations of a giant step, and for each of its diagonals the baby step and the diagonal.
+    /// For each giant step, its rotation and its diagonals, each with the baby step.
     giants: Vec<(i64, Vec<(i64, Plaintext)>)>,
 }
 
 impl Ckks {
-    /// A matrix of d rows of d numbers, where d divides the number of slots, for ciphertexts of this level. Its product wants
-    /// vectors of d numbers that come again in all slots; the result does too.
+    /// Encodes a d × d matrix for ciphertexts of this level; d must divide the number of slots. A product takes vectors
+    /// of d numbers repeated across all slots, and its result repeats in the same way.
     ///
-    /// Diagonals that are all 0 are left out. The scale is the parameters'.
+    /// Zero diagonals are omitted. The scale is that of the parameters.
     ///
     /// # Errors
-    /// [`Error::Matrix`] for other sizes; as [`Ckks::encode`].
+    /// [`Error::Matrix`] for other sizes; otherwise as [`Ckks::encode`].
     pub fn matrix(&self, rows: &[impl AsRef<[Complex64]>], level: usize) -> Result<Matrix> {
         let (slots, size) = (self.parameters().slots(), rows.len());
         let rows: Vec<&[Complex64]> = rows.iter().map(AsRef::as_ref).collect();
@@ -36,7 +36,7 @@ impl Ckks {
         for giant in (0..size).step_by(babies) {
             let mut diagonals = Vec::new();
             for baby in 0..babies.min(size - giant) {
-                // the diagonal, rotated back by the giant step that follows
+                // The diagonal, rotated back by the giant step that is applied after the sum.
                 let entry = |slot: usize| {
                     let row = (slot + size - giant % size) % size;
                     rows[row][(row + giant + baby) % size]
@@ -53,10 +53,11 @@ impl Ckks {
         Ok(Matrix { giants })
     }
 
-    /// Products of a matrix with encrypted vectors. The scale is the product of both.
+    /// Multiplies a matrix with encrypted vectors. The scale of the result is the product of both scales.
     ///
     /// # Errors
-    /// [`Error::NoRotationKey`] where one of [`Matrix::rotations`] has no key; [`Error::Levels`]; as [`Ckks::multiply_plain`].
+    /// [`Error::NoRotationKey`] if one of [`Matrix::rotations`] has no key; [`Error::Levels`]; as
+    /// [`Ckks::multiply_plain`].
     pub fn multiply_matrix(&self, matrix: &Matrix, vectors: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
         let babies = matrix.babies();
         let rotated = self.rotations(vectors, &babies, keys)?;
@@ -79,14 +80,14 @@ impl Ckks {
 }
 
 impl Matrix {
-    /// The rotations that a product takes, for [`Ckks::galois_keys`].
+    /// Rotations that a product needs, for [`Ckks::galois_keys`].
     #[must_use]
     pub fn rotations(&self) -> Vec<i64> {
         let giants = self.giants.iter().map(|(giant, _)| *giant).filter(|giant| *giant != 0);
         self.babies().into_iter().filter(|baby| *baby != 0).chain(giants).collect()
     }
 
-    /// Baby steps of all diagonals, in ascending order.
+    /// Baby steps of all diagonals, in ascending order, each once.
     fn babies(&self) -> Vec<i64> {
         let mut babies: Vec<i64> = self.giants.iter().flat_map(|(_, all)| all.iter().map(|(baby, _)| *baby)).collect();
         babies.sort_unstable();
@@ -95,7 +96,7 @@ impl Matrix {
     }
 }
 
-/// Baby steps for so many diagonals: hoisted rotations are cheaper, so that there are more of these.
+/// Number of baby steps for this many diagonals: √(2d) rather than √d, because hoisted rotations are cheaper.
 fn baby_steps(diagonals: usize) -> usize {
     (2 * diagonals).isqrt().max(1)
 }

@@ -1,4 +1,4 @@
-//! What the scheme takes of a device's memory, said before any of it is allocated.
+//! Predicts how much device memory the scheme needs, before any of it is allocated.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,23 @@ use crate::scheme::Ckks;
 use crate::steps::Switch;
 use crate::types::automorphisms;
 
-/// Bytes that keys, ciphertexts and the operations on them take of a device's memory.
+/// Bytes of device memory for keys, ciphertexts and the operations on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// The secret key, the public one, that for relinearisation and those for rotations and conjugation.
+    /// The secret, public and relinearisation keys, and those for rotations and conjugation.
     pub keys: usize,
     /// The ciphertexts, at the top level.
     pub ciphertexts: usize,
-    /// The most that one operation takes while it runs.
+    /// The most temporary memory of any single operation.
     pub temporaries: usize,
-    /// Factors and constants of all operations at the top level, which the levels below share but for a few kilobytes each.
+    /// Twiddle factors and constants of all operations at the top level. Lower levels share them, except for a few
+    /// kilobytes each.
     pub tables: usize,
 }
 
 impl Memory {
-    /// All of it.
+    /// Sum of all parts.
     #[must_use]
     pub const fn total(&self) -> usize {
         self.keys.saturating_add(self.ciphertexts).saturating_add(self.temporaries).saturating_add(self.tables)
@@ -33,16 +34,17 @@ impl Memory {
 }
 
 impl Ckks {
-    /// What is in use at most at one time, with keys for these rotations and, if that is wanted, for conjugation, and with so many
-    /// batches of ciphertexts at once, operands and results; a batch of plaintexts is half of one. Allocates nothing on the
+    /// Peak memory with keys for these rotations (and for conjugation, if `conjugates`) and `ciphertexts` batches at
+    /// once, operands and results included. A batch of plaintexts counts as half a batch. Allocates nothing on the
     /// device.
     ///
-    /// A GPU rounds what it gives up, by an eighth at most, and keeps what is freed until it runs short or
-    /// [`Device::trim`](ringforge::Device::trim), which is best called once keys are made: any later run takes it, and buffers of
-    /// half its size and more. Kernels' code, and what the driver takes for itself, come on top.
+    /// A GPU rounds allocations up, by at most an eighth. It keeps freed memory until it runs short or
+    /// [`Device::trim`](ringforge::Device::trim) is called, which is best done after key generation. Freed memory is
+    /// reused by any later run, and by buffers of at least half its size. Kernel code and the driver's own memory are
+    /// not included.
     ///
     /// # Errors
-    /// [`Error::Engine`](crate::Error::Engine) where an operation cannot be planned.
+    /// [`Error::Engine`](crate::Error::Engine) if an operation cannot be planned.
     pub fn memory(&self, rotations: &[i64], conjugates: bool, ciphertexts: usize, batch: usize) -> Result<Memory> {
         let (parameters, top) = (self.parameters(), self.parameters().top_level());
         let turns = automorphisms(parameters, rotations, conjugates);
@@ -73,7 +75,7 @@ impl Ckks {
     }
 }
 
-/// A table with all that it is made of, each once.
+/// Counts a table and all tables it is made from, each once.
 fn count(table: &Table, tables: &mut BTreeMap<String, usize>) {
     if tables.insert(format!("{table:?}"), table.bytes()).is_some() {
         return;

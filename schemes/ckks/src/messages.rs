@@ -1,4 +1,4 @@
-//! Between numbers and ciphertexts: encoding, encryption, decryption.
+//! Encoding, encryption and decryption.
 
 use ringforge::Buffer;
 use rustfft::num_complex::Complex64;
@@ -13,7 +13,7 @@ use crate::scheme::Ckks;
 use crate::types::{Ciphertext, Items, Plaintext, PublicKey, SecretKey};
 
 impl Ckks {
-    /// Plaintexts of these numbers at the parameters' scale, one for each item of the batch; slots that an item leaves out are 0.
+    /// Encodes one plaintext per item at the parameters' scale; missing slots are 0.
     ///
     /// # Errors
     /// As [`Ckks::encode_at`].
@@ -21,18 +21,18 @@ impl Ckks {
         self.encode_at(items, level, self.parameters().scale())
     }
 
-    /// The same at another scale. Encoding takes doubles: its error is a rounded coefficient's, and some 2^-50 of the largest
-    /// number. Its time is not independent of the numbers.
+    /// As [`Ckks::encode`], at another scale. Encoding uses doubles: its error is the rounding of a coefficient, plus
+    /// about 2^-50 of the largest number. Its timing depends on the numbers.
     ///
     /// # Errors
-    /// [`Error::Slots`]; [`Error::Number`] for what is not finite, and where a coefficient is beyond 2^120 or half of the modulus
-    /// that is left; [`Error::Scale`]; [`Error::NoLevel`]; [`Error::Engine`].
+    /// [`Error::Slots`]; [`Error::Number`] if a number is not finite, or a coefficient not below 2^120 and half of the
+    /// modulus at this level; [`Error::Scale`]; [`Error::NoLevel`]; [`Error::Engine`].
     pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
         let encoded = items.iter().map(|item| self.encoding().encode(item.as_ref(), scale));
         self.plaintext(&encoded.collect::<Result<Vec<_>>>()?, level, scale)
     }
 
-    /// A plaintext with this number in every slot.
+    /// Encodes a plaintext with this number in every slot.
     ///
     /// # Errors
     /// As [`Ckks::encode_at`].
@@ -59,7 +59,7 @@ impl Ckks {
         Ok(Plaintext(self.items(buffer, level, scale, items.len())))
     }
 
-    /// Encryptions of plaintexts, at their level and scale.
+    /// Encrypts plaintexts, at their level and scale.
     ///
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
@@ -75,9 +75,10 @@ impl Ckks {
         })
     }
 
-    /// The numbers in all slots of each ciphertext. Who sees results learns about their noise, and so about the key: CKKS promises
-    /// nothing of the key once decrypted numbers are shown to others (IND-CPA^D; see the crate's page), but for
-    /// [`Ckks::decrypt_flooded`].
+    /// Decrypts and decodes: the numbers in all slots of each ciphertext.
+    ///
+    /// Results reveal their noise, and thereby information about the key. Once they are shown to others, CKKS no longer
+    /// protects the key (IND-CPA^D; see the crate's README); use [`Ckks::decrypt_flooded`] for such results.
     ///
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
@@ -85,11 +86,11 @@ impl Ckks {
         self.decrypt_with(ciphertext, key, None)
     }
 
-    /// The same with noise, for results that others will see. The randomness must never have served before: of two decryptions
-    /// with the same noise the difference has none.
+    /// As [`Ckks::decrypt`], with flooding noise, for results that are shown to others. Never reuse the randomness: the
+    /// difference of two decryptions with the same noise has no noise.
     ///
     /// # Errors
-    /// [`Error::Flooding`] where the noise would fill what is left of the modulus; as [`Ckks::decrypt`].
+    /// [`Error::Flooding`] if the noise would not fit the modulus at this level; as [`Ckks::decrypt`].
     pub fn decrypt_flooded(
         &self,
         ciphertext: &Ciphertext,

@@ -5,11 +5,11 @@ use crate::programs::{Operation, numbered};
 use crate::scheme::Ckks;
 use crate::types::{Ciphertext, GaloisKeys, Items, Plaintext, RelinearisationKey, SwitchingKey};
 
-/// How far scales of terms may be apart, relative to one of them.
+/// Largest relative difference between the scales of two terms.
 const ALIKE: f64 = 1.0 / (1u64 << 20) as f64;
 
 impl Ckks {
-    /// Sums, item by item.
+    /// Sum, item by item.
     ///
     /// # Errors
     /// [`Error::Levels`], [`Error::Scales`], [`Error::Batches`], [`Error::Foreign`]; [`Error::Engine`].
@@ -17,7 +17,7 @@ impl Ckks {
         self.linear(Operation::Add, a, b)
     }
 
-    /// Differences, item by item.
+    /// Difference, item by item.
     ///
     /// # Errors
     /// As [`Ckks::add`].
@@ -36,7 +36,7 @@ impl Ckks {
         })
     }
 
-    /// The negatives.
+    /// Negation, item by item.
     ///
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
@@ -44,7 +44,7 @@ impl Ckks {
         self.turned(Operation::Negate, a, a.level(), a.scale())
     }
 
-    /// Sums with plaintexts, one for each item, or one for all.
+    /// Sum with plaintexts: one per item, or one for all.
     ///
     /// # Errors
     /// As [`Ckks::add`].
@@ -53,10 +53,10 @@ impl Ckks {
         self.with_plain(a, b, a.scale(), false)
     }
 
-    /// Products with plaintexts, one for each item, or one for all. The scale is the product of both.
+    /// Product with plaintexts: one per item, or one for all. The scale is the product of both scales.
     ///
     /// # Errors
-    /// As [`Ckks::add`], but for [`Error::Scales`]; [`Error::Scale`] where nothing of the modulus would be left above it.
+    /// As [`Ckks::add`], except [`Error::Scales`]; [`Error::Scale`] if the new scale exceeds half of the modulus.
     pub fn multiply_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
         let scale = self.product_scale(&a.0, &b.0)?;
         self.with_plain(a, b, scale, true)
@@ -81,7 +81,7 @@ impl Ckks {
         })
     }
 
-    /// Sums with one number in every slot.
+    /// Adds one number to every slot.
     ///
     /// # Errors
     /// As [`Ckks::constant`] and [`Ckks::add_plain`].
@@ -89,7 +89,7 @@ impl Ckks {
         self.add_plain(a, &self.constant(number, a.level(), a.scale())?)
     }
 
-    /// Products with one number in every slot, at the parameters' scale.
+    /// Multiplies every slot by one number, encoded at the parameters' scale.
     ///
     /// # Errors
     /// As [`Ckks::constant`] and [`Ckks::multiply_plain`].
@@ -97,7 +97,7 @@ impl Ckks {
         self.multiply_plain(a, &self.constant(number, a.level(), self.parameters().scale())?)
     }
 
-    /// Products, item by item, relinearised. The scale is the product of both.
+    /// Product, item by item, relinearised. The scale is the product of both scales.
     ///
     /// # Errors
     /// As [`Ckks::multiply_plain`].
@@ -105,7 +105,7 @@ impl Ckks {
         self.product(a, Some(b), key, false)
     }
 
-    /// Products, item by item, relinearised and rescaled, in less time and with a little less noise than one after the other.
+    /// Product, item by item, relinearised and rescaled. Faster than separate calls, and with slightly less noise.
     ///
     /// # Errors
     /// As [`Ckks::multiply`] and [`Ckks::rescale`].
@@ -113,7 +113,7 @@ impl Ckks {
         self.product(a, Some(b), key, true)
     }
 
-    /// Squares, relinearised.
+    /// Square, item by item, relinearised.
     ///
     /// # Errors
     /// As [`Ckks::multiply`].
@@ -144,21 +144,21 @@ impl Ckks {
         })
     }
 
-    /// Quotients by the primes that go, rounded: one level less, and the scale divided by them.
+    /// Divides by the dropped primes and rounds: one level lower, the scale divided by these primes.
     ///
     /// # Errors
-    /// [`Error::NoLevel`] at level 0; [`Error::LowScale`] where no product raised the scale; [`Error::Foreign`];
+    /// [`Error::NoLevel`] at level 0; [`Error::LowScale`] if no product raised the scale before; [`Error::Foreign`];
     /// [`Error::Engine`].
     pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let (level, scale) = self.rescaled(a.level(), a.scale())?;
         self.turned(Operation::Rescale, a, level, scale)
     }
 
-    /// The same numbers one level below at about this scale, for sums with others: multiplied by the integer that leads nearest to
-    /// it, and rescaled.
+    /// Brings the same numbers one level lower and close to this scale, so that they can be added to others. Multiplies
+    /// by the integer that comes closest, then rescales.
     ///
     /// # Errors
-    /// As [`Ckks::rescale`]; [`Error::NoFactor`] for a scale that is further than 2^-21 from what an integer leads to.
+    /// As [`Ckks::rescale`]; [`Error::NoFactor`] if no integer comes within a relative 2^-21 of the scale.
     pub fn rescale_to(&self, a: &Ciphertext, scale: f64) -> Result<Ciphertext> {
         let (_, rest) = self.below(a.level(), a.scale())?;
         let factor = (scale / rest).round();
@@ -169,10 +169,10 @@ impl Ckks {
         self.rescale(&raised)
     }
 
-    /// The same numbers and scale at a lower level: primes are left out.
+    /// The same numbers and scale at a lower level: drops limbs without division.
     ///
     /// # Errors
-    /// [`Error::NoLevel`] for a higher one; [`Error::Scale`] where the modulus there does not exceed the scale;
+    /// [`Error::NoLevel`] for a higher level; [`Error::Scale`] if half of the modulus there does not exceed the scale;
     /// [`Error::Foreign`]; [`Error::Engine`].
     pub fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
         if level > a.level() {
@@ -183,7 +183,7 @@ impl Ckks {
         self.turned(Operation::Drop { to }, a, level, a.scale())
     }
 
-    /// Slots rotated by so many to the left, to the right where negative.
+    /// Rotates the slots by `steps` to the left (right if negative).
     ///
     /// # Errors
     /// [`Error::NoRotationKey`]; [`Error::Foreign`]; [`Error::Engine`].
@@ -191,7 +191,8 @@ impl Ckks {
         self.one(self.rotations(a, &[steps], keys)?)
     }
 
-    /// Several rotations of the same ciphertexts: their digits are made once, and the bits are those of single rotations.
+    /// Several rotations of the same ciphertexts, hoisted (Halevi–Shoup, eprint 2018/244): ModUp runs once. Results are
+    /// bit-identical to single rotations.
     ///
     /// # Errors
     /// As [`Ckks::rotate`].
@@ -205,7 +206,7 @@ impl Ckks {
         found.iter().map(|turn| turn.and_then(|_| turned.next()).map_or_else(not_turned, Ok)).collect()
     }
 
-    /// Complex conjugates of all slots.
+    /// Complex conjugate of every slot.
     ///
     /// # Errors
     /// [`Error::NoConjugationKey`]; [`Error::Foreign`]; [`Error::Engine`].
@@ -237,11 +238,11 @@ impl Ckks {
         Ok(to.into_iter().map(|buffer| Ciphertext(self.items(buffer, level, scale, batch))).collect())
     }
 
-    /// Sums of products with plaintexts that all items share: Σ c_i·p_i, in one pass.
+    /// Inner product with plaintexts shared by all items: Σ c_i·p_i, in one pass.
     ///
     /// # Errors
-    /// As [`Ckks::multiply_plain`] and [`Ckks::add`]; [`Error::Batches`] for no terms, other numbers of plaintexts than of
-    /// ciphertexts, and plaintexts of other batches than 1.
+    /// As [`Ckks::multiply_plain`] and [`Ckks::add`]. [`Error::Batches`] if there are no terms, if the numbers of
+    /// plaintexts and ciphertexts differ, or if a plaintext has a batch other than 1.
     pub fn inner_product_plain(&self, c: &[&Ciphertext], plain: &[&Plaintext]) -> Result<Ciphertext> {
         let terms = c.len();
         let (Some(first), Some(factor)) = (c.first(), plain.first()) else {
@@ -271,7 +272,7 @@ impl Ckks {
         })
     }
 
-    /// An operation on one ciphertext, without a key.
+    /// Runs an operation on one ciphertext, without a key.
     fn turned(&self, operation: Operation, a: &Ciphertext, to_level: usize, scale: f64) -> Result<Ciphertext> {
         self.own(&a.0.parameters, "the ciphertext")?;
         let batch = a.batch();
@@ -281,7 +282,7 @@ impl Ckks {
         })
     }
 
-    /// The level below, and the scale there.
+    /// The next lower level, and the scale there.
     fn below(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
         let Some(below) = level.checked_sub(1) else { return Err(Error::NoLevel { from: level, wanted: -1 }) };
         let parameters = self.parameters();
@@ -290,7 +291,7 @@ impl Ckks {
         Ok((below, divided))
     }
 
-    /// The level and the scale that rescaling leaves, which must exceed the error of rounding.
+    /// Level and scale after rescaling; fails if the scale is below the rounding error.
     fn rescaled(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
         let (level, scale) = self.below(level, scale)?;
         let least = self.parameters().rounding_error();
@@ -301,7 +302,7 @@ impl Ckks {
         Ok((level, scale))
     }
 
-    /// The scale of a product, which the modulus must exceed.
+    /// Scale of a product; fails if it does not fit the level.
     fn product_scale(&self, a: &Items, b: &Items) -> Result<f64> {
         let scale = a.scale * b.scale;
         self.parameters().check_scale(scale, a.level)?;

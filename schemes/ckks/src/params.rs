@@ -1,25 +1,26 @@
-//! Parameters: the degree, the primes, the scale, and how secure they are.
+//! Parameters: degree, primes, scale, and the security bound.
 
 use ringforge::Modulus;
 use ringforge::kernels::Distribution;
 
 use crate::error::{Error, Result};
 
-/// Bits of Q·P for 128-bit classical security with a uniform ternary secret and σ = 3.19, by log2 of the degree: Security
-/// Guidelines for Implementing Homomorphic Encryption (eprint 2024/463). OpenFHE's table allows as many bits or more.
+/// Largest log2(Q·P) for 128-bit classical security with a uniform ternary secret and σ = 3.19, by log2 of the degree.
+/// From "Security Guidelines for Implementing Homomorphic Encryption" (eprint 2024/463). OpenFHE's table allows as many
+/// or more.
 const MOST_BITS: [(u32, u32); 8] =
     [(10, 26), (11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)];
-/// Degrees, as powers of two.
+/// Supported degrees, as log2.
 const LOG_N: core::ops::RangeInclusive<u32> = 4..=17;
 
-/// How errors are drawn.
+/// Error distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Errors {
-    /// A Gaussian of σ = 3.19, rounded.
+    /// Rounded Gaussian with σ = 3.19.
     #[default]
     Gaussian,
-    /// The centred binomial of 21, σ = 3.24.
+    /// Centred binomial with η = 21, hence σ = 3.24.
     Binomial,
 }
 
@@ -37,7 +38,7 @@ impl Errors {
 /// ```
 /// use ringforge_ckks::Parameters;
 ///
-/// // N = 2^13, Q of 50 + 3 × 38 bits, P of 50: 214 bits in all, which 128-bit security just allows
+/// // N = 2^13, Q of 50 + 3 × 38 bits, P of 50 bits: 214 bits in all, the most for 128-bit security
 /// let parameters = Parameters::new(13, &[50, 38, 38, 38], &[50])?;
 /// assert_eq!((parameters.slots(), parameters.top_level()), (4096, 3));
 /// assert!(Parameters::new(12, &[50, 38, 38, 38], &[50]).is_err());
@@ -54,14 +55,16 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Degree 2^`log_n`, primes of so many bits for Q, from q_0 on, and for P.
+    /// Degree 2^`log_n`, and the bit lengths of the primes of Q, from q_0 on, and of P.
     ///
-    /// The scale is 2^b, b the bits of the last prime of Q, or half of them if Q has no other prime; rescaling drops one prime. Key switching takes Q apart into digits
-    /// of as many primes as P has, so that there are ⌈primes of Q / primes of P⌉ (dnum).
+    /// The scale is 2^b, where b is the bit length of the last prime of Q, or half of it if Q has no other prime.
+    /// Rescaling drops one prime. Key switching decomposes Q into digits of as many primes as P has: dnum = ⌈primes of
+    /// Q / primes of P⌉.
     ///
     /// # Errors
-    /// [`Error::Insecure`] beyond 128-bit security; [`Error::Parameters`] for degrees outside of 2^4 … 2^17, no primes, primes
-    /// outside of 20 … 61 bits, and for a digit with more bits than P; [`Error::Engine`] where there are not enough primes.
+    /// [`Error::Insecure`] beyond 128-bit security. [`Error::Parameters`] unless the degree is 2^4 to 2^17, Q and P
+    /// have primes of 20 to 61 bits each, and no digit has more bits than P. [`Error::Engine`] if there are not enough
+    /// primes.
     pub fn new(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         let parameters = Self::insecure(log_n, q_bits, p_bits)?;
         let bits = parameters.bits();
@@ -69,10 +72,10 @@ impl Parameters {
         if bits > most { Err(Error::Insecure { log_n, bits, most }) } else { Ok(parameters) }
     }
 
-    /// The same, whatever security these have: for tests, and shapes of others' benchmarks.
+    /// As [`Parameters::new`], without a security check: for tests, and to match parameters of published benchmarks.
     ///
     /// # Errors
-    /// As [`Parameters::new`], but for [`Error::Insecure`].
+    /// As [`Parameters::new`], except [`Error::Insecure`].
     pub fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         let refuse = |why: String| Err(Error::Parameters { why });
         if !LOG_N.contains(&log_n) {
@@ -92,11 +95,11 @@ impl Parameters {
         Ok(Self { log_n, q: primes, p, scale, drop: 1, errors: Errors::default() })
     }
 
-    /// The same with rescaling that drops so many primes at once, and a scale of their bits together: for primes of 27 to 31
-    /// bits, which cannot carry a scale each.
+    /// Rescaling that drops `primes` primes at once, and a default scale with their bits together. For primes of 27 to
+    /// 31 bits, which are too short to carry a scale each.
     ///
     /// # Errors
-    /// [`Error::Parameters`] for none, and for as many as Q has.
+    /// [`Error::Parameters`] for 0, and for all primes of Q unless it has only one.
     pub fn rescaling_by(mut self, primes: usize) -> Result<Self> {
         if !(1..self.q.len().max(2)).contains(&primes) {
             return Err(Error::Parameters { why: format!("{primes} of {} primes cannot be dropped", self.q.len()) });
@@ -106,7 +109,7 @@ impl Parameters {
         Ok(self)
     }
 
-    /// The same with this scale for what is encoded.
+    /// The same parameters with this scale for encoding.
     ///
     /// # Errors
     /// [`Error::Parameters`] unless it is finite and at least 1.
@@ -118,7 +121,7 @@ impl Parameters {
         Ok(self)
     }
 
-    /// The same with errors drawn so.
+    /// The same parameters with this error distribution.
     #[must_use]
     pub fn with_errors(mut self, errors: Errors) -> Self {
         self.errors = errors;
@@ -131,7 +134,7 @@ impl Parameters {
         1 << self.log_n
     }
 
-    /// Numbers that a plaintext holds: N/2.
+    /// Number of slots of a plaintext: N/2.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.degree() / 2
@@ -155,56 +158,56 @@ impl Parameters {
         (bits(&self.q) + bits(&self.p)).ceil() as u32
     }
 
-    /// Bits of what is left of Q at a level.
+    /// log2 of the modulus at a level.
     pub(crate) fn bits_left(&self, level: usize) -> f64 {
         bits(&self.q[..self.limbs(level)])
     }
 
-    /// Refuses a scale that does not fit a level: 1, whose coefficient is the scale, must lie below Q/2.
+    /// Checks that a scale fits a level: the number 1 has the scale as its coefficient, which must be below Q/2.
     pub(crate) fn check_scale(&self, scale: f64, level: usize) -> Result<()> {
         let bits = self.bits_left(level) - 1.0;
         let fits = scale >= 1.0 && scale.log2() < bits;
         if fits { Ok(()) } else { Err(Error::Scale { scale, level, bits }) }
     }
 
-    /// The standard deviation of rescaling's rounding error in a slot, times the scale: each of the N coefficients has that of
-    /// two uniform roundings, the second one times a uniform ternary secret.
+    /// Standard deviation of the rounding error of rescaling in a slot, multiplied by the scale. Each of the N
+    /// coefficients has the error of two uniform roundings, the second multiplied by a uniform ternary secret.
     pub(crate) fn rounding_error(&self) -> f64 {
         let n = self.degree() as f64;
         (n * (1.0 + n * 2.0 / 3.0) / 12.0).sqrt()
     }
 
-    /// The scale of what is encoded.
+    /// Scale for encoding.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// How errors are drawn.
+    /// Error distribution.
     #[must_use]
     pub fn errors(&self) -> Errors {
         self.errors
     }
 
-    /// Primes that rescaling drops.
+    /// Primes that one rescaling drops.
     #[must_use]
     pub fn dropped(&self) -> usize {
         self.drop
     }
 
-    /// The level of fresh ciphertexts: how often they can be rescaled.
+    /// Level of fresh ciphertexts: how many times they can be rescaled.
     #[must_use]
     pub fn top_level(&self) -> usize {
         (self.q.len() - 1) / self.drop
     }
 
-    /// Primes of Q that are left at a level.
+    /// Primes of Q at a level.
     #[must_use]
     pub fn limbs(&self, level: usize) -> usize {
         self.q.len() - (self.top_level() - level.min(self.top_level())) * self.drop
     }
 
-    /// Digits that key switching takes Q apart into at the top level (dnum).
+    /// Digits of key switching at the top level (dnum).
     #[must_use]
     pub fn digits(&self) -> usize {
         self.q.len().div_ceil(self.p.len())
@@ -222,18 +225,18 @@ impl Parameters {
         2 * self.digits() * (self.q.len() + self.p.len()) * self.degree() * self.word()
     }
 
-    /// Bytes of a residue in memory.
+    /// Bytes per residue in memory.
     pub(crate) fn word(&self) -> usize {
         if self.q.iter().chain(&self.p).all(|q| q.bits() <= 32) { 4 } else { 8 }
     }
 }
 
-/// The logarithm of a product to the base 2.
+/// log2 of the product of these moduli.
 fn bits(moduli: &[Modulus]) -> f64 {
     moduli.iter().filter_map(Modulus::value_u64).map(|q| (q as f64).log2()).sum()
 }
 
-/// A prime for each of these bits, none twice, the largest first; of those that GPUs work in faster, where there are such.
+/// Finds a distinct prime for each of these bit lengths, the largest first. Prefers primes with faster GPU arithmetic.
 fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
     let order = 2u64 << log_n;
     let mut found = vec![Vec::new(); 62];
@@ -242,7 +245,7 @@ fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
         if of_these.is_empty() {
             let count = bits.iter().filter(|other| **other == each).count();
             *of_these = match each {
-                // below 51 bits, doubles are faster still
+                // Below 51 bits, arithmetic on doubles is faster still.
                 51.. => Modulus::friendly_ntt_primes(order, each, count)?,
                 _ => Modulus::ntt_primes(order, each, count)?,
             };
@@ -252,8 +255,8 @@ fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
     Ok(bits.iter().filter_map(|&each| found[each as usize].pop()).collect())
 }
 
-/// The default scale if a rescaling drops `dropped` primes: their product. If Q has one prime alone, the scale is about its
-/// square root, since numbers above the scale must fit into it.
+/// Default scale if rescaling drops `dropped` primes: their product. If Q has only one prime, the scale is about its
+/// square root, because numbers times the scale must fit the prime.
 fn default_scale(q_bits: &[u32], dropped: usize) -> f64 {
     let bits: u32 = q_bits.iter().rev().take(dropped).sum();
     f64::exp2(f64::from(if q_bits.len() == 1 { bits / 2 } else { bits }))

@@ -1,4 +1,4 @@
-//! What the scheme runs: each operation at a level as a pipeline, planned and compiled once.
+//! The programs of the scheme: each operation at a level is a pipeline, planned and compiled once.
 
 use core::cell::Cell;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::scheme::Ckks;
 use crate::steps::Switch;
 
-/// What a program does, at a level of some parameters.
+/// Operation of a program, at one level of the parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operation {
     SecretKey,
@@ -20,7 +20,7 @@ pub(crate) enum Operation {
     ExpandSwitchingKey,
     Encode,
     Encrypt,
-    /// With noise of so many layers, by their multipliers.
+    /// Decryption with noise layers of these multipliers; without noise if empty.
     Decrypt(Vec<u128>),
     Add,
     Sub,
@@ -31,7 +31,7 @@ pub(crate) enum Operation {
     MultiplyPlain {
         shared: bool,
     },
-    /// Σ c_i·p_i of so many.
+    /// Σ c_i·p_i with this many terms.
     InnerPlain {
         terms: usize,
     },
@@ -47,7 +47,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The level of what it leaves.
+    /// Level of the result.
     fn level_after(&self, level: usize) -> usize {
         match self {
             Self::Rescale | Self::Multiply { rescaled: true, .. } => level.saturating_sub(1),
@@ -57,21 +57,21 @@ impl Operation {
     }
 }
 
-/// Ciphertexts of a batch that fill a GPU.
+/// Batch from which on ciphertexts are assumed to fill a GPU.
 const MANY: usize = 8;
 
-/// The name of one argument of several.
+/// Name of the i-th argument of several.
 pub(crate) fn numbered(what: &str, i: usize) -> String {
     format!("{what}{i}")
 }
 
-/// Bytes of an argument.
+/// Bytes per item of an argument; 0 if there is no such argument.
 pub(crate) fn bytes_of(program: &Program, name: &str) -> usize {
     program.plan().arg(name).map_or(0, |arg| arg.bytes)
 }
 
 impl Ckks {
-    /// A program of the scheme's own for so many items, made once for few and once for many.
+    /// Returns the program of an operation, compiled at most twice: for small and for large batches.
     pub(crate) fn program(&self, operation: Operation, level: usize, batch: usize) -> Result<Program> {
         let items = self.planned_items(batch);
         let key = (operation, level, self.shared_parameters().clone(), items);
@@ -89,13 +89,13 @@ impl Ckks {
         program.map_err(|error| failed.take().unwrap_or(Error::Engine(error)))
     }
 
-    /// Items that a plan for this batch is made for: few or many, and on a CPU one, where plans are alike.
+    /// Batch that the plan is made for: one of two sizes on a GPU; 1 on a CPU, where the plans would be equal.
     pub(crate) fn planned_items(&self, batch: usize) -> usize {
         let is_many = batch >= MANY && !self.engine().device().limits().is_cpu();
         if is_many { 2 * MANY } else { 1 }
     }
 
-    /// Its plan, which takes no memory of the device.
+    /// The plan of an operation. Takes no device memory.
     pub(crate) fn plan(&self, operation: &Operation, level: usize, planner: &Planner) -> Result<Plan> {
         let p = planner.pipeline(format!("CKKS {operation:?} at level {level}"));
         self.build(operation, level, &p)?;

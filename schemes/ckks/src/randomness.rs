@@ -1,4 +1,4 @@
-//! Where keys for random draws come from.
+//! Source of the keys for the device's random generator.
 
 use ringforge::Draws;
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
@@ -6,13 +6,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::error::Result;
 
-/// The hash of seeds is wiped, with a feature of its crate.
+/// Asserts that the hash state is wiped on drop, which is a feature of its crate.
 const _: () = {
     const fn is_wiped<T: ZeroizeOnDrop>() {}
     is_wiped::<Shake256>();
 };
 
-/// Where the randomness of keys and encryptions comes from. Whatever is drawn is drawn on the device, from keys of 32 bytes.
+/// Source of the randomness of keys and encryptions. Sampling runs on the device, from keys of 32 bytes.
 #[derive(ZeroizeOnDrop)]
 pub struct Randomness {
     seed: Option<[u8; 32]>,
@@ -21,20 +21,21 @@ pub struct Randomness {
 }
 
 impl Randomness {
-    /// The system's: a new key for everything.
+    /// Randomness from the operating system: a new key for each use.
     #[must_use]
     pub fn system() -> Self {
         Self { seed: None, used: 0 }
     }
 
-    /// The same keys and ciphertexts again, on every device, from the same calls in the same order: for tests, and for keys that
-    /// are kept as their seed. Two encryptions with the same randomness betray the difference of their plaintexts.
+    /// Deterministic randomness: the same calls in the same order give the same keys and ciphertexts on every device.
+    /// For tests, and for keys that are stored as their seed. Two encryptions with the same randomness reveal the
+    /// difference of their plaintexts.
     #[must_use]
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self { seed: Some(seed), used: 0 }
     }
 
-    /// A key for draws that nothing else gets.
+    /// Returns a generator key that is used only once.
     pub(crate) fn draws(&mut self) -> Result<Draws> {
         let Some(seed) = &self.seed else { return Ok(Draws::from_os()?) };
         let mut hash = Shake256::default();

@@ -12,11 +12,12 @@ use crate::randomness::Randomness;
 use crate::steps::Level;
 use crate::types::{Ciphertext, Items};
 
-/// RNS-CKKS with some parameters on an engine's device. Cloning is cheap and gives the same scheme; threads may share it.
+/// RNS-CKKS (eprint 2018/931) with given parameters on an engine's device. Clones are cheap and share the same scheme
+/// across threads.
 ///
-/// Operations start work and return, in the order of [`Engine::stream`]; [`Ckks::decrypt`] waits. Ciphertexts, plaintexts and
-/// keys stay on the device. All of them but the encoding is exact arithmetic on integers, so that from the same
-/// [seed](Randomness::from_seed) every device leaves the same bits.
+/// Operations are asynchronous: they enqueue work in the order of [`Engine::stream`] and return. [`Ckks::decrypt`]
+/// waits. Ciphertexts, plaintexts and keys stay on the device. Everything except encoding is exact integer arithmetic,
+/// so the same [seed](Randomness::from_seed) gives the same bits on every device.
 #[derive(Clone)]
 pub struct Ckks(Arc<Parts>);
 
@@ -28,10 +29,10 @@ struct Parts {
 }
 
 impl Ckks {
-    /// The scheme with these parameters.
+    /// Creates the scheme with these parameters.
     ///
     /// # Errors
-    /// [`Error::Parameters`], [`Error::Engine`] where no rings have these primes.
+    /// [`Error::Parameters`]; [`Error::Engine`] if a ring with these primes is not supported.
     pub fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
         let key = Level::key_type(&parameters)?;
         let level = |level| Level::of_key(&key, &parameters, level);
@@ -60,7 +61,7 @@ impl Ckks {
         &self.0.parameters
     }
 
-    /// A level's rings and steps, for pipelines of one's own.
+    /// Rings and pipeline steps of a level, for custom pipelines.
     ///
     /// # Errors
     /// [`Error::NoLevel`].
@@ -69,7 +70,7 @@ impl Ckks {
         self.0.levels.get(level).ok_or(Error::NoLevel { from, wanted: level as i64 })
     }
 
-    /// Secret residues, in memory of the device that is wiped.
+    /// Uploads secret residues to device memory that is wiped on drop.
     pub(crate) fn upload_words(&self, words: &[u64]) -> Result<Buffer> {
         let stream = self.stream()?;
         Ok(match self.parameters().word() {
@@ -81,7 +82,7 @@ impl Ckks {
         })
     }
 
-    /// And back.
+    /// Downloads residues; the reverse of `upload_words`.
     pub(crate) fn download_words(&self, from: &Buffer) -> Result<Zeroizing<Vec<u64>>> {
         let stream = self.stream()?;
         Ok(Zeroizing::new(match self.parameters().word() {
@@ -94,7 +95,7 @@ impl Ckks {
         Ok(self.engine().stream()?)
     }
 
-    /// Ciphertexts in new memory, which `run` writes.
+    /// Allocates ciphertexts, which `run` writes.
     pub(crate) fn ciphertext(
         &self,
         level: usize,
@@ -111,7 +112,7 @@ impl Ckks {
         Items { parameters: self.0.parameters.clone(), buffer, level, scale, batch }
     }
 
-    /// Refuses what was made for other parameters.
+    /// Fails for an argument that was made for other parameters.
     pub(crate) fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
         let same = Arc::ptr_eq(parameters, &self.0.parameters) || **parameters == *self.0.parameters;
         if same { Ok(()) } else { Err(Error::Foreign { what }) }

@@ -1,4 +1,4 @@
-//! The operations as steps of a pipeline.
+//! The operations of the scheme as steps of a pipeline.
 
 use ringforge::kernels::Distribution;
 use ringforge::{Modulus, Order, Pipeline, PolyType, Ring, U256, Value};
@@ -6,14 +6,14 @@ use ringforge::{Modulus, Order, Pipeline, PolyType, Ring, U256, Value};
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 
-/// Both parts of a ciphertext in a pipeline: c_0 + c_1·s is the plaintext and noise.
+/// Both parts of a ciphertext in a pipeline: c_0 + c_1·s = plaintext + noise.
 pub type Pair<'p> = [Value<'p>; 2];
 
-/// A level of the chain of moduli: its rings, and operations on its ciphertexts as steps of a [`Pipeline`].
+/// A level of the modulus chain: its rings, and operations on its ciphertexts as steps of a [`Pipeline`].
 ///
-/// The operations of [`Ckks`](crate::Ckks) are pipelines of one each. A pipeline of one's own makes one program of several,
-/// with no ciphertext in memory between them, of which a GPU can capture the whole run
-/// ([`Program::capture`](ringforge::Program::capture)). Here nobody looks after scales.
+/// Each operation of [`Ckks`](crate::Ckks) is a pipeline of one step. A custom pipeline fuses several into one program,
+/// without writing intermediate ciphertexts to memory, and a GPU can capture its run as a graph
+/// ([`Program::capture`](ringforge::Program::capture)). Scales are not tracked here.
 ///
 /// ```
 /// use ringforge_ckks::{Ckks, Parameters, ringforge::Engine};
@@ -31,51 +31,52 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// ```
 #[derive(Debug, Clone)]
 pub struct Level {
-    /// Evaluations modulo Q, as all below are evaluations.
+    /// Evaluations modulo Q. All types below are evaluations.
     q: PolyType,
-    /// Two such elements.
+    /// Vector of two elements modulo Q: a ciphertext.
     pair: PolyType,
-    /// Modulo Q·P, the primes of P last.
+    /// Elements modulo Q·P; the limbs of P are last.
     qp: PolyType,
-    /// The same of the top level, which keys are of, and a switching key's elements.
+    /// Elements modulo Q·P of the top level, in which keys are stored; `keys` is the type of a switching key.
     key: PolyType,
     pub(crate) keys: PolyType,
-    /// Primes of P, and of a digit.
+    /// Primes of P, which is also the number of primes per digit.
     special: usize,
     digits: usize,
     drop: usize,
 }
 
-/// What a switching key leads from and to, σ the automorphism x → x^k.
+/// Source and target secrets of a switching key; σ is the automorphism x → x^k.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch {
     /// From s² to s.
     Square,
-    /// From s to σ^-1(s), so that σ of the result is under s again.
+    /// From s to σ^-1(s), so that σ of the result is a ciphertext under s.
     Automorphism(u64),
 }
 
 impl Level {
-    /// A level of these parameters.
+    /// Rings of a level of these parameters.
     ///
     /// # Errors
-    /// [`Error::NoLevel`]; [`Error::Engine`] where the rings cannot be.
+    /// [`Error::NoLevel`]; [`Error::Engine`] if a ring is not supported.
     pub fn new(parameters: &Parameters, level: usize) -> Result<Self> {
         Self::of_key(&Self::key_type(parameters)?, parameters, level)
     }
 
-    /// What a key has one element of: evaluations modulo all primes. Finding their roots takes the most time of a level.
+    /// Element type of keys: evaluations modulo all primes. Computing their roots of unity dominates the set-up of a
+    /// level.
     pub(crate) fn key_type(parameters: &Parameters) -> Result<PolyType> {
         let basis = [parameters.q(), parameters.p()].concat();
         Ok(PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::Tree)?)
     }
 
-    /// A level of these parameters, whose keys have elements of this type.
+    /// As [`Level::new`], with keys of this element type.
     pub(crate) fn of_key(key: &PolyType, parameters: &Parameters, level: usize) -> Result<Self> {
         if level > parameters.top_level() {
             return Err(Error::NoLevel { from: parameters.top_level(), wanted: level as i64 });
         }
-        // residues are stored alike at all levels, whichever primes are left
+        // All levels store residues in the format of the top level, regardless of the remaining primes.
         let limbs = parameters.limbs(level);
         let qp = key.with_limbs(&(0..limbs).chain(parameters.q().len()..key.basis().len()).collect::<Vec<_>>())?;
         let q = key.limbs(0..limbs)?;
@@ -84,26 +85,26 @@ impl Level {
         Ok(Self { q, pair, qp, key: key.clone(), keys, special, digits, drop })
     }
 
-    /// What a ciphertext holds: evaluations of c_0 and of c_1, limb after limb.
+    /// Type of a ciphertext: evaluations of c_0, then of c_1, limb by limb.
     #[must_use]
     pub fn ciphertext_type(&self) -> &PolyType {
         &self.pair
     }
 
-    /// What a plaintext holds: evaluations modulo Q.
+    /// Type of a plaintext: evaluations modulo Q.
     #[must_use]
     pub fn plaintext_type(&self) -> &PolyType {
         &self.q
     }
 
-    /// An input of ciphertexts, one for each item.
+    /// Input of one ciphertext per item.
     pub fn ciphertext<'p>(&self, p: &'p Pipeline, name: &str) -> Pair<'p> {
         let limbs = self.q.basis().len();
         let all = p.elements(name, self.ciphertext_type());
         [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
     }
 
-    /// An input of plaintexts, one for each item, or one that all items share.
+    /// Input of one plaintext per item, or of one that all items share.
     pub fn plaintext<'p>(&self, p: &'p Pipeline, name: &str, shared: bool) -> Value<'p> {
         match shared {
             true => p.shared(name, self.q.bytes()).holding(&self.q),
@@ -111,40 +112,42 @@ impl Level {
         }
     }
 
-    /// An input of a switching key, which all items share.
+    /// Input of a switching key, shared by all items.
     pub fn switching_key<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
         p.shared(name, self.keys.bytes()).holding(&self.keys)
     }
 
-    /// Gives ciphertexts of this level out.
+    /// Output of ciphertexts of this level.
     pub fn output(&self, p: &Pipeline, name: &str, pair: Pair<'_>) {
         p.output(name, p.join(self.ciphertext_type(), &pair));
     }
 
-    /// The digits of an element, each raised to Q·P: what key switching begins with, and rotations of one ciphertext share.
+    /// ModUp: decomposes an element into digits and extends each to Q·P. First step of hybrid key switching (Han–Ki,
+    /// eprint 2019/688); rotations of the same ciphertext share it.
     #[must_use]
     pub fn raised<'p>(&self, d: Value<'p>) -> Value<'p> {
         d.raise(self.special, &self.qp)
     }
 
-    /// Digits times a switching key, still times P.
+    /// Inner product of digits with a switching key, modulo Q·P. The result still carries the factor P.
     fn times_key<'p>(&self, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
         let (all, limbs) = (digits.inner_product(&self.qp, key, 2), self.qp.basis().len());
         [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
     }
 
-    /// Of [raised digits](Level::raised) of d and a switching key from s' to s, a pair that decrypts under s to d·s' and noise.
+    /// Key switching: inner product with the key, then ModDown. Given [raised digits](Level::raised) of d and a
+    /// switching key from s' to s, the result decrypts under s to d·s' plus noise.
     #[must_use]
     pub fn switched<'p>(&self, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
         self.times_key(digits, key).map(|part| part.divide_round(self.special))
     }
 
-    /// The product in three parts, of which the last one is times s².
+    /// Tensor product of two ciphertexts: the coefficients of 1, s and s².
     fn tensor<'p>(&self, [a0, a1]: Pair<'p>, [b0, b1]: Pair<'p>) -> [Value<'p>; 3] {
         [a0 * b0, a0.mul_add(b1, a1 * b0), a1 * b1]
     }
 
-    /// The product, relinearised.
+    /// Product, relinearised.
     #[must_use]
     pub fn multiply<'p>(&self, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
         let [c0, c1, c2] = self.tensor(a, b);
@@ -152,7 +155,8 @@ impl Level {
         [c0 + k0, c1 + k1]
     }
 
-    /// The product, relinearised and rescaled: divided once by P and the dropped primes. Of the level below.
+    /// Product, relinearised and rescaled. ModDown and rescaling are one division, by P and the dropped primes. The
+    /// result is of the next lower level.
     #[must_use]
     pub fn multiply_rescaled<'p>(&self, p: &'p Pipeline, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
         let [c0, c1, c2] = self.tensor(a, b);
@@ -167,14 +171,14 @@ impl Level {
         [whole(c0, k0), whole(c1, k1)]
     }
 
-    /// The quotient by the dropped primes, rounded: of the level below.
+    /// Divides by the dropped primes and rounds; the result is of the next lower level.
     #[must_use]
     pub fn rescaled<'p>(&self, pair: Pair<'p>) -> Pair<'p> {
         pair.map(|part| part.divide_round(self.drop))
     }
 
-    /// The image under x → x^k of a ciphertext, of whose second part these are the [raised digits](Level::raised), by the key
-    /// for that automorphism.
+    /// Image of a ciphertext under x → x^k. Takes c_0, the [raised digits](Level::raised) of c_1, and the key for that
+    /// automorphism.
     #[must_use]
     pub fn automorphism<'p>(&self, k: u64, c0: Value<'p>, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
         let [k0, k1] = self.switched(digits, key);
@@ -188,42 +192,42 @@ impl Level {
         basis[..limbs].iter().map(product).collect()
     }
 
-    /// A secret key, from draws: evaluations modulo Q·P of the top level.
+    /// Samples a secret key: evaluations modulo Q·P of the top level.
     pub(crate) fn secret_key(&self, p: &Pipeline) {
         let s = p.sample(&self.key, Distribution::Ternary, p.input("draws"));
         p.output("s", s.secret().forward());
     }
 
-    /// The coefficients of a secret key modulo q_0.
+    /// Coefficients of a secret key modulo q_0.
     pub(crate) fn secret_coefficients(&self, p: &Pipeline) {
         let s = p.elements("s", &self.key).secret();
         p.output("coefficients", s.limbs(0..1).inverse());
     }
 
-    /// A secret key from its coefficients modulo Q·P.
+    /// Secret key from its coefficients modulo Q·P.
     pub(crate) fn secret_evaluations(&self, p: &Pipeline) {
         p.output("s", p.coefficients("coefficients", &self.key).secret().forward());
     }
 
-    /// An input of a secret key, which all items share.
+    /// Input of a secret key, shared by all items.
     pub(crate) fn secret<'p>(&self, p: &'p Pipeline) -> Value<'p> {
         p.shared("s", self.key.bytes()).holding(&self.key).secret()
     }
 
-    /// A public key at the top level: e − a·s, and a from a seed.
+    /// Public key at the top level: (e − a·s, a), where a is expanded from a seed.
     pub(crate) fn public_key(&self, p: &Pipeline, errors: Distribution) {
         let (limbs, a) = (self.q.basis().len(), uniform(p, &self.q));
         let e = p.sample(&self.q, errors, p.input("draws")).secret().forward();
         self.output(p, "key", [e - a * self.secret(p).limbs(0..limbs), a]);
     }
 
-    /// A public key from its seed and what is not made from it.
+    /// Public key from its seed and its other half.
     pub(crate) fn expand_public_key(&self, p: &Pipeline) {
         self.output(p, "key", [p.elements("b", &self.q), uniform(p, &self.q)]);
     }
 
-    /// A switching key: for digit j, b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that digit and 0 modulo the
-    /// others; all b_j, then all a_j, which come from a seed.
+    /// Switching key from s' to s. For digit j, b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of the
+    /// digit and 0 modulo all others. All b_j come first, then all a_j, which are expanded from a seed.
     pub(crate) fn make_switching_key(&self, p: &Pipeline, switch: Switch, errors: Distribution) -> Result<()> {
         let all = self.key.vector(self.digits)?;
         let a = uniform(p, &all);
@@ -247,19 +251,19 @@ impl Level {
         Ok(())
     }
 
-    /// What of a switching key is not made from its seed: all b_j.
+    /// Type of the half of a switching key that is not expanded from its seed: all b_j.
     pub(crate) fn half_of_key(&self) -> Result<PolyType> {
         Ok(self.key.vector(self.digits)?)
     }
 
-    /// A switching key from its seed and what is not made from it.
+    /// Switching key from its seed and its other half.
     pub(crate) fn expand_switching_key(&self, p: &Pipeline) -> Result<()> {
         let all = self.key.vector(self.digits)?;
         p.output("key", p.join(&self.keys, &[p.elements("b", &all), uniform(p, &all)]));
         Ok(())
     }
 
-    /// Encryptions of plaintexts under a public key of the top level.
+    /// Encrypts plaintexts under a public key of the top level: (v·b + e_0 + m, v·a + e_1).
     pub(crate) fn encrypt(&self, p: &Pipeline, parameters: &Parameters) -> Result<()> {
         let (limbs, top) = (self.q.basis().len(), self.key.limbs(0..parameters.q().len())?);
         let key = p.shared("key", 2 * top.bytes()).holding(top.vector(2)?);
@@ -271,7 +275,7 @@ impl Level {
         Ok(())
     }
 
-    /// The coefficients of what ciphertexts hold, with noise of these layers.
+    /// Decrypts to coefficients, with noise of these layers.
     pub(crate) fn decrypt(&self, p: &Pipeline, noise: &[u128]) {
         let [c0, c1] = self.ciphertext(p, "ciphertext");
         let s = self.secret(p).limbs(0..self.q.basis().len());
@@ -281,14 +285,14 @@ impl Level {
     }
 }
 
-/// Uniform elements from a seed, as evaluations: the public half of keys.
+/// Uniform elements expanded from a seed, as evaluations: the public half of keys.
 fn uniform<'p>(p: &'p Pipeline, poly: &PolyType) -> Value<'p> {
     p.sample(poly, Distribution::Uniform, p.bytes("seed", 32)).holding(poly)
 }
 
-/// k^-1 modulo a power of two.
+/// k^-1 modulo a power of two, for odd k, by Newton iteration.
 pub(crate) fn inverse(k: u64, modulus: u64) -> u64 {
-    let mut inverse = k; // right to 3 bits, and each step doubles them
+    let mut inverse = k; // correct to 3 bits; each step doubles them
     for _ in 0..5 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(k.wrapping_mul(inverse)));
     }

@@ -1,4 +1,4 @@
-//! What a scheme's operations take and give: plaintexts, ciphertexts, keys, on the device.
+//! Plaintexts, ciphertexts and keys on the device.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use ringforge::Buffer;
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 
-/// A batch of plaintexts or ciphertexts on the device: what the two have in common.
+/// The common part of a batch of plaintexts or ciphertexts on the device.
 #[derive(Debug)]
 pub(crate) struct Items {
     pub(crate) parameters: Arc<Parameters>,
@@ -19,38 +19,38 @@ pub(crate) struct Items {
     pub(crate) batch: usize,
 }
 
-/// Encoded numbers: a batch of plaintexts of one level and scale, as evaluations on the device.
+/// A batch of plaintexts of one level and scale, on the device, as evaluations.
 #[derive(Debug)]
 pub struct Plaintext(pub(crate) Items);
 
-/// A batch of ciphertexts of one level and scale, on the device. Each has two parts, evaluations modulo the primes that are
-/// left of Q.
+/// A batch of ciphertexts of one level and scale, on the device. Each has two parts, evaluations modulo the primes of Q
+/// at this level.
 #[derive(Debug)]
 pub struct Ciphertext(pub(crate) Items);
 
 macro_rules! items {
     ($($name:ident),*) => {$(
         impl $name {
-            /// How often it can still be rescaled.
+            /// Level: how many times it can still be rescaled.
             #[must_use]
             pub fn level(&self) -> usize {
                 self.0.level
             }
 
-            /// By how much its numbers are multiplied. Products of scales and quotients by primes are rounded to the nearest
-            /// double.
+            /// Scale: the factor by which its numbers are multiplied. Products of scales and quotients by primes are
+            /// rounded to the nearest double.
             #[must_use]
             pub fn scale(&self) -> f64 {
                 self.0.scale
             }
 
-            /// Items of the batch.
+            /// Number of items in the batch.
             #[must_use]
             pub fn batch(&self) -> usize {
                 self.0.batch
             }
 
-            /// Its memory: item after item, evaluations in tree order, limb after limb.
+            /// Its memory: item by item, limb by limb, evaluations in bit-reversed order.
             #[must_use]
             pub fn buffer(&self) -> &Buffer {
                 &self.0.buffer
@@ -61,38 +61,38 @@ macro_rules! items {
 
 items!(Plaintext, Ciphertext);
 
-/// A secret key, on the device; its memory is wiped when it goes.
+/// Secret key on the device, wiped on drop.
 pub struct SecretKey {
     pub(crate) parameters: Arc<Parameters>,
     pub(crate) buffer: Buffer,
 }
 
-/// A key for encryption.
+/// Public key, for encryption.
 #[derive(Debug)]
 pub struct PublicKey {
     pub(crate) parameters: Arc<Parameters>,
-    /// What its second half is expanded from.
+    /// Seed of its uniform half.
     pub(crate) seed: [u8; 32],
     pub(crate) buffer: Buffer,
 }
 
-/// A key for relinearisation.
+/// Relinearisation key, for products.
 #[derive(Debug)]
 pub struct RelinearisationKey(pub(crate) SwitchingKey);
 
-/// Keys for rotations, and for conjugation.
+/// Keys for rotations and conjugation.
 #[derive(Debug)]
 pub struct GaloisKeys {
     pub(crate) parameters: Arc<Parameters>,
-    /// By the k of x → x^k.
+    /// Switching keys by the k of x → x^k.
     pub(crate) keys: BTreeMap<u64, SwitchingKey>,
 }
 
-/// A key for one switch, which serves all levels.
+/// Key for hybrid key switching from one secret to another. It serves all levels.
 #[derive(Debug)]
 pub(crate) struct SwitchingKey {
     pub(crate) parameters: Arc<Parameters>,
-    /// What its second half is expanded from.
+    /// Seed of its uniform half.
     pub(crate) seed: [u8; 32],
     pub(crate) buffer: Buffer,
 }
@@ -104,7 +104,7 @@ impl fmt::Debug for SecretKey {
 }
 
 impl RelinearisationKey {
-    /// Its memory, for pipelines of one's own.
+    /// Its memory, for custom pipelines.
     #[must_use]
     pub fn buffer(&self) -> &Buffer {
         &self.0.buffer
@@ -112,7 +112,7 @@ impl RelinearisationKey {
 }
 
 impl GaloisKeys {
-    /// Whether there is a key for a rotation by so many steps to the left (to the right where negative). None is needed for 0.
+    /// Whether there is a key for a rotation by `steps` to the left (right if negative). A rotation by 0 needs none.
     #[must_use]
     pub fn rotates_by(&self, steps: i64) -> bool {
         self.rotation(steps).is_ok()
@@ -124,7 +124,7 @@ impl GaloisKeys {
         self.keys.len() * self.parameters.switching_key_bytes()
     }
 
-    /// The k of a rotation, with its key; nothing for the rotation by 0.
+    /// Returns the k of a rotation and its key; `None` for a rotation by 0.
     pub(crate) fn rotation(&self, steps: i64) -> Result<Option<(u64, &SwitchingKey)>> {
         let (steps, k) = rotation(&self.parameters, steps);
         if steps == 0 {
@@ -139,22 +139,22 @@ impl GaloisKeys {
     }
 }
 
-/// The steps of a rotation from 0 to the number of slots, and its automorphism x → x^k: k = 5^steps.
+/// Returns the steps of a rotation reduced to 0..slots, and the k = 5^steps of its automorphism x → x^k.
 pub(crate) fn rotation(parameters: &Parameters, steps: i64) -> (usize, u64) {
     let steps = steps.rem_euclid(parameters.slots() as i64) as usize;
     let order = 2 * parameters.degree() as u64;
     (steps, (0..steps).fold(1, |k, _| k * 5 % order))
 }
 
-/// The automorphisms of these rotations, and of conjugation if that is wanted, each once.
+/// Automorphisms of these rotations (and of conjugation, if `conjugates`), each once.
 pub(crate) fn automorphisms(parameters: &Parameters, steps: &[i64], conjugates: bool) -> BTreeSet<u64> {
     let rotations = steps.iter().map(|&steps| rotation(parameters, steps).1).filter(|&k| k != 1);
     rotations.chain(conjugates.then(|| conjugation(parameters))).collect()
 }
 
-/// Whether x → x^k is a rotation, by other steps than 0, or conjugation.
+/// Whether x → x^k is a rotation other than by 0, or conjugation.
 pub(crate) fn is_automorphism(parameters: &Parameters, k: u64) -> bool {
-    // powers of 5 are what is 1 modulo 4
+    // Modulo 2N, the powers of 5 are exactly the numbers that are 1 mod 4.
     k == conjugation(parameters) || k % 4 == 1 && (2..2 * parameters.degree() as u64).contains(&k)
 }
 

@@ -1,4 +1,4 @@
-//! Ciphertexts and keys as bytes, and what is none.
+//! Serialisation of ciphertexts and keys, and refusal of malformed bytes.
 
 use proptest::prelude::*;
 use ringforge::Engine;
@@ -6,16 +6,16 @@ use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, Parameters, Randomness,
 use ringforge_testkit::Target;
 
 const HEADER: usize = 40;
-/// What there are bytes of: ciphertexts first, then keys.
+/// Number of kinds: ciphertexts first, then keys.
 const KINDS: usize = 5;
 
-/// FNV-1a of the bytes of each key, for each of the schemes: all are made from one seed.
+/// FNV-1a of the serialised keys, for each of the schemes; all come from one seed.
 const FROM_SEED: [[u64; KINDS - 1]; 2] = [
     [713_272_735_302_079_236, 7_414_957_076_663_350_291, 14_131_421_315_384_712_423, 6_279_438_146_888_826_428],
     [13_954_284_123_512_235_091, 593_397_277_055_410_304, 2_848_226_500_918_648_720, 4_917_508_878_944_891_922],
 ];
 
-/// Bytes of each kind, after a life with what came back from them.
+/// Serialised object of each kind, made from a fixed seed.
 fn bytes(ckks: &Ckks) -> Result<[Vec<u8>; KINDS]> {
     let mut random = Randomness::from_seed([1; 32]);
     let secret = ckks.secret_key(&mut random)?;
@@ -34,7 +34,7 @@ fn bytes(ckks: &Ckks) -> Result<[Vec<u8>; KINDS]> {
     ])
 }
 
-/// What is read as some kind, as bytes again.
+/// Deserialises and serialises again.
 fn read(ckks: &Ckks, kind: usize, bytes: &[u8]) -> Result<Vec<u8>> {
     match kind {
         0 => ckks.ciphertext_to_bytes(&ckks.ciphertext_from_bytes(bytes)?),
@@ -45,7 +45,7 @@ fn read(ckks: &Ckks, kind: usize, bytes: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// Words of 64 and of 32 bits, several digits and a short last one.
+/// 64-bit and 32-bit words; several digits, and a short last one.
 fn schemes() -> Result<Vec<Ckks>> {
     let parameters = [(&[50, 40, 40][..], &[50][..]), (&[31, 26, 26], &[31, 31])];
     parameters.map(|(q, p)| Ckks::new(&Engine::cpu(), Parameters::insecure(5, q, p)?)).into_iter().collect()
@@ -85,7 +85,7 @@ fn they_come_back_and_work() -> Result<()> {
         assert!(turn.rotates_by(1) && turn.rotates_by(-3) && !turn.rotates_by(2));
         assert!(off(&ckks.rotate(&c, 1, &turn)?, Complex64::I)? < 0.05);
         assert!(off(&ckks.conjugate(&c, &turn)?, -Complex64::I)? < 0.05);
-        // no keys at all are bytes too
+        // An empty set of keys serialises too.
         let none = ckks.galois_keys(&secret, &[], false, &mut random)?;
         let none = ckks.galois_keys_from_bytes(&ckks.galois_keys_to_bytes(&none)?)?;
         assert_eq!(none.bytes(), 0);
@@ -93,7 +93,7 @@ fn they_come_back_and_work() -> Result<()> {
     Ok(())
 }
 
-/// A key from bytes is bit for bit the key that was made: what it does leaves the same ciphertexts.
+/// A deserialised key equals the original bit for bit: operations with it give the same ciphertexts.
 fn same_keys_on(target: Target) -> Result<()> {
     let Some(device) = target.device() else { return Ok(()) };
     for parameters in
@@ -127,7 +127,7 @@ fn cuda() -> Result<()> {
     same_keys_on(Target::Cuda)
 }
 
-/// The uniform half that comes from the seed is the one that the key was made with.
+/// The half expanded from the seed equals the one the key was made with.
 #[test]
 fn keys_from_bytes_are_the_keys_that_were_made() -> Result<()> {
     for ckks in schemes()? {
@@ -141,7 +141,7 @@ fn keys_from_bytes_are_the_keys_that_were_made() -> Result<()> {
     Ok(())
 }
 
-/// A key may be kept as its seed, so what a seed makes must stay the same from version to version.
+/// A key may be stored as its seed, so a seed must give the same key in every version.
 #[test]
 fn seeds_make_the_keys_that_they_made_before() -> Result<()> {
     let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -160,19 +160,19 @@ fn nothing_else_comes_back() -> Result<()> {
             (0..bytes.len()).step_by(7).for_each(|len| assert!(is_refused(&ckks, kind, &bytes[..len]), "{kind} {len}"));
             assert!(is_refused(&ckks, kind, &[&bytes[..], &[0]].concat()));
             assert!(is_refused(&ckks, kind, &[&bytes[..], &bytes[HEADER..]].concat()));
-            // every byte of the header counts, but for most bits of a ciphertext's scale
+            // Every byte of the header counts, except most bits of a ciphertext's scale.
             for at in if kind == 0 { (0..24).chain(31..HEADER) } else { (0..24).chain(24..HEADER) } {
                 let mut other = bytes.clone();
                 other[at] ^= 0x80;
                 assert!(is_refused(&ckks, kind, &other), "{kind} {at}");
             }
-            // a residue that is its modulus or more, or a coefficient that is no ternary one
+            // A residue not below its modulus, or a coefficient that is not ternary.
             let mut other = bytes.clone();
             let last = other.len() - 8;
             other[last..].fill(0xff);
             assert!(is_refused(&ckks, kind, &other), "{kind}");
         }
-        // what would be as much as memory has
+        // Sizes beyond any memory.
         for claimed in [u64::MAX, 1 << 40] {
             for kind in [0, 3] {
                 let mut other = all[kind].clone();
@@ -180,7 +180,7 @@ fn nothing_else_comes_back() -> Result<()> {
                 assert!(is_refused(&ckks, kind, &other));
             }
         }
-        // keys for no automorphism, and two for the same
+        // Keys for no valid automorphism, and two for the same.
         let size = (all[3].len() - HEADER) / 3;
         for k in [0, 1, 2, 3, 65, u64::MAX] {
             let mut other = all[3].clone();
@@ -214,7 +214,7 @@ proptest! {
                         *place = byte;
                     }
                 }
-                // what is taken is what was given
+                // Accepted bytes are reproduced exactly.
                 if let Ok(again) = read(&ckks, kind, &bytes) {
                     prop_assert!(again == bytes);
                 }

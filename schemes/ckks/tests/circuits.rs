@@ -1,4 +1,4 @@
-//! Random circuits against complex doubles.
+//! Random circuits, checked against complex doubles.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Parameters, Randomness, Result};
@@ -51,7 +51,7 @@ fn random_circuits_compute_what_they_say() -> Result<()> {
                 }
                 _ => (ckks.sub(&c, &ckks.negate(&c)?)?, x.iter().map(|x| x * 2.0).collect()),
             };
-            // values that grow would leave the modulus
+            // Stop before growing values exceed the modulus.
             if x.iter().any(|x| x.norm() > 100.0) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Decryption with noise: how much, new each time, and the same numbers below it.
+//! Decryption with flooding noise: its size, its freshness, and the numbers without it.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Error, Flooding, Parameters, Randomness, Result};
@@ -13,7 +13,7 @@ fn numbers_are_as_far_off_as_was_said() -> Result<()> {
         let public = ckks.public_key(&secret, &mut random)?;
         let x = [vec![Complex64::new(0.5, -0.25); 512], vec![Complex64::I; 512]];
         let c = ckks.encrypt(&ckks.encode(&x, 1)?, &public, &mut random)?;
-        // 2^-20, 16 decryptions, 10 bits: √192·2^5 times that for a coefficient, 32 times as much for a number
+        // ε = 2^-20, 16 decryptions, 10 bits: √192·2^5·ε for a coefficient, and √N = 32 times that for a number.
         let flooding = Flooding::new(f64::exp2(-20.0), 16, 10)?;
         let said = flooding.deviation(ckks.parameters());
         assert!((said / (f64::exp2(-10.0) * 192f64.sqrt()) - 1.0).abs() < 1e-9);
@@ -28,7 +28,7 @@ fn numbers_are_as_far_off_as_was_said() -> Result<()> {
             };
             for item in 0..2 {
                 squares.push(distance(&exact, item));
-                // other noise than the last time, and than the other item's
+                // The noise differs from the previous one and from the other item's.
                 assert!(distance(&last, item) > said * said / 2.0);
             }
             let noise = |item: usize| found[item].iter().zip(&exact[item]).map(|(x, y)| x - y).collect::<Vec<_>>();
@@ -37,7 +37,7 @@ fn numbers_are_as_far_off_as_was_said() -> Result<()> {
             last = found;
         }
         let deviation = (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
-        // 16384 numbers: a hundredth is more than twice the deviation of that, and an eighth is allowed
+        // 16384 numbers: 1 % is more than twice the deviation of this estimate. The noise may be an eighth larger.
         assert!((0.985..1.14).contains(&(deviation / said)), "{deviation:e} of {said:e}");
     }
     Ok(())

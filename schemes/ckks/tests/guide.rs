@@ -1,4 +1,4 @@
-//! The code of `docs/fhe.md` on ciphertexts.
+//! The code of `docs/fhe.md`, on ciphertexts.
 
 use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
@@ -21,7 +21,7 @@ fn a_product_rescaled_and_rotated() -> Result<()> {
     let found = ckks.decrypt(&rotated, &secret)?; // the first copy to the host
     assert!((found[0][99].re - 0.1 * 0.2).abs() < 1e-5); // slot 100 of the product
 
-    // in memory of the device until then
+    // Everything stayed in device memory until then.
     let device = ckks.engine().device();
     for ciphertext in [&a, &b, &product, &rotated] {
         assert_eq!(ciphertext.buffer().device().to_string(), device.to_string());

@@ -1,4 +1,4 @@
-//! CKKS from outside, on every device of this machine.
+//! Tests of the public interface of CKKS, on every device of this machine.
 
 mod bytes;
 mod circuits;

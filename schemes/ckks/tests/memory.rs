@@ -1,5 +1,5 @@
-//! Tests of memory: `Ckks::memory` predicts what is allocated, and freed blocks hold no plaintext.
-// the allocator counts blocks, and looks into those that are freed
+//! Tests of memory: `Ckks::memory` predicts allocations, and freed blocks hold no plaintext.
+// The instrumented allocator needs unsafe code.
 #![allow(unsafe_code)]
 
 use core::alloc::{GlobalAlloc, Layout};
@@ -10,33 +10,33 @@ use std::sync::{Mutex, PoisonError};
 use ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 
-/// The system's allocator, which counts memory of devices: on a CPU it lies in whole cache lines. And it looks for words of
-/// plaintexts in what is given back.
+/// The system allocator, instrumented. It counts device memory, which on a CPU is aligned to whole cache lines, and
+/// searches freed blocks for plaintext words.
 struct Counting;
 
 const LINE: usize = 64;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
-/// Words to look for, 0 for none.
+/// Words to search for; 0 for none.
 static WORDS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
-/// Bytes of the smallest block to look into: vectors of coefficients have more, and in a small block a word may be padding that
-/// was copied from the stack.
+/// Size in bytes of the smallest block searched. Coefficient vectors are larger, and in small blocks a word may be
+/// padding copied from the stack.
 const SMALLEST: usize = 1024;
-/// Blocks that were given back with one of them.
+/// Number of freed blocks that held one of the words.
 static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
-/// Tests that count or look go one after another.
+/// Serialises the tests, because counting and searching are global.
 static TURN: Mutex<()> = Mutex::new(());
 
-// SAFETY: the system's allocator does the work.
+// SAFETY: all requests are forwarded to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() == LINE {
             let before = IN_USE.fetch_add(layout.size(), SeqCst);
             MOST.fetch_max(before + layout.size(), SeqCst);
         }
-        // zeroed, so that what is looked at later was written in any case
-        // SAFETY: as the caller says.
+        // Zeroed, so that a block searched on free is always initialised.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -46,12 +46,12 @@ unsafe impl GlobalAlloc for Counting {
         }
         let words = WORDS.each_ref().map(|word| word.load(SeqCst));
         if words != [0; 4] && layout.size() >= SMALLEST && layout.align() >= align_of::<u64>() {
-            // SAFETY: the block is still allocated, and was written when it was.
+            // SAFETY: the block is still allocated, and its bytes were initialised on allocation.
             let block = unsafe { core::slice::from_raw_parts(block.cast::<u64>(), layout.size() / size_of::<u64>()) };
             let holds = |word: &u64| *word != 0 && words.contains(word);
             LEFT_BEHIND.fetch_add(usize::from(block.iter().any(holds)), SeqCst);
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -61,8 +61,8 @@ static ALLOCATOR: Counting = Counting;
 
 const ROTATIONS: [i64; 8] = [1, 2, 3, 4, 5, 6, 7, -1];
 
-/// Eight hoisted rotations, then products, rescaling and rotations at all levels where a product fits; `between` comes after
-/// keys are made and after each operation.
+/// Eight hoisted rotations, then products, rescaling and rotations at all levels where a product fits. Calls `between`
+/// after key generation and after each operation.
 fn life(ckks: &Ckks, batch: usize, between: impl Fn()) -> Result<()> {
     let mut random = Randomness::from_seed([1; 32]);
     let secret = ckks.secret_key(&mut random)?;
@@ -90,10 +90,10 @@ fn life(ckks: &Ckks, batch: usize, between: impl Fn()) -> Result<()> {
     ckks.decrypt(&a, &secret).map(drop)
 }
 
-/// Most ciphertexts at one time: one, and its rotations.
+/// Most ciphertexts at one time: one and its rotations.
 const IN_FLIGHT: usize = 1 + ROTATIONS.len();
 
-/// Blocks that a call gives back with one of these words in them.
+/// Number of blocks that `call` frees with one of these words in them.
 fn left_behind<T>(words: [u64; 4], call: impl FnOnce() -> Result<T>) -> Result<usize> {
     LEFT_BEHIND.store(0, SeqCst);
     WORDS.iter().zip(words).for_each(|(watched, word)| watched.store(word, SeqCst));
@@ -110,7 +110,7 @@ fn plaintexts_leave_nothing_in_memory() -> Result<()> {
         let mut random = Randomness::from_seed([1; 32]);
         let secret = ckks.secret_key(&mut random)?;
         let public = ckks.public_key(&secret, &mut random)?;
-        // one number in all slots: of the coefficients, the lowest is it times the scale, and all others are 0
+        // The same number in all slots: the lowest coefficient is the number times the scale, all others are 0.
         let number = 0.731_058_578_630_004_9;
         let numbers = [vec![Complex64::from(number); ckks.parameters().slots()], vec![Complex64::from(number)]];
         let top = ckks.parameters().top_level();
@@ -122,7 +122,7 @@ fn plaintexts_leave_nothing_in_memory() -> Result<()> {
         let encrypted = ckks.encrypt(&ckks.encode(&numbers, top)?, &public, &mut random)?;
         let decrypted = ckks.decrypt(&encrypted, &secret)?;
         let words = [0, 1, 2, 3].map(|slot| decrypted[0][slot].re.to_bits());
-        // the result is the caller's, and not given back
+        // The result belongs to the caller and is not freed.
         let mut kept = None;
         let left = left_behind(words, || {
             kept = Some(ckks.decrypt(&encrypted, &secret)?);
@@ -145,13 +145,13 @@ fn a_cpu_takes_what_was_said() -> Result<()> {
         life(&ckks, batch, || ckks.engine().device().trim())?;
         let most = MOST.load(SeqCst) - before;
         assert!(most <= said.total(), "{most} bytes, and {said:?} were said");
-        // what was said is not from the air either
+        // The prediction is not far too high either.
         assert!(most > said.total() / 4 * 3, "{most} bytes, and {said:?} were said");
     }
     Ok(())
 }
 
-/// At most keys, 1.5 times the ciphertexts, and 200 MB, by the driver's count of free memory, once kernels are loaded.
+/// At most keys, 1.5 times the ciphertexts, and 200 MB, by the driver's count of free memory after kernels are loaded.
 #[cfg(feature = "cuda")]
 #[test]
 fn a_gpu_takes_little_more_than_keys_and_ciphertexts() -> Result<()> {
@@ -174,14 +174,14 @@ fn a_gpu_takes_little_more_than_keys_and_ciphertexts() -> Result<()> {
         let held = || ckks.engine().device().held_bytes().unwrap_or(0);
         let (before, tables) = (free(), held());
         life(&ckks, batch, || ())?;
-        // what is freed is kept, so that this is the most that was in use
+        // Freed memory is cached, so this is the peak.
         let taken = before.saturating_sub(free()) + tables;
         let code = started.saturating_sub(before + tables);
         println!("batch {batch}: {taken} bytes of the driver, {} of them the engine's, {tables} tables;", held());
         println!("{code} more for what was loaded; said were {} in all: {said:?}", said.total());
         let most = match batch {
             1 => said.keys + said.ciphertexts * 3 / 2 + 200_000_000,
-            // temporaries of a batch, and an eighth for what the device rounds up, and kernels
+            // Temporaries of a batch, plus an eighth for rounding up and kernels.
             _ => said.total() / 8 * 9,
         };
         assert!(taken <= most, "{taken} bytes of {most}; {said:?}");

@@ -1,4 +1,4 @@
-//! What ciphertexts decrypt to, against the same arithmetic on complex numbers; and refusals.
+//! Decrypted results against the same arithmetic on complex doubles; refusals.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, GaloisKeys, Parameters, PublicKey, Randomness};
@@ -68,7 +68,7 @@ fn rotated(a: &[Vec<Complex64>], steps: i64) -> Vec<Vec<Complex64>> {
     a
 }
 
-/// Words of 64 and of 32 bits, one digit and several, a last digit with fewer primes, primes of both widths.
+/// 64-bit and 32-bit words; one digit and several; a shorter last digit; primes of both widths.
 fn parameters() -> Result<Vec<Parameters>> {
     Ok(vec![
         Parameters::insecure(10, &[55, 40, 40, 40], &[56])?,
@@ -120,7 +120,7 @@ fn every_operation_decrypts_to_what_it_says() -> Result<()> {
         scheme.check(&low, &x, tight);
         let alike = c.rescale_to(&a, ab.scale())?;
         scheme.check(&c.add(&ab, &alike)?, &each(&product, &x, |x, y| x + y), loose);
-        // a key serves the levels below
+        // A key serves all lower levels.
         if top > 1 {
             scheme.check(&c.multiply_rescale(&ab, &alike, key)?, &each(&product, &x, |x, y| x * y), 2.0 * loose);
         }
@@ -154,7 +154,7 @@ fn matrices_multiply() -> Result<()> {
     scheme.check(&found, &[wanted.repeat(slots / size)], 1e-7);
     let few = c.galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
     assert!(matches!(c.multiply_matrix(&matrix, &encrypted, &few), Err(Error::NoRotationKey { steps: 2 })));
-    // 64 numbers, but not 8 × 8
+    // 64 numbers, but not 8 × 8.
     let wide: Vec<&[Complex64]> = entries.chunks_exact(16).collect();
     assert!(matches!(c.matrix(&wide, 2), Err(Error::Matrix { rows: 4, columns: 16, slots: 256 })));
     assert!(matches!(c.matrix(&rows[..7], 2), Err(Error::Matrix { rows: 7, columns: 8, .. })));
@@ -186,15 +186,15 @@ fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
     assert_eq!(c.encode(&[vec![Complex64::ONE; 33]], 2).unwrap_err(), Error::Slots { slots: 32, got: 33 });
     assert_eq!(c.encode(&[vec![Complex64::from(f64::NAN)]], 2).unwrap_err(), Error::Number);
     assert_eq!(c.encode(&[vec![Complex64::from(1e40)]], 2).unwrap_err(), Error::Number);
-    // what fits 135 bits and not 55
+    // Fits 135 bits, but not 55.
     let large = [vec![Complex64::from(1e6); 32]];
     assert!(c.encode(&large, 2).is_ok());
     assert_eq!(c.encode(&large, 0).unwrap_err(), Error::Number);
     assert_eq!(c.constant(-1e6, 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
-    // half of the modulus is 2^54
+    // Half of the modulus is 2^54.
     assert!(c.constant(f64::exp2(13.9), 0, f64::exp2(40.0)).is_ok());
     assert_eq!(c.constant(f64::exp2(14.1), 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
-    // equal parameters are the same parameters
+    // Equal parameters are interchangeable.
     let again = Scheme::new(c.engine(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
     assert!(again.ckks.decrypt(&again.ckks.negate(&a)?, &scheme.secret).is_ok());
     let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
@@ -209,14 +209,14 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
     let c = scheme.ckks.clone();
     let x = scheme.numbers(1, 1);
     let a = scheme.encrypt(&x, 2)?;
-    // without a product before, a scale of about 1 would be left
+    // Without a product before it, rescaling would leave a scale of about 1.
     assert!(matches!(c.rescale(&a), Err(Error::LowScale { .. })));
-    // a scale of 2^80 where 2^55 is left of the modulus
+    // A scale of 2^80, with a modulus of 2^55.
     let square = c.square(&a, &scheme.relinearise)?;
     assert!(matches!(c.drop_to(&square, 0), Err(Error::Scale { level: 0, .. })));
     let dropped = c.drop_to(&square, 1)?;
     scheme.check(&dropped, &each(&x, &x, |x, y| x * y), 1e-6);
-    // what can be written can be read, and nothing else
+    // Valid scales survive serialisation; others are refused.
     for written in [&a, &square, &dropped, &c.rescale(&square)?, &scheme.encrypt(&[], 2)?] {
         assert_eq!(c.ciphertext_from_bytes(&c.ciphertext_to_bytes(written)?)?.scale(), written.scale());
     }
@@ -225,12 +225,12 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
         bytes[24..32].copy_from_slice(&scale.to_le_bytes());
         assert!(matches!(c.ciphertext_from_bytes(&bytes), Err(Error::Malformed { .. })), "{scale}");
     }
-    // a scale of more than half the modulus, in which even 1 is lost
+    // A scale of more than half the modulus, at which even 1 overflows.
     let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[40, 40], &[41])?)?;
     let a = scheme.encrypt(&x, 1)?;
     let refused = scheme.ckks.square(&a, &scheme.relinearise);
     assert!(matches!(refused, Err(Error::Scale { level: 1, .. })), "{refused:?}");
-    // a chain of one prime has room above its scale
+    // A chain of one prime leaves room above its scale.
     let one_prime = Parameters::insecure(6, &[50], &[50])?;
     assert_eq!(one_prime.clone().rescaling_by(1)?.scale(), one_prime.scale());
     let mut scheme = Scheme::new(&Engine::cpu(), one_prime)?;
@@ -243,7 +243,7 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
 #[test]
 fn parameters_beyond_the_bound_go_by_name_alone() {
     assert_eq!(Parameters::new(13, &[50, 38, 38, 38], &[50]).map(|parameters| parameters.bits()), Ok(214));
-    // the bounds themselves, in primes of 20 to 60 bits, and one bit more
+    // The exact bounds, with primes of 20 to 60 bits, and one bit more.
     for (log_n, bits) in [(11, 53u32), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)] {
         let p = if bits < 100 { bits.div_ceil(2) } else { 60 };
         let (count, rest) = ((bits - p - 20) / 40, (bits - p - 20) % 40);

@@ -1,16 +1,16 @@
-//! Inverses modulo q and x^n − x − 1, by division steps: always 2n − 1 of them, whatever the polynomial.
+//! Inverses modulo q and x^n − x − 1 by Bernstein–Yang division steps (eprint 2019/266), always 2n − 1 of them.
 //!
-//! The steps are those of Bernstein and Yang on reversed polynomials: Φ and F begin as x^n·(x^n − x − 1)(1/x) and
-//! x^(n−1)·f(1/x), and lose a coefficient each step; V and S follow along. Step by step, with a = Φ(0) and b = F(0),
-//! F becomes (a·F − b·Φ)/x, and S becomes a·S − b·x·V; Φ and V stay, V times x, or become what F and S were. Then
-//! both new polynomials are the other way round, which changes the signs of a and b and nothing else.
+//! The steps act on reversed polynomials. Φ and F start as x^n·(x^n − x − 1)(1/x) and x^(n−1)·f(1/x), and lose one
+//! coefficient per step; V and S follow along. With a = Φ(0) and b = F(0), a step computes F ← (a·F − b·Φ)/x and S ←
+//! a·S − b·x·V. Without a swap, Φ stays and V becomes x·V; with a swap, they become the old F and S. A swap also
+//! negates the new F and S, which changes only the signs of a and b.
 
 use ringforge::words::Divisor;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// The four polynomials at work, wiped when dropped.
+/// The four polynomials of an inversion, wiped when dropped.
 ///
-/// F moves down through its memory and V up, so that neither is ever shifted. Coefficients are below q.
+/// F moves down through its buffer and V moves up, so neither is ever shifted. Coefficients are below q.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Steps {
     phi: Vec<u32>,
@@ -19,9 +19,9 @@ pub(crate) struct Steps {
     s: Vec<u32>,
 }
 
-/// Replaces a polynomial that is not zero by its inverse; zero gives zero. in, out: coefficients below q
+/// Replaces a nonzero polynomial by its inverse, and zero by zero. in, out: coefficients below q
 ///
-/// Neither time nor addresses depend on the polynomial.
+/// Neither timing nor addresses depend on the polynomial.
 pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
     let (n, q) = (f.len(), by_q.get());
     let steps = 2 * n - 1;
@@ -45,14 +45,14 @@ pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
         let choose = |yes: u32, no: u32| no ^ ((yes ^ no) & swap);
         let (a, b) = (choose(q - a, a), choose(b, q - b));
 
-        // what later steps read, and what is not zero yet
+        // the coefficients that later steps read, and those that may be nonzero by now
         let (reads, grown) = ((steps - step).min(n) + 1, step.min(n) + 1);
         for (phi, low) in phi[..reads].iter_mut().zip(&mut low[step..]) {
             let next = by_q.remainder(a * *low + b * *phi);
             *phi = choose(*low, *phi);
             *low = next;
         }
-        // V(x) begins at v[steps - step], x·V one before
+        // V(x) starts at v[steps - step], x·V one entry before
         for (v, s) in v[steps - step - 1..][..grown].iter_mut().zip(&mut s[..grown]) {
             let next = by_q.remainder(a * *s + b * *v);
             *v = choose(*s, *v);
@@ -65,7 +65,7 @@ pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
     }
 }
 
-/// x^exponent modulo q. Time depends on the exponent alone.
+/// x^exponent mod q. The time depends on the exponent only.
 fn power(x: u32, exponent: u32, by_q: Divisor) -> u32 {
     let bits = u32::BITS - exponent.leading_zeros();
     (0..bits).rev().fold(1, |power, bit| {

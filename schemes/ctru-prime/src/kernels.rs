@@ -1,4 +1,4 @@
-//! The kernels of key generation, encapsulation and decapsulation: what they read and write, and their text.
+//! The kernels of key generation, encapsulation and decapsulation: ports, CPU reference, CUDA source.
 
 mod on_cpu;
 mod tensor;
@@ -16,100 +16,101 @@ use crate::product::{Bounds, Way, integer_length, integer_rows};
 use on_cpu::{go_on, padded};
 use tensor::TensorRows;
 
-/// Threads of a block that hashes, one item each.
+/// Threads per block of a hashing kernel, one item each.
 const HASH_THREADS: u32 = 128;
 
-/// Keys of a group, one after another in a row of the kernels that make keys: few, so that there are many rows.
+/// Keys that a row of threads generates one after another, sharing one inverse. A small group leaves many rows to run
+/// in parallel.
 const GROUP: usize = 16;
 
-/// Groups that share an inversion, which takes as long as a few hundred products.
+/// Groups that share an inversion, which costs as much as a few hundred products.
 const GROUPS: usize = 8;
 
-/// What a kernel does to each item.
+/// The work of a kernel on each item: its inputs, then its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Seeds d ‖ z to the coins of f and g.
     Expand,
-    /// Coins to products of groups of keys.
+    /// Coins to numerators g_i·f_0 … f_(i−1) and running products f_0 … f_i of each group of keys.
     Gather,
-    /// Those products to their inverses.
+    /// Products of whole groups to their inverses.
     Invert,
     /// Inverses and coins to key pairs.
     Generate,
-    /// Public keys to their values, and themselves.
+    /// Public keys to prepared ones: h as an operand, then the key itself.
     PreparePublic,
-    /// Secret keys to the values of f, and themselves.
+    /// Secret keys to prepared ones: f as an operand, then the key itself.
     PrepareSecret,
     /// Secret keys to statuses.
     CheckSecret,
-    /// Seeds to messages, shared keys and coins of encryption.
+    /// Seeds to messages, shared keys and encryption coins.
     Encapsulate,
     /// Messages and coins to ciphertexts.
     Encrypt,
-    /// Ciphertexts to messages, and to what rejection keys are hashes of.
+    /// Ciphertexts to messages, and to the inputs of the hash that gives rejection keys.
     Decrypt,
-    /// Messages to shared keys, rejection keys and coins of encryption.
+    /// Messages to shared keys, rejection keys and encryption coins.
     Decapsulate,
-    /// Encryption again, compared with the ciphertext: the shared key or the rejection key.
+    /// Re-encryption and comparison with the ciphertext, which select the shared key or the rejection key.
     Compare,
-    /// A product alone.
+    /// A product only.
     #[cfg(feature = "testkit")]
     Multiply,
 }
 
-/// How a kernel takes, or gives, keys.
+/// The form in which a kernel reads or writes keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// Each item's, as they are.
+    /// One key per item, as encoded.
     Plain,
-    /// Each item's, prepared: values of the polynomial, then the key itself.
+    /// One prepared key per item: the polynomial as an operand, then the key itself.
     Prepared,
-    /// The same, one key for all items.
+    /// One prepared key for all items.
     One,
 }
 
-/// How the threads share the work.
+/// How threads share the work.
 #[derive(Debug, Clone)]
 enum Work {
-    /// A thread an item.
+    /// One thread per item.
     Hash,
-    /// Rows of a cyclic ring.
+    /// A row of threads per item, with transforms in a cyclic ring.
     Transform(Box<Rows>),
-    /// A warp an item.
+    /// One warp per item, with products on tensor cores.
     Tensor(TensorRows),
 }
 
 impl Work {
-    /// The table that the kernel's last port reads.
+    /// The twiddle table, the kernel's last port; none for hashing kernels.
     fn table(&self) -> Option<Table> {
         match self {
             Self::Hash => None,
             Self::Transform(rows) => Some(rows.table()),
-            // where transforms have their factors: a word that nobody reads
+            // a dummy word in place of the twiddle table
             Self::Tensor(_) => Some(Table::Bytes([0; size_of::<u32>()].into())),
         }
     }
 }
 
 impl Parameters {
-    /// Bytes between the coins of one polynomial and the next in temporary memory: whole vectors.
+    /// Stride in bytes between the coins of two polynomials in temporary memory, a multiple of 16.
     const fn coins_pitch(&self) -> usize {
         self.sizes().polynomial_coins.next_multiple_of(16)
     }
 
-    /// Bytes between messages.
+    /// Stride in bytes between messages.
     const fn message_pitch(&self) -> usize {
         self.sizes().message.next_multiple_of(8)
     }
 
-    /// Bytes between what rejection keys are hashes of: identity, z, ciphertext.
+    /// Stride in bytes between the hash inputs of rejection keys: identity, z, ciphertext.
     const fn rejection_pitch(&self) -> usize {
         (ID_BYTES + SEED_BYTES + self.sizes().ciphertext).next_multiple_of(8)
     }
 }
 
 impl Way {
-    /// What the large factor is once it is prepared: the values of its transform, or words of the matrix.
+    /// Bytes of a prepared large operand: its evaluations, or the words of its two digits.
     pub(crate) const fn large_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),
@@ -117,7 +118,7 @@ impl Way {
         }
     }
 
-    /// The same of the small factor.
+    /// Bytes of a prepared small operand: its evaluations, or its coefficients as bytes.
     pub(crate) const fn small_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),
@@ -125,18 +126,18 @@ impl Way {
         }
     }
 
-    /// What is prepared of a public key: h as a factor, then the key, up to a whole vector.
+    /// Bytes of a prepared public key: h as an operand, then the key, padded to 16 bytes.
     pub(crate) const fn prepared_public_bytes(self, p: &Parameters) -> usize {
         self.large_bytes(p) + p.sizes().public_key.next_multiple_of(16)
     }
 
-    /// What is prepared of a secret key: f as a factor, then the key, up to a whole vector.
+    /// Bytes of a prepared secret key: f as an operand, then the key, padded to 16 bytes.
     pub(crate) const fn prepared_secret_bytes(self, p: &Parameters) -> usize {
         self.small_bytes(p) + p.sizes().kem().secret_key.next_multiple_of(16)
     }
 }
 
-/// The steps of a parameter set: with a stage, what decides a kernel's results.
+/// The settings that, together with a [`Stage`], determine a kernel's results.
 #[derive(Clone, Copy)]
 pub(crate) struct PrimeSteps {
     pub(crate) kem: &'static Kem,
@@ -145,7 +146,7 @@ pub(crate) struct PrimeSteps {
 }
 
 impl PrimeSteps {
-    /// Steps that take a key for each item, and multiply in the way that is fastest on devices with some limits.
+    /// Settings with one plain key per item and the fastest products on devices with these limits.
     pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Result<Self> {
         Ok(Self { kem: kem(parameters)?, keys: Keys::Plain, way: Way::fastest(limits) })
     }
@@ -154,10 +155,10 @@ impl PrimeSteps {
         &self.kem.pke.parameters
     }
 
-    /// The kernel, on devices with some limits.
+    /// The kernel of a stage on devices with these limits.
     ///
     /// # Errors
-    /// What makes the rings' rows fail.
+    /// As `integer_rows`.
     #[allow(unsafe_code)]
     pub(crate) fn kernel(self, stage: Stage, limits: &Limits) -> Result<CustomKernel> {
         let (p, Self { keys, way, .. }) = (self.parameters(), self);
@@ -175,18 +176,18 @@ impl PrimeSteps {
         let message = Port::input(p.message_pitch()).secret();
         let rejection = Port::input(p.rejection_pitch()).secret();
         let [coins, both_coins] = [1, 2].map(|count| Port::input(count * p.coins_pitch()).secret());
-        // of a group's items
+        // the polynomials of a whole group
         let polynomial = Port::input(2 * p.n).secret().joint();
         let [seed, two_seeds] = [1, 2].map(|count| Port::input(count * SEED_BYTES).secret());
         let (status, pending) = (Port::status(), Port::status().updated());
-        // all that it takes of a prepared key is the public one's values
+        // with one prepared key, re-encryption needs only the operand of the public key
         let compared_key = if keys == Keys::One { public_key } else { secret_key };
         #[cfg(feature = "testkit")]
         let words = Port::input(2 * p.n);
         let with_work = work.clone();
         let build = move |limits: &Limits| self.build(stage, &with_work, limits);
         let headers = if matches!(work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS };
-        // a closure takes what the ports have of an item, in their order
+        // each closure takes an item's part of every port, in port order
         macro_rules! stage {
             ($name:literal, [$($port:expr),*], $memory:ident => $work:expr) => {{
                 let text = include_str!(concat!("kernels/ctru_prime_", $name, ".cu"));
@@ -194,8 +195,8 @@ impl PrimeSteps {
                     let $memory = &mut self.kem.memory();
                     args.each(items, $work)
                 };
-                // SAFETY: a thread, a warp or a block works on the bytes of its own items, of the sizes that the set of
-                // parameters gives to ports and prelude alike, and on the shared memory of its rows.
+                // SAFETY: A thread, a warp or a block accesses only the bytes of its own items and the shared memory of
+                // its rows. The parameter set gives the same sizes to ports and prelude.
                 unsafe {
                     CustomKernel::new((concat!("ctru_prime_", $name), text, headers), [$($port),*], build, on_cpu)
                 }
@@ -210,7 +211,7 @@ impl PrimeSteps {
                     Ok(())
                 }
             ),
-            // on the CPU keys are made one by one
+            // the CPU inverts each key by itself, in `Stage::Generate`
             Stage::Gather => stage!(
                 "gather", [both_coins, polynomial.written(), polynomial.written()],
                 _memory => |_, (_, a, b): (&[u8], &mut [u8], &mut [u8])| {
@@ -287,7 +288,7 @@ impl PrimeSteps {
                     let Memory { polynomials, ciphertext: again, .. } = &mut *memory;
                     let public_key = if keys == Keys::One { key } else { sizes.parts(key)[1] };
                     self.encrypt(public_key, message, coins, again, polynomials)?;
-                    // the public key may be any bytes
+                    // no check of the public key: any bytes are one
                     go_on(status, HALFWAY, FINE)?;
                     *shared_key = if *status == FINE { choose(both, ciphertext, again) } else { Seed::default() };
                     Ok(())
@@ -303,8 +304,8 @@ impl PrimeSteps {
         Ok(kernel.with_tables(work.table()).described(format!("{}{tensor}", p.name)))
     }
 
-    /// How threads share the work. Inverses are made by transforms whichever way other products are made: a warp is too few
-    /// for division steps.
+    /// How threads share the work of a stage. Inversion always uses transforms, because a warp has too few threads for
+    /// division steps.
     fn work(self, stage: Stage, limits: &Limits) -> Result<Work> {
         let (p, Self { keys, way, .. }) = (self.parameters(), self);
         let rows = |bounds, extra| {
@@ -318,7 +319,7 @@ impl PrimeSteps {
             })
         };
         let key_or_ciphertext = p.sizes().public_key.max(p.n.div_ceil(8) * p.q2_bits as usize);
-        // two beside the row, 16 bits a coefficient, each as long as half a row of either way
+        // two polynomials of 16-bit coefficients, each as long as half a row in either way
         let polynomials = 2 * integer_length(p.n);
         match stage {
             Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => Ok(Work::Hash),
@@ -330,7 +331,7 @@ impl PrimeSteps {
         }
     }
 
-    /// What the text assumes on devices with some limits.
+    /// The prelude and launch of a stage on devices with these limits.
     fn build(self, stage: Stage, work: &Work, limits: &Limits) -> Result<Built> {
         let set = |row| text::set(self.parameters(), row, self.way, self.keys);
         let mut built = match work {

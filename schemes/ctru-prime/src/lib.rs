@@ -1,22 +1,22 @@
-//! CTRU-Prime: key encapsulation over NTRU lattices in the fields `Z_q[x]/(x^n − x − 1)`, with messages in E8, one by one
-//! and in batches.
+//! CTRU-Prime: key encapsulation over NTRU lattices in the fields `Z_q[x]/(x^n − x − 1)`, with messages encoded in the
+//! E8 lattice, for single items and batches.
 //!
-//! A parameter set is a type: [`CtruPrime761`], say. One key at a time, on the CPU, works with [`generate`],
-//! [`encapsulate`] and [`decapsulate`]; batches of any size, on a CPU or a GPU, with [`Batch`].
+//! A parameter set is a type, for example [`CtruPrime761`]. Use [`generate`], [`encapsulate`] and [`decapsulate`] for
+//! one key at a time on the CPU, and [`Batch`] for batches of any size on a CPU or a GPU.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `params.rs` | the numbers of each set, and all sizes that follow |
-//! | `radix.rs`, `product.rs`, `inverse.rs` | public keys as bytes, products by way of the integers, inverses |
-//! | `pke.rs`, `kem.rs`, `single.rs` | arithmetic, and the encapsulation of `ringforge_e8` around it, one item on the CPU |
-//! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs`, `one_key.rs` | stages put together, which `Batch` runs; one key that serves many items |
+//! | `params.rs` | The numbers of each set, and all derived sizes. |
+//! | `radix.rs`, `product.rs`, `inverse.rs` | Packing of public keys, products via the integers, inverses. |
+//! | `pke.rs`, `kem.rs`, `single.rs` | One item on the CPU: arithmetic, and the encapsulation of `ringforge_e8`. |
+//! | `kernels.rs`, `kernels/` | The stages of batches: ports, CPU reference, CUDA source. |
+//! | `plans.rs`, `one_key.rs` | Plans that chain the stages, for `Batch` and for one key that serves many items. |
 //!
-//! `README.md` says what the format rests on, how the GPU does it, and what is not done.
+//! `README.md` explains the format's sources, the GPU implementation, and the limits of this crate.
 //!
-//! Batches draw their seeds on the device; `ringforge_batch` says what follows if they repeat.
+//! Batches generate their seeds on the device; `ringforge_batch` explains the consequences of repeated seeds.
 //!
-//! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
+//! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds plans with test samples.
 
 mod inverse;
 mod kem;

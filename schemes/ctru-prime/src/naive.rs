@@ -1,8 +1,8 @@
-//! The oracle: the scheme written from its specification, to test everything else against.
+//! The test oracle: a direct implementation of the specification.
 //!
-//! Slow and obvious: bit by bit, and with polynomials over the integers. It shares nothing with the rest of the crate but
-//! the parameter sets, and with other oracles what `ringforge_e8` has of them, the key encapsulation among it, and keeps no
-//! secrets.
+//! It is slow and simple, works bit by bit, and multiplies polynomials over the integers. It shares only the parameter
+//! sets with the rest of the crate; helpers and the key encapsulation come from `ringforge_e8::oracle`. It does not
+//! protect secrets.
 
 mod radix;
 
@@ -56,12 +56,12 @@ impl Oracle for Naive {
         Ok(pack(4, v.chunks_exact(8).take(n / 16 * 2).map(|block| decode(block, q2))))
     }
 
-    /// Any bytes are one.
+    /// Any bytes are a valid public key.
     fn check_public(self, _: &[u8]) -> Result<(), KeyError> {
         Ok(())
     }
 
-    /// Names the first coefficient of f, or the padding behind it, that is not as key generation makes it.
+    /// Reports the first coefficient of f that key generation never produces, or n for nonzero padding.
     fn check_pke_key(self, pke_key: &[u8]) -> Result<(), KeyError> {
         let eta = i64::from(self.0.eta);
         let fields = unpack(4, pke_key);
@@ -75,7 +75,7 @@ impl Oracle for Naive {
 }
 
 impl Naive {
-    /// Products of residues modulo q by numbers from −η to η, both as words of 16 bits.
+    /// Products of residues modulo q by numbers from −η to η, both as 16-bit words.
     pub(crate) fn multiply(self, inputs: &Named) -> Outputs {
         let [large, small] = ["large", "small"].map(|name| -> Polynomial {
             inputs[name].as_chunks().0.iter().map(|word| i16::from_le_bytes(*word).into()).collect()

@@ -1,4 +1,4 @@
-//! One key for many operations, its transform made once.
+//! One key for many operations, with its transform computed once.
 
 use core::any::TypeId;
 use core::marker::PhantomData;
@@ -13,8 +13,8 @@ use crate::product::Way;
 use crate::sets::ParameterSet;
 use crate::single::{check_secret_key, length};
 
-/// A parameter set made ready on a device for one key that serves many items: the same bytes as a
-/// [`Batch`](crate::Batch) gives for as many copies of the key, sooner.
+/// A parameter set compiled for a device, for one key that serves many items. The results are those of a
+/// [`Batch`](crate::Batch) with that many copies of the key, computed faster.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -43,11 +43,11 @@ pub struct OneKey<P> {
     set: PhantomData<fn() -> P>,
 }
 
-/// A public key on a device, made ready by [`OneKey::public_key`].
+/// A public key on a device, prepared by [`OneKey::public_key`].
 #[derive(Debug)]
 pub struct PreparedPublicKey<P>(Buffer, PhantomData<fn() -> P>);
 
-/// A secret key on a device, made ready by [`OneKey::secret_key`] and wiped when dropped.
+/// A secret key on a device, prepared by [`OneKey::secret_key`] and wiped when dropped.
 #[derive(Debug)]
 pub struct PreparedSecretKey<P> {
     secret: Buffer,
@@ -55,14 +55,14 @@ pub struct PreparedSecretKey<P> {
 }
 
 impl<P: ParameterSet> OneKey<P> {
-    /// Makes the programs ready, in the engine.
+    /// Compiles the programs into the engine's cache.
     ///
     /// # Errors
     /// As [`Engine::program_of`].
     pub fn new(engine: &Engine) -> Result<Self> {
         let one = Self { engine: engine.clone(), way: Way::fastest(engine.device().limits()), set: PhantomData };
         let programs = [Prepared::PreparePublic, Prepared::PrepareSecret, ENCAPSULATE, Prepared::DecapsulateWithOne];
-        programs.into_iter().try_for_each(|task| one.program(task).map(drop))?; // kept for later
+        programs.into_iter().try_for_each(|task| one.program(task).map(drop))?; // the engine caches them
         Ok(one)
     }
 
@@ -72,10 +72,11 @@ impl<P: ParameterSet> OneKey<P> {
         })
     }
 
-    /// Makes a public key ready. Any bytes are one.
+    /// Prepares a public key. Any bytes are a valid key.
     ///
     /// # Errors
-    /// [`Error::Length`](ringforge::Error::Length) unless it has the set's length; as [`Call::run`](ringforge::run::Call::run).
+    /// [`Error::Length`](ringforge::Error::Length) unless the key has the set's length; as
+    /// [`Call::run`](ringforge::run::Call::run).
     pub fn public_key(&self, stream: &Stream, key: &[u8]) -> Result<PreparedPublicKey<P>> {
         let p = P::PARAMETERS;
         length("bytes of a public key", key, p.sizes().public_key)?;
@@ -87,7 +88,7 @@ impl<P: ParameterSet> OneKey<P> {
         Ok(PreparedPublicKey(prepared, PhantomData))
     }
 
-    /// Checks a secret key and makes it ready, or says what is wrong with it.
+    /// Checks a secret key and prepares it, or returns the defect found in it.
     ///
     /// # Errors
     /// As [`OneKey::public_key`].
@@ -105,10 +106,11 @@ impl<P: ParameterSet> OneKey<P> {
         Ok(Ok(PreparedSecretKey { secret, public }))
     }
 
-    /// New ciphertexts, and the shared keys in them, which are wiped when dropped.
+    /// Returns new ciphertexts and their shared keys, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](ringforge::Error::TooLarge) if they cannot be addressed; as [`Call::run`](ringforge::run::Call::run).
+    /// [`Error::TooLarge`](ringforge::Error::TooLarge) if the buffers are too large to address; as
+    /// [`Call::run`](ringforge::run::Call::run).
     pub fn encapsulate(
         &self,
         stream: &Stream,
@@ -124,7 +126,7 @@ impl<P: ParameterSet> OneKey<P> {
         Ok((sent, shared))
     }
 
-    /// The shared keys in ciphertexts, which are wiped when dropped.
+    /// Returns the shared keys of ciphertexts. They are wiped when dropped.
     ///
     /// # Errors
     /// As [`Call::run`](ringforge::run::Call::run).
@@ -143,5 +145,5 @@ impl<P: ParameterSet> OneKey<P> {
     }
 }
 
-/// New ciphertexts for one key, from the system's randomness.
+/// Encapsulation to one key, with the system's randomness.
 const ENCAPSULATE: Prepared = Prepared::EncapsulateToOne(Randomness::Draws);

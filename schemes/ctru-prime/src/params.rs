@@ -1,11 +1,11 @@
-//! The parameter sets, and every size that follows from one.
+//! The parameter sets, and the sizes derived from them.
 
 use ringforge_e8::EncryptionSizes;
 
-/// Bytes of a seed, of z, and of a shared key.
+/// Bytes of a seed, of the rejection secret z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
 
-/// The numbers of a parameter set, over the field `Z_q[x]/(x^n − x − 1)`; all sizes are in bytes.
+/// A parameter set over the field `Z_q[x]/(x^n − x − 1)`. All sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Parameters {
@@ -17,7 +17,7 @@ pub struct Parameters {
     pub q: u32,
     /// log2 of the modulus q2 of a ciphertext's coefficients.
     pub q2_bits: u32,
-    /// The bound of the centred binomial distribution from which all small polynomials come.
+    /// The parameter η of the centred binomial distribution of all small polynomials: coefficients are from −η to η.
     pub eta: u32,
 }
 
@@ -28,13 +28,13 @@ impl Parameters {
         1 << self.q2_bits
     }
 
-    /// What a coefficient f of a secret key is packed as is this less f.
+    /// The offset of packed secret keys: a coefficient f is stored as `key_offset − f`.
     pub(crate) const fn key_offset(&self) -> u32 {
         2 * self.eta + 1
     }
 
-    /// Sizes of the encryption inside, from which all others follow. Each byte of a message takes sixteen coefficients, and a
-    /// few are left over; an encryption takes the coins of one polynomial.
+    /// Sizes of the underlying public-key encryption, from which all others follow. Each message byte takes sixteen
+    /// coefficients, and a few are unused; an encryption takes the coins of one polynomial.
     #[must_use]
     pub const fn sizes(&self) -> EncryptionSizes {
         let polynomial_coins = (2 * self.eta as usize * self.n).div_ceil(8);
@@ -49,7 +49,7 @@ impl Parameters {
     }
 }
 
-/// All sets, in the order of the types that stand for them.
+/// All sets, in the order of their types in `sets.rs`.
 pub(crate) const SETS: [Parameters; 3] = [
     Parameters { name: "CTRU-Prime-653", n: 653, q: 4621, q2_bits: 11, eta: 3 },
     Parameters { name: "CTRU-Prime-761", n: 761, q: 4591, q2_bits: 10, eta: 2 },

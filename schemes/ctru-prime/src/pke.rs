@@ -1,4 +1,4 @@
-//! The public-key encryption inside: all that is arithmetic, one item at a time.
+//! The underlying public-key encryption: all the arithmetic, one item at a time.
 
 use ringforge::Result;
 use ringforge::words::{self, Divisor};
@@ -18,7 +18,7 @@ const KEY_WIDTH: u32 = 4;
 
 /// Key pairs, encryption and decryption of one parameter set.
 ///
-/// Neither time nor addresses depend on secrets.
+/// Neither timing nor addresses depend on secrets.
 #[derive(Debug)]
 pub(crate) struct Pke {
     pub(crate) parameters: Parameters,
@@ -27,20 +27,20 @@ pub(crate) struct Pke {
     decryption: Product,
 }
 
-/// Polynomials of one item at work, wiped when dropped.
+/// Working polynomials of one item, wiped when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Polynomials {
-    /// A large factor, centred.
+    /// A large operand, centred.
     pub(crate) large: Vec<i16>,
-    /// A small one.
+    /// A small operand.
     pub(crate) small: Vec<i16>,
     /// A product over the integers.
     product: Vec<i32>,
     /// Residues modulo q.
     residues: Vec<u32>,
-    /// What is packed or was unpacked: f with a field of padding, or coefficients of a ciphertext.
+    /// Packed fields: those of f and one of padding, or coefficients of a ciphertext.
     fields: Vec<u16>,
-    /// In its left one the values that a transform left, or that the next product takes.
+    /// Its left operand holds the evaluations that a transform left, or that the next product takes.
     pub(crate) factors: Factors,
     steps: Steps,
 }
@@ -70,19 +70,19 @@ impl Pke {
         })
     }
 
-    /// The values of a public key, into memory.
+    /// Writes the evaluations of a public key to memory.
     pub(crate) fn transform_public(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         radix::decode(public_key, self.parameters.q, &mut memory.residues)?;
         centre(&memory.residues, self.parameters.q, &mut memory.large);
         self.transform_large(memory)
     }
 
-    /// The values of the large factor in memory, as encryption takes them.
+    /// Transforms the large operand in memory for encryption.
     pub(crate) fn transform_large(&self, memory: &mut Polynomials) -> Result<()> {
         self.encryption.forward(&memory.large, &mut memory.factors.left)
     }
 
-    /// Encrypts to the public key whose values are in memory, where they do not stay.
+    /// Encrypts to the public key whose evaluations are in memory. They are overwritten.
     pub(crate) fn encrypt_to_values(
         &self,
         message: &[u8],
@@ -99,19 +99,19 @@ impl Pke {
         pack(q2_bits, &fields[..n], ciphertext)
     }
 
-    /// The values of the f of a secret key, into memory.
+    /// Writes the evaluations of the f of a secret key to memory.
     pub(crate) fn transform_secret(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         let Polynomials { small, fields, .. } = memory;
         unpack_key(self.parameters.eta, pke_key, KEY_WIDTH, fields, small)?;
         self.transform_small(memory)
     }
 
-    /// The values of the small factor in memory, as decryption takes them.
+    /// Transforms the small operand in memory for decryption.
     pub(crate) fn transform_small(&self, memory: &mut Polynomials) -> Result<()> {
         self.decryption.forward(&memory.small, &mut memory.factors.left)
     }
 
-    /// Decrypts with the f whose values are in memory, where they do not stay.
+    /// Decrypts with the f whose evaluations are in memory. They are overwritten.
     pub(crate) fn decrypt_with_values(
         &self,
         ciphertext: &[u8],
@@ -128,7 +128,7 @@ impl Pke {
         Ok(())
     }
 
-    /// What encryption multiplies, alone. in: residues below q, numbers from −η to η
+    /// The product of encryption alone. in: residues below q, numbers from −η to η
     #[cfg(feature = "testkit")]
     pub(crate) fn multiply(
         &self,
@@ -146,8 +146,8 @@ impl Pke {
         Ok(())
     }
 
-    /// Whether a public key is packed as key generation does it: every key has one such packing, and others that unpack
-    /// to it, which are accepted as well.
+    /// Returns whether a public key is packed as key generation packs it. Each key has one such packing. Other byte
+    /// strings that unpack to the same key are accepted as well.
     pub(crate) fn is_canonical(&self, public_key: &[u8]) -> Result<bool> {
         let Parameters { n, q, .. } = self.parameters;
         let (mut digits, mut again) = (vec![0; n], vec![0; public_key.len()]);
@@ -156,12 +156,12 @@ impl Pke {
         Ok(again == public_key)
     }
 
-    /// The place of the first coefficient of a secret key that no sampler gives; n for padding that is not zero.
-    #[inline(never)] // the test of its machine code names it
+    /// The place of the first coefficient of a secret key that key generation never produces; n for nonzero padding.
+    #[inline(never)] // the constant-time test finds it in the machine code by name
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         let Parameters { n, eta, .. } = self.parameters;
         unpack(KEY_WIDTH, pke_key, &mut memory.fields)?;
-        // the offset is odd, and f but for its constant term even
+        // the offset is odd, and all of f except its constant term is even
         let largest = 4 * eta as u16 + 1;
         let fault = |largest: u16, parity: u16| {
             move |field: &u16| (largest.wrapping_sub(*field) >> 15) | ((field ^ parity) & 1)
@@ -173,7 +173,7 @@ impl Pke {
     }
 }
 
-/// Any bytes are some public key, and some secret key.
+/// Any bytes decode to a public key and to a secret key, so neither is checked here.
 impl Encryption for Pke {
     type Polynomials = Polynomials;
 
@@ -223,15 +223,15 @@ impl Encryption for Pke {
     }
 }
 
-/// Residues modulo q as the numbers of least absolute value.
+/// Converts residues modulo q to centred ones.
 fn centre(residues: &[u32], q: u32, out: &mut [i16]) {
     out.iter_mut().zip(residues).for_each(|(out, &x)| *out = words::centred(x, q) as i16);
 }
 
-/// Integers modulo q, below 2^30 − q in absolute value.
+/// Reduces integers modulo q. in: absolute values below 2^30 − q
 fn reduce(integers: &[i32], by_q: Divisor, out: &mut [u32]) {
     const TOP: u32 = 1 << 30;
-    // a multiple of q beyond all of them
+    // the multiple of q that makes all of them positive
     let lift = TOP - by_q.remainder(TOP);
     for (out, &x) in out.iter_mut().zip(integers) {
         *out = by_q.remainder((x as u32).wrapping_add(lift));

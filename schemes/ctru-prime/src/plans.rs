@@ -1,31 +1,31 @@
-//! The stages of a parameter set put together: the steps of its operations, and the plans with keys that are prepared.
+//! Pipelines of a parameter set's stages: the steps of batch operations, and the plans for prepared keys.
 
 use ringforge::{Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
 use crate::kernels::{Keys, PrimeSteps, Stage};
 
-/// What is done with keys that are prepared.
+/// Operations that prepare keys or use prepared ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prepared {
-    /// Public keys → what is prepared of them.
+    /// Public keys → prepared public keys.
     PreparePublic,
-    /// Secret keys → what is prepared of them for decryption; for the other half of a decapsulation the public key in them
-    /// is to be prepared.
+    /// Secret keys → prepared secret keys for decryption. Re-encryption in decapsulation also needs the prepared public
+    /// key.
     PrepareSecret,
-    /// A prepared public key, seeds or draws → ciphertexts, shared keys.
+    /// A prepared public key, seeds or randomness → ciphertexts, shared keys.
     EncapsulateToOne(Randomness),
-    /// A prepared secret key, its public key prepared, ciphertexts → shared keys.
+    /// A prepared secret key, its prepared public key, ciphertexts → shared keys.
     DecapsulateWithOne,
 }
 
 impl PrimeSteps {
-    /// The same with keys taken, or given, like this.
+    /// The same steps with keys in this form.
     const fn keys(self, keys: Keys) -> Self {
         Self { keys, ..self }
     }
 
-    /// The plan of what is done with keys that are prepared, or to prepare them.
+    /// The plan of an operation on prepared keys.
     pub(crate) fn with_prepared(&self, task: Prepared, planner: &Planner) -> Result<Plan> {
         let p = self.pipeline(&format!("{task:?}"), planner);
         let (one, preparing) = (self.keys(Keys::One), self.keys(Keys::Prepared));
@@ -54,7 +54,7 @@ impl PrimeSteps {
         p.build()
     }
 
-    /// Residues modulo q, numbers from −η to η, both as words of 16 bits → products modulo q and x^n − x − 1.
+    /// Residues modulo q, numbers from −η to η, both as 16-bit words → products modulo q and x^n − x − 1.
     #[cfg(feature = "testkit")]
     pub(crate) fn multiply(&self, planner: &Planner) -> Result<Plan> {
         let p = self.pipeline("multiply", planner);
@@ -64,7 +64,7 @@ impl PrimeSteps {
         p.build()
     }
 
-    /// With the keys that decrypt, and those that encrypt again.
+    /// Decapsulates with the key for decryption and the key for re-encryption.
     fn decapsulate_with<'p>(
         &self,
         p: &'p Pipeline,
@@ -72,7 +72,7 @@ impl PrimeSteps {
         ciphertexts: Value<'p>,
     ) -> Result<Made<'p, 1>> {
         let [messages, rejections, statuses] = self.step(p, Stage::Decrypt, &[secret, ciphertexts])?;
-        // it takes no key, and so is the same kernel whichever way keys are taken
+        // this kernel reads no key, so it is the same one for every form of keys
         let plain = self.keys(Keys::Plain);
         let [both_keys, coins, statuses] = plain.step(p, Stage::Decapsulate, &[messages, rejections, statuses])?;
         let compared = [public, ciphertexts, messages, coins, both_keys, statuses];
@@ -107,7 +107,7 @@ impl Steps for PrimeSteps {
         self.decapsulate_with(p, [secret_keys; 2], ciphertexts)
     }
 
-    /// Any bytes are a public key.
+    /// Any bytes are a valid public key.
     fn check_public<'p>(&self, _: &'p Pipeline, _: Value<'p>) -> Result<Option<Value<'p>>> {
         Ok(None)
     }

@@ -1,5 +1,5 @@
-//! Products modulo x^n − x − 1 by way of products over the integers: in a cyclic ring that is long enough, modulo a prime
-//! that is large enough, as bounds of the operands prove.
+//! Products modulo x^n − x − 1 via products over the integers. They are computed by an NTT in a cyclic ring that is
+//! long enough, modulo a prime large enough for proven bounds of the operands.
 
 use ringforge::kernels::Rows;
 use ringforge::words::Transform;
@@ -9,39 +9,37 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::Parameters;
 
-/// Leaves of the transform: nine layers by two. The leaves' degree, 3 or 5, makes up the length.
+/// Layers and leaves of the transform: nine radix-2 layers. The leaf degree, 3 or 5, makes up the length.
 const LAYERS: u32 = 9;
 const LEAVES: usize = 1 << LAYERS;
 
-/// Bits of a coefficient modulo q that the lower limb of a large factor takes, where both factors are large.
+/// Bits of the lower limb of a coefficient modulo q, where both operands are large.
 pub(crate) const LIMB_BITS: u32 = 6;
 
-/// The way that a GPU makes products of keys by small polynomials.
+/// How a GPU multiplies keys by small polynomials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By transforms in a cyclic ring.
+    /// NTTs in a cyclic ring.
     Transform,
-    /// By Toeplitz matrices of bytes on tensor cores.
+    /// Toeplitz matrices of bytes on tensor cores.
     Tensor,
 }
 
 impl Way {
-    /// The ways that a device has. The CPU has both: it takes and gives what either way prepares of keys.
+    /// The ways that a device supports. The CPU supports both, because it reads and writes both prepared forms of keys.
     pub(crate) fn on(limits: &Limits) -> impl Iterator<Item = Self> {
         let has_tensor_cores = limits.is_cpu() || limits.capability >= 80;
         core::iter::once(Self::Transform).chain(has_tensor_cores.then_some(Self::Tensor))
     }
 
-    /// The way that is fastest on a device. Measured on an H200 for n = 761 (the table is in the crate's README): on tensor
-    /// cores operations with keys take as long in batches of up to 64 and two thirds of the time in large ones, whether the
-    /// key is one or each item has its own; making keys takes a tenth longer in batches of up to 1024, and a sixth less in
-    /// large ones.
+    /// The fastest way on a device: tensor cores where there are any. They speed up large batches, but slow down key
+    /// generation in small ones (see the crate's README).
     pub(crate) fn fastest(limits: &Limits) -> Self {
         if limits.is_cpu() { Self::Transform } else { Self::on(limits).last().unwrap_or(Self::Transform) }
     }
 }
 
-/// Bounds of two factors' centred coefficients.
+/// Bounds of the absolute values of two operands' centred coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) left: u64,
@@ -49,45 +47,45 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// A public key times a sample, and the same for any residues modulo q times a packed f, but for its constant term.
+    /// A public key times a sample; also any residues modulo q times a packed f without its constant term.
     pub(crate) fn of_encryption(p: &Parameters) -> Self {
         Self { left: u64::from(p.q / 2), right: p.eta.into() }
     }
 
-    /// A ciphertext times any f that a secret key can hold: four bits below the offset.
+    /// A ciphertext times any f that a secret key can encode: a four-bit field, subtracted from the offset.
     pub(crate) fn of_decryption(p: &Parameters) -> Self {
         Self { left: u64::from(p.q2() / 2), right: u64::from(p.key_offset().max(15 - p.key_offset())) }
     }
 
-    /// Any residues modulo q times a limb of others; small polynomials are below limbs.
+    /// Any residues modulo q times a limb of others. Small polynomials are within the bounds of limbs.
     pub(crate) fn of_limbs(p: &Parameters) -> Self {
         let half = u64::from(p.q / 2);
         let low = 1 << (LIMB_BITS - 1);
         Self { left: half, right: low.max((half + low) >> LIMB_BITS) }
     }
 
-    /// The bound of a coefficient of the product of polynomials of degree below n, before it is folded.
+    /// The bound of a coefficient of the unreduced product of polynomials of degree below n.
     fn of_product(self, n: usize) -> u64 {
         n as u64 * self.left * self.right
     }
 
-    /// That of one that is folded: x^n = x + 1 brings the upper half to the lower one twice.
+    /// The bound of a coefficient reduced modulo x^n − x − 1: x^n = x + 1 adds the upper half to the lower one twice.
     #[cfg(all(test, feature = "testkit"))]
     pub(crate) fn of_folded(self, n: usize) -> u64 {
         (2 * n as u64 - 1) * self.left * self.right
     }
 }
 
-/// Coefficients of the cyclic ring in which polynomials of degree below n are multiplied.
+/// Length of the cyclic ring in which polynomials of degree below n are multiplied.
 pub(crate) const fn integer_length(n: usize) -> usize {
     LEAVES * (2 * n - 1).div_ceil(LEAVES)
 }
 
-/// Rows in which products of polynomials of degree below n, within these bounds, are what they are over the integers:
-/// modulo the largest prime of as few bits as can be, for that leaves most room for lazy sums.
+/// The ring layout for products of polynomials of degree below n that are exact over the integers within these bounds.
+/// Uses the largest prime of the fewest bits possible, because that leaves the most room for lazy sums.
 ///
 /// # Errors
-/// [`Error::Unsupported`], with the bound, where not all products are exact modulo any such prime of 30 bits.
+/// [`Error::Unsupported`], with the bound, if no such prime of at most 30 bits makes all products exact.
 pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<Rows> {
     let (length, bound) = (integer_length(n), bounds.of_product(n));
     let fewest = u64::BITS - (2 * bound).leading_zeros();
@@ -100,12 +98,12 @@ pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<
     Rows::of(&Ring::cyclic(length, prime)?, limits)?.depth(LAYERS)
 }
 
-/// Whether products are what they are over the integers in a cyclic ring of this length modulo this prime.
+/// Returns whether products in a cyclic ring of this length modulo this prime are exact over the integers.
 fn is_exact(n: usize, bounds: Bounds, length: usize, prime: &Modulus) -> bool {
     length >= 2 * n - 1 && prime.value() > U256::from(2 * bounds.of_product(n))
 }
 
-/// Products of polynomials within some bounds, on the CPU.
+/// Products of polynomials within given bounds, on the CPU.
 #[derive(Debug)]
 pub(crate) struct Product {
     transform: Transform<u32>,
@@ -113,7 +111,7 @@ pub(crate) struct Product {
     length: usize,
 }
 
-/// Two factors at work, wiped when dropped.
+/// Two operands, wiped when dropped.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Factors {
     pub(crate) left: Vec<u32>,
@@ -128,19 +126,19 @@ impl Product {
         Ok(Self { transform: Transform::of(&rows, 0)?, prime, length: ring.degree() })
     }
 
-    /// The product modulo x^n − x − 1 over the integers. in: factors within the bounds, as long as `out`
+    /// The product modulo x^n − x − 1 over the integers. in: operands within the bounds, as long as `out`
     pub(crate) fn multiply(&self, left: &[i16], right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
         self.forward(left, &mut memory.left)?;
         self.multiply_values(right, memory, out)
     }
 
-    /// The values of a factor.
+    /// Computes the evaluations of an operand.
     pub(crate) fn forward(&self, factor: &[i16], values: &mut Vec<u32>) -> Result<()> {
         self.load(factor, values);
         self.transform.forward(values)
     }
 
-    /// The same as [`Product::multiply`] where the left factor's values are in memory.
+    /// Like [`Product::multiply`], where memory holds the evaluations of the left operand.
     pub(crate) fn multiply_values(&self, right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
         let Factors { left: a, right: b } = memory;
         self.forward(right, b)?;
@@ -148,7 +146,7 @@ impl Product {
         self.transform.inverse(a)?;
         let n = out.len();
         let s = |k: usize| centred(a[k], self.prime);
-        // x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero
+        // x^(n + k) = x^(k + 1) + x^k; coefficients above that of x^(2n - 2) are zero
         for (i, out) in out.iter_mut().enumerate() {
             *out = s(i) + s(n + i) + if i == 0 { 0 } else { s(n + i - 1) };
         }
@@ -175,7 +173,7 @@ mod tests {
             let rows = integer_rows(set.n, bounds, &limits)?;
             assert!(rows.poly().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
             assert_eq!(rows.split().leaves(), LEAVES);
-            // the prime of the specification, a smaller one, and a length that wraps around
+            // the prime of the specification, a smaller prime, and a length that wraps around
             let (spec, small) = (Modulus::new(33_550_337u32)?, Modulus::new(7681u32)?);
             let length = rows.poly().degree();
             assert!(is_exact(set.n, bounds, length, &spec));
@@ -185,14 +183,14 @@ mod tests {
             let message = integer_rows(set.n, bounds, &limits).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(message.contains(&bounds.of_product(set.n).to_string()), "{message}");
         }
-        // 16 777 153 serves two sets and is too small for the largest one
+        // 16 777 153 suffices for two sets and is too small for the largest one
         let prime = Modulus::new(16_777_153u32)?;
         let exact = SETS.iter().map(|set| is_exact(set.n, Bounds::of_encryption(set), integer_length(set.n), &prime));
         assert_eq!(exact.collect::<Vec<_>>(), [true, true, false]);
         Ok(())
     }
 
-    /// The largest coefficients of one sign: all sums are as large as they can be.
+    /// The largest coefficients of one sign, which make all sums as large as possible.
     #[test]
     fn extreme_products_are_exact() -> Result<()> {
         for set in &SETS {

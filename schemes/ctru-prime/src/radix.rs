@@ -1,33 +1,34 @@
-//! The packing of public keys: digits below q in mixed radix, pair by pair and level by level.
+//! Packing of public keys: digits below q in mixed radix, pair by pair and level by level (the `Encode` of NTRU Prime).
 //!
-//! A level takes pairs of digits together to one of a larger modulus, and lets go of bytes until that is below 2^14; what
-//! is left are the digits of the next level. All pairs of a level have the same modulus, but for the last one.
+//! A level merges each pair of digits into a number of a larger modulus, and emits its low bytes until the modulus is
+//! below 2^14. The remaining numbers are the digits of the next level. All pairs of a level but the last have the same
+//! modulus.
 
 use ringforge::{Error, Result};
 
-/// Moduli stay below this.
+/// Moduli of digits are below this.
 const LIMIT: u32 = 1 << 14;
 
-/// A level: what its pairs of digits become.
+/// A level of the packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// Digits.
+    /// The number of digits.
     pub(crate) len: usize,
     /// The modulus of all digits but the last one.
     pub(crate) modulus: u32,
-    /// That of the last digit.
+    /// The modulus of the last digit.
     pub(crate) last: u32,
-    /// The place of the level's first byte.
+    /// The offset of the level's first byte.
     pub(crate) offset: usize,
 }
 
 impl Level {
-    /// Of keys of n digits below q.
+    /// The first level for keys of n digits below q.
     pub(crate) const fn first(n: usize, q: u32) -> Self {
         Self { len: n, modulus: q, last: q, offset: 0 }
     }
 
-    /// Pairs of digits; of an odd number the last digit goes on as it is.
+    /// The number of pairs. An odd last digit passes to the next level unchanged.
     pub(crate) const fn pairs(&self) -> usize {
         self.len / 2
     }
@@ -37,22 +38,22 @@ impl Level {
         if i + 1 == self.len { self.last } else { self.modulus }
     }
 
-    /// Bytes that pair k lets go of, and the modulus of what is left.
+    /// Bytes that pair k emits, and the modulus of the rest.
     const fn pair(&self, k: usize) -> (usize, u32) {
         shrink(self.modulus_of(2 * k) * self.modulus_of(2 * k + 1), LIMIT)
     }
 
-    /// Bytes of all pairs but the last one, and of that.
+    /// Bytes of each pair but the last, and of the last one.
     pub(crate) const fn bytes(&self) -> [usize; 2] {
         [self.pair(0).0, self.pair(self.pairs() - 1).0]
     }
 
-    /// The place of the first byte of pair k.
+    /// The offset of the first byte of pair k.
     const fn place(&self, k: usize) -> usize {
         self.offset + k * self.pair(0).0
     }
 
-    /// The next level: the last one has a single digit.
+    /// The next level. The last level has a single digit.
     pub(crate) const fn next(&self) -> Self {
         let last_pair = self.pairs() - 1;
         let (last_bytes, last_modulus) = self.pair(last_pair);
@@ -65,7 +66,7 @@ impl Level {
     }
 }
 
-/// Bytes to let go of from a number below a modulus until its modulus is below a limit, and that modulus.
+/// The bytes to emit from a number below a modulus until the modulus is below a limit, and that modulus.
 const fn shrink(mut modulus: u32, limit: u32) -> (usize, u32) {
     let mut bytes = 0;
     while modulus >= limit {
@@ -75,7 +76,7 @@ const fn shrink(mut modulus: u32, limit: u32) -> (usize, u32) {
     (bytes, modulus)
 }
 
-/// Bytes of n digits below q, n at least 2.
+/// Bytes of n packed digits below q, for n of at least 2.
 pub(crate) const fn encoded_bytes(n: usize, q: u32) -> usize {
     let mut level = Level::first(n, q);
     while level.len > 1 {
@@ -84,7 +85,7 @@ pub(crate) const fn encoded_bytes(n: usize, q: u32) -> usize {
     level.offset + shrink(level.last, 2).0
 }
 
-/// The levels of n digits below q, from the top; the last one has a single digit.
+/// The levels of n digits below q, from the first. The last one has a single digit.
 pub(crate) fn levels(n: usize, q: u32) -> Vec<Level> {
     let mut levels = vec![Level::first(n, q)];
     while let Some(level) = levels.last().filter(|level| level.len > 1) {
@@ -93,10 +94,10 @@ pub(crate) fn levels(n: usize, q: u32) -> Vec<Level> {
     levels
 }
 
-/// Packs digits; of them only their place stays. Time depends on nothing but their number.
+/// Packs digits, overwriting them. The time depends on their number only.
 ///
 /// # Errors
-/// [`Error::Length`] unless `bytes` holds [`encoded_bytes`].
+/// [`Error::Length`] unless the length of `bytes` is [`encoded_bytes`].
 pub(crate) fn encode(digits: &mut [u32], q: u32, bytes: &mut [u8]) -> Result<()> {
     check(digits, q, bytes)?;
     let mut level = Level::first(digits.len(), q);
@@ -117,7 +118,8 @@ pub(crate) fn encode(digits: &mut [u32], q: u32, bytes: &mut [u8]) -> Result<()>
     Ok(())
 }
 
-/// Unpacks digits below q. Any bytes give some; only those that [`encode`] makes are given back by it.
+/// Unpacks digits below q. Any bytes unpack to some digits; only those that [`encode`] produces are packed again as the
+/// same bytes.
 ///
 /// # Errors
 /// As [`encode`].
@@ -158,7 +160,7 @@ mod tests {
     use super::*;
     use crate::params::SETS;
 
-    /// The tables of the specification: digits, moduli, bytes of a pair, of the last pair, and before the level.
+    /// The tables of the specification: digits, moduli, bytes of a pair and of the last pair, offset of the level.
     #[test]
     fn levels_are_those_of_the_tables() {
         let row = |level: &Level| {
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Any bytes are some digits, and what they are packed as is packed as itself.
+    /// Any bytes unpack to some digits, whose packing is stable under unpacking and packing again.
     #[test]
     fn decoding_is_total() {
         let mut random = Random::new(seed());

@@ -1,4 +1,4 @@
-//! The plans of all parameter sets with samples, for the engine's tests.
+//! The plans of all parameter sets with test samples, for the engine's tests.
 
 use ringforge::kernels::Role;
 use ringforge::{Device, Limits, Plan, Planner, Result};
@@ -17,7 +17,7 @@ use crate::product::Way;
 use Operation::{CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::{Draws, Seeds};
 
-/// CTRU-Prime as the engine's tests see it.
+/// CTRU-Prime as a scheme for the engine's tests.
 #[derive(Debug)]
 pub struct CtruPrime;
 
@@ -29,23 +29,23 @@ impl Scheme for CtruPrime {
     }
 }
 
-/// The plans of one parameter set, with samples: keys and ciphertexts that are what they should be, and others.
+/// The plans of one parameter set, with samples of valid and invalid keys and ciphertexts.
 ///
 /// # Errors
-/// What makes planning fail.
+/// Errors of planning.
 pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     Way::on(limits).map(|way| plans_in(set, way, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
 }
 
-/// The plans with products made in one of the ways.
+/// The plans with products computed in one way.
 fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let (steps, planner) = (PrimeSteps { way, ..PrimeSteps::new(set, limits)? }, Planner::new(limits.clone()));
     let (set, naive) = (*set, Naive(*set));
-    // as text, a product on tensor cores is thousands of shuffles; of the larger sets, only sizes differ
+    // emulated on the CPU, a product on tensor cores is thousands of shuffles; the larger sets differ only in sizes
     let few = way == Way::Tensor || set.name != SETS[0].name;
     let named = |what: &str, plan: &Plan| {
         let cores = if way == Way::Tensor { ", tensor cores" } else { "" };
-        // samples come again after five items
+        // samples repeat every five items
         let named = NamedPlan::new(format!("{} {what}{cores}", set.name), plan.clone()).batches(&[5]);
         if few { named.few_emulated() } else { named }
     };
@@ -56,7 +56,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         named("prepare public keys", &steps.with_prepared(Prepared::PreparePublic, &planner)?),
         named("prepare secret keys", &steps.with_prepared(Prepared::PrepareSecret, &planner)?),
     ];
-    // plans from keys that are prepared should make what the others do of the keys themselves
+    // plans for prepared keys must give the results of the plans for plain keys
     for (what, operation, prepared) in [
         ("decapsulate", Decapsulate, None),
         ("check secret keys", CheckSecretKeys, None),
@@ -74,7 +74,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         };
         let named = named(what, &plan);
         let named = if prepared.is_none() { named.with_secrets(operation.secrets()) } else { named };
-        // on a GPU keys of a group share an inverse, which stands at the first of them
+        // on a GPU, the keys of a group share an inverse, stored at the first of them
         let named = if matches!(operation, Generate(_)) { named.compared_whole() } else { named };
         let with = plan.clone();
         let sampled = named.sampled(move |seed, batch| {
@@ -90,8 +90,12 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
     Ok(plans)
 }
 
-/// Secret keys and ciphertexts. Of five items, one has a ciphertext of random bytes, one a secret key of random bytes, one
-/// a bad field behind all coefficients, one a ciphertext with its last bit flipped; batches of 1, 2, and 3 hold one of each.
+/// Secret keys and ciphertexts. Batches of 1, 2 and 3 items together cover all faults. Of every five items,
+///
+/// - one has a ciphertext of random bytes;
+/// - one has a secret key of random bytes;
+/// - one has a bad padding field after the coefficients;
+/// - one has a ciphertext with its last bit flipped.
 fn items(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let kem = kem(set).expect("the products of a parameter set");
     let items = oracle::samples(kem, seed, batch, |kind, [_, secret_key, ciphertext]| match kind {
@@ -99,11 +103,11 @@ fn items(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8
         4 => ciphertext[set.sizes().ciphertext - 1] ^= 0x80,
         _ => {}
     });
-    // any bytes are a public key
+    // public keys are left out: any bytes are one
     items.into_iter().skip(1).collect()
 }
 
-/// A key pair as the CPU prepares it, and ciphertexts, of which every other one is sound.
+/// A key pair as the CPU prepares it, and ciphertexts, of which every second one is valid.
 fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let (sizes, kem) = (set.sizes().kem(), kem(set).expect("the products of a parameter set"));
     let mut memory = kem.memory();
@@ -126,7 +130,7 @@ fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static
     vec![("prepared public key", public_key), ("prepared secret key", secret_key), ("ciphertexts", ciphertexts)]
 }
 
-/// The inputs, and the keys at the end of what is prepared of them, for each item.
+/// Adds to the inputs, for each item, the plain keys at the end of the prepared ones.
 fn with_own_keys(set: &Parameters, way: Way, batch: usize, inputs: &Named) -> Named {
     let (mut inputs, sizes) = (inputs.clone(), set.sizes().kem());
     for (prepared, factor, own, size) in [
@@ -141,7 +145,7 @@ fn with_own_keys(set: &Parameters, way: Way, batch: usize, inputs: &Named) -> Na
     inputs
 }
 
-/// Factors as words: of every three items, two have the largest sums that there can be, of one sign or alternating.
+/// Operands as words. Of every three items, two have the largest possible sums, of one sign or alternating.
 fn factors(set: &Parameters, seed: u64, batch: usize) -> [(&'static str, Vec<u8>); 2] {
     let mut random = Random::new(seed);
     let (q, eta) = (set.q as usize, set.eta as i16);

@@ -7,9 +7,9 @@ use ringforge_e8::KeyError;
 use crate::kernels::PrimeSteps;
 use crate::params::{Parameters, SETS};
 
-/// One of the parameter sets of this crate, as a type.
+/// A parameter set of this crate, as a type.
 pub trait ParameterSet: sealed::Sealed + KemScheme<Error = KeyError> + Send + Sync {
-    /// Its numbers.
+    /// The parameters.
     const PARAMETERS: Parameters;
 }
 

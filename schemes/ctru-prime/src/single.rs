@@ -9,13 +9,13 @@ use crate::kem::kem;
 use crate::params::SEED_BYTES;
 use crate::sets::ParameterSet;
 
-/// A key pair: public key and secret key, which is wiped when dropped.
+/// Generates a key pair: the public key, and the secret key, which is wiped when dropped.
 ///
 /// ```
 /// use ringforge_ctru_prime::{CtruPrime761, decapsulate, encapsulate, generate};
 ///
 /// # use rand::{SeedableRng, rngs::StdRng};
-/// # let mut rng = StdRng::seed_from_u64(1); // of the system, in earnest
+/// # let mut rng = StdRng::seed_from_u64(1); // in production, use the system's generator
 /// let (public_key, secret_key) = generate::<CtruPrime761>(&mut rng)?;
 /// let (ciphertext, sent) = encapsulate::<CtruPrime761>(&public_key, &mut rng)?;
 /// assert_eq!(decapsulate::<CtruPrime761>(&secret_key, &ciphertext)?, sent);
@@ -23,7 +23,7 @@ use crate::sets::ParameterSet;
 /// ```
 ///
 /// # Errors
-/// Nothing that a caller could cause.
+/// None that a caller could cause.
 pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>)> {
     let p = P::PARAMETERS;
     let mut public_key = vec![0; p.sizes().public_key];
@@ -37,8 +37,8 @@ pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Z
     Ok((public_key, secret_key))
 }
 
-/// A ciphertext, and the shared key that it brings to the owner of a public key, which is wiped when dropped. Any bytes are
-/// accepted as a public key, as the format has it: see [`is_canonical`].
+/// Encapsulates: returns a ciphertext and the shared key for the owner of the public key. The shared key is wiped when
+/// dropped. As the format requires, any bytes are accepted as a public key: see [`is_canonical`].
 ///
 /// # Errors
 /// [`Error::Length`] unless the public key has the set's length.
@@ -54,15 +54,15 @@ pub fn encapsulate<P: ParameterSet>(
     let kem = kem(&p)?;
     kem.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
-    // what is returned may leave copies on its way: this key is wiped here
+    // moving the returned value may leave copies behind, so this one is wiped here
     Ok((ciphertext, shared_key.clone()))
 }
 
-/// The shared key of a ciphertext, wiped when dropped; one that looks random if no encapsulation to this key made the
-/// ciphertext.
+/// Decapsulates: returns the shared key of a ciphertext, wiped when dropped. If no encapsulation to this key made the
+/// ciphertext, the result is a pseudorandom key (implicit rejection).
 ///
 /// # Errors
-/// [`Error::Length`] unless both have the set's lengths. A secret key is not checked: see [`check_secret_key`].
+/// [`Error::Length`] unless both have the set's lengths. The secret key is not checked: see [`check_secret_key`].
 pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Result<Zeroizing<[u8; 32]>> {
     let p = P::PARAMETERS;
     length("bytes of a secret key", secret_key, p.sizes().kem().secret_key)?;
@@ -71,24 +71,24 @@ pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Res
     let kem = kem(&p)?;
     kem.decapsulate(secret_key, ciphertext, &mut shared_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
-    // as above
+    // as in `encapsulate`
     Ok(shared_key.clone())
 }
 
-/// Whether a public key is packed as key generation packs it. Others are accepted as well, and mean the key whose packing
-/// they unpack to; hashes tell the two apart.
+/// Returns whether a public key is packed as key generation packs it. Other byte strings are accepted as well and
+/// decode to some key, but hashes differ from those of its canonical packing.
 ///
 /// # Errors
-/// [`Error::Length`] unless it has the set's length.
+/// [`Error::Length`] unless the key has the set's length.
 pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
     length("bytes of a public key", public_key, P::PARAMETERS.sizes().public_key)?;
     kem(&P::PARAMETERS)?.pke.is_canonical(public_key)
 }
 
-/// What is wrong with a secret key that did not come from key generation, if anything can be seen.
+/// Checks a secret key that did not come from key generation, and returns the first defect found, if any.
 ///
 /// # Errors
-/// [`Error::Length`] unless it has the set's length.
+/// [`Error::Length`] unless the key has the set's length.
 pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<KeyError>> {
     let p = P::PARAMETERS;
     length("bytes of a secret key", secret_key, p.sizes().kem().secret_key)?;

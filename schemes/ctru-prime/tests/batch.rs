@@ -1,4 +1,4 @@
-//! Batches on every device: vectors, faults of single items, handles, spoilt ciphertexts, and many round trips.
+//! Batches on every device: vectors, faults in single items, handles, corrupted ciphertexts, and many round trips.
 
 use ringforge::{Device, Engine, Error, Limits};
 use ringforge_batch::{BatchStatus, FINE, ItemError, KEY_SEED, SharedKeys};
@@ -56,7 +56,7 @@ impl Trip {
     }
 }
 
-/// The first digests of a set, of 100, from one batch.
+/// Checks the first `count` of a set's 100 digests in one batch.
 fn vectors<P: ParameterSet>(device: &Device, count: usize) -> Outcomes {
     let p = P::PARAMETERS;
     let kem = Batch::<P>::new(&Engine::on(device.clone()))?;
@@ -89,7 +89,7 @@ macro_rules! vectors {
     ($($test:ident: $set:ty;)*) => { $(
         #[test]
         fn $test() -> Outcomes {
-            // of kernels' text, which takes seconds an item, no more than a block and some
+            // the emulator takes seconds per item, so it gets just over a block
             for (target, count) in [(Target::Cpu, 100), (Target::Emulator, 9), (Target::Cuda, 100)] {
                 target.device().iter().try_for_each(|device| vectors::<$set>(device, count))?;
             }
@@ -110,7 +110,7 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
         let kem = Batch::<CtruPrime761>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();
         let trip = Trip::random(&kem, 5)?;
-        // coefficient 7 of item 3's secret key becomes 15, and so does the padding of item 1's
+        // set to 15: coefficient 7 of item 3's secret key, and the padding of item 1's
         let mut secret_keys = trip.secret_keys.clone();
         secret_keys[3 * sizes.secret_key + 3] |= 0xf0;
         secret_keys[sizes.secret_key + 380] |= 0xf0;
@@ -125,7 +125,7 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
             let expected = if item % 2 == 1 { &[0; 32] } else { &trip.shared_keys[32 * item..][..32] };
             assert_eq!(received[32 * item..][..32], *expected, "{device}");
         }
-        // the same over handles
+        // the same with handles
         let stream = device.stream()?;
         let keys = kem.import_secret_keys(&stream, &secret_keys)?;
         assert_eq!(keys.status(&stream)?.errors(), bad);
@@ -159,7 +159,7 @@ fn wrong_lengths_are_refused() -> Outcomes {
         assert!(matches!(kem.import_ciphertexts(&stream, &ct[1..]), Err(Error::Length { .. })));
         assert!(matches!(kem.import_public_keys(&stream, &pk[1..]), Err(Error::Length { .. })));
         assert!(matches!(kem.import_secret_keys(&stream, &sk[1..]), Err(Error::Length { .. })));
-        // no items are no error
+        // an empty batch is no error
         kem.generate(&mut [], &mut [])?.into_result()?;
         kem.encapsulate(&[], &mut [], &mut [])?.into_result()?;
         kem.decapsulate(&[], &[], &mut [])?.into_result()?;
@@ -191,7 +191,7 @@ fn handles_agree_with_host_memory() -> Outcomes {
     Ok(())
 }
 
-/// With one key for all items, both ends agree, neighbours of a spoilt ciphertext included.
+/// With one key for all items, both ends agree, also for the neighbours of a corrupted ciphertext.
 #[test]
 fn one_key_serves_many() -> Outcomes {
     for device in devices() {
@@ -213,7 +213,7 @@ fn one_key_serves_many() -> Outcomes {
         let sent = exported(shared_keys)?;
         assert_eq!(exported(one.decapsulate(&stream, &with, &ciphertexts)?)?, sent, "{device}");
 
-        // the same key by key, also for a spoilt one
+        // the same with one key per item, also for a corrupted ciphertext
         let mut texts = vec![0; 5 * sizes.ciphertext];
         ciphertexts.export(&stream, &mut texts)?.into_result()?;
         texts[2 * sizes.ciphertext + 9] ^= 4;
@@ -226,7 +226,7 @@ fn one_key_serves_many() -> Outcomes {
 
         assert!(matches!(one.public_key(&stream, &trip.public_keys[1..]), Err(Error::Length { .. })));
         assert!(matches!(one.secret_key(&stream, &trip.secret_keys[1..]), Err(Error::Length { .. })));
-        // a secret key is checked as a batch's are
+        // a secret key is checked as in a batch
         let mut spoilt = trip.secret_keys.clone();
         spoilt[3] |= 0xf0;
         let why = one.secret_key(&stream, &spoilt)?.err();
@@ -254,7 +254,7 @@ fn round_trips_all_agree() -> Outcomes {
     round_trips::<CtruPrime1277>()
 }
 
-/// One flipped bit in each ciphertext: the key is the hash of identity, z and ciphertext.
+/// With one flipped bit in each ciphertext, the key is the hash of identity, z and ciphertext.
 fn flipped<P: ParameterSet>() -> Outcomes {
     for (device, batch) in [(Target::Cpu.device(), 100), (Target::Cuda.device(), 20_000)] {
         let Some(device) = device else { continue };
@@ -263,7 +263,7 @@ fn flipped<P: ParameterSet>() -> Outcomes {
         let mut trip = Trip::random(&kem, batch)?;
         let mut random = Random::new(seed());
         for (item, ciphertext) in trip.ciphertexts.chunks_exact_mut(sizes.ciphertext).enumerate() {
-            // the last bits, padding among them, then every bit in turn if there are enough items, else bits at random
+            // the last bits, including padding; then every bit if there are enough items, else random bits
             let bits = 8 * sizes.ciphertext;
             let bit = if item < 16.max(bits.min(batch)) { bits - 1 - item } else { random.below(bits) };
             ciphertext[bit / 8] ^= 1 << (bit % 8);
@@ -289,7 +289,7 @@ fn every_flipped_bit_is_rejected() -> Outcomes {
     flipped::<CtruPrime1277>()
 }
 
-/// Any bytes at all as public key and as ciphertext give keys, and the same ones on every device.
+/// Arbitrary bytes as public key and as ciphertext give keys, and the same ones on every device.
 #[test]
 fn any_bytes_are_keys_and_ciphertexts() -> Outcomes {
     let mut first = None;

@@ -1,4 +1,4 @@
-//! CTRU-Prime from outside, on every device of this machine.
+//! Tests of the public interface of CTRU-Prime, on every device of this machine.
 
 mod batch;
 mod kat;

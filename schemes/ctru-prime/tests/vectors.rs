@@ -1,4 +1,4 @@
-//! Vectors of all parameter sets, one item at a time: `kat/README.md` says what the files hold.
+//! Test vectors of all parameter sets, one item at a time: `kat/README.md` describes the files.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use sha3::{Digest, Sha3_256, Sha3_512};
 
 use crate::kat::{File, Record, from_hex, hex, randomness};
 
-/// Bytes in place of randomness.
+/// A random generator that returns fixed bytes.
 struct Bytes<'a>(&'a [u8]);
 
 impl TryRng for Bytes<'_> {
@@ -39,7 +39,7 @@ impl TryRng for Bytes<'_> {
 
 impl TryCryptoRng for Bytes<'_> {}
 
-/// What a record makes: public key, secret key, ciphertext, shared key, and that of the spoilt ciphertext.
+/// Computes a record: public key, secret key, ciphertext, shared key, and shared key of the corrupted ciphertext.
 fn record<P: ParameterSet>(randomness: &[u8; 96], byte: usize, bit: u32) -> [Vec<u8>; 5] {
     let rng = &mut Bytes(randomness);
     let (public_key, secret_key) = generate::<P>(rng).unwrap();
@@ -70,7 +70,7 @@ fn agrees<P: ParameterSet>() {
         assert_eq!(hex(&Sha3_256::digest(made)), *wanted, "{}, record {count}", p.name);
     }
 
-    // a set padding bit, and a public key that is not canonical
+    // a padding bit that is set, and a non-canonical public key
     let [padded, key] = &file.accepted_but_odd[..] else { panic!("two odd ones") };
     let secret_key = from_hex(&file.records[0].sk);
     let found = decapsulate::<P>(&secret_key, &from_hex(&padded.ct)).unwrap();
@@ -82,7 +82,8 @@ fn agrees<P: ParameterSet>() {
     assert_eq!((hex(&ciphertext), hex(&*shared_key)), (key.ct.clone(), key.ss.clone()));
 }
 
-/// Section 2.11 of the specification: hashes of the public key, the secret key and the ciphertext, then both keys.
+/// Section 2.11 of the specification: hashes of public key, secret key and ciphertext, then the shared and rejection
+/// keys.
 fn agrees_with_the_text<P: ParameterSet>(wanted: [&str; 5]) {
     let randomness: Vec<u8> = (0..96).collect();
     let [pk, sk, ct, ss, rejection] = record::<P>(&randomness.try_into().unwrap(), 0, 0);
@@ -90,7 +91,7 @@ fn agrees_with_the_text<P: ParameterSet>(wanted: [&str; 5]) {
     assert_eq!([pk, sk, ct, hex(&ss), hex(&rejection)], wanted);
 }
 
-/// Spoilt secret keys are told apart, any public key is one, and any ciphertext gives a key.
+/// Corrupted secret keys are reported, any bytes are a public key, and any ciphertext gives a key.
 fn bears_anything<P: ParameterSet>() {
     let p = P::PARAMETERS;
     let randomness: Vec<u8> = (0..96).collect();

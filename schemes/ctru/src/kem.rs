@@ -1,4 +1,4 @@
-//! The key encapsulations of this crate's sets, one item at a time.
+//! Key encapsulation for this crate's parameter sets, one item at a time.
 
 use std::sync::OnceLock;
 
@@ -9,10 +9,10 @@ use crate::pke::{Pke, Polynomials};
 
 /// Key encapsulation of one parameter set.
 pub(crate) type Kem = ringforge_e8::Kem<Pke>;
-/// One item at work, wiped when dropped.
+/// Working memory of one item, wiped when dropped.
 pub(crate) type Memory = ringforge_e8::Memory<Polynomials>;
 
-/// The one of this set, made at the first call.
+/// The key encapsulation of a parameter set, created on the first call.
 ///
 /// # Errors
 /// As [`Kem::of`].

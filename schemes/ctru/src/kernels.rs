@@ -1,5 +1,4 @@
-//! The kernels of key generation, encapsulation and decapsulation: what they read and write, their meaning on the
-//! CPU, and their text.
+//! The kernels of key generation, encapsulation and decapsulation: ports, CPU reference, CUDA source.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
 use ringforge::{Draws, Error, Limits, Result};
@@ -11,30 +10,30 @@ use crate::kem::{self, Kem, Memory};
 use crate::params::{Parameters, Q, SEED_BYTES};
 use crate::pke::{Polynomials, integer_rows, wire_rows};
 
-/// Threads of a block that hashes or checks, one item each.
+/// Threads per block of a kernel that hashes or checks, one item each.
 const ITEM_THREADS: u32 = 128;
 
-/// Most draws of a seed for one item; 16 of them all fail once in 2^238 items.
+/// Maximum number of seeds tried for one item. All 16 fail for one item in 2^238.
 const ATTEMPTS: u32 = 16;
 
-/// What a kernel does to each item.
+/// The work of a kernel on each item: its inputs, then its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Seeds d ‖ z to the coins of key generation.
     Expand,
     /// Coins to key pairs.
     Generate,
-    /// Items without an inverse again, with further draws.
+    /// Key pairs for items whose f has no inverse, with new seeds.
     Retry,
-    /// Seeds to messages, shared keys and coins of encryption.
+    /// Seeds to messages, shared keys and encryption coins.
     Encapsulate,
     /// Messages and coins to ciphertexts.
     Encrypt,
     /// Ciphertexts to messages.
     Decrypt,
-    /// Messages to shared keys, rejection keys and coins of encryption.
+    /// Messages to shared keys, rejection keys and encryption coins.
     Decapsulate,
-    /// Encryption again, compared with the ciphertext: the shared key or the rejection key.
+    /// Re-encryption and comparison with the ciphertext, which select the shared key or the rejection key.
     Compare,
     /// Public keys to statuses.
     CheckPublic,
@@ -51,10 +50,10 @@ const CHECK: Header = Header { name: "ctru_check.cuh", text: include_str!("kerne
 const HEADERS: &[Header] =
     &[ROWS, RING, GENERATE, ENCRYPT, HASH, CHECK, STATUS, ringforge_e8::E8, ringforge_e8::SAMPLE, ringforge_e8::PACK];
 
-/// The kernel of a stage of one parameter set, on devices with some limits.
+/// The kernel of a stage of one parameter set, on devices with these limits.
 ///
 /// # Errors
-/// What makes the rings' rows fail.
+/// Errors from planning the rings' transforms.
 #[allow(unsafe_code)]
 pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<CustomKernel> {
     let kem = kem::kem(p)?;
@@ -67,7 +66,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     let (status, going_on) = (Port::status(), Port::status().updated());
     let (set, with_rows) = (*p, rows.clone());
     let build = move |limits: &Limits| build(&set, with_rows.as_ref(), limits);
-    // a closure takes what the ports have of an item, in their order
+    // each closure takes an item's part of every port, in port order
     macro_rules! stage {
         ($name:literal, [$($port:expr),*], $memory:ident => $work:expr) => {{
             let text = (concat!("ctru_", $name), include_str!(concat!("kernels/ctru_", $name, ".cu")), HEADERS);
@@ -75,8 +74,8 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
                 let $memory = &mut kem.memory();
                 args.each(items, $work)
             };
-            // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set
-            // of parameters gives to ports and prelude alike.
+            // SAFETY: A thread, or a block laid out by `rows`, accesses only the bytes of its own items. The parameter
+            // set gives the same sizes to ports and prelude.
             unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }
         }};
     }
@@ -135,7 +134,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             memory => |_, (secret_key, ciphertext, message, status)| {
                 let [pke_key, ..] = kem.pke.parameters.sizes().parts(secret_key);
                 let found = pke_key_status(kem, pke_key, &mut memory.polynomials)?;
-                // the public key is looked at later
+                // the public key is checked later
                 set_to(status, if found == FINE { PENDING } else { found })?;
                 kem.pke.decrypt(pke_key, ciphertext, message, &mut memory.polynomials)
             }
@@ -181,27 +180,28 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
 }
 
-/// The rows that a stage works on; none for those that hash or check, one thread an item.
+/// The ring layout of a stage; none for stages that hash or check, with one thread per item.
 fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
     let wire = wire_rows(p, limits)?;
-    // deeper than on the wire where that can be: leaves of degree 2 are inverted at once, those of degree 6 are not
+    // one layer more than in public keys where possible: leaves of degree 2 can be inverted directly, but not those of
+    // degree 6
     let deep = || Ok::<_, Error>(Rows::of(wire.poly(), limits)?.holding(2));
     Ok(match stage {
         Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckPublic | Stage::CheckSecret => None,
         Stage::Decrypt => Some(integer_rows(p, limits)?.holding(2)),
-        // products of degree 6 take less than the layer by three, there and back (282 µs against 315 on an H200)
+        // leaf products of degree 6 cost less than a radix-3 layer forward and back
         Stage::Encrypt | Stage::Compare => Some(wire.holding(2)),
         Stage::Generate => Some(deep()?),
         Stage::Retry => Some(deep()?.extra_shared(2 * 2 * p.sizes().polynomial_coins)),
     })
 }
 
-/// What the text assumes on devices with some limits.
+/// The prelude and launch of a stage on devices with these limits.
 fn build(p: &Parameters, rows: Option<&Rows>, limits: &Limits) -> Result<Built> {
     rows.map_or_else(|| Ok(Built::thread_per_item(ITEM_THREADS, &set(p))), |rows| rows.build(limits, &set(p)))
 }
 
-/// A whole key pair from coins and z, or zeros; returns the status.
+/// Writes a whole key pair from coins and z, or zeros, and returns the status.
 fn key_pair(
     kem: &Kem,
     coins: &[u8],
@@ -229,7 +229,7 @@ fn set_to(status: &mut u32, word: u32) -> Result<()> {
     Ok(())
 }
 
-/// The next word of an item's status, where the step before this one has left its own.
+/// Sets a status to `next` if it is `before`, the status that the previous step leaves.
 fn go_on(status: &mut u32, before: u32, next: u32) -> Result<()> {
     set_to(status, if *status == before { next } else { *status })
 }
@@ -244,7 +244,7 @@ fn pke_key_status(kem: &Kem, pke_key: &[u8], memory: &mut Polynomials) -> Result
     Ok(status(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient })))
 }
 
-/// The parameter set as kernels know it.
+/// `struct Set` of a parameter set as CUDA source.
 fn set(p: &Parameters) -> String {
     let numbers = [
         ("n", p.n),

@@ -1,14 +1,15 @@
-//! CTRU and CNTR: key encapsulation over NTRU lattices with messages in E8, one by one and in batches.
+//! CTRU and CNTR: key encapsulation over NTRU lattices with messages encoded in the E8 lattice, for single items and
+//! batches.
 //!
-//! A parameter set is a type: [`Ctru768`], say. One key at a time, on the CPU, works with the traits of the crate `kem`
-//! ([`EncapsulationKey`], [`DecapsulationKey`]); batches of any size, on a CPU or a GPU, with [`Batch`].
+//! A parameter set is a type, for example [`Ctru768`]. One key at a time, on the CPU: the traits of the crate `kem`
+//! ([`EncapsulationKey`], [`DecapsulationKey`]). Batches of any size, on a CPU or a GPU: [`Batch`].
 //!
 //! ```
 //! use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
 //! use ringforge_ctru::{Ctru768, DecapsulationKey};
 //!
 //! # use rand::{SeedableRng, rngs::StdRng};
-//! # let mut rng = StdRng::seed_from_u64(1); // of the system, in earnest
+//! # let mut rng = StdRng::seed_from_u64(1); // in production, use the system's generator
 //! let key = DecapsulationKey::<Ctru768>::generate_from_rng(&mut rng);
 //! let (ciphertext, sent) = key.encapsulation_key().encapsulate_with_rng(&mut rng);
 //! assert_eq!(key.decapsulate(&ciphertext), sent);
@@ -33,20 +34,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `params.rs` | the numbers of each set, and all sizes that follow |
-//! | `pke.rs`, `kem.rs` | arithmetic, and the encapsulation of `ringforge_e8` around them, one item on the CPU |
-//! | `rustcrypto.rs` | the traits of the crate `kem` |
-//! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs` | stages put together, of which `Batch` makes plans |
+//! | `params.rs` | The numbers of each set, and all derived sizes. |
+//! | `pke.rs`, `kem.rs` | One item on the CPU: arithmetic, and the encapsulation of `ringforge_e8`. |
+//! | `rustcrypto.rs` | The traits of the crate `kem`. |
+//! | `kernels.rs`, `kernels/` | The stages of batches: ports, CPU reference, CUDA source. |
+//! | `plans.rs` | The steps that chain the stages, from which `Batch` makes plans. |
 //!
-//! Source: Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579. `README.md` says which
-//! sets rest on what, how the GPU does it, and what is not done.
+//! Source: Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579. `README.md` explains the
+//! source of each set, the GPU implementation, and the limits of this crate.
 //!
-//! Batches draw their seeds on the device; `ringforge_batch` says what follows if they repeat.
+//! Batches generate their seeds on the device; `ringforge_batch` explains the consequences of repeated seeds.
 //!
-//! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
+//! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds plans with test samples.
 
 mod kem;
 mod kernels;

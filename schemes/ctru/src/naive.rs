@@ -1,7 +1,8 @@
-//! The oracle: the scheme written from its specification, to test everything else against.
+//! The test oracle: a direct implementation of the specification.
 //!
-//! Slow and obvious: bit by bit, and with polynomials over the integers. It shares nothing with the rest of the crate but
-//! the parameter sets, and with other oracles what `ringforge_e8` has of them, the key encapsulation among it; takes SHAKE-256 and SHA3-512 for the hash functions, and keeps no secrets.
+//! It is slow and simple, works bit by bit, and multiplies polynomials over the integers. It shares only the parameter
+//! sets with the rest of the crate; helpers and the key encapsulation come from `ringforge_e8::oracle`. The hash
+//! functions are SHAKE-256 and SHA3-512. It does not protect secrets.
 
 mod ring;
 
@@ -68,7 +69,7 @@ impl Oracle for Naive {
 }
 
 impl Naive {
-    /// The packed numbers of the secret key f.
+    /// The packed coefficients of a secret key.
     fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, KeyError> {
         let fields = below(4 * i64::from(self.0.eta) + 2, unpack(self.0.key_width(), pke_key));
         fields.map_err(|coefficient| KeyError::InvalidSecretKey { coefficient })
@@ -88,12 +89,12 @@ impl Naive {
     }
 }
 
-/// The numbers of a public key.
+/// The packed evaluations of a public key.
 fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, KeyError> {
     below(Q, unpack(12, public_key)).map_err(|coefficient| KeyError::InvalidPublicKey { coefficient })
 }
 
-/// These numbers, or the place of the first that is not below the bound.
+/// Returns these numbers, or the place of the first that is not below the bound.
 fn below(bound: i64, numbers: Vec<i64>) -> Result<Vec<i64>, usize> {
     numbers.iter().position(|&number| number >= bound).map_or(Ok(numbers), Err)
 }

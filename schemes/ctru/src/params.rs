@@ -1,14 +1,14 @@
-//! The parameter sets, and every size that follows from one.
+//! The parameter sets, and the sizes derived from them.
 
 use ringforge_e8::EncryptionSizes;
 
 /// The modulus of the ring, in every set.
 pub(crate) const Q: u32 = 3457;
 
-/// Bytes of a seed, of z, and of a shared key.
+/// Bytes of a seed, of the rejection secret z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
 
-/// The numbers of a parameter set, over the ring `Z_3457[x]/(x^n − x^(n/2) + 1)`; all sizes are in bytes.
+/// A parameter set over the ring `Z_3457[x]/(x^n − x^(n/2) + 1)`. All sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Parameters {
@@ -18,14 +18,14 @@ pub struct Parameters {
     pub n: usize,
     /// log2 of the modulus q2 of a ciphertext's coefficients.
     pub q2_bits: u32,
-    /// The bound of the centred binomial distribution from which all small polynomials come.
+    /// The parameter η of the centred binomial distribution of all small polynomials: coefficients are from −η to η.
     pub eta: u32,
-    /// Whether encryption adds an error polynomial of its own (CTRU), or leaves the error to rounding (CNTR).
+    /// Whether encryption adds an error polynomial (CTRU), or leaves the error to rounding (CNTR).
     pub noise: bool,
 }
 
 impl Parameters {
-    /// Sizes of the encryption inside, from which all others follow.
+    /// Sizes of the underlying public-key encryption, from which all others follow.
     #[must_use]
     pub const fn sizes(&self) -> EncryptionSizes {
         let polynomial_coins = self.n * self.eta as usize / 4;
@@ -45,7 +45,7 @@ impl Parameters {
         1 << self.q2_bits
     }
 
-    /// Bits in which a coefficient of the secret key f is packed, as 2·eta + 1 − f, which is at most
+    /// Bits of a packed coefficient f of a secret key. It is stored as 2·eta + 1 − f, which is at most
     /// [`largest_field`](Self::largest_field).
     #[must_use]
     pub const fn key_width(&self) -> u32 {
@@ -59,7 +59,7 @@ impl Parameters {
     }
 }
 
-/// All sets, in the order of the types that stand for them.
+/// All sets, in the order of their types in `sets.rs`.
 pub(crate) const SETS: [Parameters; 6] = [
     Parameters { name: "CTRU-512", n: 512, q2_bits: 10, eta: 3, noise: true },
     Parameters { name: "CTRU-768", n: 768, q2_bits: 10, eta: 2, noise: true },

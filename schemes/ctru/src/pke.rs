@@ -1,4 +1,4 @@
-//! The public-key encryption inside: all that is arithmetic, one item at a time.
+//! The underlying public-key encryption: all the arithmetic, one item at a time.
 
 #[cfg(test)]
 mod tests;
@@ -14,41 +14,41 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{Parameters, Q};
 
-/// The factor with which values of h are on the wire.
+/// Scale of the evaluations of h in public keys.
 const WIRE: u32 = (1 << 16) % Q;
-/// Its inverse.
+/// The inverse of `WIRE` modulo q.
 const UNWIRE: u32 = 2775;
 const _: () = assert!(WIRE * UNWIRE % Q == 1);
 
-/// Products and sums of a few residues are below 2^31.
+/// Reduces products, and sums of a few residues, which are below 2^31.
 const BY_Q: Divisor = Divisor::new(Q);
 
-/// Bits of a packed value of h.
+/// Bits of a packed evaluation of h.
 const WIRE_WIDTH: u32 = 12;
 
-/// Layers of the transform whose values are on the wire.
+/// Layers of the incomplete NTT whose evaluations are in public keys.
 const WIRE_DEPTH: u32 = 7;
 
-/// A prime beyond twice every coefficient of c·f over the integers, in every set and for every key that is accepted, where
-/// coefficients of c are centred.
+/// A prime above twice the absolute value of any coefficient of c·f over the integers, for centred c. This holds in
+/// every set and for every accepted key.
 const PRIME: u32 = 25_178_113;
 
-/// Rows of the ring of public keys, split so that values are in wire order: by the root 55, of order 384. For n = 768 its
-/// cube root 3438 takes its place, by which the ring can split once more.
+/// The ring layout of public keys, with evaluations in their order. The root of unity is 55, of order 384. For n = 768
+/// it is 3438, a cube root of 55, which allows one more layer.
 pub(crate) fn wire_rows(parameters: &Parameters, limits: &Limits) -> Result<Rows> {
     let root = if parameters.n == 768 { 3438u32 } else { 55 };
     let ring = Ring::trinomial(parameters.n, Modulus::new(Q)?)?.with_root(root)?;
     Rows::of(&ring, limits)?.depth(WIRE_DEPTH)
 }
 
-/// Rows of a ring in which c·f is what it is over the integers.
+/// The ring layout in which c·f is exact over the integers.
 pub(crate) fn integer_rows(parameters: &Parameters, limits: &Limits) -> Result<Rows> {
     Rows::of(&Ring::trinomial(parameters.n, Modulus::new(PRIME)?)?, limits)
 }
 
 /// Key pairs, encryption and decryption of one parameter set.
 ///
-/// Time and addresses tell of secrets whether an f has an inverse, and nothing else.
+/// Timing and addresses reveal only whether an f has an inverse, and nothing else about secrets.
 #[derive(Debug)]
 pub(crate) struct Pke {
     pub(crate) parameters: Parameters,
@@ -56,7 +56,7 @@ pub(crate) struct Pke {
     integers: Transform<u32>,
 }
 
-/// Polynomials of one item at work, wiped when dropped.
+/// Working polynomials of one item, wiped when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Polynomials {
     /// Residues.
@@ -65,7 +65,7 @@ pub(crate) struct Polynomials {
     b: Vec<u32>,
     /// Sampled coefficients.
     small: Vec<i16>,
-    /// What is packed or was unpacked.
+    /// Packed or unpacked fields.
     fields: Vec<u16>,
 }
 
@@ -85,26 +85,26 @@ impl Pke {
         })
     }
 
-    /// The place of the first value of a public key that is not below q.
+    /// The place of the first evaluation of a public key that is not below q.
     pub(crate) fn bad_value(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(WIRE_WIDTH, public_key, &mut memory.fields)?;
         Ok(first_above(&memory.fields, Q - 1))
     }
 
-    /// The place of the first coefficient of a secret key that no sampler gives.
-    #[inline(never)] // the test of its machine code names it
+    /// The place of the first coefficient of a secret key that key generation never produces.
+    #[inline(never)] // the constant-time test finds it in the machine code by name
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(self.parameters.key_width(), pke_key, &mut memory.fields)?;
         Ok(first_above(&memory.fields, self.parameters.largest_field()))
     }
 
-    /// Adds the codeword of a message to sigma and rounds to coefficients modulo q2: codewords are added before rounding (CTRU)
-    /// or after it (CNTR).
+    /// Adds the codeword of a message to sigma and rounds to coefficients modulo q2. The codeword is added before
+    /// rounding (CTRU) or after it (CNTR).
     fn compress(&self, message: &[u8], sigma: &[u32], out: &mut [u16]) {
         compress(message, sigma, BY_Q, self.parameters.q2_bits, self.parameters.noise, out);
     }
 
-    /// c·f modulo q2, to `memory.fields`.
+    /// Writes c·f modulo q2 to `memory.fields`.
     fn multiply_by_key(&self, pke_key: &[u8], ciphertext: &[u8], memory: &mut Polynomials) -> Result<()> {
         let Polynomials { a, b, small, fields } = memory;
         let Parameters { eta, q2_bits, .. } = self.parameters;
@@ -134,7 +134,7 @@ impl Encryption for Pke {
         Polynomials::new(self.parameters.n)
     }
 
-    /// `false` where f has no inverse.
+    /// Returns `false` if f has no inverse.
     fn key_pair(
         &self,
         [f_coins, g_coins]: [&[u8]; 2],
@@ -197,7 +197,7 @@ impl Encryption for Pke {
     }
 }
 
-/// The place of the first field above the largest one that may be; all are below 2^15.
+/// The place of the first field above the largest valid one. All fields are below 2^15.
 fn first_above(fields: &[u16], largest: u32) -> Option<usize> {
     first_nonzero(fields.iter().map(|field| (largest as u16).wrapping_sub(*field) >> 15))
 }

@@ -1,4 +1,4 @@
-//! The steps of a parameter set: stages put together, which plans are made of.
+//! Pipelines of a parameter set's stages: the steps of batch operations.
 
 use ringforge::{Pipeline, Result, Value};
 use ringforge_batch::{Made, Steps};
@@ -7,7 +7,7 @@ use crate::kernels::{Stage, kernel};
 use crate::params::Parameters;
 
 impl Parameters {
-    /// What a stage makes of these values.
+    /// Adds a stage to a pipeline and returns its outputs for these inputs.
     #[track_caller]
     pub(crate) fn step<'p, const N: usize>(
         &self,

@@ -1,6 +1,6 @@
-//! Keys one by one, with the traits of the crate [`kem`], on the CPU.
+//! Single keys on the CPU, with the traits of the crate [`kem`].
 //!
-//! Every parameter set has them: there are array types for all sizes.
+//! Every parameter set implements them, because array types exist for all sizes.
 
 use core::fmt;
 
@@ -17,14 +17,15 @@ use crate::kem::{self as one, Kem};
 use crate::params::SEED_BYTES;
 use crate::sets::ParameterSet;
 
-/// Why nothing fails once keys are checked.
+/// Why operations on checked keys cannot fail.
 const FIXED: &str = "rings and lengths are those of the parameter set";
 
-/// A public key, with all its values below q.
+/// A public key whose evaluations are all below q.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncapsulationKey<P: ParameterSet>(Array<u8, P::PublicKeySize>);
 
-/// A secret key, with all its coefficients in range: what decrypts, the public key, z. It is wiped when dropped.
+/// A secret key whose coefficients are all in range: the decryption key, the public key, and z. It is wiped when
+/// dropped.
 ///
 /// ```
 /// use kem::{Decapsulate, Encapsulate, Kem, KeyExport, TryKeyInit};
@@ -35,7 +36,7 @@ pub struct EncapsulationKey<P: ParameterSet>(Array<u8, P::PublicKeySize>);
 /// let (secret_key, public_key) = Ctru768::generate_keypair_from_rng(&mut rng);
 /// let sent = public_key.to_bytes(); // 1152 bytes
 ///
-/// // the other end
+/// // at the other end
 /// let public_key = EncapsulationKey::<Ctru768>::new_from_slice(&sent)?;
 /// let (ciphertext, shared_key) = public_key.encapsulate_with_rng(&mut rng);
 ///
@@ -49,10 +50,10 @@ pub struct DecapsulationKey<P: ParameterSet> {
 }
 
 impl<P: ParameterSet> EncapsulationKey<P> {
-    /// The public key of these bytes.
+    /// Decodes a public key.
     ///
     /// # Errors
-    /// [`KeyError::InvalidPublicKey`] with the first value that is not below q.
+    /// [`KeyError::InvalidPublicKey`] with the first evaluation that is not below q.
     pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = kem::<P>().memory();
         match kem::<P>().pke.bad_value(bytes, &mut memory.polynomials).expect(FIXED) {
@@ -61,7 +62,7 @@ impl<P: ParameterSet> EncapsulationKey<P> {
         }
     }
 
-    /// The ciphertext and shared key that follow from this seed, which must be random, secret and used just once.
+    /// The ciphertext and shared key for this seed, which must be random, secret and used only once.
     #[cfg(feature = "hazmat")]
     #[must_use]
     pub fn encapsulate_from(&self, seed: &[u8; 32]) -> (Ciphertext<P>, SharedKey<P>) {
@@ -78,11 +79,11 @@ impl<P: ParameterSet> EncapsulationKey<P> {
 }
 
 impl<P: ParameterSet> DecapsulationKey<P> {
-    /// The secret key of these bytes.
+    /// Decodes a secret key.
     ///
     /// # Errors
-    /// [`KeyError::InvalidSecretKey`] with the first coefficient that is out of range; [`KeyError::InvalidPublicKey`] as for
-    /// [`EncapsulationKey::from_bytes`].
+    /// [`KeyError::InvalidSecretKey`] with the first coefficient that is out of range; [`KeyError::InvalidPublicKey`]
+    /// as for [`EncapsulationKey::from_bytes`].
     pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = kem::<P>().memory();
         let [pke_key, public_key, _] = P::PARAMETERS.sizes().parts(bytes);
@@ -93,8 +94,8 @@ impl<P: ParameterSet> DecapsulationKey<P> {
         }
     }
 
-    /// The key that follows from these seeds, d and z, which must be random and secret. `None` where d gives no key: that
-    /// happens for one d in 30000 at n = 768, and next to never for others.
+    /// The key for these seeds, d and z, which must be random and secret. `None` if the f of d has no inverse: one d in
+    /// 30000 for n = 768, and almost never for other n.
     #[cfg(feature = "hazmat")]
     #[must_use]
     pub fn generate_from(d: &[u8; 32], z: &[u8; 32]) -> Option<Self> {
@@ -103,7 +104,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
         Some(key)
     }
 
-    /// The key of a seed, with z still zero.
+    /// The key of a seed, with z still zero; `None` if f has no inverse.
     fn attempt(d: &Seed) -> Option<Self> {
         let mut key = Self { bytes: Array::default(), public_key: EncapsulationKey(Array::default()) };
         let mut memory = kem::<P>().memory();
@@ -118,7 +119,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
     }
 }
 
-/// The encapsulation of a set, prepared at first use.
+/// The key encapsulation of a set, created on first use.
 fn kem<P: ParameterSet>() -> &'static Kem {
     one::kem(&P::PARAMETERS).expect(FIXED)
 }

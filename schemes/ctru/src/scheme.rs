@@ -1,4 +1,4 @@
-//! The plans of all parameter sets with samples, for the engine's tests.
+//! The plans of all parameter sets with test samples, for the engine's tests.
 
 use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
@@ -16,10 +16,11 @@ use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Gene
 use Randomness::{Draws, Seeds};
 use ringforge_e8::KeyError;
 
-/// A key whose draw for item 0, attempt 1, gives an f without an inverse in CTRU-768: found by trying.
+/// The key of a random generator whose block for item 0, attempt 1, gives an f without an inverse in CTRU-768. It was
+/// found by search.
 const FAILS_TWICE: u32 = 1_002_158;
 
-/// CTRU and CNTR as the engine's tests see them.
+/// CTRU and CNTR as a scheme for the engine's tests.
 #[derive(Debug)]
 pub struct Ctru;
 
@@ -27,19 +28,19 @@ impl Scheme for Ctru {
     const NAME: &'static str = "CTRU";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        // every degree, η, width of a packing, and kind of rounding; the vectors run all sets
+        // these cover every degree, η, packing width and kind of rounding; the vectors cover all sets
         let sets = [Ctru768::PARAMETERS, Ctru1024::PARAMETERS, Cntr512::PARAMETERS, Cntr768::PARAMETERS];
         sets.iter().map(|set| named_plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
     }
 }
 
-/// The plans of one parameter set, with samples: keys and ciphertexts that are what they should be, and others.
+/// The plans of one parameter set, with samples of valid and invalid keys and ciphertexts.
 ///
 /// # Errors
-/// What makes planning fail.
+/// Errors of planning.
 pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let (set, planner) = (*set, Planner::new(limits.clone()));
-    // each with the inputs that are not just random bytes
+    // each with the inputs that need more than random bytes
     let operations: [(_, &[&str]); _] = [
         (Generate(Seeds), &["seeds"]),
         (Generate(Draws), &[]),
@@ -56,7 +57,7 @@ pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> 
     }
     let named = |(plan, operation, special): (Plan, Operation, &'static [&'static str])| {
         let with = plan.clone();
-        // of the step behind key generation alone, seeds are an argument as well
+        // the retry step alone takes seeds as an argument as well
         let own = [operation.secrets(), if special == retried { &["seeds"] } else { &[] }].concat();
         NamedPlan::new(plan.title().to_owned(), plan)
             .with_secrets(&own)
@@ -71,7 +72,7 @@ pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> 
     Ok(plans.into_iter().map(named).collect())
 }
 
-/// The step behind key generation alone.
+/// A plan of the retry step alone, which follows key generation.
 fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
     let p = planner.pipeline(format!("{} retry", set.name));
     let names = ["draws", "seeds", "public keys", "secret keys", "statuses"];
@@ -80,7 +81,7 @@ fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
     p.build()
 }
 
-/// Seeds of key pairs. The second gives an f without an inverse in CTRU-768, the third in CNTR-768.
+/// Seeds of key pairs. The second one gives an f without an inverse in CTRU-768, the third one in CNTR-768.
 fn seeds(seed: u64, batch: usize) -> Vec<u8> {
     let mut seeds = bytes(seed, 64 * batch);
     let names = ["CTRU-KAT-v1|S|CTRU-768|6135", "CTRU-KAT-v1|S|CNTR-768|36413"];
@@ -90,10 +91,14 @@ fn seeds(seed: u64, batch: usize) -> Vec<u8> {
     seeds
 }
 
-/// Seeds, keys, ciphertexts, and for retries draws and statuses: every second item waits.
+/// Seeds, keys and ciphertexts; for retries also randomness and statuses, where every second item needs a retry.
 ///
-/// Of five items, one has a ciphertext of random bytes, one keys of random bytes, one a bad value at the end of the public
-/// key, and one a bad field at the end of the secret key; batches of 1, 2, and 3 hold one of each.
+/// Batches of 1, 2 and 3 items together cover all faults. Of every five items,
+///
+/// - one has a ciphertext of random bytes;
+/// - one has keys of random bytes;
+/// - one has a bad evaluation at the end of the public key;
+/// - one has a bad field at the end of the secret key.
 fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let kem = kem::kem(set).expect("the transforms of a parameter set");
     let sizes = set.sizes();
@@ -109,7 +114,7 @@ fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<
     items.into_iter().chain([("seeds", seeds(seed, batch)), ("statuses", statuses), ("draws", draws)]).collect()
 }
 
-/// Makes the last number of these too large.
+/// Makes the last packed number too large.
 fn spoil(bytes: &mut [u8]) {
     bytes.iter_mut().rev().take(2).for_each(|byte| *byte = 0xff);
 }

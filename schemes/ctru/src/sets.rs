@@ -10,12 +10,12 @@ use ringforge_e8::KeyError;
 use crate::params::{Parameters, SETS};
 use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
 
-/// One of the parameter sets of this crate, as a type.
+/// A parameter set of this crate, as a type.
 pub trait ParameterSet: sealed::Sealed
     + KemScheme<Error = KeyError>
     + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
 {
-    /// Its numbers.
+    /// The parameters.
     const PARAMETERS: Parameters;
     /// Bytes of a public key, as a type.
     type PublicKeySize: ArraySize;

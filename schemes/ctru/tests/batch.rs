@@ -1,4 +1,4 @@
-//! Batches on every device: vectors, faults of single items, handles, spoilt ciphertexts, and many round trips.
+//! Batches on every device: vectors, faults in single items, handles, corrupted ciphertexts, and many round trips.
 
 use ringforge::{Device, Engine, Error, Limits};
 use ringforge_batch::{BatchStatus, ENCAPSULATION_SEED, FINE, ItemError, KEY_SEED};
@@ -12,7 +12,7 @@ use crate::kat::{File, Record, from_hex, hex};
 
 type Outcomes = Result<(), Box<dyn std::error::Error>>;
 
-/// What a record draws: d, z, u.
+/// The randomness of a record: d, z, u.
 fn randomness(set: &str, record: usize) -> [u8; 96] {
     let mut drawn = [0; 96];
     crate::kat::randomness(set, record).read(&mut drawn);
@@ -66,7 +66,8 @@ impl Trip {
     }
 }
 
-/// The 100 records of a set in one batch, with those that name their seeds, and in the middle a seed that gives no key.
+/// Checks the 100 records of a set in one batch, together with those that name their seeds. A seed that gives no key is
+/// inserted in the middle.
 fn vectors<P: ParameterSet>(device: &Device, file: &str) -> Outcomes {
     let file = File::of(file);
     let name = P::PARAMETERS.name;
@@ -142,13 +143,13 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
         let kem = Batch::<Ctru768>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();
         let trip = Trip::random(&kem, 5)?;
-        // value 5 of item 1's key becomes 4095, coefficient 7 of item 3's secret key 15
+        // set to their largest values: evaluation 5 of item 1's public key, coefficient 7 of item 3's secret key
         let mut public_keys = trip.public_keys.clone();
         public_keys[sizes.public_key + 7] |= 0xf0;
         public_keys[sizes.public_key + 8] = 0xff;
         let mut secret_keys = trip.secret_keys.clone();
         secret_keys[3 * sizes.secret_key + 3] |= 0xf0;
-        // and the public key in item 4's secret key
+        // evaluation 5 of the public key within item 4's secret key
         secret_keys[4 * sizes.secret_key + 384 + 7] |= 0xf0;
         secret_keys[4 * sizes.secret_key + 384 + 8] = 0xff;
         let bad_public = ItemError { item: 1, kind: KeyError::InvalidPublicKey { coefficient: 5 }.into() };
@@ -174,7 +175,7 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
         assert_eq!(received[..96], trip.shared_keys[..96]);
         assert_eq!(received[96..], [0; 64]);
 
-        // the same over handles
+        // the same with handles
         let stream = device.stream()?;
         let keys = kem.import_public_keys(&stream, &public_keys)?;
         assert_eq!(keys.status(&stream)?.errors(), [bad_public]);
@@ -209,7 +210,7 @@ fn wrong_lengths_are_refused() -> Outcomes {
         length(kem.decapsulate(&sk, &ct, &mut ss[..32]));
         let stream = device.stream()?;
         assert!(matches!(kem.import_ciphertexts(&stream, &ct[1..]), Err(Error::Length { .. })));
-        // no items are no error
+        // an empty batch is no error
         kem.generate(&mut [], &mut [])?.into_result()?;
         kem.encapsulate(&[], &mut [], &mut [])?.into_result()?;
         kem.decapsulate(&[], &[], &mut [])?.into_result()?;
@@ -266,7 +267,7 @@ fn round_trips_all_agree() -> Outcomes {
     round_trips::<Cntr1024>(100_000)
 }
 
-/// One flipped bit in each ciphertext: the key is the hash of identity, z and ciphertext.
+/// With one flipped bit in each ciphertext, the key is the hash of identity, z and ciphertext.
 fn flipped<P: ParameterSet>(on_gpu: usize) -> Outcomes {
     for (device, batch) in [(Target::Cpu.device(), 1000), (Target::Cuda.device(), on_gpu)] {
         let Some(device) = device else { continue };
@@ -275,7 +276,7 @@ fn flipped<P: ParameterSet>(on_gpu: usize) -> Outcomes {
         let mut trip = Trip::random(&kem, batch)?;
         let mut random = Random::new(seed());
         for (item, ciphertext) in trip.ciphertexts.chunks_exact_mut(sizes.ciphertext).enumerate() {
-            // every bit of the ciphertext in turn, then bits at random
+            // every bit of the ciphertext, then random bits
             let bits = 8 * sizes.ciphertext;
             let bit = if item < bits { item } else { random.below(bits) };
             ciphertext[bit / 8] ^= 1 << (bit % 8);
@@ -304,7 +305,7 @@ fn every_flipped_bit_is_rejected() -> Outcomes {
     flipped::<Cntr1024>(20_000)
 }
 
-/// Any bytes at all as a ciphertext give the rejection key, and the same on every device.
+/// Arbitrary bytes as a ciphertext give the rejection key, and the same one on every device.
 #[test]
 fn any_ciphertext_is_decapsulated() -> Outcomes {
     let mut first = None;
@@ -328,7 +329,7 @@ fn no_item_is_fine_that_a_step_passed_over() {
         let unseen = unseen_steps(&named, FINE, 2, 5).expect("runs");
         let names: Vec<_> =
             unseen.iter().filter_map(|&step| named.plan.kernels().nth(step)).map(|k| k.name()).collect();
-        // seeds that are not drawn are what memory held; most keys need no other seed
+        // without `draw`, seeds are arbitrary memory contents; most keys need no retry
         assert!(names.iter().all(|name| ["draw", "ctru_retry"].contains(name)), "{}: {names:?}", named.name);
     }
 }

@@ -1,4 +1,4 @@
-//! CTRU and CNTR from outside, on every device of this machine.
+//! Tests of the public interface of CTRU and CNTR, on every device of this machine.
 
 mod batch;
 mod kat;

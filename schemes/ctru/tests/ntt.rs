@@ -1,4 +1,4 @@
-//! Transforms and products of the vectors, on every device: the order of values is that of public keys.
+//! Transforms and products of the vectors, on every device. Evaluations are in the order of public keys.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ struct Vector {
     b: Vec<u16>,
     ntt_a: Vec<u16>,
     ab: Vec<u16>,
-    /// After the layer by three, which 768 has.
+    /// The evaluations after the radix-3 layer, which n = 768 has.
     ntt_r3_a: Option<Vec<u16>>,
 }
 
@@ -51,13 +51,13 @@ fn bytes<T: Copy + Into<u64>>(words: &[T], size: usize) -> Vec<u8> {
     words.iter().flat_map(|&word| word.into().to_le_bytes()[..size].to_vec()).collect()
 }
 
-/// What a job makes of one item.
+/// Runs a job on one item and returns its output.
 fn run(job: &Job, device: &Device, inputs: Named) -> Result<Vec<u8>> {
     let named = NamedPlan::of_job(job, device.limits())?;
     Ok(Compiled::new(&named, device)?.run(1, &inputs)?.into_values().collect::<Vec<_>>().concat())
 }
 
-/// The ring whose transform has the order of public keys in its first seven layers.
+/// The ring whose first seven transform layers give the order of public keys.
 fn ring(n: usize) -> Result<Ring> {
     Ring::trinomial(n, Modulus::new(3457u32)?)?.with_root(if n == 768 { 3438u32 } else { 55 })
 }
@@ -108,7 +108,7 @@ fn leaves_are_those_of_the_vectors() -> Result<()> {
     Ok(())
 }
 
-/// The one prime in place of 3457 and 7681 gives the same integers as those two.
+/// One prime in place of 3457 and 7681 gives the same integers as those two.
 #[test]
 fn products_over_the_integers_are_those_of_the_vectors() -> Result<()> {
     const P: u32 = 25_178_113;

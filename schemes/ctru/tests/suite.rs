@@ -1,4 +1,4 @@
-//! Every plan of every parameter set on every device.
+//! Runs every plan of every parameter set on every device.
 
 use ringforge_ctru::Ctru;
 

@@ -1,4 +1,4 @@
-//! Vectors of all parameter sets, byte for byte: `kat/README.md` says what the files hold.
+//! Test vectors of all parameter sets, byte for byte: `kat/README.md` describes the files.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use shake::{Shake256Reader, XofReader};
 
 use crate::kat::{File, Record, from_hex, hex, randomness};
 
-/// The randomness of a record as a generator, in the order in which the scheme draws it.
+/// A random generator that returns a record's randomness, in the order in which the scheme consumes it.
 struct Randomness(Shake256Reader);
 
 impl TryRng for Randomness {
@@ -34,7 +34,7 @@ impl TryRng for Randomness {
 
 impl TryCryptoRng for Randomness {}
 
-/// A record as this crate makes it: public key, secret key, ciphertext, shared key, and that of a spoilt ciphertext.
+/// Computes a record: public key, secret key, ciphertext, shared key, and shared key of the corrupted ciphertext.
 fn record<P: ParameterSet>(count: usize) -> [Vec<u8>; 5] {
     let mut randomness = Randomness(randomness(P::PARAMETERS.name, count));
     let key = DecapsulationKey::<P>::generate_from_rng(&mut randomness);
@@ -67,7 +67,7 @@ fn agrees<P: ParameterSet>(file: &str) {
     }
 }
 
-/// The deterministic entry points on the seeds that a record names.
+/// Checks the deterministic entry points with the seeds of a record.
 fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
     let seed = |digits: &str| <[u8; 32]>::try_from(from_hex(digits)).expect("32 bytes");
     let key = DecapsulationKey::<P>::generate_from(&seed(&wanted.keygen_seed), &seed(&wanted.z)).expect("a key");

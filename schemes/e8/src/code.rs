@@ -1,21 +1,22 @@
-//! The E8 code: four bits to a block of eight coordinates, and the nearest codeword back; and whole messages in polynomials.
+//! The E8 code: encodes four bits as a block of eight coordinates, decodes to the nearest codeword, and codes whole
+//! messages.
 
 use ringforge::words::Divisor;
 
-/// The codeword of a nibble, bit j for coordinate j. Bits of `nibble` above the lowest four do not count.
+/// Encodes a nibble; bit j of the codeword belongs to coordinate j. Bits of `nibble` above the lowest four are ignored.
 #[must_use]
 pub fn encode(nibble: u8) -> u8 {
     let row = |bit: u32, row: u8| (nibble >> bit & 1).wrapping_neg() & row;
     row(0, 0x55) ^ row(1, 0x0F) ^ row(2, 0x3C) ^ row(3, 0xF0)
 }
 
-/// The nibble whose codeword, with its ones at q2/2, is nearest to eight coordinates modulo q2.
+/// Decodes eight coordinates modulo q2: the nibble whose codeword, scaled by q2/2, is nearest.
 ///
-/// `q2` is a power of two of at least 4, coordinates are below it; for others the nibble means nothing. Of pairs of
-/// coordinates, and then of cosets of the code, that are equally near, the first one is taken.
+/// `q2` must be a power of two of at least 4 and exceed all coordinates; otherwise the result is meaningless. On ties
+/// the first pair of coordinates, and then the first coset, wins.
 #[must_use]
 pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
-    // as in e8.cuh, where the reasons stand: distances from 0 are enough, and sums of them
+    // Same algorithm as in e8.cuh, which explains why sums of the distances from 0 suffice.
     let q2 = i32::from(q2);
     let distance = v.map(|v| i32::from(v).min(q2 - i32::from(v)));
     let pairs: [[i32; 2]; 4] = core::array::from_fn(|i| [distance[2 * i], distance[2 * i + 1]]);
@@ -29,9 +30,9 @@ pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     (bits ^ choose(even.flips, odd.flips)) as u8
 }
 
-/// Rounds coefficients below q, as sums below 2^(31 - `q2_bits`) may be, to numbers modulo q2, and adds half of the modulus
-/// where a message's codewords have ones: of q before rounding where `early`, else of q2 after it. What is behind the last
-/// codeword carries nothing.
+/// Rounds coefficients `sigma` modulo q to numbers modulo q2 = 2^`q2_bits`, and adds half of the modulus where the
+/// message's codewords have ones. With `early`, half of q is added before rounding, else half of q2 after it.
+/// Coefficients after the last codeword carry no message. `sigma` may be unreduced, below 2^(31 − `q2_bits`).
 #[inline]
 pub fn compress(message: &[u8], sigma: &[u32], by_q: Divisor, q2_bits: u32, early: bool, out: &mut [u16]) {
     let (q, q2) = (by_q.get(), 1 << q2_bits);
@@ -46,7 +47,7 @@ pub fn compress(message: &[u8], sigma: &[u32], by_q: Divisor, q2_bits: u32, earl
     }
 }
 
-/// The message whose codewords are nearest to coordinates modulo q2, as [`decode`] has it.
+/// Decodes coordinates modulo q2 to the nearest message, as [`decode`].
 #[inline]
 pub fn decompress(v: &[u16], q2: u16, message: &mut [u8]) {
     let (blocks, _) = v.as_chunks::<8>();
@@ -56,18 +57,19 @@ pub fn decompress(v: &[u16], q2: u16, message: &mut [u8]) {
     }
 }
 
-/// A coset of the code: a bit for each pair of coordinates, and their parity must be even.
+/// A coset of the code: one bit per pair of coordinates, with even parity.
 struct Coset {
-    /// 64 times the sum of |x|, less twice the least of them where a bit is flipped, plus a constant.
+    /// 64 · Σ|x|, less twice the smallest 64·|x| if a bit is flipped, plus a constant.
     score: i32,
-    /// The bits of the nibble that this flip changes.
+    /// Bits of the nibble that the flip changes.
     flips: i32,
 }
 
 impl Coset {
-    /// Pair i wants bit 1 where x\[i\] < 0, and another bit costs |x\[i\]| < 2^18.
+    /// Pair i prefers bit 1 if x\[i\] < 0; the other bit costs |x\[i\]| < 2^18.
     fn new(x: [i32; 4]) -> Self {
-        // the cost, then the pair's number, then the flips; so the least key is the first of the least costs
+        // A key is the cost, then the index of the pair, then the flips: the smallest key is the first of the cheapest
+        // pairs.
         const BELOW_COST: [i32; 4] = [0x06, 0x14, 0x20, 0x38];
         let keys: [i32; 4] = core::array::from_fn(|i| 64 * x[i].abs() + BELOW_COST[i]);
         let [k0, k1, k2, k3] = keys;
@@ -107,7 +109,7 @@ mod tests {
         let mut random = Random::new(seed());
         for _ in 0..10_000 {
             let nibble = random.below(16) as u8;
-            // 8 times 181^2 is just below 512^2
+            // 8 · 181^2 is just below 512^2.
             let noise: [i32; 8] = core::array::from_fn(|_| random.below(363) as i32 - 181);
             let codeword = encode(nibble);
             let v = core::array::from_fn(|j| (i32::from(codeword >> j & 1) * 512 + noise[j]).rem_euclid(1024) as u16);

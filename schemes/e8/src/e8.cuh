@@ -1,4 +1,5 @@
-// The E8 code: four bits to a block of eight coordinates, and the nearest codeword back.
+// The E8 code of CTRU (eprint 2022/579): four bits to a block of eight coordinates, and decoding to the nearest
+// codeword.
 #pragma once
 #include "word.cuh"
 
@@ -11,16 +12,17 @@ RF_FN u32 e8_encode(u32 a) {
 
 RF_FN u32 e8_magnitude(i32 x) { return x < 0 ? -x : x; }
 
-// A coset of the code: a bit for each pair of coordinates, and their parity must be even.
-// score: 64 times the sum of |x_i|, less twice the least of them where a bit is flipped, plus a constant
-// flips: the bits of the nibble that this flip changes
+// A coset of the code: one bit per pair of coordinates, with even parity.
+// score: 64 times the sum of |x_i|, less twice the smallest term if a bit is flipped, plus a constant
+// flips: bits of the nibble that the flip changes
 struct E8Coset {
     u32 score, flips;
 };
 
-// in: |x_i| < 2^16; pair i wants bit 1 where x_i < 0, and another bit costs |x_i|
+// in: |x_i| < 2^16; pair i prefers bit 1 if x_i < 0, the other bit costs |x_i|
 RF_FN E8Coset e8_coset(i32 x0, i32 x1, i32 x2, i32 x3) {
-    // in a key: the cost, then the pair's number, then the flips; so the least key is the first of the least costs
+    // A key is the cost, then the index of the pair, then the flips: the smallest key is the first of the cheapest
+    // pairs.
     u32 k0 = 64 * e8_magnitude(x0) + 0x06;
     u32 k1 = 64 * e8_magnitude(x1) + 0x14;
     u32 k2 = 64 * e8_magnitude(x2) + 0x20;
@@ -30,14 +32,15 @@ RF_FN E8Coset e8_coset(i32 x0, i32 x1, i32 x2, i32 x3) {
     return E8Coset{k0 + k1 + k2 + k3 - 2 * (flipped & ~63u), flipped & 15};
 }
 
-// The nearest codeword to eight coordinates modulo Q2, a codeword's ones being at Q2/2.
+// Decodes eight coordinates modulo Q2 to the nearest codeword, whose ones are at Q2/2.
 //
-// A coordinate v lies m = min(v, Q2 - v) from 0 and Q2/2 - m from Q2/2. The squares of these differ by Q2 (Q2/4 - m),
-// which is linear in m: comparing sums of squares takes sums of m and no products. A pair that prefers (1, 1) to (0, 0)
-// has x = Q2/2 - m - m' < 0; one that prefers (0, 1) to (1, 0) has x = m - m' < 0; the other choice costs Q2 |x|. The
-// coset with the larger score has the nearer codeword.
+// A coordinate v has distance m = min(v, Q2 - v) from 0 and Q2/2 - m from Q2/2. The squares of these differ by
+// Q2 (Q2/4 - m), which is linear in m, so sums of squares compare like sums of m, without products. A pair prefers
+// (1, 1) to (0, 0) if x = Q2/2 - m - m' < 0. It prefers (0, 1) to (1, 0) if x = m - m' < 0. The other choice costs
+// Q2 |x|. The coset with the larger score has the nearer codeword.
+//
 // in: v[0..8] < Q2; Q2 a power of two, at most 2^16   out: the nibble
-// ties: a pair takes bit 0, the first of the cheapest pairs is flipped, and the even coset is taken (t = 0)
+// ties: a pair takes bit 0, the first of the cheapest pairs is flipped, and the even coset wins (t = 0)
 template <u32 Q2>
 RF_FN u32 e8_decode(const u32* v) {
     i32 same[4], other[4];

@@ -1,29 +1,29 @@
-//! What can be wrong with a key, in batches and one by one.
+//! Errors of keys, both in batches and in single calls.
 
 use ringforge_batch::{SchemeError, word};
 
-/// What is wrong with a key, or with the seed of one: any of the family, of which not every scheme has all.
+/// Error of a key, or of the seed of a key. Covers the whole family; a scheme may use only some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The seed leads to a polynomial without an inverse, and so to no key.
+    /// The seed leads to a polynomial without an inverse, hence to no key.
     #[error("the seed gives no key: its polynomial has no inverse")]
     NotInvertible,
-    /// A public key, also one within a secret key, is not as key generation makes them.
+    /// A public key, possibly inside a secret key, that key generation cannot produce.
     #[error("coefficient {coefficient} of the public key is not below the modulus")]
     InvalidPublicKey {
-        /// The first such coefficient.
+        /// Index of the first such coefficient.
         coefficient: usize,
     },
-    /// A secret key is not as key generation makes them.
+    /// A secret key that key generation cannot produce.
     #[error("coefficient {coefficient} of the secret key is out of range")]
     InvalidSecretKey {
-        /// The first such coefficient.
+        /// Index of the first such coefficient.
         coefficient: usize,
     },
 }
 
-/// The words of `kem_status.cuh`.
+/// Status words as in `kem_status.cuh`.
 impl SchemeError for KeyError {
     fn word(self) -> u32 {
         match self {

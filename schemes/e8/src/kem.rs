@@ -1,5 +1,5 @@
-//! The key encapsulation around a public-key encryption: the Fujisaki–Okamoto transform with implicit rejection, hashing the
-//! beginning of a public key for the whole.
+//! KEM built from a public-key encryption: the Fujisaki–Okamoto transform with implicit rejection. Hashes use a prefix
+//! of the public key in place of the whole key.
 
 use core::fmt::Debug;
 use std::sync::OnceLock;
@@ -13,13 +13,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::select::select;
 
-/// A seed, a z, or a shared key.
+/// A seed, the rejection secret z, or a shared key.
 pub type Seed = [u8; 32];
 
-/// Bytes of a public key that stand for it in hashes.
+/// Length in bytes of the prefix of a public key that is hashed in place of the key.
 pub const ID_BYTES: usize = 33;
 
-/// Bytes of the stack that hashes and samplers take, with a margin; transforms wipe their own.
+/// Stack bytes to wipe after hashing and sampling, with a margin; transforms wipe their own stack.
 pub const STACK: usize = 0x2000;
 
 /// Sizes of an [`Encryption`], in bytes.
@@ -27,20 +27,20 @@ pub const STACK: usize = 0x2000;
 pub struct EncryptionSizes {
     /// A public key.
     pub public_key: usize,
-    /// A key that decrypts: a secret key is that, the public key and z.
+    /// The decryption key. A secret key consists of it, the public key and z.
     pub pke_key: usize,
     /// A message.
     pub message: usize,
     /// A ciphertext.
     pub ciphertext: usize,
-    /// The coins of a polynomial: a key pair takes those of two.
+    /// Coins of one polynomial; a key pair uses those of two.
     pub polynomial_coins: usize,
     /// The coins of an encryption.
     pub encryption_coins: usize,
 }
 
 impl EncryptionSizes {
-    /// Sizes of the key encapsulation around it.
+    /// Sizes of the KEM built from this encryption.
     #[must_use]
     pub const fn kem(&self) -> Sizes {
         let Self { public_key, ciphertext, .. } = *self;
@@ -48,7 +48,7 @@ impl EncryptionSizes {
         Sizes { public_key, secret_key: self.pke_key + public_key + shared_key, ciphertext, shared_key }
     }
 
-    /// A secret key's parts: what decrypts, the public key, z.
+    /// Splits a secret key into the decryption key, the public key and z.
     #[must_use]
     pub fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {
         let (pke_key, rest) = secret_key.split_at(self.pke_key);
@@ -57,22 +57,23 @@ impl EncryptionSizes {
     }
 }
 
-/// The public-key encryption inside, one item at a time. All slices have exactly the lengths of [`Encryption::sizes`]; neither
-/// time nor addresses depend on secrets, but for whether coins give a key.
+/// The underlying public-key encryption (PKE), one item at a time. All slices must have exactly the lengths in
+/// [`Encryption::sizes`]. Timing and memory addresses do not depend on secrets, except on whether coins yield a key.
 pub trait Encryption {
-    /// Polynomials of one item at work.
+    /// Working memory for the polynomials of one item.
     type Polynomials: Zeroize;
 
-    /// Its sizes.
+    /// Sizes of its keys, messages, ciphertexts and coins.
     fn sizes(&self) -> EncryptionSizes;
 
-    /// Room for an item's polynomials.
+    /// Allocates the working memory of one item.
     fn polynomials(&self) -> Self::Polynomials;
 
-    /// A key pair from the coins of f and of g; `false` where they give none, and then the keys are useless.
+    /// Generates a key pair from the coins of f and of g. Returns `false` if they yield none; the keys are then
+    /// unusable.
     ///
     /// # Errors
-    /// Nothing where lengths are right, as for all others.
+    /// Fails only if a length is wrong, like all others.
     fn key_pair(
         &self,
         coins: [&[u8]; 2],
@@ -81,10 +82,10 @@ pub trait Encryption {
         memory: &mut Self::Polynomials,
     ) -> Result<bool>;
 
-    /// Encrypts under a public key that was checked.
+    /// Encrypts under a public key that has been checked.
     ///
     /// # Errors
-    /// Nothing where lengths are right.
+    /// Fails only if a length is wrong.
     fn encrypt(
         &self,
         public_key: &[u8],
@@ -94,10 +95,10 @@ pub trait Encryption {
         memory: &mut Self::Polynomials,
     ) -> Result<()>;
 
-    /// Decrypts any ciphertext, with a key that was checked.
+    /// Decrypts any ciphertext, with a key that has been checked.
     ///
     /// # Errors
-    /// Nothing where lengths are right.
+    /// Fails only if a length is wrong.
     fn decrypt(
         &self,
         pke_key: &[u8],
@@ -107,30 +108,31 @@ pub trait Encryption {
     ) -> Result<()>;
 }
 
-/// Key encapsulation by an encryption, one item at a time; slices and keys as there.
+/// KEM from an encryption, one item at a time, with the same requirements on slices and keys.
 #[derive(Debug)]
 pub struct Kem<E> {
-    /// The encryption inside.
+    /// The underlying encryption.
     pub pke: E,
 }
 
-/// One item at work, wiped when dropped.
+/// Working memory of one item, wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
 #[expect(missing_debug_implementations, reason = "it is secret")]
 pub struct Memory<P: Zeroize> {
-    /// Polynomials.
+    /// Working memory of the encryption.
     pub polynomials: P,
-    /// Coins of a key pair, or of an encryption at their beginning.
+    /// Coins of a key pair; encryption uses a prefix.
     pub coins: Vec<u8>,
     message: Vec<u8>,
-    /// A ciphertext that is made again.
+    /// The re-encrypted ciphertext.
     pub ciphertext: Vec<u8>,
-    /// Shared keys to choose from.
+    /// The two candidate shared keys, agreed and rejected.
     keys: [Seed; 2],
 }
 
 impl<E: Encryption> Kem<E> {
-    /// The one of these parameters, one of `sets`: made at the first call, into its place.
+    /// Returns the KEM of these parameters, which must be in `sets`. The first call creates it, in the set's entry of
+    /// `places`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other parameters; as `make`.
@@ -152,7 +154,7 @@ impl<E: Encryption> Kem<E> {
         Ok(place.get_or_init(|| kem))
     }
 
-    /// Room for an item.
+    /// Allocates working memory for one item.
     pub fn memory(&self) -> Memory<E::Polynomials> {
         let EncryptionSizes { message, ciphertext, polynomial_coins, .. } = self.pke.sizes();
         Memory {
@@ -164,12 +166,12 @@ impl<E: Encryption> Kem<E> {
         }
     }
 
-    /// A key pair but for z, the last bytes of the secret key; `false` where the seed gives none, and then the keys are
-    /// useless.
+    /// Generates a key pair, except z, the last bytes of the secret key. Returns `false` if the seed yields none; the
+    /// keys are then unusable.
     ///
     /// # Errors
     /// As [`Encryption::key_pair`].
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // named by the machine-code test
     pub fn key_pair(
         &self,
         seed: &Seed,
@@ -187,7 +189,7 @@ impl<E: Encryption> Kem<E> {
         )
     }
 
-    /// The same from the coins of f and of g.
+    /// As [`Kem::key_pair`], from the coins of f and of g.
     ///
     /// # Errors
     /// As [`Encryption::key_pair`].
@@ -204,11 +206,11 @@ impl<E: Encryption> Kem<E> {
         Ok(invertible)
     }
 
-    /// A ciphertext and the shared key in it, from 32 random bytes.
+    /// Encapsulates: a ciphertext and its shared key, from 32 random bytes.
     ///
     /// # Errors
     /// As [`Encryption::encrypt`].
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // named by the machine-code test
     pub fn encapsulate(
         &self,
         public_key: &[u8],
@@ -223,11 +225,12 @@ impl<E: Encryption> Kem<E> {
         self.pke.encrypt(public_key, message, coins, ciphertext, polynomials)
     }
 
-    /// The shared key of a ciphertext: for one that no encapsulation made, a hash of z and the ciphertext.
+    /// Decapsulates the shared key of a ciphertext. If re-encryption does not match, the key is a hash of the public
+    /// key's prefix, z and the ciphertext (implicit rejection).
     ///
     /// # Errors
     /// As [`Encryption::decrypt`].
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // named by the machine-code test
     pub fn decapsulate(
         &self,
         secret_key: &[u8],
@@ -245,14 +248,15 @@ impl<E: Encryption> Kem<E> {
         Ok(())
     }
 
-    /// From the seed of an encapsulation to its message, shared key and coins. `id`: at least the public key's beginning.
+    /// Derives message, shared key and coins from the seed of an encapsulation. `id` starts with the prefix of the
+    /// public key.
     pub fn hash_seed(&self, id: &[u8], seed: &Seed, message: &mut [u8], shared_key: &mut Seed, coins: &mut [u8]) {
         xof(seed, [&mut *message]);
         self.derive(id, message, shared_key, coins);
     }
 
-    /// From a decrypted message to the shared keys, if the ciphertext comes out again and if not, and the coins. `id`: at
-    /// least the public key's beginning; `rest`: z and the ciphertext.
+    /// Derives both shared keys, agreed and rejected, and the coins from a decrypted message. `id` starts with the
+    /// prefix of the public key; `rest` is z and the ciphertext.
     pub fn hash_message(
         &self,
         id: &[u8],
@@ -272,13 +276,13 @@ impl<E: Encryption> Kem<E> {
     }
 }
 
-/// Of these shared keys the one that it is, whether or not the ciphertext came out again.
+/// Selects the agreed key if the re-encrypted ciphertext matches, else the rejected one. Constant-time.
 #[must_use]
 pub fn choose([agreed, rejected]: &[Seed; 2], ciphertext: &[u8], again: &[u8]) -> Seed {
     select(ciphertext.ct_eq(again), agreed, rejected)
 }
 
-/// SHAKE-256: stretches a seed over these parts, one after another.
+/// SHAKE-256: expands a seed into these slices, in order.
 pub fn xof<'a>(seed: &Seed, parts: impl IntoIterator<Item = &'a mut [u8]>) {
     let mut shake = Shake256::default();
     Update::update(&mut shake, seed);
@@ -286,7 +290,7 @@ pub fn xof<'a>(seed: &Seed, parts: impl IntoIterator<Item = &'a mut [u8]>) {
     parts.into_iter().for_each(|part| stream.read(part));
 }
 
-/// A hash of 64 bytes of these parts, one after another, in two halves.
+/// Hashes the concatenated parts to 64 bytes, returned in two halves.
 pub fn digest<D: Digest<OutputSize = hybrid_array::sizes::U64>>(parts: &[&[u8]]) -> Zeroizing<[Seed; 2]> {
     let mut out = Zeroizing::new([Seed::default(); 2]);
     let digest = parts.iter().fold(D::new(), |digest, part| digest.chain_update(part));

@@ -1,5 +1,5 @@
-//! A kernel and a plan for each piece of this crate's CUDA text, with samples and oracles, for tests; schemes fuse the text into
-//! their kernels.
+//! A kernel and a plan for each CUDA component of this crate, with samples and oracles, for tests. Schemes include the
+//! component headers in their own kernels.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Port};
 use ringforge::{Limits, Planner, Result};
@@ -7,15 +7,15 @@ use ringforge_testkit::{NamedPlan, Random, Scheme};
 
 use crate::{E8, PACK, SAMPLE, oracle};
 
-/// Threads of a block, an item each.
+/// Threads per block, one item each.
 const THREADS: u32 = 32;
 
-/// The pieces of text, as something to test.
+/// The CUDA components as a test scheme.
 #[derive(Debug)]
 pub struct Components;
 
-/// The plan of a piece: its name, what it is called, a constant of its text, bytes that it reads and writes, its meaning, and
-/// its oracle.
+/// The plan of a component: kernel name, plan name, prelude constant, bytes read and written per item, CPU reference,
+/// oracle.
 macro_rules! component {
     ($name:literal, $what:expr, $constant:expr, $from:expr => $to:expr, $on_cpu:expr, $oracle:expr) => {{
         let text = ($name, include_str!(concat!("kernels/", $name, ".cu")), &[E8, SAMPLE, PACK][..]);
@@ -23,7 +23,7 @@ macro_rules! component {
         let ports = [Port::input($from), Port::output($to)];
         let built = move |_: &_| Ok(Built::thread_per_item(THREADS, &constant));
         let on_cpu = move |items, args: &mut Args<'_>| args.each(items, $on_cpu);
-        // SAFETY: a thread of each text reads its own item, of the bytes of the port, and writes it.
+        // SAFETY: each thread reads and writes only its own item, of the sizes of the ports.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, built, on_cpu) };
         let p = Planner::default().pipeline(what.clone());
@@ -74,7 +74,7 @@ impl Scheme for Components {
             ));
         }
         for width in [4, 5, 10, 11, 12] {
-            // numbers that make whole words: `pack_unit` in `pack.cuh`
+            // Numbers that fill whole words: `pack_unit` in `pack.cuh`.
             let unit = [8, 32, 16, 32][width as usize % 4];
             let (packed, constant) =
                 (crate::packed_bytes(width, unit), format!("constexpr rf::u32 Width = {width};\n"));
@@ -103,7 +103,7 @@ impl Scheme for Components {
     }
 }
 
-/// Blocks of coordinates: in turn anywhere, and on multiples of q2/4 and q2/8, where ties are.
+/// Blocks of coordinates: arbitrary ones, multiples of q2/4 and multiples of q2/8, alternately; multiples cause ties.
 pub(crate) fn coordinates(seed: u64, batch: usize, q2: u16) -> impl Iterator<Item = [u16; 8]> {
     let mut random = Random::new(seed);
     (0..batch).map(move |i| {

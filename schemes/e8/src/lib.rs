@@ -1,12 +1,12 @@
-//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, and
-//! the key encapsulation around the encryption inside.
+//! Common parts of the KEMs of the CTRU family: the E8 code, the centred binomial sampler, packing, and the KEM around
+//! the underlying encryption.
 //!
-//! The first three stand here twice, with one meaning: as Rust for CPUs, and as CUDA text for kernels ([`E8`], [`SAMPLE`],
-//! [`PACK`]), in registers and with all shifts known when it is compiled. Nothing here branches on data, indexes by it or
-//! divides it.
+//! The first three exist twice and compute the same: as Rust for CPUs, and as CUDA headers for kernels ([`E8`],
+//! [`SAMPLE`], [`PACK`]). The CUDA code works in registers, with compile-time shifts. Nothing here branches on data,
+//! indexes by it or divides it.
 //!
 //! ```
-//! // four bits travel as eight coordinates modulo 1024, and survive noise of norm below 512
+//! // four bits become eight coordinates modulo 1024 and survive noise of norm below 512
 //! let codeword = ringforge_e8::encode(0b1010);
 //! let mut v: [u16; 8] = core::array::from_fn(|j| u16::from(codeword >> j & 1) * 512);
 //! v[3] = (v[3] + 400) % 1024;
@@ -24,8 +24,8 @@
 //! # Ok::<(), ringforge::Error>(())
 //! ```
 //!
-//! Feature `testkit` adds `kernels`: a kernel and a plan for each piece of text, held to oracles; and `oracle`: what those of
-//! the schemes have in common.
+//! Feature `testkit` adds `kernels`, a kernel and a plan for each component, tested against oracles. It also adds
+//! `oracle`, the common part of the schemes' oracles.
 
 mod code;
 mod error;

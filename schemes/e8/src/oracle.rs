@@ -1,5 +1,6 @@
-//! What the oracles of the family's schemes have in common, slowly and as the specifications word it: bit by bit, and with
-//! polynomials over the integers. It shares nothing with the rest of the crate but the sizes of items, and keeps no secrets.
+//! Common part of the oracles of the family's schemes: slow code that follows the specifications bit by bit, with
+//! polynomials over the integers. It shares only the sizes of items with the rest of the crate. It does not protect
+//! secrets.
 
 use ringforge::{Draws, Plan};
 use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, status};
@@ -10,51 +11,51 @@ use shake::{ExtendableOutput, Shake256, Update, XofReader};
 use crate::error::KeyError;
 use crate::kem::{Encryption, EncryptionSizes, Kem, Seed};
 
-/// Coefficients, from that of 1 on.
+/// Coefficients of a polynomial, constant term first.
 pub type Polynomial = Vec<i64>;
 
-/// What a plan makes, by names.
+/// Outputs of a plan, by name.
 pub type Outputs = Vec<(&'static str, Vec<u8>)>;
 
-/// What is made of an item, or why nothing is.
+/// Outputs of one item, or its error.
 type Made<const N: usize> = Result<[Vec<u8>; N], KeyError>;
 
-/// The encryption of a parameter set, from its specification, and the key encapsulation around it.
+/// Encryption of a parameter set, straight from its specification, and the KEM around it.
 pub trait Oracle: Copy {
-    /// Sizes.
+    /// Sizes of the encryption.
     fn sizes(self) -> EncryptionSizes;
 
-    /// The public key of a seed d, and what decrypts.
+    /// Public key and decryption key from a seed d.
     ///
     /// # Errors
-    /// Where the seed gives no key.
+    /// If the seed yields no key.
     fn key_pair(self, d: &[u8]) -> Made<2>;
 
-    /// The ciphertext of a message, from the seed of its coins.
+    /// Encrypts a message with coins from a seed.
     ///
     /// # Errors
-    /// What is wrong with the public key.
+    /// The error of the public key.
     fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, KeyError>;
 
-    /// The message of a ciphertext.
+    /// Decrypts a ciphertext.
     ///
     /// # Errors
-    /// What is wrong with the key.
+    /// The error of the key.
     fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, KeyError>;
 
-    /// Whether a public key is one.
+    /// Checks a public key.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error of the key.
     fn check_public(self, public_key: &[u8]) -> Result<(), KeyError>;
 
-    /// Whether the part of a secret key that decrypts is one.
+    /// Checks the decryption key in a secret key.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error of the key.
     fn check_pke_key(self, pke_key: &[u8]) -> Result<(), KeyError>;
 
-    /// What a plan of an operation should make of its inputs, as far as it has such outputs.
+    /// Expected outputs of a plan of this operation, restricted to the outputs that the plan has.
     fn outputs(self, plan: &Plan, operation: Operation, batch: usize, inputs: &Named) -> Outputs {
         let (parts, sizes) = (self.sizes(), self.sizes().kem());
         let items = |name: &str, size| inputs[name].chunks(size);
@@ -91,7 +92,7 @@ pub trait Oracle: Copy {
         outputs
     }
 
-    /// A key pair from d ‖ z, else from draws; where keys are given, those that are fine stay.
+    /// Key pair from d ‖ z, or else from `draws`. If the inputs contain keys, valid ones are kept.
     fn generate(self, item: usize, seed: &[u8], inputs: &Named) -> Made<2> {
         let (d, z) = seed.split_at(32);
         let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
@@ -108,25 +109,25 @@ pub trait Oracle: Copy {
             Some(draws) if attempt > 0 => key_pair(&draw(draws, item, attempt)[..32]),
             _ => key_pair(d),
         };
-        // those with a status have had their first attempt
+        // Items with a status have had their first attempt.
         let first = u32::from(inputs.contains_key("statuses"));
         let last = if inputs.contains_key("draws") { 16 } else { 1 };
         (first + 1..last).fold(attempt(first), |made, next| made.or_else(|_| attempt(next)))
     }
 
-    /// The ciphertext and the shared key of a message.
+    /// Ciphertext and shared key of a message.
     ///
     /// # Errors
-    /// What is wrong with the public key.
+    /// The error of the public key.
     fn encapsulate(self, public_key: &[u8], message: &[u8]) -> Made<2> {
         let hash = hash(&[&public_key[..33], message]);
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
 
-    /// The shared key of a ciphertext.
+    /// Shared key of a ciphertext.
     ///
     /// # Errors
-    /// What is wrong with the secret key.
+    /// The error of the secret key.
     fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1> {
         let [pke_key, public_key, z] = self.sizes().parts(secret_key);
         let message = self.decrypt(pke_key, ciphertext)?;
@@ -135,7 +136,7 @@ pub trait Oracle: Copy {
     }
 }
 
-/// What is made of all items, each output with the size of an item: zeros where there is a status instead; and the statuses.
+/// Concatenates the outputs of all items, with zeros for items with an error, and appends the statuses.
 fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Iterator<Item = Made<N>>) -> Outputs {
     let names = outputs.iter().map(|(name, _)| *name).chain(["statuses"]);
     let mut columns: Outputs = names.map(|name| (name, Vec::new())).collect();
@@ -148,12 +149,13 @@ fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Itera
     columns
 }
 
-/// Public keys, secret keys and ciphertexts of random seeds, but of five items one has random bytes for its keys, and one for
-/// its ciphertext; then `spoil` is called with each item's number, and its parts: batches of 1, 2 and 3 have numbers from 1 to
-/// 4 among them.
+/// Public keys, secret keys and ciphertexts from random seeds.
+///
+/// One of five items has random bytes for its keys, and one for its ciphertext. Then `spoil` is called with each item's
+/// kind (0 to 4) and parts. Batches of 1, 2 and 3 items together contain all kinds.
 ///
 /// # Panics
-/// Where the encryption fails.
+/// If the encryption fails.
 pub fn samples<E: Encryption>(
     kem: &Kem<E>,
     seed: u64,
@@ -161,7 +163,7 @@ pub fn samples<E: Encryption>(
     spoil: impl Fn(usize, [&mut [u8]; 3]),
 ) -> [(&'static str, Vec<u8>); 3] {
     let (sizes, mut memory) = (kem.pke.sizes().kem(), kem.memory());
-    // random bytes, which most items overwrite
+    // Random bytes, which most items overwrite.
     let mut public_keys = bytes(seed, batch * sizes.public_key);
     let mut secret_keys = bytes(seed ^ 1, batch * sizes.secret_key);
     let mut ciphertexts = bytes(seed ^ 2, batch * sizes.ciphertext);
@@ -182,7 +184,7 @@ pub fn samples<E: Encryption>(
     [("public keys", public_keys), ("secret keys", secret_keys), ("ciphertexts", ciphertexts)]
 }
 
-/// A codeword: the sum of the rows of the generator that a nibble's bits choose.
+/// Codeword of a nibble: the sum of the generator rows selected by its bits.
 #[must_use]
 pub fn encode(nibble: i64) -> [i64; 8] {
     const ROWS: [[i64; 8]; 4] =
@@ -190,8 +192,8 @@ pub fn encode(nibble: i64) -> [i64; 8] {
     core::array::from_fn(|j| (0..4).filter(|i| nibble >> i & 1 == 1).map(|i| ROWS[i][j]).sum::<i64>() % 2)
 }
 
-/// The nibble of the codeword nearest to eight numbers below q2, by section 2.8 of the specification, on squared distances; of
-/// two as near, the one that it says.
+/// Nearest codeword's nibble for eight numbers below q2, by section 2.8 of the specification, with squared distances.
+/// Ties are resolved as specified.
 #[must_use]
 pub fn decode(v: &[i64], q2: i64) -> i64 {
     let zero = |x: i64| x.min(q2 - x).pow(2);
@@ -230,7 +232,7 @@ pub(crate) fn distances(v: &[i64], q2: i64) -> [i64; 16] {
     })
 }
 
-/// Coefficients from the centred binomial distribution, from bits in turn.
+/// Centred binomial coefficients from consecutive bits.
 #[must_use]
 pub fn sample(eta: u32, bytes: &[u8]) -> Polynomial {
     let ones = |bits: &[i64]| bits.iter().sum::<i64>();
@@ -241,14 +243,14 @@ pub fn sample(eta: u32, bytes: &[u8]) -> Polynomial {
         .collect()
 }
 
-/// Numbers of this many bits to bytes, least bit first.
+/// Packs numbers of `width` bits into bytes, least significant bit first.
 #[must_use]
 pub fn pack(width: u32, numbers: impl IntoIterator<Item = i64>) -> Vec<u8> {
     let bits: Vec<i64> = numbers.into_iter().flat_map(|number| (0..width).map(move |bit| number >> bit & 1)).collect();
     bits.chunks(8).map(|bits| number(bits) as u8).collect()
 }
 
-/// The numbers of this many bits in bytes, the last of what is left.
+/// Unpacks all numbers of `width` bits from bytes; the last one takes the remaining bits.
 #[must_use]
 pub fn unpack(width: u32, bytes: &[u8]) -> Vec<i64> {
     let bits: Vec<i64> = bytes.iter().flat_map(|byte| (0..8).map(move |bit| i64::from(byte >> bit & 1))).collect();
@@ -259,7 +261,8 @@ fn number(bits: &[i64]) -> i64 {
     bits.iter().rev().fold(0, |number, bit| 2 * number + bit)
 }
 
-/// a·b modulo a polynomial, over the integers: x^n is the sum of these multiples of powers.
+/// Product a·b over the integers, modulo a polynomial: x^n is the sum of `powers`, pairs of a power of x and its
+/// coefficient.
 #[must_use]
 pub fn product(a: &[i64], b: &[i64], powers: [(usize, i64); 2]) -> Polynomial {
     let n = a.len();
@@ -277,12 +280,12 @@ pub fn product(a: &[i64], b: &[i64], powers: [(usize, i64); 2]) -> Polynomial {
     product
 }
 
-/// The inverse of f modulo a prime q and such a polynomial, by Euclid's algorithm; none where the two have a common factor.
+/// Inverse of f modulo a prime q and such a polynomial, by Euclid's algorithm; `None` if the two have a common factor.
 #[must_use]
 pub fn inverse(f: &[i64], q: i64, powers: [(usize, i64); 2]) -> Option<Polynomial> {
     let n = f.len();
     let zeros = vec![0; n + 1];
-    // in each pair, the second polynomial times f is the first
+    // Invariant of each pair: second · f = first.
     let mut a = [zeros.clone(), zeros.clone()];
     let mut b = [zeros.clone(), zeros];
     a[0][n] = 1;
@@ -304,38 +307,38 @@ pub fn inverse(f: &[i64], q: i64, powers: [(usize, i64); 2]) -> Option<Polynomia
     (degree(&gcd) == Some(0)).then(|| inverse[..n].iter().map(|x| x * reciprocal(gcd[0], q) % q).collect())
 }
 
-/// 1/x modulo a prime q, for x that is not 0.
+/// 1/x modulo a prime q, by exhaustive search.
 ///
 /// # Panics
-/// For another q or x.
+/// If x is 0 modulo q, or q is not prime.
 #[must_use]
 pub fn reciprocal(x: i64, q: i64) -> i64 {
     (1..q).find(|y| x * y % q == 1).expect("q is prime, and x is not 0")
 }
 
-/// SHAKE-256.
+/// SHAKE-256 of a seed.
 #[must_use]
 pub fn xof(seed: &[u8], length: usize) -> Vec<u8> {
     Shake256::default().chain(seed).finalize_xof().read_boxed(length).into()
 }
 
-/// SHA3-512 of these parts, one after another.
+/// SHA3-512 of the concatenated parts.
 #[must_use]
 pub fn hash(parts: &[&[u8]]) -> Vec<u8> {
     Sha3_512::digest(parts.concat()).to_vec()
 }
 
-/// The seeds of all items of a plan: as they are given, or drawn.
+/// Seeds of all items: given in the inputs, or derived from `draws`.
 #[must_use]
 pub fn seeds(batch: usize, inputs: &Named, size: usize) -> Vec<u8> {
     let drawn = || (0..batch).flat_map(|item| draw(&inputs["draws"], item, 0)[..size].to_vec()).collect();
     inputs.get("seeds").cloned().unwrap_or_else(drawn)
 }
 
-/// What an item draws at an attempt.
+/// Random block of an item at an attempt.
 ///
 /// # Panics
-/// Unless these are the bytes of draws.
+/// Unless `draws` has the length of a [`Draws`].
 #[must_use]
 pub fn draw(draws: &[u8], item: usize, attempt: u32) -> [u8; 64] {
     Draws::from_bytes(draws).expect("the bytes of draws").block(item as u64, attempt)

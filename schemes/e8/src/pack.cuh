@@ -1,10 +1,11 @@
-// Numbers of a few bits to and from words, least bit first, in registers: all shifts are known at compile time.
+// Packs numbers of a few bits into words, least significant bit first, in registers; all shifts are compile-time
+// constants.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// out: how many numbers of Width bits fill whole words: the smallest of 8, 16, 32
+// out: how many numbers of Width bits fill whole words: the smallest of 8, 16 and 32
 RF_FN constexpr u32 pack_unit(u32 width) { return width * 8 % 32 == 0 ? 8 : width * 16 % 32 == 0 ? 16 : 32; }
 
 // in: values[0..Count] < 2^Width   out: words[0..Count Width / 32]

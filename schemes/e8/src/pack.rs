@@ -1,14 +1,14 @@
-//! Numbers of a few bits to and from bytes, least bit first.
+//! Packs numbers of a few bits into bytes, least significant bit first, and unpacks them.
 
 use ringforge::{Error, Result};
 
-/// Bytes that `count` numbers of `width` bits take, the last byte being filled up with zeros.
+/// Bytes for `count` numbers of `width` bits; the last byte is padded with zeros.
 #[must_use]
 pub const fn packed_bytes(width: u32, count: usize) -> usize {
     (width as usize * count).div_ceil(8)
 }
 
-/// The function for a width that was checked.
+/// Calls the instance of a generic function for a width that was checked.
 macro_rules! of_width {
     ($width:expr, $all:ident($from:expr, $to:expr)) => {
         match $width {
@@ -21,7 +21,7 @@ macro_rules! of_width {
     };
 }
 
-/// Packs numbers of 4, 5, 10, 11 or 12 bits; higher bits of `values` do not count.
+/// Packs numbers of 4, 5, 10, 11 or 12 bits; higher bits of `values` are ignored.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for any other width; [`Error::Length`] unless `bytes` holds [`packed_bytes`].
@@ -31,7 +31,7 @@ pub fn pack(width: u32, values: &[u16], bytes: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks numbers of 4, 5, 10, 11 or 12 bits; bits left over in the last byte do not count.
+/// Unpacks numbers of 4, 5, 10, 11 or 12 bits; surplus bits of the last byte are ignored.
 ///
 /// # Errors
 /// As [`pack`].
@@ -50,7 +50,7 @@ fn check(width: u32, count: usize, got: usize) -> Result<()> {
     if got == expected { Ok(()) } else { Err(Error::Length { what: "packed bytes", expected, got }) }
 }
 
-/// Eight numbers make `WIDTH` bytes; fewer at the end make some of them.
+/// Packs eight numbers into `WIDTH` bytes at a time; a shorter rest at the end fills only the bytes it needs.
 fn pack_all<const WIDTH: usize>(values: &[u16], bytes: &mut [u8]) {
     let (values, last) = values.as_chunks();
     let (bytes, last_bytes) = bytes.split_at_mut(values.len() * WIDTH);
@@ -73,7 +73,7 @@ fn unpack_all<const WIDTH: usize>(bytes: &[u8], values: &mut [u16]) {
     last.copy_from_slice(&unpack_eight(&padded)[..last.len()]);
 }
 
-/// Two halves of four numbers, each in a word.
+/// Packs two halves of four numbers, each in a 64-bit word.
 fn pack_eight<const WIDTH: usize>(values: &[u16; 8]) -> [u8; WIDTH] {
     let half = |from: usize| {
         (0..4).fold(0u64, |word, i| word | (u64::from(values[from + i]) & mask::<WIDTH>()) << (WIDTH * i))

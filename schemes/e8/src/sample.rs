@@ -1,17 +1,17 @@
-//! The centred binomial distribution: bits of a stream to coefficients, many at a time in a word.
+//! Centred binomial sampling: bits of a stream to coefficients, several at a time in a word (SWAR).
 
 use ringforge::{Error, Result};
 
 use crate::pack::{pack, unpack};
 
-/// Bytes of the stream that `count` coefficients take: 2·eta bits each, the last byte being filled up.
+/// Stream bytes for `count` coefficients: 2·eta bits each, rounded up to whole bytes.
 #[must_use]
 pub const fn sampled_bytes(eta: u32, count: usize) -> usize {
     (2 * eta as usize * count).div_ceil(8)
 }
 
-/// Coefficients in [-eta, eta], eta from 2 to 5: each is the sum of eta bits of `bytes`, least bit first, less the sum
-/// of the next eta bits. Bits left over in the last byte do not count.
+/// Samples coefficients in [-eta, eta], for eta from 2 to 5. Each is the sum of eta bits of `bytes`, least significant
+/// bit first, minus the sum of the next eta bits. Surplus bits of the last byte are ignored.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for any other eta; [`Error::Length`] unless `bytes` holds [`sampled_bytes`].
@@ -33,8 +33,8 @@ pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
     Ok(())
 }
 
-/// A secret key f = 2 f' + 1, f' sampled as by [`centred_binomial`], and 2·eta + 1 − f packed in numbers of so many bits, with
-/// zeros for those of `fields` beyond it.
+/// Samples a secret key f = 2 f' + 1, with f' as in [`centred_binomial`]. Packs 2·eta + 1 − f as numbers of `width`
+/// bits, with zeros for the `fields` after the last coefficient.
 ///
 /// # Errors
 /// As [`centred_binomial`] and [`pack`].
@@ -54,7 +54,7 @@ pub fn sample_key(
     pack(width, fields, packed)
 }
 
-/// The f of [`sample_key`] from what it packs.
+/// Unpacks the f of a [`sample_key`].
 ///
 /// # Errors
 /// As [`unpack`].
@@ -64,7 +64,7 @@ pub fn unpack_key(eta: u32, packed: &[u8], width: u32, fields: &mut [u16], f: &m
     Ok(())
 }
 
-/// Numbers of so many bits, each as the one with the same residue in [-2^(bits - 1), 2^(bits - 1)).
+/// Unpacks numbers of `bits` bits, each to its representative in [-2^(bits - 1), 2^(bits - 1)).
 ///
 /// # Errors
 /// As [`unpack`].
@@ -75,7 +75,7 @@ pub fn unpack_centred(bits: u32, packed: &[u8], fields: &mut [u16], out: &mut [i
     Ok(())
 }
 
-/// `COUNT` coefficients from every `BYTES` bytes, and some from what is left.
+/// Samples `COUNT` coefficients from every `BYTES` bytes, and the rest from the remaining bytes.
 fn words<const ETA: u32, const COUNT: usize, const BYTES: usize>(bytes: &[u8], out: &mut [i16]) {
     let (out, last) = out.as_chunks_mut::<COUNT>();
     let (bytes, last_bytes) = bytes.split_at(out.len() * BYTES);
@@ -93,7 +93,7 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Bits are added within groups of `ETA`; neighbouring groups are subtracted within fields of 2·`ETA` bits.
+/// Adds bits within groups of `ETA` and subtracts adjacent groups within fields of 2·`ETA` bits.
 fn word<const ETA: u32, const COUNT: usize>(bits: u64) -> [i16; COUNT] {
     let field = 2 * ETA;
     let fields = COUNT as u32;
@@ -101,12 +101,12 @@ fn word<const ETA: u32, const COUNT: usize>(bits: u64) -> [i16; COUNT] {
     let firsts = every(field, fields) * ((1 << ETA) - 1);
     let signs = every(field, fields) << (field - 1);
     let sums = (0..ETA).fold(0, |sums, k| sums + (bits >> k & ones));
-    // the sign bits keep borrows within fields, which then are numbers in two's complement
+    // The sign bits keep borrows within fields, which become two's complement numbers.
     let differences = (((sums & firsts) | signs) - (sums >> ETA & firsts)) ^ signs;
     core::array::from_fn(|i| ((differences << (64 - field * (i as u32 + 1))) as i64 >> (64 - field)) as i16)
 }
 
-/// A word with its bits 0, `step`, 2·`step`, … set, `fields` of them.
+/// A word with bits 0, `step`, 2·`step`, … set, `fields` of them.
 const fn every(step: u32, fields: u32) -> u64 {
     if fields == 0 { 0 } else { every(step, fields - 1) << step | 1 }
 }

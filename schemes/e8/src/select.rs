@@ -1,20 +1,20 @@
-//! Choices that time tells nothing of.
+//! Constant-time selection.
 
 use subtle::{Choice, ConditionallySelectable};
 
-/// `a` where `choice` is true, else `b`, without a branch: the end of a Fujisaki–Okamoto decapsulation, in which
-/// `choice` is whether the ciphertext came out again, compared by [`subtle::ConstantTimeEq`].
+/// Returns `a` if `choice` is true, else `b`, without a branch. In Fujisaki–Okamoto decapsulation, `choice` is whether
+/// the re-encrypted ciphertext matches, compared with [`subtle::ConstantTimeEq`].
 #[must_use]
 pub fn select<const N: usize>(choice: Choice, a: &[u8; N], b: &[u8; N]) -> [u8; N] {
     core::array::from_fn(|i| u8::conditional_select(&b[i], &a[i], choice))
 }
 
-/// The place of the first number that is not zero, for faults of secrets: whether and where there is one will be told, and
-/// time tells nothing else.
+/// Index of the first nonzero number. For validity checks of secrets: whether and where an error occurs becomes public,
+/// and timing reveals nothing else.
 #[must_use]
 pub fn first_nonzero(numbers: impl IntoIterator<Item = u16, IntoIter: Clone>) -> Option<usize> {
     let mut numbers = numbers.into_iter();
-    // all of them at once, in vectors, which is enough where nothing is wrong
+    // First combines all numbers, which vectorises and suffices if all are zero.
     match numbers.clone().fold(0, |any, x| any | x) {
         0 => None,
         _ => numbers.position(|x| x != 0),

@@ -1,4 +1,4 @@
-//! The components from outside, on every device of this machine.
+//! Tests of the public interface of the components, on every device of this machine.
 
 mod suite;
 mod vectors;

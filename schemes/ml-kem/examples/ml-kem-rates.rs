@@ -1,9 +1,9 @@
-//! ML-KEM operations a second on the best device of this machine, keys and ciphertexts staying on it.
+//! Measures ML-KEM operations per second on the best device of this machine; keys and ciphertexts stay on the device.
 //!
-//! `cargo run --release --example ml-kem-rates [items] [runs]`: by default 65536 items on a GPU, 256 on a CPU, 20 runs.
-//! Times are by the device's own clock; results are checked against the crate `ml-kem`.
+//! `cargo run --release --example ml-kem-rates [items] [runs]`: by default 65536 items on a GPU, 256 on a CPU, and 20
+//! runs. Times are measured with the device's clock; results are checked against the crate `ml-kem`.
 
-#![allow(deprecated)] // keys in the form of FIPS 203, which seeds are to replace
+#![allow(deprecated)] // expanded keys as in FIPS 203, deprecated in favour of seeds
 
 use std::env;
 use std::error::Error;
@@ -14,14 +14,14 @@ use ringforge::{Engine, Stream};
 use ringforge_batch::{Batch, Items, KemScheme, Kind};
 use ringforge_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 
-/// Items that the crate `ml-kem` decapsulates too.
+/// Number of items that the crate `ml-kem` decapsulates too, as a check.
 const CHECKED: usize = 64;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// The median of some runs' seconds, and what the last one made. What it replaces is dropped between the marks' pairs.
+/// Median time of `runs` runs in seconds, and the result of the last one. A result is dropped between measurements.
 fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>) -> Outcome<(f64, T)> {
-    let mut made = run()?; // the first one compiles
+    let mut made = run()?; // the first run compiles
     stream.synchronize()?;
     let mut seconds = Vec::with_capacity(runs);
     for _ in 0..runs {

@@ -1,4 +1,4 @@
-//! The codes, samplers and hash functions of FIPS 203, section 4, for one polynomial on the CPU.
+//! Encodings, samplers and hash functions of FIPS 203, section 4, for one polynomial on the CPU.
 
 use ringforge::words::{Divisor, sub_once};
 use sha3::{Digest, Sha3_256, Sha3_512};
@@ -7,23 +7,23 @@ use zeroize::Zeroizing;
 
 use crate::params::{N, Q, SEED, stream};
 
-/// The 256 coefficients of a polynomial, or its values; wiped when dropped.
+/// The 256 coefficients of a polynomial, or its evaluations; wiped on drop.
 pub(crate) type Poly = Zeroizing<Vec<u32>>;
 
-/// Divides by q, in a time that tells nothing of what is divided.
+/// Constant-time division by q.
 const BY_Q: Divisor = Divisor::new(Q);
 
-/// x · 2^d / q, rounded, modulo 2^d; x below 2^19.
+/// `Compress_d`: x · 2^d / q, rounded, modulo 2^d; x below 2^19.
 pub(crate) fn compress(d: usize, x: u32) -> u32 {
     BY_Q.quotient((x << d) + Q / 2) & ((1 << d) - 1)
 }
 
-/// y · q / 2^d, rounded.
+/// `Decompress_d`: y · q / 2^d, rounded.
 pub(crate) fn decompress(d: usize, y: u32) -> u32 {
     (y * Q + (1 << (d - 1))) >> d
 }
 
-/// `ByteEncode` with d bits a coefficient.
+/// `ByteEncode` with d bits per coefficient.
 pub(crate) fn pack(d: usize, values: &[u32], bytes: &mut [u8]) {
     let (mut held, mut bits, mut values) = (0, 0, values.iter());
     for byte in bytes {
@@ -36,7 +36,7 @@ pub(crate) fn pack(d: usize, values: &[u32], bytes: &mut [u8]) {
     }
 }
 
-/// `ByteDecode` with d bits a coefficient, as they are: those of 12 bits may be q or more.
+/// `ByteDecode` with d bits per coefficient, without reduction: values of 12 bits may be q or more.
 pub(crate) fn unpack(d: usize, bytes: &[u8]) -> Poly {
     let mut values = Zeroizing::new(vec![0; N]);
     let (mut held, mut bits, mut bytes) = (0, 0, bytes.iter());
@@ -51,14 +51,14 @@ pub(crate) fn unpack(d: usize, bytes: &[u8]) -> Poly {
     values
 }
 
-/// `ByteDecode` with 12 bits a coefficient, reduced.
+/// `ByteDecode` with 12 bits per coefficient, reduced modulo q.
 pub(crate) fn unpack_values(bytes: &[u8]) -> Poly {
     let mut values = unpack(12, bytes);
     values.iter_mut().for_each(|value| *value = sub_once(*value, Q));
     values
 }
 
-/// `SamplePolyCBD`: a difference of eta bits and eta bits for each coefficient, in [0, q).
+/// `SamplePolyCBD`: each coefficient is the sum of eta bits minus the sum of the next eta bits, in [0, q).
 pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
     let mut values = unpack(2 * eta, stream);
     for value in values.iter_mut() {
@@ -68,7 +68,7 @@ pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
     values
 }
 
-/// `SampleNTT`: values in [0, q) from rho and two numbers, as 16-bit little-endian words.
+/// `SampleNTT`: evaluations in [0, q) from rho and two indices, as 16-bit little-endian words.
 pub(crate) fn sample_values(rho: &[u8], numbers: [u8; 2], out: &mut [u8]) {
     let mut xof = Shake128::default().chain(rho).chain(numbers).finalize_xof();
     let (out, _) = out.as_chunks_mut::<2>();
@@ -86,7 +86,7 @@ pub(crate) fn sample_values(rho: &[u8], numbers: [u8; 2], out: &mut [u8]) {
     }
 }
 
-/// `PRF` for each of these noise bounds, with the numbers from 0 on.
+/// `PRF` for each of these noise bounds, numbered from 0.
 pub(crate) fn prf(seed: &[u8], etas: impl Iterator<Item = usize>, mut out: &mut [u8]) {
     for (number, eta) in etas.enumerate() {
         let (now, rest) = out.split_at_mut(stream(eta));
@@ -100,7 +100,7 @@ pub(crate) fn h(bytes: &[u8]) -> [u8; SEED] {
     Sha3_256::digest(bytes).into()
 }
 
-/// The hash function G, in two halves.
+/// The hash function G, returned in two halves.
 pub(crate) fn g(a: &[u8], b: &[u8]) -> Zeroizing<[[u8; SEED]; 2]> {
     let mut out = Zeroizing::new([[0; SEED]; 2]);
     let halves: &mut [u8; 2 * SEED] = bytemuck::cast_mut(&mut *out);

@@ -1,17 +1,17 @@
-//! What can be wrong with a key.
+//! Errors of keys.
 
 use ringforge_batch::{SchemeError, word};
 
-/// What the checks of FIPS 203, section 7, find wrong with a key.
+/// Errors found by the key checks of FIPS 203, section 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// A coefficient of a public key is not below the modulus.
     #[error("coefficient {coefficient} of the public key is not below the modulus")]
     InvalidPublicKey {
-        /// The first such coefficient.
+        /// Index of the first such coefficient.
         coefficient: usize,
     },
-    /// A secret key does not have the hash of the public key within it.
+    /// The hash in a secret key is not that of the public key in it.
     #[error("the secret key does not have its public key's hash")]
     WrongHash,
 }

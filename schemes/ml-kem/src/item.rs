@@ -1,4 +1,4 @@
-//! What each stage does to one item, on the CPU: FIPS 203, sections 5 and 6. A stage takes what its ports have of the item.
+//! CPU reference of each stage for one item: FIPS 203, sections 5 and 6. The arguments of a stage are the item's ports.
 #![allow(clippy::type_complexity, reason = "the tuples are the ports")]
 
 use core::iter::repeat_n;
@@ -22,7 +22,7 @@ pub(crate) struct Scheme {
     transform: Transform<u32>,
 }
 
-/// The parts of a secret key: the secret vector, the public key, its hash, z.
+/// Splits a secret key into the secret vector, the public key, its hash and z.
 pub(crate) fn parts<'a>(p: &Parameters, secret_key: &'a [u8]) -> [&'a [u8]; 4] {
     let (vector, rest) = secret_key.split_at(ROW * p.k);
     let (public_key, rest) = rest.split_at(p.sizes().public_key);
@@ -35,7 +35,7 @@ impl Scheme {
         Ok(Self { parameters: *parameters, transform: Transform::of(&rows(&Limits::cpu())?, 0)? })
     }
 
-    /// From d to rho and the noise of a key pair.
+    /// Expands d to rho and the noise of a key pair.
     pub(crate) fn seed(&self, (seeds, rho, noise): (&[u8], &mut [u8], &mut [u8])) -> Result<()> {
         let Parameters { k, eta1, .. } = self.parameters;
         let hash = g(&seeds[..SEED], &[k as u8]);
@@ -44,7 +44,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// From rho to the matrix, row by row.
+    /// Samples the matrix from rho, row by row.
     pub(crate) fn matrix(&self, (rho, matrix): (&[u8], &mut [u8]), transposed: bool) -> Result<()> {
         let k = self.parameters.k;
         for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
@@ -55,7 +55,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// A key pair, but for the hash in the secret key.
+    /// Computes a key pair (`K-PKE.KeyGen`), without the hash in the secret key.
     pub(crate) fn generate(
         &self,
         (seeds, rho, matrix, noise, public_key, secret_key): (&[u8], &[u8], &[u8], &[u8], &mut [u8], &mut [u8]),
@@ -78,14 +78,14 @@ impl Scheme {
         Ok(())
     }
 
-    /// The hash in a secret key.
+    /// Writes the hash of the public key into the secret key.
     pub(crate) fn finish(&self, (public_key, secret_key): (&[u8], &mut [u8])) -> Result<()> {
         let place = secret_key.len() - 2 * SEED;
         secret_key[place..][..SEED].copy_from_slice(&h(public_key));
         Ok(())
     }
 
-    /// From a message to the shared key, rho, and the noise of the ciphertext.
+    /// Derives the shared key, rho and the noise of the ciphertext from a message.
     pub(crate) fn encapsulate(
         &self,
         (public_key, message, shared_key, rho, noise): (&[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
@@ -95,7 +95,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// The same from a decrypted message, with the key of a ciphertext that is rejected behind the shared key.
+    /// Derives the same from a decrypted message, and writes the rejection key after the shared key.
     pub(crate) fn decapsulate(
         &self,
         (secret_key, ciphertext, message, keys, rho, noise): (&[u8], &[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
@@ -158,7 +158,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// The shared key of a ciphertext: the agreed one if encryption gives it again, else the other.
+    /// Re-encrypts and selects the shared key: the agreed one if the ciphertext matches, else the rejected one.
     pub(crate) fn compare(
         &self,
         (secret_key, sent, message, matrix, noise, keys, out): (&[u8], &[u8], &[u8], &[u8], &[u8], &[u8], &mut [u8]),
@@ -174,7 +174,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// The status of a public key: the place of the first coefficient that is not below q.
+    /// Status of a public key; the error has the index of the first coefficient that is not below q.
     pub(crate) fn check_public(&self, (public_key, status): (&[u8], &mut u32)) -> Result<()> {
         let mut values = public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
         let bad = values.position(|value| value >= Q).map(|coefficient| KeyError::InvalidPublicKey { coefficient });
@@ -182,7 +182,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// The status of a secret key: whether the hash in it is that of the public key in it.
+    /// Status of a secret key: whether the hash in it is that of the public key in it.
     pub(crate) fn check_secret(&self, (secret_key, status): (&[u8], &mut u32)) -> Result<()> {
         let [_, public_key, hash, _] = parts(&self.parameters, secret_key);
         let is_whole: bool = h(public_key).ct_eq(hash).into();
@@ -190,13 +190,13 @@ impl Scheme {
         Ok(())
     }
 
-    /// From coefficients to values.
+    /// Forward NTT.
     fn values(&self, mut poly: Poly) -> Result<Poly> {
         self.transform.forward(&mut poly)?;
         Ok(poly)
     }
 
-    /// Adds the products of values.
+    /// Adds the inner product of evaluations.
     fn add_dot(&self, sum: &mut Poly, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<()> {
         for (mut a, b) in a.zip(b) {
             self.transform.multiply(&mut a, b)?;
@@ -205,7 +205,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// The coefficients of the sum of products of values.
+    /// Inner product of evaluations, as coefficients.
     fn dot(&self, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<Poly> {
         let mut sum = Zeroizing::new(vec![0; N]);
         self.add_dot(&mut sum, a, b)?;
@@ -214,7 +214,7 @@ impl Scheme {
     }
 }
 
-/// Words of 16 bits.
+/// Reads 16-bit words.
 fn halves(bytes: &[u8]) -> Poly {
     let (halves, _) = bytes.as_chunks();
     Zeroizing::new(halves.iter().map(|half| u32::from(u16::from_le_bytes(*half))).collect())

@@ -1,4 +1,4 @@
-//! The kernels: what each stage reads and writes, its text, and its meaning on the CPU.
+//! The kernels of all stages: ports, CUDA source and CPU reference.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
 use ringforge::{Limits, Result};
@@ -7,37 +7,37 @@ use ringforge_batch::STATUS;
 use crate::item::Scheme;
 use crate::params::{N, Parameters, SEED, rows};
 
-/// Threads of a block that hashes, one item each.
+/// Threads per block of a hashing kernel, one item each.
 const HASH_THREADS: u32 = 128;
-/// Threads of a block that samples, one polynomial each.
+/// Threads per block of the sampling kernel, one polynomial each.
 const SAMPLE_THREADS: usize = 64;
-/// Bytes of shared memory of a polynomial that is sampled: one value more, and an odd number of words.
+/// Shared memory per sampled polynomial, in bytes: one extra value, padded to an odd number of words.
 const PITCH: usize = 2 * N + 4;
 
-/// What a kernel does to each item.
+/// Operation of a kernel on each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Seeds d ‖ z to rho and noise.
+    /// Seeds d ‖ z → rho, noise.
     Seed,
-    /// Rho to the matrix.
+    /// Rho → matrix.
     Matrix { transposed: bool },
-    /// Seeds, rho, matrix, noise to key pairs, but for the hash.
+    /// Seeds, rho, matrix, noise → key pairs, without the hash.
     Generate,
-    /// Public keys to the hashes in secret keys.
+    /// Public keys → hashes in secret keys.
     Finish,
-    /// Public keys and messages to shared keys, rho, noise.
+    /// Public keys, messages → shared keys, rho, noise.
     Encapsulate,
-    /// Public keys, messages, matrix, noise to ciphertexts.
+    /// Public keys, messages, matrix, noise → ciphertexts.
     Encrypt,
-    /// Secret keys and ciphertexts to messages.
+    /// Secret keys, ciphertexts → messages.
     Decrypt,
-    /// Secret keys, ciphertexts, messages to pairs of shared keys, rho, noise.
+    /// Secret keys, ciphertexts, messages → pairs of shared keys, rho, noise.
     Decapsulate,
-    /// Encryption again, compared with the ciphertext: one of the shared keys.
+    /// Re-encrypts and compares with the ciphertext → one of the shared keys.
     Compare,
-    /// Public keys to statuses.
+    /// Public keys → statuses.
     CheckPublic,
-    /// Secret keys to statuses.
+    /// Secret keys → statuses.
     CheckSecret,
 }
 
@@ -49,7 +49,7 @@ const HEADERS: &[Header] = &[
     Header { name: "mlkem_encrypt.cuh", text: include_str!("kernels/mlkem_encrypt.cuh") },
 ];
 
-/// The kernel of a stage for one parameter set, on devices with some limits.
+/// The kernel of a stage for one parameter set, on devices with these limits.
 #[allow(unsafe_code)]
 pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<CustomKernel> {
     let scheme = Scheme::new(p)?;
@@ -67,7 +67,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Some(rows) => rows.build(limits, &constants(&set)),
         None => Ok(build_hash(stage, &set)),
     };
-    // a method of the scheme takes what the ports have of an item, in their order
+    // A method of the scheme takes the item's ports, in their order.
     macro_rules! stage {
         ($name:literal, $on_cpu:ident($($more:expr)?), [$($port:expr),*]) => {{
             let text = (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), HEADERS);
@@ -103,14 +103,14 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
 }
 
-/// The constants that the text names.
+/// Constants that the CUDA source refers to.
 fn constants(p: &Parameters) -> String {
     let Parameters { name, k, eta1, du, dv } = p;
     let numbers = format!("k = {k}, eta1 = {eta1}, du = {du}, dv = {dv}, hash_threads = {HASH_THREADS}");
     format!("// {name}\nstruct Set {{\n    static constexpr rf::u32 {numbers};\n}};\n")
 }
 
-/// The prelude and the launch of a kernel that hashes or samples.
+/// Prelude and launch of a hashing or sampling kernel.
 fn build_hash(stage: Stage, p: &Parameters) -> Built {
     let mut built = Built::thread_per_item(HASH_THREADS, &constants(p));
     if let Stage::Matrix { transposed } = stage {

@@ -1,7 +1,6 @@
-//! ML-KEM (FIPS 203) in batches, on CPUs and GPUs, written against the public interface of the engine alone.
+//! ML-KEM (FIPS 203) in batches, on CPUs and GPUs, built only on the public interface of the engine.
 //!
-//! A parameter set is a [`KemScheme`](ringforge_batch::KemScheme), made ready on a device by
-//! [`Batch`](ringforge_batch::Batch).
+//! Each parameter set is a [`KemScheme`](ringforge_batch::KemScheme), to be run by a [`Batch`](ringforge_batch::Batch).
 //!
 //! ```
 //! use ringforge::Engine;
@@ -23,15 +22,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `params.rs` | the numbers of each set, and all sizes that follow |
-//! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and its codes and samplers |
-//! | `error.rs` | what can be wrong with a key |
-//! | `kernels.rs`, `kernels/` | the stages as kernels: what they read and write, and their CUDA text |
-//! | `plans.rs` | stages put together, of which `ringforge_batch::Batch` makes plans |
+//! | `params.rs` | Parameter sets and derived sizes. |
+//! | `item.rs`, `coding.rs` | CPU reference of each stage; encodings and samplers. |
+//! | `error.rs` | Errors of keys. |
+//! | `kernels.rs`, `kernels/` | The stages as kernels: ports and CUDA source. |
+//! | `plans.rs` | Operations as sequences of stages, for `ringforge_batch::Batch`. |
 //!
-//! Batches draw their seeds on the device; `ringforge_batch` says what follows if they repeat.
+//! Seeds are derived on the device; `ringforge_batch` documents what happens if they repeat.
 
 mod coding;
 mod error;

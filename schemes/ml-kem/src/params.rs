@@ -6,36 +6,36 @@ use ringforge_batch::{KemScheme, Sizes, Steps};
 
 use crate::error::KeyError;
 
-/// Coefficients of a polynomial.
+/// Number of coefficients of a polynomial.
 pub(crate) const N: usize = 256;
-/// The modulus.
+/// The modulus q.
 pub(crate) const Q: u32 = 3329;
 /// The root of unity of order 256 that FIPS 203 fixes.
 const ROOT: u32 = 17;
-/// Bytes of a polynomial, 12 bits a coefficient.
+/// Bytes of a packed polynomial, 12 bits per coefficient.
 pub(crate) const ROW: usize = 12 * N / 8;
-/// Bytes of a seed, a hash, a message or a shared key.
+/// Bytes of a seed, a hash, a message, or a shared key.
 pub(crate) const SEED: usize = 32;
-/// The bound of the noise in ciphertexts, in every set.
+/// Noise bound of the error terms in ciphertexts, in every set.
 pub(crate) const ETA2: usize = 2;
 
-/// The numbers of a parameter set.
+/// Numbers of a parameter set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Parameters {
-    /// The name.
+    /// Name of the set.
     pub name: &'static str,
-    /// Polynomials of a vector.
+    /// Rank of the module: polynomials per vector.
     pub k: usize,
-    /// The bound of the coefficients of secrets.
+    /// Noise bound of the secrets.
     pub eta1: usize,
-    /// Bits of a coefficient of a ciphertext's vector.
+    /// Bits per coefficient of the ciphertext's vector u.
     pub du: usize,
-    /// Bits of a coefficient of a ciphertext's last polynomial.
+    /// Bits per coefficient of the ciphertext's polynomial v.
     pub dv: usize,
 }
 
 impl Parameters {
-    /// Sizes of items.
+    /// Sizes of keys, ciphertexts and shared keys.
     #[must_use]
     pub const fn sizes(&self) -> Sizes {
         Sizes {
@@ -46,28 +46,28 @@ impl Parameters {
         }
     }
 
-    /// Bytes of the noise of a key pair.
+    /// Bytes of noise stream for a key pair.
     pub(crate) const fn key_noise(&self) -> usize {
         2 * self.k * stream(self.eta1)
     }
 
-    /// Bytes of the noise of a ciphertext.
+    /// Bytes of noise stream for a ciphertext.
     pub(crate) const fn noise(&self) -> usize {
         self.k * stream(self.eta1) + (self.k + 1) * stream(ETA2)
     }
 
-    /// Bytes of the matrix, 16 bits a coefficient.
+    /// Bytes of the matrix, 16 bits per coefficient.
     pub(crate) const fn matrix(&self) -> usize {
         self.k * self.k * 2 * N
     }
 }
 
-/// Bytes that the noise of a polynomial is made from.
+/// Bytes of noise stream for one polynomial.
 pub(crate) const fn stream(eta: usize) -> usize {
     2 * eta * N / 8
 }
 
-/// How kernels work on polynomials: rows of Z_q[x]/(x^256 + 1) down to leaves of degree 2, in the order of FIPS 203.
+/// Kernel layout of the ring Z_q[x]/(x^256 + 1): incomplete NTT with leaves of degree 2, in the order of FIPS 203.
 pub(crate) fn rows(limits: &Limits) -> Result<Rows> {
     let ring = Ring::negacyclic(N, Modulus::new(Q)?)?.with_root(ROOT)?;
     // two polynomials at once: 16 threads a row, 16 coefficients a thread, which the text relies on
@@ -81,7 +81,7 @@ macro_rules! sets {
         pub struct $set;
 
         impl $set {
-            /// Its numbers.
+            /// Numbers of this set.
             pub const PARAMETERS: Parameters = Parameters { name: $name, k: $k, eta1: $eta1, du: $du, dv: $dv };
         }
 
@@ -98,10 +98,10 @@ macro_rules! sets {
 }
 
 sets! {
-    /// ML-KEM-512: as hard to break as AES-128.
+    /// ML-KEM-512: security category 1 (as hard to break as AES-128).
     MlKem512: "ML-KEM-512", 2, 3, 10, 4;
-    /// ML-KEM-768: as hard to break as AES-192.
+    /// ML-KEM-768: security category 3 (as hard to break as AES-192).
     MlKem768: "ML-KEM-768", 3, 2, 10, 4;
-    /// ML-KEM-1024: as hard to break as AES-256.
+    /// ML-KEM-1024: security category 5 (as hard to break as AES-256).
     MlKem1024: "ML-KEM-1024", 4, 2, 11, 5;
 }

@@ -1,4 +1,4 @@
-//! The steps: stages put together, which plans are made of.
+//! The operations as sequences of stages, from which plans are built.
 
 use ringforge::{Pipeline, Result, Value};
 use ringforge_batch::{Made, Steps};
@@ -7,7 +7,7 @@ use crate::kernels::{Stage, kernel};
 use crate::params::Parameters;
 
 impl Parameters {
-    /// What a stage makes of these values.
+    /// Adds a stage to the pipeline and returns its outputs.
     #[track_caller]
     fn step<'p, const N: usize>(&self, stage: Stage, p: &'p Pipeline, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
         Ok(p.step(kernel(stage, self, p.limits())?, inputs))

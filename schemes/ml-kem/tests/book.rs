@@ -1,4 +1,4 @@
-//! What `docs/own-scheme.md` quotes stands in the files that it names.
+//! Checks that the code quoted in `docs/own-scheme.md` is in the files it names.
 
 use std::fs;
 use std::path::Path;

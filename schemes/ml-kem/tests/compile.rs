@@ -1,4 +1,4 @@
-//! Every kernel compiles with NVIDIA's compiler alone, with hardly a spill.
+//! Every kernel compiles with NVRTC, with almost no register spills.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -9,9 +9,9 @@ use ringforge_testkit::Scheme;
 
 use crate::sets;
 
-/// Registers that leave room for as many threads as latencies need.
+/// Register limit per thread that leaves enough occupancy to hide latency.
 const REGISTERS: u32 = 168;
-/// Bytes that the compiler may spill of its own accord: 8, in a hash for sm_120.
+/// Bytes of spills allowed: the compiler spills 8 in a hash for sm_120.
 const SPILLS: u32 = 8;
 
 #[test]

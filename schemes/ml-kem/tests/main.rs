@@ -1,4 +1,4 @@
-//! ML-KEM from outside, on every device of this machine.
+//! Tests of the public interface of ML-KEM, on every device of this machine.
 
 mod batch;
 mod book;

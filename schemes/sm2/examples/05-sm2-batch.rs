@@ -11,16 +11,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::best();
     let device = engine.device();
     println!("on {device}");
-    // look-ups by secret addresses, for a device of one's own; `Mode::Scan` has none
+    // table look-ups at secret addresses, for a device that no one else uses; `Mode::Scan` has none
     let signer = Signer::new(&Engine::on(device.clone()), Mode::Throughput)?;
     let verifier = Verifier::new(&Engine::on(device.clone()))?;
 
-    // host memory: item i lies at i times its size
+    // in host memory, item i starts at i times its size
     let batch = 1000;
     let (mut private_keys, mut public_keys) = (vec![0; 32 * batch], vec![0; 64 * batch]);
     signer.generate(&mut private_keys, &mut public_keys)?.into_result()?;
 
-    // what is signed is the digest of Z_A, made from the key and its owner's identifier, and the message
+    // the signed digest is that of Z_A, derived from the key and its owner's identifier, and the message
     let mut digests = Vec::new();
     for (i, key) in public_keys.chunks_exact(64).enumerate() {
         let identity = Identity::new(&PublicKey::from_bytes(key.try_into()?)?, DEFAULT_ID)?;
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     verifier.verify(&public_keys, &digests, &signatures)?.into_result()?;
     println!("{batch} signatures are valid");
 
-    // a spoilt signature is named, and harms no other
+    // a corrupted signature is reported and does not affect the others
     signatures[64 * 7] ^= 1;
     let found = verifier.verify(&public_keys, &digests, &signatures)?;
     println!("{}", found.errors()[0]);
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     batch_status(&stream, &statuses)?.into_result()?;
     println!("{batch} more by {} keys, verified with their tables", cached.len());
 
-    // one at a time, on the CPU; DER for others to read
+    // one at a time on the CPU, with DER for other programs
     let key = PrivateKey::from_bytes(private_keys[..32].try_into()?)?;
     let signature = key.sign_digest(digests[..32].try_into()?);
     let der = signature.to_der()?;

@@ -11,7 +11,7 @@ use crate::plans::{Operation, Plans, Programs};
 use crate::point::Affine;
 use crate::windows::Mode;
 
-/// Signing and key generation made ready on a device.
+/// Signing and key generation, compiled for a device.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -41,7 +41,7 @@ pub struct PreparedKeys {
 }
 
 impl PreparedKeys {
-    /// Keys.
+    /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len() / WORD
@@ -55,8 +55,8 @@ impl PreparedKeys {
 }
 
 impl Signer {
-    /// Makes signing ready. On a GPU the table of the base point is made at this moment: 32 MiB for
-    /// [`Mode::Throughput`], 52 KiB for [`Mode::Scan`], once for each device.
+    /// Compiles the signing programs. On a GPU, this also computes the table of the base point, once per device: 32 MiB
+    /// for [`Mode::Throughput`], 52 KiB for [`Mode::Scan`].
     ///
     /// # Errors
     /// As [`Engine::program_of`].
@@ -64,7 +64,7 @@ impl Signer {
         Self::with_plans(engine, Plans::new(engine.device().limits(), mode))
     }
 
-    /// With small tables and blocks, for tests on devices that take long for large ones.
+    /// Uses small tables and blocks, for tests on devices that are slow with large ones.
     ///
     /// # Errors
     /// As [`Signer::new`].
@@ -84,11 +84,12 @@ impl Signer {
         self.0.engine.device()
     }
 
-    /// Fills the slices with new private keys of 32 bytes and public ones of 64, x ‖ y.
+    /// Fills the slices with new private keys of 32 bytes and public keys of 64 bytes, x ‖ y.
     ///
     /// # Errors
-    /// [`Error::Length`] unless private keys are whole, [`Error::ArgumentSize`] unless there are as many public ones;
-    /// [`Error::Unsupported`] where the system gives no randomness; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless `private_keys` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
+    /// equally many public ones; [`Error::Unsupported`] if the system provides no randomness; [`Error::OutOfMemory`],
+    /// [`Error::Driver`].
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let outputs = [("private keys", private_keys, WORD), ("public keys", public_keys, PAIR)];
@@ -107,23 +108,23 @@ impl Signer {
         run_host(&self.0.get(Operation::PublicKeys)?, batch, &inputs, outputs)
     }
 
-    /// Signs digests of 32 bytes: signature i, r ‖ s of 64 bytes, by private key i, or all by the only one. The error of
-    /// an item whose key is out of range is [`Sm2Error::PrivateKeyRange`], and its signature zero.
+    /// Signs digests of 32 bytes. Signature i, r ‖ s of 64 bytes, is by private key i, or by the only key. An item
+    /// whose key is out of range gets the error [`Sm2Error::PrivateKeyRange`] and a zero signature.
     ///
     /// # Errors
-    /// [`Error::Length`] unless digests and keys are whole, [`Error::ArgumentSize`] unless there are as many digests,
-    /// signatures and keys, or one key; as [`Signer::generate`].
+    /// [`Error::Length`] unless `digests` and `private_keys` are multiples of 32 bytes long, [`Error::ArgumentSize`]
+    /// unless there are equally many digests, signatures and keys, or one key; as [`Signer::generate`].
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let sign = Operation::Sign { one_key: private_keys.len() == WORD };
         self.sign_by(sign, private_keys, digests, ("draws", Draws::from_os()?.as_bytes()), signatures)
     }
 
-    /// As [`Signer::sign`], with a nonce of 32 bytes for each item. The error of a nonce that is out of range, or leads
-    /// to r = 0, r + k = n or s = 0, is [`Sm2Error::NonceRefused`]. Who learns a nonce, or gets two signatures with the same
-    /// one, has the key.
+    /// Like [`Signer::sign`], with a nonce of 32 bytes per item. [`Sm2Error::NonceRefused`] is the error of a nonce
+    /// that is out of range, or leads to r = 0, r + k = n or s = 0. A nonce that becomes known, or is used for two
+    /// signatures, reveals the private key.
     ///
     /// # Errors
-    /// As [`Signer::sign`], and [`Error::ArgumentSize`] unless there are as many keys and nonces.
+    /// As [`Signer::sign`], and [`Error::ArgumentSize`] unless there are equally many keys and nonces.
     #[cfg(feature = "hazmat")]
     pub fn sign_with_nonces(
         &self,
@@ -135,10 +136,11 @@ impl Signer {
         self.sign_by(Operation::SignWithNonces, private_keys, digests, ("nonces", nonces), signatures)
     }
 
-    /// Private keys of 32 bytes to the device. One that is out of range shows when it is used.
+    /// Prepares private keys of 32 bytes on the device. A key that is out of range is reported when it is used.
     ///
     /// # Errors
-    /// [`Error::Length`] unless they are whole; [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless `private_keys` is a multiple of 32 bytes long; [`Error::ForeignDevice`],
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn prepare(&self, stream: &Stream, private_keys: &[u8]) -> Result<PreparedKeys> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let raw = stream.upload_secret(private_keys)?;
@@ -148,8 +150,8 @@ impl Signer {
         Ok(PreparedKeys { keys })
     }
 
-    /// As [`Signer::sign`], on buffers of the device in a stream's order: digests to signatures and statuses, a word of 32
-    /// bits for each item, which [`batch_status`] reads.
+    /// Like [`Signer::sign`], on buffers of the device, in stream order. Writes signatures and statuses, a 32-bit word
+    /// per item, which [`batch_status`] reads.
     ///
     /// # Errors
     /// As [`Signer::sign`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
@@ -170,7 +172,7 @@ impl Signer {
         })
     }
 
-    /// Signs with draws or nonces.
+    /// Signs with random or given nonces.
     fn sign_by(
         &self,
         sign: Operation,
@@ -189,14 +191,14 @@ impl Signer {
     }
 }
 
-/// Verification made ready on a device.
+/// Verification, compiled for a device.
 ///
-/// An error tells what is wrong with an item: [`Sm2Error::SignatureRange`], [`Sm2Error::PublicKeyPoint`],
-/// [`Sm2Error::SignatureWrong`]. No item's errors, nor what is wrong with its key, change what becomes of another.
+/// The errors of items are [`Sm2Error::SignatureRange`], [`Sm2Error::PublicKeyPoint`] and [`Sm2Error::SignatureWrong`].
+/// An invalid item or key never affects the results of other items.
 #[derive(Debug)]
 pub struct Verifier(Programs);
 
-/// Public keys on a device with a table of 256 KiB each, to verify many signatures of few keys.
+/// Public keys on a device with a table of 256 KiB each, for verifying many signatures of few keys.
 #[derive(Debug)]
 pub struct CachedKeys {
     tables: Buffer,
@@ -205,7 +207,8 @@ pub struct CachedKeys {
 }
 
 impl Verifier {
-    /// Makes verification ready, with a table of the base point, on a GPU of 32 MiB, once for each device.
+    /// Compiles the verification programs. On a GPU, this also computes a table of the base point of 32 MiB, once per
+    /// device.
     ///
     /// # Errors
     /// As [`Engine::program_of`].
@@ -213,7 +216,7 @@ impl Verifier {
         Self::with_plans(engine, Plans::new(engine.device().limits(), Mode::Throughput))
     }
 
-    /// With small tables and blocks, for tests on devices that take long for large ones.
+    /// Uses small tables and blocks, for tests on devices that are slow with large ones.
     ///
     /// # Errors
     /// As [`Verifier::new`].
@@ -235,16 +238,16 @@ impl Verifier {
     /// Verifies signature i, 64 bytes r ‖ s, of digest i, 32 bytes, by public key i, 64 bytes x ‖ y.
     ///
     /// # Errors
-    /// [`Error::Length`] unless digests are whole, [`Error::ArgumentSize`] unless there are as many of each;
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless `digests` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
+    /// equally many of each; [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let inputs = [("public keys", public_keys), ("digests", digests), ("signatures", signatures)];
         run_host(&self.0.get(Operation::Verify)?, batch, &inputs, [])
     }
 
-    /// As [`Verifier::verify`], on buffers of the device in a stream's order, to statuses, a word of 32 bits for each
-    /// item, which [`batch_status`] reads.
+    /// Like [`Verifier::verify`], on buffers of the device, in stream order. Writes statuses, a 32-bit word per item,
+    /// which [`batch_status`] reads.
     ///
     /// # Errors
     /// As [`Verifier::verify`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
@@ -262,11 +265,12 @@ impl Verifier {
         call.input("signatures", signatures).output("statuses", statuses).run()
     }
 
-    /// Makes tables of public keys of 64 bytes, where they take no more than `budget` bytes. If keys among them are no
-    /// points of the curve, there are no tables, but a status that names them.
+    /// Computes tables of public keys of 64 bytes, which must take at most `budget` bytes. If any key is not a point of
+    /// the curve, returns a status with these keys instead of tables.
     ///
     /// # Errors
-    /// [`Error::Length`] unless they are whole; [`Error::TooLarge`] beyond the budget; as [`Engine::program_of`].
+    /// [`Error::Length`] unless `public_keys` is a multiple of 64 bytes long; [`Error::TooLarge`] if the tables exceed
+    /// the budget; as [`Engine::program_of`].
     pub fn cache(
         &self,
         stream: &Stream,
@@ -294,7 +298,7 @@ impl Verifier {
 }
 
 impl CachedKeys {
-    /// Keys.
+    /// The number of keys.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
@@ -306,8 +310,8 @@ impl CachedKeys {
         self.count == 0
     }
 
-    /// As [`Verifier::verify_on`], where each item has the number of a cached key, a word of 32 bits. The error of a
-    /// number beyond the last is [`Sm2Error::PublicKeyPoint`].
+    /// Like [`Verifier::verify_on`], where each item gives the number of a cached key as a 32-bit word. The error of a
+    /// number past the last key is [`Sm2Error::PublicKeyPoint`].
     ///
     /// # Errors
     /// As [`Verifier::verify_on`].
@@ -325,10 +329,11 @@ impl CachedKeys {
     }
 }
 
-/// Reads statuses off a device, and tells how their items fared.
+/// Downloads statuses from a device and returns the errors of their items.
 ///
 /// # Errors
-/// [`Error::Length`] unless they are whole words; [`Error::ForeignDevice`], [`Error::Unwritten`], [`Error::Driver`].
+/// [`Error::Length`] unless `statuses` is a multiple of 4 bytes long; [`Error::ForeignDevice`], [`Error::Unwritten`],
+/// [`Error::Driver`].
 pub fn batch_status(stream: &Stream, statuses: &Buffer) -> Result<BatchStatus<Sm2Error>> {
     batch_of("bytes of statuses", statuses.len(), STATUS)?;
     Ok(BatchStatus::of(&stream.download(statuses)?))
@@ -348,7 +353,7 @@ mod tests {
         let (engine, plans) = (Engine::cpu(), Plans::small(Mode::Scan));
         let passes_over =
             |plan: &Plan| with_kernels(plan, |step, kernel| (step == 1).then(|| Altered::new(kernel).passing_over(2)));
-        // in the place of the signer's own
+        // cached in place of the signer's own program
         let sign = Operation::Sign { one_key: false };
         engine.program_of(&(plans, sign), |planner| Ok(passes_over(&plans.plan(sign, planner)?))).unwrap();
         let signer = Signer::small(&engine, Mode::Scan).unwrap();

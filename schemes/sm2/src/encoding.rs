@@ -14,11 +14,11 @@ use crate::field::Fp;
 use crate::key::{PrivateKey, PublicKey, Signature};
 use crate::point::Affine;
 
-/// Keys on elliptic curves (RFC 5480).
+/// OID of elliptic-curve keys (RFC 5480).
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
-/// The curve sm2p256v1.
+/// OID of the curve sm2p256v1.
 const CURVE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.156.10197.1.301");
-/// Signatures by SM2 with SM3.
+/// OID of signatures by SM2 with SM3.
 pub(crate) const SIGNATURE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.156.10197.1.501");
 
 fn algorithm() -> AlgorithmIdentifierRef<'static> {
@@ -28,10 +28,10 @@ fn algorithm() -> AlgorithmIdentifierRef<'static> {
 type Point = sec1::EncodedPoint<U32>;
 
 impl PublicKey {
-    /// The key with this SEC 1 encoding, compressed or not. Hybrid forms are refused, as is infinity.
+    /// Decodes a SEC 1 encoding, compressed or not. Hybrid forms and infinity are rejected.
     ///
     /// # Errors
-    /// [`Sm2Error::PublicKeyPoint`].
+    /// [`Sm2Error::PublicKeyPoint`] if the encoding is invalid or the point is not on the curve.
     pub fn from_sec1_bytes(bytes: &[u8]) -> Result<Self, Sm2Error> {
         let point = Point::from_bytes(bytes).map_err(|_| Sm2Error::PublicKeyPoint)?;
         let key = match point.coordinates() {
@@ -44,7 +44,7 @@ impl PublicKey {
         key.map(Self).ok_or(Sm2Error::PublicKeyPoint)
     }
 
-    /// The SEC 1 encoding: 33 bytes compressed, else 65.
+    /// The SEC 1 encoding: 33 bytes if compressed, else 65.
     #[must_use]
     pub fn to_sec1_bytes(&self, compressed: bool) -> Vec<u8> {
         let point = Point::from_untagged_bytes(&self.to_bytes().into());
@@ -72,10 +72,11 @@ impl EncodePublicKey for PublicKey {
 }
 
 impl PrivateKey {
-    /// The key in a DER-encoded `ECPrivateKey` (SEC 1, RFC 5915). A curve and a public key in it must be the right ones.
+    /// Decodes a DER-encoded `ECPrivateKey` (SEC 1, RFC 5915). If it names a curve or a public key, both must match.
     ///
     /// # Errors
-    /// Those of DER; [`der::ErrorKind::Value`] for another curve, and a key out of range or not that of its public key.
+    /// Errors of DER; [`der::ErrorKind::Value`] for another curve, a key out of range, or a public key that does not
+    /// match.
     pub fn from_sec1_der(bytes: &[u8]) -> der::Result<Self> {
         let value = || der::Error::from(Tag::OctetString.value_error());
         let inner = EcPrivateKey::from_der(bytes)?;
@@ -87,10 +88,10 @@ impl PrivateKey {
         if inner.public_key.is_none_or(fits) { Ok(key) } else { Err(value()) }
     }
 
-    /// The key as DER-encoded `ECPrivateKey`.
+    /// The key as a DER-encoded `ECPrivateKey`.
     ///
     /// # Errors
-    /// Those of DER, though none is known.
+    /// Errors of DER; none is expected.
     pub fn to_sec1_der(&self) -> der::Result<Zeroizing<Vec<u8>>> {
         self.encode_sec1(Some(EcParameters::NamedCurve(CURVE)))
     }
@@ -119,11 +120,11 @@ impl EncodePrivateKey for PrivateKey {
 }
 
 impl Signature {
-    /// The signature in a DER-encoded sequence of the integers r and s: strictly DER, nothing after it, and both
-    /// numbers of at most 256 bits.
+    /// Decodes a DER sequence of the integers r and s. The encoding must be strict DER with no trailing bytes, and both
+    /// numbers must have at most 256 bits.
     ///
     /// # Errors
-    /// Those of DER.
+    /// Errors of DER.
     pub fn from_der(bytes: &[u8]) -> der::Result<Self> {
         let [r, s] = Vec::from_der(bytes)?[..] else { return Err(Tag::Sequence.length_error().into()) };
         let mut signature = [0; 64];
@@ -138,7 +139,7 @@ impl Signature {
     /// The signature as DER: 8 to 72 bytes.
     ///
     /// # Errors
-    /// Those of DER, though none is known.
+    /// Errors of DER; none is expected.
     pub fn to_der(&self) -> der::Result<Vec<u8>> {
         let (halves, _) = self.0.as_chunks::<32>();
         [UintRef::new(&halves[0])?, UintRef::new(&halves[1])?].to_der()

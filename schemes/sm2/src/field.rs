@@ -1,4 +1,4 @@
-//! Residues modulo p and modulo n: canonical, in Montgomery form with R = 2^256, in time that tells nothing of them.
+//! Residues modulo p and modulo n: canonical, in Montgomery form (1985) with R = 2^256, in constant time.
 
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
@@ -17,19 +17,19 @@ pub(crate) trait Modulus: Pod + Send + Sync {
     /// 2^512 mod q
     const SQUARE: Limbs = Self::M.shifted(Self::ONE);
 
-    /// x 2^-256 mod q, below q, for x below 2^256 q.
+    /// Montgomery reduction: x 2^-256 mod q, below q, for x below 2^256 q.
     #[inline(always)]
     fn reduce(x: Wide) -> Limbs {
         Self::M.reduce(x)
     }
 }
 
-/// The coordinates' modulus p.
+/// The modulus p of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Field;
 
-/// The scalars' modulus n.
+/// The modulus n of scalars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Scalars;
@@ -37,8 +37,8 @@ pub(crate) struct Scalars;
 impl Modulus for Field {
     const Q: Limbs = limbs("fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff");
 
-    /// Without products: −p^-1 = 1 mod 2^64, so the multiple of p that clears a word m is m p, and
-    /// m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
+    /// Montgomery reduction without products. Because −p^-1 = 1 mod 2^64, a word m is cleared by adding the multiple m
+    /// p. The sum is m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
     #[inline(always)]
     fn reduce(mut x: Wide) -> Limbs {
         let mut top = false;
@@ -80,29 +80,29 @@ impl<M: Modulus> Residue<M> {
     pub(crate) const ZERO: Self = Self::new([0; 4]);
     pub(crate) const ONE: Self = Self::new(M::ONE);
 
-    /// The residue with this Montgomery form, which is below q.
+    /// The residue with this Montgomery form, which must be below q.
     pub(crate) const fn new(montgomery: Limbs) -> Self {
         Self(montgomery, PhantomData)
     }
 
-    /// The residue of a number below q, for constants: 256 doublings.
+    /// The residue of a number below q, for constants (256 doublings).
     pub(crate) const fn from_plain(x: Limbs) -> Self {
         Self::new(M::M.shifted(x))
     }
 
-    /// The residue of any number of 256 bits.
+    /// The residue of any 256-bit number.
     pub(crate) fn reduced(x: Limbs) -> Self {
         Self::new(M::reduce(mul_limbs(x, M::SQUARE)))
     }
 
-    /// The residue of a big-endian number, if that is below q.
+    /// The residue of a big-endian number, or `None` if it is not below q.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         let x = from_be(bytes);
-        // whether a number is in range may be known, its bits may not
+        // may reveal whether the number is in range, but not its bits
         sub_limbs(x, M::Q).1.then(|| Self::reduced(x))
     }
 
-    /// The number itself, below q.
+    /// Leaves Montgomery form: the number below q.
     pub(crate) fn plain(&self) -> Limbs {
         let x = self.0;
         M::reduce([x[0], x[1], x[2], x[3], 0, 0, 0, 0])
@@ -130,7 +130,7 @@ impl<M: Modulus> Residue<M> {
         Self::new(M::M.half(self.0))
     }
 
-    /// The power with a public exponent: windows of four bits.
+    /// The power with a public exponent, with windows of four bits.
     pub(crate) fn power(self, exponent: Limbs) -> Self {
         let mut powers = [Self::ONE; 16];
         for i in 1..16 {
@@ -147,12 +147,12 @@ impl<M: Modulus> Residue<M> {
         x
     }
 
-    /// 1 / x, and 0 for 0. For a prime modulus.
+    /// 1 / x by Fermat's little theorem, and 0 for 0. The modulus must be prime.
     pub(crate) fn inverse(self) -> Self {
         self.power(sub_limbs(M::Q, [2, 0, 0, 0]).0)
     }
 
-    /// Inverts all, with one inversion for them together; zeros stay and disturb nobody.
+    /// Inverts all with a single inversion (Montgomery's trick, 1987). Zeros stay zero and do not affect the others.
     pub(crate) fn invert_all(all: &mut [Self]) {
         let mut before = Vec::with_capacity(all.len());
         let mut product = Self::ONE;
@@ -217,7 +217,7 @@ impl<M> Zeroize for Residue<M> {
     }
 }
 
-/// A number of 64 hexadecimal digits, for constants.
+/// Parses a number of 64 hexadecimal digits, for constants.
 pub(crate) const fn limbs(digits: &str) -> Limbs {
     let digits = digits.as_bytes();
     let mut x = [0; 4];

@@ -1,4 +1,4 @@
-//! What comes before signatures, in batches on any device: Z_A of public keys, and e of messages.
+//! Batch hashing before signatures, on any device: Z_A of public keys, and e of messages.
 
 use ringforge::{Buffer, Engine, Error, Program, Result, Stream};
 use ringforge_batch::batch_of;
@@ -8,12 +8,11 @@ use crate::params::MAX_ID_BYTES;
 use crate::plans::{Operation, Plans, Programs};
 use crate::windows::Mode;
 
-/// What public keys and their owners' identifiers come to, made ready on a device: what [`Digests`] takes for many keys.
-/// [`Identity`](crate::Identity) is the same for one.
+/// Computes the identities Z_A of public keys and their owners' identifiers on a device, for [`Digests`].
+/// [`Identity`](crate::Identity) is the CPU version for one key.
 ///
-/// Identifier i lies in slot i, and takes as many bytes of it as `lengths[i]` says; a length beyond the slot, or beyond
-/// [`MAX_ID_BYTES`], counts as that. There is one identifier for each key or one for all. A key is hashed as it is:
-/// whether it is one, verification tells.
+/// Identifier i is the first `lengths[i]` bytes of slot i; a length above the slot size or [`MAX_ID_BYTES`] is clamped.
+/// There is one identifier per key, or one for all. Keys are hashed without a check: verification reports invalid ones.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -30,17 +29,17 @@ use crate::windows::Mode;
 #[derive(Debug)]
 pub struct Identities([Program; 2]);
 
-/// The digests e = SM3(Z_A ‖ message), made ready on a device: what [`Signer`](crate::Signer) and
-/// [`Verifier`](crate::Verifier) take.
+/// Computes the digests e = SM3(Z_A ‖ message) on a device, for [`Signer`](crate::Signer) and
+/// [`Verifier`](crate::Verifier).
 ///
-/// Message i lies in slot i, and takes as many bytes of it as `lengths[i]` says; a length beyond the slot counts as the
-/// slot's. An identity is of 32 bytes, one for each message or one for all: [`Identities`] makes them on the device,
-/// [`Identity`](crate::Identity) one on the CPU.
+/// Message i is the first `lengths[i]` bytes of slot i; a length above the slot size is clamped. Identities have 32
+/// bytes, one per message or one for all. [`Identities`] computes them on the device, [`Identity`](crate::Identity) a
+/// single one on the CPU.
 #[derive(Debug)]
 pub struct Digests([Program; 2]);
 
 impl Identities {
-    /// For identifiers of up to `slot` bytes.
+    /// Compiles the programs for identifiers of up to `slot` bytes.
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^13; as [`Engine::program_of`].
@@ -52,8 +51,8 @@ impl Identities {
     /// Writes Z_A, 32 bytes, of each public key of 64 bytes in host memory.
     ///
     /// # Errors
-    /// [`Error::Length`] unless identities are whole, [`Error::ArgumentSize`] unless there are as many keys, and slots and
-    /// lengths, or one of these; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless `identities` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
+    /// equally many keys, slots and lengths, or one slot and length; [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn identify(&self, ids: &[u8], lengths: &[u32], public_keys: &[u8], identities: &mut [u8]) -> Result<()> {
         let batch = batch_of("bytes of identities", identities.len(), WORD)?;
         let call =
@@ -61,7 +60,7 @@ impl Identities {
         call.input("public keys", public_keys).output("identities", identities).run()
     }
 
-    /// As [`Identities::identify`], on buffers of the device in a stream's order; lengths are words of 32 bits.
+    /// Like [`Identities::identify`], on buffers of the device, in stream order. Lengths are 32-bit words.
     ///
     /// # Errors
     /// As [`Identities::identify`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
@@ -81,7 +80,7 @@ impl Identities {
 }
 
 impl Digests {
-    /// For messages of up to `slot` bytes.
+    /// Compiles the programs for messages of up to `slot` bytes.
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^20; as [`Engine::program_of`].
@@ -93,15 +92,15 @@ impl Digests {
     /// Writes the digest, 32 bytes, of each message in host memory.
     ///
     /// # Errors
-    /// [`Error::Length`] unless digests are whole, [`Error::ArgumentSize`] unless there are as many slots and lengths, and
-    /// identities, or one; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless `digests` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
+    /// equally many slots, lengths and identities, or one identity; [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn digest(&self, identities: &[u8], messages: &[u8], lengths: &[u32], digests: &mut [u8]) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let call = self.0[usize::from(identities.len() == WORD)].on_host(batch).input("identities", identities);
         call.input("messages", messages).input("lengths", lengths).output("digests", digests).run()
     }
 
-    /// As [`Digests::digest`], on buffers of the device in a stream's order; lengths are words of 32 bits.
+    /// Like [`Digests::digest`], on buffers of the device, in stream order. Lengths are 32-bit words.
     ///
     /// # Errors
     /// As [`Digests::digest`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
@@ -119,7 +118,7 @@ impl Digests {
     }
 }
 
-/// The programs for slots of whole words, up to `longest` bytes: where each item has its own, and where all share one.
+/// The two programs for slots of whole words, up to `longest` bytes: one value per item, and one shared by all items.
 fn of_slots(
     engine: &Engine,
     what: &str,

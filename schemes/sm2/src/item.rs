@@ -1,4 +1,4 @@
-//! Signing and verifying one digest: the equations of GB/T 32918.2 and every check of their inputs.
+//! Signing and verifying one digest: the equations of GB/T 32918.2, and all checks of their inputs.
 
 use std::sync::LazyLock;
 
@@ -14,9 +14,9 @@ use crate::windows::{Mode, Windows};
 /// A digest e: any 256 bits, big-endian.
 pub(crate) type Digest = [u8; 32];
 
-/// The windows of scans, and of unknown points.
+/// The windows for scanned tables and for points without a precomputed table.
 pub(crate) const NARROW: Windows = Windows::of_width(5);
-/// The windows of a public base point on the CPU.
+/// The windows for public multiples of the base point on the CPU.
 const WIDE: Windows = Windows::of_width(8);
 
 static NARROW_BASE: LazyLock<Vec<Affine>> = LazyLock::new(|| NARROW.table(Affine::G));
@@ -27,21 +27,21 @@ pub(crate) fn base_multiple(k: &Scalar) -> Jacobian {
     NARROW.multiply(&NARROW_BASE, k, Mode::Scan)
 }
 
-/// A private key d from 1 to n − 2.
+/// Decodes a private key d, which must be from 1 to n − 2.
 pub(crate) fn private_scalar(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
     let d = Scalar::from_bytes(bytes).ok_or(Sm2Error::PrivateKeyRange)?;
     let refused = d.is_zero() | (d + Scalar::ONE).is_zero();
     if bool::from(refused) { Err(Sm2Error::PrivateKeyRange) } else { Ok(d) }
 }
 
-/// A nonce k from 1 to n − 1.
+/// Decodes a nonce k, which must be from 1 to n − 1.
 pub(crate) fn nonce(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
     let k = Scalar::from_bytes(bytes).ok_or(Sm2Error::NonceRefused)?;
     if bool::from(k.is_zero()) { Err(Sm2Error::NonceRefused) } else { Ok(k) }
 }
 
-/// The signature r ‖ s of e by the key with this (1 + d)^-1 and the nonce k, for x, the first coordinate of k G; and
-/// whether the nonce must be refused, because r = 0, r + k = n or s = 0.
+/// The signature r ‖ s of e, from the prepared key (1 + d)^-1, the nonce k, and the first coordinate x of k G. Also
+/// returns whether the nonce must be refused, because r = 0, r + k = n or s = 0.
 pub(crate) fn sign(inverse: &Scalar, e: &Digest, k: &Scalar, x: Limbs) -> ([u8; 64], Choice) {
     let r = Scalar::reduced(from_be(e)) + Scalar::reduced(x);
     let s = *inverse * (*k + r) - r;
@@ -59,7 +59,7 @@ pub(crate) fn verify(key: &Affine, e: &Digest, signature: &[u8; 64]) -> Result<(
     })
 }
 
-/// As [`verify`], given how to find s G + t P.
+/// Like [`verify`], with a function that computes s G + t P.
 pub(crate) fn verify_by(
     e: &Digest,
     signature: &[u8; 64],
@@ -73,11 +73,11 @@ pub(crate) fn verify_by(
         return Err(Sm2Error::SignatureWrong);
     }
     let sum = sum(&s, &t);
-    // infinity has no x; the comparison below would refuse it too, for its X is not zero here, but need not know that
+    // infinity has no x; the comparison below would reject it too, because its X is nonzero, but need not be relied on
     if bool::from(sum.z.is_zero()) {
         return Err(Sm2Error::SignatureWrong);
     }
-    // x = c or x = c + n, if that is below p; compared as X = c Z², without an inversion
+    // x = c, or x = c + n if that is below p; compared as X = c Z², which needs no inversion
     let c = (r - Scalar::reduced(from_be(e))).plain();
     let zz = sum.z.square();
     let is_x = |c| crate::field::Fp::reduced(c) * zz == sum.x;

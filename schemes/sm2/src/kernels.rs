@@ -1,4 +1,4 @@
-//! The kernels of signing and verification: what they read and write, and their text.
+//! The kernels of signing and verification: ports, CPU reference, CUDA source.
 
 mod on_cpu;
 
@@ -21,23 +21,23 @@ pub(crate) const WORD: usize = 32;
 pub(crate) const PAIR: usize = 64;
 /// Bytes of a status.
 pub(crate) const STATUS: usize = 4;
-/// Most draws of a nonce for one item; each fails once in 2^64 times.
+/// Maximum number of further nonces for one item. Each is refused with probability 2^-64.
 const ATTEMPTS: u32 = 16;
-/// Points of a table that a thread makes with one inversion.
+/// Points of a table that a thread computes with one inversion.
 const CHUNK: usize = 16;
 
-/// What a kernel does to each item.
+/// The work of a kernel on each item: its inputs, then its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Public keys, or one shared point, to tables of odd multiples.
     Table { windows: Windows, shared: bool },
-    /// Draws, or given scalars, to scalars and their multiples of the base point.
+    /// Randomness, or given scalars, to scalars and their multiples of the base point.
     Points { base: Base, given: bool },
-    /// Draws, prepared keys and digests to nonces and their multiples of the base point.
+    /// Randomness, prepared keys and digests to nonces and their multiples of the base point.
     Nonces { base: Base, one_key: bool },
     /// Prepared keys, digests, nonces and points to signatures and statuses.
     Sign { one_key: bool, given: bool },
-    /// Signatures again where the nonce was refused.
+    /// New signatures for items whose nonce was refused.
     SignAgain { base: Base, one_key: bool },
     /// Scalars and points to private keys, public keys and statuses.
     Public,
@@ -45,46 +45,46 @@ pub(crate) enum Stage {
     Prepare,
     /// Public keys, digests and signatures to statuses.
     Verify { base: Windows, keys: Keys },
-    /// Identifiers in slots of so many words, and public keys, to identities.
+    /// Identifiers in slots of `words` words, and public keys, to identities.
     Identity { words: usize, one_id: bool },
-    /// Identities and messages in slots of so many words to digests.
+    /// Identities, and messages in slots of `words` words, to digests.
     Digest { words: usize, one_identity: bool },
 }
 
-/// The base point's table where its scalar is secret, and how look-ups go.
+/// The base point's table for secret scalars, and the mode of its look-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Base {
     pub(crate) windows: Windows,
     pub(crate) mode: Mode,
 }
 
-/// The keys that verification is given.
+/// The form of the keys for verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// One for each item, and the lowest row of its table.
+    /// One key per item, with the lowest row of its table.
     Each(Windows),
-    /// Each item has the number of one of so many keys with tables.
+    /// A key number per item, among this many keys with tables.
     Cached(Windows, usize),
 }
 
-/// How a kernel is cut up among threads: not a matter of results.
+/// How work is distributed over threads. It does not affect results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tuning {
     pub(crate) threads: u32,
-    /// Items that share an inversion.
+    /// Items per thread, which share an inversion.
     pub(crate) per_thread: u32,
-    /// Blocks that a multiprocessor should hold at once.
+    /// Blocks that should reside on a multiprocessor at once.
     pub(crate) resident: u32,
 }
 
 impl Tuning {
-    /// For tests, where large blocks take long.
+    /// For tests, where large blocks are slow.
     #[cfg(feature = "testkit")]
     pub(crate) const SMALL: Self = Self { threads: 8, per_thread: 2, resident: 1 };
     /// For GPUs.
     pub(crate) const LARGE: Self = Self { threads: 128, per_thread: 16, resident: 4 };
 
-    /// For GPUs, with blocks of so many threads, as many of which are resident as make the same number.
+    /// For GPUs, with blocks of `threads` threads. The number of resident threads stays the same.
     #[cfg(feature = "testkit")]
     pub(crate) fn in_blocks(threads: u32) -> Self {
         let resident = (Self::LARGE.threads * Self::LARGE.resident / threads.max(1)).max(1);
@@ -96,12 +96,12 @@ const SM2: Header = Header { name: "sm2.cuh", text: include_str!("kernels/sm2.cu
 const SM3: Header = Header { name: "sm3.cuh", text: include_str!("kernels/sm3.cuh") };
 
 impl Stage {
-    /// The kernel of the stage, cut up like this.
+    /// The kernel of the stage with this tuning.
     #[allow(unsafe_code)]
     pub(crate) fn kernel(self, tuning: Tuning) -> CustomKernel {
         let (name, text, ports, constants) = self.parts();
         let (per_thread, launch) = self.shape(tuning);
-        // the masked last addition keeps more at hand than a quarter of the registers
+        // the masked last addition needs more than a quarter of the registers
         let is_complete = matches!(self, Self::Points { given: true, .. });
         let resident = if is_complete { tuning.resident.min(2) } else { tuning.resident };
         let prelude = format!(
@@ -111,10 +111,11 @@ impl Stage {
         );
         let build = move |_: &Limits| Ok(Built { prelude: prelude.clone(), launch });
         let on_cpu = move |items, args: &mut Args<'_>| on_cpu::run(self, items, args);
-        // SAFETY: a thread works on the bytes of its own items; tables are read within their windows, whatever the digit.
+        // SAFETY: A thread accesses only the bytes of its own items. Tables are read within their windows, for any
+        // digit.
         let kernel = unsafe { CustomKernel::new((name, text, &[SM2, SM3]), ports, build, on_cpu) };
         let kernel = kernel.described(format!("{self:?}"));
-        // the base point's table: made on the device when a program first needs it, and cached there
+        // the base point's table: computed on the device when a program first needs it, and cached there
         self.base().into_iter().fold(kernel, |kernel, (port, windows)| {
             let maker = Arc::new(Self::Table { windows, shared: true }.kernel(tuning));
             let point = Table::Bytes(Affine::G.to_bytes().as_slice().into());
@@ -122,7 +123,7 @@ impl Stage {
         })
     }
 
-    /// The name, the text, the ports, and constants of the text beyond those of the tuning.
+    /// The name, the CUDA source, the ports, and the constants of the source beyond those of the tuning.
     fn parts(self) -> (&'static str, &'static str, Vec<Port>, String) {
         let number = |name: &str, value: usize| format!("    static constexpr rf::u32 {name} = {value};\n");
         let flag = |name: &str, value: bool| format!("    static constexpr bool {name} = {value};\n");
@@ -220,14 +221,14 @@ impl Stage {
         }
     }
 
-    /// Items of a thread, and the launch.
+    /// Items per thread, and the launch.
     fn shape(self, Tuning { threads, per_thread, .. }: Tuning) -> (u32, Launch) {
         let several = |per_thread| {
             (per_thread, Launch { items_per_block: threads * per_thread, ..Launch::thread_per_item(threads) })
         };
         match self {
             Self::Table { windows, .. } => match (windows.points() / windows.chunk()) as u32 {
-                // four of these share an inversion, and their points fit into local memory
+                // up to four keys share an inversion, and their points fit into local memory
                 1 => several(per_thread.min(4)),
                 chunks => {
                     let threads = chunks.min(256);
@@ -253,7 +254,7 @@ impl Windows {
         self.points() * size_of::<Affine>()
     }
 
-    /// Points that a thread makes.
+    /// Points that a thread computes.
     const fn chunk(self) -> usize {
         if self.row() < CHUNK { self.row() } else { CHUNK }
     }

@@ -1,4 +1,4 @@
-//! Keys and signatures, one at a time, on the CPU.
+//! Keys and signatures, one at a time on the CPU.
 
 use core::fmt;
 
@@ -11,13 +11,13 @@ use crate::item::{self, Digest};
 use crate::nonce::Nonces;
 use crate::point::Affine;
 
-/// Wipes the stack below the frame that holds it, when that one ends: multiples of points, inverses and nonces were there.
-/// What is returned is in its place by then, and was not copied.
+/// Wipes the stack below the frame that holds it, when that frame ends. Multiples of points, inverses and nonces were
+/// there. Return values are in their final place by then, and are not copied.
 struct Below;
 
 impl Drop for Below {
     fn drop(&mut self) {
-        // several times what signing takes
+        // several times the stack that signing uses
         zeroize_stack::<0x4000>();
     }
 }
@@ -26,7 +26,7 @@ impl Drop for Below {
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct PrivateKey {
     d: Scalar,
-    /// (1 + d)^-1: all that signing needs.
+    /// (1 + d)^-1, all that signing needs.
     inverse: Scalar,
     #[zeroize(skip)]
     public: PublicKey,
@@ -36,7 +36,7 @@ pub struct PrivateKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey(pub(crate) Affine);
 
-/// A signature: r ‖ s, each of 32 bytes, big-endian. Whether they are in range is for verification to tell.
+/// A signature: r ‖ s, each of 32 bytes, big-endian. Only verification checks whether they are in range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature(pub(crate) [u8; 64]);
 
@@ -57,10 +57,10 @@ impl PrivateKey {
         Ok(Self { d, inverse, public: PublicKey(item::base_multiple(&d).to_affine()) })
     }
 
-    /// A new key: candidates of 256 bits until one is in range.
+    /// Generates a new key: draws candidates of 256 bits until one is in range.
     ///
     /// # Errors
-    /// Those of the random numbers.
+    /// Errors of the random number generator.
     pub fn generate<R: TryCryptoRng + ?Sized>(rng: &mut R) -> Result<Self, R::Error> {
         let mut bytes = Zeroizing::new([0; 32]);
         loop {
@@ -83,18 +83,18 @@ impl PrivateKey {
         &self.public
     }
 
-    /// Signs a digest e, any 256 bits, with the nonce of RFC 6979 (HMAC-SM3): the same signature each time.
+    /// Signs a digest e, any 256 bits, with the nonce of RFC 6979 (HMAC-SM3). The signature is deterministic.
     #[must_use]
     pub fn sign_digest(&self, digest: &Digest) -> Signature {
         let _wiped = Below;
         self.sign_with(digest, &[])
     }
 
-    /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"): safe where either the random
-    /// numbers or the computation may fail.
+    /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"). This is safe if either the
+    /// random numbers or the computation is faulty.
     ///
     /// # Errors
-    /// Those of the random numbers.
+    /// Errors of the random number generator.
     pub fn sign_digest_hedged<R: TryCryptoRng + ?Sized>(
         &self,
         rng: &mut R,
@@ -106,7 +106,7 @@ impl PrivateKey {
         Ok(self.sign_with(digest, &*extra))
     }
 
-    #[inline(never)] // below the frame that wipes the stack; and the test of its machine code names it
+    #[inline(never)] // below the frame that wipes the stack; the constant-time test needs its name
     fn sign_with(&self, digest: &Digest, extra: &[u8]) -> Signature {
         let mut nonces = Nonces::new(&self.d, digest, extra);
         loop {
@@ -116,11 +116,11 @@ impl PrivateKey {
         }
     }
 
-    /// Signs a digest with this big-endian nonce. Who learns a nonce, or gets two signatures with the same one, has the
-    /// key.
+    /// Signs a digest with this big-endian nonce. A nonce that becomes known, or is used for two signatures, reveals
+    /// the private key.
     ///
     /// # Errors
-    /// [`Sm2Error::NonceRefused`] unless k is from 1 to n − 1, and where it leads to r = 0, r + k = n or s = 0.
+    /// [`Sm2Error::NonceRefused`] unless k is from 1 to n − 1, and if it leads to r = 0, r + k = n or s = 0.
     #[cfg(feature = "hazmat")]
     pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Sm2Error> {
         let _wiped = Below;

@@ -1,8 +1,8 @@
-//! SM2 signatures (GB/T 32918), one by one and in batches, on CPUs and GPUs.
+//! SM2 signatures (GB/T 32918), for single items and batches, on CPUs and GPUs.
 //!
-//! One at a time, on the CPU: [`PrivateKey`], [`PublicKey`], [`Signature`] for digests, [`SigningKey`] and [`VerifyingKey`]
-//! for messages, with the traits of the crate `signature`. Batches of any size, on a CPU or a GPU: [`Signer`],
-//! [`Verifier`], [`CachedKeys`], and for messages [`Identities`] and [`Digests`].
+//! One at a time on the CPU: [`PrivateKey`], [`PublicKey`] and [`Signature`] for digests, [`SigningKey`] and
+//! [`VerifyingKey`] for messages, with the traits of the crate `signature`. Batches of any size, on a CPU or a GPU:
+//! [`Signer`], [`Verifier`] and [`CachedKeys`], and for messages [`Identities`] and [`Digests`].
 //!
 //! ```
 //! use ringforge_sm2::{DEFAULT_ID, PrivateKey, SigningKey};
@@ -16,18 +16,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `params.rs`, `field.rs`, `point.rs`, `windows.rs` | the curve, its two fields, its points, and their multiples |
-//! | `item.rs`, `nonce.rs`, `message.rs` | one item: the equations and checks, RFC 6979, Z_A and e |
-//! | `error.rs` | what can be wrong with an item |
-//! | `key.rs`, `encoding.rs`, `rustcrypto.rs` | keys and signatures, their encodings, RustCrypto's traits |
-//! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs`, `batch.rs`, `hashes.rs` | stages put together, and how they are called |
+//! | `params.rs`, `field.rs`, `point.rs`, `windows.rs` | The curve, its two fields, its points, and their multiples. |
+//! | `item.rs`, `nonce.rs`, `message.rs` | One item: the equations and checks, RFC 6979, Z_A and e. |
+//! | `error.rs` | The errors of an item. |
+//! | `key.rs`, `encoding.rs`, `rustcrypto.rs` | Keys and signatures, their encodings, RustCrypto's traits. |
+//! | `kernels.rs`, `kernels/` | The stages of batches: ports, CPU reference, CUDA source. |
+//! | `plans.rs`, `batch.rs`, `hashes.rs` | Plans that chain the stages, and their public interface. |
 //!
-//! `docs/sm2.md` in the repository says what is checked, what constant time means here, and how a GPU does it.
+//! `docs/sm2.md` in the repository explains the checks, the meaning of constant time here, and the GPU implementation.
 //!
-//! Feature `hazmat` adds entry points that take the nonce from the caller; `testkit` adds the plans with samples.
+//! Feature `hazmat` adds entry points that take the nonce from the caller; `testkit` adds plans with test samples.
 
 mod batch;
 mod encoding;

@@ -8,7 +8,7 @@ use crate::item::Digest;
 use crate::key::PublicKey;
 use crate::params::{A, B, G, MAX_ID_BYTES};
 
-/// Z_A of a key x ‖ y and an identifier that is not too long.
+/// Z_A of a key x ‖ y and an identifier of at most [`MAX_ID_BYTES`].
 pub(crate) fn identity(key: &[u8; 64], id: &[u8]) -> [u8; 32] {
     let hash = Sm3::new()
         .chain_update((8 * id.len() as u16).to_be_bytes())
@@ -21,18 +21,18 @@ pub(crate) fn identity(key: &[u8; 64], id: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The digest of a message by the owner of a Z_A.
+/// The digest of a message for this Z_A.
 pub(crate) fn digest(identity: &[u8; 32], message: &[u8]) -> Digest {
     Sm3::new().chain_update(identity).chain_update(message).finalize().into()
 }
 
-/// What a public key and its owner's identifier come to, Z_A: the same for all messages.
+/// The identity hash Z_A of a public key and its owner's identifier. It is the same for all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity([u8; 32]);
 
 impl Identity {
-    /// Z_A = SM3(bits of the identifier ‖ identifier ‖ a ‖ b ‖ G ‖ key). The identifier may be empty, which is not the
-    /// same as [`DEFAULT_ID`](crate::DEFAULT_ID).
+    /// Computes Z_A = SM3(bits of the identifier ‖ identifier ‖ a ‖ b ‖ G ‖ key). The identifier may be empty, which is
+    /// not the same as [`DEFAULT_ID`](crate::DEFAULT_ID).
     ///
     /// # Errors
     /// [`Error::TooLarge`] for an identifier longer than [`MAX_ID_BYTES`].
@@ -49,7 +49,7 @@ impl Identity {
         &self.0
     }
 
-    /// The digest e = SM3(Z_A ‖ message).
+    /// Computes the digest e = SM3(Z_A ‖ message).
     #[must_use]
     pub fn digest(&self, message: &[u8]) -> Digest {
         digest(&self.0, message)

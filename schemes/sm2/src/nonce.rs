@@ -1,4 +1,4 @@
-//! Nonces from the key and the digest: RFC 6979 with HMAC-SM3. No Chinese standard defines this.
+//! Deterministic nonces from key and digest: RFC 6979 (HMAC-DRBG) with HMAC-SM3. No Chinese standard defines this.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sm3::Sm3;
@@ -14,7 +14,7 @@ pub(crate) struct Nonces {
 }
 
 impl Nonces {
-    /// With `extra` as additional data (section 3.6), empty for deterministic signatures.
+    /// Starts the generator with `extra` as additional data (section 3.6), empty for deterministic signatures.
     pub(crate) fn new(d: &Scalar, e: &Digest, extra: &[u8]) -> Self {
         let mut nonces = Self { key: Zeroizing::new([0; 32]), value: Zeroizing::new([1; 32]) };
         let (d, e) = (Zeroizing::new(d.to_bytes()), Scalar::reduced(from_be(e)).to_bytes());
@@ -50,7 +50,8 @@ fn mac(key: &[u8; 32], parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     Zeroizing::new(mac.finalize().into_bytes().into())
 }
 
-/// What keys and nonces pass through is wiped when dropped: an `Hmac` is two states of its hash and that one's buffer.
+/// Hash states that process keys and nonces are wiped when dropped: an `Hmac` consists of two of them and a hash
+/// buffer.
 const _: () = {
     const fn is_wiped<T: zeroize::ZeroizeOnDrop>() {}
     is_wiped::<Sm3>();

@@ -1,15 +1,15 @@
-//! Numbers of the curve sm2p256v1 (GB/T 32918.5) and names of its users.
+//! Parameters of the curve sm2p256v1 (GB/T 32918.5), and identifiers of its users.
 
 use crate::field::{Field, Modulus, Scalars};
 use crate::field::{Fp, limbs};
 
-/// The identifier that GM/T 0009 prescribes where nothing else was agreed.
+/// The identifier that GM/T 0009 prescribes if no other one was agreed.
 pub const DEFAULT_ID: &[u8] = b"1234567812345678";
 
 /// The identifier of RFC 8998, for SM2 in TLS 1.3.
 pub const TLS13_ID: &[u8] = b"TLSv1.3+GM+Cipher+Suite";
 
-/// The longest identifier in bytes: its length in bits must fit 16 bits.
+/// The length limit of identifiers in bytes: the length in bits must fit 16 bits.
 pub const MAX_ID_BYTES: usize = 8191;
 
 /// The modulus of the coordinates: 2^256 − 2^224 − 2^96 + 2^64 − 1.
@@ -18,7 +18,7 @@ pub(crate) const P: [u64; 4] = <Field as Modulus>::Q;
 /// The order of the group, a prime below p.
 pub(crate) const N: [u64; 4] = <Scalars as Modulus>::Q;
 
-/// a = −3 of y² = x³ + a x + b, as bytes.
+/// a = −3 of y² = x³ + a x + b, in hexadecimal digits.
 pub(crate) const A: &str = "fffffffeffffffffffffffffffffffffffffffff00000000fffffffffffffffc";
 
 /// b of y² = x³ + a x + b.

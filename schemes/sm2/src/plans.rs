@@ -1,4 +1,4 @@
-//! Plans: kernels in order, from the caller's arguments to the caller's arguments. Items are tight bytes.
+//! Plans: sequences of kernels between the caller's inputs and outputs. Items are packed bytes.
 
 use core::iter::zip;
 
@@ -8,41 +8,43 @@ use crate::item::NARROW;
 use crate::kernels::{Base, Keys, Stage, Tuning};
 use crate::windows::{Mode, Windows};
 
-/// What a plan does to each item.
+/// The work of a plan on each item: its inputs, then its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Private keys to prepared ones.
     Prepare,
-    /// Draws to key pairs.
+    /// Randomness to key pairs.
     Generate,
     /// Private keys to public ones.
     PublicKeys,
     /// Prepared keys, or one for all, and digests to signatures.
     Sign { one_key: bool },
-    /// Signatures and statuses anew where the nonce was refused.
+    /// New signatures and statuses for items whose nonce was refused.
     #[cfg(feature = "testkit")]
     SignAgain,
-    /// Signatures with a nonce for each item.
+    /// Signatures with a given nonce per item.
     #[cfg(any(feature = "hazmat", feature = "testkit"))]
     SignWithNonces,
     /// Public keys, digests and signatures to statuses.
     Verify,
     /// Tables of keys for many signatures.
     KeyTables,
-    /// The same as [`Operation::Verify`] by the numbers of so many keys that have tables.
+    /// Like [`Operation::Verify`], with a key number per item, among this many keys with tables.
     VerifyCached(usize),
-    /// Public keys, with identifiers in slots of so many words and their lengths in bytes, or one of each, to identities.
+    /// Public keys, identifiers in slots of `words` words, and their lengths in bytes, to identities. There may be one
+    /// identifier for all.
     Identity { words: usize, one_id: bool },
-    /// Identities, or one, and messages in slots of so many words, their lengths in bytes, to digests.
+    /// Identities, messages in slots of `words` words, and their lengths in bytes, to digests. There may be one
+    /// identity for all.
     Digest { words: usize, one_identity: bool },
 }
 
-/// The windows of base points for a device, and how kernels are cut up: with an operation, what decides a plan.
+/// The windows of base points for a device, and the tuning. Together with an operation, they determine a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plans {
-    /// The base point where its scalar is secret.
+    /// The base point's table for secret scalars.
     pub(crate) secret: Base,
-    /// The base point's windows where its scalar is public.
+    /// The base point's windows for public scalars.
     public: Windows,
     /// The windows of cached keys.
     pub(crate) cached: Windows,
@@ -52,12 +54,12 @@ pub(crate) struct Plans {
 impl Plans {
     /// For a device with these limits.
     pub(crate) fn new(limits: &Limits, mode: Mode) -> Self {
-        // a table of 16-bit windows takes 32 MiB: it fits an H200's cache of 60 MB, and no CPU's
+        // a table of 16-bit windows takes 32 MiB, which fits an H200's cache of 60 MB but no CPU's
         let wide = Windows::of_width(if limits.is_cpu() { 8 } else { 16 });
         Self::with_windows(mode, wide, Windows::of_width(8), Tuning::LARGE)
     }
 
-    /// With small windows and blocks: for tests, and a CPU that runs the text.
+    /// With small windows and blocks: for tests, and for the emulator.
     #[cfg(feature = "testkit")]
     pub(crate) fn small(mode: Mode) -> Self {
         let small = Windows::of_width(4);
@@ -147,7 +149,7 @@ impl Plans {
         plan(planner, title, inputs, outputs, |p, inputs| self.step(p, stage, &inputs))
     }
 
-    /// Scalars, given or drawn, their multiples of the base point, and statuses.
+    /// Scalars, given or random, their multiples of the base point, and statuses.
     fn points<'p>(&self, p: &'p Pipeline, given: bool, source: [Value<'p>; 1]) -> [Value<'p>; 3] {
         self.step(p, Stage::Points { base: self.secret, given }, &source)
     }
@@ -157,7 +159,7 @@ impl Plans {
     }
 }
 
-/// The plan of these steps, from inputs to outputs.
+/// The plan of these steps, with these names of inputs and outputs.
 fn plan<const I: usize, const O: usize>(
     planner: &Planner,
     title: &str,
@@ -179,12 +181,12 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// The program of an operation, made when it is first asked for.
+    /// The program of an operation, compiled on first use.
     pub(crate) fn get(&self, operation: Operation) -> Result<Program> {
         self.engine.program_of(&(self.plans, operation), |planner| self.plans.plan(operation, planner))
     }
 
-    /// With the programs of these operations made now.
+    /// Compiles the programs of these operations now.
     pub(crate) fn ready<const N: usize>(self, operations: [Operation; N]) -> Result<Self> {
         operations.into_iter().try_for_each(|operation| self.get(operation).map(drop))?;
         Ok(self)

@@ -1,4 +1,4 @@
-//! Points of the curve: affine, and with Jacobian coordinates (X/Z², Y/Z³), where Z = 0 is infinity.
+//! Points of the curve: affine, and in Jacobian coordinates (X/Z², Y/Z³), where Z = 0 is infinity.
 
 use bytemuck::{Pod, Zeroable};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -27,7 +27,7 @@ pub(crate) struct Jacobian {
 impl Affine {
     pub(crate) const G: Self = Self { x: params::G[0], y: params::G[1] };
 
-    /// The point with big-endian coordinates x ‖ y, if they are below p and it is on the curve. Then its order is n.
+    /// The point with big-endian coordinates x ‖ y, if they are below p and it is on the curve. Its order is then n.
     pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
         let (halves, _) = bytes.as_chunks::<32>();
         let point = Self { x: Fp::from_bytes(&halves[0])?, y: Fp::from_bytes(&halves[1])? };
@@ -42,10 +42,10 @@ impl Affine {
         bytes
     }
 
-    /// The point with this x, and y odd or not.
+    /// The point with this x, and with y odd or even; `None` if there is none.
     pub(crate) fn with_x(x: Fp, odd: bool) -> Option<Self> {
         let square = right_side(x);
-        // p = 3 mod 4: (p + 1) / 4 is the exponent of a root
+        // p = 3 mod 4, so the power (p + 1) / 4 of a square is a root of it
         let y =
             square.power([0x4000_0000_0000_0000, 0xffff_ffff_c000_0000, 0xffff_ffff_ffff_ffff, 0x3fff_ffff_bfff_ffff]);
         let y = if (y.plain()[0] & 1 == 1) == odd { y } else { -y };
@@ -69,9 +69,9 @@ fn right_side(x: Fp) -> Fp {
 impl Jacobian {
     pub(crate) const INFINITY: Self = Self { x: Fp::ONE, y: Fp::ONE, z: Fp::ZERO };
 
-    /// Twice the point: 4 products, 4 squares. Of infinity, infinity.
+    /// Doubles the point: 4 products, 4 squares. Infinity gives infinity.
     ///
-    /// With Z = YZ instead of the usual 2YZ the factors of two become one half: μ = 3(X − Z²)(X + Z²)/2.
+    /// The new Z is YZ instead of the usual 2YZ, so the factors of two become one half: μ = 3(X − Z²)(X + Z²)/2.
     pub(crate) fn double(&self) -> Self {
         let Self { x, y, z } = *self;
         let (delta, gamma) = (z.square(), y.square());
@@ -82,8 +82,8 @@ impl Jacobian {
         Self { x: x3, y: slope * (beta - x3) - gamma.square(), z: y * z }
     }
 
-    /// The sum with another point; wrong, with Z = 0, where that is the same point, and where this one is infinity.
-    /// 8 products, 3 squares. Of opposite points, infinity.
+    /// Incomplete mixed addition: 8 products, 3 squares. Opposite points give infinity. If both points are equal, or
+    /// this one is infinity, the result is wrong and has Z = 0.
     pub(crate) fn add_different(&self, other: &Affine) -> Self {
         let zz = self.z.square();
         let h = other.x * zz - self.x;
@@ -94,18 +94,17 @@ impl Jacobian {
         Self { x, y: r * (v - x) - self.y * hhh, z: self.z * h }
     }
 
-    /// The sum, whatever the points are; branches on exceptions, so for public points.
+    /// Complete addition. It branches on exceptional cases, so it is for public points only.
     pub(crate) fn add(&self, other: &Affine) -> Self {
         if bool::from(self.z.is_zero()) {
             return Self::from(*other);
         }
         let sum = self.add_different(other);
-        // Z = 0: equal or opposite points, and opposite ones have other ys
+        // Z = 0: equal or opposite points, which differ in y
         if bool::from(sum.z.is_zero()) && self.y == other.y * self.z.square() * self.z { self.double() } else { sum }
     }
 
-    /// The sum with a point other than infinity, where this one is not infinity either: as [`Self::add`], without a
-    /// branch.
+    /// Constant-time addition: like [`Self::add`], but without branches. Neither point may be infinity.
     pub(crate) fn add_masked(&self, other: &Affine) -> Self {
         let sum = self.add_different(other);
         let same = sum.z.is_zero() & self.y.ct_eq(&(other.y * self.z.square() * self.z));

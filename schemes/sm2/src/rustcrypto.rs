@@ -10,16 +10,16 @@ use crate::item::Digest;
 use crate::key::{PrivateKey, PublicKey, Signature};
 use crate::message::Identity;
 
-/// A private key and its owner's identifier: signs messages.
+/// A private key and its owner's identifier, for signing messages.
 ///
-/// As a [`Signer`], with the nonces of RFC 6979; as a [`RandomizedSigner`], hedged.
+/// As a [`Signer`], it uses the nonces of RFC 6979; as a [`RandomizedSigner`], hedged ones.
 #[derive(Debug, Clone)]
 pub struct SigningKey {
     key: PrivateKey,
     identity: Identity,
 }
 
-/// A public key and its owner's identifier: verifies messages.
+/// A public key and its owner's identifier, for verifying messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyingKey {
     key: PublicKey,
@@ -122,7 +122,7 @@ impl DynSignatureAlgorithmIdentifier for SigningKey {
     }
 }
 
-/// A digest of the right length.
+/// Converts a digest; an error if its length is wrong.
 fn whole(digest: &[u8]) -> Result<Digest, Error> {
     digest.try_into().map_err(|_| Error::new())
 }

@@ -1,4 +1,5 @@
-//! The plans with samples, for the engine's tests: small blocks and windows, for a CPU runs the text.
+//! The plans with test samples, for the engine's tests. Blocks and windows are small, because an emulator also runs
+//! them.
 
 use ringforge::kernels::{Role, Sharing};
 use ringforge::{Limits, Plan, Planner, Result};
@@ -15,11 +16,11 @@ use Operation::{
     Digest, Generate, Identity, KeyTables, Prepare, PublicKeys, Sign, SignAgain, SignWithNonces, Verify, VerifyCached,
 };
 
-/// SM2 as the engine's tests see it.
+/// SM2 as a scheme for the engine's tests.
 #[derive(Debug)]
 pub struct Sm2;
 
-/// Private keys, public keys, digests and signatures, faults of every kind among them.
+/// Private keys, public keys, digests and signatures, with faults of every kind among them.
 fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
     let mut random = Random::new(seed);
     let mut items = [const { Vec::new() }; 4];
@@ -42,7 +43,7 @@ fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
     items
 }
 
-/// A plan with samples of what it reads, by their names.
+/// A plan with samples of its inputs, chosen by their names.
 fn named(what: &str, plan: Plan) -> NamedPlan {
     let secrets = ["draws", "private keys", "prepared keys", "nonces"];
     let own: Vec<&str> = secrets.into_iter().filter(|name| plan.arg(name).is_some()).collect();
@@ -51,10 +52,10 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
         let input = |name: &str| plan.arg(name).filter(|arg| arg.role != Role::Out);
         let [private, public, digests, signatures] = items(seed, batch);
         let count = |name| if input(name).is_some_and(|arg| arg.sharing == Sharing::Shared) { 1 } else { batch };
-        // none, all and more than the slot has, among others
+        // includes zero, the whole slot, and more than the slot
         let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
         let lengths = (0..count("lengths")).map(|i| ((seed as usize + i) % (slot + 2)) as u32);
-        // every second item waits
+        // every second item needs a retry
         let statuses = (0..batch).map(|i| if i % 2 == 0 { RETRY } else { FINE });
         let mut samples = vec![
             ("nonces", private.clone()),
@@ -71,7 +72,7 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
     })
 }
 
-/// Verification by two cached keys. The tables are of the first items' keys; numbers beyond the last are among those given.
+/// Verification by two cached keys, those of the first items. Some key numbers are past the last one.
 fn cached(plans: &Plans, planner: &Planner) -> Result<NamedPlan> {
     let plan = plans.plan(VerifyCached(2), planner)?;
     // the first two of six are valid
@@ -88,7 +89,7 @@ fn cached(plans: &Plans, planner: &Planner) -> Result<NamedPlan> {
     }))
 }
 
-/// Keys as [`Plans::prepare`] leaves them are below n; one of five is missing.
+/// Prepared keys, which are below n. One in five is 0, as for a key out of range.
 fn prepared(seed: u64, batch: usize) -> Vec<u8> {
     let mut keys = bytes(seed, 32 * batch);
     keys.chunks_exact_mut(32).enumerate().for_each(|(i, key)| match (i + batch) % 5 {
@@ -135,10 +136,11 @@ impl Scheme for Sm2 {
     }
 }
 
-/// The plans of throughput mode with blocks of so many threads, for measurements: to prepare keys, to sign by one, to verify.
+/// The plans of throughput mode with blocks of this many threads, for measurements: preparing keys, signing by one key,
+/// verifying.
 ///
 /// # Errors
-/// What makes planning fail.
+/// Errors of planning.
 pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
     let (mut plans, planner) = (Plans::new(limits, Mode::Throughput), Planner::new(limits.clone()));
     plans.tuning = Tuning::in_blocks(threads);
@@ -146,10 +148,11 @@ pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
     Ok([plan(Prepare)?, plan(Sign { one_key: true })?, plan(Verify)?])
 }
 
-/// Every plan at full size for a device with these limits: for compilers, not for runs, whose samples would be other ones.
+/// Every plan at full size for a device with these limits. They are for compiling, not for running: they have no
+/// suitable samples.
 ///
 /// # Errors
-/// What makes planning fail.
+/// Errors of planning.
 pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let of_fast = [

@@ -1,13 +1,13 @@
-//! Products of points and scalars by windows of signed odd digits, of which none is zero.
+//! Scalar multiplication by windows of signed odd digits, none of which is zero.
 //!
-//! An odd k below 2^L is the sum of ±2^j over all j < L, where the sign at j is + if bit j + 1 of k is set, and at
-//! j = L − 1: the bits above the first say it all. Taken w at a time these are odd digits d with |d| < 2^w. A table has
-//! |d| 2^(w i) P for each row i. Of an even k, n − k is odd, and the sum changes its sign.
+//! An odd k below 2^L is the sum of ±2^j over all j < L. The sign at j is + if bit j + 1 of k is set, and at j = L − 1.
+//! Taken w at a time, these terms form odd digits d with |d| < 2^w. A table has |d| 2^(w i) P for each row i. If k is
+//! even, n − k is odd, and the sum changes its sign.
 //!
-//! Rows are added from the lowest. Then no addition but the last can be of equal or opposite points: the sum so far is
-//! m P with odd |m| < 2^(w i), the term is ±d 2^(w i) P, and |m ± d 2^(w i)| is neither zero nor as large as n.
-//! The last sum is k P, which is not infinity; but it may be of equal points, for one k in each table (w = 16:
-//! k = 2 · 0xffff · 2^240 − n). So the last addition alone is made complete.
+//! Rows are added from the lowest. Then only the last addition can have equal or opposite points. In row i the sum so
+//! far is m P with odd |m| < 2^(w i), and the term is ±d 2^(w i) P. So |m ± d 2^(w i)| is not zero, and it is below n
+//! in all rows but the last. The last sum is k P, which is not infinity. Its points may be equal, for one k in each
+//! table (w = 16: k = 2 · 0xffff · 2^240 − n). So only the last addition is complete.
 
 use rayon::prelude::*;
 use ringforge::words::{Limbs, sub_limbs};
@@ -18,13 +18,14 @@ use crate::field::{Fp, Scalar};
 use crate::params::N;
 use crate::point::{Affine, Jacobian};
 
-/// How look-ups go.
+/// The mode of table look-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// At once, so that addresses depend on secret scalars: for a device that no attacker shares. On a GPU windows have
-    /// 16 bits: 15 additions.
+    /// Direct look-ups, whose addresses depend on secret scalars: for a device that no attacker shares. On a GPU,
+    /// windows have 16 bits, which makes 15 additions.
     Throughput,
-    /// By reading all points of each row, so that no address depends on a secret: windows have 5 bits, 51 additions.
+    /// Scans of all points of a row, so that no address depends on a secret. Windows have 5 bits, which makes 51
+    /// additions.
     Scan,
 }
 
@@ -36,17 +37,17 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Rows for all scalars.
+    /// Windows with enough rows for all scalars.
     pub(crate) const fn of_width(width: u32) -> Self {
         Self { width, rows: 256usize.div_ceil(width as usize) }
     }
 
-    /// The lowest row alone, for products with doublings between the windows.
+    /// The lowest row only, for multiplication with doublings between the windows.
     pub(crate) const fn lowest_row(self) -> Self {
         Self { rows: 1, ..self }
     }
 
-    /// Points of a row.
+    /// Points per row.
     pub(crate) const fn row(&self) -> usize {
         1 << (self.width - 1)
     }
@@ -56,7 +57,8 @@ impl Windows {
         self.rows << (self.width - 1)
     }
 
-    /// Of an odd k: the place in row i, and whether to take the opposite point. `last` is the number of the last row.
+    /// The digit of an odd k in row i: its place in the row, and whether to take the opposite point. `last` is the
+    /// index of the last row.
     pub(crate) fn digit(&self, k: &Limbs, i: usize, last: usize) -> (usize, Choice) {
         let (from, mask) = (i * self.width as usize + 1, (1usize << self.width) - 1);
         let limb = |at: usize| k.get(at).copied().unwrap_or(0);
@@ -66,7 +68,7 @@ impl Windows {
         ((bits ^ positive.wrapping_sub(1)) & (mask >> 1), Choice::from(1 - positive as u8))
     }
 
-    /// The table of a point: row by row the odd multiples of 2^(width i) P.
+    /// Computes the table of a point: row i has the odd multiples of 2^(width i) P.
     pub(crate) fn table(&self, point: Affine) -> Vec<Affine> {
         let mut base = Jacobian::from(point);
         let mut bases = Vec::new();
@@ -76,7 +78,7 @@ impl Windows {
         }
         let bases = to_affine_all(&bases);
         match bases.as_chunks().0 {
-            // for a single row other threads are too far away
+            // a single row is too little work for other threads
             [bases] => self.one_row(bases),
             rows => {
                 ringforge_cpu::threads::start();
@@ -85,13 +87,13 @@ impl Windows {
         }
     }
 
-    /// The row of a point, given also twice the point.
+    /// Computes the row of a point, from the point and its double.
     fn one_row(&self, [base, twice]: &[Affine; 2]) -> Vec<Affine> {
         let sums = core::iter::successors(Some(Jacobian::from(*base)), |sum| Some(sum.add_different(twice)));
         to_affine_all(&sums.take(self.row()).collect::<Vec<_>>())
     }
 
-    /// k P for k from 1 to n − 1, from a table of P with all rows: secret but for what `mode` says.
+    /// k P for k from 1 to n − 1, from a table of P with all rows. `mode` determines whether addresses depend on k.
     pub(crate) fn multiply(&self, table: &[Affine], k: &Scalar, mode: Mode) -> Jacobian {
         let (k, flip) = odd(k);
         let last = self.rows - 1;
@@ -129,7 +131,7 @@ impl Windows {
     }
 }
 
-/// k, or n − k if k is even, and whether that is so.
+/// Returns k, or n − k if k is even, and whether k is even.
 fn odd(k: &Scalar) -> (Zeroizing<Limbs>, Choice) {
     let k = Zeroizing::new(k.plain());
     let even = Choice::from(1 - (k[0] & 1) as u8);
@@ -137,7 +139,7 @@ fn odd(k: &Scalar) -> (Zeroizing<Limbs>, Choice) {
     (Zeroizing::new(core::array::from_fn(|i| u64::conditional_select(&k[i], &other[i], even))), even)
 }
 
-/// The point at a secret place.
+/// Returns the point at a secret place, reading all points of the row.
 fn scan(row: &[Affine], place: usize) -> Affine {
     let mut found = row[0];
     for (i, point) in row.iter().enumerate().skip(1) {
@@ -146,7 +148,7 @@ fn scan(row: &[Affine], place: usize) -> Affine {
     found
 }
 
-/// The affine forms, by one inversion; (0, 0) for infinity.
+/// The affine forms, with one inversion (Montgomery's trick); (0, 0) for infinity.
 pub(crate) fn to_affine_all(points: &[Jacobian]) -> Vec<Affine> {
     let mut inverses: Vec<Fp> = points.iter().map(|point| point.z).collect();
     Fp::invert_all(&mut inverses);

@@ -1,4 +1,4 @@
-//! Vectors in batches on every device: faults of single items at every place, and nobody else's answer changes.
+//! Vectors in batches on every device, with faults in single items at every place, which must not affect other items.
 
 use crate::support::{bytes, pair, records, word};
 use ringforge::{Device, Engine, Error, U256};
@@ -10,7 +10,7 @@ use ringforge_sm2::{
 use ringforge_testkit::{Target, bytes as random_bytes, devices};
 use serde_json::Value;
 
-/// Items for verification: public keys, digests, signatures, and for each whether it is valid.
+/// Items for verification: public keys, digests, signatures, and whether each is valid.
 #[derive(Default, Clone)]
 struct Items {
     keys: Vec<u8>,
@@ -27,7 +27,7 @@ impl Items {
         self.valid.push(record["result"] != "invalid");
     }
 
-    /// The faults that a verifier finds, as numbers.
+    /// The item numbers of the faults that a verifier finds.
     fn faults(&self, verifier: &Verifier) -> Vec<usize> {
         let outcome = verifier.verify(&self.keys, &self.digests, &self.signatures).expect("it runs");
         outcome.errors().iter().map(|fault| fault.item).collect()
@@ -44,12 +44,12 @@ fn of(lists: &[Value]) -> Items {
     items
 }
 
-/// The devices, without the slow one where the whole is large.
+/// All devices except the emulator, which is too slow for large cases.
 fn fast_devices() -> Vec<Device> {
     [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
-/// Whether this is a CPU that runs the kernels' text, for which large tables take too long.
+/// Whether this is the emulator, which runs the CUDA source on the CPU and is too slow for large tables.
 fn is_emulator(device: &Device) -> bool {
     device.to_string().contains("emulator")
 }
@@ -57,7 +57,7 @@ fn is_emulator(device: &Device) -> bool {
 #[test]
 fn vectors_mixed_into_one_batch() {
     let (valid, invalid) = (records("verify_edge_valid", "tests"), records("verify_invalid", "tests"));
-    // an invalid one after each two valid ones
+    // an invalid record after every two valid ones
     let mut mixed = Vec::new();
     let mut invalid = invalid.iter();
     for pair in valid.chunks(2) {
@@ -103,7 +103,7 @@ fn reasons_are_told() {
     }
 }
 
-/// Each invalid record at moving places among valid ones, in batches of several sizes.
+/// Puts each invalid record at varying places among valid ones, in batches of several sizes.
 #[test]
 fn an_invalid_item_anywhere_harms_nobody() {
     let (valid, invalid) = (records("verify_edge_valid", "tests"), records("verify_invalid", "tests"));
@@ -117,7 +117,7 @@ fn an_invalid_item_anywhere_harms_nobody() {
                 assert_eq!(of(&batch).faults(&verifier), [place], "{device}: {bad}");
             }
         }
-        // and all places of one batch
+        // then every place of one batch
         let good = of(&valid.iter().cycle().take(129).cloned().collect::<Vec<_>>());
         for place in 0..129 {
             let mut items = good.clone();
@@ -134,7 +134,7 @@ fn an_invalid_item_anywhere_harms_nobody() {
 fn cached_keys_give_the_same_answers() {
     let records: Vec<_> =
         records("verify_edge_valid", "tests").into_iter().chain(records("verify_invalid", "tests")).collect();
-    // keys that are keys, each once
+    // only records with valid keys
     let good = records.iter().filter(|record| PublicKey::from_bytes(&pair(record, "x", "y")).is_ok());
     let good: Vec<Value> = good.take(230).cloned().collect();
     let items = of(&good);
@@ -155,7 +155,7 @@ fn cached_keys_give_the_same_answers() {
         };
         let faults: Vec<usize> = run(&numbers).errors().iter().map(|fault| fault.item).collect();
         assert_eq!(faults, items.bad(), "{device}");
-        // numbers of no key
+        // numbers past the last key
         let beyond: Vec<u32> = numbers.iter().map(|number| number + good.len() as u32).collect();
         let outcome = run(&beyond);
         assert!(outcome.errors().len() == good.len() && outcome.errors()[0].kind == Sm2Error::PublicKeyPoint.into());
@@ -191,7 +191,7 @@ fn given_nonces_in_batches() {
             push(word(record, "d"), [7; 32], vec![9; 32], Err(Sm2Error::PrivateKeyRange));
         }
     }
-    // nonces whose last addition is of equal points: 2 d 2^(w i) - n for the windows of 16, 8 and 5 bits
+    // nonces whose last addition has equal points: 2 d 2^(w i) - n for windows of 16, 8 and 5 bits
     for nonce in [
         "fffe0001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
         "fe000001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
@@ -247,7 +247,7 @@ fn what_is_signed_verifies() {
             verifier.verify(&public, &digests, &signatures).expect("it runs").into_result().expect("they are valid");
             let mut other = vec![0; 64 * batch];
             signer.sign(&private[..32], &digests, &mut other).expect("it runs").into_result().expect("signatures");
-            // the crate sm2 accepts them too, and no nonce comes again
+            // the crate sm2 accepts the signatures too, and no nonce repeats
             for i in 0..batch.min(64) {
                 let key = sm2_key(&public[..64]);
                 verify_with_sm2(&key, &digests[32 * i..][..32], &other[64 * i..][..64]);
@@ -259,13 +259,13 @@ fn what_is_signed_verifies() {
     }
 }
 
-/// Where a system repeats itself, as in two copies of a machine, draws are the same.
+/// Randomness may repeat, as in two copies of a virtual machine. Nonces then still depend on key and digest.
 #[test]
 fn nonces_are_hedged_with_key_and_digest() {
     let device = Device::cpu();
     let plans = plans_in_blocks(device.limits(), 128).expect("plans");
     let [prepare, sign, _] = plans.map(|plan| device.compile(&plan).expect("a CPU"));
-    // what stands for the nonce k: the abscissa of k G modulo n, which is r - e
+    // this stands for the nonce k: the x coordinate of k G modulo n, which is r - e
     let nonce = |draws: u8, key: u8, digest: u8| {
         let ([draws, key], digest) = ([draws, key].map(|byte| [byte; 32]), [digest; 32]);
         let (mut prepared, mut signature, mut status) = ([0u64; 4], [0u8; 64], [1u32]);
@@ -317,7 +317,7 @@ fn wrong_lengths_are_refused() {
     assert_eq!(Signature::from_bytes(&[3; 64]).to_bytes(), [3; 64]);
 }
 
-/// Texts in slots of so many bytes, and their lengths.
+/// Puts texts into slots of `slot` bytes; returns the slots and the texts' lengths.
 fn in_slots(texts: impl Iterator<Item = Vec<u8>>, slot: usize) -> (Vec<u8>, Vec<u32>) {
     let (mut slots, mut lengths) = (vec![], vec![]);
     for text in texts {
@@ -328,7 +328,7 @@ fn in_slots(texts: impl Iterator<Item = Vec<u8>>, slot: usize) -> (Vec<u8>, Vec<
     (slots, lengths)
 }
 
-/// A field of each record, one behind the other.
+/// A field of each record, concatenated.
 fn all(records: &[&Value], field: &str) -> Vec<u8> {
     records.iter().flat_map(|record| bytes(record, field)).collect()
 }
@@ -369,7 +369,7 @@ fn identities_in_batches() {
     refused(identities.identify(&[0; 4], &[1, 1], &[0; 128], &mut [0; 64]));
     refused(identities.identify(&[0; 12], &[1; 3], &[0; 128], &mut [0; 64]));
     refused(identities.identify(&[0; 8], &[1; 2], &[0; 128], &mut [0; 32]));
-    // a length beyond the slot is the slot's
+    // a length beyond the slot is clamped
     let (mut found, mut all) = ([0; 32], [0; 32]);
     identities.identify(&[1; 4], &[5], &[2; 64], &mut found).expect("it runs");
     identities.identify(&[1; 4], &[4], &[2; 64], &mut all).expect("it runs");
@@ -379,7 +379,7 @@ fn identities_in_batches() {
 #[test]
 fn messages_in_batches() {
     let tests = records("random_valid", "tests");
-    // one slot for all messages but the longest
+    // the slot fits all messages but the longest
     let slot = 512;
     let fitting: Vec<&Value> = tests.iter().filter(|record| bytes(record, "msg").len() <= slot).collect();
     assert!(fitting.len() > 50);
@@ -401,7 +401,8 @@ fn messages_in_batches() {
     assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::ArgumentSize { .. })));
 }
 
-/// 10^8 signatures made and verified on the GPU, the last 10^6 by the crate `sm2` too: rare carries have odds around 2^-32.
+/// Makes and verifies 10^8 signatures on the GPU, the last 10^6 also with the crate `sm2`. Rare carries have a
+/// probability of about 2^-32.
 #[test]
 #[ignore = "half a minute of a GPU alone"]
 fn a_hundred_million_signatures() {
@@ -446,7 +447,7 @@ fn a_hundred_million_signatures() {
     }
 }
 
-/// SM3 itself: a digest is that of 32 bytes of identity and the message behind them, so that shorter inputs have none.
+/// Tests SM3 itself. A digest is the hash of a 32-byte identity and the message, so shorter inputs are left out.
 #[test]
 fn digests_are_the_hash() {
     let repeated =

@@ -1,4 +1,4 @@
-//! Encodings, against vectors and against OpenSSL and the crate `sm2`, in both directions.
+//! Encodings, tested in both directions against vectors, OpenSSL and the crate `sm2`.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn signatures_as_der_are_strict() {
         let accepted = signature.is_ok_and(|signature| key.verify_digest(&digest, &signature).is_ok());
         assert_eq!(accepted, record["result"] == "valid", "{record}");
     }
-    // 8 bytes at least, and numbers of 33 bytes never fit
+    // signatures have at least 8 bytes, and numbers of 33 bytes never fit
     assert_eq!(Signature::from_der(&[0x30, 6, 2, 1, 0, 2, 1, 0]), Ok(Signature::from_bytes(&[0; 64])));
     let long = [&[0x30, 0x26, 2, 0x21, 1][..], &[0; 32], &[2, 1, 1]].concat();
     assert!(Signature::from_der(&long).is_err());
@@ -58,7 +58,7 @@ fn keys_go_through_pkcs8_spki_and_sec1() {
     assert_eq!(PrivateKey::from_sec1_der(&sec1).expect("our own").to_bytes(), key.to_bytes());
     let public = key.public_key();
     assert_eq!(PublicKey::from_public_key_der(public.to_public_key_der().expect("DER").as_bytes()), Ok(*public));
-    // a public key that is not its own, and another curve
+    // a public key that does not match, and another curve
     let mut spoilt = sec1.to_vec();
     *spoilt.last_mut().expect("bytes") ^= 1;
     assert!(PrivateKey::from_sec1_der(&spoilt).is_err());
@@ -69,7 +69,7 @@ fn keys_go_through_pkcs8_spki_and_sec1() {
     assert!(curve.is_none() && PrivateKey::from_sec1_der(&other).is_err());
 }
 
-/// Messages from an empty one to one of several blocks.
+/// Messages from empty to several blocks long.
 fn messages() -> Vec<Vec<u8>> {
     let mut rng = StdRng::seed_from_u64(11);
     [0, 1, 55, 64, 300].map(|length| (0..length).map(|_| rng.next_u32() as u8).collect()).into()
@@ -98,7 +98,7 @@ fn signatures_are_those_of_the_crate_sm2() {
     }
 }
 
-/// Runs `openssl` in a folder: whether it succeeded.
+/// Runs `openssl` in a folder; returns whether it succeeded.
 fn openssl(folder: &Path, args: &[&str]) -> bool {
     let output = Command::new("openssl").args(args).current_dir(folder).output().expect("openssl runs");
     output.status.success()
@@ -118,7 +118,7 @@ fn signatures_and_keys_go_to_and_from_openssl() {
     let digest = ["-rawin", "-digest", "sm3"];
     for (i, message) in messages().iter().enumerate().skip(1) {
         std::fs::write(at("message"), message).expect("a file");
-        // ours to theirs
+        // OpenSSL verifies our signature with our key
         let key = PrivateKey::generate(&mut StdRng::seed_from_u64(i as u64)).expect("random numbers");
         key.write_pkcs8_pem_file(at("ours.pem"), LineEnding::LF).expect("a file");
         key.public_key().write_public_key_pem_file(at("ours.pub"), LineEnding::LF).expect("a file");
@@ -126,12 +126,12 @@ fn signatures_and_keys_go_to_and_from_openssl() {
         std::fs::write(at("ours.sig"), signer.sign(message).to_der().expect("DER")).expect("a file");
         let verify = ["pkeyutl", "-verify", "-pubin", "-inkey", "ours.pub", "-in", "message", "-sigfile", "ours.sig"];
         assert!(openssl(folder.path(), &[&verify[..], &digest, &id].concat()), "OpenSSL refuses ours");
-        // with our key, by them
+        // OpenSSL signs with our key, and we verify
         let sign = ["pkeyutl", "-sign", "-inkey", "ours.pem", "-in", "message", "-out", "theirs.sig"];
         assert!(openssl(folder.path(), &[&sign[..], &digest, &id].concat()), "OpenSSL cannot sign with our key");
         let signature = Signature::from_der(&std::fs::read(at("theirs.sig")).expect("a file")).expect("DER");
         signer.verifying_key().verify(message, &signature).expect("theirs is valid");
-        // with theirs
+        // OpenSSL signs with its own key, and we verify
         assert!(openssl(folder.path(), &["genpkey", "-algorithm", "SM2", "-out", "theirs.pem"]));
         assert!(openssl(folder.path(), &["pkey", "-in", "theirs.pem", "-pubout", "-out", "theirs.pub"]));
         let key = PrivateKey::read_pkcs8_pem_file(at("theirs.pem")).expect("their key");

@@ -1,4 +1,5 @@
-//! The fields of `field256.cuh` against the engine's big integers, on every device: SM2's two primes, and P-256's.
+//! Tests the fields of `field256.cuh` against the engine's big integers on every device: the two primes of SM2, and
+//! that of P-256.
 
 use core::ops::Range;
 
@@ -36,7 +37,7 @@ impl Kernel for Field {
                 list(limbs)
             )
         };
-        // Newton's iteration: the right bits double
+        // Newton's iteration doubles the number of correct bits
         let inverse = (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(q[0].wrapping_mul(x)))).wrapping_neg();
         let prelude = format!(
             "#pragma once\nstruct Q {{\n{}{}    static constexpr rf::u32 inverse = {inverse}u;\n}};\n",
@@ -44,7 +45,7 @@ impl Kernel for Field {
             function("r2", r2),
         );
         let built = Built { prelude, launch: Launch::thread_per_item(64) };
-        // SAFETY: a thread of field.cu reads and writes the numbers of its own item.
+        // SAFETY: A thread of field.cu reads and writes only the numbers of its own item.
         Ok(unsafe { Source::new(self, include_str!("field.cu"), &[], built) })
     }
 
@@ -82,7 +83,7 @@ fn limbs(x: &U256) -> [u32; 8] {
     core::array::from_fn(|i| u32::from_le_bytes(bytes.as_ref()[4 * i..][..4].try_into().expect("4 bytes")))
 }
 
-/// Pairs of residues: random ones, edges, and those whose product comes out next to an edge, where carries are rare.
+/// Pairs of residues: random ones, edge cases, and pairs whose product is next to an edge, which causes rare carries.
 fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut random = Random::new(seed);
     let edge = |random: &mut Random| {
@@ -97,7 +98,7 @@ fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> 
         let b = match item % 6 {
             0 | 1 => random.residue(q),
             4 => edge(&mut random),
-            // a b 2^-256 is an edge
+            // makes a b 2^-256 an edge case
             _ => q.inverse(&a).map_or(a, |inverse| q.mul(&q.mul(&edge(&mut random), &up), &inverse)),
         };
         left.extend_from_slice(a.to_le_bytes().as_ref());

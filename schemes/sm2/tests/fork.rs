@@ -1,4 +1,4 @@
-//! A signer made before a fork. A program of its own, for the child has only the thread that forks.
+//! A signer created before a fork. This is a separate program, because a forked child has only the thread that forked.
 
 #[cfg(unix)]
 fn main() {
@@ -8,7 +8,7 @@ fn main() {
     use ringforge::{Draws, Engine};
     use ringforge_sm2::{Mode, Signer};
 
-    // a pool of this thread alone, so that none is lost
+    // a thread pool of this thread only, so that the fork loses no thread
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("a pool");
     let signer = Signer::new(&Engine::cpu(), Mode::Scan).expect("it compiles");
     let made = || {
@@ -18,7 +18,7 @@ fn main() {
         made
     };
     let (mut from, mut to) = pipe().expect("a pipe");
-    // SAFETY: there is no other thread that could hold a lock or be in the middle of something.
+    // SAFETY: No other thread exists that could hold a lock or be in the middle of an operation.
     #[allow(unsafe_code)]
     let child = unsafe { libc::fork() };
     if child == 0 {

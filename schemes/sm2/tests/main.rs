@@ -1,4 +1,4 @@
-//! SM2 from outside, on every device of this machine.
+//! Tests of the public interface of SM2, on every device of this machine.
 
 mod batch;
 mod encodings;

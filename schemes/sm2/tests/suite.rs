@@ -1,2 +1,2 @@
-//! Every plan on every device.
+//! Runs every plan on every device.
 ringforge_testkit::suite!(ringforge_sm2::Sm2);

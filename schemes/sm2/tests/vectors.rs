@@ -1,4 +1,4 @@
-//! Published and constructed vectors, one item at a time on the CPU: `kat/README.md` says where they come from.
+//! Published and constructed vectors, one item at a time on the CPU: `kat/README.md` names their sources.
 
 use crate::support::{bytes, file, pair, records, word};
 use ringforge_sm2::{Identity, PrivateKey, PublicKey, Signature, Sm2Error};
@@ -80,7 +80,7 @@ fn standard_examples() {
     let ours = examples.iter().filter(|record| record.get("p").is_none() && record["curve"] != "test");
     let mut verified = 0;
     for record in ours {
-        let Ok(key) = key(record) else { continue }; // the example over another curve
+        let Ok(key) = key(record) else { continue }; // skips the example over another curve
         let identity = Identity::new(&key, &bytes(record, "id")).expect("a short identifier");
         let signature = Signature::from_bytes(&pair(record, "r", "s"));
         key.verify_digest(&identity.digest(&bytes(record, "msg")), &signature).expect("it is valid");

@@ -1,5 +1,5 @@
-//! All that handles secrets on the CPU, in one program, whose machine code the test reads. Under valgrind it says which
-//! bytes are secret, and valgrind complains of branches and addresses that depend on them.
+//! Runs all code that handles secrets on the CPU, in one program whose machine code the test inspects. Under valgrind,
+//! the program marks the secret bytes, and valgrind reports branches and addresses that depend on them.
 
 mod ml_kem;
 mod planted;
@@ -19,7 +19,7 @@ use ringforge_sm2::PrivateKey;
 
 use secrets::{Bytes, opened};
 
-/// Elements of this ring, from draws that are secret.
+/// Samples elements of this ring from a secret ChaCha20 key ([`Draws`]).
 fn sample(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let (weight, eta, sigma) = (5, 3, 3.2);
     let small = [Distribution::Ternary, Distribution::Binomial { eta }, Distribution::Gaussian { sigma }];
@@ -36,7 +36,7 @@ fn sample(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Digits of secret words.
+/// Decomposes secret words into digits.
 fn digits(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let (engine, digits) = (Engine::cpu(), ring.vector(2 * 9)?);
     let p = engine.pipeline("digits");
@@ -49,7 +49,7 @@ fn digits(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Keys, signatures, samples and digits.
+/// Runs the schemes: keys, encapsulation, signatures, samples and digits.
 fn schemes(rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let key = DecapsulationKey::<Ctru768>::generate_from_rng(rng);
     let key = DecapsulationKey::<Ctru768>::new(&key.to_bytes())?;

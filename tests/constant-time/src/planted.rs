@@ -1,4 +1,4 @@
-//! Functions with faults, which the test must find.
+//! Functions with planted defects, which the test must find.
 
 #[inline(never)]
 pub(crate) fn divides(secret: u32, q: u32) -> u32 {
@@ -38,7 +38,7 @@ pub(crate) fn branches(secret: u8) {
     }
 }
 
-/// In a closure that the standard library calls.
+/// Divides in a closure that the standard library calls.
 #[inline(never)]
 pub(crate) fn divides_within(secrets: &mut [u32], q: u32) {
     secrets.sort_by_key(|secret| secret % q.max(1));

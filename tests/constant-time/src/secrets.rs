@@ -1,27 +1,26 @@
-//! Bytes that valgrind takes for secrets, in that they count as not initialised.
+//! Marks bytes as secret for valgrind, by declaring them uninitialised.
 
 use std::convert::Infallible;
 use std::hint::black_box;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// The state of bytes that valgrind is told.
+/// How valgrind shall treat bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Told {
-    /// They count as not initialised, which nothing may depend on.
+    /// Uninitialised: valgrind reports branches and addresses that depend on them.
     Secret = 1,
     Public = 2,
 }
 
-/// Tells valgrind, if that is what runs the program: a no-operation for a CPU. As far as the compiler knows, the bytes are
-/// others then.
+/// Marks bytes for valgrind; a no-op if the program runs without it. The compiler must assume that the bytes change.
 #[inline(never)]
 pub(crate) fn tell(bytes: &mut [u8], told: Told) {
-    // memcheck's own requests begin with "MC"
+    // memcheck's own client requests begin with "MC"
     const MEMCHECK: usize = 0x4d43_0000;
     let request = [MEMCHECK + told as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0];
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the rotations are by 128 bits in all, and the exchange is of a register with itself.
+    // SAFETY: the rotations add up to 128 bits, and the exchange is of a register with itself.
     #[allow(unsafe_code)]
     unsafe {
         std::arch::asm!(
@@ -32,13 +31,13 @@ pub(crate) fn tell(bytes: &mut [u8], told: Told) {
     black_box(request);
 }
 
-/// Bytes that may be looked at from now on.
+/// Marks bytes as public and returns them.
 pub(crate) fn opened<T: AsMut<[u8]>>(mut bytes: T) -> T {
     tell(bytes.as_mut(), Told::Public);
     bytes
 }
 
-/// Random bytes as far as this program goes, all of them secret.
+/// A source of pseudo-random bytes for this program, all of them marked secret.
 pub(crate) struct Bytes(pub(crate) u8);
 
 impl TryRng for Bytes {

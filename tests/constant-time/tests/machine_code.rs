@@ -1,16 +1,18 @@
-//! Code that handles secrets takes the same time whatever they are: checks of the machine code.
+//! Checks that code which handles secrets runs in constant time, by inspecting its machine code.
 //!
-//! The named functions, and all that they call, divide nothing by hardware, whose time tells of its operands. Lengths and
-//! other public numbers are divided, so each division is looked up: the source function that it comes from, inlined or
-//! not, must be one that divides what is public. And valgrind runs the program with secrets that count as not initialised,
-//! and finds no branch and no address that depends on them: schemes once, transforms, products and conversions of every
-//! arithmetic in the code for any CPU and in that for AVX2 and ADX. Valgrind knows no AVX-512, so steps in vectors have no
-//! instruction that takes what a vector holds to flags, general registers or addresses. And transforms of zeros take as long
-//! as those of random rows.
+//! - The named functions and everything they call must not use hardware division, whose time depends on its operands.
+//!   Lengths and other public numbers are divided. So each division is traced to its source function, inlined or not,
+//!   which must be known to divide public values.
+//! - Valgrind runs the program with secrets marked as uninitialised and must find no branch or address that depends on
+//!   them. This covers the schemes once, and transforms, products and conversions of every arithmetic, in the code for
+//!   any CPU and in that for AVX2 and ADX.
+//! - Valgrind does not support AVX-512. So SIMD butterflies must have no instruction that moves vector contents to
+//!   flags, general registers or addresses.
+//! - Transforms of zeros must take as long as those of random rows.
 //!
-//! Needs valgrind, and `objdump` and `addr2line` (binutils), and compiles the engine once more: skipped without
-//! `RINGFORGE_MACHINE_CODE=1`, and with it a missing tool is a failure. `RINGFORGE_MACHINE_CODE=all` looks at optimisation
-//! levels s and z besides 3.
+//! Needs valgrind, `objdump` and `addr2line` (binutils), and compiles the engine once more. It is skipped unless
+//! `RINGFORGE_MACHINE_CODE=1` is set; then a missing tool is a failure. `RINGFORGE_MACHINE_CODE=all` also checks
+//! optimisation levels s and z besides 3.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -25,9 +27,9 @@ use std::process::Command;
 
 use support::{Finding, Program, run, sources};
 
-/// What handles secrets.
+/// Functions that handle secrets.
 const NAMED: &[&str] = &[
-    "ringforge_e8::kem::Kem<E>::key_pair", // of both schemes
+    "ringforge_e8::kem::Kem<E>::key_pair", // for both schemes
     "ringforge_e8::kem::Kem<E>::encapsulate",
     "ringforge_e8::kem::Kem<E>::decapsulate",
     "ringforge_ctru::pke::Pke::bad_field",
@@ -39,14 +41,14 @@ const NAMED: &[&str] = &[
     "ringforge::kernels::sample::weight::Weight::magnitude",
     "ringforge::kernels::sample::weight::Weight::store",
     "ringforge::kernels::digits::Digits<T>::row",
-    // of every arithmetic
+    // for every arithmetic
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::forward",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::inverse",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::multiply",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::invert",
 ];
 
-/// Steps in vectors of every kind.
+/// SIMD butterflies of every kind of vectors.
 const VECTORS: &[&str] = &[
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::halves",
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::nodes",
@@ -54,19 +56,18 @@ const VECTORS: &[&str] = &[
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::within",
 ];
 
-/// The function of steps on 256 bits in AVX-512.
+/// The function that contains 256-bit butterflies in AVX-512.
 const LIMBS: &str = "simd::limbs::with_limbs";
 
-/// How much longer transforms of random rows may take than those of zeros, or the other way round. Before masks, it was up to
-/// six times.
+/// Maximum ratio between the times of transforms of random rows and of zeros, either way.
 const MOST_APART: f64 = 1.2;
 
-/// Sources of the standard library and of others that divide lengths: by chunks, by sizes of items.
+/// Sources of the standard library and of other crates that divide lengths, by chunks or by item sizes.
 const LENGTHS: &[&str] = &["/core/src/slice/iter.rs", "/core/src/ptr/const_ptr.rs", "/inout_buf.rs"];
 
-/// Lines that divide what is public, by their file and what they say.
+/// Source lines that divide public values: file and a part of the line.
 const PUBLIC: &[(&str, &str)] = &[
-    // sizes and numbers of nodes
+    // sizes and node numbers
     ("engine/cpu/src/tree.rs", "self.shape.n / self.shape.nodes("),
     ("engine/cpu/src/tree.rs", "size / kind.radix()"),
     ("engine/cpu/src/tree.rs", "self.shape.nodes(l) / above"),
@@ -86,7 +87,8 @@ const PUBLIC: &[(&str, &str)] = &[
     ("schemes/ctru-prime/src/radix.rs", "r / level.modulus"),
 ];
 
-/// Lines that may depend on a secret, as they tell what will be known: whether there is a key or a signature.
+/// Source lines that may depend on a secret, because they only reveal what becomes public: whether there is a key or a
+/// signature.
 const OUTCOMES: &[(&str, &str)] = &[
     ("schemes/ctru/src/rustcrypto.rs", "there.then_some(key)"),
     ("schemes/ctru/src/rustcrypto.rs", "Self::attempt(&seed)"),
@@ -97,11 +99,12 @@ const OUTCOMES: &[(&str, &str)] = &[
     ("schemes/sm2/src/key.rs", "(!bool::from(refused)).then_some("),
 ];
 
-/// Sources that call by pointers, or jump by a table: to what is named, or as what is public says, such as a step's kind.
+/// Sources that call through pointers or jump tables, always to named functions, or as selected by public values such
+/// as the kind of layer.
 const POINTERS: &[&str] =
     &["engine/src/transform.rs", "engine/cpu/src/simd/vectors.rs", "engine/cpu/src/simd/residues.rs"];
 
-/// Functions beyond which nobody looks, by how names begin: panics, messages, threads.
+/// Name prefixes of functions that are not inspected, nor are their callees: panics, messages, threads.
 const ENDS: &[&str] = &[
     "core::panicking",
     "core::slice::index::slice_",
@@ -119,7 +122,7 @@ const ENDS: &[&str] = &[
     "<crossbeam",
 ];
 
-/// Functions that must be found out.
+/// Functions whose defects must be found.
 const PLANTED: [(&str, Finding); 6] = [
     ("ringforge_constant_time::planted::leaves", Finding::Leaving),
     ("ringforge_constant_time::planted::divides", Finding::Division),
@@ -129,7 +132,7 @@ const PLANTED: [(&str, Finding); 6] = [
     ("ringforge_constant_time::planted::divides_somewhere", Finding::Pointer),
 ];
 
-/// The program, compiled at this level; what it shares with other levels is compiled once.
+/// Builds the program at this optimisation level; crates shared with other levels are compiled once.
 fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/machine-code");
     let mut cargo = Command::new(env!("CARGO"));
@@ -147,7 +150,7 @@ fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
             cargo.args(["--config", &format!("profile.release.package.ringforge{package}.{setting}")]);
         }
     }
-    // as users build it, whatever CI does
+    // as users build it, regardless of CI settings
     for variable in ["RUSTFLAGS", "CARGO_PROFILE_RELEASE_LTO"] {
         cargo.env_remove(variable);
     }
@@ -155,18 +158,18 @@ fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
     Ok(folder.join("release").join(env!("CARGO_PKG_NAME")))
 }
 
-/// A place in a source of this workspace.
+/// A location in the workspace's sources.
 struct Place {
-    /// From its root.
+    /// Path relative to the workspace root.
     file: String,
-    /// From 1; 0 where the compiler has merged lines.
+    /// Line number from 1; 0 where the compiler has merged lines.
     number: usize,
-    /// What the line says.
+    /// Text of the line.
     text: String,
 }
 
 impl Place {
-    /// The place, unless it is in other sources.
+    /// The location; `None` for a file outside the workspace.
     fn of(file: &str, number: usize) -> Result<Option<Self>, Box<dyn Error>> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
         let Ok(own) = Path::new(file).strip_prefix(&root) else { return Ok(None) };
@@ -175,12 +178,13 @@ impl Place {
         Ok(Some(Self { file: own.display().to_string(), number, text: line.trim().to_owned() }))
     }
 
-    /// Whether it is listed, by its file and what it says.
+    /// Whether the list contains its file with a part of its line.
     fn is_in(&self, list: &[(&str, &str)]) -> bool {
         list.iter().any(|(file, text)| self.file == *file && self.text.contains(text))
     }
 
-    /// Whether it is one of several lines of a file that divides nothing but what is public.
+    /// Whether the compiler merged several lines, and all lines of the file that divide are known to divide public
+    /// values.
     fn is_merged(&self) -> Result<bool, Box<dyn Error>> {
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&self.file))?;
         let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
@@ -197,18 +201,18 @@ impl Display for Place {
     }
 }
 
-/// What is found in this function and beyond, but for what is known to be public: each with the place it comes from.
+/// Findings in this function and its callees that are not known to be harmless, with their source locations.
 fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, String)>, Box<dyn Error>> {
     let found = program.find(name, ENDS)?;
     let sources = sources(path, &found.keys().copied().collect::<Vec<_>>())?;
     let leaving = found.values().filter(|(finding, _)| *finding == Finding::Leaving).count();
     let mut faults = Vec::new();
     for (at, (finding, function)) in found {
-        // what divides numbers is not the place: who calls it is
+        // the division itself is inlined from core's integer code: its caller is the location of interest
         let places = sources.get(&at).into_iter().flatten().filter(|(file, _)| !file.contains("/core/src/num/"));
         let places: Vec<_> = places.collect();
-        // the standard library knows no secrets; of what it calls back, there would be a place elsewhere. Division of
-        // numbers that are longer than a register is the compiler's own code
+        // the standard library handles no secrets, and a callback would have another location. Division of integers
+        // wider than a register is in the compiler's own library
         let is_std = |file: &str| file.starts_with("/rustc/") && !file.contains("compiler-builtins");
         if !places.is_empty() && places.iter().all(|(file, _)| is_std(file)) {
             continue;
@@ -222,7 +226,7 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
                 divides_lengths || is_merged || place.as_ref().is_some_and(|place| place.is_in(PUBLIC))
             }
             Finding::Pointer => place.as_ref().is_some_and(|place| POINTERS.contains(&&*place.file)),
-            // elsewhere words come from vectors as from memory; in limbs, the reciprocal of a modulus does
+            // elsewhere, words reach registers through memory; with limbs, the reciprocal of a modulus leaves a vector
             Finding::Leaving if VECTORS.contains(&name) => function.ends_with(LIMBS) && leaving == 1,
             Finding::Leaving => !name.contains("::planted::"),
         };
@@ -234,7 +238,7 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
     Ok(faults)
 }
 
-/// The places where valgrind sees that the program depends on secrets, but for known outcomes.
+/// Source locations where valgrind reports a dependence on secrets, except for known outcomes.
 fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Error>> {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--quiet", "--error-exitcode=9", "--error-limit=no", "--fullpath-after=", "--num-callers=60"]);
@@ -246,7 +250,7 @@ fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Er
     let mut wrong = Vec::new();
     let mut is_placed = true;
     for line in report.lines() {
-        // the innermost function, from which those that called it follow
+        // the innermost function; its callers follow
         is_placed &= !line.contains("   at 0x");
         let place = line.rsplit_once('(').and_then(|(_, place)| place.trim_end_matches(')').rsplit_once(':'));
         if let Some((file, number)) = place.filter(|_| !is_placed)
@@ -261,7 +265,7 @@ fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Er
     Ok(wrong)
 }
 
-/// The levels of optimisation to look at.
+/// The optimisation levels to check.
 fn levels() -> &'static [&'static str] {
     match std::env::var("RINGFORGE_MACHINE_CODE").as_deref() {
         Ok("all") => &["3", "'s'", "'z'"],
@@ -273,7 +277,7 @@ fn levels() -> &'static [&'static str] {
     }
 }
 
-/// The instructions that valgrind can run here.
+/// The instruction sets that valgrind can run on this machine.
 fn instructions() -> impl Iterator<Item = &'static str> {
     let has_avx2 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -282,7 +286,7 @@ fn instructions() -> impl Iterator<Item = &'static str> {
     ["baseline"].into_iter().chain(has_avx2.then_some("avx2"))
 }
 
-/// Lines of a ring whose transform takes another time on zeros than on random rows.
+/// The rings whose transforms take different times on zeros and on random rows.
 fn uneven(path: &Path, instructions: &str) -> Result<BTreeSet<String>, Box<dyn Error>> {
     let mut uneven = BTreeSet::new();
     for line in run(Command::new(path).args(["times", instructions]), "")?.lines() {
@@ -303,7 +307,7 @@ fn zeros_take_as_long_as_random_rows() -> Result<(), Box<dyn Error>> {
     for level in levels() {
         let path = program(level)?;
         for instructions in instructions().chain(["detected"]) {
-            // other work on this machine may come between, but not three times
+            // other work on this machine may disturb a measurement, but hardly three times
             let mut found = uneven(&path, instructions)?;
             for _ in 0..2 {
                 if !found.is_empty() {

@@ -1,5 +1,5 @@
-//! What held secrets is zero when its memory goes back: after success, after an error, and after a panic. An allocator
-//! looks at what it is handed back, and `stack` at what calls leave below their callers.
+//! Memory that held secrets is zero when it is freed: after success, after an error, and after a panic. An allocator
+//! inspects memory that is freed, and `stack` inspects what calls leave below their caller's frame.
 
 #![allow(unsafe_code)]
 
@@ -23,28 +23,28 @@ use ringforge::{
 use ringforge_sm2::{Mode, Signer};
 use ringforge_testkit::{Target, naive};
 
-/// An allocator that looks for two neighbouring words of a secret in memory that is given back.
+/// An allocator that searches freed memory for two adjacent words of a secret.
 struct Watching;
 
 static ARMED: AtomicBool = AtomicBool::new(false);
-/// The words of each secret.
+/// Two adjacent words of each secret.
 static SECRETS: [[AtomicU64; 2]; 12] = [const { [const { AtomicU64::new(0) }; 2] }; _];
-/// Blocks that held the secret: memory of devices, which lies in whole cache lines, and any other.
+/// Number of freed blocks that held a secret: device memory, which is aligned to cache lines, and any other.
 static LINES: AtomicUsize = AtomicUsize::new(0);
 static OTHERS: AtomicUsize = AtomicUsize::new(0);
-/// Blocks of whole cache lines that there is still memory for.
+/// Number of cache-line-aligned blocks that can still be allocated.
 static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
 
 const LINE: usize = 64;
 
-// SAFETY: the system's allocator does the work; what is looked at is still allocated.
+// SAFETY: the system's allocator does the work; the inspected memory is still allocated.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() == LINE && LEFT.fetch_sub(1, SeqCst) <= 0 {
             return core::ptr::null_mut();
         }
-        // zeroed, so that what is looked at later was written in any case
-        // SAFETY: as the caller says.
+        // zeroed, so that all memory inspected later is initialised
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -54,14 +54,14 @@ unsafe impl GlobalAlloc for Watching {
             let words = layout.size().saturating_sub(skipped) / 8;
             // SAFETY: inside the block, aligned, and initialised since `alloc`.
             let words = unsafe { core::slice::from_raw_parts(block.wrapping_add(skipped).cast::<u64>(), words) };
-            // no copy of the secrets, which what is moved to the heap later could take from the stack
+            // no local copy of the secrets, which a later move to the heap could pick up from the stack
             let is = |secret: &[AtomicU64; 2], pair: &[u64]| zip(secret, pair).all(|(a, b)| a.load(Relaxed) == *b);
             if words.windows(2).any(|pair| pair != [0; 2] && SECRETS.iter().any(|secret| is(secret, pair))) {
                 let count = if layout.align() == LINE { &LINES } else { &OTHERS };
                 count.fetch_add(1, SeqCst);
             }
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -69,12 +69,12 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
-/// One test at a time: all share the allocator.
+/// Runs one test at a time, because all share the allocator.
 static TURN: Mutex<()> = Mutex::new(());
 
 const WORD: u64 = 0x5ec2_e7a1_d00d_f00d;
 
-/// Does something with the secret, and counts the blocks with it that went back: those of devices, and others.
+/// Runs `work` and counts the freed blocks that held the secret: device memory and others.
 fn leaks(work: impl FnOnce()) -> (usize, usize) {
     leaks_of(&[[WORD; 2]], work)
 }
@@ -94,12 +94,12 @@ fn leaks_of(secrets: &[[u64; 2]], work: impl FnOnce()) -> (usize, usize) {
     (LINES.load(SeqCst), OTHERS.load(SeqCst))
 }
 
-/// Bytes of an item.
+/// Bytes per item.
 const ITEM: usize = 1 << 10;
-/// Enough items for several threads.
+/// Items per batch, enough for several threads.
 const BATCH: usize = 300;
 
-/// Writes the secret, or reads it and ends as it is told to.
+/// Whether a stage writes the secret, or reads it; and in the latter case, how it ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Ends {
     Writing,
@@ -108,12 +108,12 @@ enum Ends {
     WithAPanic,
 }
 
-/// From a word of each item to many like it, or back to the first of many and 1.
+/// A kernel that copies one word per item to many words, or reads many words and returns the first one plus 1.
 #[derive(Debug)]
 struct Stage(Ends, [Port; 2]);
 
 impl Stage {
-    /// Words of an item's many.
+    /// Number of words on the side with many words per item.
     fn words(&self) -> usize {
         self.1[usize::from(self.0 == Ends::Writing)].bytes / 8
     }
@@ -141,12 +141,12 @@ impl Kernel for Stage {
         let (writes, fails) = (u8::from(self.0 == Ends::Writing), u8::from(self.0 == Ends::WithAnError));
         let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n#define WORDS {}\n", self.words());
         let built = Built { prelude, launch: Launch::thread_per_item(64) };
-        // SAFETY: a thread reads and writes its own item, but for the text that fails, which is for the emulator.
+        // SAFETY: a thread reads and writes its own item, except in the failing source, which only the emulator runs.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        // not those that are worked on last
+        // not among the items that run last
         match self.0 {
             Ends::WithAnError if items.contains(&7) => {
                 return Err(Error::Kernel { kernel: "stage".into(), why: "as it was told".into() });
@@ -161,7 +161,8 @@ impl Kernel for Stage {
     }
 }
 
-/// From `words` to `sums`: many of each word, the first and 1, many of that, and so on, for as many ports as there are.
+/// A program from `words` to `sums`: for each port, expands each word to many words and takes the first plus 1, which
+/// is the next input.
 fn program(device: &Device, many: &[Port], ends: Ends) -> Program {
     let p = Planner::default().pipeline("secrets");
     let sums = many.iter().fold(p.input("words"), |word, port| {
@@ -180,17 +181,17 @@ fn words() -> &'static [u64] {
     &WORDS
 }
 
-/// Runs over host memory, over buffers, timed and captured: what became of each.
+/// Runs a program on host memory, on buffers, timed, and captured; returns the outcome of each (`None` for a panic).
 fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
     let stream = device.stream().expect("a stream");
     let outcome = |run: &mut dyn FnMut() -> Result<()>| {
         let outcome = catch_unwind(AssertUnwindSafe(run)).ok();
-        // what is kept for the next run goes back to the allocator
+        // memory cached for the next run goes back to the allocator
         device.trim();
         outcome
     };
     let buffers = || [stream.upload(words()).expect("a buffer"), device.buffer(8 * BATCH).expect("a buffer")];
-    // never freed, so that the allocator sees the engine's own memory alone
+    // never freed, so that the allocator sees only the engine's own memory
     let forget = core::mem::forget::<[ringforge::Buffer; 2]>;
     let mut out = [0u64; BATCH];
     let host = outcome(&mut || program.on_host(BATCH).input("words", words()).output("sums", &mut out).run());
@@ -245,7 +246,7 @@ fn temporaries_are_wiped_however_a_run_ends() {
     }
 }
 
-/// Memory that one value after another uses is wiped for any of them.
+/// Memory shared by several values is wiped if any of them is secret.
 #[test]
 fn a_secret_is_wiped_behind_another_value() {
     let _turn = turn();
@@ -253,7 +254,7 @@ fn a_secret_is_wiped_behind_another_value() {
     let open = Port::output(64);
     for (first, wiped) in [(SECRET_ITEM, true), (Port::output(ITEM), false)] {
         let program = program(&device, &[first, open], Ends::Well);
-        // the second value lies where the first one was, of which it leaves the most
+        // the second value reuses the memory of the first and overwrites little of it
         assert_eq!(program.plan().temporary_bytes(1), ITEM + 8, "{}", program.plan());
         let (found, _) =
             leaks(|| runs(&device, &program).into_iter().for_each(|outcome| assert_eq!(outcome, Some(Ok(())))));
@@ -267,7 +268,7 @@ fn temporaries_are_wiped_where_text_fails() {
     let Some(device) = Target::Emulator.device() else { return };
     for ends in [Ends::Well, Ends::WithAnError] {
         let program = program(&device, &[SECRET_ITEM], ends);
-        // the device's own memory; the copies that the test's device makes for its runners are not the engine's
+        // only the device's own memory counts; the emulator's copies for its runner processes are not the engine's
         let (found, _) = leaks(|| {
             for outcome in runs(&device, &program) {
                 assert_eq!(outcome.expect("no panic").is_ok(), ends == Ends::Well);
@@ -310,8 +311,8 @@ fn page_locked_memory_is_wiped() {
     assert_eq!(found, (0, 0));
 }
 
-/// Rows of every storage, in jobs that need memory of their own on a CPU: 7 in all places is their result, or what they begin
-/// with, or both.
+/// Rows of every storage type, in jobs that need temporary memory on a CPU. The output, the input or both hold `SEVEN`
+/// in every place.
 #[test]
 fn work_on_rows_leaves_nothing() -> Result<()> {
     let _turn = turn();
@@ -330,7 +331,7 @@ fn work_on_rows_leaves_nothing() -> Result<()> {
             PolyType::from(Ring::rns(n, &modulus)?).accepting_any_word(),
         ]);
     }
-    // a product in a larger ring, and terms that are folded in rounds
+    // a product via a larger ring, and reductions modulo f that take several rounds
     rings.extend(["1000003:x^64+1".parse()?, "65521:x^61-x^60+x^3-1".parse()?, "4294967291:x^61-x^60+1".parse()?]);
     for ring in rings {
         let whole = ring.ring().quotient().degree();
@@ -380,7 +381,7 @@ fn work_on_rows_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Vectors on several devices, and their parts on the way there and back.
+/// Distributed vectors and their parts, on the way to the devices and back.
 #[test]
 fn long_transforms_leave_nothing() -> Result<()> {
     let _turn = turn();
@@ -407,7 +408,7 @@ fn long_transforms_of<T: Pod + PartialEq + Send + Sync>(
         ntt.inverse(&mut values)?;
         ntt.inverse(&mut vector)?;
         ntt.forward(&mut values)?;
-        // not joined: what is given back is the caller's
+        // leaked, because the returned memory is the caller's
         assert!(ntt.download::<T>(&values)?.leak() == words, "{ring} {placement:?}");
         ntt.download(&vector)
     };
@@ -418,13 +419,13 @@ fn long_transforms_of<T: Pod + PartialEq + Send + Sync>(
     Ok(())
 }
 
-/// The scalar field of BLS12-381.
+/// The modulus of the scalar field of BLS12-381.
 const BLS12_381: U256 = U256::from_be_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001");
 
 const SEVEN: u64 = 7 << 10 | 7;
 
-/// What neighbours that are all the same word may look like: as they are stored, in words of 32 and 64 bits, each with
-/// multiples of the modulus that work on them has left.
+/// The possible 64-bit words of a row whose residues are all equal: as stored, and in 32-bit and 64-bit words with the
+/// multiples of the modulus that lazy arithmetic adds.
 fn neighbours(ring: &PolyType, stored: &[u8]) -> Vec<[u64; 2]> {
     let q = &ring.basis()[0];
     let as_stored: [u64; 2] = bytemuck::pod_read_unaligned(&stored[..16]);

@@ -1,5 +1,5 @@
-//! What a call leaves on the stack below the frame that it comes from tells nothing of secrets: after runs with other ones
-//! the same bytes are there.
+//! The bytes that a call leaves on the stack below its caller's frame do not depend on secrets: runs with different
+//! secrets leave the same bytes.
 
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -18,7 +18,7 @@ use ringforge_ctru_prime::{CtruPrime761, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
 use ringforge_testkit::Random;
 
-/// Bytes below a frame that are looked at.
+/// Number of bytes inspected below a frame.
 const DEEP: usize = 128 << 10;
 
 #[inline(never)]
@@ -34,17 +34,17 @@ fn below() -> u64 {
     black_box(&raw const mark) as u64
 }
 
-/// The words of the stack that depend on what `fill` makes of a seed, after `work` on it, which ends with what is
-/// [`below`] it: as seed 2 has them.
+/// The words of the stack that depend on the seed: `fill` derives the subject from a seed, and `work` runs on it and
+/// returns the address [`below`] its frame. Returns these words as left by the last run, with seed 2.
 fn dependent<T: Send>(subject: T, fill: impl Fn(&mut T, u64), work: impl Fn(&mut T) -> u64 + Sync) -> Vec<u64> {
-    // the first run finds things as no other does; those after it tell apart what is never the same, and what comes by
-    // turns, such as where values lie
+    // the first run behaves differently from all others; the later ones single out words that never repeat, or that
+    // alternate, such as the addresses of values
     const SEEDS: [u64; 9] = [1, 1, 2, 2, 1, 2, 1, 1, 2];
     let (subject, frame) = (Mutex::new(subject), AtomicU64::new(1));
     let stacks = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             for _ in SEEDS {
-                // no other function is called while the stack is looked at
+                // no function is called while the stack is inspected
                 while frame.load(SeqCst) != 0 {
                     spin_loop();
                 }
@@ -54,7 +54,7 @@ fn dependent<T: Send>(subject: T, fill: impl Fn(&mut T, u64), work: impl Fn(&mut
                 drop(subject);
                 frame.store(below, SeqCst);
             }
-            // until the last one was looked at
+            // until the last stack has been inspected
             while frame.load(SeqCst) != 0 {
                 spin_loop();
             }
@@ -102,7 +102,7 @@ fn what_is_left_is_seen() {
     assert_eq!(left(|_| below()), []);
 }
 
-/// How many words each step on rows of these rings leaves, where it leaves any.
+/// For each operation on rows of these rings that leaves words on the stack, a line with their number.
 fn left_by_transforms<W: Word + Send>(rings: &[&str], word: fn(&mut Random) -> W) -> Vec<String> {
     let mut found = Vec::new();
     for ring in rings {
@@ -182,9 +182,9 @@ fn signing_leaves_nothing_on_the_stack() {
         *secret = PrivateKey::from_bytes(bytes).expect("a key in range");
         below()
     });
-    // the public key may stay
+    // the public key may stay on the stack
     let public = *key(2).public_key();
-    // SAFETY: the limbs of two coordinates, of four words each.
+    // SAFETY: the type consists of the limbs of two coordinates, four words each.
     let public: [u64; 8] = unsafe { core::mem::transmute(public) };
     left.retain(|word| !public.contains(word));
     assert_eq!(left, [], "a key of bytes");

@@ -1,7 +1,7 @@
-//! Proves a MiMC chain with stock keys through the plug, verifies with the stock verifier, and compares the time that
-//! witness maps take with and without it.
+//! Proves a MiMC chain with `Libsnark` and arkworks' keys, verifies the proof with arkworks' verifier, and times the
+//! witness map with and without `Libsnark`.
 //!
-//! `cargo run --release -p ringforge-arkworks --example groth16 -- 16` for 2^16 constraints; 2^10 unless said.
+//! `cargo run --release -p ringforge-arkworks --example groth16 -- 16` proves 2^16 constraints; the default is 2^10.
 
 mod mimc;
 
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{with:>10.2?}  one transform by Domain::fft, on the engine");
     println!("{without:>10.2?}  one by EvaluationDomain::fft, as generic code calls it, by arkworks");
 
-    // a step of the chain that is no cube
+    // corrupt the last step of the chain, which then is no longer a cube
     *assignment.last_mut().ok_or("the chain has steps")? += Fr::ONE;
     let no_blinding = Fr::ZERO;
     let wrong = Plugged::create_proof_with_reduction_and_matrices(
@@ -88,7 +88,7 @@ fn timed<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, Duration), E> 
     work().map(|result| (result, start.elapsed()))
 }
 
-/// The result and the least time of five runs.
+/// The result and the minimum time of five runs.
 fn fastest<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(T, Duration), E> {
     let (mut result, mut least) = timed(&mut work)?;
     for _ in 1..5 {

@@ -1,4 +1,5 @@
-//! A circuit: the secret x behind the public end of a chain of cubes, x ← (x + k)^3 for one constant k after another.
+//! A MiMC circuit: proves knowledge of the secret start x of a chain x ← (x + k)^3, one constant k per round, whose
+//! end is public.
 
 use ark_ff::PrimeField;
 use ark_relations::gr1cs::{
@@ -6,28 +7,28 @@ use ark_relations::gr1cs::{
     Result, SynthesisError, Variable,
 };
 
-/// A MiMC chain of two constraints a round.
+/// A MiMC chain, with two constraints per round.
 #[derive(Debug, Clone)]
 pub(crate) struct Mimc<F> {
-    /// The constants of the rounds.
+    /// The round constants.
     pub(crate) constants: Vec<F>,
-    /// The secret start; keys are made without.
+    /// The secret start; `None` for key generation.
     pub(crate) start: Option<F>,
 }
 
 impl<F: PrimeField> Mimc<F> {
-    /// A chain of so many rounds, its constants the powers of a generator.
+    /// A chain of `rounds` rounds, whose constants are the powers of the field's generator.
     pub(crate) fn new(rounds: usize, start: Option<F>) -> Self {
         let constants = std::iter::successors(Some(F::GENERATOR), |k| Some(*k * F::GENERATOR));
         Self { constants: constants.take(rounds).collect(), start }
     }
 
-    /// The public end.
+    /// The public end of the chain.
     pub(crate) fn end(&self) -> Option<F> {
         self.start.map(|start| self.constants.iter().fold(start, |x, k| (x + k).pow([3])))
     }
 
-    /// Its constraints as matrices, the number of its inputs, and the assignment.
+    /// The constraint matrices, the number of instance variables, and the assignment (instance first, then witness).
     pub(crate) fn system(self) -> Result<(Vec<Matrix<F>>, usize, Vec<F>)> {
         let cs = ConstraintSystem::new_ref();
         self.generate_constraints(cs.clone())?;

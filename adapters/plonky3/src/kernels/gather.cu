@@ -1,4 +1,5 @@
-// Some rows of a matrix, each of them an item, as their numbers say: those beyond the last begin with the first again.
+// Gathers rows of a matrix. An item is one row and has its own thread block. Row indices are taken modulo the number
+// of rows.
 #include "prelude.cuh"
 using rf::u64;
 

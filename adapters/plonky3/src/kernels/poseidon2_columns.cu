@@ -1,5 +1,5 @@
-// The digest of each row of a matrix, or the state of its sponge if more columns are to come: a thread for a row. Where columns lie
-// one after another, neighbours read neighbours.
+// Poseidon2 sponge over the rows of a matrix, one thread per row. Writes the digest of each row, or the sponge's
+// state if more columns follow. With column-major matrices, neighbouring threads read neighbouring words.
 #include "prelude.cuh"
 using namespace poseidon2;
 

@@ -1,4 +1,5 @@
-// A digest from the digests of each node's children, and another from that and the digest of the row that joins the tree there.
+// Merkle nodes with injected rows, by Poseidon2: compresses the digests of a node's children, then the result with
+// the digest of the row that is injected there.
 #include "prelude.cuh"
 using namespace poseidon2;
 

@@ -1,4 +1,5 @@
-// A digest from the digests of each node's children: the first words of their permutation.
+// Merkle nodes by Poseidon2: permutes the digests of a node's children and keeps the first words (Plonky3's
+// TruncatedPermutation).
 #include "prelude.cuh"
 using namespace poseidon2;
 

@@ -1,4 +1,5 @@
-// As poseidon2_columns, from the states that sponges have of the columns before these, with so many words in their blocks.
+// Like poseidon2_columns, but resumes from the sponges' states after the previous columns, with `before` words in the
+// current block.
 #include "prelude.cuh"
 using namespace poseidon2;
 

@@ -1,4 +1,4 @@
-// The digest of each row of a matrix of so many columns.
+// Poseidon2 sponge over the rows of a row-major matrix: the digest of each row, one thread per row.
 #include "prelude.cuh"
 using namespace poseidon2;
 

@@ -1,7 +1,7 @@
-// Transposes a matrix of words: an item is a row of the transpose, a thread block a square of 32 by 32 in shared memory.
+// Transposes a matrix of words through tiles of 32 by 32 words in shared memory. An item is a row of the transpose.
 //
-// Items beyond the columns begin with the first column again. 32 items share a block for each of their squares. Fewer items have
-// fewer blocks, by their number, which then have several squares each.
+// Items beyond the number of columns wrap around to the first column. A group of 32 items has one thread block per
+// tile. A smaller group has proportionally fewer blocks, each of which loops over several tiles.
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;
@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     constexpr u32 side = 32, step = threads / side;
     const u32 squares = (u32)squares_of_item;
     RF_SHARED(shared);
-    Word* square = (Word*)shared;  // of rows with a word between them, against bank conflicts
+    Word* square = (Word*)shared;  // rows are padded by one word against bank conflicts
     const u32 x = threadIdx.x % side, y = threadIdx.x / side;
     const u64 item = first + (u64)(blockIdx.x / squares) * side;
     const u32 left = end - item < side ? (u32)(end - item) : side;
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     RF_LOOP
     for (u32 number = blockIdx.x % squares; number < squares; number += blocks) {
         const u64 row = (u64)number * side;
-        Word words[side / step] = {};  // under way at the same time
+        Word words[side / step] = {};  // loads in flight together
         RF_UNROLL
         for (u32 k = 0; k < side / step; ++k) {
             const u64 at = row + y + k * step;

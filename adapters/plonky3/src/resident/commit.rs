@@ -16,13 +16,13 @@ use crate::sponge::Sponges;
 use crate::transform::Transform;
 use crate::transpose::transpose;
 
-/// Bytes of an extension that are made and hashed at once while the columns behind them are copied to the device: enough for full
-/// speed, and little enough to overlap.
+/// Bytes of an extension that are computed and hashed at once, while the next columns are copied to the device.
+/// Smaller parts are slower, and larger ones overlap less.
 const AT_ONCE: usize = 256 << 20;
-/// Bytes of each row that copies take at least: shorter ones are slow.
+/// Minimum bytes per row in copies of parts of rows; shorter ones copy slowly.
 const OF_A_ROW: usize = 256;
 
-/// A trace, and the shift of the coset that it is extended to.
+/// A trace and the shift of the coset that it is extended to.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace<'a, F> {
     values: Values<'a, F>,
@@ -37,21 +37,21 @@ enum Values<'a, F> {
 }
 
 impl<'a, F: HashField> Trace<'a, F> {
-    /// Columns of this height in host memory, one after another. They are copied, from [pinned memory](super::Pinned) the
-    /// fastest, while those before them are extended and hashed.
+    /// A trace of contiguous columns of this height in host memory. They are copied while earlier columns are
+    /// extended and hashed, fastest from [pinned memory](super::Pinned).
     #[must_use]
     pub fn columns(columns: &'a [F], height: usize, shift: F) -> Self {
         Self { values: Values::Columns(columns, height), shift }
     }
 
-    /// Rows of this width in host memory, one after another: likewise, and columns that were copied are transposed on the device,
-    /// so that the extension's lie one after another.
+    /// A trace of contiguous rows of this width in host memory. It is copied in parts like [columns](Self::columns)
+    /// and transposed on the device, so its extension is column-major.
     #[must_use]
     pub fn rows(rows: &'a [F], width: usize, shift: F) -> Self {
         Self { values: Values::Rows(rows, width), shift }
     }
 
-    /// A matrix that is on the device, and stays as it is: its extension lies as it does.
+    /// A trace on the device, which stays unchanged. Its extension is row-major or column-major as the matrix is.
     #[must_use]
     pub fn resident(matrix: &'a Matrix<F>, shift: F) -> Self {
         Self { values: Values::Resident(matrix), shift }
@@ -65,7 +65,7 @@ impl<'a, F: HashField> Trace<'a, F> {
         }
     }
 
-    /// Columns, if they are whole and there are some.
+    /// The number of columns. Fails unless there is at least one and all rows or columns are whole.
     fn width(&self) -> Result<usize> {
         let (what, whole, got) = match self.values {
             Values::Resident(matrix) => return Ok(matrix.width()),
@@ -78,7 +78,7 @@ impl<'a, F: HashField> Trace<'a, F> {
         Ok(got / self.height())
     }
 
-    /// Its extension, of which the sponges absorb the columns as they come.
+    /// Extends the trace, and lets the sponges absorb the columns of the extension as they are computed.
     fn extended(&self, at: &Place<'_>, sponges: &mut Sponges<'_, F>) -> Result<Matrix<F>> {
         match self.values {
             Values::Resident(matrix) => {
@@ -101,14 +101,15 @@ impl<'a, F: HashField> Trace<'a, F> {
         }
     }
 
-    /// Columns of a part, at least so many.
+    /// Number of columns per part, at least `least`.
     fn at_once(&self, at: &Place<'_>, least: usize) -> Result<usize> {
         let column = extended_bytes(self.height() * size_of::<F>(), at.added_bits)?;
         Ok((AT_ONCE / column / F::DIGEST * F::DIGEST).max(least))
     }
 
-    /// The same of columns that are copied to the device so many at a time: whole blocks of sponges, which also begin where
-    /// kernels can. Copies go to two buffers by turns, so that none waits for more than the columns before the last ones.
+    /// Extends a trace from the host in parts of `at_once` columns. This must be a multiple of the sponges' rate,
+    /// which also aligns the parts as kernels require. Copies use double buffering, so a copy waits at most for the
+    /// part before the last.
     fn in_parts(
         &self,
         at: &Place<'_>,
@@ -148,7 +149,7 @@ impl<'a, F: HashField> Trace<'a, F> {
     }
 }
 
-/// Where and how traces are extended and hashed.
+/// The engine, the streams and the blow-up for extending and hashing traces.
 struct Place<'a> {
     engine: &'a Engine,
     stream: &'a Stream,
@@ -159,18 +160,18 @@ struct Place<'a> {
 /// Extensions and the tree over their rows, on the device.
 #[derive(Debug)]
 pub struct Committed<F: HashField> {
-    /// The extensions, in the order of the traces, rows in bit-reversed order.
+    /// The extensions, in the order of the traces, with rows in bit-reversed order.
     pub matrices: Vec<Matrix<F>>,
     /// The tree over their rows.
     pub tree: MerkleTree<F>,
 }
 
 impl<F: HashField> Committed<F> {
-    /// What stands below these leaves, in any order and as often as one likes: for each leaf the row of each matrix, and the paths to
-    /// a cap of so many layers below the root.
+    /// Opens the leaves with these indices, which may repeat and be in any order. Returns the row of each matrix for
+    /// each leaf, and the paths to a cap `cap_height` layers below the root.
     ///
     /// # Errors
-    /// [`Error::Length`] for a leaf or a cap that is not there; what the device says.
+    /// [`Error::Length`] for a leaf or a cap that does not exist; errors of the device.
     pub fn open(&self, stream: &Stream, leaves: &[usize], cap_height: usize) -> Result<Opening<F>> {
         let paths = self.tree.paths(stream, leaves, cap_height)?;
         let mut opened = vec![Vec::with_capacity(self.matrices.len()); leaves.len()];
@@ -182,18 +183,19 @@ impl<F: HashField> Committed<F> {
     }
 }
 
-/// For each leaf the row of each matrix, and the paths of all.
+/// For each leaf the row of each matrix, and the pruned paths of all leaves.
 type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
 
-/// Extends traces by so many bits, each to the coset of its shift, and hashes the rows of the extensions, in bit-reversed order, to a
-/// tree. All stays on the device; the call returns when all work is on its way in the stream's order.
+/// Extends each trace by a factor of 2^`added_bits` to the coset of its shift, and hashes the rows of the extensions,
+/// in bit-reversed order, to a tree. All data stays on the device. The call returns when all work is enqueued on
+/// `stream`.
 ///
-/// The commitment is that of Plonky3's `TwoAdicFriPcs` where each shift is the field's generator divided by that of the
-/// trace's own domain.
+/// The commitment is that of Plonky3's `TwoAdicFriPcs` if each shift is the field's generator divided by the shift of
+/// the trace's own domain.
 ///
 /// # Errors
-/// [`Error::Length`] for no traces, columns that are not whole, and heights that are no powers of two, are 1, or have no extension in
-/// the field; [`Error::ForeignDevice`]; [`Error::OutOfMemory`] and what else the device says.
+/// [`Error::Length`] for no traces, for columns that are not whole, and for heights that are 1, no power of two, or
+/// too large to extend in the field; [`Error::ForeignDevice`]; [`Error::OutOfMemory`] and other errors of the device.
 pub fn commit<F: HashField>(
     engine: &Engine,
     stream: &Stream,

@@ -12,7 +12,7 @@ use crate::layout::Layout;
 use crate::transform::Transform;
 use crate::transpose::transpose;
 
-/// A matrix in memory of an engine's device, of elements as Plonky3 stores them.
+/// A matrix in the memory of an engine's device, with elements as Plonky3 stores them.
 #[derive(Debug)]
 pub struct Matrix<F> {
     engine: Engine,
@@ -23,21 +23,21 @@ pub struct Matrix<F> {
 }
 
 impl<F: EngineField> Matrix<F> {
-    /// Of columns of this height, one after another. Words that are not below the modulus mean nothing, but for Goldilocks, which
-    /// takes any.
+    /// A column-major matrix of contiguous columns of this height. Words must be below the modulus to be elements;
+    /// for Goldilocks every word is one.
     ///
     /// # Errors
-    /// [`Error::Length`] unless they are whole columns, at least one, of at least one row.
+    /// [`Error::Length`] unless the buffer has whole columns, at least one, of at least one row.
     pub fn new(engine: &Engine, columns: Buffer, height: usize) -> Result<Self> {
         Self::of_columns_apart(engine, columns, height, height)
     }
 
-    /// Of columns of this height, each of which begins so many elements behind the one before it; the last one, too, has as many
-    /// behind its beginning. What lies between columns is neither read nor written. If that distance is no multiple of the height,
-    /// transforms copy the columns first.
+    /// A column-major matrix of columns of this height, with a stride of `apart` elements. The buffer has `apart`
+    /// elements for the last column, too. Elements between columns are neither read nor written. Unless the stride is
+    /// a multiple of the height, transforms first copy the columns.
     ///
     /// # Errors
-    /// As [`Matrix::new`], and [`Error::Length`] for a distance below the height.
+    /// As [`Matrix::new`], and [`Error::Length`] for a stride below the height.
     pub fn of_columns_apart(engine: &Engine, columns: Buffer, height: usize, apart: usize) -> Result<Self> {
         if apart < height {
             let what = "elements from a column to the next, at least as many as rows,";
@@ -53,7 +53,7 @@ impl<F: EngineField> Matrix<F> {
         })
     }
 
-    /// Of rows of this width, one after another.
+    /// A row-major matrix of contiguous rows of this width.
     ///
     /// # Errors
     /// As [`Matrix::new`], for rows.
@@ -62,7 +62,7 @@ impl<F: EngineField> Matrix<F> {
         Ok(Self { engine: engine.clone(), elements: rows, layout: Layout::Rows, height, field: PhantomData })
     }
 
-    /// A matrix of the host's, in rows as it is. The copy is fastest from [pinned memory](ringforge::Device::pinned).
+    /// Copies a row-major matrix from the host. The copy is fastest from [pinned memory](ringforge::Device::pinned).
     ///
     /// # Errors
     /// As [`Matrix::of_rows`]; [`Error::OutOfMemory`].
@@ -70,13 +70,13 @@ impl<F: EngineField> Matrix<F> {
         Self::of_rows(engine, stream.upload(words(&matrix.values))?, matrix.width())
     }
 
-    /// Rows.
+    /// The number of rows.
     #[must_use]
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// Columns.
+    /// The number of columns.
     #[must_use]
     pub fn width(&self) -> usize {
         let elements = self.elements.len() / size_of::<F>();
@@ -86,37 +86,37 @@ impl<F: EngineField> Matrix<F> {
         }
     }
 
-    /// How the elements lie.
+    /// The memory layout of the elements.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The elements, as the [layout](Matrix::layout) says.
+    /// The elements, in the order of the [layout](Matrix::layout).
     #[must_use]
     pub fn elements(&self) -> &Buffer {
         &self.elements
     }
 
-    /// The elements, to be written.
+    /// The elements, as a buffer that can be written.
     #[must_use]
     pub fn into_elements(self) -> Buffer {
         self.elements
     }
 
-    /// The values of each column on the coset of this shift, 2^bits times as many, with rows in bit-reversed order: the
-    /// column's own values belong to the subgroup of their number, in natural order.
+    /// Extends each column to the coset of this shift, with 2^`added_bits` times as many values. The input's values
+    /// are on the subgroup whose order is the height, in natural order. The output's rows are in bit-reversed order.
     ///
     /// # Errors
-    /// [`Error::Length`] for a height that is no power of two, is 1, or is so large that the field has no subgroup for the extension;
-    /// [`Error::OutOfMemory`] and what else the device says.
+    /// [`Error::Length`] for a height that is 1, no power of two, or too large to extend in the field;
+    /// [`Error::OutOfMemory`] and other errors of the device.
     pub fn extended(&self, stream: &Stream, added_bits: usize, shift: F) -> Result<Self> {
         let transform = Transform::Extend(added_bits, shift);
         transform.check(self.height)?;
         self.transformed(stream, transform)
     }
 
-    /// What a transform that serves this height makes of the columns.
+    /// Transforms each column. The transform must serve this height.
     pub(crate) fn transformed(&self, stream: &Stream, transform: Transform<F>) -> Result<Self> {
         let (width, height) = (self.width(), self.height << transform.added_bits());
         let program = match transform.program(&self.engine, self.height.ilog2() as usize, self.layout, width) {
@@ -135,10 +135,10 @@ impl<F: EngineField> Matrix<F> {
         }
     }
 
-    /// These rows, in any order and as often as one likes, on the host: the matrix stays where it is.
+    /// Copies the rows with these indices to the host. Indices may repeat and be in any order.
     ///
     /// # Errors
-    /// [`Error::Length`] for a row that is not there; what the device says.
+    /// [`Error::Length`] for a row that does not exist; errors of the device.
     pub fn rows(&self, stream: &Stream, numbers: &[usize]) -> Result<Vec<Vec<F>>> {
         if let Some(&got) = numbers.iter().find(|&&number| number >= self.height) {
             return Err(Error::Length { what: "rows, more than the number of each,", expected: self.height, got });
@@ -148,18 +148,18 @@ impl<F: EngineField> Matrix<F> {
         Ok(rows.chunks_exact(self.width()).map(<[F]>::to_vec).collect())
     }
 
-    /// The same matrix, row by row.
+    /// Converts the matrix to row-major order.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] and what else the device says.
+    /// [`Error::OutOfMemory`] and other errors of the device.
     pub fn into_rows(self, stream: &Stream) -> Result<Self> {
         if self.layout == Layout::Rows { Ok(self) } else { self.transposed(stream) }
     }
 
-    /// The same matrix, its columns one after another.
+    /// Converts the matrix to contiguous columns.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] and what else the device says.
+    /// [`Error::OutOfMemory`] and other errors of the device.
     pub fn into_columns(self, stream: &Stream) -> Result<Self> {
         match self.layout {
             Layout::Columns { apart } if apart == self.height => Ok(self),
@@ -168,7 +168,7 @@ impl<F: EngineField> Matrix<F> {
         }
     }
 
-    /// The same matrix in the other layout.
+    /// Copies the matrix to the other layout.
     fn transposed(&self, stream: &Stream) -> Result<Self> {
         let (Self { engine, elements, height, .. }, width) = (self, self.width());
         match self.layout {
@@ -181,7 +181,7 @@ impl<F: EngineField> Matrix<F> {
         }
     }
 
-    /// All of it, on the host; columns are transposed on the device.
+    /// Copies the matrix to the host. A column-major one is first transposed on the device.
     ///
     /// # Errors
     /// As [`Matrix::into_rows`].
@@ -193,7 +193,7 @@ impl<F: EngineField> Matrix<F> {
     }
 }
 
-/// How many rows or columns of so many elements a buffer has.
+/// The number of rows or columns of `of` elements in a buffer.
 fn whole<F>(what: &'static str, elements: &Buffer, of: usize) -> Result<usize> {
     let (expected, got) = (of.saturating_mul(size_of::<F>()), elements.len());
     match got.checked_div(expected) {
@@ -202,7 +202,7 @@ fn whole<F>(what: &'static str, elements: &Buffer, of: usize) -> Result<usize> {
     }
 }
 
-/// Bytes of an extension by so many bits.
+/// The size in bytes of an extension by a factor of 2^`added_bits`.
 pub(super) fn extended_bytes(bytes: usize, added_bits: usize) -> Result<usize> {
     let factor = u32::try_from(added_bits).ok().and_then(|bits| 1usize.checked_shl(bits));
     factor.and_then(|factor| bytes.checked_mul(factor)).ok_or(Error::OutOfMemory { bytes: usize::MAX })

@@ -1,4 +1,4 @@
-//! Page-locked elements.
+//! Elements in page-locked memory.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -7,7 +7,7 @@ use ringforge::{Device, PinnedBuffer, Result};
 
 use crate::field::{EngineField, elements, elements_mut};
 
-/// Elements in host memory that copies to and from a device go fastest with, all of them 0 at first.
+/// Elements in page-locked host memory, which is fastest for copies to and from a device. Initially all are 0.
 #[derive(Debug)]
 pub struct Pinned<F> {
     words: PinnedBuffer,
@@ -15,7 +15,7 @@ pub struct Pinned<F> {
 }
 
 impl<F: EngineField> Pinned<F> {
-    /// So many, for this device.
+    /// Allocates `len` elements for copies to and from this device.
     ///
     /// # Errors
     /// As [`Device::pinned`].

@@ -20,18 +20,18 @@ use crate::sponge::Sponges;
 #[derive(Debug)]
 pub struct MerkleTree<F: HashField> {
     engine: Engine,
-    /// As the layers say, from the digests of rows to the root.
+    /// The digests of each layer, from the leaves to the root.
     digests: Vec<Buffer>,
     layers: Layers,
     field: PhantomData<F>,
 }
 
 impl<F: HashField> MerkleTree<F> {
-    /// The tree over the rows of these matrices; those of one height are read side by side.
+    /// The tree over the rows of these matrices. Rows of matrices of the same height are concatenated.
     ///
     /// # Errors
-    /// [`Error::Length`] for no matrices, and heights other than those that Plonky3 has trees for; [`Error::ForeignDevice`];
-    /// [`Error::OutOfMemory`] and what else the device says.
+    /// [`Error::Length`] for no matrices, and for heights that Plonky3 has no tree for; [`Error::ForeignDevice`];
+    /// [`Error::OutOfMemory`] and other errors of the device.
     pub fn new(engine: &Engine, stream: &Stream, hash: &Poseidon2<F>, matrices: &[&Matrix<F>]) -> Result<Self> {
         let mut sorted = matrices.to_vec();
         sorted.sort_by_key(|matrix| Reverse(matrix.height()));
@@ -48,7 +48,7 @@ impl<F: HashField> MerkleTree<F> {
         Self::of_digests(engine, stream, hash, layers, digests)
     }
 
-    /// The tree of these layers over the digests of rows, those of the highest matrices first.
+    /// The tree with these layers. `groups` has the digests of rows for each height, the highest first.
     pub(crate) fn of_digests(
         engine: &Engine,
         stream: &Stream,
@@ -59,7 +59,7 @@ impl<F: HashField> MerkleTree<F> {
         let missing = || length("matrices that join, at least", 1, 0);
         let mut digests = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
         for (layer, step) in layers.steps().iter().enumerate() {
-            // of them the last may be there to make nodes whole
+            // the last digests of a layer may be padding that completes nodes
             let (count, padded_count) = (step.nodes, layers.count(layer + 1));
             let below = &digests[layer];
             let mut above = match count == padded_count {
@@ -85,31 +85,33 @@ impl<F: HashField> MerkleTree<F> {
         Ok(Self { engine: engine.clone(), digests, layers, field: PhantomData })
     }
 
-    /// Layers above the leaves: the height of the highest cap.
+    /// The number of layers above the leaves, which is the height of the highest cap.
     #[must_use]
     pub fn height(&self) -> usize {
         self.layers.height()
     }
 
-    /// The layer that stands so many below the root; the root for a height of 0.
+    /// The cap of this height: the layer `height` steps below the root, which is the root for 0.
     ///
     /// # Errors
-    /// [`Error::Length`] where the tree is not as high, or has no 2^height digests there; what the device says.
+    /// [`Error::Length`] if the tree is lower, or if the number of digests in that layer is not a power of two;
+    /// errors of the device.
     pub fn cap(&self, stream: &Stream, height: usize) -> Result<MerkleCap<F, Digest<F>>> {
         let layer = self.layers.cap(height).ok_or_else(|| self.no_cap(height))?;
         Ok(MerkleCap::new(self.read(stream, layer)?))
     }
 
-    /// The path from the leaf of this index to a cap: siblings, from the bottom.
+    /// The path from the leaf of this index to a cap: its siblings, from the bottom.
     ///
     /// # Errors
-    /// [`Error::Length`] where there is no such row or cap; what the device says.
+    /// [`Error::Length`] if there is no such row or cap; errors of the device.
     pub fn path(&self, stream: &Stream, row: usize, cap_height: usize) -> Result<Vec<Digest<F>>> {
         let siblings = self.layers.path(row, cap_height).ok_or_else(|| self.no_path(&[row], cap_height))?;
         self.siblings(stream, &siblings)
     }
 
-    /// The paths from the leaves of these indices to a cap, as [those of a tree on the host](crate::MerkleTree::paths).
+    /// The pruned paths from the leaves of these indices to a cap, like [those of a tree on the
+    /// host](crate::MerkleTree::paths).
     ///
     /// # Errors
     /// As [`MerkleTree::path`].
@@ -118,21 +120,21 @@ impl<F: HashField> MerkleTree<F> {
         Ok(F::paths(self.siblings(stream, &siblings)?))
     }
 
-    /// All of it, on the host.
+    /// Copies the tree to the host.
     ///
     /// # Errors
-    /// What the device says.
+    /// Errors of the device.
     pub fn download(&self, stream: &Stream) -> Result<crate::MerkleTree<F>> {
         let digests = (0..self.digests.len()).map(|layer| self.read(stream, layer)).collect::<Result<_>>()?;
         Ok(crate::MerkleTree::of_layers(digests, self.layers.clone()))
     }
 
-    /// Of a matrix of this height the row that the leaf of this index stands above.
+    /// The row of a matrix of this height that belongs to the leaf of this index.
     pub(crate) fn row_of(&self, leaf: usize, height: usize) -> usize {
         self.layers.row_of(leaf, height)
     }
 
-    /// These digests of these layers, where those of a layer stand together.
+    /// The digests with these layers and indices. Those of the same layer must be adjacent.
     fn siblings(&self, stream: &Stream, siblings: &[(usize, usize)]) -> Result<Vec<Digest<F>>> {
         let mut all = Vec::with_capacity(siblings.len());
         for of_layer in siblings.chunk_by(|a, b| a.0 == b.0) {
@@ -162,7 +164,7 @@ impl<F: HashField> MerkleTree<F> {
     }
 }
 
-/// Digests that lie one after another.
+/// Digests made of contiguous elements.
 fn of_elements<F: HashField>(elements: &[F]) -> impl Iterator<Item = Digest<F>> {
     elements.chunks_exact(F::DIGEST).map(|elements| {
         let mut digest = Digest::<F>::default();
@@ -171,7 +173,7 @@ fn of_elements<F: HashField>(elements: &[F]) -> impl Iterator<Item = Digest<F>> 
     })
 }
 
-/// As many digests, of which those that are not there are zeros.
+/// Pads digests with zeros to this number of them.
 fn padded<F: HashField>(stream: &Stream, digests: Buffer, wanted: usize) -> Result<Buffer> {
     let bytes = wanted * size_of::<Digest<F>>();
     if digests.len() == bytes {

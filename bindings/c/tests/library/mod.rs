@@ -1,4 +1,4 @@
-//! The library as `install.sh` installs it, from what was built for this test.
+//! Installs the library with `install.sh`, from the build of this test.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-/// A folder into which the library was installed.
+/// A temporary folder into which the library was installed.
 pub(crate) struct Installed(TempDir);
 
 impl Installed {
-    /// Nothing where there is no C compiler, and on systems whose libraries have other names.
+    /// `None` without a C compiler, and on systems other than Linux, where libraries have other names.
     pub(crate) fn new() -> Option<Self> {
         if !cfg!(target_os = "linux") || Command::new("cc").arg("--version").output().is_err() {
             return None;
         }
         let folder = TempDir::new().unwrap();
-        // the script calls a cargo that has done its work already
+        // the script calls a dummy cargo, since the library is already built
         let (programs, target) = (folder.path().join("programs"), folder.path().join("target"));
         fs::create_dir(&programs).unwrap();
         symlink("/bin/true", programs.join("cargo")).unwrap();
@@ -30,7 +30,7 @@ impl Installed {
         Some(Self(folder))
     }
 
-    /// A file of the folder.
+    /// The path of a file in the folder.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }

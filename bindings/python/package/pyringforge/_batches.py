@@ -1,4 +1,4 @@
-"""Key encapsulation and signatures in batches."""
+"""Key encapsulation mechanisms (KEMs) and signatures in batches."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ class KemSizes(NamedTuple):
 
 
 def kems() -> list[str]:
-    """The names of all mechanisms."""
+    """The names of all KEMs."""
     return _native.kems()
 
 
 class Kem:
-    """A key encapsulation mechanism by its name, such as `CTRU-768`, made ready on an engine's device. Threads may share it.
+    """The KEM of this name, such as `CTRU-768`, compiled for an engine's device. Threads may share it.
 
-    Items are rows of arrays of bytes; what comes in may also be one `bytes` with all items. Outputs are new arrays, or `out`,
-    which may be in pinned memory. Where items come to nothing, `ItemError` says which, and has the outputs of all others."""
+    Arrays of bytes have one item per row; an input may also be a `bytes` object with all items concatenated. Outputs
+    are new arrays, or `out`, which may be in pinned memory. If items fail, the call raises `ItemError`, which lists
+    them and holds the outputs of all others."""
 
     def __init__(self, name: str, engine: Engine | None = None) -> None:
         self.engine = engine or default_engine()
@@ -43,25 +44,25 @@ class Kem:
         """The name."""
         self._native = _native.Kem(self.engine._native, name)
         self.sizes = KemSizes(*self._native.sizes)
-        """Sizes of items."""
+        """Sizes of one item, in bytes."""
 
     def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
-        """New key pairs from the system's randomness: public keys and secret keys."""
+        """Generates key pairs from the system's randomness. Returns public keys and secret keys."""
         sizes = (self.sizes.public_key, self.sizes.secret_key)
         public, secret = _outputs(("public_keys", "secret_keys"), batch, sizes, out)
         _check_items(self._native.generate(_flat(public), _flat(secret)), (public, secret))
         return public, secret
 
     def are_canonical(self, public_keys: Buffer) -> NDArray[np.bool_]:
-        """Which public keys have the bytes that key generation gives such a key. On the CPU."""
+        """Which public keys have a canonical encoding, as key generation produces it. Runs on the CPU."""
         public = _items("public_keys", public_keys, self.sizes.public_key)
         return np.array(self._native.are_canonical(_flat(public)), np.bool_)
 
     def encapsulate(self, public_keys: Buffer, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
-        """Ciphertexts and shared keys, one for each public key.
+        """Generates a shared key and its ciphertext for each public key. Returns ciphertexts and shared keys.
 
-        CTRU and CNTR refuse public keys with a coefficient that is not below the modulus. CTRU-Prime takes all bytes, because its
-        format gives them all a meaning; `are_canonical` tells keys that key generation does not make."""
+        CTRU and CNTR reject public keys with a coefficient that is not below the modulus. CTRU-Prime accepts any bytes,
+        because it decodes them to some key; `are_canonical` detects encodings that key generation does not produce."""
         public = _items("public_keys", public_keys, self.sizes.public_key)
         sizes = (self.sizes.ciphertext, self.sizes.shared_key)
         sent, shared = _outputs(("ciphertexts", "shared_keys"), len(public), sizes, out, public)
@@ -69,7 +70,9 @@ class Kem:
         return sent, shared
 
     def decapsulate(self, secret_keys: Buffer, ciphertexts: Buffer, *, out: Bytes | None = None) -> Bytes:
-        """The shared key of each ciphertext by its secret key. A rejected ciphertext is no error: its key looks random."""
+        """Computes the shared key of each ciphertext with its secret key.
+
+        A rejected ciphertext is no error: its shared key is pseudorandom (implicit rejection)."""
         secret = _items("secret_keys", secret_keys, self.sizes.secret_key)
         sent = _items("ciphertexts", ciphertexts, self.sizes.ciphertext)
         outs = None if out is None else (out,)
@@ -82,53 +85,56 @@ class Kem:
 
 
 class Sm2:
-    """SM2 signatures (GB/T 32918), made ready on an engine's device. Threads may share it.
+    """SM2 signatures (GB/T 32918), compiled for an engine's device. Threads may share it.
 
-    Private keys and digests have 32 bytes, public keys (x, then y) and signatures (r, then s) 64, big-endian. Items are rows of
-    arrays of bytes, as for `Kem`."""
+    Private keys and digests have 32 bytes. Public keys (x, then y) and signatures (r, then s) have 64 bytes,
+    big-endian. Arrays have one item per row, as for `Kem`."""
 
     def __init__(self, engine: Engine | None = None, *, lookups: bool = False) -> None:
-        """With `lookups`, signing reads tables at secret places: faster, and for a device of one's own."""
+        """With `lookups`, signing reads tables at secret-dependent addresses: faster, but only for a device that no
+        attacker shares."""
         self.engine = engine or default_engine()
         """The engine."""
         self._native = _native.Sm2(self.engine._native, lookups)
 
     def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
-        """New key pairs from the system's randomness: private keys and public keys."""
+        """Generates key pairs from the system's randomness. Returns private keys and public keys."""
         private, public = _outputs(("private_keys", "public_keys"), batch, (32, 64), out)
         _check_items(self._native.generate(_flat(private), _flat(public)), (private, public))
         return private, public
 
     @staticmethod
     def digest(public_keys: Buffer, messages: Sequence[bytes], id: bytes | None = None) -> Bytes:
-        """What is signed of each message by the owner of each public key, or of the only one, who have one identifier; None is
-        the standard's default. On the CPU."""
+        """The digest to sign, SM3(Z || message), of each message.
+
+        Each message has its own signer's public key, or all have a single one. All signers have the same identifier
+        `id`; None is the standard's default. Runs on the CPU."""
         public = _items("public_keys", public_keys, 64)
         (digests,) = _outputs(("digests",), len(messages), (32,), None)
         _check_items(_native.sm2_digest(_flat(public), list(messages), _flat(digests), id), (digests,))
         return digests
 
     def sign(self, private_keys: Buffer, digests: Buffer, *, out: Bytes | None = None) -> Bytes:
-        """Signatures of digests, each by its private key, or all by the only one."""
+        """Signs digests, each with its private key, or all with a single one. Returns the signatures."""
         private, given = _items("private_keys", private_keys, 32), _items("digests", digests, 32)
         (signed,) = _outputs(("signatures",), len(given), (64,), None if out is None else (out,), private, given)
         _check_items(self._native.sign(_flat(private), _flat(given), _flat(signed)), (signed,))
         return signed
 
     def verify(self, public_keys: Buffer, digests: Buffer, signatures: Buffer) -> NDArray[np.bool_]:
-        """Which signatures are right."""
+        """Which signatures are valid."""
         right = np.ones(len(_items("digests", digests, 32)), np.bool_)
         right[list(self.errors(public_keys, digests, signatures))] = False
         return right
 
     def errors(self, public_keys: Buffer, digests: Buffer, signatures: Buffer) -> dict[int, str]:
-        """What is wrong with signatures that are not right, by their numbers."""
+        """Error messages of the signatures that are not valid, by index."""
         public, given = _items("public_keys", public_keys, 64), _items("digests", digests, 32)
         return dict(self._native.verify(_flat(public), _flat(given), _flat(_items("signatures", signatures, 64))))
 
 
 def _items(name: str, given: Any, size: int) -> Bytes:
-    """Items in rows, from bytes or from an array."""
+    """The items as rows of an array, from bytes or from an array."""
     array = given if isinstance(given, np.ndarray) else np.frombuffer(given, np.uint8)
     if array.dtype != np.uint8:
         raise ArgumentError(f"{name}: expected numbers of type uint8, got {array.dtype}")
@@ -140,7 +146,7 @@ def _items(name: str, given: Any, size: int) -> Bytes:
 def _outputs(
     names: tuple[str, ...], batch: int, sizes: tuple[int, ...], out: tuple[Bytes, ...] | None, *inputs: Bytes
 ) -> tuple[Bytes, ...]:
-    """New arrays, or those of the caller if they fit and lie apart from each other and from the inputs."""
+    """New arrays, or the caller's `out`, which must fit and must not overlap each other or inputs."""
     if out is None:
         return tuple(np.empty((batch, size), np.uint8) for size in sizes)
     for name, array, size in zip(names, out, sizes, strict=True):

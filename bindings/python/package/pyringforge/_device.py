@@ -1,4 +1,4 @@
-"""Tensors of others on the device, by DLPack."""
+"""Device tensors of other libraries, taken by DLPack."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from . import _native
 from ._errors import ArgumentError
 
 CPU, CUDA, CUDA_MANAGED = 1, 2, 13
-"""DLPack's numbers of kinds of devices."""
+"""DLPack's device types."""
 
 _WHOLE_NUMBERS = (0, 1)
-"""DLPack's codes of whole numbers, with a sign and without."""
+"""DLPack's type codes of signed and unsigned integers."""
 
 
 Place = tuple[int, int]
-"""A kind of device, and its ordinal."""
+"""A DLPack device: its type and ordinal."""
 
 
 def place_of(x: Any) -> Place | None:
-    """Where a tensor of another library's is; None for anything in host memory."""
+    """The device of another library's tensor; None for anything in host memory."""
     if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
         return None
     kind, ordinal = x.__dlpack_device__()
@@ -30,7 +30,7 @@ def place_of(x: Any) -> Place | None:
 
 
 def current_stream(x: Any) -> int:
-    """The handle of the stream that the library of a tensor works on now: 1 is the legacy default stream."""
+    """The handle of the current stream of a tensor's library; 1 is the legacy default stream."""
     library = type(x).__module__.partition(".")[0]
     handle = 0
     if library == "torch":
@@ -42,20 +42,23 @@ def current_stream(x: Any) -> int:
 
 
 def is_read_only(x: Any, tensor: _native.Tensor) -> bool:
-    """Whether its producer forbids writing: by a flag, or as JAX does, whose arrays never change, by its documentation."""
+    """Whether the producer forbids writing: by DLPack's flag, or because it is JAX, whose arrays are immutable."""
     return tensor.read_only or type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
 def take(
     name: str, x: Any, place: Place, ordinal: int | None, dtype: np.dtype[Any], stream: int | None
 ) -> _native.Tensor:
-    """The tensor, ready in the order of the stream, if it is such as the engine on the GPU of this ordinal can work on."""
+    """Takes a tensor by DLPack, ready in the order of the stream.
+
+    Raises `ArgumentError` unless it is a contiguous tensor of integers as wide as `dtype`, on the GPU with this
+    ordinal."""
     if place not in ((CUDA, ordinal), (CUDA_MANAGED, ordinal)):
         where = "the CPU" if ordinal is None else f"GPU {ordinal}"
         raise ArgumentError(f"{name}: is on another device {place} than the engine, which is on {where}")
     try:
         capsule = x.__dlpack__(stream=stream, max_version=(1, 0))
-    except TypeError:  # from before there were versions
+    except TypeError:  # a producer older than DLPack 1.0
         capsule = x.__dlpack__(stream=stream)
     tensor = _native.Tensor(capsule)
     code, bits, lanes = tensor.dtype

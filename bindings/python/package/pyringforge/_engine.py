@@ -1,4 +1,4 @@
-"""Engines: devices with the programs made for them so far."""
+"""Engines: a device with its program cache."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from . import _native
 
 
 class Engine:
-    """A device: the first GPU if it is usable, else the CPU; or the one that is asked for. Threads may share it."""
+    """A device with its cache of compiled programs. Threads may share it."""
 
     def __init__(self, device: str | None = None) -> None:
-        """`device` is None for the best there is, "cpu", "cuda", or "cuda:1"."""
+        """`device` is "cpu", "cuda", "cuda:ORDINAL", or None for the first GPU if it is usable, else the CPU."""
         if device is None:
             self._native = _native.Engine.best()
         elif device == "cpu":
@@ -38,12 +38,14 @@ class Engine:
         return self._native.ordinal
 
     def trim(self) -> None:
-        """Drops all programs that are kept for later, and gives back what memory the device keeps for later."""
+        """Drops all cached programs and releases the memory that the device caches."""
         self._native.trim()
 
     def pinned_empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-        """An array in memory that copies to and from this device go fastest with, all zero. Making it is slow: make it once and
-        use it again. It is wiped when nothing refers to it any more. For the CPU it is in ordinary memory."""
+        """A zeroed array in page-locked memory, for the fastest copies to and from this device.
+
+        Allocation is slow: allocate once and reuse it. The memory is wiped when the last reference to it is dropped.
+        For the CPU it is ordinary memory."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         flat = _native.pinned(self._native, math.prod(shape) * np.dtype(dtype).itemsize)
         return flat.view(dtype).reshape(shape)
@@ -54,7 +56,7 @@ class Engine:
 
 @functools.cache
 def default_engine() -> Engine:
-    """The engine of all that names none: on the first GPU if it is usable, else on the CPU."""
+    """The engine of all objects made without one: on the first GPU if it is usable, else on the CPU."""
     return Engine()
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong, in the engine's words."""
+"""Exceptions, with the engine's error messages."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from typing import Any
 
 
 class Error(Exception):
-    """Anything that goes wrong in Ringforge."""
+    """The base class of all errors in Ringforge."""
 
 
 class ArgumentError(Error, ValueError):
-    """An argument has the wrong size, type or device, or holds residues that are not below their modulus."""
+    """An argument has the wrong size, type or device, or has residues that are not below their moduli."""
 
 
 class RingError(Error, ValueError):
-    """No such ring, or none that can do this."""
+    """The ring is invalid, or does not support the operation."""
 
 
 class UnsupportedError(Error):
-    """The device cannot do this, or there is nothing of this name."""
+    """The device does not support the operation, or the name is unknown."""
 
 
 class NoDeviceError(Error, RuntimeError):
-    """There is no such GPU."""
+    """The GPU does not exist or is not usable."""
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Not enough memory."""
+    """Out of memory."""
 
 
 class ItemError(Error):
-    """Items of a batch came to nothing. Others fared as if nothing had happened."""
+    """Some items of a batch failed. The other items are not affected."""
 
     errors: dict[int, str]
-    """What is wrong with each of them, by their numbers from 0."""
+    """The error message of each failed item, by index."""
     outputs: tuple[Any, ...]
-    """What the call would have returned; of items with errors it is zero."""
+    """The outputs of the call, with zeros for the failed items."""
 
     def __init__(self, errors: dict[int, str], outputs: tuple[Any, ...]) -> None:
         first = next(iter(errors))

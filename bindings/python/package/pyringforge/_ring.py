@@ -1,4 +1,4 @@
-"""Rings: transforms and products of arrays, of Python's integers, and of tensors on the device."""
+"""Rings: transforms and products of numpy arrays, Python integers and device tensors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ._errors import ArgumentError
 Order = Literal["natural", "tree"]
 
 Kind = tuple[Order, "int | None"]
-"""Of evaluations, their order and depth."""
+"""Order and depth of evaluations."""
 
 
 class DeviceArray:
-    """An array on the engine's device, made by `Ring.upload` and by operations on such arrays and on tensors of others.
+    """An array on the engine's device, made by `Ring.upload` and by operations on such arrays and on device tensors.
 
-    It goes to torch, CuPy or JAX without a copy by DLPack (`torch.from_dlpack(array)`), and to numpy by `numpy()`. Work that
-    makes it may still be under way; whatever takes it waits as it must. Who takes it by DLPack shares the memory, and must not
-    write to it while the array is used."""
+    torch, CuPy and JAX take it by DLPack without a copy (`torch.from_dlpack(array)`); `numpy()` copies it to the host.
+    The work that computes it may still be running; operations on the array wait for it. A DLPack consumer shares the
+    memory, and must not write to it while the array is used."""
 
     def __init__(self, native: _native.DeviceArray, engine: Engine) -> None:
         self._native = native
@@ -32,12 +32,12 @@ class DeviceArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Numbers along each dimension."""
+        """The length of each dimension."""
         return tuple(self._native.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What its numbers are."""
+        """The type of its numbers."""
         return np.dtype(f"u{self._native.bits // 8}")
 
     def numpy(self) -> NDArray[Any]:
@@ -47,7 +47,7 @@ class DeviceArray:
         return host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """As `numpy()`, which copies: for numpy's functions."""
+        """As `numpy()`, for numpy's functions. Always copies."""
         if copy is False:
             raise ValueError("an array on a device comes to host memory as a copy")
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -60,8 +60,10 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """DLPack's protocol: `stream` is -1 for no order, None or 1 for the legacy default stream, 2 for the thread's, or a
-        handle. On a CPU it hands over a copy, and there is no stream."""
+        """Exports the array by DLPack.
+
+        `stream` is a handle, -1 for no order, None or 1 for the legacy default stream, or 2 for the thread's default
+        stream. On a CPU the result is a copy, and `stream` must be None."""
         if self._engine.ordinal is None:
             if dl_device not in (None, self.__dlpack_device__()) or copy is False or stream is not None:
                 raise BufferError("the array is handed over as a copy in host memory")
@@ -81,26 +83,28 @@ class DeviceArray:
 
 
 class Ring:
-    """A ring Z_Q[x]/(f) of a text such as `3457 : x^768 - x^384 + 1`; with several moduli an RNS basis: `97,193 : x^16 + 1`.
+    """A ring Z_Q[x]/(f), parsed from text such as `3457 : x^768 - x^384 + 1`; several moduli are an RNS basis.
 
-    Elements are arrays whose last dimension is the degree, lowest coefficient first; before it comes one for the moduli where
-    there are several, and in front any number of others, which are batches. What comes in decides what goes out:
+    The last dimension of an array of elements runs over coefficients, lowest first. With several moduli, as in
+    `97,193 : x^16 + 1`, the dimension before it runs over limbs. Any further dimensions in front are batches. The type
+    of the inputs determines the type of the result:
 
-    - numpy arrays of `dtype` give such arrays; their residues must be below their moduli. Arrays of any signed type, as numpy's
-      own int64, do too, and may hold any numbers: they are taken modulo the modulus. Residues of more than 64 bits are four
-      words each, in one more dimension at the end, lowest first, and in Montgomery form unless the text ends in `: plain`;
-    - lists of integers (Python's, numpy's, sympy's: all with `__index__`), and arrays of them (`dtype=object`), give arrays of
-      Python's integers. They may be any, and are taken modulo the modulus;
-    - tensors on the engine's GPU (of torch, CuPy, JAX: all with DLPack), contiguous, and `DeviceArray` give `DeviceArray`. Their
-      residues must be below their moduli: nobody checks. Work is in the order of `stream`, a handle: by default torch's or
-      CuPy's current one for tensors of theirs, else the legacy default stream."""
+    - numpy arrays of `dtype` give such arrays. Their residues must be below their moduli. Arrays of any signed type,
+      such as int64, give them too; their numbers are reduced modulo the moduli. Residues of more than 64 bits are four
+      words in an additional last dimension, least significant first. They are in Montgomery form, unless the text ends
+      in `: plain`.
+    - Lists of integers (of Python, numpy, sympy or any type with `__index__`) and arrays with `dtype=object` give
+      arrays of Python integers. The inputs may be of any size and are reduced modulo the moduli.
+    - Contiguous tensors on the engine's GPU (of torch, CuPy, JAX or any library with DLPack) and `DeviceArray` give
+      `DeviceArray`. Residues are not checked: they must be below their moduli. Work is in the order of `stream`, a
+      handle. The default is the current stream of torch or CuPy for their tensors, else the legacy default stream."""
 
     def __init__(self, text: str, engine: Engine | None = None) -> None:
         self.engine = engine or default_engine()
-        """The engine that works in the ring."""
+        """The engine that runs the operations."""
         self._native = _native.Ring(self.engine._native, text)
         self.moduli: list[int] = [int(q) for q in self._native.moduli]
-        """The modulus of each row."""
+        """The modulus of each limb."""
         self.degree: int = self._native.degree
         """The degree of f."""
         width = self._native.word_bytes
@@ -113,12 +117,12 @@ class Ring:
 
     @property
     def text(self) -> str:
-        """The text that makes the same ring."""
+        """The text from which the same ring is parsed."""
         return self._native.text
 
     @property
     def depth(self) -> int | None:
-        """Layers of the deepest transform; None for a ring without one."""
+        """The number of layers of the deepest transform; None for a ring without one."""
         return self._native.depth
 
     def ntt(
@@ -130,11 +134,14 @@ class Ring:
         out: Any = None,
         stream: int | None = None,
     ) -> Any:
-        """From coefficients to evaluations, in natural order (by ascending powers of the root) or in that of the splitting tree,
-        which is the fastest. `out` may be `x`.
+        """Forward NTT, from coefficients to evaluations. `out` may be `x`.
 
-        A transform of fewer layers ends at polynomials, as ML-KEM's does, instead of numbers: ask for it with `depth`, which is
-        at most the ring's. Without one, a ring that cannot be split to numbers is refused."""
+        "natural" order is by ascending powers of the root of unity. "tree" order is digit-reversed (bit-reversed if
+        every radix is 2), and is the fastest.
+
+        `depth` is the number of layers, at most that of the ring. A transform with fewer layers than a complete one
+        ends at polynomials instead of numbers, as in ML-KEM. Without `depth`, the transform must be complete; a ring
+        that has no complete transform is rejected."""
         return self._run("forward", (order, depth), {"x": x}, out, stream)
 
     def intt(
@@ -146,11 +153,13 @@ class Ring:
         out: Any = None,
         stream: int | None = None,
     ) -> Any:
-        """From evaluations to coefficients: the inverse of `ntt` with the same order and depth. `out` may be `x`."""
+        """Inverse NTT, from evaluations to coefficients: the inverse of `ntt` with the same order and depth.
+
+        `out` may be `x`."""
         return self._run("inverse", (order, depth), {"x": x}, out, stream)
 
     def mul(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
-        """Products of elements, coefficients to coefficients; any ring has them, also one without transforms."""
+        """Products of elements, from coefficients to coefficients. Works in every ring, even without a transform."""
         return self._run("mul", ("tree", None), {"a": a, "b": b}, out, stream)
 
     def point_mul(
@@ -163,11 +172,11 @@ class Ring:
         out: Any = None,
         stream: int | None = None,
     ) -> Any:
-        """Products of evaluations, all in this order and of this depth."""
+        """Pointwise products of evaluations, all of this order and depth."""
         return self._run("point_mul", (order, depth), {"a": a, "b": b}, out, stream)
 
     def upload(self, coefficients: Any) -> DeviceArray:
-        """Elements to the device, from an array in host memory. Residues are checked."""
+        """Copies elements from host memory to the device. Residues are checked."""
         array = self._array("coefficients", coefficients)
         return DeviceArray(self._native.upload(_flat(array), array.shape), self.engine)
 
@@ -204,7 +213,7 @@ class Ring:
             ints = np.array(x, dtype=object)
             if ints.shape[ints.ndim - len(self._int_shape) :] != self._int_shape:
                 raise ArgumentError(f"{name}: expected shape (..., {_dims(self._int_shape)}), got {ints.shape}")
-            # of Python's own type, since others wrap around or stop at 64 bits
+            # Python's own integers, because other types overflow
             whole = np.empty(ints.size, dtype=object)
             try:
                 whole[:] = [operator.index(value) for value in ints.flat]
@@ -264,7 +273,9 @@ class Ring:
         return out
 
     def _array(self, name: str, x: Any, writes: bool = False) -> NDArray[Any]:
-        """As an array of the ring's type without gaps: a copy where it has some and is not written, or has signed numbers."""
+        """A contiguous array of the ring's type. Signed numbers are reduced in a copy.
+
+        An array that is not contiguous is copied if it is only read; an output must be contiguous."""
         array = np.asarray(x)
         is_signed = array.dtype.kind == "i" and not writes and self._native.word_bytes <= 8
         if array.dtype != self.dtype and not is_signed:
@@ -281,10 +292,10 @@ class Ring:
         return np.ascontiguousarray(array)
 
     def _reduced(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Signed numbers modulo their moduli, of the ring's type."""
+        """Signed numbers, reduced modulo their moduli, as the ring's type."""
         moduli = np.array(self.moduli, np.uint64).reshape(-1, 1) if len(self.moduli) > 1 else np.uint64(self.moduli[0])
         numbers = array.astype(np.int64)
-        # of the least number too, whose absolute value has no signed type
+        # computed in unsigned arithmetic, because the absolute value of the minimum overflows a signed type
         absolute = np.where(numbers < 0, np.uint64(0) - numbers.view(np.uint64), numbers.view(np.uint64)) % moduli
         residues = np.where((numbers < 0) & (absolute != 0), moduli - absolute, absolute)
         return np.ascontiguousarray(residues.astype(self.dtype))
@@ -308,5 +319,5 @@ def _same_shape(names: list[str], shapes: list[tuple[int, ...]]) -> None:
 
 
 def _flat(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of an array without gaps, which share its memory."""
+    """A view of the bytes of a contiguous array."""
     return array.reshape(math.prod(array.shape)).view(np.uint8)

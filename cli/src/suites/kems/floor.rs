@@ -1,4 +1,4 @@
-//! The floor of key encapsulation: what it hashes, and the transforms and products that it cannot do without.
+//! Roofline bound of key encapsulation: the hashing, transforms and products that it cannot avoid.
 
 use anyhow::Result;
 use ringforge::{Job, Limits, Modulus, Op, PolyType, Ring};
@@ -7,18 +7,18 @@ use super::{Operation, Parameters};
 use crate::ceilings::Ceilings;
 use crate::floor::{Floor, slots_per_item};
 
-/// Instructions of a Keccak permutation: 24 rounds, each with 80 for the column parities, 48 for the rotations, 50 for
-/// the rows and 2 for the constant, on halves of 64-bit lanes.
+/// Instructions of a Keccak permutation (FIPS 202) on halves of 64-bit lanes: 24 rounds, each with 80 for the column
+/// parities, 48 for the rotations, 50 for the rows and 2 for the constant.
 const PERMUTATION: usize = 24 * 180;
-/// Bytes that a permutation gives or takes.
+/// Bytes that a permutation absorbs or squeezes.
 const SHAKE_256: usize = 136;
 const SHA3_512: usize = 72;
 
-/// The modulus of the ring of keys, and a prime for products over the integers.
+/// The modulus of the key ring, and a prime for products over the integers.
 const MODULI: [u32; 2] = [3457, 25_178_113];
 
 impl Floor {
-    /// The floor of an operation that moves so many bytes for an item; unknown of a stranger's scheme.
+    /// Roofline bound of an operation that moves `bytes_per_item` bytes; unknown for a third-party scheme.
     pub(crate) fn of_kem(
         set: &Parameters,
         operation: Operation,
@@ -36,11 +36,11 @@ impl Floor {
     }
 }
 
-/// Keccak permutations of an item.
+/// Keccak permutations per item.
 fn permutations(set: &Parameters, operation: Operation) -> Option<usize> {
     let sizes = set.encryption()?;
     let expanded = |bytes: usize| bytes.div_ceil(SHAKE_256);
-    // the padding takes a byte at least
+    // the padding takes at least one byte
     let hashed = |bytes: usize| bytes / SHA3_512 + 1;
     let encrypted = hashed(33 + sizes.message) + expanded(sizes.encryption_coins);
     Some(match operation {
@@ -50,7 +50,7 @@ fn permutations(set: &Parameters, operation: Operation) -> Option<usize> {
     })
 }
 
-/// Slots of multiply-adds of an item; the inverse of f is left out.
+/// Multiply-add slots per item, without the inverse of f.
 fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
     let [keys, integers] = MODULI.map(|q| Ring::trinomial(n, Modulus::new(q)?).map(PolyType::from));
     let (keys, integers) = (keys?, integers?);
@@ -63,7 +63,8 @@ fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>>
     Ok(jobs.iter().map(|job| slots_per_item(job, limits)).sum())
 }
 
-/// The same over x^n − x − 1: products in a cyclic ring of nine layers by two, of which a prepared key saves a transform.
+/// The same over x^n − x − 1: products in a cyclic ring with nine radix-2 layers. A prepared key saves one transform
+/// per product.
 fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
     let length = (2 * n - 1).next_multiple_of(512);
     let ring = PolyType::from(Ring::cyclic(length, Modulus::new(33_550_337u32)?)?);
@@ -86,8 +87,8 @@ mod tests {
 
     #[test]
     fn what_is_hashed() -> Result<()> {
-        // CTRU-768: coins of 768 bytes; 48 of message, 81 to hash, 768 of coins; 1025 to hash
-        // CTRU-Prime-761: coins of 762 bytes; 47 of message, 80 to hash, 381 of coins; 1017 to hash
+        // bytes of coins in KeyGen; bytes of message, to hash and of coins in Encaps; bytes to hash in Decaps:
+        // CTRU-768: 768; 48, 81 and 768; 1025. CTRU-Prime-761: 762; 47, 80 and 381; 1017.
         for (name, counts) in [("CTRU-768", [6, 9, 23]), ("CTRU-Prime-761", [6, 6, 20])] {
             let set = &Set::named(name)?.parameters;
             let found = [Operation::KeyGen, Operation::Encaps, Operation::Decaps].map(|op| permutations(set, op));

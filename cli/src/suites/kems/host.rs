@@ -1,4 +1,4 @@
-//! Key encapsulation from host memory to host memory, beside what the device and the copies allow.
+//! Key encapsulation from host memory to host memory, bounded by what the device and the copies allow.
 
 use anyhow::Result;
 use ringforge::{Device, Engine, PinnedBuffer};
@@ -12,10 +12,10 @@ use crate::record::{Measurement, Memory};
 use crate::session::Bench;
 use crate::suite::Wanted;
 
-/// What measures a mechanism's operations with a key for each item, beside those with everything on the device.
+/// A function that measures a KEM's operations from host memory with one key per item, given their lines on the device.
 pub(super) type Lines = fn(&Bench, &Wanted, usize, &[Measurement]) -> Result<Vec<Measurement>>;
 
-/// As [`Lines`], from page-locked memory.
+/// A function of type [`Lines`] that uses page-locked memory.
 pub(super) fn lines<M: KemScheme>(
     bench: &Bench,
     wanted: &Wanted,
@@ -57,7 +57,7 @@ pub(super) fn lines<M: KemScheme>(
     Ok(lines)
 }
 
-/// Seconds of copying these buffers to the device or these from it, whatever takes longer; what they hold stays.
+/// Seconds of copying `up` to the device or `down` from it, whichever takes longer. The buffers keep their contents.
 fn copies(device: &Device, up: &[&[u8]], down: &mut [&mut PinnedBuffer], effort: Effort) -> Result<f64> {
     let stream = device.stream()?;
     let mut buffers = up.iter().map(|bytes| stream.upload::<u8>(bytes)).collect::<ringforge::Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! The key encapsulation mechanisms that are checked and measured.
+//! The KEMs that are checked and measured, by parameter set.
 
 use core::fmt;
 
@@ -12,19 +12,19 @@ use ringforge_testkit::NamedPlan;
 
 use super::host::{self, Lines};
 
-/// The numbers of a parameter set.
+/// The scheme and the parameters of a parameter set.
 #[derive(Debug, Clone, Copy)]
 pub enum Parameters {
-    /// Of CTRU or CNTR.
+    /// CTRU or CNTR.
     Ctru(ringforge_ctru::Parameters),
-    /// Of CTRU-Prime.
+    /// CTRU-Prime.
     Prime(ringforge_ctru_prime::Parameters),
-    /// The name of a set of the example crate's, which tells no numbers.
+    /// A set of the ML-KEM example crate: its name only, because the crate does not expose its parameters.
     MlKem(&'static str),
 }
 
 impl Parameters {
-    /// The set's name.
+    /// Name of the set.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ctru(p) => p.name,
@@ -33,7 +33,7 @@ impl Parameters {
         }
     }
 
-    /// The ring, as it is printed.
+    /// The ring, as printed.
     pub fn ring(&self) -> String {
         match self {
             Self::Ctru(p) => format!("Z_3457[x]/(x^{} - x^{} + 1)", p.n, p.n / 2),
@@ -42,7 +42,7 @@ impl Parameters {
         }
     }
 
-    /// Bytes of the encryption within, where these are known.
+    /// Sizes in bytes of the underlying public-key encryption, if known.
     pub fn encryption(&self) -> Option<EncryptionSizes> {
         match self {
             Self::Ctru(p) => Some(p.sizes()),
@@ -52,18 +52,18 @@ impl Parameters {
     }
 }
 
-/// A parameter set.
+/// A parameter set and its plans.
 #[derive(Debug)]
 pub struct Set {
-    /// The numbers of the set.
+    /// The scheme and the parameters.
     pub parameters: Parameters,
-    /// The plan of an operation from seeds, with a key for each item.
+    /// Makes the plan of an operation from seeds, with one key per item.
     each: fn(Operation, &Limits) -> Result<Plan>,
-    /// All plans of batches, without keys that are prepared.
+    /// Makes all plans of batches, except those for prepared keys.
     all: fn(&Limits) -> Result<Vec<Plan>>,
-    /// Measures it from host memory.
+    /// Measures the set from host memory.
     pub(super) host: Lines,
-    /// Whether it is measured with `--quick` too.
+    /// Whether `--quick` measures it too.
     pub(super) quick: bool,
 }
 
@@ -83,7 +83,7 @@ const fn ml_kem<M: KemScheme>() -> Set {
     set::<M>(Parameters::MlKem(M::NAME), false)
 }
 
-/// All sets; those of the example crate, a stranger's, are last.
+/// All sets. The third-party ones, from the example crate, come last.
 pub static SETS: &[Set] = &[
     ctru::<Ctru768>(true),
     ctru::<Cntr768>(true),
@@ -123,7 +123,7 @@ fn all<M: KemScheme>(limits: &Limits) -> Result<Vec<Plan>> {
 }
 
 impl Set {
-    /// All plans: those of batches, and those with keys that are prepared.
+    /// All plans: those of batches and those for prepared keys.
     pub fn all_plans(&self, limits: &Limits) -> Result<Vec<Plan>> {
         let mut plans = (self.all)(limits)?;
         if let Parameters::Prime(p) = &self.parameters {
@@ -138,7 +138,7 @@ impl Set {
         set.with_context(|| format!("no parameter set is called {name}"))
     }
 
-    /// The operations: with one key for all items too, where a key can be prepared.
+    /// The operations. If keys can be prepared, these include the ones with one key for all items.
     pub(super) fn operations(&self) -> &'static [Operation] {
         let all =
             &[Operation::KeyGen, Operation::Encaps, Operation::Decaps, Operation::EncapsOne, Operation::DecapsOne];
@@ -154,7 +154,8 @@ impl Set {
         }
     }
 
-    /// The plan of CTRU-Prime that does this, with samples, in the way that comes last: the fastest on a GPU.
+    /// The plan of CTRU-Prime with this name, with samples. Of several variants it takes the last one, which is the
+    /// fastest on a GPU.
     pub fn with_sample(&self, what: &str, limits: &Limits) -> Result<NamedPlan> {
         let plans = match &self.parameters {
             Parameters::Prime(p) => ringforge_ctru_prime::named_plans(p, limits)?,
@@ -168,28 +169,28 @@ impl Set {
     }
 }
 
-/// What is measured of a set.
+/// An operation of a KEM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Key pairs.
+    /// Generation of key pairs.
     KeyGen,
-    /// Encapsulation, with a key for each item.
+    /// Encapsulation, with one key per item.
     Encaps,
-    /// Decapsulation, with a key for each item.
+    /// Decapsulation, with one key per item.
     Decaps,
-    /// Encapsulation with one public key for all items, which is prepared.
+    /// Encapsulation to one prepared public key for all items.
     EncapsOne,
-    /// Decapsulation with one secret key for all items, which is prepared.
+    /// Decapsulation with one prepared secret key for all items.
     DecapsOne,
 }
 
 impl Operation {
-    /// Whether all items have one key.
+    /// Whether all items share one key.
     pub(super) fn has_one_key(self) -> bool {
         matches!(self, Self::EncapsOne | Self::DecapsOne)
     }
 
-    /// Bytes of the seed that it begins with.
+    /// Bytes of the seed of an item; `None` if the operation needs none.
     pub fn seed(self) -> Option<usize> {
         match self {
             Self::KeyGen => Some(KEY_SEED),

@@ -1,35 +1,37 @@
-//! The floor of SM2: products of the field that its points cannot do without, and SM3.
+//! Roofline bound of SM2: the field products that its point arithmetic cannot avoid, and SM3.
 
 use crate::ceilings::Ceilings;
 use crate::floor::Floor;
 
-/// Slots of a product and of a square modulo p, whose reduction takes none: wide products of 32-bit limbs.
+/// Multiply-add slots of a product and of a square modulo p, from wide products of 32-bit limbs. The reduction takes
+/// none.
 const PRODUCT: usize = 2 * 64;
 const SQUARE: usize = 2 * 36;
-/// Slots of a product modulo n, with Montgomery's step limb by limb.
+/// Slots of a product modulo n with a Montgomery reduction, limb by limb.
 const SCALAR_PRODUCT: usize = 2 * 136;
 
-/// Adding an affine point, and doubling.
+/// Slots of adding an affine point, and of a doubling.
 const ADDITION: usize = 8 * PRODUCT + 3 * SQUARE;
 const DOUBLING: usize = 4 * PRODUCT + 4 * SQUARE;
 
-/// Windows of a scalar: of 16 bits for the base point, of 8 bits for cached keys, of 5 bits for others.
+/// Windows per scalar: of 16 bits for the base point, of 8 bits for cached keys, of 5 bits for other keys.
 const BASE_ROWS: usize = 16;
 const CACHED_ROWS: usize = 32;
 const ROWS: usize = 52;
-/// Points of an unknown key's table: its odd multiples.
+/// Points in the table of an uncached key: its odd multiples.
 const TABLE: usize = 16;
-/// Adding two points with the same Z, and with one's inverse making a point affine and going on to the next.
+/// Slots of adding two points with the same Z. `AFFINE` makes a point affine with the inverse of its Z and updates that
+/// inverse for the next point.
 const SAME_Z: usize = 5 * PRODUCT + 2 * SQUARE;
 const AFFINE: usize = 4 * PRODUCT + SQUARE;
-/// Products of an inversion's share, and of what it is for.
+/// Products per item of a batch inversion (Montgomery's trick, 1987).
 const SHARED_INVERSE: usize = 3;
 
-/// Instructions of a block of SM3: 64 rounds with six rotations and ten sums and selections, 52 words expanded with
-/// seven.
+/// Instructions per block of SM3 (GB/T 32905): 64 rounds, each with six rotations and ten additions and selections, and
+/// 52 expanded words with seven each.
 const SM3_BLOCK: usize = 64 * 16 + 52 * 7;
 
-/// What an item of an operation needs.
+/// The operations that differ in their bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Sign,
@@ -38,7 +40,7 @@ pub(crate) enum Operation {
 }
 
 impl Floor {
-    /// The floor of an operation, hashing so many blocks first, that moves so many bytes for an item.
+    /// Roofline bound of an operation that first hashes `hashed_blocks` blocks and moves `bytes_per_item` bytes.
     pub(crate) fn of_sm2(
         operation: Operation,
         hashed_blocks: usize,
@@ -46,7 +48,7 @@ impl Floor {
         ceilings: &Ceilings,
     ) -> Self {
         let slots = match operation {
-            // k G and its abscissa; then (1 + d)^-1 (k + r)
+            // k·G and its x-coordinate; then (1 + d)^-1 (k + r)
             Operation::Sign => (BASE_ROWS - 1) * ADDITION + (SHARED_INVERSE + 1) * PRODUCT + SQUARE + SCALAR_PRODUCT,
             Operation::Verify => {
                 let table = DOUBLING + (TABLE - 1) * SAME_Z + TABLE * AFFINE + SHARED_INVERSE * PRODUCT;

@@ -1,5 +1,5 @@
-//! q = 2^64 − 2^32 + 1 by its form: 2^64 = 2^32 − 1 and 2^96 = −1 modulo q, so a product reduces by sums alone, and a
-//! product that may lack 2^64 by fewer of them.
+//! The Goldilocks prime q = 2^64 − 2^32 + 1. Since 2^64 = 2^32 − 1 and 2^96 = −1 modulo q, a product is reduced by
+//! additions alone. Montgomery reduction, which divides by 2^64, takes fewer of them.
 
 use super::Field;
 use crate::Limbs;
@@ -9,25 +9,26 @@ const Q: u64 = 0xffff_ffff_0000_0001;
 /// 2^64 mod q.
 const EPSILON: u64 = 0xffff_ffff;
 
-/// Canonical everywhere.
+/// Strict arithmetic: every residue is canonical.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Goldilocks;
 
 /// in: any x   out: canonical
 #[inline(always)]
 fn canonical(x: u64) -> u64 {
-    // x + 2^64 − q overflows where x is not below q
+    // x + 2^64 − q overflows exactly when x ≥ q
     let (_, carry) = x.overflowing_add(EPSILON);
     x.wrapping_add(EPSILON & mask(carry))
 }
 
-/// a − b modulo q: the difference modulo 2^64, less 2^64 − q if it borrows. The second subtraction must not borrow.
+/// a − b modulo q: the difference modulo 2^64, minus 2^64 − q if it borrows. The second subtraction must not borrow.
 #[inline(always)]
 fn sub_borrowing(a: u64, b: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         let mut difference = a;
-        // a register less itself and a borrow is 2^32 − 1 in its lower half: two instructions fewer than with a mask
+        // subtracting a register from itself with borrow leaves 2^32 − 1 in its lower half: two instructions fewer than
+        // a mask
         // SAFETY: these instructions touch the named registers and the flags alone.
         #[allow(unsafe_code)]
         unsafe {
@@ -55,15 +56,16 @@ fn sub_borrowing(a: u64, b: u64) -> u64 {
 #[allow(clippy::cast_possible_truncation)] // the parts of x
 fn reduce(x: u128) -> u64 {
     let (low, middle, top) = (x as u64, (x >> 64) as u32, (x >> 96) as u64);
-    // no second borrow: top is below 2^32
+    // `top` is below 2^32, so there is no second borrow
     let difference = sub_borrowing(low, top);
     let (sum, carry) = difference.overflowing_add(u64::from(middle) * EPSILON);
-    // no second carry: what is left of the sum is at most 2^64 − 2^33
+    // after a carry the sum is at most 2^64 − 2^33, so there is no second carry
     canonical(sum.wrapping_add(EPSILON & mask(carry)))
 }
 
+/// Montgomery reduction: subtracts the multiple of q whose lower half equals that of x.
+///
 /// in: x < 2^64 q   out: x·2^-64, canonical
-/// Taken off is the multiple of q whose lower half is that of x.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // the parts of x
 fn montgomery(x: u128) -> u64 {
@@ -74,7 +76,7 @@ fn montgomery(x: u128) -> u64 {
 
 impl Field for Goldilocks {
     type Word = u64;
-    /// A known factor times 2^64.
+    /// A multiplier in Montgomery form, w·2^64 mod q.
     type Twiddle = u64;
     type Wide = u64;
 

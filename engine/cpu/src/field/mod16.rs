@@ -1,10 +1,10 @@
-//! Any q below 2^16 in 32-bit words: Shoup and Barrett.
+//! Any q below 2^16 in 32-bit words: Shoup multiplication and Barrett reduction.
 
 use super::Field;
 use super::word32::{Twiddle32, lazy_32, mul_high, shoup, sub_once, sums_64, twiddle};
 use crate::Limbs;
 
-/// Any q below 2^14: a sum of eight products fits 31 bits, and its Barrett quotient is exact or one less.
+/// Any q below 2^14. A sum of eight products fits 31 bits, and its Barrett quotient is exact or one too small.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod14 {
     q: u32,
@@ -39,7 +39,7 @@ impl Field for Mod14 {
     }
 }
 
-/// Any q below 2^16: wide products are reduced by Barrett, so they carry no factor.
+/// Any q below 2^16. Wide products are reduced by Barrett, so F = 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod16 {
     q: u32,
@@ -57,7 +57,7 @@ impl Field for Mod16 {
     lazy_32!();
     sums_64!();
 
-    /// The quotient of a sum below 2^36 is exact or one less.
+    /// The quotient of a sum below 2^36 is exact or one too small.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the remainder is below 2q
     fn wide_reduce(&self, acc: u64) -> u32 {

@@ -1,10 +1,10 @@
-//! Odd q below 2^256 on limbs: everything in Montgomery form with R = 2^256.
+//! Odd q below 2^256 in four limbs, in Montgomery form with R = 2^256.
 
 use super::Field;
 use crate::simd::Vectors;
 use crate::{Limbs, Montgomery256};
 
-/// Odd q below 2^256; with `SPARE`, below 2^255 − 2^192.
+/// Odd q below 2^256; with `SPARE`, q is below 2^255 − 2^192.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod256<const SPARE: bool>(Montgomery256<SPARE>);
 

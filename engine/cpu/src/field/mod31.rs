@@ -1,4 +1,5 @@
-//! Odd q below 2^31 in 32-bit words, where a word holds a sum of two residues and no more: Shoup and Montgomery.
+//! Odd q below 2^31 in 32-bit words, which hold the sum of just two residues: Shoup multiplication and Montgomery
+//! reduction.
 
 use super::Field;
 use super::word32::{Twiddle32, mul_high, shoup, sub_once, twiddle};
@@ -6,7 +7,7 @@ use crate::Limbs;
 use crate::montgomery::inverse;
 use crate::simd::Vectors;
 
-/// Canonical everywhere.
+/// Strict arithmetic: every residue is canonical.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod31 {
     q: u32,

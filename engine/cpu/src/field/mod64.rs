@@ -1,4 +1,4 @@
-//! Odd q below 2^62 in 64-bit words: Shoup and Montgomery.
+//! Odd q below 2^62 in 64-bit words: Shoup multiplication and Montgomery reduction.
 
 use super::Field;
 use crate::Limbs;
@@ -20,7 +20,7 @@ pub(super) fn mul_high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
-/// A known factor w < q with floor(2^64 w / q).
+/// A multiplier w < q with its Shoup quotient floor(2^64 w / q).
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub(crate) struct Twiddle64 {
@@ -28,7 +28,7 @@ pub(crate) struct Twiddle64 {
     quotient: u64,
 }
 
-/// Odd q below 2^62.
+/// Odd q below 2^62. Montgomery reduction divides wide products by F = 2^64.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod64 {
     q: u64,
@@ -48,7 +48,7 @@ impl Field for Mod64 {
         Self { q, inverse: inverse(q), square: square_of_radix(q) }
     }
 
-    /// The quotient of 2^64 w by q is exact once the remainder is taken away.
+    /// Computes floor(2^64 w / q) without a division: 2^64 w minus its remainder is an exact multiple of q.
     #[inline(always)]
     fn twiddle(&self, w: u64) -> Twiddle64 {
         let remainder = self.canonical(self.wide_reduce(u128::from(w) * u128::from(self.square)));
@@ -90,7 +90,7 @@ impl Field for Mod64 {
         acc.wrapping_add(u128::from(a) * u128::from(b))
     }
 
-    /// A sum of eight products is below 2^127, and its high word below 2q: the difference is below 3q.
+    /// A sum of eight products is below 2^127, so its high word is below 2q and the difference below 3q.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // halves
     fn wide_reduce(&self, acc: u128) -> u64 {

@@ -1,4 +1,4 @@
-//! Odd q below 2^64 in 64-bit words: Montgomery.
+//! Odd q below 2^64 in 64-bit words: Montgomery multiplication.
 
 use super::Field;
 use super::mod64::{mul_high, square_of_radix};
@@ -6,7 +6,7 @@ use crate::Limbs;
 use crate::choice::mask;
 use crate::montgomery::inverse;
 
-/// Odd q below 2^64: strict, factors in Montgomery form.
+/// Odd q below 2^64. Strict arithmetic, with multipliers in Montgomery form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod64Full {
     q: u64,

@@ -1,8 +1,9 @@
-//! What residues in 32-bit words share on the CPU: Shoup factors, lazy sums below 2^30, sums of products in 64 bits.
+//! Shared parts of the arithmetics in 32-bit words: Shoup multipliers, lazy sums for q below 2^30, and 64-bit sums of
+//! products.
 
 use bytemuck::{Pod, Zeroable};
 
-/// A known factor w < q with floor(2^32 w / q).
+/// A multiplier w < q with its Shoup quotient floor(2^32 w / q).
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub(crate) struct Twiddle32 {
@@ -23,7 +24,9 @@ pub(super) fn mul_high(a: u32, b: u32) -> u32 {
     ((u64::from(a) * u64::from(b)) >> 32) as u32
 }
 
-/// in: any x   out: x w, below 2q (the quotient is exact or one less)
+/// Shoup multiplication; the approximate quotient is exact or one too small.
+///
+/// in: any x   out: x w, below 2q
 #[inline(always)]
 pub(super) fn shoup(x: u32, w: &Twiddle32, q: u32) -> u32 {
     x.wrapping_mul(w.w).wrapping_sub(mul_high(x, w.quotient).wrapping_mul(q))

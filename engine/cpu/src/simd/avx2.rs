@@ -1,16 +1,16 @@
-//! Vectors of four words: AVX2.
+//! SIMD vectors of four 64-bit words: AVX2.
 
 use core::arch::x86_64::*;
 
 use super::narrow::{Narrow, Words};
 use super::vectors::Kind;
 
-/// There is one only where the CPU has AVX2. The quotients of roomy products may be three too small, which moduli below
-/// 2^61 allow.
+/// A value exists only if the CPU has AVX2. With `ROOMY`, Shoup quotients may be up to three too small, which moduli
+/// below 2^61 allow.
 #[derive(Clone, Copy)]
 struct Avx2<const ROOMY: bool>(());
 
-/// Vectors of four words for an odd q below 2^62, the fastest first, if the CPU has them.
+/// The kinds of four-word vectors for an odd q below 2^62, the fastest first; empty without AVX2.
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
     let has_avx2 = detected!("avx2");
     let roomy = (has_avx2 && q < 1 << 61).then_some(&Words(Avx2::<true>(())) as &dyn Kind);
@@ -23,7 +23,7 @@ fn with_avx2(run: impl FnOnce()) {
     run();
 }
 
-/// Calls what is compiled for AVX2.
+/// Calls an intrinsic or function compiled for AVX2.
 macro_rules! has {
     ($call:expr) => {{
         // SAFETY: the CPU has AVX2, or there would be no `Avx2`; pointers are made from references to all their words.
@@ -35,7 +35,7 @@ macro_rules! has {
 }
 
 impl<const ROOMY: bool> Avx2<ROOMY> {
-    /// The products of the low halves of words.
+    /// The products of the words' low halves.
     #[inline(always)]
     fn mul_halves(self, a: __m256i, b: __m256i) -> __m256i {
         has!(_mm256_mul_epu32(a, b))
@@ -46,14 +46,14 @@ impl<const ROOMY: bool> Avx2<ROOMY> {
         has!(_mm256_srli_epi64::<32>(x))
     }
 
-    /// Not by a mask: compilers would see the high half of a wide product in `mul_high`, which vectors have not, and leave
-    /// them for it.
+    /// The low halves, by a blend. With a mask, the compiler recognises the high half of a wide product in `mul_high`;
+    /// vectors lack that instruction, so it would fall back to scalar code.
     #[inline(always)]
     fn low_half(self, x: __m256i) -> __m256i {
         has!(_mm256_blend_epi32::<0b1010_1010>(x, _mm256_setzero_si256()))
     }
 
-    /// out: floor(a b / 2^64), or up to two less
+    /// The high half of the product. out: floor(a b / 2^64), or up to two less
     #[inline(always)]
     fn mul_high(self, a: __m256i, b: __m256i) -> __m256i {
         let (a_high, b_high) = (self.high_half(a), self.high_half(b));
@@ -67,7 +67,7 @@ impl<const ROOMY: bool> Avx2<ROOMY> {
         self.add(high, self.add(self.high_half(left), self.high_half(right)))
     }
 
-    /// The products of unlike halves.
+    /// The sum of both products of one low and one high half.
     #[inline(always)]
     fn cross(self, a: __m256i, b: __m256i) -> __m256i {
         self.add(self.mul_halves(self.high_half(a), b), self.mul_halves(a, self.high_half(b)))
@@ -124,7 +124,8 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         has!(_mm256_sub_epi64(a, b))
     }
 
-    /// There is no minimum of words, but the difference has the sign bit just where it wraps.
+    /// AVX2 has no unsigned minimum of 64-bit words. Instead, the sign bit of the difference selects, which is set
+    /// exactly if it wraps.
     #[inline(always)]
     fn reduce(self, x: __m256i, m: __m256i) -> __m256i {
         let difference = self.sub(x, m);
@@ -132,13 +133,13 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         has!(_mm256_castpd_si256(_mm256_blendv_pd(a, b, a)))
     }
 
-    /// A quotient is at most one too small, and with a roomy `mul_high` three.
+    /// Shoup multiplication. The quotient is at most one too small, or three with `ROOMY`.
     #[inline(always)]
     fn mul(self, x: __m256i, [w, quotient]: [__m256i; 2], q: __m256i) -> __m256i {
         self.mul_sub([x, w], [self.mul_high(x, quotient), q])
     }
 
-    /// One after another, nodes stay in their order.
+    /// Repeated use keeps nodes in order.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {

@@ -1,4 +1,5 @@
-//! Vectors of eight words: AVX-512, with 52-bit products where the CPU has them and the modulus is small.
+//! SIMD vectors of eight 64-bit words: AVX-512, with 52-bit products (IFMA) if the CPU has them and the modulus is
+//! small.
 
 use core::arch::x86_64::*;
 
@@ -6,21 +7,21 @@ use super::narrow::{Narrow, Words};
 use super::vectors::{Kind, by_nodes, zipped};
 use super::zmm::{self, order};
 
-/// Products of 52 bits: moduli below 2^50, since loose residues need two bits more.
+/// 52-bit products, for moduli below 2^50, because loose residues need two more bits.
 const SHORT: u8 = 0;
-/// Products of 64 bits whose quotients may be three too small: moduli below 2^61.
+/// 64-bit products whose Shoup quotients may be three too small, for moduli below 2^61.
 const ROOMY: u8 = 1;
-/// Products of 64 bits with exact high halves: moduli below 2^62.
+/// 64-bit products with exact high halves, for moduli below 2^62.
 const EXACT: u8 = 2;
 
 /// The low 52 bits.
 const SHORT_MASK: u64 = (1 << 52) - 1;
 
-/// There is one only where the CPU has the instructions of its kind.
+/// A value exists only if the CPU has the instructions of its kind.
 #[derive(Clone, Copy)]
 struct Avx512<const KIND: u8>(());
 
-/// Vectors of eight words for an odd q below 2^62, the fastest first, as far as the CPU has them.
+/// The kinds of eight-word vectors for an odd q below 2^62, the fastest first, as far as the CPU has them.
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
     let has_all = detected!("avx512f", "avx512dq");
     let short = has_all && detected!("avx512ifma") && q < 1 << 50;
@@ -40,7 +41,7 @@ fn with_avx512(run: impl FnOnce()) {
     run();
 }
 
-/// Calls what is compiled for the instructions of an `Avx512`.
+/// Calls an intrinsic or function compiled for the instructions of an `Avx512`.
 macro_rules! has {
     ($call:expr) => {{
         // SAFETY: the CPU has the instructions, or there would be no `Avx512`; pointers are made from references.
@@ -52,7 +53,7 @@ macro_rules! has {
 }
 
 impl<const KIND: u8> Avx512<KIND> {
-    /// The low halves of words by those of others.
+    /// The products of the words' low halves.
     #[inline(always)]
     fn mul_halves(self, a: __m512i, b: __m512i) -> __m512i {
         has!(_mm512_mul_epu32(a, b))
@@ -63,14 +64,14 @@ impl<const KIND: u8> Avx512<KIND> {
         has!(_mm512_srli_epi64::<32>(x))
     }
 
-    /// Not by a mask: compilers would see the high half of a wide product in `mul_high`, which vectors have not, and leave
-    /// them for it.
+    /// The low halves, by a masked move. With a bit mask, the compiler recognises the high half of a wide product in
+    /// `mul_high`; vectors lack that instruction, so it would fall back to scalar code.
     #[inline(always)]
     fn low_half(self, x: __m512i) -> __m512i {
         has!(_mm512_maskz_mov_epi32(0x5555, x))
     }
 
-    /// out: floor(a b / 2^64), or up to two less
+    /// The high half of the product. out: floor(a b / 2^64), or up to two less
     #[inline(always)]
     fn mul_high(self, a: __m512i, b: __m512i) -> __m512i {
         let (a_high, b_high) = (self.high_half(a), self.high_half(b));
@@ -133,7 +134,7 @@ impl<const KIND: u8> Narrow for Avx512<KIND> {
         has!(_mm512_min_epu64(x, self.sub(x, m)))
     }
 
-    /// A quotient is at most one too small, and with a roomy `mul_high` three.
+    /// Shoup multiplication. The quotient is at most one too small, or three with `ROOMY`.
     #[inline(always)]
     fn mul(self, x: __m512i, [w, quotient]: [__m512i; 2], q: __m512i) -> __m512i {
         if KIND == SHORT {

@@ -1,41 +1,42 @@
-//! Vectors of eight words of 256 bits, each in five limbs of 52 bits: AVX-512 with 52-bit products.
+//! SIMD vectors of eight 256-bit residues, each in five 52-bit limbs: AVX-512 with 52-bit products (IFMA).
 //!
-//! Words are in Montgomery form with R = 2^256, and a factor w is stored as w R mod q. Here products are divided by 2^260, so
-//! a factor is first made 16 w R mod q, below 2q. Then a product of x < 8q is below x 2q / 2^260 + q < 3q/2.
+//! Words are in Montgomery form with R = 2^256, and a twiddle factor w is stored as w R mod q. Products here are
+//! divided by 2^260. So a twiddle factor is first multiplied by 16, to 16 w R mod q, below 2q. A product with x < 8q is
+//! then below x 2q / 2^260 + q < 3q/2.
 //!
-//! Sums are relaxed by their upper limb alone: *relaxed* is below 2q + e, where e begins as 2^212 and at most doubles with each
-//! layer up the tree, where sums of relaxed residues are relaxed in turn. In 31 layers e comes to 2^243, and relaxed residues
-//! stay below 2^256. *Loose* is below 6q + e, in limbs of any sign.
+//! Sums are relaxed by comparing only their top limb. So *relaxed* means below 2q + e, where e starts as 2^212. In
+//! inverse transforms, sums of relaxed residues are relaxed again, so each layer at most doubles e. After 31 layers e
+//! is 2^243, and relaxed residues are still below 2^256. *Loose* means below 6q + e, in limbs of any sign.
 
 use core::arch::x86_64::*;
 
 use super::vectors::{Kind, Lanes, Modulus, by_nodes, zipped};
 use super::zmm::{self, order};
 
-/// Limbs of a residue.
+/// Number of limbs of a residue.
 const LIMBS: usize = 5;
 
-/// Bits of a limb.
+/// Bits per limb.
 const BITS: u32 = 52;
 
-/// The bits of a limb.
+/// Mask of a limb's bits.
 const MASK: u64 = (1 << BITS) - 1;
 
-/// The first two words of four residues in two registers, one after the other; or the same undone: the first two residues of
-/// four whose words lie so.
+/// Permutation that takes words 0 and 1 of four residues out of two registers. Its inverse takes the first two residues
+/// out of registers sorted by word, and is the same permutation.
 const FIRST: [u64; 8] = [0, 4, 8, 12, 1, 5, 9, 13];
 
-/// The same for the last two.
+/// The same for words 2 and 3, or the last two residues.
 const SECOND: [u64; 8] = [2, 6, 10, 14, 3, 7, 11, 15];
 
-/// Residues, one in each lane, limb by limb.
+/// Eight residues, one per lane, limb by limb.
 type Vector = [__m512i; LIMBS];
 
-/// There is one only where the CPU has the instructions.
+/// A value exists only if the CPU has the instructions.
 #[derive(Clone, Copy)]
 struct Limbs(());
 
-/// Vectors for an odd q, if the CPU and q allow it: 2^250 < q < 2^255 − 2^243.
+/// The kind of vectors for an odd q, if the CPU has the instructions and 2^250 < q < 2^255 − 2^243.
 pub(super) fn kinds(q: &Modulus) -> impl Iterator<Item = &'static dyn Kind> + use<> {
     let has_all = detected!("avx512f", "avx512dq", "avx512ifma", "avx512vbmi2");
     let serves = (1 << 58..0xfff << 51).contains(&q[3]);
@@ -47,7 +48,7 @@ fn with_limbs(run: impl FnOnce()) {
     run();
 }
 
-/// Calls what is compiled for these instructions.
+/// Calls an intrinsic or function compiled for these instructions.
 macro_rules! has {
     ($call:expr) => {{
         // SAFETY: the CPU has the instructions, or there would be no `Limbs`; pointers are made from references.
@@ -58,7 +59,7 @@ macro_rules! has {
     }};
 }
 
-/// q in all lanes.
+/// Constants derived from q, in all lanes.
 #[derive(Clone, Copy)]
 struct Multiples {
     q: Vector,
@@ -66,9 +67,9 @@ struct Multiples {
     four_times: Vector,
     /// −q^-1 mod 2^52
     inverse: __m512i,
-    /// Sums with an upper limb above this are above 2q, whatever their other limbs carry.
+    /// A sum whose top limb exceeds this is above 2q, whatever its lower limbs carry.
     most: __m512i,
-    /// A little less than 2^208 / q.
+    /// Slightly less than 2^208 / q.
     reciprocal: __m512d,
 }
 
@@ -80,8 +81,8 @@ fn split<const SHIFT: u32>(x: &Modulus) -> [u64; LIMBS] {
     [(a << SHIFT) & MASK, across(a, b, 52), across(b, c, 40), across(c, d, 28), d >> (16 - SHIFT)]
 }
 
-/// A little less than 1/x, by Newton's steps from a guess that is right within a tenth. Division would do, but the time of one
-/// tells of what is divided, and where secrets are there shall be none.
+/// Slightly less than 1/x, by Newton iteration from a guess with a relative error below 0.1. Division instructions are
+/// not constant-time, so they are avoided on values that may be secret.
 #[inline(always)]
 #[allow(clippy::cast_precision_loss)] // 47 bits
 fn reciprocal(x: u64) -> f64 {
@@ -104,7 +105,7 @@ impl Limbs {
         has!(zmm::pick(pair, places))
     }
 
-    /// Two vectors of the residues at these places of two others.
+    /// Two vectors, each with the residues at the given places of two other vectors.
     #[inline(always)]
     fn pick_limbs(self, [a, b]: [Vector; 2], [left, right]: [[u64; 8]; 2]) -> [Vector; 2] {
         let mut picked = [a, b];
@@ -115,7 +116,9 @@ impl Limbs {
         picked
     }
 
-    /// in: limbs of either sign, of a sum that is not negative   out: the same sum in limbs of 52 bits, but for the last
+    /// Propagates carries.
+    ///
+    /// in: limbs of either sign of a non-negative sum   out: the same sum in 52-bit limbs, except for the last
     #[inline(always)]
     fn carry(self, mut x: Vector) -> Vector {
         let mask = self.splat(MASK);
@@ -128,7 +131,7 @@ impl Limbs {
         x
     }
 
-    /// x where its difference from m is negative, else the difference. in, out: limbs of 52 bits
+    /// x − m, or x if the difference is negative. in, out: limbs of 52 bits
     #[inline(always)]
     fn reduce(self, x: Vector, m: &Vector) -> Vector {
         let mut less = x;
@@ -143,13 +146,13 @@ impl Limbs {
         less
     }
 
-    /// The lower halves of two registers, and the upper ones.
+    /// The concatenated lower halves of two registers, and the upper ones.
     #[inline(always)]
     fn quarters(self, [x, y]: [__m512i; 2]) -> [__m512i; 2] {
         has!([_mm512_shuffle_i64x2::<0x44>(x, y), _mm512_shuffle_i64x2::<0xee>(x, y)])
     }
 
-    /// The words of four registers limb by limb: each of four bits fewer than 64, as [`split`] has it.
+    /// The limbs of eight residues times 2^SHIFT, as [`split`] computes them for one.
     #[inline(always)]
     fn limbs<const SHIFT: u32>(self, words: &[[u64; 4]; 8]) -> Vector {
         let registers = words.as_flattened().as_ptr().cast::<__m512i>();
@@ -178,7 +181,7 @@ impl Limbs {
         })
     }
 
-    /// 16 times a factor, reduced to below 2q.
+    /// Reduces 16 times a twiddle factor to below 2q, with an approximate quotient.
     #[inline(always)]
     fn settle(self, z: Vector, q: &Multiples) -> Vector {
         let zero = self.splat(0);
@@ -222,11 +225,11 @@ impl Lanes for Limbs {
             });
             limbs.map(|limb| self.splat(limb))
         };
-        // each step doubles the bits that are right
+        // Newton iteration: each step doubles the number of correct bits
         let inverse = (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(q[0].wrapping_mul(x))));
         let [q, twice, four_times] = [1, 2, 4].map(times);
         let top = limbs[LIMBS - 1];
-        // what 2q has above 2^208, and what the limbs below may borrow: they are above −3 · 2^52
+        // the 5 covers the carry from the lower limbs of 2q and what the lower limbs, each above −3 · 2^52, may borrow
         let most = 2 * top + 5;
         Multiples {
             q,
@@ -296,7 +299,7 @@ impl Lanes for Limbs {
         self.reduce(self.reduce(x, &q.q), &q.q)
     }
 
-    /// A limb of x after the other; the sum is divided by 2^52 each time.
+    /// Montgomery multiplication, interleaved: after each limb of x, the sum is divided by 2^52.
     #[inline(always)]
     fn mul(self, x: Vector, z: Vector, q: &Multiples) -> Vector {
         let x = self.carry(x);

@@ -1,16 +1,19 @@
-//! Residues of one word each in vectors, whatever the instructions: sums are reduced before the next step, not after their own.
+//! SIMD vectors of one-word residues, generic over the instruction set. Sums are left loose and reduced at the start of
+//! the next butterfly, as in Harvey's lazy butterflies.
 
 use bytemuck::Pod;
 
 use super::vectors::{Lanes, Modulus};
 
-/// A kind of vectors of words, of B bits, and its products modulo q. A factor is w < q and floor(2^B w / q). All sums wrap.
+/// A kind of vectors of B-bit words, with multiplication modulo q. A multiplier is w < q with its Shoup quotient
+/// floor(2^B w / q). All sums wrap.
 pub(super) trait Narrow: Copy + Sync {
     type Word: Pod;
     /// The words of a vector.
     type Words: Pod;
     type Vector: Copy;
-    /// Products are below this multiple of q, which bounds what is relaxed; twice as much bounds what is loose.
+    /// Products are below this multiple of q, which is the bound of relaxed residues; the bound of loose ones is twice
+    /// that.
     const RELAXED: u64;
     /// As [`Lanes::FAST`].
     const FAST: bool;
@@ -26,7 +29,7 @@ pub(super) trait Narrow: Copy + Sync {
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// in: x < 2m   out: x mod m
     fn reduce(self, x: Self::Vector, m: Self::Vector) -> Self::Vector;
-    /// in: loose x   out: x w, relaxed
+    /// Shoup multiplication. in: loose x   out: x w, relaxed
     fn mul(self, x: Self::Vector, z: [Self::Vector; 2], q: Self::Vector) -> Self::Vector;
     /// As [`Lanes::unzip`].
     fn unzip<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
@@ -52,11 +55,11 @@ pub(super) trait Narrow: Copy + Sync {
     fn factors<const K: usize>(self, z: &[[Self::Word; 2]]) -> [Self::Vector; 2];
 }
 
-/// What steps on residues are in such vectors.
+/// Implements [`Lanes`] for a [`Narrow`] kind of vectors.
 #[derive(Clone, Copy)]
 pub(super) struct Words<N>(pub(super) N);
 
-/// In all lanes: q, twice q, and the bound of what is relaxed.
+/// q, 2q, and the bound of relaxed residues, in all lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Multiples<V> {
     q: V,

@@ -1,4 +1,4 @@
-//! The loops of steps by radix 2, the same for every kind of vectors.
+//! The loops of radix-2 layers, generic over the kind of vectors.
 
 use core::slice;
 
@@ -6,10 +6,10 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::vectors::{Kind, Lanes, MOST_WITHIN, Modulus, Step};
 
-/// Pairs of vectors that are worked on at once, so that one's step is done while another's waits for its own.
+/// Pairs of vectors processed at once, so that independent butterflies hide each other's latency.
 const TOGETHER: usize = 4;
 
-/// Words in a vector.
+/// Number of words in a vector.
 const fn count<L: Lanes>() -> usize {
     size_of::<L::Words>() / size_of::<L::Word>()
 }
@@ -92,7 +92,7 @@ impl<L: Lanes> Kind for L {
     }
 }
 
-/// Vectors modulo q.
+/// A kind of vectors with its constants for one q.
 #[derive(Clone, Copy)]
 struct Residues<L: Lanes> {
     lanes: L,
@@ -105,7 +105,7 @@ impl<L: Lanes> Residues<L> {
         Self { lanes, q: lanes.multiples(q) }
     }
 
-    /// Parts of both halves of a node.
+    /// One layer on parts of both halves of a node.
     #[inline(always)]
     fn halves(self, step: Step, lo: &mut [L::Word], hi: &mut [L::Word], z: &[L::Factor]) {
         let pairs = cast_slice_mut(lo).iter_mut().zip(cast_slice_mut(hi));
@@ -134,7 +134,7 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// The layers within pairs of vectors, that of leaves of K words the last of them.
+    /// The layers within pairs of vectors; the leaves of the lowest one have K words.
     #[inline(always)]
     fn each_within<const K: usize, const BACK: bool>(
         self,
@@ -142,7 +142,7 @@ impl<L: Lanes> Residues<L> {
         z: &[&[L::Factor]; MOST_WITHIN],
     ) {
         let (groups, rest) = pairs.as_chunks_mut::<TOGETHER>();
-        // others than those that end at single words are seldom asked for
+        // leaves of more than one word are rare
         if L::SHORT && K == 1 {
             for (i, group) in groups.iter_mut().enumerate() {
                 self.group_within::<K, BACK, TOGETHER>(i * TOGETHER, group, z);
@@ -165,7 +165,7 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// The same for N pairs, the first of them number `first`.
+    /// The same for N pairs, of which the first has number `first`.
     #[inline(always)]
     fn group_within<const K: usize, const BACK: bool, const N: usize>(
         self,
@@ -200,7 +200,7 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// The layer of nodes with halves of H words, if it is one of those.
+    /// The layer whose nodes have halves of H words, if it is one of these layers.
     #[inline(always)]
     fn layer_within<const H: usize, const K: usize, const BACK: bool, const N: usize>(
         self,
@@ -229,7 +229,8 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// The two layers of a node; the first step down is never a last one, and none is on the way back.
+    /// A radix-2^2 pass: two layers of a node. Only the lower of them may be the last layer of a forward transform;
+    /// neither is the last of an inverse.
     #[inline(always)]
     fn each_quarter<const BACK: bool, const LAST: bool>(
         self,
@@ -268,7 +269,7 @@ impl<L: Lanes> Residues<L> {
         self.lanes.factor(z, &self.q)
     }
 
-    /// One step down or back up, in the ranges of [`Step`].
+    /// One butterfly, in the ranges of [`Step`]: Cooley–Tukey forward, Gentleman–Sande inverse (`BACK`).
     #[inline(always)]
     fn butterfly<const BACK: bool, const LAST: bool>(
         self,

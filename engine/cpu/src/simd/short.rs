@@ -1,6 +1,6 @@
-//! Vectors of 32-bit words, by way of products of 64 bits in every other lane: AVX-512 and AVX2.
+//! SIMD vectors of 32-bit words, with 64-bit products in every other lane: AVX-512 and AVX2.
 //!
-//! With `RELAXED` 2, products are relaxed as they are, for q < 2^30; with 1 they are reduced once more, for q < 2^31.
+//! With `RELAXED` 2, products stay below 2q, for q < 2^30. With 1 they are reduced once more, for q < 2^31.
 
 use core::arch::x86_64::*;
 
@@ -10,15 +10,15 @@ use super::zmm;
 
 type Factor = [u32; 2];
 
-/// Vectors of 16 words; there is one only where the CPU has AVX-512.
+/// Vectors of 16 words. A value exists only if the CPU has AVX-512.
 #[derive(Clone, Copy)]
 struct Sixteen<const RELAXED: u64>(());
 
-/// Vectors of eight words; there is one only where the CPU has AVX2.
+/// Vectors of eight words. A value exists only if the CPU has AVX2.
 #[derive(Clone, Copy)]
 struct Eight<const RELAXED: u64>(());
 
-/// Vectors for an odd q below 2^31, the fastest first, as far as the CPU has them.
+/// The kinds of vectors for an odd q below 2^31, the fastest first, as far as the CPU has them.
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
     let is_lazy = q < 1 << 30;
     let sixteen = match is_lazy {
@@ -44,7 +44,7 @@ fn with_eight(run: impl FnOnce()) {
     run();
 }
 
-/// Calls what is compiled for the instructions of a kind.
+/// Calls an intrinsic or function compiled for a kind's instructions.
 macro_rules! has {
     ($call:expr) => {{
         // SAFETY: the CPU has the instructions, or there would be no such kind; pointers are made from references.
@@ -55,8 +55,8 @@ macro_rules! has {
     }};
 }
 
-/// Places as instructions take them.
-#[allow(clippy::cast_possible_truncation)] // places among 32 words
+/// Permutation indices as the instructions take them.
+#[allow(clippy::cast_possible_truncation)] // indices into 32 words
 const fn short(places: [u64; 16]) -> [u32; 16] {
     let mut short = [0; 16];
     let mut i = 0;
@@ -67,7 +67,7 @@ const fn short(places: [u64; 16]) -> [u32; 16] {
     short
 }
 
-/// Where `unzip` one after another puts nodes with halves of k words in vectors of 16.
+/// The node of each of 16 lanes after `unzip` has been applied repeatedly, down to halves of k words.
 const fn order(k: usize) -> Order<16> {
     if k == 1 {
         return [0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15];
@@ -80,7 +80,7 @@ const fn order(k: usize) -> Order<16> {
     order
 }
 
-/// A list of factors word by word, and zeros.
+/// The words of multipliers, padded with zeros.
 #[inline(always)]
 fn padded<const N: usize>(z: &[Factor]) -> [u32; N] {
     let mut words = [0; N];
@@ -96,7 +96,7 @@ impl<const RELAXED: u64> Sixteen<RELAXED> {
         has!(_mm512_permutex2var_epi32(a, _mm512_loadu_si512(places.as_ptr().cast()), b))
     }
 
-    /// Words at even places of both vectors, or at odd ones, quarter by quarter.
+    /// The words at even or at odd positions of both vectors, within each quarter.
     #[inline(always)]
     fn alternate<const PLACES: i32>(self, [a, b]: [__m512i; 2]) -> __m512i {
         has!(_mm512_castps_si512(_mm512_shuffle_ps::<PLACES>(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b))))
@@ -223,7 +223,7 @@ impl<const RELAXED: u64> Eight<RELAXED> {
         })
     }
 
-    /// Words at even places of both vectors, or at odd ones, half by half.
+    /// The words at even or at odd positions of both vectors, within each half.
     #[inline(always)]
     fn alternate<const PLACES: i32>(self, [a, b]: [__m256i; 2]) -> __m256i {
         has!(_mm256_castps_si256(_mm256_shuffle_ps::<PLACES>(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b))))
@@ -285,7 +285,7 @@ impl<const RELAXED: u64> Narrow for Eight<RELAXED> {
         if RELAXED > 1 { product } else { self.reduce(product, q) }
     }
 
-    /// One after another, nodes with halves of single words come in the order 0, 2, 1, 3, 4, 6, 5, 7.
+    /// Repeated use leaves nodes with halves of one word in the order 0, 2, 1, 3, 4, 6, 5, 7.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {

@@ -1,11 +1,11 @@
-//! How words of 64 bits change their places in two registers of eight: AVX-512.
+//! Permutations of 64-bit words in two registers of eight words: AVX-512.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
 
 use super::vectors::{Order, in_order, zipped};
 
-/// Where `unzip` one after another puts nodes with halves of k words.
+/// The node of each lane after `unzip` has been applied repeatedly, down to halves of k words.
 pub(super) const fn order(k: usize) -> Order<8> {
     match k {
         1 => [0, 1, 4, 5, 2, 3, 6, 7],
@@ -14,13 +14,13 @@ pub(super) const fn order(k: usize) -> Order<8> {
     }
 }
 
-/// The words of two registers at these places.
+/// The words of two registers at the given positions.
 ///
 /// # Safety
-/// The CPU has AVX-512F, as for all here.
+/// The CPU must have AVX-512F, as for all functions here.
 #[inline(always)]
 pub(super) unsafe fn pick([a, b]: [__m512i; 2], places: &[u64; 8]) -> __m512i {
-    // SAFETY: the pointer is made from a reference to as many words.
+    // SAFETY: the pointer comes from a reference to as many words as are loaded.
     unsafe { _mm512_permutex2var_epi64(a, _mm512_loadu_si512(places.as_ptr().cast()), b) }
 }
 
@@ -30,7 +30,7 @@ pub(super) unsafe fn pick([a, b]: [__m512i; 2], places: &[u64; 8]) -> __m512i {
 /// As for [`pick`].
 #[inline(always)]
 pub(super) unsafe fn unzip<const K: usize>([a, b]: [__m512i; 2]) -> [__m512i; 2] {
-    // SAFETY: the caller knows the CPU.
+    // SAFETY: the caller guarantees AVX-512F.
     unsafe {
         match K {
             1 => [_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)],
@@ -40,18 +40,15 @@ pub(super) unsafe fn unzip<const K: usize>([a, b]: [__m512i; 2]) -> [__m512i; 2]
     }
 }
 
-/// Undoes [`unzip`].
-///
-/// # Safety
-/// As for [`pick`].
+/// The inverse of [`unzip`].
 #[inline(always)]
 pub(super) unsafe fn zip<const K: usize>(halves: [__m512i; 2]) -> [__m512i; 2] {
     let places = const { [zipped(in_order(2), 2, 0), zipped(in_order(2), 2, 8)] };
-    // SAFETY: the caller knows the CPU.
+    // SAFETY: the caller guarantees AVX-512F.
     unsafe {
         match K {
             2 => [pick(halves, &places[0]), pick(halves, &places[1])],
-            // the others undo themselves
+            // the others are their own inverse
             _ => unzip::<K>(halves),
         }
     }

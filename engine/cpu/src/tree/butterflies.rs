@@ -1,8 +1,9 @@
-//! Butterflies: one step down or up a node, on a word of each child or on slices of them.
+//! Butterflies: one layer on a node, either on one word of each child or on slices. Forward ones are Cooley–Tukey,
+//! inverse ones Gentleman–Sande; ranges are lazy as in Harvey (arXiv:1205.2926).
 
 use crate::field::Field;
 
-/// in, out: loose
+/// a ± z b. in, out: loose
 #[inline(always)]
 pub(super) fn two<F: Field>(field: &F, a: F::Word, b: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
     let (a, t) = (field.relax(a), field.mul(b, z));
@@ -17,7 +18,7 @@ pub(super) fn forward_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::
     }
 }
 
-/// Nodes of 2K words, each with its factor. in, out: loose
+/// Nodes of 2K words, with one twiddle factor each. in, out: loose
 #[inline(always)]
 pub(super) fn forward_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
     for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
@@ -27,7 +28,7 @@ pub(super) fn forward_twos<F: Field, const K: usize>(field: &F, words: &mut [F::
     }
 }
 
-/// in, out: loose
+/// [`Layer::Sixth`](crate::Layer): a + z b and a + (1 − z) b. in, out: loose
 #[inline(always)]
 pub(super) fn forward_sixth<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
     for (a, b) in lo.iter_mut().zip(hi) {
@@ -37,7 +38,7 @@ pub(super) fn forward_sixth<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F
     }
 }
 
-/// in, out: loose
+/// Radix 3, with z = [z, z²]. in, out: loose
 #[inline(always)]
 pub(super) fn three<F: Field>(
     field: &F,
@@ -68,7 +69,7 @@ pub(super) fn forward_three<F: Field>(
     }
 }
 
-/// in, out: relaxed
+/// u + v and z (u − v). in, out: relaxed
 #[inline(always)]
 pub(super) fn back_two<F: Field>(field: &F, u: F::Word, v: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
     (field.relax(field.add(u, v)), field.mul(field.sub(u, v), z))
@@ -82,7 +83,7 @@ pub(super) fn inverse_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::
     }
 }
 
-/// Nodes of 2K words, each with its factor. in, out: relaxed
+/// Nodes of 2K words, with one twiddle factor each. in, out: relaxed
 #[inline(always)]
 pub(super) fn inverse_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
     for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
@@ -92,7 +93,7 @@ pub(super) fn inverse_twos<F: Field, const K: usize>(field: &F, words: &mut [F::
     }
 }
 
-/// Before the factors z^-1 and z^-2. in: relaxed   out: loose
+/// Inverse radix 3 without the multiplications by z^-1 and z^-2. in: relaxed   out: loose
 #[inline(always)]
 pub(super) fn inverse_three<F: Field>(field: &F, [u, v, y]: [F::Word; 3], third_root: &F::Twiddle) -> [F::Word; 3] {
     let t = field.mul(field.sub(y, v), third_root);

@@ -1,5 +1,5 @@
-//! Layers one by one: steps between a node and its children, and some of the layers of a transform, each over the whole row,
-//! which is what a kernel of a longer plan means.
+//! Single layers: steps between a node and its children, and ranges of layers over the whole row, which are the CPU
+//! reference of one kernel of a multi-kernel transform.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::tree::parts::{three_parts, two_parts};
 use crate::tree::{Origin, Tree};
 
 impl<F: Field> Tree<'_, F> {
-    /// These layers from above. in: relaxed   out: canonical
+    /// The given layers of the forward transform. in: relaxed   out: canonical
     pub(crate) fn forward_part(&self, part: &Range<usize>, words: &mut [F::Word]) {
         for layer in part.clone() {
             self.each_node(layer, &self.layout.forward, words, &|kind, z, words| self.step_down(kind, z, words));
@@ -18,7 +18,9 @@ impl<F: Field> Tree<'_, F> {
         words.iter_mut().for_each(|x| *x = self.field.canonical(*x));
     }
 
-    /// These layers from below, with the scale if the first one is among them. in: relaxed   out: canonical
+    /// The given layers of the inverse transform, with the scale if the first layer is among them.
+    ///
+    /// in: relaxed   out: canonical
     pub(crate) fn inverse_part(&self, part: &Range<usize>, words: &mut [F::Word]) {
         for layer in part.clone().rev().filter(|&layer| layer > 0) {
             self.each_node(layer, &self.layout.inverse, words, &|kind, z, words| self.step_up(kind, z, words));
@@ -29,7 +31,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From a node with these factors to its children. in, out: loose
+    /// From a node with twiddle factors `z` to its children. in, out: loose
     #[inline(never)]
     pub(super) fn step_down(&self, kind: Layer, z: &[F::Twiddle], words: &mut [F::Word]) {
         let field = self.field;
@@ -42,7 +44,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From the children of a node with these factors back to it. in, out: relaxed
+    /// From the children of a node with twiddle factors `z` back to it. in, out: relaxed
     #[inline(never)]
     pub(super) fn step_up(&self, kind: Layer, z: &[F::Twiddle], words: &mut [F::Word]) {
         let field = self.field;
@@ -54,7 +56,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// Calls `run` on the words of every node above a layer, with its factors.
+    /// Calls `run` on the words of every node above a layer, with its twiddle factors.
     fn each_node(
         &self,
         layer: usize,

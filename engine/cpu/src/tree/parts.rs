@@ -1,9 +1,9 @@
-//! Halves and thirds of a node, cut into pieces for several threads.
+//! Layers on halves and thirds of a node, split over several threads.
 
 use crate::simd::apart;
 use crate::threads::{self, TASK_BYTES};
 
-/// Runs a layer on both halves of a node, cut into pieces for several threads where that is worth it.
+/// Runs a layer on both halves of a node, split over several threads if it is large.
 pub(super) fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
     fn pieces<W: Send>(a: &mut [W], b: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
         if size_of_val(a) <= TASK_BYTES {

@@ -1,4 +1,4 @@
-//! The last layers of nodes that are too small to fill vectors: in tiles, with a node in each lane.
+//! The last layers of nodes that are too small to fill SIMD vectors: in tiles, with one node per lane.
 
 use core::ops::Range;
 
@@ -9,21 +9,22 @@ use super::butterflies::{back_three, back_two, three, two};
 use crate::field::Field;
 use crate::shape::{Layer, Shape};
 
-/// Nodes of a tile.
+/// Nodes per tile.
 const LANES: usize = 32;
 
-/// Words of the largest node of a tile.
+/// Words of the largest node in a tile.
 const ROWS: usize = 32;
 
-/// Words with one place in their nodes.
+/// The words at one position of all nodes of a tile.
 type Row<F> = [<F as Field>::Word; LANES];
 
-/// Whether there are tiles: there are no vectors of wide words.
+/// Whether tiles are used: only for 32-bit words, because there are no vectors of wide words.
 pub(super) const fn are_for<F: Field>() -> bool {
     size_of::<F::Word>() == 4
 }
 
-/// The layer above which nodes are worked on in tiles, down to their leaves; behind the last layer where none are.
+/// The layer above which nodes are processed in tiles, down to their leaves; the number of layers if there are no
+/// tiles.
 pub(super) fn first_layer<F: Field>(shape: Shape<'_>) -> usize {
     let layers = shape.layers.len();
     let in_tiles = |&layer: &usize| {
@@ -34,7 +35,9 @@ pub(super) fn first_layer<F: Field>(shape: Shape<'_>) -> usize {
 }
 
 impl<F: Field> Tree<'_, F> {
-    /// From nodes above `layer`, the first of them number `first`, down to their leaves. in: loose   out: canonical
+    /// From nodes above `layer`, of which the first has number `first`, down to their leaves.
+    ///
+    /// in: loose   out: canonical
     #[inline(always)]
     pub(super) fn forward_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let size = self.shape.n / self.shape.nodes(layer);
@@ -50,7 +53,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From leaves up to the nodes above `layer`, the first of them number `first`. in, out: relaxed
+    /// From leaves up to the nodes above `layer`, of which the first has number `first`. in, out: relaxed
     #[inline(always)]
     pub(super) fn inverse_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let size = self.shape.n / self.shape.nodes(layer);
@@ -66,7 +69,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// One layer of a tile that has these nodes in its lanes; the layer's factors begin at `start`.
+    /// One layer of a tile with these nodes in its lanes; the layer's twiddle factors begin at `start`.
     #[inline(always)]
     fn tile_layer(
         &self,
@@ -114,7 +117,7 @@ impl<F: Field> Tree<'_, F> {
     }
 }
 
-/// Nodes into the lanes of a tile.
+/// Transposes nodes into the lanes of a tile.
 #[inline(always)]
 fn load<F: Field>(rows: &mut [Row<F>], words: &[F::Word]) {
     for (lane, node) in words.chunks_exact(rows.len()).enumerate() {
@@ -122,7 +125,7 @@ fn load<F: Field>(rows: &mut [Row<F>], words: &[F::Word]) {
     }
 }
 
-/// The lanes of a tile back into nodes.
+/// Transposes the lanes of a tile back into nodes.
 #[inline(always)]
 fn store<F: Field>(rows: &[Row<F>], words: &mut [F::Word], put: impl Fn(F::Word) -> F::Word) {
     for (lane, node) in words.chunks_exact_mut(rows.len()).enumerate() {

@@ -1,4 +1,4 @@
-//! The layers of nodes that are near, in vectors: rows of a power of two, by radix 2 alone.
+//! The layers of nodes that fit the nearest cache, in SIMD vectors: only for rows of 2^k words and radix 2.
 
 use super::Tree;
 use crate::field::Field;
@@ -6,7 +6,7 @@ use crate::shape::{Layer, Shape};
 use crate::simd::{Step, Vectors};
 
 impl<F: Field> Tree<'_, F> {
-    /// The vectors for this tree, if it is one for them.
+    /// The kind of vectors for this tree, if there is one.
     pub(super) fn vectors(&self) -> Option<Vectors> {
         self.field.vectors().filter(|vectors| self.fits(vectors))
     }
@@ -17,9 +17,9 @@ impl<F: Field> Tree<'_, F> {
         all_twos && n.is_power_of_two() && vectors.fit(n)
     }
 
-    /// From consecutive nodes above `layer`, the first of them number `first`, down to their leaves.
+    /// From consecutive nodes above `layer`, of which the first has number `first`, down to their leaves.
     ///
-    /// in: loose, as vectors have it   out: canonical
+    /// in: loose, by the vectors' bound   out: canonical
     pub(super) fn forward_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.forward[l] + (first << (l - layer))..];
@@ -27,7 +27,7 @@ impl<F: Field> Tree<'_, F> {
         let end = if pairs + 1 < layers { pairs } else { layers };
         let mut l = layer;
         while l < end {
-            // an odd one comes first, where it works on long halves
+            // with an odd number of layers, the single one comes first, where halves are long
             let quarters = vectors.take_quarters() && (end - l).is_multiple_of(2);
             let next = l + if quarters { 2 } else { 1 };
             let step = if next < layers { Step::Forward } else { Step::ForwardLast };
@@ -43,7 +43,9 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From leaves up to consecutive nodes above `layer`, which is not the first layer. in, out: relaxed, as vectors have it
+    /// From leaves up to consecutive nodes above `layer`, which must not be the first layer.
+    ///
+    /// in, out: relaxed, by the vectors' bound
     pub(super) fn inverse_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.inverse[l] + (first << (l - layer))..];
@@ -76,15 +78,15 @@ mod tests {
     use crate::testing::{from, is_prime, modulus, negacyclic, of};
     use crate::tree::{Origin, Tree};
 
-    /// The first prime from here on, by such steps.
+    /// The first prime from here on, up or down, that is 1 modulo `step`.
     fn prime(from: BigUint, step: &BigUint, down: bool) -> BigUint {
         let first = from / step * step + 1u32;
         let next = |q: &BigUint| Some(if down { q - step } else { q + step });
         core::iter::successors(Some(first), next).find(is_prime).expect("a prime")
     }
 
-    /// Both ways with these vectors and with none, from words at the edges and from any, below q or `most` times q. Says how
-    /// many fit.
+    /// Checks that transforms with each of these vectors and with none agree, in both directions. Inputs are edge
+    /// values and spread ones, below q up to `most` times q. Returns how many kinds of vectors fit.
     fn agree<F: Field>(q: &BigUint, kinds: Vec<Vectors>, most: u32, [log, layers]: [usize; 2], form: u32) -> usize {
         let layers = vec![Layer::Two; layers];
         let shape = Shape { n: 1 << log, base: 1 << (log - layers.len()), layers: &layers };
@@ -158,7 +160,8 @@ mod tests {
         }
     }
 
-    /// The largest prime below 2^bits − 2^less that is 1 modulo 2^20, the smallest above 2^250, and those of curves.
+    /// The largest prime below 2^255 − 2^243 that is 1 modulo 2^20, the smallest such prime above 2^250, and primes of
+    /// curves.
     #[test]
     fn words_of_256_bits_in_limbs_are_those_of_plain_code() {
         let power = |e: u32| BigUint::from(1u32) << e;

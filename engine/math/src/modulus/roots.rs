@@ -1,4 +1,4 @@
-//! The default roots of unity: found once for a modulus and an order, in a process.
+//! The default roots of unity, computed once per modulus and order in a process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,13 +7,13 @@ use crypto_bigint::U256;
 
 use super::{gcd, mul_mod};
 
-/// Roots that are remembered at most.
+/// Maximum number of cached roots.
 const MOST: usize = 1 << 14;
 
-/// By modulus and order.
+/// The cached roots, by modulus and order.
 static FOUND: Mutex<BTreeMap<(U256, u64), U256>> = Mutex::new(BTreeMap::new());
 
-/// The root of this order modulo q, found now if it was not before.
+/// The root of this order modulo q, computed if it is not cached.
 pub(super) fn remembered(q: U256, order: u64, find: impl FnOnce() -> Option<U256>) -> Option<U256> {
     let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(root) = found().get(&(q, order)) {
@@ -28,12 +28,12 @@ pub(super) fn remembered(q: U256, order: u64, find: impl FnOnce() -> Option<U256
     Some(root)
 }
 
-/// Powers that are computed side by side, each from its own last one: a product waits for the one before it.
+/// Powers computed in parallel, each from its own predecessor, to hide the latency of multiplication.
 const LANES: usize = 8;
 
-/// The smallest of the powers of a root that have its order, modulo q.
+/// The smallest primitive root of this order modulo q, among the powers of a given one.
 pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
-    // of an even order, no even power
+    // if the order is even, an even power cannot have it
     let (stride, step) = if order.is_multiple_of(2) { (2, mul_mod(root, root, q)) } else { (1, root) };
     let mut powers = [root; LANES];
     for lane in 1..LANES {
@@ -44,7 +44,7 @@ pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
     let mut smallest = root;
     for first in (1..order).step_by(stride * LANES) {
         for (lane, power) in powers.iter_mut().enumerate() {
-            // beyond the order, powers come again
+            // beyond the order, powers repeat
             if *power < smallest && gcd(first + (stride * lane) as u64, order) == 1 {
                 smallest = *power;
             }
@@ -54,10 +54,11 @@ pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
     smallest
 }
 
-/// Shoup's product x·y mod q for x, y < q, with ⌊y·2^64/q⌋: the estimated quotient is exact or one less.
+/// Shoup multiplication: x·y mod q for x, y < q, with the quotient ⌊y·2^64/q⌋. The estimated quotient is exact or one
+/// too small.
 fn times(x: u64, y: u64, quotient: u64, q: u64) -> u64 {
     let estimate = ((u128::from(x) * u128::from(quotient)) >> 64) as u64;
-    // below 2q, which may have 65 bits
+    // below 2q, up to 65 bits
     let product = u128::from(x) * u128::from(y) - u128::from(estimate) * u128::from(q);
     (if product >= u128::from(q) { product - u128::from(q) } else { product }) as u64
 }

@@ -2,13 +2,15 @@
 
 use core::fmt;
 
-/// The order of a transform's values: of those that a forward transform leaves, and those that an inverse one takes.
+/// The order of evaluations in a buffer: the output of a forward transform and the input of an inverse one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
-    /// Leaves in the order of the splitting tree, left child first: bit-reversed order where every radix is 2. The fastest.
+    /// Leaves in the order of the factorisation tree, left child first: digit-reversed order, or bit-reversed order if
+    /// every radix is 2. This is the fastest order.
     #[default]
     Tree,
-    /// Leaves x^d − root^e by ascending e: a cyclic transform gives a(root^i) at i, a negacyclic one a(root^(2i+1)).
+    /// Leaves x^d − root^e by ascending e: a cyclic transform returns a(root^i) at index i, a negacyclic one
+    /// a(root^(2i+1)).
     Natural,
 }
 

@@ -1,4 +1,4 @@
-//! Types from text: a ring, a colon, and how its elements are stored.
+//! Parses types: a ring, a colon, and how its elements are stored.
 
 use core::str::FromStr;
 
@@ -7,12 +7,14 @@ use crate::modulus::Width;
 use crate::poly::PolyType;
 use crate::ring::{Ring, parse::halves};
 
-/// A type from the text of a [`Ring`], such as `3457:x^768-x^384+1`.
+/// Parses a type from the text of a [`Ring`], such as `3457:x^768-x^384+1`, with optional parts:
 ///
-/// `#` and numbers after the moduli are those of [`PolyType::with_limbs`]. A second colon and a number of `bits`, `plain` or
-/// `montgomery`, `any word`, a number of `columns`, or more of them in this order with commas between them, say how residues are
-/// stored: [`PolyType::with_width`], [`PolyType::with_form`], [`PolyType::accepting_any_word`], [`PolyType::in_columns`]. Spaces
-/// have no meaning. `{:#}` prints the type of any coefficients in this form.
+/// - `#` and indices after the moduli select limbs ([`PolyType::with_limbs`]).
+/// - A second colon introduces the storage: `64 bits` ([`PolyType::with_width`]), `plain` or `montgomery`
+///   ([`PolyType::with_form`]), `any word` ([`PolyType::accepting_any_word`]), `3 columns` ([`PolyType::in_columns`]).
+///   They must be in this order, separated by commas; each is optional.
+///
+/// Spaces are ignored. `{:#}` prints any type of coefficients in this form.
 ///
 /// ```
 /// use ringforge::PolyType;
@@ -22,7 +24,7 @@ use crate::ring::{Ring, parse::halves};
 /// ```
 ///
 /// # Errors
-/// As the ring's text; [`Error::Ring`] for storage that has no meaning, and as those methods.
+/// As for a ring's text and for the methods named above; [`Error::Ring`] for a storage part that is not understood.
 impl FromStr for PolyType {
     type Err = Error;
 
@@ -41,7 +43,7 @@ impl FromStr for PolyType {
 }
 
 impl PolyType {
-    /// The same with residues as this text says.
+    /// This type with the storage that the text describes.
     fn stored_as(&self, text: &str) -> Result<Self> {
         let mut parts = text.split(',').peekable();
         let width = parts.next_if(|part| part.ends_with(BITS));
@@ -73,11 +75,11 @@ impl PolyType {
     }
 }
 
-/// `any word` without spaces.
+/// The keyword `any word`, without spaces.
 const ANY_WORD: &str = "anyword";
-/// What follows the number of bits.
+/// The suffix of a width.
 const BITS: &str = "bits";
-/// What follows the number of columns.
+/// The suffix of a number of columns.
 const COLUMNS: &str = "columns";
 
 fn index(text: &str) -> Result<usize> {

@@ -24,20 +24,20 @@ use crate::poly::PolyType;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// x itself.
+    /// x as it is.
     Plain,
     /// x·R mod q with R = 2^32, 2^64 or 2^256, as wide as a stored residue ([`PolyType::width`]).
     Montgomery,
 }
 
 impl Form {
-    /// That of types which name none.
+    /// The form of types that do not name one.
     pub fn default_of(width: Width) -> Self {
         if width == Width::W256 { Self::Montgomery } else { Self::Plain }
     }
 }
 
-/// The word for it in a ring's text: `plain` or `montgomery`.
+/// The keyword in a type's text: `plain` or `montgomery`.
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -57,7 +57,7 @@ impl FromStr for Form {
 }
 
 impl PolyType {
-    /// The bits of R in residues x·R mod q as they are stored: 0 where they are plain.
+    /// log2 R for residues stored as x·R mod q; 0 if they are plain.
     pub fn radix_bits(&self) -> u32 {
         match self.form() {
             Form::Plain => 0,
@@ -65,15 +65,15 @@ impl PolyType {
         }
     }
 
-    /// R mod q for one of the moduli. An even one, which has no Montgomery form, has R = 1.
+    /// R mod q for one of the moduli. For an even modulus, which has no Montgomery form, R = 1.
     pub fn radix(&self, q: &Modulus) -> U256 {
         let bits = if q.is_odd() { self.radix_bits() } else { 0 };
         q.pow(&q.reduce(&U256::from(2u32)), &U256::from(bits))
     }
 
-    /// Whether these are whole items, with every residue below its modulus unless the
-    /// type [accepts any word](PolyType::accepts_any_word): what programs take their operands to be. The time it takes tells
-    /// where the first other one is.
+    /// Checks that a slice holds whole items and that every residue is below its modulus, as programs expect of their
+    /// operands. Residues are not checked if the type [accepts any word](PolyType::accepts_any_word). The running time
+    /// reveals the index of the first unreduced residue.
     ///
     /// ```
     /// # use ringforge::{Error, PolyType};
@@ -84,7 +84,8 @@ impl PolyType {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] for other than whole elements; [`Error::NotReduced`].
+    /// [`Error::Length`] if the slice is not a multiple of an item; [`Error::NotReduced`] for the first residue that is
+    /// not below its modulus.
     pub fn check<T: Pod>(&self, elements: &[T]) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         let size = self.bytes();
@@ -105,7 +106,7 @@ impl PolyType {
     }
 }
 
-/// Residues of a long row that a thread looks at.
+/// Residues of a long limb that one task checks.
 const SHARE: usize = 1 << 16;
 
 fn first_not_reduced(width: Width, q: &Modulus, row: &[u8]) -> Option<usize> {

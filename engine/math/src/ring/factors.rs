@@ -1,4 +1,4 @@
-//! How f factors modulo each modulus of a ring: by layers of radix 2 and 3, as deep as all moduli allow.
+//! The factorisation of f modulo each modulus of a ring: layers of radix 2 and 3, as deep as all moduli allow.
 
 use crypto_bigint::U256;
 use ringforge_cpu::{Layer, MAX_BASE};
@@ -9,19 +9,20 @@ use crate::modulus::Modulus;
 use crate::ring::roots::{self, Constant};
 use crate::ring::{Quotient, Ring};
 
-/// The roots behind one modulus' transform, as plain values.
+/// The roots of the transform modulo one modulus, as plain values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Roots {
     /// The modulus.
     pub q: Modulus,
-    /// γ with γ^t = c, c the constant of the tree's top node; for a trinomial, of the left of its two trees.
+    /// γ with γ^t = c, where c is the constant of the tree's top node; for a trinomial, of the left one of its two
+    /// trees.
     pub start: U256,
     /// ρ, a primitive t-th root of unity.
     pub step: U256,
 }
 
-/// The layers by which f factors, the degree of the leaves, and the roots for each modulus: what a
-/// [`Split`](crate::split::Split) is made of.
+/// The layers of the factorisation of f, the leaf degree, and the roots for each modulus, from which a
+/// [`Split`](crate::split::Split) is made.
 #[derive(Debug)]
 pub struct Factors {
     pub base: usize,
@@ -30,10 +31,10 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// As deep as every modulus allows, or with exactly `depth` layers.
+    /// The factorisation as deep as every modulus allows, or with exactly `depth` layers.
     ///
     /// # Errors
-    /// Those of [`Split::of`](crate::split::Split::of).
+    /// As [`Split::of`](crate::split::Split::of).
     pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
         let top = Top::of(ring)?;
         let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
@@ -85,22 +86,22 @@ impl Factors {
     }
 }
 
-/// What the ring names for one modulus.
+/// The root and step that a ring names for one modulus.
 #[derive(Debug, Clone, Copy)]
 struct Named {
     root: Option<U256>,
     step: Option<U256>,
 }
 
-/// What the quotient says about the top of the trees, whatever the modulus.
+/// Properties of the top nodes of the factorisation, which depend only on the quotient.
 struct Top {
-    /// Whether there are two trees under a first layer by six.
+    /// Whether the first layer is [`Layer::Sixth`], which makes two trees.
     sixth: bool,
-    /// Degree of the top node of a tree.
+    /// Degree of a tree's top node.
     length: usize,
-    /// The ring's root has this times t as its order, where that is fixed: 1 for x^n − 1, 2 for x^n + 1, 6 for the trinomial.
+    /// The order of the ring's root divided by t, if it is fixed: 1 for x^n − 1, 2 for x^n + 1, 6 for the trinomial.
     order_factor: u64,
-    /// The constant c of x^n − c, where it is neither 1 nor −1.
+    /// The constant c of x^n − c, if it is neither 1 nor −1.
     constant: Option<U256>,
 }
 
@@ -119,7 +120,8 @@ impl Top {
         }
     }
 
-    /// How many layers of radix 2 and 3 this modulus (and what is named) allows, at most `twos` and `threes`.
+    /// The numbers of layers of radix 2 and 3, at most `twos` and `threes`, that this modulus and any named root and
+    /// step allow.
     fn allowed(&self, ring: &Ring, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
         let constant = self.constant.as_ref().and_then(|c| Constant::new(q, q.reduce(c)));
         let has_roots = |t: u64| match (&self.constant, named.root) {
@@ -137,7 +139,7 @@ impl Top {
         })
     }
 
-    /// γ and ρ for trees of t leaves, where the modulus has them and the named ones are these (or generate them).
+    /// γ and ρ for trees of t leaves, if the modulus has them and the named root and step equal or generate them.
     fn roots(&self, q: &Modulus, named: Named, t: u64) -> Option<(U256, U256)> {
         if let Some(c) = &self.constant {
             let start = match named.root {
@@ -157,7 +159,7 @@ impl Top {
         self.constant.is_some_and(|c| power == Some(q.reduce(&c)))
     }
 
-    /// Why there are no roots for trees of t leaves.
+    /// The error that explains why there are no roots for trees of t leaves.
     fn refusal(&self, ring: &Ring, q: &Modulus, named: Named, t: u64) -> Error {
         let why = match (named.root, named.step) {
             (None, None) if self.constant.is_none() => {

@@ -1,4 +1,4 @@
-//! Rings from text: moduli, a colon, the quotient polynomial.
+//! Parses rings: moduli, a colon, the quotient polynomial.
 
 use core::str::FromStr;
 
@@ -8,14 +8,15 @@ use crate::error::{Error, Result};
 use crate::modulus::{Modulus, low_u64};
 use crate::ring::{Quotient, Ring};
 
-/// A ring from text such as `3457:x^768-x^384+1`.
+/// Parses a ring from text such as `3457:x^768-x^384+1`.
 ///
-/// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; the polynomial is monic in `x`, its terms in any order;
-/// `@` and numbers at the end, separated by commas, name the roots of [`Ring::with_roots`], a second `@` and numbers the steps of
-/// [`Ring::with_steps`]. A constant in brackets makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named.
-/// Spaces have no meaning.
+/// - Moduli are decimal, or hexadecimal with `0x`, and separated by commas.
+/// - The polynomial is monic in `x`, with its terms in any order. Parentheses around the constant, as in `x^n - (1)`,
+///   make it a [`Quotient::Binomial`], whose root and step may be named.
+/// - `@` and numbers separated by commas name the roots ([`Ring::with_roots`]); a second `@` and numbers name the steps
+///   ([`Ring::with_steps`]).
 ///
-/// `{:#}` prints any ring in this form.
+/// Spaces are ignored. `{:#}` prints any ring in this form.
 ///
 /// ```
 /// use ringforge::Ring;
@@ -27,8 +28,9 @@ use crate::ring::{Quotient, Ring};
 /// ```
 ///
 /// # Errors
-/// [`Error::Ring`] for text of another form, also where it says how elements are stored, as a [`PolyType`](crate::PolyType)'s may; else as
-/// [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and [`Ring::with_steps`].
+/// [`Error::Ring`] for text of another form, including text that says how elements are stored, which only a
+/// [`PolyType`](crate::PolyType) has; otherwise as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and
+/// [`Ring::with_steps`].
 impl FromStr for Ring {
     type Err = Error;
 
@@ -45,7 +47,7 @@ impl FromStr for Ring {
 }
 
 impl Ring {
-    /// The ring of such text without spaces, split at the colon.
+    /// Parses a ring from such text without spaces, split at the colon.
     pub fn of_text(moduli: &str, rest: &str) -> Result<Self> {
         let numbers = |part: &str| part.split(',').map(number).collect::<Result<Vec<_>>>();
         let (polynomial, roots, steps) = match rest.split('@').collect::<Vec<_>>()[..] {
@@ -67,7 +69,7 @@ impl Ring {
     }
 }
 
-/// Moduli, and what follows them.
+/// Splits text into the moduli and the part after the colon.
 pub fn halves(text: &str) -> Result<(&str, &str)> {
     let none =
         || Error::Ring { why: format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1") };
@@ -84,7 +86,7 @@ struct Term {
 }
 
 impl Term {
-    /// The coefficient, where it fits 64 bits.
+    /// The coefficient, if it fits 64 bits.
     fn small(&self) -> Option<i64> {
         let size = i128::from(low_u64(&self.size));
         let fits = self.size.bits_vartime() <= 64;
@@ -135,9 +137,9 @@ fn terms(text: &str) -> Result<Vec<Term>> {
     Ok(terms)
 }
 
-/// `5`, `(5)`, `x`, `5x`, `5*x`, `x^3`, `5x^3` or `5*x^3`. A hexadecimal coefficient of x needs the `*`.
+/// Parses `5`, `(5)`, `x`, `5x`, `5*x`, `x^3`, `5x^3` or `5*x^3`. A hexadecimal coefficient of x needs the `*`.
 fn term(text: &str, negative: bool) -> Result<Term> {
-    // the x of 0x is none
+    // the x of 0x is not the variable
     let digits = if text.starts_with("0x") { 2 } else { 0 };
     let Some(at) = text[digits..].find('x').map(|at| at + digits) else {
         let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));

@@ -1,4 +1,4 @@
-//! Quotient polynomials f of rings.
+//! The quotient polynomial f of a ring.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::modulus::Modulus;
 use crate::ring::Ring;
 
-/// The monic polynomial f by which a ring is reduced.
+/// The monic polynomial f modulo which a ring's elements are reduced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Quotient {
@@ -23,7 +23,7 @@ pub enum Quotient {
         /// The degree.
         n: usize,
     },
-    /// x^n − c, with c taken modulo each modulus. A coset of a cyclic transform has c = g^n.
+    /// x^n − c, with c taken modulo each modulus. A cyclic transform on the coset of g has c = g^n.
     Binomial {
         /// The degree.
         n: usize,
@@ -40,7 +40,7 @@ pub enum Quotient {
         /// The degree.
         p: usize,
     },
-    /// x^n + Σ c·x^k over the pairs (k, c), all k < n and different.
+    /// x^n + Σ c·x^k over the pairs (k, c), with distinct k < n.
     Sparse {
         /// The degree.
         n: usize,
@@ -78,8 +78,8 @@ impl Quotient {
         tail
     }
 
-    /// The same polynomial by its name: what is sparse has its terms in descending order and none that is zero, and is
-    /// neither cyclic, negacyclic, a binomial nor one of the trinomials.
+    /// The same polynomial in canonical form: as the named variant, if one matches. A sparse one has its nonzero terms
+    /// in descending order.
     pub(super) fn named(self, basis: &[Modulus]) -> Self {
         let Self::Sparse { n, mut terms } = self else { return self };
         terms.retain(|&(_, c)| c != 0);
@@ -95,7 +95,7 @@ impl Quotient {
         }
     }
 
-    /// Whether it makes sense.
+    /// Checks that the polynomial is valid.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |why: &str| Err(Error::Ring { why: format!("{self}: {why}") });
         let n = self.degree();
@@ -129,7 +129,7 @@ impl fmt::Display for Quotient {
         match self {
             Self::Cyclic { n } => write!(f, "x^{n} - 1"),
             Self::Negacyclic { n } => write!(f, "x^{n} + 1"),
-            // in brackets: without, it would be cyclic, or no term
+            // in parentheses, because without them it would parse as cyclic, or as no term
             Self::Binomial { n, c } if *c <= U256::ONE => write!(f, "x^{n} - ({})", decimal(c)),
             Self::Binomial { n, c } => write!(f, "x^{n} - {}", decimal(c)),
             Self::Trinomial { n } => write!(f, "x^{n} - x^{} + 1", n / 2),
@@ -146,7 +146,7 @@ impl fmt::Display for Quotient {
                         (1, 1) => write!(f, " {sign} x")?,
                         (1, c) => write!(f, " {sign} {c}x")?,
                         (k, 1) => write!(f, " {sign} x^{k}")?,
-                        (k, 0) => write!(f, " {sign} 0*x^{k}")?, // 0x would be a hexadecimal number
+                        (k, 0) => write!(f, " {sign} 0*x^{k}")?, // 0x would start a hexadecimal number
                         (k, c) => write!(f, " {sign} {c}x^{k}")?,
                     }
                 }

@@ -1,15 +1,15 @@
-//! Roots of unity, and roots of constants, with which trees of radices 2 and 3 begin: all modulo a prime q.
+//! Roots of unity and roots of constants, from which trees of radices 2 and 3 start; all modulo a prime q.
 
 use crypto_bigint::{NonZero, U256};
 
 use crate::modulus::Modulus;
 
-/// Whether the named root has a power of this order; without one, whether the modulus has a root of it.
+/// Whether a power of the named root has this order; if none is named, whether the modulus has a root of this order.
 pub(super) fn leads_to_order(q: &Modulus, named: Option<U256>, order: u64) -> bool {
     named.map_or_else(|| q.has_root(order), |named| smooth_order(q, &named).is_some_and(|found| found % order == 0))
 }
 
-/// The power of the named root that has this order; without one, the modulus' own root of this order.
+/// The power of the named root that has this order; if none is named, the modulus's default root of this order.
 pub(super) fn root_of_order(q: &Modulus, named: Option<U256>, order: u64) -> Option<U256> {
     let Some(named) = named else { return q.root(order) };
     let found = smooth_order(q, &named).filter(|found| found % order == 0)?;
@@ -35,7 +35,7 @@ fn prime_power_order(q: &Modulus, mut x: U256, prime: u64, most: u32) -> Option<
     None
 }
 
-/// A constant c = u·v modulo a prime q: the order of u is 2^a·3^b, and that of v has neither factor.
+/// A constant c = u·v modulo a prime q, where the order of u is 2^a·3^b and that of v is divisible by neither 2 nor 3.
 pub(super) struct Constant {
     q: Modulus,
     c: U256,
@@ -63,14 +63,14 @@ impl Constant {
         Some(Self { q: *q, c, u, v: q.mul(&c, &q.inverse(&u)?), order_of_u, rest }).filter(|c| c.c != U256::ZERO)
     }
 
-    /// Whether there is a γ with γ^t = c, and t-th roots of unity, for t = 2^a·3^b.
+    /// Whether there are γ with γ^t = c and t-th roots of unity, for t = 2^a·3^b.
     pub(super) fn has_root(&self, t: u64) -> bool {
         self.order_of_root(t)
             .is_some_and(|order| self.q.value().wrapping_sub(&U256::ONE).rem_vartime(&order) == U256::ZERO)
     }
 
-    /// γ with γ^t = c: the product of a root of v, which is a power of v, and a root of u of t times its order, which is
-    /// the first among the powers of the modulus' own root of that order.
+    /// γ with γ^t = c: the product of a root of v and a root of u. The root of v is a power of v. The root of u has t
+    /// times the order of u; it is the first one among the powers of the modulus's default root of that order.
     pub(super) fn root(&self, t: u64) -> Option<U256> {
         let q = &self.q;
         if t == 1 {
@@ -94,8 +94,8 @@ impl Constant {
     }
 }
 
-/// The k < order with base^k = x, for a base of this order 2^a·3^b and x a power of it (Pohlig and Hellman): k digit by
-/// digit, the lowest first.
+/// The discrete logarithm k < order with base^k = x, digit by digit from the lowest (Pohlig–Hellman). The base must
+/// have this order, 2^a·3^b, and x must be a power of it.
 fn logarithm(q: &Modulus, mut base: U256, mut x: U256, mut order: U256) -> Option<U256> {
     let (mut k, mut place) = (U256::ZERO, U256::ONE);
     while order != U256::ONE {
@@ -111,7 +111,7 @@ fn logarithm(q: &Modulus, mut base: U256, mut x: U256, mut order: U256) -> Optio
     Some(k)
 }
 
-/// x as 2^a·3^b and what is left.
+/// Splits x into its part 2^a·3^b and the rest.
 fn without_small_primes(x: U256) -> (U256, U256) {
     let (mut smooth, mut rest) = (U256::ONE, x);
     for prime in [2, 3] {
@@ -122,13 +122,13 @@ fn without_small_primes(x: U256) -> (U256, U256) {
     (smooth, rest)
 }
 
-/// x / prime, where that is whole.
+/// x / prime, if it is an integer.
 fn divided(x: &U256, prime: u64) -> Option<U256> {
     let (quotient, remainder) = x.div_rem_vartime(&NonZero::new(U256::from(prime)).into_option()?);
     (remainder == U256::ZERO).then_some(quotient)
 }
 
-/// x^-1 modulo m > 1, where there is one.
+/// x^-1 modulo m > 1, if it exists.
 fn inverse(x: &U256, m: U256) -> Option<U256> {
     let m = NonZero::new(m).into_option()?;
     x.rem_vartime(&m).invert_mod(&m).into_option()
@@ -138,7 +138,7 @@ fn inverse(x: &U256, m: U256) -> Option<U256> {
 mod tests {
     use super::*;
 
-    /// The root that a search through the powers of the modulus' own root finds first.
+    /// The first root found by a search through the powers of the modulus's default root.
     fn searched(q: &Modulus, c: &U256, t: u64) -> Option<U256> {
         let order = smooth_order(q, c)?;
         let generator = q.root(order * t)?;
@@ -146,7 +146,8 @@ mod tests {
         powers.take(order as usize).find(|root| q.pow(root, &U256::from(t)) == *c)
     }
 
-    /// Every constant modulo small primes: the roots of constants of an order 2^a·3^b are part of what a ring means.
+    /// Checks every constant modulo small primes. Which root is chosen for a constant of order 2^a·3^b is part of a
+    /// ring's definition, so it must not change.
     #[test]
     fn roots_of_constants_are_those_of_a_search() {
         for q in [2u64, 3, 5, 7, 13, 19, 31, 37, 73, 97, 109, 163, 193] {
@@ -172,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Groups of order 2^32·…, 2^96·… and 2^27·3·…, where a search would take minutes or for ever.
+    /// Groups of order 2^32·…, 2^96·… and 2^27·3·…, where a search would take minutes or never end.
     #[test]
     fn roots_of_constants_in_large_groups() {
         let p224 = "ffffffffffffffffffffffffffffffff000000000000000000000001";

@@ -1,4 +1,4 @@
-//! The CPU backend: kernels' Rust meaning, items spread over rayon's threads.
+//! The CPU backend runs the CPU reference implementation of each kernel and splits the items over rayon's threads.
 
 mod views;
 
@@ -12,10 +12,10 @@ use crate::limits::Limits;
 use crate::memory::{HostPool, Memory, Read, Write};
 use ringforge_math::error::{Error, Result};
 
-/// Bytes of work below which a range of items is not split over threads.
+/// A range of items with fewer bytes than this is not split over threads.
 const GRAIN_BYTES: usize = 32 << 10;
 
-/// The CPU.
+/// The CPU backend.
 #[derive(Debug, Default)]
 pub struct Cpu {
     limits: Limits,
@@ -89,7 +89,7 @@ impl Backend for Cpu {
     }
 }
 
-/// Copies the bytes of a shape, one run behind another.
+/// Copies the bytes of `shape` out of `from` and packs them into `to`.
 pub fn upload(from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
     let Shape { offset, rows, width, pitch } = *shape;
     if rows == 1 {
@@ -111,7 +111,7 @@ pub fn zero(memory: Write<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The bytes behind a reference to host memory.
+/// The bytes of host memory. Memory of a GPU is an error.
 pub fn host_read(memory: Read<'_>) -> Result<&[u8]> {
     match memory {
         Read::Host(bytes) => Ok(bytes),
@@ -120,7 +120,7 @@ pub fn host_read(memory: Read<'_>) -> Result<&[u8]> {
     }
 }
 
-/// The bytes behind a reference to host memory.
+/// The bytes of host memory, writable. Memory of a GPU is an error.
 pub fn host_write(memory: Write<'_>) -> Result<&mut [u8]> {
     match memory {
         Write::Host(bytes) => Ok(bytes),
@@ -149,7 +149,7 @@ fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Ra
     })
 }
 
-/// Halves the items until the halves are small, and runs them on rayon's threads.
+/// Runs a kernel by recursive halving of its items; rayon's threads take the halves until these are small.
 fn run_items(loaded: &Loaded, items: Range<usize>, slices: Vec<Slice<'_>>, item_bytes: usize) -> Result<()> {
     let Loaded { kernel, ports, .. } = loaded;
     let count = items.len();

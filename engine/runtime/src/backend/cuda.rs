@@ -1,4 +1,4 @@
-//! The backend of NVIDIA GPUs.
+//! The backend for NVIDIA GPUs.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::memory::{Memory, Read, Write};
 use crate::pinned::{Pinned, PinnedBuffer};
 use ringforge_math::error::{Error, Result};
 
-/// One GPU.
+/// The backend of one GPU.
 #[derive(Debug)]
 pub(crate) struct Cuda(Arc<Gpu>);
 
 impl Cuda {
-    /// The GPU with this ordinal.
+    /// Opens the GPU with this ordinal.
     ///
     /// # Errors
     /// [`Error::NoDevice`].
@@ -60,7 +60,7 @@ impl Cuda {
     }
 }
 
-/// Does recorded work on the memory that it was recorded with.
+/// Replays a recording on the memory that it was recorded with.
 pub(crate) fn replay(recording: &mut CudaRecording, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
     let Queue::Cuda(queue) = queue else {
         return Err(Error::Kernel { kernel: "a recording".into(), why: "is replayed on another device".into() });
@@ -169,7 +169,7 @@ impl Backend for Cuda {
     }
 }
 
-/// What was loaded of a kernel.
+/// The loaded code of a kernel. It is an error if another backend loaded the kernel.
 pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
     kernel.code.downcast_ref().ok_or_else(|| Error::Kernel {
         kernel: kernel.kernel.name().into(),
@@ -177,10 +177,10 @@ pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
     })
 }
 
-/// What a launch works on.
+/// Converts a port's binding for a launch on a GPU. Host memory is an error.
 pub(crate) fn target(bound: Bound<'_>) -> Result<Target<'_>> {
     let to = match bound.to {
-        // the addresses of a list keep what they lead to
+        // launches are tracked on the address memory alone; its tables take over the users when dropped
         To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => Which::Read(memory),
         To::Write(Write::Cuda(memory)) => Which::Write(memory),
         To::SameAs(port) => Which::SameAs(port),

@@ -1,4 +1,4 @@
-//! Tests of the folders of compiled code: what others could have written is not used, and what is old goes.
+//! Tests of the cache folders: files that others could have written are not used, and old entries are evicted.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn what_was_not_used_for_longest_goes() {
     age(&format!("d{ENDING}"), 300);
     put(&cache, "whole", 1000);
     assert_eq!(cache.names("").unwrap(), ["whole", "d"], "what is in use stays, whatever the bound");
-    // a process that was ended left this
+    // left by a process that ended
     for name in ["old", "new"] {
         fs::create_dir(cache.folder().join(format!("{UNFINISHED}{name}"))).unwrap();
     }
@@ -95,14 +95,14 @@ mod others {
 
     use super::*;
 
-    /// Somebody else.
+    /// The id of another user.
     const OTHER: Option<u32> = Some(12_345);
 
     fn set(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Whether this user can give files away, as only root can.
+    /// Whether this user can change the owner of files, as only root can.
     fn gives_away() -> bool {
         rustix::process::geteuid().is_root()
     }
@@ -111,7 +111,7 @@ mod others {
         outcome.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether a cache gives and takes nothing.
+    /// Whether a cache refuses every operation.
     fn is_shut(cache: &Cache) -> bool {
         let kept = cache.keep("b", |work| Ok::<_, io::Error>(work.join("nothing")));
         is_refused(cache.find("a")) && is_refused(cache.open()) && is_refused(kept) && cache.usage().is_err()
@@ -138,7 +138,7 @@ mod others {
             set(path, 0o755);
             assert!(cache.find("a").unwrap().is_some());
         }
-        // as the folder for temporary files is
+        // like the folder for temporary files
         set(&folder.path().join("above"), 0o1777);
         assert!(cache.find("a").unwrap().is_some());
         set(cache.folder(), 0o1777);
@@ -192,7 +192,7 @@ mod others {
             lchown(&link, OTHER, None).unwrap();
             assert!(is_shut(&by_link));
         }
-        // where it leads counts too
+        // the target of the link counts too
         set(&folder.path().join("above"), 0o777);
         assert!(is_shut(&by_link));
     }

@@ -1,10 +1,10 @@
-//! Who could have written a file: this user, root, or somebody else.
+//! Checks who could have written a file: only this user and root, or another user as well.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{self, Path, PathBuf};
 
-/// Makes a folder that is this user's alone, with those above it that are missing.
+/// Creates a private folder and its missing parents.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -12,7 +12,7 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Takes others' rights on a file.
+/// Makes a file private: removes the permissions of group and others.
 #[cfg(unix)]
 pub(super) fn make_file_private(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -21,10 +21,9 @@ pub(super) fn make_file_private(file: &Path) -> io::Result<()> {
     fs::set_permissions(file, fs::Permissions::from_mode(mode & 0o700))
 }
 
-/// The path of a folder without links, where nobody but this user and root can put anything into the folder, or another
-/// folder in its place.
+/// The canonical path of a folder that only this user and root can write to or replace. Anything else is an error.
 pub(super) fn check_folder(folder: &Path) -> io::Result<PathBuf> {
-    // nor can they choose where a link on the way leads
+    // no link on the way may be one that another user can redirect
     check_way(&path::absolute(folder)?)?;
     let folder = folder.canonicalize()?;
     let about = check_way(&folder)?;
@@ -37,15 +36,16 @@ pub(super) fn check_folder(folder: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Checks that a file of a checked folder is one, no link, and written by this user or root.
+/// Checks that a path in a checked folder is a regular file, not a link, and that only this user and root can write to
+/// it.
 pub(super) fn check_file(file: &Path) -> io::Result<()> {
     if check(file)?.is_file() { Ok(()) } else { Err(refused(file, io::ErrorKind::InvalidData, "is no file")) }
 }
 
-/// The path of a file without links, where nobody but this user and root can write to it, or put another in its place.
+/// The canonical path of a file that only this user and root can write to or replace. Anything else is an error.
 #[cfg(feature = "cuda")]
 pub(super) fn check_single(file: &Path) -> io::Result<PathBuf> {
-    // nor can they choose where a link on the way leads
+    // no link on the way may be one that another user can redirect
     check_way(&path::absolute(file)?)?;
     let file = file.canonicalize()?;
     check_way(&file)?;
@@ -53,13 +53,13 @@ pub(super) fn check_single(file: &Path) -> io::Result<PathBuf> {
     Ok(file)
 }
 
-/// Checks a path and all that is above it; says what lies there.
+/// Checks a path and all folders above it. Returns the path's metadata.
 fn check_way(path: &Path) -> io::Result<Metadata> {
     path.ancestors().skip(1).try_for_each(|above| check(above).map(drop))?;
     check(path)
 }
 
-/// What lies at this path: this user's or root's, and nothing that others can replace.
+/// Checks one path: it must belong to this user or root, and no other user may write to it.
 #[cfg(unix)]
 fn check(path: &Path) -> io::Result<Metadata> {
     use std::os::unix::fs::MetadataExt;
@@ -67,24 +67,24 @@ fn check(path: &Path) -> io::Result<Metadata> {
     const STICKY: u32 = 0o1000;
     let about = fs::symlink_metadata(path)?;
     let denied = |why| Err(refused(path, io::ErrorKind::PermissionDenied, why));
-    // root may do anything anyway, and may have shipped the folder
+    // root can do anything anyway, and may have installed the folder
     if about.uid() != rustix::process::geteuid().as_raw() && about.uid() != 0 {
         return denied("belongs to another user");
     }
-    // in a sticky folder others replace only what is theirs; a link has no mode of its own
+    // in a sticky folder others can replace only their own files; a link has no mode of its own
     if is_shared(&about) && !about.is_symlink() && !(about.is_dir() && about.mode() & STICKY != 0) {
         return denied("can be written by others");
     }
     Ok(about)
 }
 
-/// Whether others may write to it.
+/// Whether group or others may write to it.
 #[cfg(unix)]
 fn is_shared(about: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::mode(about) & 0o022 != 0
 }
 
-// the user's own folders are private there
+// outside of Unix, the user's own folders are taken to be private
 
 #[cfg(not(unix))]
 pub(super) fn make_file_private(_: &Path) -> io::Result<()> {

@@ -1,5 +1,5 @@
-//! How the processes of a launch find one another, agree, and hear that one has ended: connections of the first one with each
-//! other one. Nothing of a transform goes through them.
+//! The control connections between the processes of a launch, a star of TCP streams around the first process. Processes
+//! find one another, agree, and learn over them that one has ended. They carry no data of transforms.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -15,52 +15,53 @@ use crate::communicator::{after, differs};
 use crate::launch::Launch;
 use ringforge_math::error::{Error, Result};
 
-/// Between attempts to connect, and looks for who connects.
+/// Pause between attempts to connect, and between polls for new connections.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Who has connected says who it is within this.
+/// A new connection must send its greeting within this time.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// The job's hash, the rank, and the number of processes.
+/// Bytes of a greeting: the job's hash (32), the rank (4) and the number of processes (4).
 const GREETING_BYTES: usize = 40;
 
-/// How many may wait to say who they are, beside the processes of the job.
+/// Connections that may wait to send their greeting, in addition to the number of processes.
 const MOST_GUESTS: usize = 64;
 
-/// Where all processes agree: the rank of none.
+/// The answer if all processes agree: no rank differs.
 const NONE: u32 = u32::MAX;
 
-/// A process' connections.
+/// The control connections of a process.
 #[derive(Debug)]
 pub struct Control {
     rank: usize,
     timeout: Duration,
-    /// Of the first process to all others, by rank; of another one to the first. None once it goes no further.
+    /// In the first process, the ranks of all others with their streams; in the others, only the first. `None` after
+    /// [`Control::abandon`].
     peers: Mutex<Option<Peers>>,
 }
 
 type Peers = Vec<(usize, TcpStream)>;
 
 impl Control {
-    /// Connects the processes of a launch; returns when all are there.
+    /// Connects the processes of a launch. Returns when all have connected.
     #[doc(hidden)]
     pub fn join(launch: &Launch) -> Result<Self> {
         check_token(launch)?;
         let (rank, timeout, deadline) = (launch.rank(), launch.timeout(), after(launch.timeout()));
         let peers = if rank == 0 { gather(launch, deadline)? } else { vec![(0, reach(launch, deadline)?)] };
         let this = Self { rank, timeout, peers: Mutex::new(Some(peers)) };
-        // nobody goes on before all are there
+        // no process continues before all have connected
         this.share_until(&mut [0], deadline)?;
         Ok(this)
     }
 
-    /// What is done with the connections, while there are any.
+    /// Runs `work` on the connections. It is an error if this process has abandoned them.
     fn with(&self, work: impl FnOnce(&mut Peers) -> Result<()>) -> Result<()> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         work(peers.as_mut().ok_or_else(|| ended(self.rank))?)
     }
 
-    /// Gives all processes what the first one has.
+    /// Broadcasts the bytes of the first process to all others.
     #[doc(hidden)]
     pub fn share(&self, bytes: &mut [u8]) -> Result<()> {
         self.share_until(bytes, after(self.timeout))
@@ -75,7 +76,7 @@ impl Control {
         })
     }
 
-    /// Whether all processes were given the same: if not, an error on each.
+    /// Checks that all processes passed the same `what`. If not, every process gets an error.
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
         let (own, deadline) = (<[u8; 32]>::from(Sha256::digest(what)), after(self.timeout));
         let (mut theirs, mut other) = ([0; 32], NONE.to_le_bytes());
@@ -96,13 +97,13 @@ impl Control {
         })?;
         match u32::from_le_bytes(other) {
             NONE => Ok(()),
-            // the first one differs from this
+            // this process differs, so it reports the first one as the other side
             rank if rank as usize == self.rank => Err(differs(0)),
             rank => Err(differs(rank as usize)),
         }
     }
 
-    /// Whether no process has ended, as far as is known.
+    /// Checks that no process is known to have ended.
     pub(crate) fn check(&self) -> Result<()> {
         self.with(|peers| {
             peers.iter().try_for_each(|(rank, stream)| {
@@ -112,27 +113,28 @@ impl Control {
                 match seen {
                     Ok(0) => Err(ended(*rank)),
                     Err(error) if error.kind() != ErrorKind::WouldBlock => Err(lost(*rank, error)),
-                    // it is ahead of this one, or has nothing to say
+                    // it has sent its part of the next call already, or nothing
                     _ => Ok(()),
                 }
             })
         })
     }
 
-    /// Says that this process goes no further.
+    /// Says that this process stops.
     pub(crate) fn abandon(&self) {
-        // the others hear of it as their connections end
+        // the others notice that their connections end
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-/// Refuses to meet over a network without a token, because any process that connects first would be taken for one of the job.
+/// Refuses to meet over a network without a token, because any process that connects first would be taken for one of
+/// the job.
 fn check_token(launch: &Launch) -> Result<()> {
-    // an address that cannot be resolved is an error of its own later
+    // an address that cannot be resolved fails with its own error later
     launch.address().to_socket_addrs().into_iter().flatten().try_for_each(|address| check_address(launch, address))
 }
 
-/// The same of an address that is in use: what a name stands for may change.
+/// Makes the same check for an address in use, because a name may have been resolved differently.
 fn check_address(launch: &Launch, address: SocketAddr) -> Result<()> {
     if !launch.token().is_empty() || address.ip().is_loopback() {
         return Ok(());
@@ -143,8 +145,8 @@ fn check_address(launch: &Launch, address: SocketAddr) -> Result<()> {
     })
 }
 
-/// Accepts a connection from every other process. Connections that have not sent a whole greeting wait side by side, so the
-/// deadline holds whatever they do.
+/// Accepts a connection from every other process. Connections that have not sent a whole greeting are polled together,
+/// so none of them can delay the deadline.
 fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
     let cannot = |error: std::io::Error| lost(0, format!("it cannot listen at {}: {error}", launch.address()));
     let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
@@ -162,7 +164,7 @@ fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
         let came = came.ok().and_then(|(stream, _)| Guest::new(stream));
         let nobody = came.is_none();
         guests.extend(came);
-        // the oldest one makes room, so that strangers do not take all connections that a process can have
+        // the oldest one is dropped, so that strangers cannot use up the connections that a process may have
         if is_full || guests.len() > MOST_GUESTS + launch.size() {
             guests.pop_front();
         }
@@ -171,7 +173,7 @@ fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
                 Heard::Nothing => {}
                 Heard::Part => guests.push_back(guest),
                 Heard::Greeting => {
-                    // a rank that connects again has lost what it had
+                    // a rank that connects again has lost its earlier connection
                     if let Some((rank, stream)) = welcome(guest, launch)? {
                         peers[rank - 1] = Some(stream);
                     }
@@ -195,7 +197,7 @@ struct Guest {
 
 /// The state of a guest's greeting.
 enum Heard {
-    /// The connection has ended, or the greeting did not come in time.
+    /// The connection has ended, or the greeting did not arrive in time.
     Nothing,
     Part,
     Greeting,
@@ -207,7 +209,7 @@ impl Guest {
         Some(Self { stream, greeting: [0; GREETING_BYTES], received: 0, until: Instant::now() + GREETING })
     }
 
-    /// Takes what has come, without waiting.
+    /// Reads the bytes that have arrived, without waiting.
     fn listen(&mut self) -> Heard {
         match self.stream.read(&mut self.greeting[self.received..]) {
             Ok(0) => return Heard::Nothing,
@@ -223,7 +225,8 @@ impl Guest {
     }
 }
 
-/// Who has greeted, if they are of this job.
+/// The rank and the stream of a guest; `None` if it does not belong to this job. Another number of processes is an
+/// error.
 fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Option<(usize, TcpStream)>> {
     let number = |at: usize| greeting[at..at + 4].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
     let (job, rank, size) = (&greeting[..32], number(32), number(36));
@@ -239,7 +242,7 @@ fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Opt
     Ok(Some((rank, stream)))
 }
 
-/// Connects with the first process, as soon as it listens.
+/// Connects to the first process as soon as it listens.
 fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
     let greeting = [&of_job(launch)[..], &(launch.rank() as u32).to_le_bytes(), &(launch.size() as u32).to_le_bytes()];
     let left = || deadline.saturating_duration_since(Instant::now());
@@ -268,7 +271,7 @@ fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
     }
 }
 
-/// What processes of a job have in common.
+/// SHA-256 of what all processes of a job share: the version, the job's name and the token.
 fn of_job(launch: &Launch) -> [u8; 32] {
     let parts = ["ringforge", env!("CARGO_PKG_VERSION"), launch.job(), launch.token()];
     Sha256::digest(parts.join("\0")).into()
@@ -308,7 +311,7 @@ mod tests {
     use super::*;
     use crate::threads::each_on_its_own;
 
-    /// The launch of each of so many processes, at a port that was free a moment ago.
+    /// The launches of `size` processes, at a port that was free a moment ago.
     fn launches(size: usize, timeout: Duration) -> Vec<Launch> {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let of = |rank| Launch::new(rank, size, free.to_string()).unwrap().with_token("a job").with_timeout(timeout);
@@ -325,10 +328,10 @@ mod tests {
     #[test]
     fn processes_find_one_another_and_agree() {
         for size in [1, 2, 3, 8] {
-            // as long as one likes
+            // no timeout is too long
             let timeout = if size == 2 { Duration::MAX } else { LONG };
             let outcomes = each(launches(size, timeout), |launch| {
-                std::thread::sleep(PAUSE * (3 * launch.rank() as u32 % 4)); // they come in any order
+                std::thread::sleep(PAUSE * (3 * launch.rank() as u32 % 4)); // they connect in any order
                 let control = Control::join(&launch)?;
                 let mut id = [launch.rank() as u8 + 7; 128];
                 control.share(&mut id)?;
@@ -409,7 +412,7 @@ mod tests {
             );
             assert!(matches!(Control::join(&launch.with_token("a job")), Err(Error::Rank { .. })));
         }
-        // a name that was not known at first
+        // a name that could not be resolved at first
         let launch = Launch::new(1, 2, "nowhere.invalid:1").unwrap();
         let address = |ip: [u8; 4]| check_address(&launch, (ip, 1).into());
         assert!(check_token(&launch).is_ok() && address([127, 0, 0, 1]).is_ok() && address([10, 0, 0, 1]).is_err());
@@ -448,7 +451,7 @@ mod tests {
                 std::thread::sleep(PAUSE);
             }
             let heard = control.check();
-            control.abandon(); // and so the first one tells the others
+            control.abandon(); // rank 0 tells the others in this way
             heard
         });
         assert!(matches!(outcomes[0], Err(Error::Rank { rank: 2, .. })), "{outcomes:?}");

@@ -1,4 +1,4 @@
-//! A communicator between threads of one process, for devices whose memory is the host's.
+//! A communicator between threads of one process, for devices that work on host memory.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use crate::communicator::{Communicator, after, differs};
 use crate::memory::{Memory, Read, Write};
 use ringforge_math::error::{Error, Result, same_length};
 
-/// The end of one rank.
+/// One rank's end of the connections.
 #[derive(Debug)]
 pub struct Loopback {
     rank: usize,
@@ -21,7 +21,7 @@ pub struct Loopback {
     hub: Arc<Hub>,
 }
 
-/// What lies between the ranks.
+/// The state that all ranks share.
 #[derive(Debug)]
 struct Hub {
     post: Mutex<Post>,
@@ -30,14 +30,14 @@ struct Hub {
 
 #[derive(Debug)]
 struct Post {
-    /// From each rank to each: what was sent and not yet received, which may be secret.
+    /// Pieces that were sent and not yet received, by sender and receiver. They may be secret.
     sent: Vec<Vec<VecDeque<Zeroizing<Vec<u8>>>>>,
-    /// Ranks that send no more.
+    /// Whether each rank has stopped sending.
     gone: Vec<bool>,
 }
 
 impl Loopback {
-    /// The ends of so many ranks; one that waits longer for another fails.
+    /// Creates the ends of `ranks` ranks. An end that waits for another for longer than `timeout` fails.
     #[doc(hidden)]
     pub fn ends(ranks: usize, timeout: Duration) -> Vec<Self> {
         let sent = (0..ranks).map(|_| (0..ranks).map(|_| VecDeque::new()).collect()).collect();
@@ -165,7 +165,7 @@ mod tests {
     fn a_rank_that_ends_or_does_not_come_ends_the_others() {
         let began = Instant::now();
         let outcomes = start(Loopback::ends(3, Duration::from_secs(60)), |end| match end.rank {
-            1 => Ok(()), // and is dropped
+            1 => Ok(()), // and drops its end
             _ => end.agree("the same"),
         });
         assert_eq!(outcomes[1], Ok(()));

@@ -1,4 +1,4 @@
-//! What GPUs send one another, through NCCL.
+//! Communication between GPUs through NCCL.
 
 #![allow(unsafe_code)]
 
@@ -22,23 +22,24 @@ use crate::memory::{Memory, Read, Write};
 use crate::threads;
 use ringforge_math::error::{Error, Result};
 
-/// How long a thread looks again and again before it sleeps between looks.
+/// How long a thread polls eagerly before it sleeps between polls.
 const EAGER: Duration = Duration::from_millis(20);
 
-/// The end of one GPU.
+/// One GPU's end of the connections.
 pub(crate) struct NcclCommunicator {
     nccl: &'static Nccl,
     gpu: Arc<Gpu>,
     rank: usize,
     timeout: Duration,
-    /// None once something failed: nothing can be sent any more, and no memory is in use.
+    /// `None` once a call failed: the communicator was aborted, so nothing can be sent and no memory is in use.
     handle: Arc<Mutex<Option<Raw>>>,
     others: Arc<Others>,
-    /// For what the GPU sends itself, beside what it sends others.
+    /// The stream for copies that the GPU sends to itself, concurrent with sends to others.
     aside: CudaQueue,
 }
 
-/// Where the library writes a handle; it may do so after a call that was given up, which leaves the place to it for ever.
+/// Allocates the place for a handle. The library may write to it even after a call that was given up; such a place is
+/// never freed.
 fn place() -> *mut Handle {
     Box::into_raw(Box::new(core::ptr::null_mut()))
 }
@@ -47,7 +48,7 @@ fn aborted(call: &'static str) -> Error {
     Error::Nccl { call, why: "the connection was aborted".into() }
 }
 
-/// Connects a device with others.
+/// Connects a device with the others of its group.
 pub fn connect(backend: &dyn Backend, to: &Connection) -> Result<Box<dyn Communicator>> {
     let Some(gpu) = backend.gpu() else {
         let why = "devices of a group are all GPUs, or have all the host's memory".into();
@@ -56,7 +57,7 @@ pub fn connect(backend: &dyn Backend, to: &Connection) -> Result<Box<dyn Communi
     Ok(Box::new(NcclCommunicator::new(gpu, to)?))
 }
 
-/// What ranks need to find one another.
+/// The data with which a rank finds the others.
 #[derive(Clone, Debug)]
 pub struct Connection {
     #[doc(hidden)]
@@ -72,17 +73,17 @@ pub struct Connection {
     pub others: Arc<Others>,
 }
 
-/// What is known of the other ranks, which NCCL does not tell.
+/// The state of the other ranks, which NCCL does not report.
 #[derive(Debug, Default)]
 pub struct Others {
-    /// Whether one of this process' ranks goes no further.
+    /// Whether a rank of this process has stopped.
     abandoned: AtomicBool,
-    /// To the other processes, where there are any.
+    /// Connections to the other processes, if there are any.
     control: Option<Control>,
 }
 
 impl Others {
-    /// Those of other processes.
+    /// The ranks of other processes, reached over these connections.
     #[doc(hidden)]
     pub fn of(control: Control) -> Self {
         Self { control: Some(control), ..Self::default() }
@@ -96,7 +97,7 @@ impl Others {
     }
 
     fn agree(&self, what: &str) -> Result<()> {
-        // ranks of one process are given the same by the one value that they belong to
+        // ranks of one process need no check: the value that they belong to gives all of them the same
         self.control.as_ref().map_or(Ok(()), |control| control.agree(what))
     }
 
@@ -107,7 +108,7 @@ impl Others {
 }
 
 impl NcclCommunicator {
-    /// The end of a GPU; returns when all ranks are there.
+    /// Creates the end of a GPU. Returns when all ranks have connected.
     pub(crate) fn new(gpu: &Arc<Gpu>, to: &Connection) -> Result<Self> {
         let Connection { id, rank, size, timeout, others } = to.clone();
         gpu.bind()?;
@@ -121,19 +122,19 @@ impl NcclCommunicator {
         let connection = Arc::new(Mutex::new(Some(Raw(unsafe { handle.read() }))));
         let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle: connection, others, aside };
         this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
-        // SAFETY: nobody writes it any more.
+        // SAFETY: the library does not write to it any more.
         drop(unsafe { Box::from_raw(handle) });
         let parent = this.hasten()?;
         let met = this.connect(size);
-        // SAFETY: it is used no more, and no rank needs it for the other, with which all have met.
+        // SAFETY: it is not used any more, and no rank needs it for the new one, over which all have met.
         unsafe { (nccl.abort)(parent.0) };
         met.map(|()| this)
     }
 
-    /// Has calls do their work before they return, where the library would start a thread for each of them; what they wait
-    /// for is over with [`NcclCommunicator::connect`].
+    /// Replaces the non-blocking communicator by a blocking one. The library starts a thread for every non-blocking
+    /// call. Blocking calls wait for other ranks only at first contact, which [`NcclCommunicator::connect`] makes.
     ///
-    /// Returns what the connection was, which others may still need.
+    /// Returns the old communicator, which other ranks may still need.
     fn hasten(&self) -> Result<Raw> {
         let call = "ncclCommSplit";
         let (child, mut config) = (place(), Config::new(true));
@@ -142,12 +143,12 @@ impl NcclCommunicator {
             self.nccl.check(call, unsafe { (self.nccl.split)(parent, 0, self.rank as i32, child, &raw mut config) })?;
             self.settle(call, parent)
         })?;
-        // SAFETY: nobody writes it any more.
+        // SAFETY: the library does not write to it any more.
         let child = unsafe { *Box::from_raw(child) };
         self.handle().replace(Raw(child)).ok_or_else(|| aborted(call))
     }
 
-    /// Sends to every rank and receives from it for the first time.
+    /// Sends a byte to every other rank and receives one, so that all have been in contact.
     fn connect(&self, size: usize) -> Result<()> {
         let memory = CudaMemory::new(&self.gpu, 2 * size, Stay::Run)?;
         let part = |first| Part { memory: &memory, first, len: 1 };
@@ -164,7 +165,7 @@ impl NcclCommunicator {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses the connection; where that fails it is aborted.
+    /// Runs `work` on the communicator, and aborts it if that fails.
     fn with(&self, call: &'static str, work: impl FnOnce(Handle) -> Result<()>) -> Result<()> {
         let connection = self.handle();
         let outcome = match *connection {
@@ -175,21 +176,21 @@ impl NcclCommunicator {
         outcome.inspect_err(|_| self.abort())
     }
 
-    /// Ends all that was started.
+    /// Aborts the communicator and all its pending work.
     fn abort(&self) {
         self.others.abandon();
         if let Some(Raw(handle)) = self.handle().take() {
-            // SAFETY: it is used no more.
+            // SAFETY: it is not used any more.
             unsafe { (self.nccl.abort)(handle) };
         }
     }
 
-    /// Waits until what was called is done.
+    /// Waits until a non-blocking call is done.
     fn settle(&self, call: &'static str, handle: Handle) -> Result<()> {
         self.wait(call, || Ok(self.state(call, handle)? != IN_PROGRESS))
     }
 
-    /// What has become of a call.
+    /// The status of a non-blocking call.
     fn state(&self, call: &'static str, handle: Handle) -> Result<Code> {
         let mut code = SUCCESS;
         // SAFETY: writes one integer.
@@ -197,7 +198,7 @@ impl NcclCommunicator {
         self.nccl.check(call, code).map(|()| code)
     }
 
-    /// Looks until it is done, too late, or of no more use.
+    /// Polls `done` until it returns true, the timeout has passed, or another rank has failed.
     fn wait(&self, call: &'static str, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
         let start = Instant::now();
         while !done()? {
@@ -227,7 +228,8 @@ impl NcclCommunicator {
         Error::ForeignDevice { what: what.into(), expected: self.gpu.limits.name.clone(), got: "another".into() }
     }
 
-    /// Starts sends and receives, and beside them copies of what the GPU sends itself; the queue goes on after all of them.
+    /// Starts sends and receives, and concurrently copies of what the GPU sends to itself. Later work on `queue` waits
+    /// for all of them.
     fn start_all<'p>(
         &self,
         queue: &CudaQueue,
@@ -241,18 +243,18 @@ impl NcclCommunicator {
         let ([kept, sends], [places, receives]) = (apart(sends), apart(receives));
         self.aside.wait(&mut queue.point())?;
         let copies = kept.iter().zip(&places).try_for_each(|((_, from), (_, to))| {
-            // SAFETY: both queues wait for earlier users, and the other for this one.
+            // SAFETY: both streams wait for earlier users, and `queue` waits for `aside` below.
             unsafe { start_between(&self.aside, *from, *to) }
         });
         let outcome = copies.and_then(|()| self.start(queue, &sends, &receives));
-        // also where something failed: what was started uses the memory
+        // also after a failure, because work that was started uses the memory
         let joined = queue.wait(&mut self.aside.point());
         outcome.and(joined)
     }
 
-    /// Starts sends and receives as one group.
+    /// Starts sends and receives as one NCCL group.
     fn start(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
-        // all are asked
+        // `meets` has an effect, so it is called for all
         let new = sends.iter().chain(receives).filter(|(_, part)| part.memory.meets()).count();
         if new > 0 {
             return self.meet(queue, sends, receives);
@@ -260,14 +262,14 @@ impl NcclCommunicator {
         self.with("ncclGroupEnd", |handle| self.group(handle, queue, sends, receives, || ()))
     }
 
-    /// The same where ranks, or memory and ranks, meet for the first time. For that a rank waits for the others, which is
-    /// watched from another thread; later it does not.
+    /// Starts a group at first contact between ranks, or between memory and ranks. The call then waits for other ranks,
+    /// so another thread watches it. Later calls do not wait.
     fn meet(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
         let call = "ncclGroupEnd";
         let [begun, done] = &[const { AtomicBool::new(false) }; 2];
         let start = move || {
             self.gpu.bind()?;
-            // under the lock until the library waits for others, which an abort may end
+            // hold the lock until the library waits for other ranks; an abort may end that wait
             let connection = self.handle();
             let Some(Raw(handle)) = *connection else { return Err(aborted(call)) };
             let outcome = self.group(handle, queue, sends, receives, || {
@@ -280,12 +282,13 @@ impl NcclCommunicator {
         let until = move |flag: &AtomicBool| self.wait(call, || Ok(flag.load(Ordering::Acquire)));
         let watch = move || until(begun).and_then(|()| until(done));
         let tasks: [Box<dyn FnOnce() -> Result<()> + Send + '_>; 2] = [Box::new(watch), Box::new(start)];
-        // whichever of the two fails ends the other
+        // the task that fails ends the other one
         let tasks = tasks.map(|task| move || task().inspect_err(|_| self.abort()));
         threads::each_on_its_own(tasks.into())?.into_iter().collect()
     }
 
-    /// Starts sends and receives; `noted` is called when the library knows them all and begins to work.
+    /// Starts sends and receives. `noted` is called before `ncclGroupEnd`, when the library knows all of them and
+    /// begins to work.
     fn group(
         &self,
         handle: Handle,
@@ -296,8 +299,8 @@ impl NcclCommunicator {
     ) -> Result<()> {
         let (nccl, stream) = (self.nccl, queue.stream().cu_stream().cast::<c_void>());
         let address = |part: &Part<'_>| part.memory.address(part.first) as *mut c_void;
-        // SAFETY: all memory is of this GPU and holds the bytes; the queue waits for its earlier users, and it is not freed
-        // before `finished`, or an abort, has ended this work.
+        // SAFETY: all memory is of this GPU and holds the bytes; the stream waits for its earlier users. It is not
+        // freed before `finished`, or an abort, has ended this work.
         unsafe {
             nccl.check("ncclGroupStart", (nccl.group_start)())?;
             let sent = sends.iter().try_for_each(|(to, part)| {
@@ -314,7 +317,7 @@ impl NcclCommunicator {
         }
     }
 
-    /// Waits until all work on the queue is done.
+    /// Waits until all work on the stream is done.
     fn finished(&self, queue: &CudaQueue) -> Result<()> {
         let event = queue.stream().record_event(None).map_err(failed("cuEventRecord"))?;
         self.with("ncclRecv", |handle| {
@@ -372,9 +375,9 @@ impl Communicator for NcclCommunicator {
 impl Drop for NcclCommunicator {
     fn drop(&mut self) {
         if let Some(Raw(handle)) = self.handle().take() {
-            // nothing of this rank is under way, as `finish` has waited for it; other processes may still read what it sent
+            // `finish` has waited for all work of this rank, but other processes may still read what it sent
             drop(self.others.agree("this is the end"));
-            // SAFETY: it is used no more.
+            // SAFETY: it is not used any more.
             unsafe { (self.nccl.abort)(handle) };
         }
     }

@@ -1,4 +1,5 @@
-//! Kernel bundles: compiled kernels of chosen plans in one file, for machines without NVRTC, or that should not wait for it.
+//! Kernel bundles: compiled kernels of chosen plans in one file, for machines without NVRTC, or that should not wait
+//! for it.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,16 +20,16 @@ use crate::plan::Plan;
 use ringforge_math::error::{BundleFault, Error, Result};
 
 const MAGIC: &[u8; 8] = b"RFBNDL01";
-/// A bundle works with the version of the crate that wrote it.
+/// A bundle works only with the version of the crate that wrote it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The variable that names a file.
+/// The environment variable that names a bundle file.
 const VARIABLE: &str = "RINGFORGE_BUNDLE";
-/// Larger files are not read.
+/// Larger files are refused.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// Compiled kernels of chosen plans, for some architectures: made where NVRTC is, and no GPU need be; saved as one file; and
-/// used by [`Device::use_bundle`](crate::Device::use_bundle), or by all GPUs of a process where `RINGFORGE_BUNDLE` names the
-/// file. Kernels of a bundle are neither compiled nor looked for in the cache.
+/// Compiled kernels of chosen plans, for one or more architectures. A bundle is made where NVRTC is, without a GPU, and
+/// saved as one file. Use it with [`Device::use_bundle`](crate::Device::use_bundle), or for all GPUs of a process by
+/// naming the file in `RINGFORGE_BUNDLE`. Kernels of a bundle are neither compiled nor looked up in the cache.
 ///
 /// ```no_run
 /// use ringforge::cuda::Bundle;
@@ -51,7 +52,7 @@ const MOST_BYTES: u64 = 4 << 30;
 /// ```
 #[derive(Clone, Default)]
 pub struct Bundle {
-    /// Where it was read from.
+    /// The file that it was loaded from.
     path: Option<String>,
     architectures: BTreeSet<u32>,
     kernels: BTreeMap<Key, Item>,
@@ -66,13 +67,14 @@ struct Item {
 }
 
 impl Bundle {
-    /// Compiles what these plans need on a device with these limits, tables included, and adds it. Plans are those for a GPU
-    /// of this architecture: [`Limits::of_capability`] has what a GPU tells of itself, but for its memory, by which alone
-    /// 256-bit transforms with tables of 4 GiB and more are planned.
+    /// Compiles all kernels of these plans for a device with these limits, including those that make tables, and adds
+    /// them. The plans must be for a GPU of this architecture. [`Limits::of_capability`] serves for planning, but does
+    /// not know the GPU's memory size, on which 256-bit transforms with tables of 4 GiB and more depend.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] where it refuses a text; [`Error::Unsupported`] where a kernel
-    /// does not fit the device, the device is a CPU, or the compiler does not know the architecture. Nothing is added then.
+    /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if it rejects a source; [`Error::Unsupported`] if a
+    /// kernel does not fit the device, the device is a CPU, or the compiler does not know the architecture. Then
+    /// nothing is added.
     pub fn compile(&mut self, plans: &[Plan], limits: &Limits) -> Result<()> {
         let unsupported = |job: &str, why: String| Error::Unsupported { job: job.into(), why };
         if limits.is_cpu() {
@@ -100,7 +102,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Writes the file, in place of what was there.
+    /// Writes the file, and replaces an existing one.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -109,7 +111,7 @@ impl Bundle {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
             file.write_all(&self.to_bytes(VERSION))?;
-            // others may read it: it has no secrets
+            // others may read it: it contains no secrets
             #[cfg(unix)]
             std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
             file.persist(path).map_err(|error| error.error).map(drop)
@@ -120,8 +122,8 @@ impl Bundle {
     /// Reads a file and checks all of it.
     ///
     /// # Errors
-    /// [`Error::File`] where it cannot be read, or where another user but root could have written it or put it there;
-    /// [`Error::Bundle`] where it is damaged, no bundle, or of another version.
+    /// [`Error::File`] if it cannot be read, or if another user except root could have written or replaced it;
+    /// [`Error::Bundle`] if it is damaged, not a bundle, or of another version.
     pub fn load(path: &Path) -> Result<Self> {
         let read = || {
             let mut bytes = Vec::new();
@@ -141,7 +143,7 @@ impl Bundle {
         self.architectures.iter().copied()
     }
 
-    /// Names of its kernels for an architecture, ascending; one comes as often as it has shapes.
+    /// Names of its kernels for an architecture, ascending. A name is repeated for every variant of the kernel.
     #[must_use]
     pub fn kernels(&self, capability: u32) -> Vec<&str> {
         let items = self.kernels.values().filter(|item| item.capability == capability);
@@ -158,7 +160,7 @@ impl Bundle {
         Ok(Some(bundle))
     }
 
-    /// Whether it has kernels for this architecture.
+    /// Checks that it has kernels for this architecture.
     pub(super) fn check_for(&self, capability: u32) -> Result<()> {
         if self.architectures.contains(&capability) {
             return Ok(());
@@ -167,13 +169,14 @@ impl Bundle {
         Err(Error::Bundle { bundle: self.to_string(), fault })
     }
 
-    /// The kernel of this key.
+    /// The compiled kernel with this key.
     pub(super) fn image(&self, key: &Key) -> Option<Image> {
         self.kernels.get(key).map(|item| item.entry.image.clone())
     }
 
-    /// Magic, length and SHA-256 of the head, head, entries as in the cache. The head: the counted version, how many
-    /// architectures and which, how many kernels, and of each its key, architecture, counted name, and length.
+    /// The file's layout: magic, length of the head, SHA-256 of the head, head, and entries, which are encoded as in
+    /// the cache. The head holds the version, the architectures, and the kernels, each list preceded by its length. For
+    /// each kernel it holds the key, architecture, name (preceded by its length) and length of the entry.
     fn to_bytes(&self, version: &str) -> Vec<u8> {
         let mut head = Vec::new();
         let count = |head: &mut Vec<u8>, count: usize| head.extend((count as u64).to_le_bytes());
@@ -207,7 +210,7 @@ impl Bundle {
         Self::body(head, entries).ok_or(BundleFault::Damaged)
     }
 
-    /// The head, if it is sound, and what follows it.
+    /// The head, if its hash is correct, and the bytes after it.
     fn head(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         let (length, rest) = bytes.split_first_chunk::<8>()?;
         let (hash, rest) = rest.split_first_chunk::<32>()?;
@@ -215,7 +218,8 @@ impl Bundle {
         (hash == &Sha256::digest(head)[..]).then_some((head, entries))
     }
 
-    /// What the head says behind the version, with the entries, of which each must be sound, and none be left.
+    /// Parses the rest of the head, after the version, and the entries. Every entry must be valid, and no bytes may be
+    /// left over.
     fn body(head: &[u8], mut entries: &[u8]) -> Option<Self> {
         let mut bundle = Self::default();
         let (count, mut head) = head.split_first_chunk::<8>()?;
@@ -253,7 +257,7 @@ impl Bundle {
 }
 
 impl fmt::Display for Bundle {
-    /// Where it was read from.
+    /// Writes the path that it was loaded from.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.path.as_deref().unwrap_or("a bundle made in this process"))
     }

@@ -1,4 +1,4 @@
-//! Tests of kernel bundles: what was damaged, or is for another version or architecture, is refused, and nothing of it used.
+//! Tests of kernel bundles: damaged ones, and those for another version or architecture, are refused as a whole.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn fault(bytes: &[u8]) -> Option<BundleFault> {
     Bundle::from_bytes(bytes).err()
 }
 
-/// What a change of a bundle leads to, once its head is made to agree with its hash again.
+/// The fault found after a change of the head, whose hash is then made correct again.
 fn fault_of(change: impl FnOnce(&mut Vec<u8>)) -> Option<BundleFault> {
     let mut bytes = bundle().to_bytes(VERSION);
     let length = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
@@ -72,7 +72,7 @@ fn every_damaged_or_missing_byte_is_noticed() {
 #[test]
 fn heads_that_make_no_sense_are_refused() {
     assert_eq!(fault_of(|_| {}), None);
-    // behind the counted version: two architectures, then the kernels
+    // after the version with its length: two architectures, then the kernels
     let architectures = 8 + VERSION.len();
     let kernels = architectures + 8 + 2 * 4;
     let huge = |at: usize| move |head: &mut Vec<u8>| head[at..at + 8].fill(0xff);
@@ -92,7 +92,7 @@ fn heads_that_make_no_sense_are_refused() {
     for (what, change) in cases {
         assert_eq!(fault_of(change), Some(BundleFault::Damaged), "{what}");
     }
-    // a name that is no text
+    // a name that is not valid UTF-8
     assert_eq!(fault_of(|head| head[kernels + 8 + 32 + 4 + 8] = 0xff), Some(BundleFault::Damaged));
 }
 

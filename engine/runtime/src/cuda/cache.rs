@@ -1,4 +1,4 @@
-//! Compiled kernels on disk: what an entry says, and how it is found.
+//! Compiled kernels on disk: the format of entries, and their lookup.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,18 +11,18 @@ use crate::cuda::nvrtc::Image;
 use crate::cuda::text::Key;
 
 const MAGIC: &[u8; 8] = b"RFCODE01";
-/// Nothing that this crate writes is larger.
+/// Larger files are refused; this crate never writes any.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A compiled kernel in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) image: Image,
-    /// Version of the compiler.
+    /// Name and version of the compiler.
     pub(crate) compiler: String,
 }
 
-/// The cache of the environment. None with `RINGFORGE_CACHE=off`, or where there is no folder that can be trusted.
+/// The cache that the environment selects. `None` with `RINGFORGE_CACHE=off`, or if no folder can be trusted.
 pub(crate) fn from_environment() -> Option<Cache> {
     if is_off(&std::env::var("RINGFORGE_CACHE").unwrap_or_default()) {
         return None;
@@ -38,8 +38,8 @@ fn is_off(switch: &str) -> bool {
     ["off", "0", "no"].iter().any(|off| switch.eq_ignore_ascii_case(off))
 }
 
-/// Sound entries of a key: the one of this compiler, or where there is no compiler those of any, so that a shipped cache
-/// serves.
+/// The valid entries of a key: the one of this compiler or, without a compiler, those of any, so that a shipped cache
+/// can be used.
 pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Iterator<Item = Entry> {
     let names = match compiler {
         Some(compiler) => vec![name(key, compiler)],
@@ -64,7 +64,7 @@ pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Ite
     })
 }
 
-/// Keeps an entry, in place of what was there. A failure is logged and harms nothing.
+/// Stores an entry, and replaces an existing one. A failure is only logged.
 pub(crate) fn store(cache: &Cache, key: &Key, entry: &Entry) {
     let write = |folder: &Path| {
         let file = folder.join("entry");
@@ -80,7 +80,7 @@ fn hex(key: &Key) -> String {
     key.0.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The name of a key's entry by a compiler, such as `0123…-NVRTC-13.0`.
+/// The name of the entry for a key and a compiler, such as `0123…-NVRTC-13.0`.
 fn name(key: &Key, compiler: &str) -> String {
     format!("{}-{}", hex(key), compiler.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-"))
 }
@@ -92,7 +92,8 @@ fn read(cache: &Cache, name: &str) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Magic, key, SHA-256 of the rest, kind, length and text of the compiler's version, length of the image, image.
+/// An entry's layout: magic, key, SHA-256 of the rest, kind, compiler version, image. The last two are preceded by
+/// their length.
 pub(super) fn encode(key: &Key, entry: &Entry) -> Vec<u8> {
     let image = entry.image.bytes();
     let mut rest = vec![u8::from(matches!(entry.image, Image::Ptx(_)))];

@@ -1,4 +1,4 @@
-//! Kernels ready to run: from memory, else from a bundle, else from the cache on disk, else compiled.
+//! Loads kernels: from memory, else from a bundle, else from the cache on disk, else by compilation.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -21,27 +21,27 @@ use crate::cuda::text::{Key, Unit};
 use crate::kernel::{Epilogue, Grid, Kernel, Launch, Port};
 use ringforge_math::error::{Error, Result};
 
-/// Dynamic shared memory that a block gets without asking.
+/// Dynamic shared memory that a block may use without an opt-in.
 const FREE_SHARED_BYTES: u32 = 48 << 10;
-/// Threads of a warp.
+/// Threads per warp.
 const WARP: u32 = 32;
-/// Parameters of a kernel behind its pointers: the first item, and the end.
+/// Parameters of a kernel after its pointers and numbers: the first item, and the end.
 const RANGE: usize = 2;
 /// Bytes of a parameter.
 const POINTER: usize = 8;
-/// The driver that tells of a function's parameters.
+/// The first driver with `cuFuncGetParamInfo`, as `1000 * major + 10 * minor`.
 pub(super) const TELLS_PARAMETERS: i32 = 12_040;
 
-/// A kernel on a GPU: a function, which may be that of others too, and how it is launched.
+/// A kernel on a GPU: a function, possibly shared with other kernels, and its launch.
 #[derive(Clone)]
 pub(crate) struct CudaCode {
     function: Arc<Function>,
     launch: Launch,
-    /// What the function takes between its pointers and the range of items.
+    /// Run-time constants: the parameters between the pointers and the range of items.
     numbers: Vec<u64>,
     epilogue: Option<Epilogue>,
-    /// The number of blocks that the GPU holds at once, if the function waits for earlier launches itself. Such a launch may
-    /// begin before the earlier one has ended.
+    /// The number of blocks that the GPU holds at once, if the function waits for earlier launches itself. Such a
+    /// launch may begin before the earlier one has ended (programmatic dependent launch).
     follows: Option<u32>,
 }
 
@@ -49,38 +49,38 @@ pub(crate) struct CudaCode {
 struct Function {
     name: String,
     function: CudaFunction,
-    /// The function's context, which the driver wants current on the thread that asks about it.
+    /// The function's context. The driver needs it current on the thread that queries the function.
     context: Arc<CudaContext>,
-    /// The most bytes of dynamic shared memory that a launch may ask for so far.
+    /// The most bytes of dynamic shared memory that launches may use so far.
     shared_bytes: Mutex<u32>,
-    /// Threads that a multiprocessor of the GPU holds at most.
+    /// The most threads that a multiprocessor of the GPU holds.
     multiprocessor_threads: u32,
-    /// Bytes of each parameter, where the driver tells.
+    /// Bytes of each parameter, if the driver reports them.
     parameters: Option<Vec<usize>>,
 }
 
-/// What a loaded kernel takes of a multiprocessor, as the driver reports it.
+/// Resources that a loaded kernel uses on a multiprocessor, as reported by the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Occupancy {
     /// The kernel's name.
     pub kernel: String,
-    /// How it is launched.
+    /// The launch parameters.
     pub launch: Launch,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes of local memory of a thread: stack and spilled registers.
+    /// Bytes of local memory per thread: stack and spilled registers.
     pub local_bytes: u32,
-    /// Bytes of shared memory of a block that its text asks for; [`Launch::shared_bytes`] come on top.
+    /// Bytes of static shared memory per block. [`Launch::shared_bytes`] are added at launch.
     pub static_shared_bytes: u32,
     /// Blocks that fit on a multiprocessor at once.
     pub blocks_per_multiprocessor: u32,
-    /// Threads that a multiprocessor holds at most.
+    /// The most threads that a multiprocessor holds.
     pub multiprocessor_threads: u32,
 }
 
 impl Occupancy {
-    /// The theoretical occupancy: the share of a multiprocessor's threads that fit at once, 1 being all of them.
+    /// The theoretical occupancy: resident threads as a fraction of the most that a multiprocessor holds.
     #[must_use]
     pub fn share(&self) -> f64 {
         f64::from(self.blocks_per_multiprocessor * self.launch.threads.next_multiple_of(WARP))
@@ -91,7 +91,8 @@ impl Occupancy {
 /// All code that a GPU has loaded.
 pub(crate) struct Codes {
     loaded: Mutex<HashMap<Key, Arc<Slot>>>,
-    /// Those in use, or what is wrong with the one that the environment names: then no kernel is loaded.
+    /// The bundles in use, or the error of the bundle that the environment names. With an error, no kernel can be
+    /// loaded.
     bundles: Mutex<Result<Vec<Arc<Bundle>>>>,
     cache: Option<Cache>,
 }
@@ -100,7 +101,7 @@ pub(crate) struct Codes {
 type Slot = Mutex<Option<Arc<Function>>>;
 
 impl Codes {
-    /// For a GPU of this architecture.
+    /// The bundle and the cache that the environment selects, for a GPU of this architecture. No code is loaded yet.
     pub(crate) fn from_environment(capability: u32) -> Self {
         let bundles = Bundle::from_environment(capability).map(|bundle| bundle.into_iter().map(Arc::new).collect());
         Self { loaded: Mutex::default(), bundles: Mutex::new(bundles), cache: cache::from_environment() }
@@ -113,10 +114,10 @@ impl Codes {
         Ok(())
     }
 
-    /// Forgets what no program uses.
+    /// Unloads code that no program uses.
     pub(crate) fn trim(&self) {
         let is_used = |code: &Option<Arc<Function>>| code.as_ref().is_some_and(|code| Arc::strong_count(code) > 1);
-        // one that is locked is being loaded
+        // a locked slot is being loaded
         self.map().retain(|_, slot| slot.try_lock().map_or(true, |code| is_used(&code)));
     }
 
@@ -129,8 +130,8 @@ impl Codes {
     }
 }
 
-/// Makes kernels ready, each distinct one once, on several threads: for each the ports that its source was made for, how blocks
-/// share them out, and its code.
+/// Loads kernels on several threads, each distinct one once. Returns for each kernel the ports that its source was
+/// generated for, how its blocks divide them into tiles, and its code.
 pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<(Vec<Port>, Shares, CudaCode)>> {
     let mut units: Vec<(Unit, Arc<Slot>, Key)> = Vec::new();
     let mut of_kernel = Vec::with_capacity(kernels.len());
@@ -159,16 +160,16 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<(V
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
-    // not rayon's threads: one that waits there may take up other work, which must not happen while a slot is locked
+    // not rayon's threads: a thread that waits there may run another task, which must not happen while a slot is locked
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // a thread that does not start leaves its share to the others
+            // if a thread does not start, the others do its work
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });
     let lost = |kernel: &Arc<dyn Kernel>| Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() };
-    // where all was loaded before, this thread may be new to the driver
+    // if all was loaded before, this thread may not have a current context yet
     gpu.bind()?;
     kernels
         .iter()
@@ -241,12 +242,12 @@ impl Function {
         })
     }
 
-    /// Whether the function takes one pointer for each port, and numbers of 64 bits, of either some in its epilogue: a launch
-    /// reads as many from the host's memory as it takes.
+    /// Checks that the function takes one pointer for each port and all 64-bit numbers; an epilogue holds some of both.
+    /// A launch reads as many bytes of host memory as the parameters have.
     fn takes(&self, ports: &[Port], numbers: &[u64], epilogue: Option<Epilogue>) -> Result<()> {
         let (pointers, numbers) = (ports.len(), numbers.len() + RANGE);
         let parameters = parameters_of(pointers + numbers, pointers, epilogue);
-        // what is empty has a byte
+        // an empty struct has one byte
         let wanted: Vec<usize> = parameters.map(|words| (words.len() * POINTER).max(1)).collect();
         match &self.parameters {
             Some(sizes) if *sizes != wanted => {
@@ -257,7 +258,7 @@ impl Function {
         }
     }
 
-    /// Lets launches have this much dynamic shared memory.
+    /// Lets launches use this much dynamic shared memory.
     fn allow(&self, shared_bytes: u32) -> Result<()> {
         let mut allowed = lock(&self.shared_bytes);
         if *allowed < shared_bytes {
@@ -271,12 +272,12 @@ impl Function {
 }
 
 impl CudaCode {
-    /// Starts the kernel on these items, or some blocks of the one item that there is; where `early` allows it, and the kernel,
-    /// ahead of the end of the launch before it.
+    /// Starts the kernel on these items, or only the blocks `part` of a single item. If `early` is set and the kernel
+    /// allows it, the launch may begin before the previous one ends (programmatic dependent launch).
     ///
     /// # Safety
-    /// The addresses must be those of device memory that holds what the kernel's ports say for these items, and the
-    /// queue must have waited for whoever used it before.
+    /// The addresses must be those of device memory that holds what the kernel's ports say for these items. The stream
+    /// must have waited for all earlier users of that memory.
     pub(crate) unsafe fn start(
         &self,
         queue: &CudaQueue,
@@ -318,8 +319,9 @@ impl CudaCode {
             numAttrs: attributes.len() as u32,
         };
         let function = self.function.function.cu_function();
-        // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such a
-        // struct of some of them; all is copied before the call returns; for the memory, the caller answers.
+        // SAFETY: as every kernel's source must, the function takes one pointer for each port, 64-bit integers, and a
+        // struct of some of them as its epilogue. All are copied before the call returns. The caller guarantees what is
+        // required of the memory.
         unsafe { sys::cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), core::ptr::null_mut()) }
             .result()
             .map_err(failed("cuLaunchKernelEx"))
@@ -330,7 +332,7 @@ impl CudaCode {
         &self.function.name
     }
 
-    /// What the kernel takes of a multiprocessor.
+    /// Resources that the kernel uses on a multiprocessor.
     pub(crate) fn occupancy(&self) -> Result<Occupancy> {
         let Function { name, function, context, multiprocessor_threads, .. } = &*self.function;
         context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))?;
@@ -357,10 +359,9 @@ impl core::fmt::Debug for CudaCode {
     }
 }
 
-/// Whether it pays to let a launch of `blocks` blocks begin before the one ahead of it has ended. `at_once` is the number of
-/// blocks that the GPU holds at once. If both launches together are larger than that by a little, early blocks crowd on the
-/// few multiprocessors that have room, and the launch takes longer: 53.8 us for 49.1 (BLS12-381 2^18, inverse, H100;
-/// `bench/results/profiles/2026-11-26-h100-turns.txt`).
+/// Whether a launch of `blocks` blocks should begin before the previous one has ended. `at_once` is the number of
+/// blocks that the GPU holds. If both launches together slightly exceed this number, early blocks crowd on the few
+/// multiprocessors with room, and the launch takes longer: see `bench/results/profiles/2026-11-26-h100-turns.txt`.
 fn pays_early(blocks: u32, at_once: u32) -> bool {
     blocks <= at_once / 2 || blocks > 2 * at_once
 }
@@ -370,8 +371,8 @@ fn attribute(id: sys::CUlaunchAttributeID, value: sys::CUlaunchAttributeValue) -
     sys::CUlaunchAttribute { id, pad: [0; 4], value }
 }
 
-/// Which words each parameter has, of so many that begin with pointers: one each, but for an epilogue, between pointers and
-/// numbers, which has some of both.
+/// The range of words of each parameter, where `words` words begin with `pointers` pointers. Each parameter has one
+/// word, except an epilogue, which has the last pointers and the first numbers.
 fn parameters_of(words: usize, pointers: usize, epilogue: Option<Epilogue>) -> impl Iterator<Item = Range<usize>> {
     let Epilogue { pointers: own, numbers } = epilogue.unwrap_or_default();
     let (start, end) = (pointers - own, pointers + numbers);
@@ -379,14 +380,15 @@ fn parameters_of(words: usize, pointers: usize, epilogue: Option<Epilogue>) -> i
     single(0..start).chain(epilogue.map(|_| start..end)).chain(single(end..words))
 }
 
-/// Bytes of each parameter of a function; nothing where the driver is too old to tell.
+/// Bytes of each parameter of a function; `None` if the driver is too old to report them.
 fn parameters(gpu: &Gpu, function: &CudaFunction) -> Option<Vec<usize>> {
     if gpu.driver < TELLS_PARAMETERS {
         return None;
     }
     let size = |index| {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is loaded; the call writes two integers, and says so where there is no such parameter.
+        // SAFETY: the function is loaded; the call writes two integers, and returns an error if there is no such
+        // parameter.
         unsafe { sys::cuFuncGetParamInfo(function.cu_function(), index, &raw mut offset, &raw mut size) }
             .result()
             .is_ok()
@@ -395,7 +397,7 @@ fn parameters(gpu: &Gpu, function: &CudaFunction) -> Option<Vec<usize>> {
     Some((0..).map_while(size).collect())
 }
 
-/// A number that the driver gives as a signed one.
+/// Converts a count that the driver returns as a signed number.
 fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }

@@ -14,16 +14,16 @@ use crate::cuda::queue::CudaQueue;
 use crate::cuda::staging::Staged;
 use ringforge_math::error::Result;
 
-/// Bytes that go through staging memory at a time.
+/// Bytes of a piece that is copied through staging memory.
 const PIECE: usize = 4 << 20;
-/// Pieces under way at a time.
+/// The most pieces in flight.
 const PIECES: usize = 3;
-/// Bytes from which on several threads copy, and what each then copies at a time.
+/// From this many bytes on, several threads copy, `SHARE` bytes at a time.
 const MANY: usize = 1 << 20;
 const SHARE: usize = 256 << 10;
 
-/// Copies host memory, on several threads where that helps. No lock may be held: a thread that waits here may take up
-/// any other work.
+/// Copies host memory, on several threads where that helps. The caller must not hold a lock, because a thread that
+/// waits here may run any other task.
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     if from.len() < MANY {
         to.copy_from_slice(from);
@@ -33,7 +33,7 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Copies the bytes of a shape to device memory, one run behind another. The source may be used again on return.
+/// Packs the bytes of `shape` out of `from` into device memory. The source may be reused on return.
 pub(crate) fn upload(queue: &CudaQueue, from: &[u8], shape: &Shape, part: Part<'_>) -> Result<()> {
     part.check(shape.bytes())?;
     if shape.bytes() == 0 {
@@ -69,7 +69,7 @@ fn upload_staged(queue: &CudaQueue, from: &[u8], shape: &Shape, to: &CudaMemory,
     Ok(())
 }
 
-/// Copies from device memory. The bytes are there on return.
+/// Copies from device memory to the host. The bytes are there on return.
 pub(crate) fn download(queue: &CudaQueue, part: Part<'_>, to: &mut [u8]) -> Result<()> {
     part.check(to.len())?;
     if to.is_empty() {
@@ -106,7 +106,7 @@ fn download_staged(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut
     Ok(())
 }
 
-/// Copies between device memories.
+/// Copies between device memories of the same size.
 pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
     from.check(to.len)?;
     to.check(from.len)?;
@@ -116,7 +116,7 @@ pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result
     queue.gpu().bind()?;
     from.memory.before(queue, Access::Read)?;
     to.memory.before(queue, to.overwrite())?;
-    // SAFETY: the queue waits for earlier users of both.
+    // SAFETY: the stream waits for earlier users of both.
     let outcome = unsafe { start_between(queue, from, to) };
     from.memory.after(queue.point(), Access::Read, outcome.is_ok());
     to.memory.after(queue.point(), to.overwrite(), outcome.is_ok());
@@ -126,23 +126,23 @@ pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result
 /// Starts a copy between device memories of the same size.
 ///
 /// # Safety
-/// Nobody else writes either, or reads the target, before the queue's work so far is done.
+/// No other work may write either memory, or read the target, before the stream's work so far is done.
 pub(crate) unsafe fn start_between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
     from.check(to.len)?;
     to.check(from.len)?;
     let (source, target) = (from.memory.address(from.first), to.memory.address(to.first));
-    // SAFETY: both hold the bytes; the caller keeps others off.
+    // SAFETY: both hold the bytes; the caller keeps other work off.
     let outcome = unsafe { result::memcpy_dtod_async(target, source, to.len, queue.stream().cu_stream()) };
     outcome.map_err(failed("cuMemcpyDtoDAsync"))
 }
 
-/// Waits for a piece and copies it where it belongs.
+/// Waits for a piece in staging memory and copies it to its target.
 fn land(mut staged: Staged, to: &mut [u8]) -> Result<Staged> {
     copy(staged.bytes_mut(to.len())?, to);
     Ok(staged)
 }
 
-/// Puts the bytes of a shape that lie among others together, on several threads where that helps, as [`copy`] does.
+/// Packs the bytes of a shape into contiguous memory, on several threads where that helps, as [`copy`] does.
 pub(crate) fn gather(from: &[u8], shape: &Shape, to: &mut [u8]) {
     let Shape { offset, rows, width, pitch } = *shape;
     let from = &from[offset..offset + shape.extent()];
@@ -154,7 +154,7 @@ pub(crate) fn gather(from: &[u8], shape: &Shape, to: &mut [u8]) {
     rows.with_min_len(SHARE.div_ceil(width)).for_each(|(to, from)| to.copy_from_slice(&from[..width]));
 }
 
-/// Puts bytes that lie together where those of a shape belong.
+/// Unpacks contiguous bytes into the runs of a shape; the inverse of [`gather`].
 pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
     let Shape { offset, rows, width, pitch } = *shape;
     let to = &mut to[offset..offset + shape.extent()];
@@ -166,11 +166,11 @@ pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
     rows.with_min_len(SHARE.div_ceil(width)).for_each(|(from, to)| to[..width].copy_from_slice(from));
 }
 
-/// Starts a copy of a shape's bytes from page-locked memory, where they begin at the first one and their runs are
-/// `pitch` bytes apart.
+/// Starts a copy from page-locked memory to the runs of a shape in device memory. The runs begin at the start of
+/// `from`, with a stride of `pitch` bytes there.
 ///
 /// # Safety
-/// The source must not change before the queue's work so far is done.
+/// The source must not change before the stream's work so far is done.
 pub(crate) unsafe fn start_upload_shape(
     queue: &CudaQueue,
     from: &[u8],
@@ -198,10 +198,11 @@ pub(crate) unsafe fn start_upload_shape(
     outcome.result().map_err(failed("cuMemcpy2DAsync"))
 }
 
-/// Starts a copy of a shape's bytes to page-locked memory, likewise.
+/// Starts a copy from the runs of a shape in device memory to page-locked memory. The runs are written from the start
+/// of `to`, with a stride of `pitch` bytes there.
 ///
 /// # Safety
-/// The target must not be touched before the queue's work so far is done.
+/// The target must not be touched before the stream's work so far is done.
 pub(crate) unsafe fn start_download_shape(
     queue: &CudaQueue,
     from: &CudaMemory,
@@ -224,12 +225,12 @@ pub(crate) unsafe fn start_download_shape(
         dstPitch: pitch,
         ..rows_of(shape)
     };
-    // SAFETY: source and target were checked to hold the rows; the caller keeps off the target.
+    // SAFETY: source and target were checked to hold the rows; the caller does not touch the target.
     let outcome = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, queue.stream().cu_stream()) };
     outcome.result().map_err(failed("cuMemcpy2DAsync"))
 }
 
-/// A copy of that many rows, from nowhere to nowhere.
+/// A 2D copy of the shape's size, with no source or target yet.
 fn rows_of(shape: &Shape) -> sys::CUDA_MEMCPY2D {
     sys::CUDA_MEMCPY2D {
         srcXInBytes: 0,
@@ -254,7 +255,7 @@ fn rows_of(shape: &Shape) -> sys::CUDA_MEMCPY2D {
 /// Starts a copy from page-locked memory.
 ///
 /// # Safety
-/// The source must not change before the queue's work so far is done.
+/// The source must not change before the stream's work so far is done.
 pub(crate) unsafe fn start_upload(queue: &CudaQueue, from: &[u8], to: &CudaMemory, offset: usize) -> Result<()> {
     to.check(offset, from.len())?;
     // SAFETY: the target is in range; the caller keeps the source.
@@ -265,10 +266,10 @@ pub(crate) unsafe fn start_upload(queue: &CudaQueue, from: &[u8], to: &CudaMemor
 /// Starts a copy to page-locked memory.
 ///
 /// # Safety
-/// The target must not be touched before the queue's work so far is done.
+/// The target must not be touched before the stream's work so far is done.
 pub(crate) unsafe fn start_download(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
     from.check(offset, to.len())?;
-    // SAFETY: the source is in range; the caller keeps off the target.
+    // SAFETY: the source is in range; the caller does not touch the target.
     let outcome = unsafe { result::memcpy_dtoh_async(to, from.address(offset), queue.stream().cu_stream()) };
     outcome.map_err(failed("cuMemcpyDtoHAsync"))
 }
@@ -283,7 +284,7 @@ mod tests {
         let shapes = [
             Shape { offset: 5, rows: 3, width: 7, pitch: 11 },
             Shape { offset: 64, rows: 1000, width: 1024, pitch: 3072 },
-            Shape { offset: (3 << 20) - 2048 - 100, rows: 2, width: 100, pitch: 2048 }, // to the very end
+            Shape { offset: (3 << 20) - 2048 - 100, rows: 2, width: 100, pitch: 2048 }, // up to the end
             Shape::run(1, (3 << 20) - 1),
         ];
         for shape in shapes {

@@ -1,4 +1,4 @@
-//! Opening a GPU: whether there is a driver, whether it is new enough, and what the device can hold.
+//! Opens a GPU: checks that there is a driver and that it is new enough, and queries the device's limits.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
@@ -14,18 +14,18 @@ use crate::cuda::symbols;
 use crate::limits::Limits;
 use ringforge_math::error::{Error, NoDevice, Result};
 
-/// The oldest driver that has every call which is made without asking first.
+/// The oldest supported driver. It has every function that is called without a check of the version.
 const OLDEST_DRIVER: i32 = 12_000;
 
-/// An open GPU: what all its memory, queues and code share.
+/// An open GPU: the state that all its memory, streams and code share.
 pub struct Gpu {
     pub(crate) context: Arc<CudaContext>,
     pub(crate) limits: Limits,
     /// The CUDA version that the driver supports, as `1000 * major + 10 * minor`.
     pub(crate) driver: i32,
-    /// Queues that are in use now.
+    /// Number of `CudaQueue`s in use.
     pub(crate) queues: AtomicUsize,
-    /// Number of the next queue.
+    /// Number of the next stream.
     pub(crate) next_queue: AtomicU64,
     pub(crate) idle: IdleLines,
     pub(crate) pool: Pool,
@@ -60,7 +60,7 @@ impl Gpu {
             return Err(Error::NoDevice(NoDevice::NoSuchDevice { ordinal, reason }));
         }
         let context = CudaContext::new(ordinal).map_err(none)?;
-        // SAFETY: cudarc's slices, whose order the tracking keeps, are not used; CudaMemory keeps the order of its own.
+        // SAFETY: event tracking orders cudarc's slices, which are not used; `CudaMemory` keeps its own order.
         unsafe { context.disable_event_tracking() };
         let limits = limits(&context).map_err(none)?;
         let codes = Codes::from_environment(limits.capability);
@@ -96,7 +96,7 @@ impl core::fmt::Debug for Gpu {
     }
 }
 
-/// Whether the driver's library is on this machine. Asked once.
+/// Whether the driver's library is on this machine. Checked once.
 fn is_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     // SAFETY: tries to load the library and runs nothing of it but its initialisers.
@@ -118,7 +118,7 @@ fn limits(context: &CudaContext) -> Result<Limits, DriverError> {
     })
 }
 
-/// Turns the failure of a driver call into this crate's error.
+/// Converts the failure of a driver call to this crate's error.
 pub(crate) fn failed(call: &'static str) -> impl Fn(DriverError) -> Error {
     move |error| Error::Driver { call, code: error.0 as i32, message: message(error) }
 }

@@ -1,4 +1,4 @@
-//! Recordings: launches that were captured once into a CUDA graph, and are started by one call.
+//! Recordings: launches captured once into a CUDA graph, and replayed by one call.
 
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -17,12 +17,12 @@ use crate::cuda::memory::{Access, CudaMemory};
 use crate::cuda::queue::{CudaQueue, Point};
 use ringforge_math::error::{Error, Result};
 
-/// What is done to memory, by address, in the order of first use.
+/// How recorded work uses each memory: its address and the access, in the order of first use.
 #[derive(Debug, Default)]
 pub(crate) struct Uses(Vec<(u64, Access)>);
 
 impl Uses {
-    /// Adds a use to those before it: together they overwrite what the first one overwrites.
+    /// Adds a use to earlier ones of the same memory. Together they overwrite it only if the first one does.
     pub(crate) fn note(&mut self, memory: &CudaMemory, access: Access) {
         let address = memory.address(0);
         match self.0.iter_mut().find(|(known, _)| *known == address) {
@@ -33,17 +33,17 @@ impl Uses {
     }
 }
 
-/// Bytes by address that a launch works on, and whether it writes them.
+/// A range of addresses that a launch uses, and whether the launch writes it.
 pub(crate) type Bytes = (Range<u64>, bool);
 
-/// What a queue that records was given so far.
+/// The work that a recording queue has received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) uses: Uses,
     nodes: Vec<Recorded>,
 }
 
-/// A launch with the bytes that it works on, and the launches that it comes behind, directly or not.
+/// A launch with the bytes that it uses, and the launches that it depends on, directly or not.
 #[derive(Debug)]
 struct Recorded {
     node: Node,
@@ -51,16 +51,16 @@ struct Recorded {
     behind: BTreeSet<usize>,
 }
 
-/// A launch in a graph.
+/// A node of a CUDA graph.
 #[derive(Debug, Clone, Copy)]
 struct Node(CUgraphNode);
 
-// SAFETY: nodes are names: they belong to no thread.
+// SAFETY: a node is only a handle, which belongs to no thread.
 unsafe impl Send for Node {}
 
 impl Recorder {
-    /// Records what `launch` puts on the stream: behind those launches alone whose bytes it must see or may not touch before, so
-    /// that others run beside it.
+    /// Records the work that `launch` puts on the stream. It depends only on earlier launches that use the same bytes,
+    /// if either of the two writes them. All other launches may run concurrently.
     pub(crate) fn add(
         &mut self,
         stream: &CudaStream,
@@ -74,7 +74,7 @@ impl Recorder {
         };
         let (mut behind, mut direct) = (BTreeSet::new(), Vec::new());
         for (number, before) in self.nodes.iter().enumerate().rev() {
-            // what comes before one that was met already needs no edge of its own
+            // a launch that a found one depends on needs no edge of its own
             if !behind.contains(&number) && before.bytes.iter().any(conflicts) {
                 direct.push(before.node);
                 behind.insert(number);
@@ -88,9 +88,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Has the end of the recording come behind all launches.
+    /// Makes the end of the recording depend on all launches.
     fn join(&self, stream: &CudaStream) -> Result<()> {
-        // none where the driver has them in the order of the stream
+        // empty with drivers that cannot choose dependencies: they keep the order of the stream
         if self.nodes.is_empty() { Ok(()) } else { depend(stream, self.nodes.iter().map(|before| before.node)) }
     }
 }
@@ -98,7 +98,7 @@ impl Recorder {
 impl Node {
     fn is_kernel(self) -> bool {
         let mut kind = MaybeUninit::uninit();
-        // SAFETY: the node is one of a graph that is being captured; where the call succeeds it has written its kind.
+        // SAFETY: the node belongs to a graph that is being captured; if the call succeeds it has written the kind.
         unsafe {
             sys::cuGraphNodeGetType(self.0, kind.as_mut_ptr()).result().is_ok()
                 && kind.assume_init() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
@@ -106,7 +106,7 @@ impl Node {
     }
 }
 
-/// Has what a capturing stream is given next come behind these launches.
+/// Makes the next work on a capturing stream depend on exactly these nodes.
 fn depend(stream: &CudaStream, nodes: impl Iterator<Item = Node>) -> Result<()> {
     let mut nodes: Vec<CUgraphNode> = nodes.map(|Node(node)| node).collect();
     let flags = CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES as u32;
@@ -123,11 +123,12 @@ fn depend(stream: &CudaStream, nodes: impl Iterator<Item = Node>) -> Result<()> 
     outcome.result().map_err(failed("cuStreamUpdateCaptureDependencies"))
 }
 
-/// What a capturing stream was given last.
+/// The node that a capturing stream received last.
 fn last(stream: &CudaStream) -> Result<Node> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut count) = (ptr::null(), 0);
-    // SAFETY: the stream captures; the call writes what it is asked for, and nodes that stay where they are until the next one.
+    // SAFETY: the stream captures; the call writes only its outputs, and the nodes stay valid until the next call on
+    // the stream.
     let node = unsafe {
         sys::cuStreamGetCaptureInfo_v3(
             stream.cu_stream(),
@@ -146,47 +147,47 @@ fn last(stream: &CudaStream) -> Result<Node> {
     node.map(Node).ok_or_else(lost)
 }
 
-/// A captured graph, gone when its launches were copied out of it.
+/// A captured graph, destroyed after it was instantiated.
 struct Captured(CUgraph);
 
 impl Drop for Captured {
     fn drop(&mut self) {
-        // SAFETY: the graph is ours alone. If it cannot be destroyed, there is nobody to tell.
+        // SAFETY: nothing else uses the graph. If it cannot be destroyed, the error cannot be reported.
         let _ = unsafe { result::graph::destroy(self.0) };
     }
 }
 
-/// Launches that are started by one call.
+/// An executable graph, whose launches are started by one call.
 struct Launches(CUgraphExec);
 
 impl Launches {
     fn of(graph: &Captured) -> Result<Self> {
-        // SAFETY: the graph is whole, and nobody else's.
+        // SAFETY: the graph is complete, and nothing else uses it.
         let launches = unsafe { result::graph::instantiate(graph.0, CUgraphInstantiate_flags(0)) };
         launches.map(Self).map_err(failed("cuGraphInstantiate"))
     }
 
-    /// Patches them to those of a graph with the same kernels and other arguments; says whether that could be. What was
-    /// started before is not touched.
+    /// Updates the executable graph from a graph with the same kernels and other arguments. Returns whether that was
+    /// possible. Replays that have started are not affected.
     fn patch(&mut self, graph: &Captured) -> bool {
         let mut info = MaybeUninit::uninit();
-        // SAFETY: both are whole and ours, `&mut self` keeps others from the launches, and `info` is only written.
+        // SAFETY: both are complete and owned here, `&mut self` excludes other uses, and `info` is only written.
         unsafe { sys::cuGraphExecUpdate_v2(self.0, graph.0, info.as_mut_ptr()) }.result().is_ok()
     }
 }
 
 impl Drop for Launches {
     fn drop(&mut self) {
-        // SAFETY: they are ours alone, and do not run (see `CudaRecording`).
+        // SAFETY: nothing else uses the graph, and it is not running (see `CudaRecording`).
         let _ = unsafe { result::graph::exec_destroy(self.0) };
     }
 }
 
-/// Launches on memory whose addresses they hold.
+/// Recorded launches, which contain the addresses of the memory that they use.
 pub struct CudaRecording {
     launches: Launches,
     uses: Uses,
-    /// After the last replay.
+    /// The point after the last replay.
     last: Option<Point>,
 }
 
@@ -196,7 +197,8 @@ unsafe impl Send for CudaRecording {}
 unsafe impl Sync for CudaRecording {}
 
 impl CudaRecording {
-    /// What a stream has captured; instead of an earlier recording, whose launches are patched where that can be.
+    /// Ends the capture of a stream. An earlier recording is updated in place where that is possible, and replaced
+    /// otherwise.
     pub(crate) fn end(stream: &Arc<CudaStream>, recorder: Recorder, old: Option<Self>) -> Result<Self> {
         recorder.join(stream)?;
         let uses = recorder.uses;
@@ -215,7 +217,8 @@ impl CudaRecording {
         Ok(Self { launches: Launches::of(&graph)?, uses, last: None })
     }
 
-    /// Does all of it once more, after all work that it must wait for. The memory must be that which was recorded.
+    /// Starts all launches again, after all work that they must wait for. `memories` must contain all memory that was
+    /// recorded.
     pub(crate) fn replay(&mut self, queue: &CudaQueue, memories: &[&CudaMemory]) -> Result<()> {
         let Self { launches, uses: Uses(uses), last } = self;
         let memory = |address: u64| memories.iter().find(|memory| memory.address(0) == address);
@@ -228,8 +231,8 @@ impl CudaRecording {
         for (memory, access) in &used {
             memory.before(queue, *access)?;
         }
-        // SAFETY: all memory that the graph uses is there, and the queue waits for its earlier users; the program that
-        // owns the code outlives the recording; `&mut self` keeps others from the graph.
+        // SAFETY: all memory that the graph uses is there, and the stream waits for its earlier users; the program that
+        // owns the code outlives the recording; `&mut self` excludes other uses of the graph.
         let outcome = unsafe { result::graph::launch(launches.0, queue.stream().cu_stream()) };
         let point = queue.point();
         for (memory, access) in used {
@@ -242,7 +245,7 @@ impl CudaRecording {
 
 impl Drop for CudaRecording {
     fn drop(&mut self) {
-        // a graph must not go while it runs; if the GPU no longer answers, there is nobody to tell
+        // a graph must not be destroyed while it runs; if the GPU no longer answers, the error cannot be reported
         let _ = self.last.take().map(|mut point| point.finish());
     }
 }

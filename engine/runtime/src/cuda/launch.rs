@@ -1,4 +1,5 @@
-//! Launches: what a kernel's ports are bound to is checked, waited for, and passed by address.
+//! Launches: checks the memory that a kernel's ports are bound to, waits for its earlier users, and passes its
+//! addresses.
 
 use core::ops::Range;
 
@@ -9,7 +10,7 @@ use crate::cuda::queue::CudaQueue;
 use crate::kernel::{Port, Role, Sharing};
 use ringforge_math::error::{Error, Result};
 
-/// What a port is bound to: its bytes of the first item that is there, and how many items are not.
+/// The memory that a port is bound to. Its first item has the index `skipped` and begins at byte `first`.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) to: Which<'a>,
@@ -17,7 +18,7 @@ pub(crate) struct Target<'a> {
     pub(crate) skipped: usize,
 }
 
-/// What a port is bound to.
+/// The memory that a port uses, and how.
 #[derive(Clone, Copy)]
 pub(crate) enum Which<'a> {
     Read(Part<'a>),
@@ -27,7 +28,7 @@ pub(crate) enum Which<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// The memory, unless that is another port's.
+    /// The port's memory, unless it is bound to that of another port.
     pub(crate) fn part(&self) -> Option<Part<'a>> {
         match self.to {
             Which::Read(part) | Which::Write(part) => Some(part),
@@ -49,7 +50,7 @@ pub(crate) fn launch(
     }
     let work = Work::new(code, ports, items, targets)?;
     work.before(queue)?;
-    // SAFETY: the queue waits for all earlier users.
+    // SAFETY: the stream waits for all earlier users.
     let outcome = queue.add(|| work.bytes(), |early| unsafe { work.start(queue, None, early) });
     if !queue.is_recorder() {
         work.after(queue, outcome.is_ok());
@@ -57,7 +58,7 @@ pub(crate) fn launch(
     outcome
 }
 
-/// A kernel with the memory that it works on, checked to hold the items.
+/// A kernel with the memory that it uses, checked to hold the items.
 pub(crate) struct Work<'a> {
     code: &'a CudaCode,
     ports: &'a [Port],
@@ -98,7 +99,8 @@ impl<'a> Work<'a> {
         Ok(Self { code, ports, items, addresses, used })
     }
 
-    /// The bytes that it works on; where items lie apart, also those between them.
+    /// The address ranges that the ports use, from the first item to the last. With a stride, they include the bytes
+    /// between items.
     fn bytes(&self) -> Vec<Bytes> {
         let bytes = |(port, &address): (&Port, &u64)| {
             let [first, last] = [self.items.start, self.items.end - 1].map(|item| port.bytes_of(item, 0));
@@ -108,22 +110,23 @@ impl<'a> Work<'a> {
         self.ports.iter().zip(&self.addresses).map(bytes).collect()
     }
 
-    /// Has the queue wait for all earlier users of the memory.
+    /// Makes the stream wait for all earlier users of the memory.
     pub(crate) fn before(&self, queue: &CudaQueue) -> Result<()> {
         queue.gpu().bind()?;
         self.used.iter().try_for_each(|(memory, access)| memory.before(queue, *access))
     }
 
-    /// Starts the kernel, or some of the blocks of its one item; `early`: it may begin ahead of the end of the launch before.
+    /// Starts the kernel, or only the blocks `part` of its single item. With `early`, it may begin before the previous
+    /// launch ends.
     ///
     /// # Safety
-    /// The queue must have waited for all earlier users of what these blocks work on.
+    /// The stream must have waited for all earlier users of the memory that these blocks use.
     pub(crate) unsafe fn start(&self, queue: &CudaQueue, part: Option<&Range<usize>>, early: bool) -> Result<()> {
-        // SAFETY: every address was checked to hold the items; for the queue, the caller answers.
+        // SAFETY: every address was checked to hold the items; the caller has made the stream wait.
         unsafe { self.code.start(queue, &self.items, part, &self.addresses, early) }
     }
 
-    /// Notes that the work of the queue so far used the memory; to be called also where starting it failed.
+    /// Notes that the stream's work so far used the memory. Must be called even if the start failed.
     pub(crate) fn after(&self, queue: &CudaQueue, started: bool) {
         let point = queue.point();
         for (memory, access) in &self.used {
@@ -132,7 +135,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The memory that a port is bound to.
+/// The memory that a port is bound to. `None` if the port that it shares memory with does not write.
 pub(crate) fn part_of<'a>(targets: &[Target<'a>], port: usize) -> Option<Part<'a>> {
     match targets.get(port)?.to {
         Which::Read(part) | Which::Write(part) => Some(part),
@@ -143,11 +146,12 @@ pub(crate) fn part_of<'a>(targets: &[Target<'a>], port: usize) -> Option<Part<'a
     }
 }
 
-/// Where item 0 of a port would lie, which a kernel counts from; none where the memory does not hold the items.
+/// The address of item 0, from which a kernel counts, even if the memory begins later. `None` if the memory does not
+/// hold the items.
 fn address(port: &Port, target: &Target<'_>, items: &Range<usize>, part: Part<'_>) -> Option<u64> {
     let Target { first, skipped, .. } = *target;
     let last = port.bytes_of((items.end - 1).checked_sub(skipped)?, first);
-    // the bytes before the first item are counted, but never reached
+    // an address before the memory is only computed with, never accessed
     let before = (skipped as u64).wrapping_mul(port.distance() as u64);
     (items.start >= skipped && last.end <= part.len)
         .then(|| part.memory.address(part.first).wrapping_add(first as u64).wrapping_sub(before))

@@ -1,4 +1,4 @@
-//! Device memory that knows who used it last, so that work on several queues keeps the order it must.
+//! Device memory that tracks its last users, so that work on several streams keeps the necessary order.
 
 use core::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::cuda::pool::{Block, Stay};
 use crate::cuda::queue::{CudaQueue, Point};
 use ringforge_math::error::{Error, Result};
 
-/// What a piece of work does to memory.
+/// How a piece of work uses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reads it.
@@ -28,26 +28,26 @@ pub struct CudaMemory {
     len: usize,
     address: u64,
     state: Mutex<State>,
-    /// Whose memory it is, where that is not the pool's: freed after it.
+    /// The owner of memory that is not from the pool. It frees the memory after all users are done.
     shared: Option<Box<Shared>>,
 }
 
-/// Some bytes of memory of a GPU.
+/// Some bytes of a GPU's memory.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
     pub(crate) memory: &'a CudaMemory,
-    /// The first of them.
+    /// Offset of the first byte.
     pub(crate) first: usize,
     pub(crate) len: usize,
 }
 
 impl Part<'_> {
-    /// Some of the bytes.
+    /// A part of these bytes.
     pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
         Self { first: self.first + bytes.start, len: bytes.len(), ..self }
     }
 
-    /// Whether they are so many.
+    /// Checks that there are exactly this many bytes, and that the memory holds them.
     pub(crate) fn check(&self, bytes: usize) -> Result<()> {
         if bytes == self.len {
             return self.memory.check(self.first, self.len);
@@ -55,7 +55,7 @@ impl Part<'_> {
         Err(Error::Length { what: "bytes of device memory", expected: self.len, got: bytes })
     }
 
-    /// What overwriting these bytes is to the memory.
+    /// The access to the memory as a whole when these bytes are overwritten.
     pub(crate) fn overwrite(&self) -> Access {
         if self.len == self.memory.len { Access::Overwrite } else { Access::Write }
     }
@@ -70,7 +70,7 @@ impl Part<'_> {
         memory.before(queue, self.overwrite())?;
         let bytes = || vec![(memory.address(first)..memory.address(first + len), true)];
         let outcome = queue.add(bytes, |_| {
-            // SAFETY: the memory is ours and holds the bytes; the queue waits for all earlier users.
+            // SAFETY: the memory is ours and holds the bytes; the stream waits for all earlier users.
             unsafe { result::memset_d8_async(memory.address(first), 0, len, queue.stream().cu_stream()) }
                 .map_err(failed("cuMemsetD8Async"))
         });
@@ -81,18 +81,18 @@ impl Part<'_> {
     }
 }
 
-/// Queues whose work later work must wait for: a reader waits for the writer, a writer for all.
+/// The points that later work must wait for. A reader waits for the writer, a writer for the writer and all readers.
 struct State {
     block: Option<Block>,
     writer: Option<Point>,
-    /// Readers since the writer, at most one for each queue.
+    /// Readers since the last writer, at most one for each stream.
     readers: Vec<Point>,
-    /// Whether it is to be zeroed before the first use that could show what an earlier owner left.
+    /// Whether the memory must be zeroed before the first use that could reveal the contents of an earlier owner.
     stale: bool,
 }
 
 impl CudaMemory {
-    /// Memory of this many bytes, which reads as zero.
+    /// Allocates this many bytes, which read as zero.
     pub(crate) fn new(gpu: &Arc<Gpu>, len: usize, stay: Stay) -> Result<Self> {
         let mut block = (len > 0).then(|| gpu.pool.take(gpu, len, stay)).transpose()?;
         let address = block.as_ref().map_or(0, |block| block.address);
@@ -101,21 +101,21 @@ impl CudaMemory {
         Ok(Self { gpu: gpu.clone(), len, address, state, shared: None })
     }
 
-    /// Memory of somebody else's at this address, which stays theirs.
+    /// Memory at this address that is owned elsewhere and is not freed here.
     pub(crate) fn foreign(gpu: &Arc<Gpu>, address: u64, len: usize) -> Self {
         let state = State { block: None, writer: None, readers: Vec::new(), stale: false };
         Self { gpu: gpu.clone(), len, address, state: Mutex::new(state), shared: None }
     }
 
-    /// Memory that other GPUs write into, which reads as zero.
+    /// Memory that other GPUs can write to. It reads as zero.
     pub(crate) fn shared(shared: Shared, len: usize) -> Self {
         let state = State { block: None, writer: None, readers: Vec::new(), stale: len > 0 };
         let (gpu, address) = (shared.gpu().clone(), shared.address());
         Self { gpu, len, address, state: Mutex::new(state), shared: Some(Box::new(shared)) }
     }
 
-    /// Waits on this thread for all earlier users, those of an earlier owner too. From now on somebody else may write the
-    /// memory: it is not zeroed any more.
+    /// Waits on this thread for all earlier users, including those of an earlier owner. From then on the memory may be
+    /// written elsewhere, so it is not zeroed any more.
     pub(crate) fn assume_written(&mut self) -> Result<()> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.writer.iter_mut().chain(&mut state.readers).try_for_each(Point::finish)?;
@@ -123,7 +123,7 @@ impl CudaMemory {
         Ok(())
     }
 
-    /// Leaves what an earlier owner wrote. Nothing may be read that was not written since.
+    /// Keeps the contents of an earlier owner instead of zeroing them. Only bytes that were written since may be read.
     pub(crate) fn skip_zeroing(&mut self) {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).stale = false;
     }
@@ -141,12 +141,12 @@ impl CudaMemory {
         Arc::ptr_eq(&self.gpu, gpu)
     }
 
-    /// Where a byte lies.
+    /// The address of the byte at this offset.
     pub(crate) fn address(&self, offset: usize) -> u64 {
         self.address + offset as u64
     }
 
-    /// Whether these bytes are in the memory.
+    /// Checks that these bytes are within the memory.
     pub(crate) fn check(&self, offset: usize, bytes: usize) -> Result<()> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.len => Ok(()),
@@ -158,7 +158,8 @@ impl CudaMemory {
         }
     }
 
-    /// Has the queue wait for whom it must before it uses the memory in this way.
+    /// Makes the stream wait for all users that this access must follow. Zeroes the memory first where that is still to
+    /// be done.
     pub(crate) fn before(&self, queue: &CudaQueue, access: Access) -> Result<()> {
         if queue.records(self, access) {
             return Ok(());
@@ -173,7 +174,7 @@ impl CudaMemory {
             }
         }
         if state.stale && access != Access::Overwrite {
-            // SAFETY: the memory is ours and has this length; the queue waits for all earlier users.
+            // SAFETY: the memory is ours and has this length; the stream waits for all earlier users.
             let zeroed = unsafe { result::memset_d8_async(self.address, 0, self.len, queue.stream().cu_stream()) };
             state.record(queue.point(), Access::Write);
             zeroed.map_err(failed("cuMemsetD8Async"))?;
@@ -182,19 +183,19 @@ impl CudaMemory {
         Ok(())
     }
 
-    /// Notes that the work of the queue up to the point used the memory; to be called also where starting it failed.
+    /// Notes that the stream's work up to the point used the memory. Must be called even if the start failed.
     pub(crate) fn after(&self, point: Point, access: Access, started: bool) {
         let state = &mut *self.state();
         state.stale &= !(started && access == Access::Overwrite);
         state.record(point, access);
     }
 
-    /// Whether other ranks have not met this memory before, which they do now.
+    /// Whether this is the first contact of other ranks with the memory. It counts as made from now on.
     pub(crate) fn meets(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.meets())
     }
 
-    /// Notes that whoever used other memory may have read this one as well.
+    /// Notes that users of `other` may have read this memory as well.
     pub(crate) fn used_with(&self, other: &Self) {
         let users = other.state();
         let users: Vec<Point> = users.writer.iter().chain(&users.readers).cloned().collect();
@@ -213,7 +214,7 @@ impl State {
             self.writer = Some(point);
             return;
         }
-        // the newest point of a queue stands for the older ones; done readers need not be waited for
+        // the newest point of a stream covers the older ones; completed readers need no wait
         let many = self.readers.len() > 8;
         self.readers.retain(|reader| !(reader.is_beside(&point) || many && reader.is_done()));
         self.readers.push(point);
@@ -224,7 +225,7 @@ impl Drop for CudaMemory {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if self.shared.is_some() {
-            // a failure here is that of the work waited for: whoever waits for that hears of it
+            // a failure here is one of the work waited for; its owner gets the error when it waits
             let mut users = state.writer.iter_mut().chain(&mut state.readers);
             let _ = self.gpu.bind().and_then(|()| users.try_for_each(Point::finish));
         }

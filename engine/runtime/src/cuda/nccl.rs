@@ -1,4 +1,4 @@
-//! The NCCL library, and memory that it knows.
+//! The NCCL library, and memory that is registered with it.
 
 pub(crate) mod library;
 mod shared;
@@ -10,14 +10,14 @@ use library::{Handle, Nccl};
 pub use library::UniqueId;
 pub(crate) use shared::Shared;
 
-/// A communicator of the library's.
+/// A communicator of the library.
 pub(crate) struct Raw(pub(crate) Handle);
 
 // SAFETY: the library lets any thread use a communicator, one at a time.
 unsafe impl Send for Raw {}
 
 impl UniqueId {
-    /// A new one, which all ranks must be given.
+    /// Creates a new id, which all ranks must be given.
     #[doc(hidden)]
     pub fn new() -> Result<Self> {
         let (nccl, mut id) = (Nccl::get()?, Self([0; 128]));

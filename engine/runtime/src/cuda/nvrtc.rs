@@ -1,4 +1,4 @@
-//! NVRTC: from CUDA text to machine code, headers taken from memory.
+//! NVRTC: compiles CUDA source to machine code, with headers from memory.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
@@ -10,12 +10,12 @@ use crate::cuda::symbols;
 use crate::cuda::text::Unit;
 use ringforge_math::error::{Error, Result};
 
-/// What the compiler makes of a kernel.
+/// The compiled form of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Image {
     /// Machine code for one architecture.
     Cubin(Vec<u8>),
-    /// PTX, ended by a zero byte: for an architecture that the compiler does not know.
+    /// PTX with a final zero byte, for an architecture that the compiler does not know.
     Ptx(Vec<u8>),
 }
 
@@ -31,13 +31,14 @@ impl Image {
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) image: Image,
-    /// The compiler's words, with the assembler's report on registers and spills.
+    /// The compiler's log, with the assembler's report on registers and spills.
     pub(crate) log: String,
-    /// The compiler's version.
+    /// The compiler's name and version.
     pub(crate) compiler: String,
 }
 
-/// Whether NVRTC is on this machine, with all that is called. Asked once: what cannot be loaded at first is not loaded later.
+/// Whether NVRTC is on this machine and has all functions that are called. Checked once: a library installed later is
+/// not found.
 pub(crate) fn is_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     *PRESENT.get_or_init(|| {
@@ -51,10 +52,11 @@ pub(crate) fn is_present() -> bool {
     })
 }
 
-/// Compiles a kernel to machine code, or to PTX where the compiler does not know the architecture.
+/// Compiles a kernel to machine code, or to PTX if the compiler does not know the architecture.
 ///
 /// # Errors
-/// [`Error::NoCompiler`] without NVRTC, [`Error::Compile`] where it refuses the text.
+/// [`Error::NoCompiler`] without NVRTC, [`Error::Compile`] if it rejects the source, [`Error::Unsupported`] if all
+/// architectures that it knows are newer.
 pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.clone(), bundle: None })?;
     let known = architectures()?;
@@ -71,7 +73,7 @@ pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     }
     let program = Program::new(unit)?;
     let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-    // SAFETY: the program is alive; the pointers are to strings that outlive the call, as many as said.
+    // SAFETY: the program is alive; the pointers are to strings that outlive the call, and their number is passed.
     let outcome = unsafe { sys::nvrtcCompileProgram(program.raw, count(pointers.len()), pointers.as_ptr()) };
     let log = program.log()?;
     if let Err(error) = outcome.result() {
@@ -82,7 +84,7 @@ pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     Ok(Compiled { image, log, compiler })
 }
 
-/// The architectures that the compiler makes machine code for, as `10 * major + minor`.
+/// The architectures for which the compiler makes machine code, as `10 * major + minor`.
 fn architectures() -> Result<Vec<u32>> {
     let mut number: c_int = 0;
     // SAFETY: writes one integer.
@@ -106,7 +108,7 @@ fn version_numbers() -> Option<(i32, i32)> {
     Some((major, minor))
 }
 
-/// Whether NVRTC keeps a cache of its own, and so knows the option `--no-cache`.
+/// Whether this NVRTC has a cache of its own, and so knows the option `--no-cache`.
 pub(crate) fn has_own_cache() -> bool {
     is_present() && version_numbers() >= Some((12, 9))
 }
@@ -121,7 +123,7 @@ struct Program {
 impl Program {
     fn new(unit: &Unit) -> Result<Self> {
         let source = c_string(unit, &unit.source)?;
-        // a folder that is not there: without it the compiler would look for headers in the working folder
+        // a folder that does not exist; without one the compiler would search the working folder for headers
         let name = c_string(unit, &format!("/ringforge/{}.cu", unit.entry))?;
         let names = unit.headers.iter().map(|(name, _)| c_string(unit, name)).collect::<Result<Vec<_>>>()?;
         let texts = unit.headers.iter().map(|(_, text)| c_string(unit, text)).collect::<Result<Vec<_>>>()?;
@@ -166,7 +168,7 @@ impl Program {
         Ok(ptx)
     }
 
-    /// Asks for the size of something and then for the thing.
+    /// Queries the size of an output, and then the output itself.
     fn fetch(
         &self,
         call: &'static str,
@@ -185,7 +187,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: the program is alive, and nobody uses it after this. A failure loses memory, no more.
+        // SAFETY: the program is alive, and nothing uses it after this. A failure only leaks memory.
         let _ = unsafe { sys::nvrtcDestroyProgram(&raw mut self.raw) };
     }
 }

@@ -1,4 +1,4 @@
-//! Page-locked host memory: the GPU copies to and from it by itself, at full speed and while the host goes on.
+//! Page-locked host memory: the GPU copies to and from it directly, at full speed and while the host continues.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -22,10 +22,11 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// This many bytes (at least one), all zero.
+    /// Allocates this many bytes (at least one), all zero.
     pub(crate) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         gpu.bind()?;
-        // SAFETY: a context is current. Any GPU may use it; write-combined memory would be slow to read.
+        // SAFETY: a context is current. Any GPU may use the memory; it is not write-combined, which would be slow to
+        // read.
         let start = match unsafe { result::malloc_host(len, sys::CU_MEMHOSTALLOC_PORTABLE) } {
             Ok(start) => NonNull::new(start.cast::<u8>()).ok_or(Error::OutOfMemory { bytes: len })?,
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
@@ -39,8 +40,8 @@ impl Pinned {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated with this length and initialised in `new`; those who copy into it asynchronously hold it
-        // mutably until they are done.
+        // SAFETY: allocated with this length and initialised in `new`; asynchronous copies into it hold it mutably
+        // until they are done.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
@@ -60,16 +61,16 @@ impl Drop for Pinned {
     }
 }
 
-/// Page-locked memory that callers hold, known to all GPUs by its address.
+/// Page-locked memory that a caller holds. Its address range is recorded, so that copies from and to it are recognised.
 pub(crate) struct PinnedBytes(Pinned);
 
-/// Page-locked memory in callers' hands: length by first address.
+/// Page-locked memory that callers hold: length by first address.
 #[derive(Default)]
 struct PinnedRanges(Mutex<BTreeMap<usize, usize>>);
 
 static RANGES: PinnedRanges = PinnedRanges(Mutex::new(BTreeMap::new()));
 
-/// Whether GPUs can copy to and from all of these bytes by themselves.
+/// Whether GPUs can copy to and from all of these bytes directly.
 pub(crate) fn is_pinned(bytes: &[u8]) -> bool {
     RANGES.contain(bytes)
 }
@@ -88,7 +89,7 @@ impl PinnedRanges {
 }
 
 impl PinnedBytes {
-    /// This many bytes (at least one), all zero.
+    /// Allocates this many bytes (at least one), all zero.
     pub(crate) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         let memory = Pinned::new(gpu, len)?;
         RANGES.ranges().insert(memory.start.as_ptr() as usize, len);
@@ -106,7 +107,7 @@ impl PinnedBytes {
 
 impl Drop for PinnedBytes {
     fn drop(&mut self) {
-        // before the memory itself is freed, so that ordinary memory at the same address is never taken for it
+        // removed before the memory is freed, so that ordinary memory at the same address is never mistaken for it
         RANGES.ranges().remove(&(self.0.start.as_ptr() as usize));
     }
 }

@@ -1,4 +1,4 @@
-//! Device memory that is kept when freed: taking it again costs no driver call, and freeing it waits for nothing.
+//! A caching pool of device memory: reuse needs no driver call, and freeing does not wait.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,24 +10,24 @@ use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::queue::Point;
 use ringforge_math::error::{Error, Result};
 
-/// A piece of device memory.
+/// A block of device memory.
 pub(crate) struct Block {
     pub(crate) address: u64,
     capacity: usize,
-    /// What the next user must wait for.
+    /// Points that the next user must wait for.
     pub(crate) points: Vec<Point>,
 }
 
-/// How long a block is taken for.
+/// How long a block is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stay {
-    /// One run: any larger block will do.
+    /// For one run: any larger block will do.
     Run,
-    /// Nobody knows: a block much too large would be missed.
+    /// For an unknown time: the block must not be much larger than needed, as others would lack that memory.
     Open,
 }
 
-/// Free blocks by capacity, and how much the driver gave for these, those in use, and what NCCL has of it.
+/// Free blocks by capacity. `held` is the bytes of free blocks, of blocks in use, and of memory that NCCL allocated.
 #[derive(Default)]
 pub(crate) struct Pool {
     free: Mutex<BTreeMap<usize, Vec<Block>>>,
@@ -35,7 +35,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A block of at least this many bytes; its contents are those of its last user.
+    /// Takes a block of at least this many bytes. It has the contents that its last user left.
     pub(crate) fn take(&self, gpu: &Arc<Gpu>, bytes: usize, stay: Stay) -> Result<Block> {
         let capacity = round_up(bytes).ok_or(Error::OutOfMemory { bytes })?;
         gpu.bind()?;
@@ -57,26 +57,26 @@ impl Pool {
         }
     }
 
-    /// Bytes that the driver gave and did not get back.
+    /// Bytes of device memory allocated from the driver.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Takes a block back. It may still be in use up to its points.
+    /// Returns a block to the pool. It may still be in use up to its points.
     pub(crate) fn give(&self, block: Block) {
         self.blocks().entry(block.capacity).or_default().push(block);
     }
 
-    /// Waits for the users of all free blocks and returns the memory to the driver.
+    /// Waits for the users of all free blocks and returns their memory to the driver.
     pub(crate) fn release(&self, context: &CudaContext) {
         let blocks = std::mem::take(&mut *self.blocks());
         if context.bind_to_thread().is_err() {
             return;
         }
         for mut block in blocks.into_values().flatten() {
-            // a failure here is that of the work waited for: whoever waits for that hears of it
+            // a failure here is one of the work waited for; its owner gets the error when it waits
             let _ = block.points.iter_mut().try_for_each(Point::finish);
-            // SAFETY: the block was allocated by `allocate`, is in nobody's hands, and its users are done.
+            // SAFETY: the block was allocated by `allocate`, nothing else refers to it, and its users are done.
             match unsafe { result::free_sync(block.address) } {
                 Ok(()) => _ = self.held.fetch_sub(block.capacity, Ordering::Relaxed),
                 Err(error) => log::warn!("device memory was not freed: {error}"),
@@ -84,7 +84,7 @@ impl Pool {
         }
     }
 
-    /// What all free blocks hold, after their users.
+    /// The contents of all free blocks, after their users are done.
     #[cfg(feature = "testkit")]
     pub(crate) fn kept(&self, gpu: &Gpu) -> Result<Vec<Vec<u8>>> {
         gpu.bind()?;
@@ -92,16 +92,17 @@ impl Pool {
         let read = |block: &mut Block| {
             block.points.iter_mut().try_for_each(Point::finish)?;
             let mut bytes = vec![0u8; block.capacity];
-            // SAFETY: the block is in nobody's hands and has this size; its users are done, and the lock keeps new ones off.
+            // SAFETY: the block is free and has this size; its users are done, and the lock excludes new ones.
             unsafe { result::memcpy_dtoh_sync(&mut bytes, block.address) }.map_err(failed("cuMemcpyDtoH"))?;
             Ok(bytes)
         };
         blocks.values_mut().flatten().map(read).collect()
     }
 
-    /// Takes the next block from this capacity on, for an open stay up to twice as much, so that what is kept of sizes that
-    /// shrink, as ciphertexts do, is no more than their largest: one whose users are done, else the one freed last, which most
-    /// likely was used by the queue that will use it again.
+    /// Takes a free block of the smallest sufficient capacity, but for an open stay at most twice what is needed.
+    /// Buffers of shrinking sizes, such as ciphertexts, thus reuse the larger blocks freed before. Among blocks of this
+    /// capacity, it prefers a recent one whose users are done, else the one freed last, which the same stream most
+    /// likely used.
     fn reuse(&self, capacity: usize, stay: Stay) -> Option<Block> {
         let mut free = self.blocks();
         let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };
@@ -121,11 +122,13 @@ impl Pool {
 }
 
 fn allocate(capacity: usize) -> Result<u64, DriverError> {
-    // SAFETY: a context is current. The memory is used as bytes, whose every pattern is valid, and zeroed or written before reads.
+    // SAFETY: a context is current. The memory is used as bytes, for which any pattern is valid, and zeroed or written
+    // before reads.
     unsafe { result::malloc_sync(capacity) }
 }
 
-/// Rounds up to an eighth of the power of two below, and to no more than 32 MiB: few sizes, little waste.
+/// Rounds up to a multiple of an eighth of the power of two below, between 512 bytes and 32 MiB. There are few sizes
+/// and little waste.
 fn round_up(bytes: usize) -> Option<usize> {
     let step = (1usize << (bytes.max(1).ilog2())) / 8;
     bytes.max(1).checked_next_multiple_of(step.clamp(512, 32 << 20))

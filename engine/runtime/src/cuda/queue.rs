@@ -1,4 +1,4 @@
-//! Streams, and points in their work that other streams can wait for.
+//! Streams, and points in their work that other streams can wait for (events).
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -12,42 +12,42 @@ use crate::cuda::graph::{Bytes, CudaRecording, Recorder};
 use crate::cuda::memory::{Access, CudaMemory};
 use ringforge_math::error::{Error, Result};
 
-/// The first version of CUDA whose drivers record an event of all that a context does.
+/// The first driver version with `cuCtxRecordEvent`, which records an event of all work of a context.
 pub(crate) const CONTEXT_EVENTS: i32 = 12_050;
-/// The driver that lets a capture choose what comes behind what.
+/// The first driver version that lets a capture choose the dependencies of its nodes.
 pub(super) const CHOOSES_DEPENDENCIES: i32 = 12_030;
-/// The first driver with the call by which cudarc tells the time between events.
+/// The first driver version with the function by which cudarc measures the time between events.
 pub(super) const TELLS_TIME: i32 = 12_080;
 
 /// A CUDA stream in use.
 pub struct CudaQueue {
     line: Arc<Line>,
     gpu: Arc<Gpu>,
-    /// Of a queue that records, what it was given so far.
+    /// The work received so far, if the stream is recording.
     recorder: Option<Mutex<Recorder>>,
 }
 
-/// The stream itself: memory may remember it for longer than anybody can add work to it.
+/// The stream itself. Memory may refer to it after the last `CudaQueue` that could add work to it is gone.
 struct Line {
     stream: Arc<CudaStream>,
     number: u64,
     haste: Haste,
 }
 
-/// Whose work a GPU takes up first, where there is work of several streams that could begin.
+/// The priority of a stream: where work of several streams could start, the GPU starts that of urgent ones first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Haste {
     Usual,
-    /// Before that of usual streams.
+    /// Higher priority than `Usual`.
     Urgent,
 }
 
-/// Streams that nobody adds work to at the moment: making one costs more than a small run.
+/// A pool of streams that are not in use, because creating a stream costs more than a small run.
 #[derive(Default)]
 pub(crate) struct IdleLines(Mutex<VecDeque<Arc<Line>>>);
 
 impl IdleLines {
-    /// The stream of this haste that has been idle for longest, and so has least left to do.
+    /// The least recently used idle stream of this priority, which has the least work left.
     fn take(&self, haste: Haste) -> Option<Arc<Line>> {
         let mut lines = self.lines();
         let oldest = lines.iter().position(|line| line.haste == haste)?;
@@ -79,18 +79,18 @@ impl Line {
     }
 }
 
-/// Recordings share it, and what the driver refuses while a stream of the context records waits for them:
-/// `cuCtxRecordEvent` and `cuCtxSynchronize`, which would also make the recordings invalid. It is one for the process, because the engine's devices
-/// share the primary context of their GPU.
+/// A lock that recordings hold shared, and `cuCtxRecordEvent` and `cuCtxSynchronize` exclusively. The driver refuses
+/// these two calls while a stream of the context records, and they would invalidate the recording. There is one lock
+/// for the process, because the engine's devices share the primary context of their GPU.
 static RECORDING: RwLock<()> = RwLock::new(());
 
-/// Runs work that records, while nothing runs that is refused then.
+/// Runs work that records. Calls that the driver would refuse meanwhile wait for its end.
 pub(crate) fn while_recording<T>(work: impl FnOnce() -> T) -> T {
     let _shared = RECORDING.read().unwrap_or_else(PoisonError::into_inner);
     work()
 }
 
-/// Runs what is refused while a stream of the context records.
+/// Runs a call that the driver refuses while a stream of the context records.
 pub(crate) fn while_nothing_records<T>(work: impl FnOnce() -> T) -> T {
     let _alone = RECORDING.write().unwrap_or_else(PoisonError::into_inner);
     work()
@@ -110,37 +110,38 @@ impl CudaQueue {
         Ok(Self { line, gpu: gpu.clone(), recorder: None })
     }
 
-    /// A queue that records launches and wipes instead of doing them, until [`CudaQueue::recorded`].
+    /// A queue that records launches and wipes instead of running them, until [`CudaQueue::recorded`].
     ///
-    /// Its stream is its own from first to last: nobody else can add work to the recording, or wait for a point in it.
+    /// Its stream is never shared, so no other thread can add work to the recording, or wait for a point in it.
     pub(crate) fn recorder(gpu: &Arc<Gpu>) -> Result<Self> {
         let line = Line::new(gpu, Haste::Usual)?;
-        // relaxed, because nothing that this or another thread does meanwhile can reach a stream that only we know
+        // relaxed, because no other work, of this or another thread, can reach a stream that is only known here
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         line.stream.begin_capture(mode).map_err(failed("cuStreamBeginCapture"))?;
         gpu.queues.fetch_add(1, Ordering::Relaxed);
         Ok(Self { line, gpu: gpu.clone(), recorder: Some(Mutex::default()) })
     }
 
-    /// Ends the recording, which takes the place of an earlier one.
+    /// Ends the recording, which replaces an earlier one.
     pub(crate) fn recorded(&self, old: Option<CudaRecording>) -> Result<CudaRecording> {
         self.gpu.bind()?;
         let recorder = self.recorder.as_ref().map(|recorder| std::mem::take(&mut *lock(recorder)));
         CudaRecording::end(&self.line.stream, recorder.unwrap_or_default(), old)
     }
 
-    /// Whether this queue records; then it remembers the use, and nothing is to be waited for.
+    /// Whether this queue is recording. If so, it notes the use of the memory, and there is nothing to wait for.
     pub(crate) fn records(&self, memory: &CudaMemory, access: Access) -> bool {
         self.recorder.as_ref().map(|recorder| lock(recorder).uses.note(memory, access)).is_some()
     }
 
-    /// Whether this queue records, so that nothing has been done yet.
+    /// Whether this queue is recording, so that no work has been done yet.
     pub(crate) fn is_recorder(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// Puts work on the stream that touches these bytes alone; where the queue records, beside what has nothing to do with it.
-    /// It is told whether it comes behind a single launch, if any, so that it may begin ahead of that one's end.
+    /// Puts work on the stream. The work uses only these bytes, and in a recording it depends only on earlier work that
+    /// conflicts with them. `work` is told whether it may begin before the previous launch ends: in a recording, only
+    /// directly after a single kernel.
     pub(crate) fn add(&self, bytes: impl FnOnce() -> Vec<Bytes>, work: impl FnOnce(bool) -> Result<()>) -> Result<()> {
         match &self.recorder {
             Some(recorder) if self.gpu.driver >= CHOOSES_DEPENDENCIES => {
@@ -160,15 +161,15 @@ impl CudaQueue {
 
     /// The point after all work so far.
     ///
-    /// An event is recorded only while there is another queue that could wait for it. If one comes later, it waits for
-    /// an event recorded then: for more than it must, but right.
+    /// An event is recorded only while another queue exists that could wait for it. A queue that is created later waits
+    /// for an event recorded at that time. That covers more work than necessary, but is correct.
     pub(crate) fn point(&self) -> Point {
         let others = self.gpu.queues.load(Ordering::Relaxed) > 1;
         let event = others.then(|| self.line.stream.record_event(None).ok()).flatten();
         Point { line: self.line.clone(), event: event.map(Arc::new) }
     }
 
-    /// Has later work on this queue wait for a point on any queue.
+    /// Makes later work on this queue wait for a point on any queue.
     pub(crate) fn wait(&self, point: &mut Point) -> Result<()> {
         if point.line.number == self.line.number {
             return Ok(());
@@ -181,7 +182,7 @@ impl CudaQueue {
         self.line.stream.synchronize().map_err(failed("cuStreamSynchronize"))
     }
 
-    /// A point in the work whose time can be told.
+    /// A point in the work whose time can be measured.
     pub(crate) fn mark(&self) -> Result<TimedEvent> {
         let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
         let event = self.line.stream.record_event(flags).map_err(failed("cuEventRecord"))?;
@@ -204,7 +205,7 @@ impl core::fmt::Debug for CudaQueue {
     }
 }
 
-/// A point in the work of a queue.
+/// A point in the work of a stream, with an event once one was recorded.
 #[derive(Clone)]
 pub(crate) struct Point {
     line: Arc<Line>,
@@ -212,7 +213,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// Whether both are points of the same queue.
+    /// Whether both are points of the same stream.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.line.number == other.line.number
     }
@@ -237,14 +238,14 @@ impl Point {
     }
 }
 
-/// A point in the work of a queue whose time can be told.
+/// A point in the work of a stream whose time can be measured.
 pub(crate) struct TimedEvent {
     event: CudaEvent,
     gpu: Arc<Gpu>,
 }
 
 impl TimedEvent {
-    /// Waits for both points and gives the time between them by the GPU's clock.
+    /// Waits for both points and returns the seconds between them by the GPU's clock.
     pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         if self.gpu.driver < TELLS_TIME {
             let why = format!("the driver supports CUDA {}, timing needs {TELLS_TIME}", self.gpu.driver);

@@ -1,4 +1,4 @@
-//! What a kernel takes of a multiprocessor, as the assembler reports it.
+//! Resources that a kernel uses on a multiprocessor, as reported by the assembler.
 
 use crate::cuda::nvrtc;
 use crate::cuda::text::Unit;
@@ -6,33 +6,33 @@ use crate::kernel::Kernel;
 use crate::limits::Limits;
 use ringforge_math::error::{Error, Result};
 
-/// What a compiled kernel takes.
+/// Resources of a compiled kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Resources {
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes that a thread spills from registers.
+    /// Bytes of spill stores per thread.
     pub spill_stores: u32,
-    /// Bytes that a thread fetches back.
+    /// Bytes of spill loads per thread.
     pub spill_loads: u32,
-    /// Bytes of a thread's stack frame.
+    /// Bytes of stack frame per thread.
     pub stack: u32,
-    /// Bytes of static shared memory of a block; what a launch adds is not in it.
+    /// Bytes of static shared memory per block. The dynamic shared memory of a launch is not included.
     pub shared: u32,
-    /// Size of the machine code file.
+    /// Size of the machine code file in bytes.
     pub cubin_bytes: usize,
 }
 
-/// Compiles a kernel to machine code for a device with these limits, without any device and without the cache.
-/// With `portable`, the PTX functions of the headers are replaced by their portable twins.
+/// Compiles a kernel to machine code for a device with these limits. Needs no device and does not use the cache. With
+/// `portable`, portable versions replace the functions of the headers that use PTX.
 ///
 /// # Errors
-/// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] where it refuses the text; [`Error::Unsupported`] where the
+/// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if it rejects the source; [`Error::Unsupported`] if the
 /// kernel does not fit the device or the compiler does not know the architecture.
 pub fn compile_check(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Resources> {
     let mut unit = Unit::new(kernel, limits, portable)?;
-    unit.options.extend(nvrtc::has_own_cache().then_some("--no-cache")); // what comes from there has no report
+    unit.options.extend(nvrtc::has_own_cache().then_some("--no-cache")); // a cached result has no report
     let compiled = nvrtc::compile(&unit)?;
     let nvrtc::Image::Cubin(cubin) = &compiled.image else {
         let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);
@@ -52,7 +52,7 @@ pub fn is_compiler_present() -> bool {
     nvrtc::is_present()
 }
 
-/// Reads the assembler's report on one entry point. It looks like this:
+/// Parses the assembler's report on one entry point. It looks like this:
 ///
 /// ```text
 /// ptxas info    : Compiling entry function 'k' for 'sm_90'

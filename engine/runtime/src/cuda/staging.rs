@@ -1,4 +1,4 @@
-//! Page-locked memory that copies from and to ordinary host memory pass through, kept and used again.
+//! A pool of page-locked staging memory, through which copies from and to ordinary host memory pass.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,16 +12,16 @@ use crate::cuda::pinned::Pinned;
 use crate::cuda::queue::CudaQueue;
 use ringforge_math::error::{Error, Result};
 
-/// More than this is not kept.
+/// The most bytes that the pool keeps.
 const KEPT_BYTES: usize = 512 << 20;
 
-/// Staging memory that nobody holds at the moment. Secrets in it are wiped, or will be behind the last copy.
+/// Staging memory that is not in use. Secrets in it have been wiped, or will be after the last copy.
 #[derive(Default)]
 pub(crate) struct Staging(Mutex<Vec<Piece>>);
 
 struct Piece {
     memory: Pinned,
-    /// The last copy or wipe.
+    /// The event after the last copy or wipe.
     busy: Option<CudaEvent>,
 }
 
@@ -39,19 +39,21 @@ impl Piece {
         Ok(())
     }
 
-    /// Waits, so that the memory can be freed. A failure means that the context is lost, and with it wipes under way.
+    /// Waits, so that the memory can be freed. After a failure the context is lost, with any wipe under way, so the
+    /// host wipes the memory.
     fn finish(&mut self) {
         if self.wait().is_err() {
             ringforge_cpu::wipe::bytes(self.memory.bytes_mut());
         }
     }
 
-    /// Overwrites the first bytes with zeros: at once if nobody uses them, else behind the copy under way on this stream.
+    /// Overwrites the first bytes with zeros: at once if the memory is idle, else on this stream after the copy under
+    /// way.
     fn wipe(&mut self, bytes: usize, stream: Option<&CudaStream>) -> Result<()> {
         if let Some(stream) = stream.filter(|_| !self.is_idle()) {
             match self.wipe_behind(bytes, stream) {
                 Ok(()) => return Ok(()),
-                // by the host then, after all that was started
+                // the host wipes them then, after all work that was started
                 Err(_) => stream.synchronize().map_err(failed("cuStreamSynchronize"))?,
             }
         }
@@ -63,8 +65,8 @@ impl Piece {
     fn wipe_behind(&mut self, bytes: usize, stream: &CudaStream) -> Result<()> {
         stream.context().bind_to_thread().map_err(failed("cuCtxSetCurrent"))?;
         let bytes = &mut self.memory.bytes_mut()[..bytes];
-        // SAFETY: page-locked memory has the same address for the GPU, and is touched next after the event recorded below,
-        // or where that fails after all work of the stream.
+        // SAFETY: page-locked memory has the same address on the GPU. It is next touched after the event recorded
+        // below, or, if recording fails, after all work of the stream.
         let started = unsafe { result::memset_d8_async(bytes.as_mut_ptr() as u64, 0, bytes.len(), stream.cu_stream()) };
         started.map_err(failed("cuMemsetD8Async"))?;
         self.busy = Some(stream.record_event(None).map_err(failed("cuEventRecord"))?);
@@ -73,7 +75,7 @@ impl Piece {
 }
 
 impl Staging {
-    /// What pieces hold, after the copies and wipes that were started.
+    /// The contents of all pieces, after the copies and wipes that were started.
     #[cfg(feature = "testkit")]
     pub(crate) fn kept(&self) -> Result<Vec<Vec<u8>>> {
         let look = |piece: &mut Piece| piece.wait().map(|()| piece.memory.bytes().to_vec());
@@ -109,19 +111,20 @@ impl Staging {
     }
 }
 
-/// Staging memory in use: goes back when dropped, with the copy that may still be under way.
+/// Staging memory in use. When dropped it returns to the pool, possibly with its last copy still under way.
 pub(crate) struct Staged {
     gpu: Arc<Gpu>,
     piece: Option<Piece>,
     /// The stream of the last copy.
     stream: Option<Arc<CudaStream>>,
     secret: bool,
-    /// How many bytes were used.
+    /// The number of bytes that were used.
     used: usize,
 }
 
 impl Staged {
-    /// Staging memory of at least this many bytes; with `secret`, what it held is wiped as soon as no copy needs it.
+    /// Takes staging memory of at least this many bytes. With `secret`, its contents are wiped when no copy needs them
+    /// any more.
     pub(crate) fn new(gpu: &Arc<Gpu>, bytes: usize, secret: bool) -> Result<Self> {
         gpu.bind()?;
         let step = if bytes <= 64 << 10 { 64 << 10 } else { 1 << 20 };
@@ -133,7 +136,7 @@ impl Staged {
         Ok(Self { gpu: gpu.clone(), piece: Some(piece), stream: None, secret, used: 0 })
     }
 
-    /// The bytes, after waiting for a copy under way.
+    /// The first `len` bytes, after the copy under way.
     pub(crate) fn bytes_mut(&mut self, len: usize) -> Result<&mut [u8]> {
         let Self { piece, used, .. } = self;
         let piece = piece.as_mut().ok_or_else(lost)?;
@@ -169,7 +172,7 @@ impl Staged {
         outcome.map_err(failed("cuMemcpyDtoHAsync"))
     }
 
-    /// Starts a copy of the first bytes to where a shape's bytes lie in device memory.
+    /// Starts a copy of the first bytes to the runs of a shape in device memory.
     pub(crate) fn start_upload_shape(&mut self, queue: &CudaQueue, to: &CudaMemory, shape: &Shape) -> Result<()> {
         let from = &self.bytes_mut(shape.bytes())?[..];
         // SAFETY: the source is not touched until the event recorded below is done.
@@ -177,7 +180,7 @@ impl Staged {
         self.guard(queue).and(outcome)
     }
 
-    /// Starts a copy of a shape's bytes in device memory to the first bytes.
+    /// Starts a copy of the runs of a shape in device memory to the first bytes.
     pub(crate) fn start_download_shape(&mut self, queue: &CudaQueue, from: &CudaMemory, shape: &Shape) -> Result<()> {
         let to = self.bytes_mut(shape.bytes())?;
         // SAFETY: the target is not touched until the event recorded below is done.
@@ -185,7 +188,7 @@ impl Staged {
         self.guard(queue).and(outcome)
     }
 
-    /// Keeps others off the memory until the queue's work so far is done.
+    /// Marks the memory as busy until the stream's work so far is done.
     fn guard(&mut self, queue: &CudaQueue) -> Result<()> {
         self.stream = Some(queue.stream().clone());
         match queue.stream().record_event(None) {
@@ -200,7 +203,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Wipes memory of which nobody can tell when the GPU is done with it, and never uses it again.
+    /// Wipes and leaks memory, because it is unknown when the GPU is done with it.
     fn lose(&mut self) {
         if let Some(mut piece) = self.piece.take() {
             ringforge_cpu::wipe::bytes(piece.memory.bytes_mut());
@@ -209,7 +212,7 @@ impl Staged {
     }
 }
 
-/// Of memory that was given up in an emergency.
+/// The error for memory that [`Staged::lose`] has leaked.
 fn lost() -> Error {
     Error::OutOfMemory { bytes: 0 }
 }

@@ -1,9 +1,9 @@
-//! The functions of the driver and of NVRTC that are called here, directly or by cudarc, which panics where a library lacks one:
-//! drivers that are too old, and stubs in containers. All are looked up before the first call.
+//! The functions of the driver and of NVRTC that this crate or cudarc calls. cudarc panics if a library lacks one, as
+//! old drivers and the stubs in containers do. So all are looked up before the first call.
 
 use cudarc::{driver, nvrtc};
 
-/// Of every driver that is old enough.
+/// Functions that every supported driver has.
 pub const DRIVER: [&str; 50] = [
     "cuCtxDestroy_v2",
     "cuCtxGetCurrent",
@@ -57,7 +57,7 @@ pub const DRIVER: [&str; 50] = [
     "cuStreamWaitEvent",
 ];
 
-/// Of drivers from a version on, which is asked for before they are called.
+/// Functions with the driver version that introduced them. The version is checked before they are called.
 pub const LATER: [(i32, &str); 5] = [
     (super::queue::CHOOSES_DEPENDENCIES, "cuStreamGetCaptureInfo_v3"),
     (super::queue::CHOOSES_DEPENDENCIES, "cuStreamUpdateCaptureDependencies_v2"),
@@ -66,7 +66,7 @@ pub const LATER: [(i32, &str); 5] = [
     (super::queue::TELLS_TIME, "cuEventElapsedTime_v2"),
 ];
 
-/// Of NVRTC.
+/// Functions of NVRTC.
 pub const COMPILER: [&str; 12] = [
     "nvrtcCompileProgram",
     "nvrtcCreateProgram",
@@ -82,14 +82,14 @@ pub const COMPILER: [&str; 12] = [
     "nvrtcVersion",
 ];
 
-/// A function that the driver's library lacks, if there is one, of those that every driver has.
+/// A function of [`DRIVER`] that the driver's library lacks, if there is one.
 ///
 /// The library must be [there](driver::sys::is_culib_present).
 pub(super) fn missing_in_driver() -> Option<&'static str> {
     DRIVER.into_iter().find(|name| !is_in_driver(name))
 }
 
-/// The same of those that a driver of this version has besides.
+/// A function of [`LATER`] that a driver of this version should have and lacks, if there is one.
 pub(super) fn missing_in_driver_of(version: i32) -> Option<&'static str> {
     LATER.into_iter().find(|(since, name)| version >= *since && !is_in_driver(name)).map(|(_, name)| name)
 }

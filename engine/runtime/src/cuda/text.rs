@@ -1,4 +1,4 @@
-//! Which text takes part in compiling a kernel, and the key under which the result is kept.
+//! All sources that take part in compiling a kernel, and the cache key of the result.
 
 use std::borrow::Cow;
 
@@ -10,49 +10,50 @@ use crate::kernel::{Epilogue, Kernel, Launch, Parts, Port, Source};
 use crate::limits::Limits;
 use ringforge_math::error::{Error, Result};
 
-/// What changes whenever the same text and options would have to be compiled anew.
+/// Version of the cache key. Bump it whenever the same source and options would compile differently.
 const KEY_VERSION: &str = "ringforge kernel 1";
 
-/// The first architecture whose launches may begin ahead of the end of those before them.
+/// The first architecture with programmatic dependent launches, which may begin before earlier ones end.
 const FOLLOWS: u32 = 90;
 
-/// SHA-256 of all that decides the machine code of a kernel, but for the compiler itself.
+/// SHA-256 of everything that determines the machine code of a kernel, except the compiler itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(pub(crate) [u8; 32]);
 
-/// A kernel's text, the headers it includes, and its launch, for one device.
+/// A kernel's source, the headers that it includes, and its launch, for one device.
 #[derive(Debug)]
 pub(crate) struct Unit {
     /// Name of the entry point.
     pub(crate) entry: String,
-    /// The kernel's own text.
+    /// The kernel's own CUDA source.
     pub(crate) source: Cow<'static, str>,
-    /// Name and text of each header that the text includes, directly or not.
+    /// Name and contents of each header that the source includes, directly or not.
     pub(crate) headers: Vec<(&'static str, Cow<'static, str>)>,
-    /// The ports that the text has pointers for.
+    /// The ports, one for each pointer parameter.
     pub(crate) ports: Vec<Port>,
-    /// How the blocks of an item share them out.
+    /// How the blocks of an item divide each port into tiles.
     pub(crate) shares: Shares,
-    /// The launch that the text assumes.
+    /// The launch that the source assumes.
     pub(crate) launch: Launch,
-    /// Numbers of the launch behind the pointers.
+    /// Run-time constants, passed after the pointers.
     pub(crate) numbers: Vec<u64>,
-    /// Which pointers and numbers are one parameter.
+    /// The pointers and numbers that form one parameter.
     pub(crate) epilogue: Option<Epilogue>,
-    /// Whether launches may begin ahead of the end of those before them.
+    /// Whether launches may begin before earlier ones end.
     pub(crate) follows: bool,
-    /// Compute capability of the device.
+    /// Compute capability of the device, as `10 * major + minor`.
     pub(crate) capability: u32,
-    /// Options for the compiler, but for the architecture.
+    /// Compiler options, except for the architecture.
     pub(crate) options: Vec<&'static str>,
 }
 
 impl Unit {
-    /// The text for a device with these limits; with `portable`, the portable twins of all PTX functions.
+    /// The sources for a device with these limits. With `portable`, portable versions replace all functions that use
+    /// PTX.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the kernel does not fit the device; [`Error::Kernel`] where a header of the kernel
-    /// has the name of another one.
+    /// [`Error::Unsupported`] if the kernel does not fit the device; [`Error::Kernel`] if a header of the kernel has
+    /// the name of another one and differs from it.
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
         let source = Source::of(kernel, limits)?;
         let shares = source.shares();
@@ -68,8 +69,8 @@ impl Unit {
                 None => known.push((header.name, Cow::Borrowed(header.text))),
             }
         }
-        // options: explicit fma is kept, but nothing is contracted to one behind the kernel's back, so that floating
-        // point gives the bits it gives on the CPU; -v has the assembler report registers and spills
+        // explicit fma calls are kept, but the compiler must not contract other operations to fma, so that floating
+        // point results are bit-identical to those on the CPU; -v makes the assembler report registers and spills
         let mut options = vec!["--std=c++17", "-default-device", "--fmad=false", "--ptxas-options=-v"];
         if portable {
             options.push("-DRF_PORTABLE");
@@ -90,7 +91,7 @@ impl Unit {
         })
     }
 
-    /// The key of this text with these options for this architecture.
+    /// The cache key of these sources and options for this architecture.
     pub(crate) fn key(&self) -> Key {
         let mut hash = Sha256::new();
         let mut field = |text: &str| {
@@ -113,8 +114,8 @@ impl Unit {
     }
 }
 
-/// Those of the known headers that a text includes, in the order in which they are met. The scan does not evaluate
-/// conditions: a header that is included under one is taken along.
+/// The known headers that a source includes, directly or not, in the order in which they are found. Conditions are not
+/// evaluated, so conditionally included headers count too.
 fn reachable(
     source: &str,
     mut known: Vec<(&'static str, Cow<'static, str>)>,

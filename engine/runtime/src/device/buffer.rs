@@ -1,4 +1,4 @@
-//! Buffers: memory on a device, and slices of it.
+//! Buffers, which are memory on a device, and slices of them.
 
 use core::borrow::Borrow;
 use core::ops::Range;
@@ -10,7 +10,8 @@ use ringforge_math::poly::PolyType;
 
 use super::Device;
 
-/// Memory on a device. It knows whether it was written and, where a program or a checked upload filled it, what it holds.
+/// Memory on a device. It records whether it was written and, if a program or a checked upload filled it, the type of
+/// its contents.
 #[derive(Debug)]
 pub struct Buffer {
     device: Device,
@@ -26,14 +27,14 @@ impl Buffer {
         Self { device: device.clone(), memory, len, written: false, content: None }
     }
 
-    /// The memory, to read.
+    /// The memory, for reading.
     #[doc(hidden)]
     #[must_use]
     pub fn read(&self) -> Read<'_> {
         self.memory.read()
     }
 
-    /// The memory, to write.
+    /// The memory, for writing.
     #[doc(hidden)]
     pub fn write(&mut self) -> Write<'_> {
         self.memory.write()
@@ -51,7 +52,7 @@ impl Buffer {
         self.len == 0
     }
 
-    /// What the buffer holds, where that is known.
+    /// The type of the contents, if known.
     #[must_use]
     pub fn content(&self) -> Option<&PolyType> {
         self.content.as_ref()
@@ -63,8 +64,8 @@ impl Buffer {
         &self.device
     }
 
-    /// Some of the bytes, to be read: by [runs](crate::Call::input), from a multiple of 16 on, and
-    /// [copies](super::Stream::copy).
+    /// A range of the bytes, for reading by [runs](crate::Call::input) and [copies](super::Stream::copy). For a run it
+    /// must start at a multiple of 16 bytes.
     ///
     /// ```
     /// # use ringforge::{Engine, Job, Op, PolyType};
@@ -79,16 +80,17 @@ impl Buffer {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] where the buffer does not reach so far.
+    /// [`Error::Length`] if the range is not within the buffer.
     pub fn slice(&self, bytes: Range<usize>) -> Result<BufferSlice<'_>> {
         self.check(&bytes)?;
         Ok(BufferSlice { buffer: self, bytes })
     }
 
-    /// Some of the bytes, to be written, of a buffer that was written as a whole before; by runs from a multiple of 16 on.
+    /// A range of the bytes, for writing. Unless it is the whole buffer, the buffer must have been written before. For
+    /// a run it must start at a multiple of 16 bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] where the buffer does not reach so far.
+    /// [`Error::Length`] if the range is not within the buffer.
     pub fn slice_mut(&mut self, bytes: Range<usize>) -> Result<BufferSliceMut<'_>> {
         self.check(&bytes)?;
         Ok(BufferSliceMut { buffer: self, bytes })
@@ -102,13 +104,13 @@ impl Buffer {
         Err(Error::Length { what: "bytes of the buffer, at most, in a range", expected: self.len, got })
     }
 
-    /// A buffer in memory that somebody else has written.
+    /// A buffer in memory that other code has written.
     #[cfg(feature = "cuda")]
     pub(crate) fn foreign(device: &Device, memory: crate::memory::Memory, len: usize) -> Self {
         Self { written: true, ..Self::new(device, memory.into(), len) }
     }
 
-    /// Notes that there is something to be read, of which no more is known.
+    /// Marks the buffer as written, with contents of unknown type.
     #[doc(hidden)]
     pub fn holds_anything(&mut self) {
         (self.written, self.content) = (true, None);
@@ -122,21 +124,21 @@ impl Buffer {
     }
 }
 
-/// Bytes of a [`Buffer`] to read: all, made from `&buffer`, or [some](Buffer::slice).
+/// Bytes of a [`Buffer`] to read: all of them, made from `&buffer`, or a [range](Buffer::slice).
 #[derive(Debug, Clone)]
 pub struct BufferSlice<'a> {
     pub(crate) buffer: &'a Buffer,
     bytes: Range<usize>,
 }
 
-/// Bytes of a [`Buffer`] to write: all, made from `&mut buffer`, or [some](Buffer::slice_mut).
+/// Bytes of a [`Buffer`] to write: all of them, made from `&mut buffer`, or a [range](Buffer::slice_mut).
 #[derive(Debug)]
 pub struct BufferSliceMut<'a> {
     pub(crate) buffer: &'a mut Buffer,
     bytes: Range<usize>,
 }
 
-/// All bytes, also of a buffer behind an [`Arc`](std::sync::Arc).
+/// All bytes of a buffer, which may be inside an [`Arc`](std::sync::Arc).
 impl<'a, B: Borrow<Buffer>> From<&'a B> for BufferSlice<'a> {
     fn from(buffer: &'a B) -> Self {
         let buffer = buffer.borrow();
@@ -161,7 +163,7 @@ impl BufferSlice<'_> {
         self.bytes.len()
     }
 
-    /// What the bytes hold, where they are whole elements of what the buffer is known to hold.
+    /// The type of the contents, if it is known and the range consists of whole items of that type.
     pub(crate) fn content(&self) -> Option<&PolyType> {
         self.buffer.content.as_ref().filter(|content| {
             let element = content.bytes();
@@ -173,7 +175,7 @@ impl BufferSlice<'_> {
         self.buffer.memory.read().part(&self.bytes)
     }
 
-    /// Whether kernels can work on the bytes.
+    /// Checks that kernels can use the bytes: they must start at a multiple of [`ALIGNMENT`].
     pub(crate) fn aligned(&self) -> Result<()> {
         let what = "a slice of a buffer, as an argument,";
         if self.bytes.start.is_multiple_of(ALIGNMENT) {
@@ -197,14 +199,15 @@ impl BufferSliceMut<'_> {
         self.buffer.memory.write().part(&self.bytes)
     }
 
-    /// Whether the buffer is as written as ever once the bytes are.
+    /// Checks that the whole buffer counts as written after this range is: it is the whole buffer, or all of it was
+    /// written before.
     pub(crate) fn writable(&self, what: &str) -> Result<()> {
         if self.bytes.len() == self.buffer.len { Ok(()) } else { self.as_read().readable(what) }
     }
 
-    /// Notes what the bytes hold that were just written.
+    /// Records the type of the bytes just written.
     pub(crate) fn holds(&mut self, content: Option<&PolyType>) {
-        // whole elements of the kind that is there leave it what it is
+        // writing whole items of the recorded type keeps that type
         if content.is_none() || self.as_read().content() != content {
             let whole = self.bytes.len() == self.buffer.len;
             self.buffer.content = content.filter(|_| whole).cloned();

@@ -1,15 +1,15 @@
-//! Raw handles for those who bring CUDA code of their own: memory by its address, streams by the driver's handle.
+//! Raw handles for interoperation with other CUDA code: memory by its address, streams by the driver's handle.
 //!
-//! The engine works in the primary context of its GPU, the one that the CUDA runtime works in too: pointers and streams are
-//! good on both sides. What the engine cannot see is *when* other code uses memory. So:
+//! The engine works in the primary context of its GPU, as the CUDA runtime does, so pointers and streams are valid on
+//! both sides. The engine cannot see *when* other code uses memory. Therefore:
 //!
-//! - other code may use a buffer's memory after the engine's work on it is done: after [`Stream::synchronize`] on every
-//!   stream that used the buffer, or in the order of such a stream's [handle](Stream::raw_handle);
-//! - the engine may use it again after the other code is done: run it in the order of the handle of the stream that uses
-//!   the buffer next, or wait for it;
-//! - between other code's own stream and one of the engine, [`Stream::wait_for_raw`] and [`Stream::raw_waits`] keep the order,
-//!   and no thread waits;
-//! - a buffer may be dropped when no other code uses it any more, and foreign memory freed when no stream does.
+//! - Other code may use a buffer's memory once the engine's work on it is done: after [`Stream::synchronize`] on every
+//!   stream that used the buffer, or when enqueued on the [handle](Stream::raw_handle) of such a stream.
+//! - The engine may use the memory again once the other code is done. Enqueue the other code on the handle of the
+//!   stream that uses the buffer next, or wait for it.
+//! - Between a stream of other code and one of the engine, [`Stream::wait_for_raw`] and [`Stream::raw_waits`] establish
+//!   the order without blocking a thread.
+//! - A buffer may be dropped once no other code uses it, and foreign memory freed once no stream uses it.
 
 #![allow(unsafe_code)]
 
@@ -27,10 +27,10 @@ use crate::memory::{ALIGNMENT, Memory};
 use ringforge_math::error::{Error, Result};
 
 impl Buffer {
-    /// The address of the memory on its GPU, for as long as the buffer lives; none on a CPU, and for a buffer of no bytes.
+    /// The device address of the memory, valid while the buffer lives. `None` on a CPU and for an empty buffer.
     ///
-    /// To write to a new buffer, call [`Buffer::assume_written`] first: until then the engine may still zero it, and its
-    /// memory may still be in use by work on buffers that are gone.
+    /// To write to a new buffer, call [`Buffer::assume_written`] first. Until then the engine may still zero the
+    /// memory, and work on dropped buffers may still use it.
     #[must_use]
     pub fn device_pointer(&self) -> Option<u64> {
         match &*self.memory {
@@ -39,8 +39,8 @@ impl Buffer {
         }
     }
 
-    /// Says that other code is going to write all of the buffer: it counts as written then, with contents that nobody
-    /// knows of. Waits for the engine's earlier work on the memory, so that the other code need not.
+    /// Declares that other code will write all of the buffer. The buffer then counts as written, with contents of
+    /// unknown type. Waits for the engine's earlier work on the memory, so that the other code need not.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -58,17 +58,17 @@ impl Buffer {
 }
 
 impl Device {
-    /// A buffer in memory of this GPU that somebody else allocated, and will free after the buffer is gone. It counts as
+    /// A buffer in memory of this GPU that other code allocated and frees after the buffer is gone. It counts as
     /// written.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a CPU; [`Error::Alignment`] unless the address is a multiple of 16; [`Error::TooLarge`]
-    /// where the bytes do not fit behind the address, or that is 0.
+    /// [`Error::Unsupported`] on a CPU; [`Error::Alignment`] unless the address is a multiple of 16;
+    /// [`Error::TooLarge`] if the address plus `bytes` overflows, or if the address is 0 and `bytes` is not.
     ///
     /// # Safety
-    /// The address must be that of so many bytes of initialised memory that this GPU can read and write, in its primary
-    /// context; they must stay there while the buffer or work on it lives, and other code may use them only as this module
-    /// says. Two buffers must not share bytes.
+    /// The address must be that of `bytes` bytes of initialised memory that this GPU can read and write, in its primary
+    /// context. They must stay valid while the buffer, or work on it, lives. Other code may use them only as this
+    /// module says. Two buffers must not share bytes.
     pub unsafe fn buffer_from_raw(&self, pointer: u64, bytes: usize) -> Result<Buffer> {
         let stream = self.stream()?;
         let Queue::Cuda(queue) = stream.queue() else {
@@ -87,9 +87,9 @@ impl Device {
 }
 
 impl Stream {
-    /// The driver's handle of the stream (`CUstream`, the runtime's `cudaStream_t`), for as long as the stream or a clone
-    /// of it lives; none on a CPU. Work that other code adds runs in order with the engine's, and [`Stream::synchronize`]
-    /// waits for it.
+    /// The driver's handle of the stream (`CUstream`, the runtime's `cudaStream_t`), valid while the stream or a clone
+    /// of it lives; `None` on a CPU. Work that other code enqueues on it is ordered with the engine's, and
+    /// [`Stream::synchronize`] waits for it.
     #[must_use]
     pub fn raw_handle(&self) -> Option<*mut c_void> {
         match self.queue() {
@@ -98,8 +98,8 @@ impl Stream {
         }
     }
 
-    /// Has later work on this stream wait for all that is on a stream of other code so far, given by the driver's handle: null
-    /// or 1 for the legacy default stream, 2 for the calling thread's.
+    /// Makes later work on this stream wait for all work enqueued so far on a stream of other code. The handle is the
+    /// driver's: null or 1 for the legacy default stream, 2 for the calling thread's default stream.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
@@ -113,7 +113,7 @@ impl Stream {
         queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
     }
 
-    /// Has what is put on a stream of other code from now on wait for all work on this one so far. The handle is as that of
+    /// Makes later work on a stream of other code wait for all work on this stream so far. The handle is as for
     /// [`Stream::wait_for_raw`].
     ///
     /// # Errors
@@ -130,10 +130,12 @@ impl Stream {
             .map_err(failed("cuStreamWaitEvent"))
     }
 
-    /// Has later work on this stream wait for all that was started on its GPU so far, in the primary context and on any stream:
-    /// before memory is used again that other code had, whose streams may be gone. Drivers before CUDA 12.5 have no such event:
-    /// there the calling thread waits. While a graph is recorded by [`Program::capture`](crate::Program::capture), the call waits
-    /// until that is done; while other code records one in the same context, the driver refuses the call and that recording.
+    /// Makes later work on this stream wait for all work started so far in the primary context of its GPU, on any
+    /// stream. Use it before reusing memory of other code whose streams may be gone. Drivers before CUDA 12.5 have no
+    /// such event; there the calling thread waits.
+    ///
+    /// While [`Program::capture`](crate::Program::capture) records a graph, the call waits until the recording is done.
+    /// While other code records a graph in the same context, the driver fails both the call and that recording.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
@@ -143,13 +145,13 @@ impl Stream {
         if gpu.driver < CONTEXT_EVENTS {
             return while_nothing_records(|| gpu.context.synchronize()).map_err(failed("cuCtxSynchronize"));
         }
-        // SAFETY: context and event are there, and the driver knows the call.
+        // SAFETY: the context and the event are valid, and the driver has this call.
         while_nothing_records(|| unsafe { sys::cuCtxRecordEvent(gpu.context.cu_ctx(), event.cu_event()) }.result())
             .map_err(failed("cuCtxRecordEvent"))?;
         queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
     }
 
-    /// An event that was not recorded yet, made with the GPU's context current.
+    /// A new event, not yet recorded, made with the GPU's context current.
     fn new_event(&self) -> Result<(&CudaQueue, CudaEvent)> {
         let Queue::Cuda(queue) = self.queue() else {
             let job = format!("a raw stream on {}", self.device());

@@ -1,4 +1,4 @@
-//! Streams: orders of work, and copies.
+//! Streams, which order work on a device, and copies.
 
 use core::ops::Range;
 
@@ -15,7 +15,8 @@ use ringforge_math::poly::PolyType;
 
 use super::{Buffer, BufferSlice, BufferSliceMut, Device};
 
-/// An order of work on a device. Work on different streams may overlap; buffers keep it from overtaking what it needs.
+/// A stream, on which work of a device runs in order. Work on different streams may overlap, but each buffer orders the
+/// work that uses it across streams.
 #[derive(Debug, Clone)]
 pub struct Stream {
     pub(super) device: Device,
@@ -29,8 +30,8 @@ impl Stream {
         &self.device
     }
 
-    /// A new buffer with these elements. What they are is not looked at: [`Stream::upload_elements`] checks
-    /// that residues are below their moduli.
+    /// A new buffer with these elements, which are not checked. [`Stream::upload_elements`] checks that residues are
+    /// below their moduli.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].
@@ -51,8 +52,8 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A buffer for secrets: as [`Device::buffer`], and wiped when it is dropped, in this stream's order, whether what was
-    /// done with it ended well, with an error or with a panic.
+    /// A buffer for secrets: as [`Device::buffer`], but wiped when it is dropped, in the order of this stream. This
+    /// also holds after an error or a panic.
     ///
     /// # Errors
     /// As [`Device::buffer`].
@@ -61,7 +62,7 @@ impl Stream {
         Ok(Buffer::new(&self.device, memory, bytes))
     }
 
-    /// The same in memory that the device has given.
+    /// As [`Stream::secret_buffer`], in memory that the device has already allocated.
     #[doc(hidden)]
     #[must_use]
     pub fn secret_buffer_in(&self, memory: Memory, bytes: usize) -> Buffer {
@@ -82,7 +83,8 @@ impl Stream {
     /// [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
-    /// [`Error::Length`] unless the slice holds whole items; [`Error::NotReduced`].
+    /// [`Error::Length`] unless the slice holds whole items; [`Error::NotReduced`] for a residue that is not below its
+    /// modulus.
     pub fn upload_elements<T: Pod>(&self, poly: impl Into<PolyType>, from: &[T]) -> Result<Buffer> {
         let poly = poly.into();
         poly.check(from)?;
@@ -102,11 +104,11 @@ impl Stream {
         Ok(())
     }
 
-    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one, with some columns of a matrix whose rows, of `width` elements
-    /// each, lie one after another: of each row those elements, row by row.
+    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one, with some columns of a row-major matrix of `width`
+    /// columns. The copy is row-major too: these columns of each row, row after row.
     ///
     /// # Errors
-    /// [`Error::Length`] where there are no such columns, or the last row is not whole; else as [`Stream::write`].
+    /// [`Error::Length`] if the columns exceed `width` or the last row is incomplete; otherwise as [`Stream::write`].
     pub fn write_columns<'a, T: Pod>(
         &self,
         to: impl Into<BufferSliceMut<'a>>,
@@ -133,7 +135,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Overwrites a buffer with zeros, for one that holds secrets; it counts as unwritten then.
+    /// Overwrites a buffer that holds secrets with zeros. It then counts as unwritten.
     ///
     /// # Errors
     /// [`Error::ForeignDevice`]; [`Error::Driver`].
@@ -144,21 +146,21 @@ impl Stream {
         self.device.backend().wipe(&self.queue, buffer.memory.write())
     }
 
-    /// One run that draws: calls `run` with fresh [`Draws`] in memory of the device, to be given to one
-    /// [run](crate::Program::on) on this stream, and wipes that memory after it.
+    /// Calls `run` with fresh [`Draws`] in device memory, to be passed to one [run](crate::Program::on) on this stream,
+    /// and wipes that memory afterwards.
     ///
-    /// This is how programs should be given randomness: the buffer does not outlive its run, so it cannot be given to
-    /// a second one by mistake. For [`Program::on_host`](crate::Program::on_host), make [`Draws`] before each call.
+    /// Programs should get their randomness this way: the buffer does not outlive its run, so it cannot be passed to a
+    /// second one by mistake. For [`Program::on_host`](crate::Program::on_host), make new [`Draws`] before each call.
     ///
     /// # Errors
-    /// As [`Draws::from_os`] and [`Stream::upload`]; what `run` returns.
+    /// As [`Draws::from_os`] and [`Stream::upload`]; also errors of `run`.
     pub fn with_draws<T>(&self, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
         let mut buffer = self.upload_secret(Draws::from_os()?.as_bytes())?;
         let value = run(&buffer)?;
         buffer.memory.wipe(&self.queue).map(|()| value)
     }
 
-    /// Copies a buffer out, or a [slice](Buffer::slice) of one.
+    /// Copies a buffer, or a [slice](Buffer::slice) of one, to host memory.
     ///
     /// # Errors
     /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`]; [`Error::ForeignDevice`]; [`Error::Driver`].
@@ -169,10 +171,10 @@ impl Stream {
         self.device.backend().download(&self.queue, from.memory(), to)
     }
 
-    /// Copies a buffer or a slice of one out into a new vector.
+    /// Copies a buffer, or a slice of one, into a new vector.
     ///
     /// # Errors
-    /// As [`Stream::read`]; [`Error::Length`] if there is no whole number of elements.
+    /// As [`Stream::read`]; [`Error::Length`] if the bytes are not a whole number of elements.
     pub fn download<'a, T: Pod>(&self, from: impl Into<BufferSlice<'a>>) -> Result<Vec<T>> {
         let (from, size) = (from.into(), size_of::<T>().max(1));
         let (len, whole) = (from.len(), from.len() / size);
@@ -185,11 +187,11 @@ impl Stream {
         Ok(to)
     }
 
-    /// Copies between buffers, or slices of them, with what is known of what they hold.
+    /// Copies between buffers, or slices of them, together with the known type of the contents.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for what is read, and for a slice to write of a buffer
-    /// that was not written yet; [`Error::ForeignDevice`], [`Error::Driver`].
+    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for an unwritten source, and for a destination
+    /// that is a slice of an unwritten buffer; [`Error::ForeignDevice`], [`Error::Driver`].
     pub fn copy<'a, 'b>(&self, from: impl Into<BufferSlice<'a>>, to: impl Into<BufferSliceMut<'b>>) -> Result<()> {
         let from = self.to_read(from)?;
         let mut to = self.to_write(to, from.len())?;
@@ -198,7 +200,8 @@ impl Stream {
         Ok(())
     }
 
-    /// A new buffer with the same bytes, for secrets if that of the old one was, with what is known of what they are.
+    /// A new buffer with the same bytes and the same known type of contents. It is a buffer for secrets if the source
+    /// is one.
     ///
     /// # Errors
     /// As [`Device::buffer`] and [`Stream::copy`].
@@ -215,12 +218,12 @@ impl Stream {
     /// Waits for all work on the stream.
     ///
     /// # Errors
-    /// [`Error::Driver`], also for work that failed after it was started.
+    /// [`Error::Driver`], also for earlier work that failed after it was started.
     pub fn synchronize(&self) -> Result<()> {
         self.device.backend().synchronize(&self.queue)
     }
 
-    /// A point after all work so far, to measure time from and to.
+    /// Records an event after all work so far, to measure time from and to.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -228,7 +231,7 @@ impl Stream {
         Event::new(&self.queue)
     }
 
-    /// Memory that the device has just given; wiped in this stream's order if it is secret.
+    /// Wraps newly allocated memory. If `secret`, it is wiped on drop, in the order of this stream.
     pub(crate) fn guard(&self, memory: Memory, secret: bool) -> Guarded {
         if secret { Guarded::secret(memory, self.device.backend(), &self.queue) } else { memory.into() }
     }

@@ -1,16 +1,16 @@
-//! What element-wise steps make of elements.
+//! Linear combinations, which element-wise steps compute.
 
 use core::fmt;
 
 use crypto_bigint::U256;
 
-/// A sum of elements, each as it is or negated, times a number for each modulus.
+/// A signed sum of elements, optionally times one constant per modulus: `factor · (±a ± b)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Combination {
-    /// Whether each term changes its sign: one or two of them.
+    /// Whether each term is negated; there are one or two terms.
     #[doc(hidden)]
     pub minus: Vec<bool>,
-    /// Below the moduli of the basis.
+    /// One constant per modulus of the basis, each below it; `None` without scaling.
     #[doc(hidden)]
     pub factor: Option<Vec<U256>>,
 }

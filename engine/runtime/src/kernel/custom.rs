@@ -1,4 +1,4 @@
-//! Kernels as values, for schemes: data and two closures in place of a type.
+//! Kernels as values, for schemes: data and two closures instead of a type.
 
 use core::fmt;
 use core::ops::Range;
@@ -15,7 +15,7 @@ use super::{Args, Kernel, Port};
 type Build = dyn Fn(&Limits) -> Result<Built> + Send + Sync;
 type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 
-/// A [`Kernel`] as a value, for whoever has many that differ in their data alone.
+/// A [`Kernel`] as a value, for code with many kernels that differ only in their data.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -67,10 +67,11 @@ pub struct CustomKernel {
 }
 
 impl CustomKernel {
-    /// A kernel of this name, text and headers, on these ports: `build` gives its prelude and launch, `on_cpu` its meaning.
+    /// A kernel with this name, CUDA source, headers and ports. `build` returns its prelude and launch; `on_cpu` is its
+    /// CPU reference.
     ///
     /// # Safety
-    /// As [`Source::new`], for the text, the headers, the ports, and what `build` gives for any limits.
+    /// As [`Source::new`], for the CUDA source, the headers, the ports, and what `build` returns for any limits.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(
@@ -84,7 +85,7 @@ impl CustomKernel {
         Self { name: name.into(), text: text.into(), headers, ports, tables, numbers, build, on_cpu, description }
     }
 
-    /// The same kernel, whose text takes these numbers of the launch behind its pointers.
+    /// The same kernel, with these numbers as run-time parameters after its pointers.
     ///
     /// # Safety
     /// As [`Source::with_numbers`].
@@ -94,14 +95,15 @@ impl CustomKernel {
         Self { numbers: numbers.into(), ..self }
     }
 
-    /// The same kernel, of which this port, an input that all items share, reads a [table](Kernel::table) of its own.
+    /// The same kernel, with this port, a shared input, bound to a [table](Kernel::table) of the kernel's own.
     #[must_use]
     pub fn with_table(mut self, port: usize, table: Table) -> Self {
         self.tables.push((port, table));
         self
     }
 
-    /// The same kernel with further ports behind the others, which read these [tables](Kernel::table) of its own.
+    /// The same kernel, with one more shared input for each of these [tables](Kernel::table), added after the other
+    /// ports and bound to the table.
     #[must_use]
     pub fn with_tables(self, tables: impl IntoIterator<Item = Table>) -> Self {
         tables.into_iter().fold(self, |mut kernel, table| {
@@ -111,8 +113,8 @@ impl CustomKernel {
         })
     }
 
-    /// The same kernel, as printed plans describe it. Where it makes a [`Table`], this must say every parameter that decides
-    /// the contents.
+    /// The same kernel, with this description for printed plans. If the kernel makes a [`Table`], the description must
+    /// name every parameter that affects the contents.
     #[must_use]
     pub fn described(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }
@@ -131,7 +133,7 @@ impl Kernel for CustomKernel {
     #[allow(unsafe_code)]
     fn source(&self, limits: &Limits) -> Result<Source> {
         let built = (self.build)(limits)?;
-        // SAFETY: as whoever made the kernel vouched for.
+        // SAFETY: the callers of `CustomKernel::new` and `with_numbers` vouched for it.
         Ok(unsafe { Source::new(self, self.text.clone(), self.headers, built).with_numbers(self.numbers.clone()) })
     }
 

@@ -1,4 +1,4 @@
-//! A kernel's items on a CPU, one by one.
+//! Iteration over a kernel's items on a CPU.
 
 use core::iter::zip;
 use core::ops::Range;
@@ -10,9 +10,9 @@ use ringforge_math::error::Result;
 use super::{Args, Sharing, Slice};
 
 impl<'a> Args<'a> {
-    /// Calls `work` for each of a launch's items: with its number, and a tuple of what each port has of it, the whole of those
-    /// that all items share. `&T` and `&[T]` take an input, `&mut T` and `&mut [T]` a port that is written; the tuple may end
-    /// before the ports do.
+    /// Calls `work` for each item of a launch, with the item's number and a tuple of its memory at each port, or all of
+    /// a shared port's. `&T` and `&[T]` take an input, `&mut T` and `&mut [T]` a port that is written. The tuple may
+    /// have fewer entries than there are ports.
     ///
     /// ```
     /// # use ringforge::Result;
@@ -27,8 +27,8 @@ impl<'a> Args<'a> {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; as [`Args::input`] and [`Args::output`];
-    /// [`Error::Kernel`](ringforge_math::Error::Kernel) where the tuple does not fit the ports.
+    /// Errors of `work`; as [`Args::input`] and [`Args::output`]; [`Error::Kernel`](ringforge_math::Error::Kernel) if
+    /// the tuple does not fit the ports.
     pub fn each<P: Tuple<'a>>(
         &mut self,
         items: Range<usize>,
@@ -57,14 +57,14 @@ impl<'a> Args<'a> {
 /// Bytes of a port.
 #[expect(missing_debug_implementations, reason = "they may be secret")]
 pub enum Part<'a> {
-    /// Of one that is read.
+    /// Bytes of a port that is read.
     Read(&'a [u8]),
-    /// Of one that is written.
+    /// Bytes of a port that is written.
     Write(&'a mut [u8]),
 }
 
 impl<'a> Part<'a> {
-    /// Takes so many bytes off the start.
+    /// Takes this many bytes off the start; `None` if there are fewer.
     fn split(&mut self, bytes: usize) -> Option<Self> {
         match self {
             Self::Read(rest) => rest.split_off(..bytes).map(Self::Read),
@@ -72,7 +72,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// All of them, again.
+    /// All bytes, for each item anew; `None` for a written port.
     fn shared(&self) -> Option<Self> {
         match self {
             Self::Read(all) => Some(Self::Read(all)),
@@ -83,29 +83,29 @@ impl<'a> Part<'a> {
 
 type Next<'n, 'a> = dyn FnMut() -> Result<(usize, Part<'a>), (usize, PodCastError)> + 'n;
 
-/// What a kernel's ports have of an item: references to elements or to slices of them, up to ten.
+/// One item at a kernel's ports: a tuple of up to ten references to elements or to slices of them.
 pub trait Tuple<'a>: Sized {
-    /// How many ports.
+    /// Number of ports.
     const COUNT: usize;
-    /// The largest alignment of elements.
+    /// Largest alignment of the elements.
     const ALIGN: usize;
 
-    /// Takes each from the next port; else the port's number and why it does not fit.
+    /// Takes each reference from the next port. The error is the port's number and why its bytes do not fit.
     ///
     /// # Errors
-    /// As `next`, and where bytes are not such elements.
+    /// Errors of `next`, and bytes that cannot be cast to such elements.
     fn of(next: &mut Next<'_, 'a>) -> Result<Self, (usize, PodCastError)>;
 }
 
-/// What a port has of an item.
+/// A reference to one item's memory at one port.
 pub trait Element<'a>: Sized {
-    /// The alignment.
+    /// Alignment of the element.
     const ALIGN: usize;
 
-    /// From bytes.
+    /// Casts bytes to the reference.
     ///
     /// # Errors
-    /// Where they are not such elements.
+    /// Bytes that cannot be cast to such elements.
     fn of(part: Part<'a>) -> Result<Self, PodCastError>;
 }
 

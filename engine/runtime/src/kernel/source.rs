@@ -1,4 +1,4 @@
-//! A kernel's CUDA text, made concrete for a device: code that is trusted, and what it is trusted to do.
+//! A kernel's CUDA source, specialised for a device: trusted code, and what it is trusted to do.
 
 use std::borrow::Cow;
 
@@ -7,17 +7,18 @@ use ringforge_kernels::Header;
 use crate::columns::Columns;
 use crate::kernel::{Kernel, Launch, Port};
 
-/// What a kernel generates for a device: the header `prelude.cuh`, and the launch it assumes.
+/// The generated parts of a [`Source`]: the header `prelude.cuh`, and the launch that the kernel assumes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Built {
-    /// Text of `prelude.cuh`: constants and types that the kernel's text names.
+    /// Contents of `prelude.cuh`: constants and types that the CUDA source names.
     pub prelude: String,
-    /// The launch.
+    /// The launch configuration.
     pub launch: Launch,
 }
 
 impl Built {
-    /// A thread for each item, in blocks of so many, with `word.cuh` and then further lines as the prelude.
+    /// One thread per item, in blocks of `threads` threads. The prelude includes `word.cuh`, followed by the lines
+    /// `further`.
     #[must_use]
     pub fn thread_per_item(threads: u32, further: &str) -> Self {
         let prelude = format!("#pragma once\n#include \"word.cuh\"\n{further}");
@@ -25,18 +26,19 @@ impl Built {
     }
 }
 
-/// The CUDA text of a kernel for a device, with all that decides what it does to memory: trusted code.
+/// The CUDA source of a kernel for a device, with everything that determines what it does to memory. It is trusted
+/// code.
 ///
-/// The text may include the engine's headers and its own, and `prelude.cuh` after them. Dynamic shared memory is declared
-/// by `RF_SHARED(name);` and there is no other shared memory.
+/// The source may include the engine's headers and its own, and `prelude.cuh` after them. Dynamic shared memory is
+/// declared by `RF_SHARED(name);`; there must be no other shared memory.
 ///
-/// A GPU checks no bounds, so whoever writes a text vouches for it, by the `unsafe` of [`Source::new`]; everything else
-/// about a kernel is safe to write. A source holds for the ports of the kernel that it was made for: the engine compares
-/// them, so it cannot be lent to a kernel with others.
+/// A GPU checks no bounds, so the author vouches for the source, by the `unsafe` of [`Source::new`]. Everything else
+/// about a kernel is safe to write. The promise holds for one kernel's name and ports: the engine compares them, so the
+/// source cannot be used for a kernel with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source(Parts);
 
-/// What a [`Source`] is made of.
+/// The parts of a [`Source`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
     pub entry: String,
@@ -47,13 +49,13 @@ pub struct Parts {
     pub numbers: Vec<u64>,
     pub columns: Vec<Option<Columns>>,
     pub epilogue: Option<Epilogue>,
-    /// Whether the text waits for the launches before it (`follow` in `word.cuh`) before it touches memory, so that it may be
-    /// started ahead of their end.
+    /// Whether the source waits for the launches before it (`follow` in `word.cuh`) before it touches memory. It may
+    /// then start before they end (programmatic dependent launch).
     pub follows: bool,
 }
 
-/// The parameter of a text that stores residues through an `Epilogue` of the prelude: a struct of the last pointers and of the
-/// first numbers, which is empty where nothing is fused.
+/// The parameter of a source that stores residues through an `Epilogue` of the prelude. It is a struct of the last
+/// pointers and the first numbers, empty if nothing is fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Epilogue {
     pub pointers: usize,
@@ -61,20 +63,21 @@ pub struct Epilogue {
 }
 
 impl Source {
-    /// The text of this kernel, with the headers that it includes beyond the engine's own.
+    /// The CUDA source of this kernel, with the headers that it includes beyond the engine's own.
     ///
     /// # Safety
-    /// The text, with these headers and this prelude, defines
-    /// `extern "C" __global__ void NAME(P0 *p0, P1 *p1, …, u64 first, u64 end)`, where `NAME` is the kernel's name and
-    /// there is one pointer for each of its ports, in order. Launched as `built` says for the items `first..end`,
+    /// With these headers and this prelude, the source defines
+    /// `extern "C" __global__ void NAME(P0 *p0, P1 *p1, …, u64 first, u64 end)`, where `NAME` is the kernel's name,
+    /// with one pointer per port, in order. Launched as `built` says for the items `first..end`,
     ///
-    /// - it reads and writes nothing but the bytes of these items at ports of [`Sharing::PerItem`](crate::kernel::Sharing::PerItem), whose
-    ///   pointers are to item 0, [`Port::distance`] bytes from each item to the next, the bytes of ports of [`Sharing::Shared`](crate::kernel::Sharing::Shared), and as much dynamic shared
-    ///   memory as the launch has;
+    /// - it accesses only the bytes of these items at ports of [`Sharing::PerItem`](crate::kernel::Sharing::PerItem),
+    ///   the bytes of ports of [`Sharing::Shared`](crate::kernel::Sharing::Shared), and the launch's dynamic shared
+    ///   memory. The pointer of a per-item port is to item 0, and the stride between items is [`Port::distance`] bytes;
     /// - it writes nothing at a port of [`Role::In`](crate::kernel::Role::In), and every byte of these items at one of
     ///   [`Role::Out`](crate::kernel::Role::Out);
-    /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds, whatever that is, but for the
-    ///   pointers of a port that has [tables](crate::kernel::Port::tables), each to that many bytes.
+    /// - it takes no address from elsewhere, neither from the prelude nor from any contents of a port. The only
+    ///   exception is a port that has [tables](crate::kernel::Port::tables), whose pointers are each to that many
+    ///   bytes.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(
@@ -96,23 +99,23 @@ impl Source {
         })
     }
 
-    /// What it is made of.
+    /// The parts.
     #[doc(hidden)]
     #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.0
     }
 
-    /// What it is made of, taken apart.
+    /// The parts, by value.
     #[cfg(feature = "cuda")]
     pub(crate) fn into_parts(self) -> Parts {
         self.0
     }
 
-    /// The same, changed.
+    /// The same source, with its parts changed.
     ///
     /// # Safety
-    /// As [`Source::new`], [`Source::with_numbers`] and [`Source::with_columns`] for what is left.
+    /// As [`Source::new`], [`Source::with_numbers`] and [`Source::with_columns`], for the result.
     #[doc(hidden)]
     #[must_use]
     #[allow(unsafe_code)]
@@ -121,11 +124,11 @@ impl Source {
         self
     }
 
-    /// The same source with numbers of the launch, which the text takes behind its pointers: what differs from kernel to
-    /// kernel, such as how many rows an item has, without another compilation.
+    /// The same source, with these run-time parameters after its pointers. They carry what differs between kernels,
+    /// such as the number of limbs of an item, without another compilation.
     ///
     /// # Safety
-    /// The entry point has one parameter `u64` for each of them between the pointers and `first`, and [`Source::new`]'s
+    /// The entry point has one `u64` parameter for each number, between the pointers and `first`. [`Source::new`]'s
     /// contract holds with these values.
     #[must_use]
     #[allow(unsafe_code)]
@@ -133,14 +136,14 @@ impl Source {
         Self(Parts { numbers, ..self.0 })
     }
 
-    /// The same source of a kernel whose blocks have parts of their own of what some ports hold of an item, `columns` being
-    /// in the order of the ports. Over host memory the engine then starts with what was copied already, and copies what is
-    /// done already.
+    /// The same source, for a kernel each of whose blocks accesses only its own tile of an item at some ports.
+    /// `columns` describes these tiles, in the order of the ports. Over host memory the engine then overlaps copies
+    /// with the kernel: blocks start once their tiles are copied in, and finished tiles are copied out.
     ///
     /// # Safety
-    /// The text may also be launched for some neighbouring blocks of a single item: `end - first` is 1 then, and its upper
-    /// 32 bits count the blocks before them. [`Source::new`]'s contract holds for that part of the item's bytes. (What works
-    /// on rows by `Row` of `ring.cuh` need not care.)
+    /// The source may also be launched for some consecutive blocks of a single item. The lower half of `end - first` is
+    /// 1 then, and its upper 32 bits are the number of blocks before them. [`Source::new`]'s contract holds for that
+    /// part of the item's bytes. (Sources that access limbs through `Row` of `ring.cuh` need no change.)
     #[must_use]
     #[allow(unsafe_code)]
     #[doc(hidden)]
@@ -148,11 +151,12 @@ impl Source {
         Self(Parts { columns, ..self.0 })
     }
 
-    /// The source of a kernel on a device with these limits, if it holds for the kernel.
+    /// The source of a kernel for a device with these limits, checked to be for this kernel.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) where the device cannot hold the kernel, or its blocks;
-    /// [`Error::Kernel`](ringforge_math::Error::Kernel) where the source was made for a kernel with another name or other ports.
+    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) if the kernel or its blocks do not fit the device;
+    /// [`Error::Kernel`](ringforge_math::Error::Kernel) if the source was made for a kernel with another name or other
+    /// ports.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     #[doc(hidden)]
     pub fn of(kernel: &dyn Kernel, limits: &crate::limits::Limits) -> ringforge_math::error::Result<Self> {
@@ -166,34 +170,34 @@ impl Source {
         Ok(source)
     }
 
-    /// How the blocks of an item share out the ports.
+    /// The tiles that the blocks of an item have at each port.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     #[doc(hidden)]
     pub fn shares(&self) -> crate::columns::Shares {
-        // what lies apart is copied whole
+        // strided items are copied whole
         let columns = if self.0.ports.iter().all(Port::is_dense) { self.0.columns.clone() } else { Vec::new() };
         crate::columns::Shares { blocks: self.0.built.launch.blocks_per_item as usize, columns }
     }
 
-    /// The CUDA text of the entry point.
+    /// The CUDA source of the entry point.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// The headers that the text includes beyond the engine's own.
+    /// The headers that the source includes beyond the engine's own.
     #[must_use]
     pub fn headers(&self) -> &[Header] {
         &self.0.headers
     }
 
-    /// The text of `prelude.cuh`.
+    /// The contents of `prelude.cuh`.
     #[must_use]
     pub fn prelude(&self) -> &str {
         &self.0.built.prelude
     }
 
-    /// The launch that the text assumes.
+    /// The launch that the source assumes.
     #[must_use]
     pub const fn launch(&self) -> Launch {
         self.0.built.launch

@@ -4,21 +4,23 @@ use std::sync::Arc;
 
 use crate::kernel::{Kernel, Port, Role, Sharing};
 
-/// A table that a kernel reads: made once for each device, cached under its content, shared by all programs.
+/// A table that a kernel reads. It is made once per device, cached under its `Debug` output, and shared by all
+/// programs.
 #[derive(Debug, Clone)]
 pub enum Table {
-    /// Written by a kernel whose last port is its only output, the others being these tables.
+    /// A table written by a kernel whose last port is its only output and whose other ports read the tables `inputs`.
     Made {
         /// The kernel.
         kernel: Arc<dyn Kernel>,
-        /// The items that the kernel is launched for.
+        /// The number of items that the kernel is launched for.
         items: usize,
-        /// What its other ports read.
+        /// The tables that its other ports read.
         inputs: Vec<Table>,
     },
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// Other tables: on a GPU, an array of pointers to them; on a CPU, [`Args::tables`](crate::kernel::Args::tables).
+    /// A list of tables: on a GPU, an array of pointers to them; on a CPU,
+    /// [`Args::tables`](crate::kernel::Args::tables).
     List(Vec<Table>),
 }
 
@@ -35,7 +37,7 @@ impl Table {
         }
     }
 
-    /// The kernels that make it and its inputs.
+    /// The kernels that make the table and its inputs.
     pub(crate) fn kernels(&self) -> Vec<Arc<dyn Kernel>> {
         match self {
             Self::Made { kernel, inputs, .. } => {
@@ -46,7 +48,7 @@ impl Table {
         }
     }
 
-    /// Whether the kernel that makes it takes just its inputs, and writes just the table.
+    /// Checks that the table's kernel reads exactly the table's inputs and writes exactly the table.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), String> {
         let (kernel, items, inputs) = match self {
@@ -65,7 +67,8 @@ impl Table {
         inputs.iter().try_for_each(Self::check)
     }
 
-    /// Whether a port can read it: one of its size that all items share, and pointers where it is a list.
+    /// Whether a port can read the table. It must be a shared input of the table's size, with pointers exactly if the
+    /// table is a list.
     #[doc(hidden)]
     pub fn fits(&self, port: &Port) -> bool {
         let pointers = match self {

@@ -1,4 +1,4 @@
-//! Calls of programs: arguments by name.
+//! Calls of programs, with arguments by name.
 
 use core::fmt;
 
@@ -44,42 +44,42 @@ impl<'a> Call<'a> {
         Self { program, stream, batch, args: Args::new(program), budget: usize::MAX }
     }
 
-    /// With at most so many bytes of [temporary memory](crate::Plan::temporary_bytes): the batch is cut into chunks that run
-    /// one after another, of one item at least.
+    /// Limits [temporary memory](crate::Plan::temporary_bytes) to this many bytes. The batch is cut into chunks of at
+    /// least one item, which run one after another.
     pub fn within(self, bytes: usize) -> Self {
         Self { budget: bytes, ..self }
     }
 
-    /// With a buffer to read, or a [slice](crate::Buffer::slice) of one.
+    /// Adds a buffer to read, or a [slice](crate::Buffer::slice) of one.
     pub fn input(mut self, name: &str, from: impl Into<BufferSlice<'a>>) -> Self {
         self.args.put(name, Arg::In(from.into()));
         self
     }
 
-    /// With a buffer to write, or to read and write, or a [slice](crate::Buffer::slice_mut) of one.
+    /// Adds a buffer to write, or to read and write, or a [slice](crate::Buffer::slice_mut) of one.
     pub fn output(mut self, name: &str, to: impl Into<BufferSliceMut<'a>>) -> Self {
         self.args.put(name, Arg::Out(to.into()));
         self
     }
 
-    /// Starts the run and returns, on a GPU before it is done. Each argument has exactly `batch` items, or one shared thing.
-    /// When a run fails, the buffers that it should have written to are zeroed and count as unwritten, also where it was given
-    /// slices of them.
+    /// Starts the run and returns, on a GPU before it is done. Each argument must hold exactly `batch` items, or one
+    /// value that all items share. If a run fails, the buffers that it should have written are zeroed and count as
+    /// unwritten. This affects whole buffers, even if the run was given slices of them.
     ///
     /// # Errors
     /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
-    /// [`Error::Mismatch`] for a buffer to read where the plan writes, and for another ring, domain or order than the plan's;
-    /// [`Error::Unwritten`], also for a slice to write of a buffer that was not written yet; [`Error::Alignment`] for
-    /// one that begins within 16 bytes; [`Error::ForeignDevice`],
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Mismatch`] for a buffer to read where the plan writes, and for another ring, domain or order than the
+    /// plan's; [`Error::Unwritten`], also for writing to a slice of an unwritten buffer; [`Error::Alignment`] for a
+    /// slice that does not begin at a multiple of 16 bytes; [`Error::ForeignDevice`], [`Error::OutOfMemory`],
+    /// [`Error::Driver`].
     pub fn run(self) -> Result<()> {
         let Self { program, stream, batch, args, budget } = self;
         program.run(stream, batch, &mut args.all()?, budget)
     }
 
-    /// The same, but waits until it is done, and gives the seconds that each step took, by the device's own clock. On a GPU a
-    /// step that takes less than its launch counts as long as that, unless earlier work of the stream keeps the GPU busy until
-    /// all launches are made.
+    /// As [`Call::run`], but waits for the run and returns the seconds that each step took, by the device's own clock.
+    /// On a GPU, a step shorter than its launch counts as long as the launch. This is not so while earlier work of the
+    /// stream keeps the GPU busy until all launches are made.
     ///
     /// # Errors
     /// As [`Call::run`], and [`Event::seconds_since`](crate::Event::seconds_since).
@@ -94,13 +94,13 @@ impl<'a> HostCall<'a> {
         Self { program, batch, args: Args::new(program) }
     }
 
-    /// With memory to read.
+    /// Adds memory to read.
     pub fn input<T: Pod>(mut self, name: &str, from: &'a [T]) -> Self {
         self.args.put(name, HostArg::In(bytemuck::cast_slice(from)));
         self
     }
 
-    /// With memory to write, or to read and write.
+    /// Adds memory to write, or to read and write.
     pub fn output<T: Pod>(mut self, name: &str, to: &'a mut [T]) -> Self {
         self.args.put(name, HostArg::Out(bytemuck::cast_slice_mut(to)));
         self
@@ -111,20 +111,21 @@ impl<'a> HostCall<'a> {
     /// # Errors
     /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
     /// [`Error::Mismatch`] for memory to read where the program writes; [`Error::OutOfMemory`], [`Error::Driver`];
-    /// [`Error::Alignment`] on the CPU for memory that it works on itself and that is not aligned for its elements; what it copies
-    /// first, such as what a transform reads, may lie anywhere. Memory to write holds zeros after a failure on a GPU, anything
-    /// after one on the CPU.
+    /// [`Error::Alignment`] on the CPU for memory that kernels access directly and that is not aligned for its
+    /// elements. Memory that is copied first, such as the input of a transform, needs no alignment.
+    ///
+    /// After a failure, memory to write holds zeros on a GPU, and anything on the CPU.
     pub fn run(self) -> Result<()> {
         let Self { program, batch, args } = self;
         program.run_host(batch, &mut args.all()?)
     }
 }
 
-/// Arguments by name, put in the plan's order.
+/// Arguments given by name, kept in the plan's order.
 pub(crate) struct Args<'a, A> {
     program: &'a Program,
     args: Vec<Option<A>>,
-    /// What was wrong first.
+    /// The first error.
     error: Option<Error>,
 }
 
@@ -146,7 +147,7 @@ impl<'a, A> Args<'a, A> {
         }
     }
 
-    /// All of the plan's, in its order.
+    /// All arguments in the plan's order, or the first error.
     pub(crate) fn all(mut self) -> Result<Vec<A>> {
         if let Some(i) = self.args.iter().position(Option::is_none) {
             let name = self.program.plan().args().get(i).map_or("", |arg| &arg.name);
@@ -198,7 +199,7 @@ pub(crate) enum HostArg<'a> {
 }
 
 impl<'a> HostArg<'a> {
-    /// The same for a part of the items: what they share, to be read alone, or what they have of their own.
+    /// The argument for a part of the items: read only if it is shared, otherwise unchanged.
     pub(crate) fn of_part(&mut self, sharing: Sharing) -> HostArg<'_> {
         match (self, sharing) {
             (Self::Out(bytes), Sharing::PerItem) => HostArg::Out(bytes),
@@ -206,7 +207,7 @@ impl<'a> HostArg<'a> {
         }
     }
 
-    /// The first items of an argument, which begins behind them then; all of one that items share.
+    /// Splits off the first `items` items; the argument keeps the others. A shared argument is returned whole.
     pub(crate) fn take(&mut self, wanted: &PlanArg, items: usize) -> Self {
         let bytes = wanted.bytes * items;
         match self {
@@ -234,7 +235,7 @@ impl HostArg<'_> {
     }
 }
 
-/// Whether each argument in host memory fits the plan.
+/// Checks that each argument in host memory fits the plan.
 pub(crate) fn check_host(program: &Program, batch: usize, args: &[HostArg<'_>]) -> Result<()> {
     for (arg, wanted) in args.iter().zip(program.plan().args()) {
         check_size(wanted, batch, arg.bytes().len())?;

@@ -1,4 +1,4 @@
-//! Programs over arrays in host memory: chunks of items on several lanes, so that copies and work overlap.
+//! Runs programs over host memory on a GPU: chunks of items on several lanes, so that copies and kernels overlap.
 
 #![allow(unsafe_code)]
 
@@ -27,10 +27,11 @@ use ringforge_math::error::{Error, Result};
 use flow::Flow;
 use slabs::Beside;
 
-/// Chunks under way at a time: one copied in, one worked on, one copied out.
+/// Chunks in flight at a time: one copied in, one computed, one copied out.
 const LANES: usize = 3;
 
-/// Runs a program on items, `chunk` at a time; arguments begin with the first. After an error the outputs hold anything.
+/// Runs a program on items, `chunk` at a time. The arguments begin with the first of these items. After an error the
+/// outputs hold anything.
 pub(crate) fn run(
     program: &Program,
     stream: Stream,
@@ -42,20 +43,21 @@ pub(crate) fn run(
     let flow = if chunk == 1 { flow_of(program) } else { None };
     let (chunk, mut lanes) = lanes(program, &items, chunk, args, flow.as_ref())?;
     let outcome = work(program, items, chunk, args, &mut shared, &mut lanes);
-    // before anything else, even the return of an error: copies from and to the caller's memory must end
+    // copies from and to the caller's memory must end before this returns, even with an error
     let ended = lanes.iter().map(Lane::synchronize).fold(Ok(()), Result::and);
     drop(lanes);
     outcome.and(ended).and_then(|()| shared.finish(program, args))
 }
 
-/// How one item flows through the program.
+/// The slabs in which one item flows through the program; `None` if no step can be cut.
 fn flow_of(program: &Program) -> Option<Flow> {
     let steps =
         program.steps().map(|(slots, loaded)| flow::Bound { slots, ports: &loaded.ports, shares: &loaded.shares });
     Flow::of(program.plan().args(), &steps.collect::<Vec<_>>())
 }
 
-/// As many lanes as there is work for, with the largest chunk up to this one for which there is memory.
+/// Allocates up to [`LANES`] lanes for chunks of this size. Whenever memory runs out, the size is divided by four.
+/// Returns the size of chunks and the lanes.
 fn lanes<'f>(
     program: &Program,
     items: &Range<usize>,
@@ -99,8 +101,8 @@ fn work(
 
 /// Arguments that all items share: uploaded once, read by all lanes.
 ///
-/// Its copies are done with the caller's memory when the calls that make them return. So it may be dropped at any time: what
-/// is secret is then wiped behind the work of the lanes.
+/// The calls that start its copies return only when these are done with the caller's memory, so this may be dropped at
+/// any time. Secret memory is then wiped after the work of the lanes.
 struct Shared {
     stream: Stream,
     memories: Vec<Option<Guarded>>,
@@ -124,7 +126,7 @@ impl Shared {
         Ok(Self { stream, memories })
     }
 
-    /// Copies out what was written.
+    /// Copies out the arguments that were written.
     fn finish(&self, program: &Program, args: &mut [HostArg<'_>]) -> Result<()> {
         let backend = program.device().backend();
         let queue = self.stream.queue();
@@ -137,18 +139,18 @@ impl Shared {
     }
 }
 
-/// One chunk's way through the device: a stream with memory for one chunk of everything.
+/// A stream, with device memory for all arguments and temporaries of one chunk.
 struct Lane<'f> {
     stream: Stream,
     args: Vec<Option<LaneArg>>,
     temps: Vec<Guarded>,
-    /// Whether the steps that run once are still to come.
+    /// Whether the steps that run once have yet to run on this lane.
     once: bool,
-    /// The chunk under way.
+    /// The items of the chunk in flight.
     items: Range<usize>,
-    /// The item with which the caller's memory begins.
+    /// The first item in the caller's memory.
     first: usize,
-    /// Where chunks are single items that are copied and worked on by slabs.
+    /// Set if chunks are single items, which are copied and computed slab by slab.
     slabs: Option<(&'f Flow, Beside)>,
 }
 
@@ -156,7 +158,7 @@ struct LaneArg {
     memory: Guarded,
     /// Whether the caller's memory is page-locked.
     direct: bool,
-    /// Memory that copies of chunks pass through otherwise.
+    /// Staging memory for copies of whole chunks, if the caller's memory is not page-locked.
     staged: Option<Staged>,
 }
 
@@ -185,7 +187,7 @@ impl<'f> Lane<'f> {
         Ok(Self { args, temps: program.temporaries(&stream, chunk)?, once: true, items: 0..0, first, stream, slabs })
     }
 
-    /// Starts a chunk: copies in, steps, copies out. The lane is idle.
+    /// Starts a chunk: copies in, steps, copies out. The lane must be idle.
     fn start(
         &mut self,
         program: &Program,
@@ -215,7 +217,7 @@ impl<'f> Lane<'f> {
         Ok(())
     }
 
-    /// Waits for the chunk under way, if there is one, and copies its results to the caller's memory.
+    /// Waits for the chunk in flight, if there is one, and copies its results to the caller's memory.
     fn land(&mut self, program: &Program, args: &mut [HostArg<'_>]) -> Result<()> {
         let items = std::mem::take(&mut self.items);
         if items.is_empty() {
@@ -229,7 +231,7 @@ impl<'f> Lane<'f> {
                 copy(staged.bytes_mut(to.len())?, to);
             }
         }
-        // what went past the staging memory must have ended as well
+        // copies that bypass the staging memory must have ended as well
         self.synchronize()
     }
 
@@ -242,13 +244,13 @@ impl<'f> Lane<'f> {
 
 impl Drop for Lane<'_> {
     fn drop(&mut self) {
-        // reached with work under way only by a panic: copies from and to the caller's memory must end all the same, before
-        // the guards wipe what the lane has, and staging memory goes back
+        // only a panic leads here with work in flight. Copies from and to the caller's memory must still end, before
+        // the guards wipe the lane's memory and the staging memory is returned
         let _ = self.synchronize();
     }
 }
 
-/// The memory of all arguments, of a lane from this item on.
+/// The places of all arguments; the lane's memory begins with this item.
 fn places<'p>(
     program: &Program,
     item: usize,
@@ -268,7 +270,7 @@ fn places<'p>(
 impl LaneArg {
     fn upload(&mut self, queue: &CudaQueue, from: &[u8]) -> Result<()> {
         let memory = &*cuda_memory(&mut self.memory)?;
-        // a short last chunk leaves older items of the lane in place: they are this run's own, and nobody reads them
+        // a short last chunk leaves older items in the lane's memory: they belong to this run, and no step reads them
         memory.before(queue, Access::Overwrite)?;
         let outcome = match &mut self.staged {
             Some(staged) => {
@@ -296,7 +298,7 @@ impl LaneArg {
     }
 }
 
-/// The bytes of items in memory that begins with the first.
+/// The byte range of items, in memory that begins with item `first`.
 fn bytes_of(arg: &PlanArg, items: &Range<usize>, first: usize) -> Range<usize> {
     (items.start - first) * arg.bytes..(items.end - first) * arg.bytes
 }

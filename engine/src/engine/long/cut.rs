@@ -1,4 +1,4 @@
-//! How a vector in natural order lies on devices.
+//! How a vector in natural order is distributed over devices.
 
 use core::ops::Deref;
 
@@ -10,18 +10,18 @@ use crate::long::{LongPlan, Placement};
 
 use super::Holds;
 
-/// How a vector in natural order is cut into equal parts, those of devices or of their buffers.
+/// How a vector in natural order is cut into equal parts, one for each device or buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cut {
-    /// Each has neighbouring columns of all rows.
+    /// Each part holds contiguous columns of all rows.
     Columns { rows: usize, parts: usize },
-    /// Each has rows of which each is every so manieth number of the vector.
+    /// Each part holds whole rows; a row is every `rows`-th evaluation of the vector.
     Strided { rows: usize, parts: usize, base: usize },
-    /// Each has neighbours.
+    /// Each part is a contiguous block.
     Blocks { parts: usize },
 }
 
-/// A part of a vector: where it lies, or a copy, which is wiped.
+/// A part of a vector: borrowed if it is contiguous, else a copy that is wiped on drop.
 pub(super) enum Piece<'t, T: Pod> {
     Borrowed(&'t [T]),
     Own(Wiped<T>),
@@ -48,7 +48,7 @@ impl Cut {
         }
     }
 
-    /// How a part is cut further.
+    /// How one part is cut further.
     pub(super) fn within(self, parts: usize) -> Self {
         match self {
             Self::Columns { rows, .. } => Self::Columns { rows, parts },
@@ -56,7 +56,7 @@ impl Cut {
         }
     }
 
-    /// A part of the whole.
+    /// One part of the whole vector.
     pub(super) fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Piece<'_, T> {
         match self {
             Self::Columns { rows, parts } => {
@@ -83,7 +83,7 @@ impl Cut {
         }
     }
 
-    /// Writes the whole, of all parts one after another.
+    /// Assembles the whole vector from all parts, stored one after another.
     pub(super) fn whole<T: Pod + Send + Sync>(self, all: &[T], whole: &mut [T]) {
         match self {
             Self::Columns { rows, parts } => {

@@ -1,4 +1,4 @@
-//! How the devices of a group reach one another.
+//! How the devices of a group are connected.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,14 +17,14 @@ use ringforge_runtime::threads;
 use super::worker::Worker;
 use crate::engine::Engine;
 
-/// The devices of a group, and how they reach one another.
+/// The devices of a group and the connections between them.
 #[derive(Debug)]
 pub(in crate::engine) struct Links {
-    /// This process' devices, ranks one after another.
+    /// The devices of this process, with consecutive ranks.
     pub(super) members: Vec<Member>,
-    /// The ranks of all processes.
+    /// The number of ranks of all processes.
     pub(super) ranks: usize,
-    /// Held while they work together: ranks must agree on the order of what they do.
+    /// Held while the devices work together, because all ranks must run their exchanges in the same order.
     pub(super) turn: Mutex<()>,
 }
 
@@ -33,13 +33,14 @@ pub(in crate::engine) struct Links {
 pub(super) struct Member {
     pub(super) engine: Engine,
     pub(super) rank: usize,
-    /// To the others; a group of one has none.
+    /// The connection to the other devices; `None` in a group of one.
     pub(super) communicator: Option<Box<dyn Communicator>>,
 }
 
 impl Links {
     fn of(engine: &Engine) -> Result<Self> {
-        // rows have rings of their own: the group's own programs would be made on every device
+        // a single-device engine: each row has its own ring, and the group's engine would compile its program on
+        // every device
         let first = Engine::on(engine.device().clone()).tuned(engine.planner().tuning().clone());
         let engines = core::iter::once(first).chain(engine.0.others.iter().map(|other| other.engine.clone()));
         let (ranks, ends) = match &engine.0.launch {
@@ -52,10 +53,10 @@ impl Links {
     }
 }
 
-/// The end of a device's connections; a device alone has none.
+/// One device's end of the connections; `None` for a single device.
 type End = Option<Box<dyn Communicator>>;
 
-/// Connects the devices of this process, which wait so long for one another.
+/// Connects the devices of this process, with this timeout for waiting on one another.
 fn connect(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
     if devices.len() == 1 {
         return Ok(vec![None]);
@@ -115,7 +116,7 @@ fn join(_: &Device, launch: &Launch) -> Result<End> {
 }
 
 impl Engine {
-    /// The connections between the group's devices, made the first time and once more after a failure.
+    /// The connections between the group's devices, made at the first call and again after a failure.
     pub(super) fn links(&self) -> Result<Arc<Links>> {
         let mut links = self.0.links.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(links) = &*links {
@@ -124,7 +125,7 @@ impl Engine {
         Ok(links.insert(Arc::new(Links::of(self)?)).clone())
     }
 
-    /// Has these connections, in which something failed, made anew when they are needed.
+    /// Discards failed connections, so that new ones are made when needed.
     pub(super) fn disconnect(&self, failed: &Arc<Links>) {
         let mut links = self.0.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.take_if(|links| Arc::ptr_eq(links, failed));
@@ -136,7 +137,7 @@ impl Member {
         self.communicator.iter().for_each(|communicator| communicator.abandon());
     }
 
-    /// Waits for all work, or for its end where another rank fails.
+    /// Waits for all work, or for its end if another rank fails.
     pub(super) fn finish(&self, worker: &Worker) -> Result<()> {
         let exchanged = match &self.communicator {
             Some(communicator) => communicator.finish(worker.exchange.queue()),

@@ -19,8 +19,8 @@ use ringforge_runtime::launch::Launch;
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::memory::{Memory, Read, Write};
 
-/// A device that fails in the middle, before it sends or after, ends the others at once; the vector cannot be read, and
-/// the next transforms connect the devices anew.
+/// A device that fails midway, before or after it sends, ends the transform on the others at once. The vector is then
+/// unreadable, and a new `LongNtt` reconnects the devices.
 #[test]
 fn a_device_that_fails_ends_the_others() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
@@ -52,8 +52,8 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
     Ok(())
 }
 
-/// A device that comes late by more than the group waits: an error on all, none of which waits for longer, also the late
-/// one, and the threads end.
+/// A device that is late by more than the timeout causes an error on all devices, including itself. None waits for
+/// longer, and all threads end.
 #[test]
 fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
@@ -78,7 +78,7 @@ fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
     Ok(())
 }
 
-/// A CPU that has memory for so many pieces more.
+/// A CPU whose allocations fail after this many.
 #[derive(Debug)]
 struct Tight(Cpu, AtomicUsize);
 
@@ -132,7 +132,7 @@ impl Backend for Tight {
     }
 }
 
-/// Wherever one device runs out of memory, all end with just that error, and nobody waits.
+/// If one device runs out of memory, at any allocation, all end with exactly that error and none keeps waiting.
 #[test]
 fn a_device_without_memory_ends_the_others() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
@@ -160,7 +160,7 @@ fn a_device_without_memory_ends_the_others() -> Result<()> {
     Ok(())
 }
 
-/// Engines that have one rank each, as processes have, and only their own parts.
+/// Engines with one rank each, as in separate processes, each of which uploads and downloads only its own part.
 #[test]
 fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;
@@ -194,7 +194,7 @@ fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
     Ok(())
 }
 
-/// The CPU has nothing to send through.
+/// Transforms over several processes are refused on CPUs.
 #[test]
 fn processes_want_gpus() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;

@@ -1,4 +1,4 @@
-//! When a transform's pieces of work were done.
+//! Profiling: when each piece of a transform ran.
 
 use std::time::Instant;
 
@@ -7,23 +7,24 @@ use ringforge_runtime::event::Event;
 
 use super::worker::Worker;
 
-/// A piece of a transform's work on one device. Times are seconds since the device began, by its own clock; one stream has the
-/// exchanges, another all else, and a piece that waits for the other stream has begun.
+/// One piece of a transform's work on one device. Times are in seconds since the device began, measured by its own
+/// clock. Exchanges run on one stream and all other work on another; a piece counts as started while it waits for the
+/// other stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
-    /// The device's number among all.
+    /// The rank of the device.
     pub rank: usize,
-    /// In words.
+    /// A description.
     pub what: String,
-    /// When the host had it started.
+    /// When the host enqueued it.
     pub asked: f64,
-    /// When the stream was done with what was before it.
+    /// When the stream had finished all earlier work.
     pub start: f64,
     /// When it was done.
     pub end: f64,
 }
 
-/// What was started when.
+/// Records when each piece was enqueued, and events before and after it.
 pub(super) struct Watch {
     began: (Instant, Event),
     noted: Vec<(String, f64, [Event; 2])>,

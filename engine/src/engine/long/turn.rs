@@ -1,4 +1,4 @@
-//! What one device does of a transform, and in which order.
+//! The work of one device in a transform, and its order.
 
 use core::ops::Range;
 
@@ -13,7 +13,7 @@ use super::links::Member;
 use super::timeline::Watch;
 use super::worker::{Part, Worker};
 
-/// What one device does of a transform.
+/// One device's share of a transform.
 pub(super) struct Turn<'a> {
     pub(super) ntt: &'a LongNtt,
     pub(super) member: &'a Member,
@@ -22,16 +22,16 @@ pub(super) struct Turn<'a> {
     pub(super) watch: Option<Watch>,
 }
 
-/// What rows are exchanged with.
+/// The layout that rows are exchanged with.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
-    /// Columns that are transformed, in which rows lie as that leaves or takes them.
+    /// Columns in the middle of a transform: rows are in the order that the column transform leaves or takes.
     Columns,
-    /// A block of the vector, or columns before and after all work: rows lie in ascending order.
+    /// A block of the vector, or columns before or after the whole transform: rows are in ascending order.
     Order,
 }
 
-/// What an exchange makes.
+/// The direction of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum To {
     Rows,
@@ -39,7 +39,7 @@ pub(super) enum To {
 }
 
 impl Side {
-    /// Where a row of values lies in what it is exchanged with.
+    /// The position of a row of evaluations in the layout it is exchanged with.
     fn place(self, ntt: &LongNtt, row: usize) -> usize {
         match self {
             Self::Columns => ntt.places[row],
@@ -68,15 +68,16 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The numbers of rows, and of parts of columns.
+    /// The indices of this device's rows, which are also those of its parts of columns.
     pub(super) fn all(&self) -> Range<usize> {
         0..self.part.rows.len()
     }
 
-    /// Transforms every row, made of columns before, where there is something to be made of, and made into columns after.
+    /// Transforms every row. Rows are first gathered from `from` if it is given, and afterwards scattered to `to`.
     fn transform_rows(&mut self, op: Op, [from, to]: [Option<Side>; 2]) -> Result<()> {
         if let Some(from) = from {
-            // the first row arrives part by part, under the work on the next parts, and the others under work on rows
+            // the first row arrives while later parts are worked on, the other rows while earlier rows are
+            // transformed
             for part in self.all() {
                 self.work_on(from, op, part)?;
                 self.exchange(To::Rows, from, part..part + 1, 0..1)?;
@@ -102,8 +103,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Starts to make rows of columns, or columns of rows: the pieces that these parts of columns and the rows with these
-    /// numbers on each device have in common.
+    /// Starts an exchange between columns and rows: the pieces that these parts of columns have in common with rows
+    /// `rows` of each device.
     pub(super) fn exchange(&mut self, to: To, side: Side, parts: Range<usize>, rows: Range<usize>) -> Result<()> {
         let what = || match to {
             To::Rows => format!("exchange: parts {parts:?} into rows {rows:?}"),
@@ -121,7 +122,7 @@ impl Turn<'_> {
                 let places = into.iter_mut().map(|buffer| buffer.write().pieces(piece).into_iter().map(Some));
                 let mut places: Vec<Vec<_>> = places.map(Iterator::collect).collect();
                 let (mut sends, mut receives) = (Vec::new(), Vec::new());
-                // on all devices in the same order
+                // must be the same order on all devices
                 for (row, part) in rows.clone().flat_map(|row| parts.clone().map(move |part| (row, part))) {
                     for rank in 0..devices {
                         let in_part = (part, side.place(turn.ntt, rank * own + row));
@@ -141,7 +142,8 @@ impl Turn<'_> {
         )
     }
 
-    /// Transforms a part of the columns, or makes it a part of a block, or the other way round.
+    /// Transforms a part of the columns (`Side::Columns`), or converts between it and a part of a block
+    /// (`Side::Order`).
     pub(super) fn work_on(&mut self, side: Side, op: Op, part: usize) -> Result<()> {
         let which = usize::from(op == Op::Inverse);
         let what = || match side {
@@ -180,7 +182,7 @@ impl Turn<'_> {
         )
     }
 
-    /// Starts work on a stream, and notes when it is done, if that is asked for.
+    /// Starts work on a stream, and records events around it if the transform is profiled.
     fn watched(
         &mut self,
         what: impl FnOnce() -> String,

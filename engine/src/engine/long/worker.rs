@@ -1,4 +1,4 @@
-//! What a device needs for its part of a transform: programs, streams, and memory.
+//! The resources of one device for its part of a transform: programs, streams and memory.
 
 use crate::job::{Job, Op};
 use crate::long::{LongPlan, Placement};
@@ -10,21 +10,22 @@ use ringforge_runtime::program::Program;
 use super::Holds;
 use super::links::Member;
 
-/// What a member needs for its part.
+/// The programs and streams of one device.
 #[derive(Debug)]
 pub(super) struct Worker {
-    /// On a part of its columns, and on each of its rows: forward and inverse.
+    /// Programs for a part of the columns, and for each row: forward and inverse.
     pub(super) columns: [Option<Program>; 2],
     pub(super) rows: Vec<[Program; 2]>,
-    /// From values of all rows to a part of a block of the vector, and back.
+    /// Programs that turn pieces of all rows into a part of a block of the vector, and back.
     pub(super) blocks: [Option<Program>; 2],
     pub(super) work: Stream,
-    /// Whose work begins before that of the other where both could: the other's is long, and would keep it from its place.
+    /// High-priority stream for exchanges. On a stream of normal priority, they would queue up after the long kernels
+    /// of `work`.
     pub(super) exchange: Stream,
 }
 
-/// A device's part of a vector, as columns of all rows or as rows of its own: one of the two is in use. There are as many
-/// parts of the columns as rows, all of one size; rows are those of a block too.
+/// A device's part of a vector in two layouts, one of which is in use: parts of the columns of all rows, or its own
+/// rows. Both have the same number of buffers of the same size. `rows` also holds parts of a block.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) columns: Vec<Buffer>,
@@ -53,7 +54,7 @@ impl Worker {
         })
     }
 
-    /// Starts an exchange; a device alone copies what it sends itself.
+    /// Starts an exchange. A single device copies to itself what it would send.
     pub(super) fn exchange(
         &self,
         member: &Member,
@@ -69,12 +70,12 @@ impl Worker {
     }
 }
 
-/// The program of a job on parts of vectors, which may be secret.
+/// Compiles the program of a job on parts of vectors, which may be secret.
 fn program(member: &Member, job: &Job) -> Result<Program> {
     member.engine.program_of(&OnSecrets(job.clone()), |planner| Ok(planner.plan(job)?.on_secrets()))
 }
 
-/// The key of a job's program that wipes its temporaries.
+/// Cache key for a job's program that wipes its temporaries.
 #[derive(Debug, Clone, PartialEq)]
 struct OnSecrets(Job);
 
@@ -83,7 +84,7 @@ fn both<T>(make: impl Fn(Op) -> Result<T>) -> Result<[T; 2]> {
 }
 
 impl Part {
-    /// Memory on a device for its part, wiped when it is dropped.
+    /// Allocates device memory for a part, which is wiped on drop.
     pub(super) fn new(member: &Member, worker: &Worker, plan: &LongPlan) -> Result<Self> {
         let bytes = plan.row_bytes();
         let buffer = || match member.communicator.as_ref().map_or(Ok(None), |to_others| to_others.memory(bytes))? {
@@ -92,19 +93,19 @@ impl Part {
         };
         let buffers = || {
             let mut buffers = (0..plan.own_rows()).map(|_| buffer()).collect::<Result<Vec<_>>>()?;
-            // slices of them are written before the whole
+            // slices are written before the whole buffer is
             buffers.iter_mut().for_each(Buffer::holds_anything);
             Ok(buffers)
         };
         Ok(Self { columns: buffers()?, rows: buffers()? })
     }
 
-    /// What holds the vector.
+    /// The buffers that hold the vector.
     pub(super) fn holding(&self, plan: &LongPlan, holds: Holds) -> &[Buffer] {
         if Self::is_columns(plan, holds) { &self.columns } else { &self.rows }
     }
 
-    /// The same, to be written.
+    /// The buffers that hold the vector, mutably.
     pub(super) fn in_use(&mut self, plan: &LongPlan, holds: Holds) -> &mut [Buffer] {
         if Self::is_columns(plan, holds) { &mut self.columns } else { &mut self.rows }
     }

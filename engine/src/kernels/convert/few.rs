@@ -1,4 +1,4 @@
-//! From few small moduli to others: sums as `sums` has them.
+//! Basis conversion from a few small moduli, with the sums of the module `sums`.
 
 use super::many::Many;
 use super::part::Part;
@@ -6,21 +6,22 @@ use crate::kernels::crt::{Stored, sub_mod};
 use crate::kernels::sums::{LANES, Lanes, MOST, Row};
 use ringforge_math::poly::PolyType;
 
-/// Chunks of [`LANES`] columns that are taken through all rows together.
+/// Chunks of [`LANES`] columns that pass through all limbs together.
 const CHUNKS: usize = 4;
 
 #[derive(Debug, Clone)]
 pub(super) struct Few<R> {
     exact: bool,
     centred: bool,
-    /// With the digit of ⌊Q/2⌋, and what makes digit i of those before it and, in place i, of x_i.
+    /// One row per source modulus q_i: the digit of ⌊Q/2⌋, the weights of the digits before i, and in place i the
+    /// factor of x_i.
     sources: Vec<R>,
-    /// With −Q·R mod p_j, and the weights of all digits times R.
+    /// One row per target modulus p_j: −Q·R mod p_j, and the weights of all digits times R.
     targets: Vec<R>,
 }
 
 impl<R: Row> Few<R> {
-    /// The same conversion, where moduli, and words from rings of any word, are so small.
+    /// The same conversion, or `None` if there are too many moduli or if moduli or unreduced input words are too large.
     pub(super) fn of(many: &Many, from: &PolyType) -> Option<Self> {
         let moduli = many.sources.iter().map(|source| source.q).chain(many.targets.iter().map(|target| target.p));
         let any_word = from.accepts_any_word() && 1 << (8 * from.width().bytes()).min(127) > u128::from(R::END);
@@ -40,7 +41,7 @@ impl<R: Row> Few<R> {
         Some(Self { exact: many.exact, centred: many.centred, sources: sources.collect(), targets: targets.collect() })
     }
 
-    /// How many moduli there are at least where this text serves: it is compiled for these and one more.
+    /// The CUDA source is compiled for two consecutive numbers of source moduli; this is the smaller one.
     pub(super) fn fewest(&self) -> usize {
         (self.sources.len() - 1) / 2 * 2 + 1
     }
@@ -52,7 +53,7 @@ impl<R: Row> Few<R> {
         sources.chain(self.targets.iter().flat_map(|row| row.words(count))).collect()
     }
 
-    /// From rows of n residues.
+    /// Converts limbs of n residues.
     #[inline(always)]
     pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: Part<'_, T>) {
         let Part { first, columns, mut rows } = to;

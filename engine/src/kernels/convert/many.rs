@@ -1,4 +1,4 @@
-//! From any moduli to any others.
+//! Basis conversion between any moduli of up to 64 bits.
 
 use super::part::Part;
 use crate::job::Op;
@@ -11,7 +11,7 @@ use crate::kernels::rns::{self, MAX_MODULI, Weighted};
 use crypto_bigint::U256;
 use ringforge_math::modulus::{Modulus, low_u64};
 
-/// Columns that are taken through all rows together.
+/// Columns that pass through all limbs together.
 const TILE: usize = 16;
 
 #[derive(Debug, Clone)]
@@ -20,24 +20,24 @@ pub(super) struct Many {
     pub(super) centred: bool,
     pub(super) sources: Vec<Source>,
     pub(super) targets: Vec<Target>,
-    /// Whether all digits add up to at most 2^64.
+    /// Whether the sum of all digits is at most 2^64.
     pub(super) narrow: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// Of the digits that are known before this one, modulo q_i, times R.
+    /// Weights of the digits before this one, modulo q_i, times R.
     pub(super) before: Weighted,
     pub(super) q: u64,
     /// (weight_i·R)^-1 mod q_i.
     pub(super) factor: u64,
-    /// The digit of ⌊Q/2⌋.
+    /// The mixed-radix digit of ⌊Q/2⌋.
     pub(super) half: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Target {
-    /// Of all digits, modulo p_j, times the target's R.
+    /// Weights of all digits, modulo p_j, times the target's R.
     pub(super) digits: Weighted,
     pub(super) p: u64,
     /// Q·R mod p_j.
@@ -46,12 +46,12 @@ pub(super) struct Target {
 
 impl Many {
     /// # Errors
-    /// [`Error::Unsupported`] where moduli come again in one of the rings, for more than 64 of them or one of more than 64
-    /// bits.
+    /// [`Error::Unsupported`] if a modulus repeats in one of the rings, for more than 64 moduli, or for a modulus of
+    /// more than 64 bits.
     pub(super) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
         let (moduli, target_moduli) = (rns::basis(op, from)?, rns::basis(op, to)?);
         let exact = op != Op::ConvertFast;
-        // times R mod p
+        // weight i times R, modulo p
         let weight = |i: usize, p: u64, divisor: &Divisor, radix: u64| {
             let factors = moduli.iter().enumerate().filter(|&(j, _)| if exact { j < i } else { j != i });
             factors.fold(radix, |weight, (_, q)| divisor.mul(weight, q % p))
@@ -83,14 +83,14 @@ impl Many {
         sources.chain(targets).collect()
     }
 
-    /// From rows of n residues.
+    /// Converts limbs of n residues.
     #[inline(always)]
     pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: Part<'_, T>) {
         let Part { first, columns, mut rows } = to;
         let mut digits = [[0; MAX_MODULI]; TILE];
         for start in (0..columns).step_by(TILE) {
             let count = TILE.min(columns - start);
-            // masks
+            // masks: all ones if the digits so far exceed those of ⌊Q/2⌋
             let mut above_half = [0; TILE];
             for (i, (Source { before, q, factor, half }, from)) in
                 self.sources.iter().zip(from.chunks_exact(n)).enumerate()
@@ -115,7 +115,7 @@ impl Many {
     }
 }
 
-/// The digits of ⌊Q/2⌋ in the mixed radix of these moduli: from the top, half a unit of a place is q/2 of the one below.
+/// The mixed-radix digits of ⌊Q/2⌋. From the top, half a unit of a place is q/2 units of the place below it.
 fn half(moduli: &[u64]) -> Vec<u64> {
     let mut digits = vec![0; moduli.len()];
     for (digit, q) in digits.iter_mut().zip(moduli).rev() {

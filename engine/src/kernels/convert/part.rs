@@ -1,16 +1,16 @@
-//! Parts of rows, which threads write side by side.
+//! Slices of the limbs of an element, for CPU threads that write different columns.
 
 use core::mem::take;
 
 use crate::kernels::rns::MAX_MODULI;
 
-/// The same columns of all rows of an element.
+/// The same columns (coefficients) of all limbs of an element.
 pub(super) struct Part<'a, T> {
-    /// The number of the first one.
+    /// Number of the first column.
     pub(super) first: usize,
-    /// How many they are.
+    /// Number of columns.
     pub(super) columns: usize,
-    /// As many rows as there are, then empty ones.
+    /// One slice for each limb, followed by empty slices.
     pub(super) rows: [&'a mut [T]; MAX_MODULI],
 }
 
@@ -20,7 +20,7 @@ impl<'a, T> Part<'a, T> {
         Self { first: 0, columns, rows: core::array::from_fn(|_| words.next().unwrap_or_default()) }
     }
 
-    /// Cut after so many columns.
+    /// Splits after this many columns.
     pub(super) fn split_at(mut self, columns: usize) -> [Self; 2] {
         let mut right = core::array::from_fn(|_| Default::default());
         for (row, right) in self.rows.iter_mut().zip(&mut right) {

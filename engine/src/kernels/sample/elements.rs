@@ -1,4 +1,4 @@
-//! Small integers modulo all moduli of a ring: what `small.cuh` is told, and what it means.
+//! Small integers modulo all moduli of a ring: what `small.cuh` needs, and the CPU reference.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use ringforge_math::modulus::{Modulus, Width, limbs, low_u64};
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Built, Launch, Table};
 
-/// Threads of a block, and coefficients that it has.
+/// Threads per block, and coefficients per block.
 pub(super) const THREADS: usize = 256;
 
-/// Coefficients that follow each other in a block; items begin with the first one of as many.
+/// Consecutive coefficients in a cell; each item begins with a new cell.
 pub(super) const CELL: usize = 4;
 
-/// What the text adds to small integers; above all magnitudes.
+/// Bias that the CUDA source adds to small integers to make them nonnegative; it exceeds all magnitudes.
 const BIAS: u32 = 1 << 14;
 
 /// Elements of a ring whose coefficients are small integers.
@@ -28,11 +28,11 @@ const BIAS: u32 = 1 << 14;
 pub(super) struct Elements {
     poly: PolyType,
     multiples: Vec<Multiple>,
-    /// Residues that a thread of the text stores at once.
+    /// Residues that a GPU thread stores at once.
     each: usize,
 }
 
-/// A modulus, and R modulo it, the factor of the ring's form.
+/// A modulus q, and R mod q, where R is the Montgomery factor of the ring's form.
 #[derive(Debug, Clone, Copy)]
 enum Multiple {
     Word(Divisor, u64),
@@ -53,26 +53,26 @@ impl Elements {
         &self.poly
     }
 
-    /// The same for elements that begin at this byte and lie so many apart; nothing where these are no whole residues.
+    /// The same for elements at this byte offset and stride; `None` unless both are whole residues.
     pub(super) fn apart(&self, first: usize, distance: usize) -> Option<Self> {
         rns::distance(&self.poly, first, distance)?;
         let residues = (first | distance) / self.poly.width().bytes();
         Some(Self { each: lanes(self.poly.degree() | residues | CELL, &self.poly), ..self.clone() })
     }
 
-    /// The text's constants for all moduli, and these words.
+    /// The constants of all moduli, then these words.
     pub(super) fn table(&self, further: &[u32]) -> Table {
         let moduli = self.poly.basis().iter().flat_map(|q| self.constants(q));
         let words: Vec<u32> = moduli.chain(further.iter().copied()).collect();
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u32, u8>(&words)))
     }
 
-    /// Words of a residue in the text's arithmetic.
+    /// 32-bit words of a residue in the CUDA source's arithmetic.
     fn words(&self) -> usize {
         self.poly.width().bytes().div_ceil(size_of::<u32>())
     }
 
-    /// What `SmallMultiples` reads for a modulus.
+    /// The words that `SmallMultiples` reads for a modulus.
     fn constants(&self, q: &Modulus) -> Vec<u32> {
         let radix = self.poly.radix(q);
         let start = q.neg(&q.mul(&radix, &q.reduce(&U256::from(BIAS))));
@@ -89,7 +89,7 @@ impl Elements {
         words
     }
 
-    /// The generated structs, with these lines more, and the launch, with so many bytes of shared memory for each thread.
+    /// The generated structs with these further lines, and the launch with this many bytes of shared memory per thread.
     pub(super) fn built(&self, lines: &str, shared_bytes: usize) -> Built {
         let Self { poly, each, .. } = self;
         let (cells, launch) = spread(poly.degree().div_ceil(CELL), THREADS / CELL);
@@ -108,7 +108,7 @@ impl Elements {
         Built { prelude, launch: Launch { threads: THREADS as u32, shared_bytes, ..launch } }
     }
 
-    /// Stores coefficient i of an element.
+    /// Stores coefficient i of an element, modulo every modulus.
     pub(super) fn put(&self, i: usize, magnitude: u64, negative: u64, out: &mut [u8]) {
         let (n, bytes) = (self.poly.degree(), self.poly.width().bytes());
         for (multiple, row) in self.multiples.iter().zip(out.chunks_exact_mut(n * bytes)) {
@@ -118,7 +118,7 @@ impl Elements {
 }
 
 impl Multiple {
-    /// Stores the residue of the magnitude, or of its negative.
+    /// Stores the residue of the magnitude, or of its negative if `negative` is 1.
     fn put(&self, magnitude: u64, negative: u64, out: &mut [u8]) {
         let (x, negated) = match self {
             Self::Word(divisor, radix) => {

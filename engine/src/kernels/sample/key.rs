@@ -1,4 +1,5 @@
-//! The key of a sampler, a port: [`Draws`], or seeds of as many bytes, an item's own, whose blocks are those of item 0.
+//! The key port of a sampler: [`Draws`] shared by all items, or a seed of the same size for each item. A seed's blocks
+//! are those of item 0.
 
 use core::ops::Range;
 
@@ -12,27 +13,28 @@ pub(super) fn is_seeds(key: &Port) -> bool {
     !key.draws
 }
 
-/// What `sample_block` is told: words from an item's key to the next, and the series.
+/// The numbers that `sample_block` takes: the 32-bit words from one item's key to the next, and the stream id
+/// (`series`).
 pub(super) fn numbers(key: &Port) -> [u64; 2] {
     let words = if is_seeds(key) { key.distance() / size_of::<u32>() } else { 0 };
     [words as u64, u64::from(key.series)]
 }
 
-/// The same port for a view that begins here and has so many bytes from an item to the next; nothing where words are cut.
+/// The same port for a view with this byte offset and stride; `None` unless both are whole words.
 pub(super) fn apart(key: Port, first: usize, distance: usize) -> Option<Port> {
     let whole = (first | distance).is_multiple_of(size_of::<u32>());
     if is_seeds(&key) { whole.then(|| key.apart(distance)) } else { Some(key) }
 }
 
-/// The randomness of each item, and the item that its blocks are for.
+/// The randomness of each item, and the item number under which its blocks are generated.
 pub(super) fn of_items(key: &Port, items: Range<usize>, keys: &[u8]) -> impl Iterator<Item = Result<(Draws, u64)>> {
     let is_seeds = is_seeds(key);
-    // draws are one key for all items
+    // with draws, one key serves all items
     let own = keys.chunks_exact(Draws::BYTES).cycle();
     items.zip(own).map(move |(item, key)| Ok((Draws::from_bytes(key)?, if is_seeds { 0 } else { item as u64 })))
 }
 
-/// A block of an item.
+/// Block `number` of an item's random stream.
 pub(super) fn block(key: &Port, (draws, item): &(Draws, u64), number: usize) -> Zeroizing<[u8; 64]> {
     Zeroizing::new(draws.block_of_series(key.series, *item, number as u32))
 }

@@ -1,4 +1,4 @@
-//! Elements whose coefficients are small integers, each on its own.
+//! Sampling of small integers, each coefficient independently.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Small integers of a symmetric distribution.
+/// Independent small integers of a symmetric distribution: 128 random bits are compared with cumulative thresholds.
 ///
-/// Block `number` of an item is for the four coefficients that follow `number` times as many, 128 bits for each.
+/// Block `number` of an item serves the four coefficients from 4·`number` on, with 128 bits each.
 ///
 /// Ports: keys (in), constants ([`Small::table`]), elements (out).
 #[derive(Debug, Clone)]
@@ -33,13 +33,13 @@ impl Small {
         kernel
     }
 
-    /// Those of the moduli, then the thresholds.
+    /// The constants of the moduli, then the thresholds.
     fn constants(&self) -> Table {
         let words = |threshold: &u128| [0, 32, 64, 96].map(|bit| (threshold >> bit) as u32);
         self.elements.table(&self.thresholds.iter().flat_map(words).collect::<Vec<_>>())
     }
 
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // the constant-time test finds it by name in the machine code
     fn element(&self, draws: &(Draws, u64), out: &mut [u8]) {
         let n = self.elements.poly().degree();
         for first in (0..n).step_by(CELL) {
@@ -66,7 +66,7 @@ impl Kernel for Small {
         let [key, _, out] = &self.ports;
         let poly = self.elements.poly();
         let lines = format!("    static constexpr bool seeds = {};\n", key::is_seeds(key));
-        // 128 random bits, and the integer
+        // per thread: 128 random bits, and the integer
         let built = self.elements.built(&lines, 16 + 4);
         let [distance, series] = key::numbers(key);
         let own = [poly.basis().len(), out.distance() / poly.width().bytes()].map(|number| number as u64);

@@ -1,4 +1,4 @@
-//! Uniform elements.
+//! Sampling of uniform residues.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Uniform residues.
+/// Uniform residues: wide random integers reduced modulo q.
 ///
-/// Block `number` of an item is for the coefficients that follow `number` times as many as a block has bits for, row after row.
+/// Blocks are numbered limb by limb, with `groups` blocks per limb. Each block serves `each` consecutive coefficients.
 ///
 /// Ports: keys (in), constants ([`Uniform::table`]), elements (out).
 #[derive(Debug, Clone)]
 pub(super) struct Uniform {
     poly: PolyType,
-    /// Coefficients that a block is for.
+    /// Coefficients per block.
     each: usize,
-    /// Blocks of a row.
+    /// Blocks per limb.
     groups: usize,
     limbs: Vec<Limb>,
     ports: [Port; 3],
 }
 
-/// A modulus, and what random bits are multiplied by.
+/// A modulus, and the weights of the random digits.
 #[derive(Debug, Clone)]
 enum Limb {
-    /// R·2^(64 i) mod q, R the factor of the ring's form.
+    /// The weights R·2^(64 i) mod q, where R is the Montgomery factor of the ring's form.
     Word(Weighted),
-    /// The modulus, and R·2^(62 i) mod q.
+    /// The modulus, and the weights R·2^(62 i) mod q.
     Wide(Divisor256, Box<[Limbs; 7]>),
 }
 
-/// Random bits of a residue of 256 bits come in digits of so many.
+/// Bits per digit of the random integer for a 256-bit residue.
 const DIGIT: u32 = 62;
 
 impl Uniform {
@@ -57,12 +57,12 @@ impl Uniform {
         Self { poly: poly.clone(), each, groups: poly.degree().div_ceil(each), limbs, ports }
     }
 
-    /// Blocks of an item.
+    /// Blocks per item.
     pub(super) fn blocks(&self) -> u64 {
         self.limbs.len() as u64 * self.groups as u64
     }
 
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // the constant-time test finds it by name in the machine code
     fn row(&self, draws: &(Draws, u64), row: usize, out: &mut [u8]) {
         let (limb, bytes) = (&self.limbs[row], self.poly.width().bytes());
         for (group, out) in out.chunks_mut(self.each * bytes).enumerate() {
@@ -74,7 +74,7 @@ impl Uniform {
     }
 }
 
-/// Those of each modulus (`sampling.cuh`).
+/// The constants of each modulus (`sampling.cuh`).
 fn constants(limbs: &[Limb]) -> Table {
     let words: Vec<u64> = limbs.iter().flat_map(Limb::words).collect();
     Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
@@ -96,7 +96,7 @@ impl Limb {
         }
     }
 
-    /// What the text reads.
+    /// The words that the CUDA source reads.
     fn words(&self) -> Vec<u64> {
         match self {
             Self::Word(weighted) => weighted.words(&[]),
@@ -109,7 +109,7 @@ impl Limb {
         }
     }
 
-    /// The residue that these bits of a block make.
+    /// The residue made of part j of a block.
     fn uniform(&self, block: &[u8; 64], j: usize) -> Limbs {
         let words: Zeroizing<[u64; 8]> = Zeroizing::new(bytemuck::cast(*block));
         match self {

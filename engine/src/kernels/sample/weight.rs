@@ -1,5 +1,5 @@
-//! Elements of which so many coefficients are 1 or −1, and all others 0: a step that draws places and signs, and one that
-//! writes elements.
+//! Elements with a fixed number of coefficients 1 or −1 and all others 0. One step draws positions and signs, the next
+//! one writes elements.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// The steps, each of which takes what the one before it writes.
+/// The two steps; the second one reads what the first one writes.
 pub(super) fn steps(poly: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
     let n = poly.degree();
     let of_zeros = weight > n / 2;
@@ -29,7 +29,7 @@ pub(super) fn steps(poly: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kerne
     [Arc::new(places), Arc::new(Weight { set, of_zeros, elements, ports })]
 }
 
-/// Some of n places, and a random bit for each of the n.
+/// A subset of `count` of n positions, and a random bit for each of the n positions.
 #[derive(Debug, Clone, Copy)]
 struct Set {
     n: usize,
@@ -37,7 +37,7 @@ struct Set {
 }
 
 impl Set {
-    /// Blocks for the places, four of one.
+    /// Blocks for the positions, four positions per block.
     fn groups(self) -> usize {
         self.count.div_ceil(4)
     }
@@ -47,24 +47,25 @@ impl Set {
         self.n.div_ceil(512)
     }
 
-    /// The places as words, all bits set behind them up to a multiple of four; then the bits, 32 in a word.
+    /// Size in bytes: the positions as words, padded with all-ones words to a multiple of four; then the bits, 32 per
+    /// word.
     fn bytes(self) -> usize {
         size_of::<u32>() * (4 * self.groups() + 16 * self.bit_blocks())
     }
 }
 
-/// 1 if the place is one of these, else 0. All are compared.
+/// 1 if the position is one of these, else 0. It is compared with all of them, so the time does not depend on them.
 fn is_in(places: &[u32], place: u32) -> u32 {
     places.iter().fold(0, |found, other| found | u32::from(*other == place))
 }
 
-/// A uniform number below the bound, from 128 random bits.
+/// A nearly uniform number below the bound, ⌊bits·bound / 2^128⌋.
 fn below(bits: u128, bound: u64) -> u64 {
     let carry = mul_hi(bits as u64, bound);
     (((bits >> 64) * u128::from(bound) + u128::from(carry)) >> 64) as u64
 }
 
-/// Draws a [`Set`].
+/// Draws a [`Set`] by Floyd's method, in the constant-time form of Sendrier.
 ///
 /// Ports: keys (in), sets (out).
 #[derive(Debug, Clone)]
@@ -74,7 +75,7 @@ struct Places {
 }
 
 impl Places {
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // the constant-time test finds it by name in the machine code
     fn draw(&self, draws: &(Draws, u64), set: &mut [u32]) {
         let Set { n, count } = self.set;
         let block = |number: usize| key::block(&self.ports[0], draws, number);
@@ -88,7 +89,7 @@ impl Places {
         for (bits, number) in bits.as_chunks_mut::<16>().0.iter_mut().zip(self.set.groups()..) {
             bytemuck::bytes_of_mut(bits).copy_from_slice(&*block(number));
         }
-        // Floyd's method, as Sendrier has it: i where a place is in the set already
+        // Floyd's method in Sendrier's form: a position that the set already has is replaced by i
         for i in (0..count).rev() {
             let taken = is_in(&places[i + 1..], places[i]);
             places[i] ^= (places[i] ^ i as u32) & taken.wrapping_neg();
@@ -118,7 +119,7 @@ impl Kernel for Places {
             self.set.n,
             key::is_seeds(key),
         );
-        // a word of each warp
+        // one word of shared memory per warp
         let launch = Launch {
             items_per_block: 1,
             shared_bytes: (threads / 32 * size_of::<u32>()) as u32,
@@ -149,27 +150,27 @@ impl Kernel for Places {
     }
 }
 
-/// Elements of sets.
+/// Writes the elements for drawn sets.
 ///
 /// Ports: sets (in), constants ([`Elements::table`]), elements (out).
 #[derive(Debug, Clone)]
 struct Weight {
     set: Set,
-    /// Whether the set's coefficients are 0, or all others.
+    /// Whether the coefficients at the set's positions are 0 and all others ±1, instead of the reverse.
     of_zeros: bool,
     elements: Elements,
     ports: [Port; 3],
 }
 
 impl Weight {
-    /// The magnitude of a coefficient.
-    #[inline(never)] // the test of its machine code names it
+    /// The magnitude of a coefficient, 0 or 1.
+    #[inline(never)] // the constant-time test finds it by name in the machine code
     fn magnitude(&self, places: &[u32], i: usize) -> u8 {
         is_in(places, i as u32) as u8 ^ u8::from(self.of_zeros)
     }
 
-    /// Stores an element of these magnitudes and signs.
-    #[inline(never)] // the test of its machine code names it
+    /// Stores an element with these magnitudes and signs.
+    #[inline(never)] // the constant-time test finds it by name in the machine code
     fn store(&self, magnitudes: &[u8], signs: &[u32], out: &mut [u8]) {
         for (magnitude, i) in magnitudes.iter().zip(0..) {
             self.elements.put(i, u64::from(*magnitude), u64::from(signs[i / 32] >> (i % 32) & 1), out);

@@ -1,4 +1,5 @@
-//! Sums of up to sixteen products of numbers below 2^30, and their remainders: constants and CPU twin of `sum30.cuh`.
+//! Sums of up to sixteen products of numbers below 2^30, and their remainders: constants and CPU reference of
+//! `sum30.cuh`.
 
 use core::array::from_fn;
 use core::ops::Range;
@@ -49,8 +50,8 @@ impl Row for Row30 {
         known(self.q, self.weights[number])
     }
 
-    /// The quotient is at most two too small: less than one each for what is cut from the ratio, the product and, lowest, of
-    /// the product's parts.
+    /// Barrett reduction with a quotient at most two too small. The ratio, the product, and its lowest partial product
+    /// are truncated, which costs less than one each.
     #[inline(always)]
     fn sum(&self, first: Lanes, numbers: &[Lanes; MOST], range: Range<usize>) -> Lanes {
         let mut sum = first;

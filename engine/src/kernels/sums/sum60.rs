@@ -1,4 +1,5 @@
-//! Sums of up to eight products of numbers below 2^60, and their remainders: constants and CPU twin of `sum60.cuh`.
+//! Sums of up to eight products of numbers below 2^60, and their remainders: constants and CPU reference of
+//! `sum60.cuh`.
 
 use core::array::from_fn;
 use core::ops::Range;
@@ -14,12 +15,12 @@ pub(in crate::kernels) struct Row60 {
     ratio: u64,
     shift: u32,
     constant: u64,
-    /// Times 2^shift, in halves.
+    /// Weights times 2^shift, split into 30-bit halves.
     weights: Vec<[u64; 2]>,
 }
 
 impl Row for Row60 {
-    /// Each as its lower 30 bits and those above.
+    /// The lower 30 bits of each number, and the bits above them.
     type Numbers = [Lanes; 2];
 
     const END: u64 = 1 << 60;
@@ -59,7 +60,7 @@ impl Row for Row60 {
         known(self.d >> self.shift, (high << 30 | low) >> self.shift)
     }
 
-    /// A first term, a multiple of 2^shift, and the numbers in this range times their weights; over 2^shift, modulo q.
+    /// The first term (a multiple of 2^shift) plus Σ number·weight over this range, divided by 2^shift, modulo q.
     #[inline(always)]
     fn sum(&self, first: Lanes, numbers: &[[Lanes; 2]; MOST], range: Range<usize>) -> Lanes {
         let [mut low, mut middle, mut high] = [first, [0; LANES], [0; LANES]];
@@ -78,7 +79,8 @@ impl Row for Row60 {
 }
 
 impl Row60 {
-    /// (low + 2^30 middle + 2^60 high) / 2^shift modulo q: Barrett's method, with a quotient at most three too small.
+    /// (low + 2^30 middle + 2^60 high) / 2^shift modulo q, by Barrett reduction with a quotient at most three too
+    /// small.
     #[inline(always)]
     fn rem(&self, low: u64, middle: u64, high: u64) -> u64 {
         let top = (high << 1).wrapping_add(middle.wrapping_add(low >> 30) >> 29);

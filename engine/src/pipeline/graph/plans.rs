@@ -1,4 +1,4 @@
-//! Plans within plans.
+//! Plans as parts of other plans.
 
 use core::ops::Range;
 
@@ -8,11 +8,13 @@ use ringforge_runtime::plan::{Plan, Slot};
 
 use super::{Graph, Id, Refused};
 
-/// What lies in memory of a plan: for bytes of it, a value and the first of its bytes that lies there.
+/// The contents of a plan's argument or temporary: byte ranges, each with the value stored there and its first byte
+/// within that value.
 type Pieces = Vec<(Range<usize>, Id, usize)>;
 
 impl Graph {
-    /// The steps of a plan; `inputs` are popped from the end. Gives what it writes. What is secret in the plan is secret here.
+    /// Adds the steps of a plan, and returns the values that it writes. `inputs` are popped from the end. What is
+    /// secret in the plan is secret here.
     pub(in crate::pipeline) fn steps_of(&mut self, plan: &Plan, mut inputs: Vec<Id>) -> Result<Vec<Id>, Refused> {
         let mut places: Vec<Pieces> = Vec::new();
         for arg in &plan.args {
@@ -67,7 +69,7 @@ impl Graph {
         Ok(outputs)
     }
 
-    /// The value that lies at these bytes.
+    /// The value stored at these bytes; a view or a join if need be.
     fn gather(&mut self, pieces: &Pieces, bytes: Range<usize>) -> Result<Option<Id>, Refused> {
         let mut found = Vec::new();
         for (piece, id, first) in pieces {
@@ -86,7 +88,7 @@ impl Graph {
         })
     }
 
-    /// Whether a value holds what an argument of a plan should.
+    /// Checks that a value holds the type that an argument of a plan requires.
     fn fits(&mut self, plan: &Plan, arg: &str, wanted: Option<&PolyType>, id: Id) -> Result<(), Refused> {
         let (Some(wanted), Some(got)) = (wanted, self.content(id)) else {
             if let (Some(wanted), true) = (wanted, self.nodes[id].kind.is_none()) {
@@ -102,7 +104,7 @@ impl Graph {
     }
 }
 
-/// Puts a value at these bytes.
+/// Stores a value at these bytes.
 fn replace(pieces: &mut Pieces, bytes: &Range<usize>, id: Id) {
     let mut left = vec![(bytes.clone(), id, 0)];
     for (piece, old, first) in core::mem::take(pieces) {

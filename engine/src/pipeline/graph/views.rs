@@ -1,4 +1,4 @@
-//! Where values lie: in memory of their own, or among others' bytes.
+//! Placement of values: in their own memory, or within that of another value.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ringforge_runtime::kernel::{Kernel, Port, Role, Sharing};
 use super::{Bound, Graph, Id, Kind, Origin, Refused, Step};
 
 impl Graph {
-    /// The value in whose memory one lies, and its first byte there.
+    /// The value in whose memory `id` is placed, and its byte offset there.
     pub(in crate::pipeline) fn home(&self, id: Id) -> (Id, usize) {
         match (&self.nodes[id].origin, self.nodes[id].within) {
             (_, Some(place)) => place,
@@ -22,7 +22,7 @@ impl Graph {
         }
     }
 
-    /// The bytes of inputs and of steps' outputs that these bytes of a value are.
+    /// The bytes of inputs and step outputs that these bytes of a value are made of.
     pub(in crate::pipeline) fn sources(&self, id: Id, bytes: Range<usize>) -> Vec<(Id, Range<usize>)> {
         match &self.nodes[id].origin {
             Origin::View(of, first) => self.sources(*of, first + bytes.start..first + bytes.end),
@@ -42,12 +42,12 @@ impl Graph {
         }
     }
 
-    /// The same of all of a value.
+    /// The bytes of inputs and step outputs that a whole value is made of.
     pub(in crate::pipeline) fn all_sources(&self, id: Id) -> Vec<(Id, Range<usize>)> {
         self.sources(id, 0..self.bytes(id))
     }
 
-    /// Bytes of each item of a value, as a value.
+    /// A view: a byte range of each item of a value, as a value.
     pub(in crate::pipeline) fn view(
         &mut self,
         id: Id,
@@ -70,7 +70,7 @@ impl Graph {
         Ok(self.node("", Origin::View(of, first + bytes.start), Some(kind), content))
     }
 
-    /// Values one after another, as one. Those that cannot lie there from the start are copied.
+    /// The concatenation of values. Those that cannot be written to their place directly are copied.
     pub(in crate::pipeline) fn side_by_side(&mut self, parts: &[Id], content: Option<PolyType>) -> Result<Id, Refused> {
         let mut kind: Option<Kind> = None;
         for &part in parts {
@@ -89,7 +89,7 @@ impl Graph {
         }
         let kind = kind.ok_or("nothing is joined")?;
         let id = self.node("", Origin::Join(parts.to_vec()), Some(kind), content);
-        // all of one value's memory already
+        // the parts already make up the memory of one value
         let (root, _) = self.home(parts[0]);
         let mut at = 0;
         let stay = parts.iter().all(|&part| {
@@ -112,7 +112,8 @@ impl Graph {
         Ok(id)
     }
 
-    /// Has a step's output lie in the memory of another value, if all steps that work on it can do that.
+    /// Tries to place a step's output in the memory of `root` at byte `first`. This needs the support of all steps
+    /// that work on that memory.
     fn put(&mut self, id: Id, root: Id, first: usize) -> bool {
         let node = &self.nodes[id];
         let free = matches!(node.origin, Origin::Step(_)) && node.within.is_none();
@@ -138,8 +139,8 @@ impl Graph {
         fits
     }
 
-    /// What a step turns in place into part of what is joined lies there from the start, if nobody else reads it: it needs no
-    /// memory of its own, and parts do not wait for each other's.
+    /// For a step that can run in place and writes a part of a joined value: places its input at the same spot, if no
+    /// other step reads that input. The input then needs no temporary, and the steps of different parts share none.
     pub(in crate::pipeline) fn work_where_joined(&mut self) {
         for step in (0..self.steps.len()).rev() {
             let Step { kernel, bound, .. } = &self.steps[step];
@@ -164,17 +165,17 @@ impl Graph {
         }
     }
 
-    /// Whether a value has memory in which no input lies.
+    /// Whether a value's memory is not that of an input, nor of an output that overwrites an input.
     fn is_own(&self, root: Id) -> bool {
         let is_input = |name: &String| self.inputs.iter().any(|(other, _)| other == name);
         !matches!(self.nodes[root].origin, Origin::Input)
             && !self.outputs.iter().any(|(name, id)| self.home(*id).0 == root && is_input(name))
     }
 
-    /// Whether a value can lie where a step that takes it, and nobody else does, writes another one.
+    /// Whether `old` can be placed where `step`, its only reader, writes `new`.
     fn can_lie(&self, old: Id, new: Id, step: usize) -> bool {
         let Origin::Step(writer) = self.nodes[old].origin else { return false };
-        // what was turned lies where it was read
+        // a value updated in place is bound to the memory that it was read from
         let is_new = self.steps[writer].bound.iter().any(|bound| matches!(*bound, Bound::Writes(id) if id == old));
         let free = is_new && self.nodes[old].within.is_none();
         let alike = match (&self.nodes[old].kind, &self.nodes[new].kind) {
@@ -187,7 +188,7 @@ impl Graph {
         free && alike && self.is_for(old, step)
     }
 
-    /// The kernel of a step, for where the values lie that it is bound to; nothing if it does not work there.
+    /// The kernel of a step for the placement of its values; `None` if it does not support that placement.
     pub(in crate::pipeline) fn on_views(&self, step: &Step) -> Option<Arc<dyn Kernel>> {
         let ports = step.kernel.ports();
         let places: Vec<(usize, usize)> = step
@@ -202,7 +203,7 @@ impl Graph {
         takes(&step.kernel, ports, &places)
     }
 
-    /// Where a port has a value: the first byte in its memory, and the distance from item to item.
+    /// The placement of a port's value: its byte offset in its memory, and the stride between items in bytes.
     fn place(&self, id: Id, port: &Port, once: bool) -> (usize, usize) {
         let (root, first) = self.home(id);
         let shared = self.nodes[id].kind.as_ref().is_some_and(|kind| kind.sharing == Sharing::Shared);
@@ -215,7 +216,7 @@ impl Graph {
         (first, distance)
     }
 
-    /// A copy of a value; of one that all items share, for each item if so wanted.
+    /// A copy of a value. If `for_each`, a shared value is copied for each item.
     pub(super) fn copy(&mut self, id: Id, for_each: bool) -> Result<Id, Refused> {
         let kind = self.kind(id)?;
         let once = kind.sharing == Sharing::Shared && !for_each;
@@ -228,7 +229,8 @@ impl Graph {
         Ok(new)
     }
 
-    /// Whether what a step writes over is apart from all else that it takes of the same value.
+    /// Refuses a step that updates a value in place if another port updates overlapping bytes, or reads bytes that
+    /// overlap without being the same.
     pub(super) fn apart(&self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
         let place = |id: Id| {
             let (root, first) = self.home(id);
@@ -253,7 +255,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Puts copies in the place of views that a kernel does not take.
+    /// Replaces views that a kernel does not support by copies.
     pub(super) fn copy_views(
         &mut self,
         kernel: &Arc<dyn Kernel>,
@@ -276,7 +278,7 @@ impl Graph {
         copied.ok_or_else(|| format!("{} is for items that lie apart, and for no others", kernel.name()))
     }
 
-    /// Copies of what turned out to be secret are secret, and so is what they are copies of.
+    /// Makes copies of secrets secret, and the originals of secret copies.
     pub(in crate::pipeline) fn keep_copies_secret(&mut self) {
         let copies = self.copies.clone();
         for &(id, copy) in copies.iter().rev() {
@@ -292,7 +294,8 @@ impl Graph {
     }
 }
 
-/// The kernel for ports at these places, each the first byte of item 0 and the distance from item to item.
+/// The kernel for these placements of its ports: for each port the byte offset of item 0, and the stride between
+/// items.
 fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) -> Option<Arc<dyn Kernel>> {
     if ports.iter().zip(places).all(|(port, place)| *place == (0, port.distance())) {
         return Some(kernel.clone());
@@ -308,7 +311,7 @@ fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) ->
     kernel.on_views(&firsts, &distances).filter(same)
 }
 
-/// Whether two ranges of bytes have one in common.
+/// Whether two byte ranges overlap.
 pub(in crate::pipeline) fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start.max(b.start) < a.end.min(b.end)
 }

@@ -1,4 +1,4 @@
-//! The text by which a kernel knows a ring and its rows.
+//! The generated CUDA source that describes a ring and its layout to a kernel.
 
 use crypto_bigint::U256;
 
@@ -9,7 +9,7 @@ use ringforge_math::poly::Form;
 use ringforge_math::split::Layer;
 
 impl Block {
-    /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.
+    /// `struct NAME`: the ring's shape and arithmetic, and the layout of its limbs in this block.
     pub(crate) fn prelude(&self, name: &str, rows: &Rows) -> String {
         let Rows { poly, split, arithmetic, .. } = rows;
         let capacity = rows.capacity();
@@ -105,17 +105,17 @@ impl Block {
 }
 
 impl Block {
-    /// A line about where the next row comes, where there is such.
+    /// The line with the offset of the prefetched tiles, if there are any.
     fn in_turn(&self) -> String {
         if self.in_turn { format!("    static constexpr rf::u32 next = {};\n", self.next()) } else { String::new() }
     }
 }
 
-/// The member of a generated struct by which a kernel knows that any word is an input of the ring.
+/// The member of the generated struct which says that any word is an input of the ring.
 pub(crate) const ANY_WORD: &str = "    static constexpr bool any_word = true;\n";
 
-/// Lines about how the ring's residues are stored, where that is not what the headers take for granted (`stored.cuh`). How many
-/// columns there are is no part of the text.
+/// Lines on how residues are stored, where that differs from the default of the headers (`stored.cuh`). The number of
+/// columns is a run-time constant.
 fn stored(rows: &Rows) -> String {
     let Rows { poly, arithmetic, .. } = rows;
     let mut lines = String::new();
@@ -132,7 +132,7 @@ fn stored(rows: &Rows) -> String {
     lines
 }
 
-/// Lines about layers that go together, where there are such.
+/// Lines on layers that are merged into radix-2^k butterflies, if there are any.
 fn groups(rows: &Rows) -> String {
     let sixteenth = rows.arithmetic.sixteenth(&rows.split);
     match sixteenth.filter(|_| rows.groups.iter().enumerate().any(|(layer, first)| layer != *first)) {

@@ -1,4 +1,4 @@
-//! Tables against the definition of their entries.
+//! Compares tables with the definition of their entries.
 
 use crypto_bigint::U256;
 
@@ -8,7 +8,7 @@ use ringforge_math::modulus::low_u64;
 use ringforge_math::poly::{Form, PolyType};
 use ringforge_runtime::kernel::{Copies, Slice};
 
-/// The factors of one row as plain values, from the definition.
+/// The twiddle factors of one limb as plain values, by definition.
 fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
     let Roots { q, start, step } = split.roots()[row];
     let pow = |x: U256, e: u64| q.pow(&x, &U256::from(e));
@@ -58,7 +58,7 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
     if row_values.len() % 2 == 1 {
         row_values.push(one);
     }
-    // what the factor of a node is more than that of the leftmost one under the same node three layers above
+    // ratio of the factor of a node to that of the leftmost node under the same node three layers above
     if let Some(last) = split.layers().len().checked_sub(1)
         && last > 2
         && split.layers()[last - 3..].iter().all(|layer| *layer == Layer::Two)
@@ -74,7 +74,7 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
 fn made(kernel: &Twiddles, items: Range<usize>) -> Vec<u8> {
     let bytes = items.len() * kernel.ports[1].bytes;
     let roots = kernel.roots();
-    let mut table = vec![0u128; bytes.div_ceil(16)]; // aligned for every kind of factor
+    let mut table = vec![0u128; bytes.div_ceil(16)]; // aligned for every type of factor
     let out = &mut bytemuck::cast_slice_mut(&mut table)[..bytes];
     let copies = Copies::new(2);
     let mut args = Args::new("twiddles", kernel.ports(), vec![Slice::In(&roots), Slice::Out(out)], &copies);
@@ -119,7 +119,7 @@ fn entries_are_as_defined_in_every_range() {
     }
 }
 
-/// The table of one of the moduli.
+/// Checks the table of one of the moduli.
 fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
     let (poly, q) = (split.poly(), &split.roots()[modulus].q);
     let rows = Rows { arithmetic, ..Rows::with_split(split, &Limits::default()) };

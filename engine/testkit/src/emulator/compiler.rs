@@ -1,4 +1,5 @@
-//! From a kernel's text to a program: finds the compiler, and keeps what it made under a hash of what it was made from.
+//! Compiles a kernel's CUDA source to a program: finds the compiler, and caches its results under a hash of their
+//! inputs.
 
 use core::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,17 +14,18 @@ use ringforge_runtime::cache::Cache;
 use ringforge_runtime::kernel::Source;
 
 const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
-/// What the compiler's result is called at first.
+/// File name of the compiler's result before it is cached.
 const MADE: &str = "made";
-/// Null pointers and object sizes are left out, because the address sanitizer finds both.
+/// Flags of the sanitizers. Checks of null pointers and object sizes are left out, because the address sanitizer finds
+/// both.
 const SANITIZE: &[&str] =
     &["-g1", "-fsanitize=address,undefined", "-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"];
-/// Takes half the time of the default linker. Used if it is installed.
+/// The gold linker, which takes half the time of the default linker. It is used if it is installed.
 const LINKER: &str = "-fuse-ld=gold";
-/// Is linked to the libraries that kernels' programs are linked to.
+/// Source of a test program, which is linked to the same libraries as kernels' programs.
 const PROGRAM: &str = "int main() {}\n";
-/// Flags of block.cpp, which schedules threads and is not under test: it is fast, has no sanitizers, and announces its stacks
-/// to them.
+/// Flags of block.cpp, which schedules threads and is not under test. It is optimised and not sanitized, but announces
+/// its stacks to the sanitizers.
 const SCHEDULER: &[&str] = &["-O2", "-fno-sanitize=all"];
 const TELLS_SANITIZER: &str = "-DRF_HOST_ASAN=1";
 
@@ -34,13 +36,13 @@ pub(super) struct Compiler {
     command: Vec<String>,
     version: Vec<u8>,
     flags: Vec<&'static str>,
-    /// Where its results are kept.
+    /// The cache of its results.
     cache: Cache,
 }
 
-/// Why there is no result.
+/// Why compilation failed.
 enum Failure {
-    /// The compiler says what is wrong.
+    /// The compiler's error output.
     Refused(String),
     Io(io::Error),
 }
@@ -52,7 +54,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Compiler {
-    /// The first that answers, of the environment's `CXX` and the usual names.
+    /// The first working compiler among the environment's `CXX` and the usual names.
     pub(super) fn find(sanitize: bool, cache: &Cache) -> Option<Self> {
         let named = env::var("CXX").ok();
         let flags: Vec<_> = FLAGS.iter().chain(if sanitize { SANITIZE } else { &[] }).copied().collect();
@@ -69,7 +71,7 @@ impl Compiler {
         })
     }
 
-    /// The program that runs a kernel, compiled now unless it was before.
+    /// The program that runs a kernel, compiled unless it is cached.
     pub(super) fn program(&self, source: &Source) -> Result<PathBuf> {
         let name = &*source.parts().entry;
         let failed = |failure| match failure {
@@ -83,7 +85,7 @@ impl Compiler {
             },
         };
         let main = format!("{name}.cu");
-        // a kernel's own header comes before the engine's of the same name
+        // a kernel's own header takes precedence over the engine's of the same name
         let shared = HEADERS.iter().filter(|header| source.headers().iter().all(|own| own.name != header.name));
         let files: Vec<(&str, &str)> = [(main.as_str(), source.text()), ("prelude.cuh", source.prelude())]
             .into_iter()
@@ -104,14 +106,14 @@ impl Compiler {
                 format!("-DRF_PORTS={ports}"),
                 format!("-DRF_NUMBERS={numbers}"),
             ];
-            // what has no ending that the compiler knows is one for the linker
+            // files without an extension that the compiler knows are inputs of the linker
             [&defined[..], &["kernel.cpp".into(), runner, block]].concat()
         };
         let objects = object("runner.cpp", &[]).and_then(|runner| Ok([runner, object("block.cpp", &scheduler)?]));
         objects.and_then(|objects| self.make(&arguments(objects), &files)).map_err(failed)
     }
 
-    /// The file that the compiler makes of these, now or some time before.
+    /// The compiler's result for these arguments and files, from the cache if it is there.
     fn make(&self, arguments: &[String], files: &[(&str, &str)]) -> Result<PathBuf, Failure> {
         let key = self.key(arguments, files);
         match self.cache.find(&key)? {
@@ -159,7 +161,8 @@ impl Compiler {
     }
 }
 
-/// Whether a whole program can be made with [`LINKER`]: one that is installed may still not find the compiler's libraries.
+/// Whether a whole program can be linked with [`LINKER`], which may be installed and still not find the compiler's
+/// libraries.
 fn links(command: &[String], flags: &[&str]) -> bool {
     let made = || {
         let folder = tempfile::tempdir()?;
@@ -179,7 +182,7 @@ fn shim() -> Vec<(&'static str, &'static str)> {
 mod tests {
     use super::*;
 
-    /// A compiler that makes the text `ours` of everything.
+    /// A compiler whose result is always the text `ours`.
     fn compiler(folder: &Path) -> Compiler {
         let script = folder.join("cxx.sh");
         fs::write(&script, format!("echo ours > {MADE}\n")).unwrap();
@@ -200,7 +203,7 @@ mod tests {
         fs::write(&path, "planted").unwrap();
         match chown(&path, Some(12_345), None) {
             Ok(()) => {}
-            // only root can give files away
+            // only root can change a file's owner
             Err(_) => fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap(),
         }
         assert_eq!(made(), None);

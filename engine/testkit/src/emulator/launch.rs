@@ -1,7 +1,9 @@
-//! One launch, run several times so that what must not matter shows: order, cuts, and what memory held before.
+//! Runs one launch several times, varying what must not affect the result: the order of threads, cuts into launches,
+//! and what memory held before.
 //!
-//! A kernel that tells its columns also runs slab by slab, each time with just its own bytes of the slab in memory. Where a block
-//! takes items together, and items are cut apart, residues that are not canonical may be others of their classes, and only there.
+//! A kernel that declares its columns also runs slab by slab, each time with only its own bytes of the slab in memory.
+//! If a cut separates items that a block processes together, lazy residues may be other representatives of their
+//! classes. Nothing else may differ.
 
 use core::ops::Range;
 
@@ -13,49 +15,49 @@ use ringforge_runtime::kernel::{Port, Role, Sharing};
 
 use super::process::{Contents, Part, Runner};
 
-/// Memory behind one port or several.
+/// Memory that one or more ports are bound to.
 struct Place<'a> {
-    /// The first port that it is bound to.
+    /// The first port that is bound to it.
     first: usize,
-    /// What the launch starts from.
+    /// Its contents before the launch.
     before: Vec<u8>,
-    /// Bytes before those that are there.
+    /// The number of leading bytes that the caller's memory lacks.
     skipped: usize,
-    /// Where its result goes, for a written place.
+    /// The caller's memory for the result, for a written place.
     result: Option<&'a mut [u8]>,
-    /// What each of its ports has of it.
+    /// The bytes that each of its ports has.
     windows: Vec<Window>,
-    /// The tables that it has pointers to, where it is a list of them.
+    /// The tables that it holds pointers to, if it is a list.
     list: Option<Vec<Vec<u8>>>,
 }
 
-/// The bytes of a port in its memory: some of every item's.
+/// The bytes of a port in a place: some of each item's bytes.
 struct Window {
     port: Port,
-    /// Where those of item 0 begin.
+    /// The byte at which item 0 begins.
     first: usize,
-    /// Whether its items are written without being read, so that the runs fill them with something first.
+    /// Whether its items are written but not read, so that each run first fills them with poison.
     fresh: bool,
 }
 
-/// What one run is of: items, or a slab of the one item that there is.
+/// The work of one run: a range of items, or a slab of a single item.
 struct Task<'a> {
     items: Range<usize>,
     slab: Option<&'a Slab>,
 }
 
-/// Some blocks of an item, and for each place the bytes of the item that they have to themselves.
+/// Some blocks of an item, and for each place the bytes of the item that only they access.
 struct Slab {
     blocks: Range<usize>,
     shapes: Vec<Option<Shape>>,
 }
 
-/// The rounds that a launch runs: the first schedule, and another one that depends on its number of items.
+/// Indices of the schedules that a launch runs: the first one, and another that depends on its number of items.
 fn rounds(schedules: usize, items: usize) -> impl Iterator<Item = usize> {
     core::iter::once(0).chain((schedules > 1).then(|| 1 + items % (schedules - 1)))
 }
 
-/// Runs a kernel for a range of items under two of the schedules.
+/// Runs a kernel for a range of items under two of the schedules and compares the results.
 pub(super) fn run(
     runner: &Runner,
     Loaded { ports, shares, .. }: &Loaded,
@@ -99,7 +101,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The slabs of an item where some place has columns that all its ports agree on, else none.
+/// The slabs of an item, cut by the columns of the first port that declares any; empty if none does. A slab has a shape
+/// in a place only if all ports of the place agree on it.
 fn slabs(ports: &[Port], shares: &Shares, place_of: &[usize], places: usize) -> Vec<Slab> {
     let Some(first) = (0..place_of.len()).find_map(|port| shares.of(port)) else { return Vec::new() };
     let shape = |place: usize, cut: &Range<usize>| {
@@ -112,7 +115,7 @@ fn slabs(ports: &[Port], shares: &Shares, place_of: &[usize], places: usize) -> 
     first.cut(shares.blocks, 3).into_iter().map(slab).collect()
 }
 
-/// The memory of the ports, and which port has which.
+/// The places, and for each port the index of its place.
 fn places<'a>(
     runner: &Runner,
     ports: &[Port],
@@ -123,7 +126,7 @@ fn places<'a>(
     let mut of = vec![usize::MAX; ports.len()];
     let (mut aliases, mut windows) = (Vec::new(), Vec::new());
     for (p, (Bound { to, first, skipped }, port)) in bound.into_iter().zip(ports).enumerate() {
-        // statuses are 0 where nothing is written, which the engine promises
+        // statuses are not poisoned: the engine promises that they are 0 where nothing is written
         windows.push(Window { port: *port, first, fresh: port.role == Role::Out && !port.status });
         let mut list = None;
         let (before, result) = match to {
@@ -142,7 +145,7 @@ fn places<'a>(
                 continue;
             }
         };
-        // items that are not there: some bytes in their place
+        // poison stands in for items that the memory lacks
         let skipped = if port.sharing == Sharing::PerItem { skipped * port.distance() } else { 0 };
         let before = [vec![poison(0); skipped], before].concat();
         of[p] = places.len();
@@ -161,7 +164,7 @@ fn places<'a>(
         let read: Vec<Range<usize>> =
             windows.iter().filter(|window| window.port.role != Role::Out).map(|window| window.bytes_of(0)).collect();
         windows.iter_mut().for_each(|window| window.fresh &= !read.contains(&window.bytes_of(0)));
-        // memory of later items is not there
+        // memory of later items is cut off
         let needed = windows.iter().map(|window| window.bytes_of(end - 1).end).max().unwrap_or(0);
         if needed > before.len() && list.is_none() {
             return Err(runner.error(format!("port {first} is shorter than its items")));
@@ -178,7 +181,7 @@ impl Window {
         self.port.bytes_of(item, self.first)
     }
 
-    /// The item that a byte belongs to; for what all items share, the first of all.
+    /// The item that a byte belongs to; item 0 for bytes that all items share.
     fn item_of(&self, byte: usize) -> Option<usize> {
         let shared = self.port.sharing == Sharing::Shared || self.port.distance() == 0;
         let item = if shared { 0 } else { byte.checked_sub(self.first)? / self.port.distance() };
@@ -187,17 +190,17 @@ impl Window {
 }
 
 impl Place<'_> {
-    /// Whether a byte is that of some item.
+    /// Whether a byte belongs to an item.
     fn has(&self, byte: usize) -> bool {
         self.windows.iter().any(|window| window.item_of(byte).is_some())
     }
 
-    /// Whether there are bytes that are nobody's.
+    /// Whether some bytes may belong to no item.
     fn has_gaps(&self) -> bool {
         self.windows.iter().any(|window| window.first > 0 || !window.port.is_dense())
     }
 
-    /// Whether a byte is written for one of these items; or before it is read, if only `fresh`.
+    /// Whether a byte is written for one of these items; if `fresh`, only if it is not read as well.
     fn writes(&self, byte: usize, items: &Range<usize>, fresh: bool) -> bool {
         let writes = |window: &Window| if fresh { window.fresh } else { window.port.role != Role::In };
         let is_written = |item: usize| items.contains(&item);
@@ -205,7 +208,7 @@ impl Place<'_> {
     }
 }
 
-/// What a place holds before a round: its outputs filled with a byte of the round's own.
+/// The contents of a place before a round: its outputs are filled with the round's poison byte.
 fn poisoned(place: &Place<'_>, items: &Range<usize>, round: usize) -> Vec<u8> {
     let mut image = place.before.clone();
     for window in place.windows.iter().filter(|window| window.fresh) {
@@ -218,7 +221,7 @@ fn poison(round: usize) -> u8 {
     0xa5u8.wrapping_add(0x3b_u8.wrapping_mul(round as u8))
 }
 
-/// Runs the kernel once; returns what the places then hold.
+/// Runs the kernel once and returns the contents of the places afterwards.
 fn run_once(
     runner: &Runner,
     (round, schedule): (usize, u64),
@@ -231,7 +234,7 @@ fn run_once(
     let shown = |place: usize, byte: usize| {
         (!places[place].has_gaps() || places[place].has(byte)) && task.shows(place, &places[place], byte)
     };
-    // nobody sees what lies between views, and of what is shared out, a slab sees its own part only
+    // a run must not see bytes between views, nor a slab bytes of other slabs
     let mut before = images.clone();
     let hides = |place: usize| task.slab.is_some() || places[place].has_gaps();
     for (place, image) in before.iter_mut().enumerate().filter(|(place, _)| hides(*place)) {
@@ -281,7 +284,7 @@ fn run_once(
 }
 
 impl Task<'_> {
-    /// Whether a byte of a place is there for this run.
+    /// Whether this run may see a byte of a place.
     fn shows(&self, number: usize, place: &Place<'_>, byte: usize) -> bool {
         let shape = self.slab.and_then(|slab| slab.shapes[number]);
         let (Some(shape), Some(window)) = (shape, place.windows.first()) else { return true };
@@ -289,7 +292,7 @@ impl Task<'_> {
     }
 }
 
-/// Whether a round left what the first one did; where that is lax, in canonical residues alone.
+/// Checks that a round left the same contents as the first one. If `lax`, places with lazy residues are not compared.
 fn same(
     runner: &Runner,
     (places, lax): (&[Place<'_>], bool),

@@ -1,4 +1,4 @@
-//! A process that runs one kernel, and the requests it is sent; `runner.cpp` has the format.
+//! A process that runs one kernel, and the requests sent to it. `runner.cpp` documents their format.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -12,32 +12,32 @@ use std::thread::{self, JoinHandle};
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::kernel::{Grid, Launch};
 
-/// Most of a sanitizer's report that goes into an error, in bytes.
+/// Maximum bytes of a sanitizer's report in an error.
 const REPORT_BYTES: u64 = 8 << 10;
 
-/// A program that runs a kernel, started when it is first needed, and again after it ended.
+/// A program that runs a kernel. It is started on first use, and again after it ended.
 pub(crate) struct Runner {
     kernel: String,
-    /// Finds the program, or makes it anew, and sees that it is nobody else's; asked each time that it is started.
+    /// Finds or compiles the program and checks that no other user owns it. Called each time the program is started.
     program: Box<dyn Fn() -> Result<PathBuf> + Send + Sync>,
     launch: Launch,
-    /// Numbers of the launch behind the pointers.
+    /// The kernel's run-time parameters, which follow its pointers.
     numbers: Vec<u64>,
     timeout: Duration,
     process: Mutex<Option<Process>>,
 }
 
-/// Memory of one port of a request, and the byte that its pointer is to.
+/// Memory of one port in a request, and the byte that its pointer refers to.
 pub(super) struct Part {
     pub(super) memory: Contents,
     pub(super) first: usize,
 }
 
-/// Memory of one port of a request.
+/// Memory of one port in a request.
 pub(super) enum Contents {
-    /// Its own, with these contents.
+    /// Memory of its own, with these contents.
     Own(Vec<u8>),
-    /// That of an earlier port, of this length.
+    /// The memory of an earlier port, of this length.
     Alias { port: usize, length: usize },
     /// Pointers to tables with these contents.
     List(Vec<Vec<u8>>),
@@ -53,13 +53,13 @@ impl Runner {
         Self { kernel, program: Box::new(program), launch, numbers, timeout, process: Mutex::default() }
     }
 
-    /// Whether a block may work on several items at once, and in another way on fewer of them.
+    /// Whether a block may process several items together (batch blocking), and fewer of them in another way.
     pub(super) fn takes_items_together(&self) -> bool {
         self.launch.together > 1
     }
 
-    /// Runs the kernel for a range of items, or some of the blocks of one, with threads in the order of a schedule; returns
-    /// what each port then holds.
+    /// Runs the kernel for a range of items, or for some blocks of one item, with threads in the order of a schedule.
+    /// Returns the contents of each port afterwards.
     pub(super) fn run(
         &self,
         schedule: u64,
@@ -142,7 +142,7 @@ struct Process {
     child: Child,
     requests: Option<BufWriter<ChildStdin>>,
     responses: BufReader<ChildStdout>,
-    /// Collects what the process says beside its responses.
+    /// Collects what the process writes to standard error.
     report: Option<JoinHandle<String>>,
 }
 
@@ -162,7 +162,7 @@ impl Process {
         let mut errors = child.stderr.take().ok_or_else(closed)?;
         let report = thread::Builder::new().spawn(move || {
             let mut start = Vec::new();
-            // what was read before an error is all there is
+            // after a read error, the report ends with what was read before
             let _ = errors.by_ref().take(REPORT_BYTES).read_to_end(&mut start);
             let _ = io::copy(&mut errors, &mut io::sink());
             String::from_utf8_lossy(&start).into_owned()
@@ -175,7 +175,8 @@ impl Process {
         Ok(Self { child, requests: Some(requests), responses, report: Some(report) })
     }
 
-    /// Sends a request and takes the response; ends the process where that takes too long, and says whether it did.
+    /// Sends a request and receives the response. If that takes too long, kills the process; the second result says
+    /// whether it did.
     fn exchange(&mut self, request: &[u8], timeout: Duration) -> (io::Result<Response>, bool) {
         let Self { child, requests, responses, .. } = self;
         let (done, wait) = mpsc::channel::<()>();

@@ -1,10 +1,10 @@
-"""Precision and noise of ringforge-ckks beside OpenFHE's and TenSEAL's, at the same N, depth and dnum.
+"""Compares precision and noise of ringforge-ckks with OpenFHE and TenSEAL, at the same N, depth and dnum.
 
     python3.10 -m venv /tmp/peers && /tmp/peers/bin/pip install openfhe==1.6.1.0.22.4 tenseal==0.3.16
     /tmp/peers/bin/python schemes/ckks/tests/peers/precision.py
 
-That wheel of OpenFHE holds modules for Python 3.10 alone. No test runs this script: it prints tables for the crate's README.
-It fails where this crate's noise is more than a bit above OpenFHE's, or its precision more than a bit below it.
+This wheel of OpenFHE has modules for Python 3.10 only. The script is not part of the tests: it prints a table for the
+crate's README. It fails if this crate has over twice OpenFHE's noise, or over one bit less precision.
 """
 
 import math
@@ -17,21 +17,21 @@ import tempfile
 import openfhe
 import tenseal
 
-# log2 N, primes of Q, of P: digits have as many primes as P. OpenFHE chooses its own P, of primes of 60 bits.
+# log2 N, bits of the primes of Q and of P. A digit has as many primes as P. OpenFHE chooses its P, of 60-bit primes.
 OPENFHE = [
     (14, [60] + [50] * 5, [60] * 2),
     (14, [60] + [59] * 5, [61] * 2),
     (15, [60] + [40] * 15, [60] * 4),
 ]
-# TenSEAL has one prime for P, and a digit for each prime of Q.
+# TenSEAL has one prime in P, and one digit per prime of Q.
 TENSEAL = [(14, [60] + [40] * 5, [60]), (13, [60] + [40] * 2, [60])]
 
-# By how much it is rotated, as in the example: each has a key of its own, and what they add is averaged.
+# Rotation steps, as in the example: each has its own key, and the added noise is averaged.
 ROTATIONS = list(range(1, 17))
 
 
 def ours(log_n, q, p):
-    """What the crate's example prints: a dictionary of lists of numbers."""
+    """Runs the crate's example; returns its figures as a dictionary of lists of numbers."""
     command = ["cargo", "run", "--release", "--quiet", "-p", "ringforge-ckks", "--example", "07-precision", "--"]
     command += [str(log_n), ",".join(map(str, q)), ",".join(map(str, p))]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -43,19 +43,19 @@ def numbers(count):
 
 
 def precision(found, wanted):
-    """Bits that are right: of the mean square error and of the largest one, in real parts."""
+    """Bits of precision of the real parts: by root mean square error, and by largest error."""
     errors = [abs(x.real - y) for x, y in zip(found, wanted)]
     return [-math.log2(math.sqrt(sum(e * e for e in errors) / len(errors))), -math.log2(max(errors))]
 
 
 def variance(found, wanted, scale):
-    """The variance of a coefficient of noise, from what slots are off by."""
+    """Variance of a noise coefficient, from the errors in the slots."""
     square = sum(abs(x - y) ** 2 for x, y in zip(found, wanted)) / len(found)
     return scale**2 * square / (2 * len(found))
 
 
 def special_bits(limbs):
-    """Bits of OpenFHE's own P: moduli stand in the text of a key alone, those of Q first."""
+    """Bits of OpenFHE's P, read from a serialised key, the only place with all moduli; those of Q come first."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "key.json")
         openfhe.CryptoContext.SerializeEvalMultKey(path, openfhe.JSON, "")
@@ -78,7 +78,7 @@ def with_openfhe(log_n, q, p):
     parameters.SetFirstModSize(q[0])
     parameters.SetScalingModSize(q[1])
     parameters.SetMultiplicativeDepth(len(q) - 1)
-    # of real numbers, it takes the noise for what is imaginary, and adds as much again
+    # For real numbers, it estimates the noise from the imaginary parts, and adds as much again.
     parameters.SetCKKSDataType(openfhe.COMPLEX)
     scheme = openfhe.GenCryptoContext(parameters)
     for feature in (openfhe.PKE, openfhe.KEYSWITCH, openfhe.LEVELEDSHE):
@@ -117,7 +117,7 @@ def with_tenseal(log_n, q, p):
     c = tenseal.ckks_vector(context, x)
     figures["fresh"] = precision(c.decrypt(), x)
     for level in range(1, len(q)):
-        c = c * c  # relinearised and rescaled
+        c = c * c  # includes relinearisation and rescaling
         x = [a * a for a in x]
         if level == 1:
             figures["square"] = precision(c.decrypt(), x)
@@ -126,7 +126,7 @@ def with_tenseal(log_n, q, p):
 
 
 def bits(q):
-    """Primes in words: 60 + 5 × 50."""
+    """Formats bits of primes, such as 60 + 5 × 50."""
     runs = []
     for size in q:
         if runs and runs[-1][1] == size:

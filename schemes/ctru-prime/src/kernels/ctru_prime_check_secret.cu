@@ -1,4 +1,4 @@
-// Secret keys to statuses: a thread an item, done once for keys that come from outside.
+// Checks imported secret keys: one thread per item.
 #include "prelude.cuh"
 
 #include "ctru_prime_fields.cuh"

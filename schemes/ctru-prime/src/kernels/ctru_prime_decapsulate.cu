@@ -1,4 +1,4 @@
-// Messages to shared keys, rejection keys and coins of encryption: a thread an item.
+// Derives shared keys, rejection keys and encryption coins from messages (SHA3-512, SHAKE-256): one thread per item.
 #include "prelude.cuh"
 
 #include "ctru_prime_hash.cuh"
@@ -10,7 +10,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
                            u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    const u64* rejection = rejections + item * (Set::rejection_pitch / 8);  // begins with the identity, too
+    const u64* rejection = rejections + item * (Set::rejection_pitch / 8);  // it starts with the identity
     u64* keys = both_keys + item * 8;
     derive([&](u32 i) { return rejection[i]; }, messages + item * message_words, keys, coins + item * coins_words);
 

@@ -1,4 +1,5 @@
-// Ciphertexts to messages, and to what rejection keys are hashes of: identity, z and ciphertext, from a word on.
+// Decrypts ciphertexts: c f over the integers, reduced modulo q2, then E8 decoding. Also writes the word-aligned hash
+// input of rejection keys, identity || z || ciphertext.
 #include "prelude.cuh"
 
 #include "ctru_prime_secret.cuh"

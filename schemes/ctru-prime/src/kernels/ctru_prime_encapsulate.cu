@@ -1,4 +1,4 @@
-// Seeds to messages, shared keys and coins of encryption: a thread an item.
+// Derives messages, shared keys and encryption coins from seeds (SHAKE-256, SHA3-512): one thread per item.
 #include "prelude.cuh"
 
 #include "ctru_prime_hash.cuh"
@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     shake.absorb<32>([&](u32 i) { return seed[i]; });
     shake.squeeze<message_words>(
         [&](u32 i, u64 word) { message[i] = i == message_words - 1 ? word & last : word; });
-    // keys begin at any byte
+    // keys are not aligned to words
     const u8* key = keys + item * Set::public_pitch + Set::large_bytes;
     auto id = [&](u32 i) {
         u64 word = 0;

@@ -1,4 +1,4 @@
-// Messages and coins to ciphertexts.
+// Encrypts messages with given coins.
 #include "prelude.cuh"
 
 #include "ctru_prime_encrypt.cuh"

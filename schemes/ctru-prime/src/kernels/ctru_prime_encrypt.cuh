@@ -1,4 +1,4 @@
-// Encryption of CTRU-Prime. Include it after the prelude.
+// Encryption of CTRU-Prime: c = round(q2 / q h r) + q2 / 2 codeword mod q2. Include it after the prelude.
 #pragma once
 #include "ctru_prime_radix.cuh"
 #include "ctru_prime_ring.cuh"
@@ -14,8 +14,8 @@ RF_FN u32 compress(u32 sigma, u32 bit) {
     return rounded + (bit << (Set::q2_bits - 1)) & ((1u << Set::q2_bits) - 1);
 }
 
-// Encrypts a message to a public key, or to what is prepared of one.   out: the ciphertext in row.extra.   All threads of
-// the row call it, and meet at its end.
+// Encrypts a message to a public key, plain or prepared.   out: the ciphertext in row.extra
+// All threads of the `row` must call it. It ends with a barrier.
 RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u32* coins, const Twiddle* table) {
     Product product(row, table);
     if constexpr (Set::one_key) {
@@ -32,7 +32,7 @@ RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u
     sync_row<Rq>();
 
     for (u32 unit = row.thread; unit < units; unit += Rq::threads) {
-        // the last coefficients carry nothing
+        // the last coefficients carry no message
         bool carries = unit < 2 * Set::message;
         u32 byte = carries ? message[unit / 2] : 0, values[8];
         u32 code = e8_encode(byte >> unit % 2 * 4 & 15);

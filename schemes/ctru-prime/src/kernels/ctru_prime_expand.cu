@@ -1,4 +1,5 @@
-// Seeds to the coins of f and g: a thread an item. Both begin at a word, though those of g do not do so in the stream.
+// Expands seeds to the coins of f and g with SHAKE-256: one thread per item. The coins of g start mid-word in the
+// stream, and are shifted to a word boundary.
 #include "keccak.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,4 +1,5 @@
-// Coins to the products of the f of each group up to each key, and to the polynomials that make public keys of inverses.
+// Forward pass of Montgomery's trick: running products of the f of each group, and the numerators g_i P_i, which give
+// public keys from inverses.
 #include "prelude.cuh"
 
 #include "ctru_prime_group.cuh"

@@ -1,4 +1,5 @@
-// Hashes of CTRU-Prime: messages that begin with the first 33 bytes of a public key. Include it after the prelude.
+// Hashes of CTRU-Prime, whose inputs begin with the identity, the first 33 bytes of a public key. Include it after the
+// prelude.
 #pragma once
 #include "keccak.cuh"
 
@@ -7,7 +8,7 @@ namespace rf {
 constexpr u32 identity_bytes = 33;
 constexpr u32 message_words = Set::message_pitch / 8, coins_words = Set::coins_pitch / 8;
 
-// Word i of a message: the first 33 bytes of words id(0), id(1), …, then the words rest(0), rest(1), …
+// Word i of a hash input: the first 33 bytes of the words id(0), id(1), …, then the words rest(0), rest(1), …
 template <class Id, class Rest>
 RF_FN u64 after_identity(Id id, u32 i, Rest rest) {
     if (i < 4) return id(i);
@@ -16,8 +17,8 @@ RF_FN u64 after_identity(Id id, u32 i, Rest rest) {
     return before >> 56 | here << 8;
 }
 
-// The hash of identity and message, which has zeros above its end.
-// out: the shared key, four words; then the coins of encryption that its second half gives
+// Hashes identity and message, which is zero-padded to a whole word.
+// out: the shared key, four words, and the encryption coins, expanded from the second half of the hash
 template <class Id>
 RF_FN void derive(Id id, const u64* message, u64* key, u64* coins) {
     u64 seed[4];

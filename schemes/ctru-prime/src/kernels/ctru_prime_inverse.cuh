@@ -1,9 +1,9 @@
-// Inverses modulo q and x^n - x - 1 by division steps, 2n - 1 of them whatever the polynomial. Include it after the prelude.
+// Inverses modulo q and x^n - x - 1 by Bernstein-Yang division steps (eprint 2019/266), always 2n - 1 of them. Include
+// it after the prelude.
 //
-// The steps are those of `inverse.rs`, where the letters stand. A thread has `share` neighbouring coefficients of each of
-// the four polynomials in registers. In a step V moves up and F down by one place: what crosses from thread to thread,
-// and the two coefficients that all threads want, goes through one of two mailboxes in turn, so that a step takes one
-// barrier.
+// The steps and names are those of `inverse.rs`. Each thread holds `share` neighbouring coefficients of each of the
+// four polynomials in registers. A step moves V up and F down by one place. Coefficients that cross threads, and the
+// two that all threads need, go through a mailbox. Mailboxes are double-buffered, so a step takes one barrier.
 #pragma once
 #include "ctru_prime_ring.cuh"
 
@@ -28,8 +28,9 @@ RF_FN u32 reciprocal(u32 x) {
     return power;
 }
 
-// in: a polynomial that is not zero, coefficients < q   out: its inverse, < q.   All threads of the row call it; they met
-// before, and are to meet before they read it. The row's cells are used.
+// in: a nonzero polynomial, coefficients < q   out: its inverse, < q
+// All threads of the `row` must call it. It needs a barrier before, and one before the result is read. It overwrites
+// the cells.
 RF_FN void invert_row(const Row<Rq>& row, u16* polynomial) {
     constexpr u32 n = Set::n, share = (n + Rq::threads) / Rq::threads, steps = 2 * n - 1;
     const u32 thread = row.thread, first = thread * share;
@@ -63,7 +64,7 @@ RF_FN void invert_row(const Row<Rq>& row, u16* polynomial) {
         delta = 1 + (i32)select(swap, (u32)-delta, (u32)delta);
         a = select(swap, q - a, a);
         b = select(swap, b, q - b);
-        // coefficients that are not zero yet, and those that later steps read
+        // skips coefficients of v and s that are still zero, and those of f and phi that no later step reads
         if (first <= step) {
             RF_UNROLL
             for (u32 i = 0; i < share; i++) {

@@ -1,4 +1,5 @@
-// Products of groups to their inverses, at the first item of each, with one inversion for Set::groups of them.
+// Inverts the products of groups, with one inversion for Set::groups of them (Montgomery's trick). The inverse of a
+// group is stored at its first item.
 #include "prelude.cuh"
 
 #include "ctru_prime_group.cuh"
@@ -14,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     Product at_work(row, table);
     Groups groups(row, first, end);
     u16 *product = (u16*)row.extra, *scratch = product + half;
-    // the product of a group stands at its last item; a member that is none has the product 1
+    // the product of a group is at its last item; a missing member has the product 1
     auto member = [&](u32 i, u32 c) -> u32 {
         return groups.has(i) ? products[polynomial_at(groups.item(i) + groups.span(i) - 1) + c] : c == 0;
     };
@@ -34,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
 
     RF_LOOP
     for (u32 i = groups.count; i-- > 0;) {
-        u16* inverse = inverses + polynomial_at(groups.item(i));  // and until then the product of the groups before
+        u16* inverse = inverses + polynomial_at(groups.item(i));  // so far it holds the product of the previous groups
         const bool live = groups.has(i);
         take_words(row, at_work, product);
         RF_LOOP

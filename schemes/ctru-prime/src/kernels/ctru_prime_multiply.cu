@@ -1,4 +1,4 @@
-// Products modulo q and x^n - x - 1 of any polynomials by small ones: what encryption does, alone.
+// Products of arbitrary polynomials by small ones modulo q and x^n - x - 1: the product of encryption alone.
 #include "prelude.cuh"
 
 #include "ctru_prime_ring.cuh"

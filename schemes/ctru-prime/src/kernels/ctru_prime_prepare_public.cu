@@ -1,4 +1,4 @@
-// Public keys to what is prepared of them: their values, then the keys themselves.
+// Prepares public keys: h as a large operand, then the key itself.
 #include "prelude.cuh"
 
 #include "ctru_prime_radix.cuh"

@@ -1,4 +1,4 @@
-// Secret keys to what is prepared of them for decryption: the values of f, then the keys themselves.
+// Prepares secret keys for decryption: f as a small operand, then the key itself.
 #include "prelude.cuh"
 
 #include "ctru_prime_secret.cuh"

@@ -1,21 +1,22 @@
-// Public keys to and from digits, level by level: pairs of a level are worked on side by side. Include it after the prelude.
+// Mixed-radix packing of public keys, level by level; the pairs of a level are processed in parallel. Include it after
+// the prelude.
 //
-// Cells hold digits: those of the first level from cell 0, those of the others one after another from cell Rq::n / 2.
+// Cells hold digits: the first level from cell 0, the other levels one after another from cell Rq::n / 2.
 #pragma once
 #include "ctru_prime_ring.cuh"
 
 namespace rf {
 
-// A level of Set::levels, or the one digit that is left below them.
+// One of the Set::levels levels, or the single digit left after them.
 template <u32 L>
 struct Level {
     static constexpr u32 len = Set::level_len[L], modulus = Set::level_modulus[L], last = Set::level_last[L];
-    static constexpr u32 each = Set::level_each[L], final = Set::level_final[L];  // bytes of a pair, of the last pair
+    static constexpr u32 each = Set::level_each[L], final = Set::level_final[L];  // bytes per pair; of the last pair
     static constexpr u32 offset = Set::level_offset[L], at = Set::level_at[L], pairs = len / 2;
 };
 static_assert(Level<Set::levels>::at < Rq::n && Level<0>::len <= Rq::n / 2, "the digits of all levels must fit a row");
 
-// out: r 256^Count + the Count bytes at `bytes`, least first
+// out: r 256^Count + the Count bytes at `bytes`, little-endian
 template <u32 Count>
 RF_FN u32 widen(u32 r, const u8* bytes) {
     RF_UNROLL
@@ -23,7 +24,7 @@ RF_FN u32 widen(u32 r, const u8* bytes) {
     return r;
 }
 
-// out: the Count lowest bytes of r, least first; returns what is left of r
+// out: the Count lowest bytes of r, little-endian; returns the rest of r
 template <u32 Count>
 RF_FN u32 narrow(u32 r, u8* bytes) {
     RF_UNROLL
@@ -31,7 +32,8 @@ RF_FN u32 narrow(u32 r, u8* bytes) {
     return r;
 }
 
-// in: any bytes of a key   out: its digits in cells, < q.   All threads of the row call it, and meet at its end.
+// in: any bytes of a key   out: its digits in the cells, < q
+// All threads of the `row` must call it. It ends with a barrier.
 template <u32 L = 0>
 RF_FN void decode_key(const u8* bytes, u32* cells, u32 thread) {
     using V = Level<L>;
@@ -55,7 +57,8 @@ RF_FN void decode_key(const u8* bytes, u32* cells, u32 thread) {
     sync_row<Rq>();
 }
 
-// out: the digits of a public key in cells, its bytes in row.extra.   All threads of the row call it, and meet at its end.
+// out: the digits of a public key in the cells, its bytes in row.extra
+// All threads of the `row` must call it. It ends with a barrier.
 RF_FN void load_key(const Row<Rq>& row, const u8* key) {
     move_bytes<Set::public_key>(
         row.thread, [&](u32 i) -> u32 { return key[i]; }, [&](u32 i, u32 byte) { row.extra[i] = (u8)byte; });
@@ -63,8 +66,8 @@ RF_FN void load_key(const Row<Rq>& row, const u8* key) {
     decode_key(row.extra, cells_of(row), row.thread);
 }
 
-// in: digits < q in cells   out: the bytes of a key.   All threads of the row call it. At its end cells below Rq::n / 2 are
-// free.
+// in: digits < q in the cells   out: the bytes of a key
+// All threads of the `row` must call it. When it returns, cells below Rq::n / 2 are free.
 template <u32 L = 0>
 RF_FN void encode_key(u32* cells, u8* bytes, u32 thread) {
     using V = Level<L>;

@@ -1,17 +1,22 @@
-// Rows of CTRU-Prime, whichever way products are made: numbers modulo q, small polynomials, packed ciphertexts. Include it
-// after the prelude, which includes the way: ctru_prime_transform.cuh or ctru_prime_tensor.cuh, each of them with
-//   struct Product               two factors at work, `large` with |x| <= q / 2 and `small` with |x| < 64
-//     take(factor, get)          a factor from its coefficients get(c), c < n
-//     prepare(factor, get, to)   what is prepared of a factor
-//     take_prepared(factor, from)
-//     multiply()                 their product over the integers; the large factor stays
-//     fold(get)                  that modulo x^n - x - 1: get(coefficient) to cells, c by thread c mod Rq::threads
-//   resident                     blocks that a multiprocessor should hold at once
-// All threads of the row call these, in this order. They meet at sync_row between writing to memory and a `take` of it, and
-// between a `take` and writing to cells; `multiply` ends where they have met, and what `fold` left others read after
-// sync_row.
+// Polynomials of CTRU-Prime: residues modulo q, small polynomials, packed ciphertexts. A row is a polynomial, shared by
+// Rq::threads threads.
 //
-// Cells are words of the row's shared memory, Rq::n of them.
+// Include this header after the prelude. The prelude includes either ctru_prime_transform.cuh or ctru_prime_tensor.cuh.
+// Each of these defines:
+//
+//   struct Product               two operands, `large` with |x| <= q / 2 and `small` with |x| < 64.
+//     take(operand, get)         Loads an operand from its coefficients get(c), c < n.
+//     prepare(operand, get, to)  Writes the prepared form of an operand.
+//     take_prepared(operand, from)
+//     multiply()                 Computes the product over the integers; keeps the large operand.
+//     fold(get)                  Reduces it mod x^n - x - 1: cell c = get(coefficient), by thread c mod Rq::threads.
+//   resident                     Blocks that should reside on a multiprocessor at once.
+//
+// All threads of the row must call these, in this order. A sync_row is needed between writing to memory and a `take` of
+// it, and between a `take` and writing to cells. `multiply` ends with a barrier. After `fold`, other threads may read
+// the cells only after a sync_row.
+//
+// Cells are the first Rq::n words of the row's shared memory.
 #pragma once
 #include "ring.cuh"
 #include "sample.cuh"
@@ -25,7 +30,7 @@ static_assert(Rq::threads % 32 == 0, "warps must not share rows");
 
 RF_FN u32* cells_of(const Row<Rq>& row) { return (u32*)row.shared; }
 
-// in: x < q   out: the number of least absolute value that is x mod q
+// in: x < q   out: the centred residue of x mod q
 RF_FN i32 centre(u32 x) { return (i32)(x - (q & 0u - (q / 2 - x >> 31))); }
 
 // in: |x| < 2^30   out: x mod q, < q
@@ -34,12 +39,11 @@ RF_FN u32 reduce_integer(i32 x) {
     return sub_once(barrett((u32)x + above, q, ratio), q);
 }
 
-// Coefficients that fill whole words of a stream.
+// Coefficients whose samples fill whole words of a stream.
 constexpr u32 sample_unit = Set::eta % 2 == 0 ? 8 : 16, sample_words = sample_unit * Set::eta / 16;
 static_assert(Set::coins_pitch >= (Set::n + sample_unit - 1) / sample_unit * sample_words * 4, "units are read whole");
 
-// A small polynomial of a stream to cells: to(coefficient, its place). Some places beyond n are written, too.
-// All threads of the row call it, and meet at its end.
+// Samples a small polynomial from a stream into the cells: to(coefficient, its place). Also writes some cells past n.
 template <class To>
 RF_FN void sample_row(const Row<Rq>& row, const u32* stream, To to) {
     for (u32 unit = row.thread; unit * sample_unit < Set::n; unit += Rq::threads) {
@@ -54,7 +58,7 @@ RF_FN void sample_row(const Row<Rq>& row, const u32* stream, To to) {
     sync_row<Rq>();
 }
 
-// The bytes get(i), i < Count, by the threads of a row: put(i, byte), after each thread has got all of its own.
+// Moves the bytes get(i), i < Count, by the threads of a row: put(i, byte), once a thread has read all its bytes.
 template <u32 Count, class Get, class Put>
 RF_FN void move_bytes(u32 thread, Get get, Put put) {
     constexpr u32 each = (Count + Rq::threads - 1) / Rq::threads;
@@ -71,7 +75,7 @@ RF_FN void move_bytes(u32 thread, Get get, Put put) {
     }
 }
 
-// A key of `Bytes` bytes, zeros up to a whole vector.
+// Stores a key of `Bytes` bytes, zero-padded to a multiple of 16.
 template <u32 Bytes>
 RF_FN void store_key(const Row<Rq>& row, const u8* key, u8* to) {
     if (!row.live) return;
@@ -79,11 +83,11 @@ RF_FN void store_key(const Row<Rq>& row, const u8* key, u8* to) {
         row.thread, [&](u32 i) -> u32 { return i < Bytes ? key[i] : 0; }, [&](u32 i, u32 byte) { to[i] = (u8)byte; });
 }
 
-// The item of a row; threads beyond the end compute along with the first one.
+// The item of a row. Threads past the end recompute the first item.
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
 
-// out: the least number that a thread of the row has, for all of them.   All threads of the row call it; scratch: a word
-// for each of its warps.
+// out: the minimum of `number` over the threads of the row, for all of them   scratch: one word per warp of the row
+// All threads of the `row` must call it.
 RF_FN u32 least_in_row(const Row<Rq>& row, u32 number, u32* scratch) {
     RF_UNROLL
     for (u32 step = 1; step < 32; step *= 2) number = min_word(number, __shfl_xor_sync(0xffffffff, number, step));
@@ -94,7 +98,7 @@ RF_FN u32 least_in_row(const Row<Rq>& row, u32 number, u32* scratch) {
     return number;
 }
 
-// Eight numbers of Set::q2_bits bits as two words of 64 bits: the first eight bytes, and those above.
+// Eight packed numbers of Set::q2_bits bits in two 64-bit words: the first eight bytes, and the bytes above.
 struct Unit {
     static constexpr u32 width = Set::q2_bits, bytes = width;
     u64 low, high;

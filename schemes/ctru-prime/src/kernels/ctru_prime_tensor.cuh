@@ -1,8 +1,9 @@
-// Products modulo x^n - x - 1 over the integers, on tensor cores: a row is a warp. The prelude includes it.
+// Products modulo x^n - x - 1 over the integers, on tensor cores: a Toeplitz matrix times a matrix (`toeplitz.cuh`).
+// Each row is handled by one warp. The prelude includes this header.
 //
-// The large factor, in digits of seven bits, fills the copies; the small one stays in registers. Cells are the sums, until
-// a product is made. Copies lie behind the cells of their row; with Rq::one_matrix a block has one large factor, prepared,
-// and its copies behind all rows.
+// The large operand, as two 7-bit digits per coefficient, is stored as shifted copies in shared memory; the small one
+// stays in registers. Cells serve as sums during a product. The copies follow the cells of their row. With
+// Rq::one_matrix, a block has one prepared large operand, whose copies follow all rows.
 #pragma once
 #include "ctru_prime_ring.cuh"
 #include "toeplitz.cuh"
@@ -11,14 +12,14 @@ namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
 using Matrix = Toeplitz<Set::n>;
-// Shared memory leaves room for thirteen warps; where they have one matrix, 128 registers a thread for sixteen of them.
+// Shared memory holds thirteen warps. With one matrix per block, sixteen warps leave 128 registers per thread.
 constexpr u32 resident = Rq::one_matrix && Matrix::steps <= 3 ? 4 : 1;
 constexpr u32 row_words = Matrix::sum_words + (Rq::one_matrix ? 0 : Matrix::copy_words);
 static_assert(Rq::threads == 32 && Rq::row_bytes == 4 * row_words && Rq::n <= Matrix::sums, "a row must be a warp's");
 
 struct Product {
     static constexpr u32 digit_bits = 7;
-    // Sums of folded products, as fold adds them, and digits.
+    // Folded sums must stay below 2^30, and two digits must hold a centred residue.
     static_assert((2ull * Set::n - 1) * (q / 2) * 63 < 1u << 30 && q / 2 < 1u << 13, "products must be exact");
     struct Large {};
     struct Small {
@@ -36,7 +37,7 @@ struct Product {
         split(words, get);
         Matrix::store(copies(), words, row.thread);
     }
-    // Words of digits are prepared.
+    // The prepared form is the words of both digits.
     template <class Get>
     RF_METHOD void prepare(Large, Get get, u8* to) {
         Matrix::Words words;
@@ -58,7 +59,7 @@ struct Product {
     RF_METHOD void take(Small& factor, Get get) {
         Matrix::load(factor.blocks, row.thread, get);
     }
-    // Coefficients are prepared as bytes.
+    // The prepared form is one byte per coefficient.
     template <class Get>
     RF_METHOD void prepare(Small& factor, Get get, u8* to) {
         take(factor, get);
@@ -76,7 +77,7 @@ struct Product {
         sync_row<Rq>();
         Matrix::multiply<digit_bits>(copies(), small.blocks, (i32*)cells_of(row), row.thread);
     }
-    // x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero.
+    // Reduces by x^(n + k) = x^(k + 1) + x^k; coefficients above that of x^(2n - 2) are zero.
     template <class Get>
     RF_METHOD u32* fold(Get get) {
         u32* s = cells_of(row);

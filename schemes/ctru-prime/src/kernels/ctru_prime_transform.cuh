@@ -1,8 +1,9 @@
-// Products modulo x^n - x - 1 over the integers, by one cyclic product Rq of at least 2n - 1 coefficients modulo a prime
-// beyond twice any of them. The prelude includes it.
+// Products modulo x^n - x - 1 over the integers, by NTTs: one cyclic product in the ring Rq, which has at least 2n - 1
+// coefficients. Its prime exceeds twice the absolute value of any product coefficient. The prelude includes this
+// header.
 //
-// Cells hold factors in coefficient order on their way to registers, and products on their way back. The upper half of a
-// factor is zero and never stored.
+// Cells hold operands in coefficient order on their way to registers, and products on their way back. The upper half of
+// an operand is zero and never stored.
 #pragma once
 #include "ctru_prime_ring.cuh"
 #include "ntt.cuh"
@@ -11,16 +12,16 @@
 namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
-// Two factors and their places take 128 registers, where a thread has 24 coefficients of each, and else 255.
+// Two operands and their addresses need 128 registers for 24 coefficients of each per thread, and 255 for more.
 constexpr u32 resident = (Rq::per_thread <= 24 ? 512 : 256) / (Rq::threads * Rq::tile);
-// Kernels leave out barriers before a transform, for its first exchange begins with one.
+// Kernels omit the barrier before a transform, because its first exchange begins with one.
 static_assert(Rq::passes > 1 && !Rq::shuffles, "transforms must exchange through shared memory");
 
 // in: |x| < the prime   out: x modulo the prime
 RF_FN u32 lift(const Rq::M& m, i32 x) { return (u32)x + (m.q & (u32)(x >> 31)); }
 
-// A factor to registers, in the layout of the first pass.   in: get(c), the coefficient c < n modulo the prime
-// Thread c % Rq::threads gets coefficient c.
+// Loads an operand into registers, in the layout of the first pass.   in: get(c), coefficient c < n modulo the prime,
+// called by thread c % Rq::threads
 template <class Get>
 RF_FN void load_factor(u32* x, u32 thread, Get get) {
     using S = Pass<Rq, 0>;
@@ -34,8 +35,8 @@ RF_FN void load_factor(u32* x, u32 thread, Get get) {
     }
 }
 
-// in: values of two factors   out: their product over the integers, not folded, in cells; x is lost.   All threads of the row
-// call it, and meet at its end.
+// in: evaluations of two operands   out: their unreduced product over the integers in the cells; x is overwritten
+// All threads of the `row` must call it. It ends with a barrier.
 RF_FN void multiply_transformed(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, const Twiddle* table) {
     using S = Pass<Rq, 0>;
     constexpr u32 bound = ntt_forward_bound<Rq>();
@@ -50,7 +51,7 @@ RF_FN void multiply_transformed(const Row<Rq>& row, const Rq::M& m, u32* x, cons
     sync_row<Rq>();
 }
 
-// The small factor is lost in a product, the large one stays.
+// A product overwrites the small operand and keeps the large one.
 struct Product {
     struct Factor {
         u32 values[Rq::per_thread];
@@ -66,7 +67,7 @@ struct Product {
         load_factor(factor.values, row.thread, [&](u32 c) { return lift(m, get(c)); });
         ntt_forward<Rq>(m, factor.values, table, row.shared, row.thread);
     }
-    // Values are prepared canonical.
+    // The prepared form is canonical evaluations.
     template <class Get>
     RF_METHOD void prepare(Factor& factor, Get get, u8* to) {
         take(factor, get);
@@ -79,7 +80,8 @@ struct Product {
         load_row<Rq, Rq::passes - 1>(factor.values, (const u32*)from, row.thread, true);
     }
     RF_METHOD void multiply() { multiply_transformed(row, m, small.values, large.values, table); }
-    // x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero. Other threads read cells from n on alone.
+    // Reduces by x^(n + k) = x^(k + 1) + x^k; coefficients above that of x^(2n - 2) are zero. Only cells from n on are
+    // read by other threads, and none of those is written, so no barrier is needed.
     template <class Get>
     RF_METHOD u32* fold(Get get) {
         u32* s = cells_of(row);

@@ -1,4 +1,4 @@
-//! What the kernels mean on the CPU: keys as they are taken and given, item by item.
+//! CPU reference of the kernels, item by item: keys in their plain and prepared forms.
 
 use ringforge::Result;
 use ringforge_batch::{FINE, PENDING, status as status_of};
@@ -35,7 +35,7 @@ impl PrimeSteps {
         Ok(())
     }
 
-    /// Takes a public key as a factor.
+    /// Loads a public key, plain or prepared, as an operand.
     fn take_public(&self, key: &[u8], memory: &mut Polynomials) -> Result<()> {
         let (p, pke) = (self.parameters(), &self.kem.pke);
         match (self.keys, self.way) {
@@ -49,7 +49,7 @@ impl PrimeSteps {
         Ok(())
     }
 
-    /// Takes a secret key as a factor, which is checked unless it is prepared; gives the key itself.
+    /// Loads a secret key as an operand and returns the key itself. Checks the key unless it is prepared.
     pub(super) fn take_secret<'a>(
         &self,
         key: &'a [u8],
@@ -106,13 +106,13 @@ fn put_values(values: &[u32], factor: &mut [u8]) {
     factor.as_chunks_mut().0.iter_mut().zip(values).for_each(|(to, x)| *to = x.to_le_bytes());
 }
 
-/// So many bytes, with zeros behind them.
+/// The first `len` bytes; the rest is set to zero.
 pub(super) fn padded(bytes: &mut [u8], len: usize) -> &mut [u8] {
     bytes[len..].fill(0);
     &mut bytes[..len]
 }
 
-/// The next word of an item's status, where the step before this one has left its own.
+/// Sets a status to `next` if it is `before`, the status that the previous step leaves.
 pub(super) fn go_on(status: &mut u32, before: u32, next: u32) -> Result<()> {
     *status = if *status == before { next } else { *status };
     Ok(())

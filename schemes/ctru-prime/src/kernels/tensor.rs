@@ -1,52 +1,53 @@
-//! Rows of products on tensor cores: a warp each.
+//! Products on tensor cores, one warp each: sizes of their shared memory, and the prelude.
 
 use ringforge::kernels::{Built, Launch};
 
-/// Columns of the small factor's matrix.
+/// Columns of the matrix that holds the small operand.
 const COLUMNS: usize = 8;
 
-/// Rows of a tile, which is what a tensor core makes at once.
+/// Matrix rows of an `mma` tile.
 const TILE: usize = 16;
 
-/// Digits of a coefficient of the large factor, and their bits.
+/// Digits per coefficient of the large operand, and bits per digit.
 const DIGITS: usize = 2;
 const DIGIT_BITS: u32 = 7;
 
-/// Copies of a digit, each a byte further.
+/// Copies of each digit, each shifted by one more byte.
 const COPIES: usize = 4;
 
-/// Rows of a block that share copies.
+/// Warps of a block that share the copies of one large operand.
 const SHARING: usize = 4;
 
-/// Threads of a row.
+/// Threads per row.
 const WARP: u32 = 32;
 
-/// How a warp multiplies polynomials of degree below n; the text that does it is `toeplitz.cuh`, whose letters these are.
+/// The parameters of a warp's product of two polynomials of degree below n. `toeplitz.cuh` has the CUDA source and
+/// defines the names.
 #[derive(Debug, Clone)]
 pub(super) struct TensorRows {
     n: usize,
     extra: usize,
-    /// Rows of a block, if they multiply by one large factor, which is prepared.
+    /// Warps per block if they share one prepared large operand.
     sharing: Option<usize>,
 }
 
 impl TensorRows {
-    /// Rows for polynomials of degree below n.
+    /// The parameters for polynomials of degree below n.
     pub(super) const fn of_degree(n: usize) -> Self {
         Self { n, extra: 0, sharing: None }
     }
 
-    /// The same with this much shared memory of the kernel's own.
+    /// Adds this many bytes of shared memory per row for the kernel's own use.
     pub(super) const fn extra_shared(self, bytes: usize) -> Self {
         Self { extra: bytes.next_multiple_of(16), ..self }
     }
 
-    /// The same for a kernel whose items have one large factor, which is prepared.
+    /// Makes the warps of a block share one prepared large operand.
     pub(super) const fn one_matrix(self) -> Self {
         Self { sharing: Some(SHARING), ..self }
     }
 
-    /// Coefficients of a column.
+    /// Coefficients per column.
     const fn block(&self) -> usize {
         32 * self.n.div_ceil(32 * COLUMNS)
     }
@@ -56,17 +57,17 @@ impl TensorRows {
         (self.n + self.block() - 1).div_ceil(self.block()) * delay
     }
 
-    /// Words of a row that a kernel may use beside a product: the coefficients of one that is not folded.
+    /// Words of a row that a kernel may use outside of a product: the coefficients of an unreduced product.
     pub(super) const fn cells(&self) -> usize {
         TILE * self.tiles() + (COLUMNS - 1) * self.block()
     }
 
-    /// The place in a copy of the coefficient 0, from which the others go back, a byte each.
+    /// The byte of coefficient 0 in a copy; coefficient c is c bytes before it.
     const fn origin(&self) -> usize {
         TILE * self.tiles()
     }
 
-    /// Words between a copy and the next one.
+    /// Stride between copies, in 32-bit words.
     const fn pitch(&self) -> usize {
         ((self.origin() + self.block()) / 4 + 1 + 23) / 32 * 32 + 8
     }
@@ -79,17 +80,17 @@ impl TensorRows {
         4 * (self.cells() + self.cells() / (2 * self.block()) * 8 + 8)
     }
 
-    /// Bytes of a large factor as it is prepared: the first copy of each digit.
+    /// Bytes of a prepared large operand: the first copy of each digit.
     pub(super) const fn large_bytes(&self) -> usize {
         4 * DIGITS * self.pitch()
     }
 
-    /// Bytes of a small factor as it is prepared: its coefficients, and zeros.
+    /// Bytes of a prepared small operand: its coefficients, then zeros.
     pub(super) const fn small_bytes(&self) -> usize {
         COLUMNS * self.block()
     }
 
-    /// Prepares a large factor.
+    /// Prepares a large operand.
     pub(super) fn prepare_large(&self, coefficients: &[i16], prepared: &mut [u8]) {
         prepared.fill(0);
         let (low, high) = prepared.split_at_mut(4 * self.pitch());
@@ -100,7 +101,7 @@ impl TensorRows {
         }
     }
 
-    /// A large factor from what is prepared of it.
+    /// Reads a large operand back from its prepared form.
     pub(super) fn take_large(&self, prepared: &[u8], coefficients: &mut [i16]) {
         let (low, high) = prepared.split_at(4 * self.pitch());
         let digit = |byte: u8| i16::from(byte as i8);
@@ -110,7 +111,7 @@ impl TensorRows {
         }
     }
 
-    /// The kernel made concrete: these rows as `Rq`, then further lines of its own.
+    /// The prelude and launch of a kernel: `Rq` for these parameters, then the kernel's further lines.
     pub(super) fn build(&self, further: &str) -> Built {
         let (cells, extra, copies) = (self.cells(), self.extra, self.copies_bytes());
         let (one_matrix, tile) = (self.sharing.is_some(), self.sharing.unwrap_or(1));

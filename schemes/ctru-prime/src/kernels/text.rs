@@ -1,4 +1,4 @@
-//! The headers of the kernels' text, and the parameter sets as it knows them.
+//! The kernels' CUDA headers, and the parameter set as CUDA source.
 
 use ringforge::kernels::Header;
 use ringforge::words::Divisor;
@@ -35,11 +35,11 @@ pub(super) const RING_HEADERS: &[Header] = &[
 ];
 pub(super) const HASH_HEADERS: &[Header] = &[HASH, FIELDS, ringforge_batch::STATUS];
 
-/// A parameter set, for kernels on rows of this many cells, 0 for those that hash, and keys as they are taken.
+/// `struct Set` of a parameter set as CUDA source. `row`: cells of a row, 0 for kernels that hash.
 pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
     let (reciprocal, shift) = Divisor::new(p.q).reciprocal();
     let prepared = |bytes| if keys == Keys::Plain { 0 } else { bytes };
-    // all items have the one key
+    // one key serves all items
     let pitch = |bytes, prepared| match keys {
         Keys::Plain => bytes,
         Keys::One => 0,
@@ -76,12 +76,12 @@ pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
     format!("// {}\nstruct Set {{\n{numbers}{}}};\n", p.name, radix(p, row))
 }
 
-/// The levels of the packing of public keys, one digit at last.
+/// Constants of the levels of public-key packing. The last level is a single digit.
 fn radix(p: &Parameters, row: usize) -> String {
     let levels = levels(p.n, p.q);
     let last = levels.len() - 1;
     let bytes = |level: &Level| if level.len > 1 { level.bytes() } else { [p.sizes().public_key - level.offset; 2] };
-    // digits of the first level lie at the start of a row, those of the others from its middle on
+    // digits of the first level are at the start of a row, those of the other levels from its middle on
     let below = |l: usize| levels[1..l].iter().map(|level| level.len).sum::<usize>();
     let at = (0..=last).map(|l| if l == 0 { 0 } else { row / 2 + below(l) });
     let column = |number: fn(&Level) -> usize| levels.iter().map(number).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
-//! Numbers in mixed radix, as schoolbooks have them.
+//! Mixed-radix packing, written in the textbook way.
 
-/// Numbers with their moduli to bytes, pair by pair until one is left.
+/// Encodes (number, modulus) pairs as bytes, merging neighbours until one is left.
 pub(super) fn encode(mut numbers: Vec<(i64, i64)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut shrink = |(mut r, mut m): (i64, i64), limit: i64| {
@@ -21,9 +21,9 @@ pub(super) fn encode(mut numbers: Vec<(i64, i64)>) -> Vec<u8> {
     bytes
 }
 
-/// The numbers below these moduli that bytes stand for.
+/// Decodes the numbers below these moduli.
 pub(super) fn decode(bytes: &[u8], moduli: &[i64]) -> Vec<i64> {
-    // what a pair lets go of, and the modulus that is left
+    // the bytes that a pair emits, and the modulus that is left
     let shrink = |mut m: i64, limit: i64| {
         let mut count = 0u32;
         while m >= limit {

@@ -1,11 +1,12 @@
-// What is wrong with keys, seen by a thread an item. Include it after the prelude.
+// Validation of keys, one thread per item. Include it after the prelude.
 #pragma once
 #include "kem_status.cuh"
 #include "pack.cuh"
 
 namespace rf {
 
-// The status of n numbers of Width bits that should all be below `limit`. Time and addresses do not depend on them.
+// The status of n packed numbers of Width bits, all of which must be below `limit`. Timing and addresses do not depend
+// on them.
 template <u32 Width>
 RF_FN u32 check_numbers(const u32* words, u32 limit, u32 reason) {
     u32 first = ~0u;

@@ -1,4 +1,4 @@
-// Encryption of CTRU and CNTR. Include it after the prelude.
+// Encryption of CTRU and CNTR (eprint 2022/579). Include it after the prelude.
 #pragma once
 #include "ctru_ring.cuh"
 #include "e8.cuh"
@@ -7,7 +7,7 @@ namespace rf {
 
 static_assert(Rq::layers == wire_layers, "values must be those of public keys");
 
-// A public key's values, from its bytes to cells.   out: whether this thread saw one that is not below q
+// Unpacks the evaluations of a public key into the cells.   out: whether this thread saw one that is not below q
 RF_FN bool unpack_key(const Row<Rq>& row, const u32* key) {
     u32 most = 0;
     for (u32 unit = row.thread; unit < Rq::n / 8; unit += Rq::threads) {
@@ -26,21 +26,22 @@ RF_FN bool unpack_key(const Row<Rq>& row, const u32* key) {
 // in: t < 2^25   out: floor(t / q)
 RF_FN u32 divide(u32 t) { return mul_hi(t, 2544429570u) >> 11; }
 
-// in: sigma < 3q, a bit of the codeword   out: the coefficient of the ciphertext
+// in: sigma < 3q, a bit of the codeword   out: the ciphertext coefficient
+// The codeword is added before rounding (CTRU) or after it (CNTR).
 RF_FN u32 compress(u32 sigma, u32 bit) {
     u32 rounded = Set::noise ? divide(((sigma + bit * (q + 1) / 2) << Set::q2_bits) + (q - 1) / 2)
                              : divide((sigma << Set::q2_bits) + (q - 1) / 2) + (bit << (Set::q2_bits - 1));
     return rounded & ((1u << Set::q2_bits) - 1);
 }
 
-// Encrypts a message; hands the ciphertext to put(index, word), word by word, in any order.
-// out: the status of the item, which is not fine if a coefficient of the key is not below q
+// Encrypts a message, and passes the ciphertext to put(index, word) word by word, in any order.
+// out: the status of the item: an error if a coefficient of the key is not below q
 template <class Put>
 RF_FN u32 encrypt(const Row<Rq>& row, const u32* key, const u8* message, const u32* coins, const Twiddle* table,
                    Put put) {
     auto m = Rq::modulus(nullptr, 0);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
-    // the key's factor 2^16 leaves here, where it costs nothing
+    // scaling r by 2^-16 cancels the factor 2^16 of the public key at no cost
     sample_row<from_montgomery, 0>(row, coins);
     load_row<Rq, 0>(x, cells_of(row), row.thread, true);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread);

@@ -1,10 +1,10 @@
-// Key pairs of CTRU and CNTR. Include it after the prelude.
+// Key generation of CTRU and CNTR (eprint 2022/579). Include it after the prelude.
 #pragma once
 #include "ctru_ring.cuh"
 
 namespace rf {
 
-// The key pair that coins give: f and g are their halves.
+// Generates the key pair of these coins, whose halves give f and g.
 // out: whether f has an inverse; if not, both keys are zero
 RF_FN bool generate(const Row<Rq>& row, const u32* coins, u32* key, u32* secret, const Twiddle* table) {
     auto m = Rq::modulus(nullptr, 0);
@@ -16,7 +16,7 @@ RF_FN bool generate(const Row<Rq>& row, const u32* coins, u32* key, u32* secret,
     for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
     bool inverted = invert_values<Rq>(m, x, table, row.thread);
 
-    // g takes along the key's factor 2^16, less that of the layers between the transform and the key
+    // g carries the factor 2^16 of the public key, divided by the radix 3 of the layer that ntt_ascend undoes, if any
     sync_row<Rq>();
     sample_row<(Rq::layers > wire_layers ? -49 : montgomery), 0>(row, coins + stream_words(Rq::n));
     load_row<Rq, 0>(y, cells_of(row), row.thread, true);

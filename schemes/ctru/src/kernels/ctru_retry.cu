@@ -1,7 +1,8 @@
-// Items whose f had no inverse, again with seeds of their own until it has one; others are passed over.
+// Repeats key generation for items whose f has no inverse, with further seeds from the device, until f has one. Other
+// items are skipped.
 //
-// One item in 31 000 waits (n = 768; else hardly any): reading the statuses is all that most blocks do. What is left is the
-// latency of one item, whose row's first thread hashes alone.
+// For n = 768 one item in 31 000 needs this, for other sets hardly any, so most blocks only read statuses. The run time
+// is the latency of one item, whose first thread hashes alone.
 #include "draws.cuh"
 #include "keccak.cuh"
 #include "prelude.cuh"
@@ -18,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     bool waiting = row.live && status[item] == Status::not_invertible;
     u32* secret = secrets + item * (Set::secret_key / 4);
     for (u32 attempt = 1; attempt < Set::attempts && __any_sync(0xffffffff, waiting); attempt++) {
-        // in turn, so that none is overwritten while others read it
+        // double-buffered, so that no coins are overwritten while other threads read them
         u64* coins = (u64*)row.extra + attempt % 2 * (Set::generate_coins / 8);
         if (waiting && row.thread == 0) {
             u32 block[16];
@@ -28,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
             shake.squeeze<Set::generate_coins / 8>([&](u32 i, u64 word) { coins[i] = word; });
         }
         sync_row<Rq>();
-        // rows beside one that waits compute along, and store nothing
+        // the other rows of a warp recompute along and store nothing
         Row<Rq> place = row;
         place.live = waiting;
         bool invertible = generate(place, (const u32*)coins, keys + item * (Set::public_key / 4), secret, table);

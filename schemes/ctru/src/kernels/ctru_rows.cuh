@@ -1,4 +1,5 @@
-// What the kernels on rows share, whatever their ring Rq: items, and numbers out of range. Include it after the prelude.
+// Helpers for all kernels with a polynomial per row, in any ring Rq: items, and numbers out of range. Include it after
+// the prelude.
 #pragma once
 #include "kem_status.cuh"
 #include "pack.cuh"
@@ -6,11 +7,12 @@
 
 namespace rf {
 
-// The item of a row; threads beyond the end compute along with the first one.
+// The item of a row. Threads past the end recompute the first item.
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
 
-// The place of the first of n numbers of Width bits that is not below Limit; beyond n if there is none.
-// in: whether this thread saw one   out: the same for all threads of the row, which all call it
+// The place of the first of n packed numbers of Width bits that is not below Limit, or a number above n if there is
+// none.
+// in: whether this thread saw one   out: the same place for all threads of the row, all of which must call it
 template <u32 Width, u32 Limit>
 RF_FN u32 first_beyond(const u32* words, u32 thread, bool seen) {
     u32 first = ~0u;

@@ -1,19 +1,19 @@
-//! Values of polynomials modulo x^n − x^(n/2) + 1 as they are on the wire.
+//! Evaluations of polynomials modulo x^n − x^(n/2) + 1, in the order of public keys.
 
 use ringforge_e8::oracle::{Polynomial, reciprocal};
 
 pub(super) const Q: i64 = 3457;
-/// Leaves of the transform on the wire, x^(n/128) − β.
+/// Leaves x^(n/128) − β of the incomplete NTT of public keys.
 const LEAVES: usize = 128;
 
-/// β of each leaf, in the order of the wire.
+/// β of each leaf, in the order of public keys.
 fn leaves() -> Vec<i64> {
     let split = |exponents: Vec<usize>, _| exponents.into_iter().flat_map(|e| [e / 2, e / 2 + 192]).collect();
     let exponents = (0..6).fold(vec![64, 320], split);
     exponents.into_iter().map(|e| (0..e).fold(1, |power, _| power * 55 % Q)).collect()
 }
 
-/// Residues modulo each leaf, as they are on the wire.
+/// Residues modulo each leaf, in the order of public keys.
 pub(super) fn values(h: &[i64]) -> impl Iterator<Item = i64> {
     let d = h.len() / LEAVES;
     leaves().into_iter().flat_map(move |beta| {
@@ -21,12 +21,12 @@ pub(super) fn values(h: &[i64]) -> impl Iterator<Item = i64> {
     })
 }
 
-/// The polynomial with these residues: with y for x^d, Lagrange's interpolation at the zeros β of y^128 − y^64 + 1.
+/// The polynomial with these residues: Lagrange interpolation in y = x^d at the zeros β of y^128 − y^64 + 1.
 pub(super) fn coefficients(values: &[i64]) -> Polynomial {
     let d = values.len() / LEAVES;
     let mut h = vec![0; values.len()];
     for (value, beta) in values.chunks(d).zip(leaves()) {
-        // that polynomial divided by y − β, from the top
+        // y^128 − y^64 + 1 divided by y − β, from the top coefficient
         let mut basis = [1; LEAVES];
         for k in (0..LEAVES - 1).rev() {
             basis[k] = (beta * basis[k + 1] - i64::from(k + 1 == LEAVES / 2)).rem_euclid(Q);

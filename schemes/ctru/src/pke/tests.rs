@@ -78,7 +78,7 @@ fn arithmetic_is_that_of_the_public_c_code() {
     has_the_arithmetic_of(&record("ctru-768-ref2022.json"), &SETS[1]);
 }
 
-/// What follows from the small polynomials of a record.
+/// Checks the arithmetic that follows from the small polynomials of a record.
 fn has_the_arithmetic_of(Record { pk, sk, ct, m, trace, .. }: &Record, parameters: &Parameters) {
     let (pke, mut memory) = (Pke::new(parameters).unwrap(), Polynomials::new(parameters.n));
     let trace = trace.as_ref().expect("record 0 has a trace");

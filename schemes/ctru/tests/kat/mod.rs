@@ -1,4 +1,4 @@
-//! The files of vectors.
+//! Test vector files.
 #![allow(dead_code, reason = "each test takes a part")]
 
 use std::path::Path;
@@ -35,7 +35,7 @@ impl File {
     }
 }
 
-/// What a record draws from, in the order in which the scheme does.
+/// The randomness of a record, in the order in which the scheme consumes it.
 pub(crate) fn randomness(set: &str, record: usize) -> Shake256Reader {
     Shake256::default().chain(format!("CTRU-KAT-v1|S|{set}|{record}")).finalize_xof()
 }

@@ -1,4 +1,4 @@
-// Eight coordinates modulo Q2 to a nibble.
+// E8 decoding: eight coordinates modulo Q2 to a nibble, one thread per block of coordinates.
 #include "e8.cuh"
 #include "prelude.cuh"
 using namespace rf;

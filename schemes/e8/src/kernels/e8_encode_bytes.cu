@@ -1,4 +1,4 @@
-// A byte, low nibble first, to two codewords.
+// E8 encoding: a byte, low nibble first, to two codewords, one thread per byte.
 #include "e8.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,4 +1,4 @@
-// Numbers of Width bits to whole words.
+// Packs numbers of Width bits into whole words, one thread per unit.
 #include "pack.cuh"
 #include "prelude.cuh"
 using namespace rf;

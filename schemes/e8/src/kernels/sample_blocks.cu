@@ -1,4 +1,4 @@
-// Words of a stream to 16 coefficients in [-Eta, Eta].
+// Centred binomial sampling: words of a stream to 16 coefficients in [-Eta, Eta], one thread per 16 coefficients.
 #include "sample.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,4 +1,4 @@
-// Whole words to numbers of Width bits.
+// Unpacks numbers of Width bits from whole words, one thread per unit.
 #include "pack.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,4 +1,5 @@
-// The first coefficient of a public key that is not below q, one thread an item. Public keys are no secrets.
+// Modulus check of FIPS 203: finds the first coefficient of a public key that is not below q, one thread per item.
+// Public keys are not secret, so it may branch.
 #include "prelude.cuh"
 
 #include "kem_status.cuh"
@@ -11,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     if (item >= end) return;
     const u32* key = keys + item * (public_key / 4);
     u32 bad = ~0u;
-    // eight coefficients in three words, from the last to the first
+    // Eight coefficients in three words, from last to first.
     RF_LOOP
     for (u32 unit = vector_bytes_12 / 12; unit > 0; unit--) {
         const u32* words = key + (unit - 1) * 3;

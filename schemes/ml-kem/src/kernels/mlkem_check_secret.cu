@@ -1,4 +1,5 @@
-// Whether the hash in a secret key is that of the public key in it, one thread an item.
+// Hash check of FIPS 203: whether the SHA3-256 hash in a secret key is that of the public key in it, one thread per
+// item.
 #include "prelude.cuh"
 
 #include "kem_status.cuh"

@@ -1,4 +1,5 @@
-// Encrypts messages again, compares with the ciphertexts, and chooses between shared keys, 16 threads an item.
+// End of ML-KEM decapsulation: re-encrypts messages, compares with the ciphertexts, and selects the shared key without
+// a branch. 16 threads per item.
 #include "prelude.cuh"
 
 #include "mlkem_encrypt.cuh"

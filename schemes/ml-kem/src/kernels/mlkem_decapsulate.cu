@@ -1,4 +1,5 @@
-// Decrypted messages to both shared keys, agreed and rejected, rho, and the noise of ciphertexts, one thread an item.
+// ML-KEM decapsulation between decryption and re-encryption: decrypted messages to both shared keys (agreed and
+// rejected), rho, and the noise of ciphertexts. One thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"

@@ -1,4 +1,5 @@
-// Messages to shared keys, rho and the noise of ciphertexts, one thread an item.
+// Start of ML-KEM encapsulation: messages to shared keys (SHA3-512), rho and the noise of ciphertexts (SHAKE-256), one
+// thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"

@@ -1,4 +1,4 @@
-// Messages to ciphertexts, 16 threads an item.
+// K-PKE.Encrypt of FIPS 203: messages to ciphertexts, 16 threads per item.
 #include "prelude.cuh"
 
 #include "mlkem_encrypt.cuh"

@@ -1,10 +1,10 @@
-// Encryption. Include it after the prelude.
+// K-PKE.Encrypt of FIPS 203. Include it after the prelude.
 #pragma once
 #include "mlkem_ring.cuh"
 
 namespace rf {
 
-// Encrypts a message; hands the ciphertext to put(its byte, a part), part by part, in any order.
+// Encrypts a message. Calls put(byte offset, part) for each part of the ciphertext, in any order.
 template <class Put>
 RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u16* matrix, const u8* streams,
                    const Twiddle* table, Put put) {

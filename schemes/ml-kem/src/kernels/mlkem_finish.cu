@@ -1,4 +1,4 @@
-// The hash of the public key into the secret key, one thread an item.
+// Writes the SHA3-256 hash of the public key into the secret key, one thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"

@@ -1,4 +1,4 @@
-// Matrix and noise to key pairs, but for the hash in the secret key, 16 threads an item.
+// K-PKE.KeyGen of FIPS 203: matrix and noise to key pairs, without the hash in the secret key. 16 threads per item.
 #include "prelude.cuh"
 
 #include "mlkem_ring.cuh"

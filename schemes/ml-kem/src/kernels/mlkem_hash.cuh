@@ -1,14 +1,14 @@
-// What the kernels that hash share, one thread an item. Include it after the prelude.
+// Common functions of the hashing kernels, one thread per item. Include it after the prelude.
 #pragma once
 #include "keccak.cuh"
 #include "mlkem_set.cuh"
 
 namespace rf {
 
-// The item of a thread.
+// out: the thread's item
 RF_FN u64 item_of_thread(u64 first) { return first + (u64)blockIdx.x * Set::hash_threads + threadIdx.x; }
 
-// out: the streams of `count` polynomials, numbered from `number` on
+// out: the noise streams (PRF) of `count` polynomials, numbered from `number`
 template <u32 Eta>
 RF_FN void expand(const u64* seed, u32 number, u32 count, u64* out) {
     constexpr u32 words = stream_bytes(Eta) / 8;
@@ -33,7 +33,7 @@ RF_FN void copy_rho(const u64* key, u64* rho) {
     for (u32 i = 0; i < 4; i++) rho[i] = key[vector_bytes_12 / 8 + i];
 }
 
-// From a message and the hash of a public key to the shared key and the noise of the ciphertext.
+// in: a message and the hash of a public key   out: the shared key and the noise of the ciphertext
 RF_FN void derive(const u64* message, const u64* key_hash, u64* shared_key, u64* streams) {
     u64 seed[4];
     Sha3_512 hash;

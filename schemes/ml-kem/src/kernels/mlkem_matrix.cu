@@ -1,9 +1,10 @@
-// Rho to the matrix, one thread a polynomial: blocks of SHAKE-128 until 256 numbers of 12 bits were below q.
+// SampleNTT of FIPS 203 (rejection sampling): rho to the matrix, one thread per polynomial. Squeezes blocks of
+// SHAKE-128 until 256 numbers of 12 bits are below q.
 //
-// Three blocks nearly always do (one polynomial in 120 needs a fourth). Numbers go to the thread's row in shared
-// memory one by one, at a place that moves on when they are kept: no branch within a block. Rows are a word longer than
-// their values, so that threads in step with each other meet on no bank; the value too many is where finished rows write.
-// Then each warp moves its rows out, in order.
+// Three blocks usually suffice; one polynomial in 120 needs a fourth. Every number is stored in the thread's row of
+// shared memory, but the index advances only past accepted ones, so there is no branch within a block. Rows have one
+// extra word, so that threads in lockstep hit different banks. Finished rows keep writing to the extra value. Each warp
+// then copies its rows to device memory, coalesced.
 #include "keccak.cuh"
 #include "prelude.cuh"
 
@@ -12,7 +13,7 @@ using namespace rf;
 
 constexpr u32 entries = Set::k * Set::k, items = Task::threads / entries;
 
-// out: 256 values in [0, q), and a 257th that means nothing
+// out: 256 evaluations in [0, q), and a meaningless 257th
 RF_FN void sample(const u64* rho, u32 entry, u16* row) {
     u32 i = entry / Set::k, j = entry % Set::k;
     u64 numbers = Task::transposed ? i | j << 8 : j | i << 8;

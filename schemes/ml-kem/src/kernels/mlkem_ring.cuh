@@ -1,6 +1,6 @@
-// What the kernels on polynomials share: 16 threads an item, which hold 16 coefficients each in the layouts of ring.cuh.
-// A thread packs and samples units of 16 neighbouring coefficients, which whole words hold whatever their width, and
-// which are also what the last pass of a transform leaves it with. Include it after the prelude.
+// Common functions of the kernels on polynomials: 16 threads per item, with 16 coefficients each in the layouts of
+// ring.cuh. Packing and sampling work on a thread's unit of 16 adjacent coefficients, which fills whole words for any
+// width. The last pass of a transform also leaves a thread with such a unit. Include it after the prelude.
 #pragma once
 #include "mlkem_set.cuh"
 #include "ntt.cuh"
@@ -17,10 +17,10 @@ static_assert(Rq::whole_warps && Rq::per_thread == unit && Last::run == unit, "a
 static_assert(Rq::row_bytes >= 2 * Rq::n, "the cells of a row must fit its shared memory");
 
 RF_FN u16* cells_of(const Row<Rq>& row) { return (u16*)row.shared; }
-// The item of a row; threads beyond the end compute along with the first one.
+// out: the row's item; surplus threads recompute the first one
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
 
-// Where an even number of bits makes a unit whole words of 32 bits, and where only of 16.
+// Word type of a packed unit: 32 bits if D is even, so that a unit fills whole words, else 16 bits.
 template <u32 D>
 struct Bits {
     template <bool Even, class Yes, class No>
@@ -35,7 +35,7 @@ struct Bits {
     static constexpr u32 width = 8 * sizeof(Part), parts = unit * D / width;
 };
 
-// A thread's unit of a polynomial in memory, D bits a coefficient: hands coefficient c to put(c, it).
+// Unpacks a thread's unit of a polynomial in memory, D bits per coefficient. Calls put(c, value) for coefficient c.
 template <u32 D, class Put>
 RF_FN void unpack(const u8* poly, u32 thread, Put put) {
     using B = Bits<D>;
@@ -53,7 +53,7 @@ RF_FN void unpack(const u8* poly, u32 thread, Put put) {
     }
 }
 
-// A thread's unit of a polynomial, coefficients get(c) of D bits: hands its parts to put(the part's byte, it).
+// Packs a thread's unit of coefficients get(c), D bits each. Calls put(byte offset, part) for each part.
 template <u32 D, class Get, class Put>
 RF_FN void pack(u32 thread, Get get, Put put) {
     using B = Bits<D>;
@@ -71,7 +71,8 @@ RF_FN void pack(u32 thread, Get get, Put put) {
         put((thread * B::parts + i) * (B::width / 8), (typename B::Part)words[i]);
 }
 
-// A thread's unit of noise from a stream: hands q and a difference of Eta bits and Eta bits to put(c, it), < q + 4.
+// SamplePolyCBD for a thread's unit of a stream. Calls put(c, x) with x = q + (sum of Eta bits) - (sum of the next Eta
+// bits) < q + 4.
 template <u32 Eta, class Put>
 RF_FN void sample(const u8* stream, u32 thread, Put put) {
     unpack<2 * Eta>(stream, thread, [&](u32 c, u32 bits) {
@@ -83,19 +84,20 @@ RF_FN void sample(const u8* stream, u32 thread, Put put) {
     });
 }
 
-// in: y < 2^D   out: y q / 2^D, rounded
+// Decompress.   in: y < 2^D   out: y q / 2^D, rounded
 template <u32 D>
 RF_FN u32 decompress(u32 y) {
     return y * q + (1u << (D - 1)) >> D;
 }
-// in: x < 2^19   out: x 2^D / q, rounded, modulo 2^D   (a product by 2^43 / q: a division's time might tell x)
+// Compress.   in: x < 2^19   out: x 2^D / q, rounded, modulo 2^D   (multiplies by 2^43 / q, as division is not
+// constant-time)
 template <u32 D>
 RF_FN u32 compress(u32 x) {
     constexpr u32 over_q = (u32)(((1ull << 43) + q - 1) / q);
     return mul_hi((x << D) + q / 2, over_q) >> 11 & ((1u << D) - 1);
 }
 
-// in: a thread's unit of coefficients get(c) < q   out: values in the layout of the last pass
+// Forward NTT.   in: a thread's unit of coefficients get(c) < q   out: evaluations in the layout of the last pass
 template <class Get>
 RF_FN void to_values(const Row<Rq>& row, const Twiddle* table, Get get, Word* values) {
     auto m = Rq::modulus(nullptr, 0);
@@ -106,7 +108,7 @@ RF_FN void to_values(const Row<Rq>& row, const Twiddle* table, Get get, Word* va
     ntt_forward<Rq>(m, values, table, row.shared, row.thread);
 }
 
-// The values of a unit of noise.
+// Samples a unit of noise and transforms it to evaluations.
 template <u32 Eta>
 RF_FN void noise_values(const Row<Rq>& row, const Twiddle* table, const u8* stream, Word* values) {
     u32 small[unit];
@@ -114,7 +116,7 @@ RF_FN void noise_values(const Row<Rq>& row, const Twiddle* table, const u8* stre
     to_values(row, table, [&](u32 c) { return small[c]; }, values);
 }
 
-// in: values < 2q in the layout of the last pass   out: a thread's unit of coefficients, < q
+// Inverse NTT.   in: evaluations < 2q in the layout of the last pass   out: a thread's unit of coefficients, < q
 RF_FN void to_unit(const Row<Rq>& row, const Twiddle* table, Word* values, u32* coefficients) {
     auto m = Rq::modulus(nullptr, 0);
     ntt_inverse<Rq, 2, true>(m, values, table, row.shared, row.thread);
@@ -124,10 +126,10 @@ RF_FN void to_unit(const Row<Rq>& row, const Twiddle* table, Word* values, u32* 
     Move<u16, unit, 16>::load<u32>(cells_of(row) + row.thread * unit, [&](u32 c, u32 x) { coefficients[c] = x; });
 }
 
-// Bound of values that were not reduced, in multiples of q.
+// Bound of the lazy evaluations after a forward transform, in multiples of q.
 constexpr u32 value_bound = ntt_forward_bound<Rq>();
 
-// The sum of up to k products of values, reduced once.
+// Inner product of up to k pairs of evaluations, modulo the leaves x^2 - beta. Accumulates lazily and reduces once.
 struct Dot {
     static_assert((u64)2 * Set::k * 4096 * (value_bound * q) < 1ull << 32, "sums must fit a word");
     u32 even[leaves], odd[leaves], cross[leaves];
@@ -136,7 +138,7 @@ struct Dot {
         RF_UNROLL
         for (u32 i = 0; i < leaves; i++) even[i] = odd[i] = cross[i] = 0;
     }
-    // in: a < 4096, b < value_bound q, in the layout of the last pass
+    // in: a < 4096, b < value_bound q, both in the layout of the last pass
     RF_METHOD void add(const Word* a, const Word* b) {
         RF_UNROLL
         for (u32 i = 0; i < leaves; i++) {
@@ -146,12 +148,12 @@ struct Dot {
             cross[i] += a[x] * b[y] + a[y] * b[x];
         }
     }
-    // out: the sum's values, < 2q
+    // out: evaluations of the sum, < 2q
     RF_METHOD void values(const Twiddle* table, u32 thread, Word* out) const {
         auto m = Rq::modulus(nullptr, 0);
         RF_UNROLL
         for (u32 i = 0; i < leaves; i++) {
-            // the residues are modulo x^2 - beta
+            // A leaf is a residue modulo x^2 - beta.
             auto beta = table[Tree<Rq>::leaves() + twiddle_slot<Rq, Rq::passes - 1, Rq::layers>(Last::node(thread, 0), i)];
             out[Last::reg(0, 2 * i)] = m.wide_fold(even[i] + m.mul(m.wide_fold(odd[i]), beta));
             out[Last::reg(0, 2 * i + 1)] = m.wide_fold(cross[i]);
@@ -159,7 +161,7 @@ struct Dot {
     }
 };
 
-// A unit of values of 12 bits, as they are, in the layout of the last pass.
+// Loads a unit of 12-bit evaluations, unreduced, in the layout of the last pass.
 RF_FN void load_packed(const u8* poly, u32 thread, Word* values) {
     unpack<12>(poly, thread, [&](u32 c, u32 v) { values[Last::reg(0, c)] = v; });
 }

@@ -1,4 +1,4 @@
-// Sizes of a parameter set, from the numbers in the prelude's struct Set. Include it after the prelude.
+// Sizes of a parameter set, derived from the numbers in the prelude's struct Set. Include it after the prelude.
 #pragma once
 #include "word.cuh"
 
@@ -6,16 +6,16 @@ namespace rf {
 
 constexpr u32 q = 3329;
 constexpr u32 eta2 = 2;
-constexpr u32 row_bytes = 384;  // of a polynomial, 12 bits a coefficient
+constexpr u32 row_bytes = 384;  // per polynomial, 12 bits per coefficient
 constexpr u32 vector_bytes_12 = row_bytes * Set::k;
 
 constexpr u32 public_key = vector_bytes_12 + 32;
 constexpr u32 secret_key = vector_bytes_12 + public_key + 64;  // vector, public key, hash, z
-constexpr u32 ciphertext_u = 32 * Set::du;  // bytes of a polynomial
+constexpr u32 ciphertext_u = 32 * Set::du;  // bytes per polynomial
 constexpr u32 ciphertext = ciphertext_u * Set::k + 32 * Set::dv;
-constexpr u32 matrix_words = Set::k * Set::k * 256;  // of 16 bits
+constexpr u32 matrix_words = Set::k * Set::k * 256;  // of 16 bits each
 
-// Bytes that the noise of a polynomial is made from; of all polynomials of a key pair, of a ciphertext.
+// Bytes of noise stream: per polynomial, per key pair, per ciphertext.
 RF_FN constexpr u32 stream_bytes(u32 eta) { return 64 * eta; }
 constexpr u32 key_noise = 2 * Set::k * stream_bytes(Set::eta1);
 constexpr u32 noise = Set::k * stream_bytes(Set::eta1) + (Set::k + 1) * stream_bytes(eta2);

@@ -1,4 +1,4 @@
-//! The plans of all sets with samples and oracles, for the engine's tests.
+//! Plans of all parameter sets with samples and oracles, for the engine's tests.
 
 use ringforge::{Limits, Planner, Result};
 use ringforge_batch::{Operation, Randomness, status};
@@ -10,10 +10,10 @@ use crate::support::{Items, ORACLES, Oracle};
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::{Draws, Seeds};
 
-/// What arguments hold.
+/// Contents of arguments, by name.
 type Held = Vec<(&'static str, Vec<u8>)>;
 
-/// ML-KEM as the engine's tests see it.
+/// ML-KEM as a scheme for the engine's tests.
 #[derive(Debug)]
 pub(crate) struct Sets;
 
@@ -51,7 +51,7 @@ impl Oracle {
         plans.into_iter().collect()
     }
 
-    /// Inputs that are not just random bytes.
+    /// Inputs other than random bytes.
     fn inputs(&self, operation: Operation, seed: u64, batch: usize) -> Held {
         let sizes = self.parameters.sizes();
         let Items { public_keys, secret_keys, ciphertexts, .. } = Items::new(self, seed, batch);
@@ -64,7 +64,7 @@ impl Oracle {
         }
     }
 
-    /// What a plan should make of its inputs.
+    /// Expected outputs of a plan.
     fn outputs(&self, operation: Operation, batch: usize, inputs: &Named) -> Held {
         let sizes = self.parameters.sizes();
         let items = |name: &str, size| inputs[name].chunks_exact(size);
@@ -86,7 +86,7 @@ impl Oracle {
                 let made = items.map(|(key, ciphertext)| [(self.decapsulate)(key, ciphertext).expect("valid keys")]);
                 columns(["shared keys"], made)
             }
-            // a key that the crate does not take has a coefficient that is not below the modulus
+            // The crate `ml-kem` rejects a key if a coefficient is not below the modulus.
             CheckPublicKeys => columns(
                 ["statuses"],
                 public_keys().map(|key| {
@@ -105,14 +105,14 @@ impl Oracle {
     }
 }
 
-/// What is made of all items, by names.
+/// Concatenates the outputs of all items, by name.
 fn columns<const N: usize>(names: [&'static str; N], made: impl Iterator<Item = [Vec<u8>; N]>) -> Held {
     let mut columns = names.map(|name| (name, Vec::new()));
     made.for_each(|made| columns.iter_mut().zip(made).for_each(|((_, all), one)| all.extend(one)));
     columns.into()
 }
 
-/// Keys of `size` bytes, in every second one the public key's last coefficient, `behind` bytes before the end, all ones.
+/// Sets the last coefficient of the public key, `behind` bytes before the end, to all ones in every other key.
 fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8> {
     for key in keys.chunks_exact_mut(size).skip(batch % 2).step_by(2) {
         key[size - behind - 2] |= 0xf0;
@@ -121,7 +121,7 @@ fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8
     keys
 }
 
-/// The seeds of all items: given, or the first bytes of their draws.
+/// Seeds of all items: given, or the first bytes of their random blocks.
 fn seeds(inputs: &Named, batch: usize, size: usize) -> Vec<u8> {
     inputs.get("seeds").cloned().unwrap_or_else(|| {
         let draws = ringforge::Draws::from_bytes(&inputs["draws"]).expect("as many bytes as draws have");

@@ -1,6 +1,6 @@
-//! The crate `ml-kem` as the oracle, item by item, and samples of keys and ciphertexts.
+//! The crate `ml-kem` as the oracle, item by item, and sample keys and ciphertexts.
 
-#![allow(deprecated)] // keys in the form of FIPS 203, which seeds are to replace
+#![allow(deprecated)] // expanded keys as in FIPS 203, deprecated in favour of seeds
 
 use ml_kem::array::Array;
 use ml_kem::kem::{Decapsulate, KeyExport};
@@ -11,15 +11,15 @@ use ringforge_testkit::bytes;
 /// A public and a secret key, or a ciphertext and a shared key.
 pub(crate) type Pair = [Vec<u8>; 2];
 
-/// One set as the crate `ml-kem` has it, on bytes.
+/// One parameter set of the crate `ml-kem`, on bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Oracle {
     pub(crate) parameters: Parameters,
-    /// From d ‖ z to public key, secret key.
+    /// d ‖ z → public key, secret key.
     pub(crate) generate: fn(&[u8]) -> Pair,
-    /// From a public key and a message to ciphertext, shared key; none for a key that is not valid.
+    /// Public key, message → ciphertext, shared key; `None` if the key is invalid.
     pub(crate) encapsulate: fn(&[u8], &[u8]) -> Option<Pair>,
-    /// From a secret key and a ciphertext to the shared key; none for a key that is not valid.
+    /// Secret key, ciphertext → shared key; `None` if the key is invalid.
     pub(crate) decapsulate: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
 }
 
@@ -48,14 +48,14 @@ fn array<N: ml_kem::ArraySize>(bytes: &[u8]) -> Array<u8, N> {
     Array::try_from(bytes).expect("as many bytes as the crate wants")
 }
 
-/// All sets.
+/// All parameter sets.
 pub(crate) const ORACLES: [Oracle; 3] = [
     oracle!(ringforge_ml_kem::MlKem512, MlKem512),
     oracle!(ringforge_ml_kem::MlKem768, MlKem768),
     oracle!(ringforge_ml_kem::MlKem1024, MlKem1024),
 ];
 
-/// Keys and ciphertexts of the crate `ml-kem`; of three ciphertexts, one is spoilt in a bit, and one is random.
+/// Keys and ciphertexts of the crate `ml-kem`. Of three ciphertexts, one has a flipped bit and one is random.
 pub(crate) struct Items {
     pub(crate) public_keys: Vec<u8>,
     pub(crate) secret_keys: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What the kernels mean, on the CPU.
+//! CPU reference of the kernels.
 
 use core::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::message;
 use crate::params::MAX_ID_BYTES;
 use crate::point::{Affine, Jacobian};
 
-/// The nonce was refused, and another one is to be drawn: what no item is left with.
+/// The status of an item whose nonce was refused, until another one is generated. No item keeps it.
 pub(crate) const RETRY: u32 = 255;
 
 /// Items that share an inversion.
@@ -26,7 +26,7 @@ const TOGETHER: usize = 32;
 type Bytes32 = [u8; 32];
 type Bytes64 = [u8; 64];
 
-/// A nonce for this prepared key and this digest, or 0.
+/// A nonce for this prepared key and this digest, or 0 if both candidates are out of range.
 fn drawn_nonce(draws: &Draws, item: usize, attempt: u32, key: &Limbs, e: &Bytes32) -> Scalar {
     let mut context = Zeroizing::new([0; 64]);
     context[..32].copy_from_slice(bytemuck::bytes_of(key));
@@ -34,7 +34,7 @@ fn drawn_nonce(draws: &Draws, item: usize, attempt: u32, key: &Limbs, e: &Bytes3
     first_scalar(Zeroizing::new(draws.hedged_block(item as u64, attempt, &context)))
 }
 
-/// The first scalar in range of a block's two candidates, or 0.
+/// The first of a block's two candidates that is in range, or 0.
 fn first_scalar(block: Zeroizing<[u8; 64]>) -> Scalar {
     let candidates = block.as_chunks::<32>().0.iter().map(|bytes| {
         let mut bytes = Zeroizing::new(*bytes);
@@ -44,7 +44,7 @@ fn first_scalar(block: Zeroizing<[u8; 64]>) -> Scalar {
     candidates.fold(Scalar::ZERO, |k, next| Scalar::conditional_select(&k, &next, k.is_zero()))
 }
 
-/// Writes a scalar, and its multiple of the base point; for 0, which is none, the base point. The rest is pending.
+/// Writes a scalar k and its multiple k G of the base point, or G if k is 0. Sets the status to pending.
 fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mut Jacobian, status: &mut u32) {
     let k = Zeroizing::new(k);
     *out = k.plain();
@@ -53,7 +53,7 @@ fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mu
     *status = PENDING;
 }
 
-/// What a nonce's point gives: the signature and whether the nonce must be refused.
+/// Computes a signature from a nonce's point. Also returns whether the nonce must be refused.
 fn sign(key: &Scalar, e: &Bytes32, k: &Scalar, point: &Jacobian, inverse: Fp) -> (Bytes64, bool) {
     let x = point.to_affine_by(inverse).x.plain();
     let (signature, refused) = item::sign(key, e, k, x);
@@ -86,7 +86,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 let (key, k) = (Scalar::new(*key), Zeroizing::new(Scalar::reduced(*k)));
                 let (made, refused) = sign(&key, e, &k, point, inverses[item - first]);
                 *status = match (bool::from(key.is_zero()), refused) {
-                    // the nonce is what memory held
+                    // no nonce was written
                     _ if *status != PENDING => NOT_REACHED,
                     (true, _) => Sm2Error::PrivateKeyRange.word(),
                     (false, true) if given => Sm2Error::NonceRefused.word(),
@@ -126,7 +126,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                     let d = Zeroizing::new(Scalar::reduced(*scalar));
                     let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | point.z.is_zero();
                     *status = match (*status == PENDING, bool::from(bad)) {
-                        // the scalar is what memory held
+                        // no scalar was written
                         (false, _) => NOT_REACHED,
                         (_, true) => Sm2Error::PrivateKeyRange.word(),
                         (_, false) => FINE,
@@ -155,7 +155,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             args.each(items, |_, (key, e, signature, of_base, table, status): (_, _, _, &[_], &[Affine], &mut u32)| {
                 *status = match Affine::from_bytes(key) {
                     None => Sm2Error::PublicKeyPoint.word(),
-                    // a table that was not made for this key says whatever its own key would
+                    // a table of another key would give that key's verdict
                     key if table.first() != key.as_ref() => NOT_REACHED,
                     _ => told(item::verify_by(e, signature, |s, t| {
                         base.add_public(windows.multiply_public(table, t), of_base, s)
@@ -191,12 +191,12 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
     }
 }
 
-/// The status of an item with this verdict.
+/// The status for this verdict.
 fn told(verdict: Result<(), Sm2Error>) -> u32 {
     status(verdict.err())
 }
 
-/// 1/Z of each, with an inversion for some of them at a time.
+/// 1/Z of each point, with one inversion per group of points (Montgomery's trick).
 fn inverses(points: &[Jacobian]) -> Zeroizing<Vec<Fp>> {
     let mut inverses = Zeroizing::new(points.iter().map(|point| point.z).collect::<Vec<_>>());
     inverses.chunks_mut(TOGETHER).for_each(Fp::invert_all);

@@ -1,4 +1,5 @@
-// The curve sm2p256v1 for kernels: fields, base point, bytes, statuses, and the equations of a signature.
+// The curve sm2p256v1 (GB/T 32918.5) for kernels: fields, base point, bytes, statuses, and the equations of a
+// signature.
 #pragma once
 #include "curve.cuh"
 #include "draws.cuh"
@@ -7,7 +8,7 @@ namespace sm2 {
 
 using namespace rf;
 
-// The coordinates' prime p.
+// The prime p of coordinates.
 struct P {
     RF_CONST u32 limb(u32 i) { return i == 2 ? 0 : i == 7 ? 0xfffffffe : 0xffffffff; }
     static constexpr u32 inverse = 1;
@@ -45,7 +46,7 @@ RF_FN Affine base_point() {
 
 RF_FN u32 swap_bytes(u32 x) { return __byte_perm(x, 0, 0x0123); }
 
-// The number of 32 big-endian bytes, at an address that is a multiple of 16.
+// The number of 32 big-endian bytes, at a 16-byte-aligned address.
 RF_FN u256 load_be(const u256* from) {
     u256 bytes = *from, r;
     RF_UNROLL
@@ -65,8 +66,8 @@ RF_FN u256 modulo_n(const u256& x) { return Fn::sub_once(x, 0); }
 // out: 1 if 0 < x < n, else 0
 RF_FN u32 is_scalar(const u256& x) { return Fn::is_reduced(x) & (is_zero(x) ^ 1); }
 
-// A public key x || y of big-endian coordinates: 1 and the point, in Montgomery form, if both are below p and it is on the
-// curve; else 0 and another point of the curve.
+// Decodes a public key x || y of big-endian coordinates. If both are below p and the point is on the curve: returns 1
+// and the point in Montgomery form. Else returns 0 and the base point.
 RF_FN u32 load_point(const u256* from, Affine& point) {
     u256 x = load_be(from), y = load_be(from + 1);
     u32 good = Fp::is_reduced(x) & Fp::is_reduced(y);
@@ -81,8 +82,9 @@ RF_FN u32 load_point(const u256* from, Affine& point) {
 
 // ---- statuses ----
 
-// As `Sm2Error` and `ringforge_batch` have them, for which any other word is an error of its own: also `not_reached`, which statuses are before
-// the first step, `pending`, which it makes of them, and `retry`: the nonce was refused, and another one is to be drawn.
+// The status words of `Sm2Error` and `ringforge_batch`, where any other word is an error too. Statuses are
+// `not_reached` before the first step, which sets them to `pending`. `retry`: the nonce was refused, and another one is
+// needed.
 enum Status : u32 {
     fine = 0x600df17e,
     pending = 0x9e2d126a,
@@ -97,7 +99,7 @@ enum Status : u32 {
 
 // ---- signatures ----
 
-// Two candidates of a block: the first one in range, or 0.   secret
+// The first of a block's two candidates that is in range, or 0.   secret
 RF_FN u256 scalar_of(const u32* block) {
     u256 first, second;
     RF_UNROLL
@@ -106,22 +108,22 @@ RF_FN u256 scalar_of(const u32* block) {
     return select(is_scalar(first), first, select(is_scalar(second), second, none));
 }
 
-// A private key, or 0.   secret
+// A random private key, or 0.   secret
 RF_FN u256 draw_key(const Draws& draws, u64 item) {
     u32 block[16];
     draw(draws, item, 0, block);
     return scalar_of(block);
 }
 
-// A nonce, or 0, for this digest in bytes and this key, (1 + d)^-1 in Montgomery form: hedged with both, so that no two digests
-// have the same one, also where the system repeats itself.   secret
+// A nonce, or 0, for this digest in bytes and this key, (1 + d)^-1 in Montgomery form. It is hedged with both: even if
+// the system's randomness repeats, nonces for different digests or keys are independent.   secret
 RF_FN u256 draw_nonce(const Draws& draws, u64 item, u32 attempt, const u256& key, const u256& digest) {
     u32 block[16];
     draw_hedged(draws, item, attempt, [&](u32 i) { return i < 8 ? key.limb[i] : digest.limb[i - 8]; }, block);
     return scalar_of(block);
 }
 
-// out: k, and k G, not yet affine; for 0, which is none, G
+// out: k, and k G in Jacobian coordinates, or G if k is 0
 template <class Task, bool Complete>
 RF_FN void store_multiple(const u256& k, const Affine* table, u256* scalar, Jacobian* point) {
     const u256 one = {{1, 0, 0, 0, 0, 0, 0, 0}};

@@ -1,14 +1,15 @@
-// Z_A = SM3(bits of the identifier || identifier || a || b || G || key), a key a thread. An identifier lies in a slot of whole
-// words, of which it takes `length` bytes.
+// Computes Z_A = SM3(bits of the identifier || identifier || a || b || G || key): one thread per key. An identifier is
+// the first `length` bytes of a slot of whole words.
 //
-// The text is two sequences of whole words, read at bytes that are none of theirs: the identifier behind its length, and from
-// byte `start` on the curve, the key and the bit that ends it. Each is 0 outside of itself, so their sum is the text.
+// The hashed input combines two sequences of whole words, each at an unaligned byte offset. The identifier follows its
+// length; the curve, the key and the padding bit start at byte `start`. Each is 0 outside of its range, so the input is
+// their sum.
 #include "sm2.cuh"
 #include "sm3.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
-// a, b and G, from their first bytes on.
+// a, b and G, as big-endian words.
 RF_CONST u32 curve_words[32] = {
     0xfffffffe, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x00000000, 0xffffffff, 0xfffffffc,
     0x28e9fa9e, 0x9d9f5e34, 0x4d5a9e4b, 0xcf6509a7, 0xf39789f5, 0x15ab8f92, 0xddbcbd41, 0x4d940e93,
@@ -22,7 +23,7 @@ RF_FN u32 id_word(const u32* id, u32 length, u32 i) {
     return swap_bytes(id[i]) & 0xffffffff << 8 * (4 - min_word(length - 4 * i, 4));
 }
 
-// Word i behind an identifier, 0 before the first and after the last.
+// Word i after an identifier, 0 before the first and after the last.
 RF_FN u32 tail_word(const u32* key, u32 i) {
     if (i < 32) return curve_words[i];
     if (i < 48) return swap_bytes(key[i - 32]);

@@ -1,5 +1,5 @@
-// Nonces, drawn for a key and a digest, and their multiples of the base point, not yet affine: an item a thread. A nonce that
-// was not found is written as 0, and 1 stands in for it.
+// Generates nonces for keys and digests, and their multiples of the base point in Jacobian coordinates: one thread per
+// item. If no candidate is in range, the nonce is written as 0 and its point is G.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;

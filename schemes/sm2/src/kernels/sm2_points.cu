@@ -1,10 +1,10 @@
-// Secret scalars and their multiples of the base point, not yet affine: an item a thread. A scalar that is out of range, or
-// was not found, is written as 0, and 1 stands in for it.
+// Secret scalars and their multiples of the base point in Jacobian coordinates: one thread per item. A scalar that is
+// out of range, given or drawn, is written as 0 and its point is G.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
-// Given scalars, or drawn private keys; 0 for none.
+// Given scalars, or random private keys; 0 if out of range.
 RF_FN u256 scalar_at(const u256* given, u64 item) {
     u256 k = load_be(given + item);
     return select(is_scalar(k), k, Fn::zero());

@@ -1,4 +1,5 @@
-// Private keys made ready for signing: (1 + d)^-1 mod n in Montgomery form, 0 where d is out of range; a key a thread.
+// Prepares private keys for signing: (1 + d)^-1 mod n in Montgomery form, or 0 if d is out of range. One thread per
+// key.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;

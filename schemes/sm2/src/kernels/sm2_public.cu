@@ -1,4 +1,5 @@
-// Public keys from private ones and their points: several items a thread, with one inversion for them all.
+// Public keys from private keys and their points: several items per thread, with one inversion for all of them
+// (Montgomery's trick).
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
@@ -18,10 +19,10 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         const u64 item = start + (u64)i * Task::threads;
         u256 d = scalars[item], square = Fp::square(z[i]), one = {{1, 0, 0, 0, 0, 0, 0, 0}};
         u256 x = Fp::mul(points[item].x, square), y = Fp::mul(points[item].y, Fp::mul(square, z[i]));
-        // d from 1 to n - 2
+        // d must be from 1 to n - 2
         u32 bad = is_zero(d) | is_zero(Fn::add(d, one)) | is_zero(z[i]);
         u32 status = select(bad, (u32)private_key_range, (u32)fine);
-        // else the scalar is what memory held
+        // else no scalar was written
         const u32 reached = statuses[item] == pending;
         status = select(reached, status, (u32)not_reached);
         bad |= reached ^ 1;

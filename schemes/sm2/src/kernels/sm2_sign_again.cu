@@ -1,4 +1,4 @@
-// Signatures of the items whose nonce had to be refused, once in 2^64 items: with further draws, an item a thread.
+// Signs items whose nonce was refused (one item in 2^64) again with further nonces: one thread per item.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;

@@ -1,5 +1,5 @@
-// Tables of odd multiples: row i of a point's table has (2j + 1) 2^(w i) P. Several points a thread, or several threads a
-// point; an invalid key has the table of the base point.
+// Tables of odd multiples: row i of a point's table has (2j + 1) 2^(w i) P, computed by co-Z additions (Meloni). A
+// thread computes several tables, or several threads share one. An invalid key gets the table of the base point.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads) sm2_table(const u256
     constexpr u32 row = 1u << (Task::width - 1), size = Task::rows * row;
     u256 ratios[Task::chunk * Task::per_thread], z[Task::per_thread], before[Task::per_thread];
     const u32 thread = blockIdx.x * Task::threads + threadIdx.x;
-    // chunks of a point; each thread has one, or all the points of several items
+    // chunks of a point's table; a thread has one chunk, or the tables of several items
     constexpr u32 chunks = size / Task::chunk;
     const u64 item = first + (u64)(thread / chunks) * Task::per_thread;
     const u32 place = thread % chunks * Task::chunk;

@@ -1,10 +1,11 @@
-// Verification, an item a thread: R = s G + t P, and whether its x is r - e modulo n. All of it is public.
+// Verification, one thread per item: R = s G + t P, then a check that its x is r - e modulo n. Variable-time, because
+// all inputs are public.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
-// The table of an item's key: of its own, or of the one that it has the number of.
-// out: `fine`, or what is wrong with the key, or with its table: one that was not made for it says whatever its own key would
+// Finds the table of an item's key: the item's own, or that of the cached key with this number.
+// out: `fine`, or the error of the key; `not_reached` if the table is that of another key, whose verdict it would give
 RF_FN u32 find_table(const u256* keys, u64 item, const Affine* tables, const Affine*& table) {
     Affine key;
     table = tables + item * (1u << (Task::Keys::width - 1));
@@ -44,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     }
 
     Jacobian sum = {Fp::one(), Fp::one(), Fp::zero()};
-    // t P first: with doublings between the windows of one row, from the highest, or row by row; then s G
+    // t P first, either with doublings between the windows of a single row, from the highest, or row by row; then s G
     RF_LOOP
     for (u32 step = 0; step < Keys::windows + Base::rows; step++) {
         Affine term;
@@ -64,11 +65,11 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
             Digit digit = digit_of(of_base, row, Base::rows, Base::width);
             term = negate_if<Fp>(digit.opposite, look_up(base_table + row * base_row, digit.place));
         }
-        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // the loop is that of the doublings
+        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // products called, not inlined
         else sum = add_public<Fp>(sum, term);
     }
 
-    // x = c or, where that is below p, x = c + n; compared as X = c Z^2, without an inversion
+    // x = c or, if that is below p, x = c + n; compared as X = c Z^2, which needs no inversion
     const u256 c = Fn::sub(load_be(signatures + 2 * item), modulo_n(load_be(digests + item)));
     const u256 zz = Fp::square(sum.z), n = Fn::modulus();
     u256 other;

@@ -1,4 +1,4 @@
-// The hash function SM3 (GB/T 32905): a hash a thread, its state in registers.
+// The hash function SM3 (GB/T 32905): one hash per thread, with its state in registers.
 #pragma once
 #include "word.cuh"
 
@@ -13,7 +13,7 @@ struct Sm3 {
         for (u32 i = 0; i < 8; i++) state[i] = start[i];
     }
 
-    // A block of 16 big-endian words, which it overwrites.
+    // Compresses a block of 16 words and overwrites it.
     RF_METHOD void compress(u32* w) {
         u32 a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
         u32 t = 0x79cc4519;
@@ -22,7 +22,8 @@ struct Sm3 {
             RF_UNROLL
             for (u32 i = 0; i < 16; i++) {
                 const u32 now = w[i], later = w[(i + 4) % 16];
-                // word 16 rounds on takes the place of this one, which the 4 rounds before read for the last time
+                // the message word of 16 rounds later replaces this one, which the 4 rounds before read for the last
+                // time
                 const u32 mixed = w[i] ^ w[(i + 7) % 16] ^ rotate_left(w[(i + 13) % 16], 15);
                 u32 next = mixed ^ rotate_left(mixed, 15) ^ rotate_left(mixed, 23) ^ rotate_left(w[(i + 3) % 16], 7) ^
                            w[(i + 10) % 16];

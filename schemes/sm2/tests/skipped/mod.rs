@@ -1,4 +1,4 @@
-//! Items that a step passes over are not fine.
+//! Items that a step skips must not get the status `FINE`.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ringforge_testkit::{Named, NamedPlan, Scheme, devices};
 
 const BATCH: usize = 5;
 
-/// A kernel of the plan that verifies; verification may pass over an item, in its text as in its meaning.
+/// A kernel of the verification plan that may skip one item, both in its CUDA source and in its CPU reference.
 #[derive(Debug)]
 struct Skips {
     inner: Arc<dyn Kernel>,
@@ -36,7 +36,7 @@ impl Kernel for Skips {
         assert!(own.text().contains(GUARD), "sm2_verify.cu has another guard");
         let text = own.text().replace(GUARD, &format!("if (item >= end || item == {item}) return;"));
         let built = Built { prelude: own.prelude().into(), launch: own.launch() };
-        // SAFETY: as the text that this one is made of, with one item less.
+        // SAFETY: As for the original source; this one only skips one more item.
         Ok(unsafe { Source::new(self, text, own.headers(), built) })
     }
 
@@ -45,19 +45,19 @@ impl Kernel for Skips {
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        // with its neighbours, which nobody reaches then either
+        // the neighbours in the same range are skipped as well
         if self.item.is_some_and(|item| items.contains(&item)) { Ok(()) } else { self.inner.on_cpu(items, args) }
     }
 }
 
-/// The plan that verifies.
+/// The verification plan.
 fn verification(device: &Device) -> NamedPlan {
     let plans = Sm2::plans(device.limits()).expect("plans");
     plans.into_iter().find(|named| named.name == "SM2 verify").expect("a plan that verifies")
 }
 
-/// What verification tells of each item, where it passes over one, with tables of the keys of this name; the statuses held
-/// before what another run had left, whose items were all fine.
+/// Runs verification and returns each item's error. It may skip one item, and uses tables of the keys with this name.
+/// The status buffer starts out as another run left it, with `FINE` for all items.
 fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -> Vec<Option<ErrorKind<Sm2Error>>> {
     let sound = verification(device).plan;
     let kernel = |step: usize, item| Skips { inner: sound.kernels().nth(step).expect("two steps").clone(), item };
@@ -75,7 +75,7 @@ fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -
     (0..BATCH).map(|item| status.errors().iter().find(|error| error.item == item).map(|error| error.kind)).collect()
 }
 
-/// Items for verification, and which are valid.
+/// Items for verification, and the numbers of the valid ones.
 fn sample(device: &Device) -> (Named, Vec<usize>) {
     let inputs = verification(device).sample(2, BATCH);
     let sound = told(device, &inputs, "public keys", None);
@@ -99,7 +99,7 @@ fn no_item_is_fine_that_a_step_passed_over() {
         }
         let unseen = unseen_steps(&named, FINE, 2, 5).expect("runs");
         let names: Vec<_> = named.plan.kernels().map(|kernel| kernel.name()).collect();
-        // the nonces of most items are not refused
+        // most items need no further nonce
         assert!(unseen.iter().all(|&step| names[step] == "sm2_sign_again"), "{}: {unseen:?}", named.name);
     }
 }
@@ -109,7 +109,7 @@ fn the_table_of_another_key_is_not_taken() {
     for device in devices() {
         let (mut inputs, valid) = sample(&device);
         let [first, second, ..] = valid[..] else { panic!("two valid ones") };
-        // the signature is by the owner, whose table it is, and another one claims it
+        // the first item claims the second key, but its signature and table are those of its own key
         inputs.insert("owners".into(), inputs["public keys"].clone());
         let keys = inputs.get_mut("public keys").expect("keys");
         keys.copy_within(64 * second..64 * (second + 1), 64 * first);

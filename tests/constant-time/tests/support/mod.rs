@@ -1,4 +1,4 @@
-//! A program's machine code: its functions, what they call, and where they divide.
+//! Disassembly of a program: its functions, their callees, and their divisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -6,43 +6,43 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What is found, by address, with the function's name.
+/// Findings by address, with the function's name.
 pub(crate) type Findings<'a> = BTreeMap<u64, (Finding, &'a str)>;
-/// Places in sources, as file and line, by address.
+/// Source locations (file and line) by address.
 pub(crate) type Sources = BTreeMap<u64, Vec<(String, usize)>>;
 
-/// What is wrong at an address.
+/// A finding at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Finding {
-    /// It divides.
+    /// A division.
     Division,
-    /// It calls what a pointer says.
+    /// An indirect call or jump.
     Pointer,
-    /// It takes what a vector holds to flags, to a general register, or as addresses.
+    /// An instruction that moves vector contents to flags, to a general register, or to an address.
     Leaving,
 }
 
-/// A function as far as anything matters here.
+/// The relevant properties of a function.
 #[derive(Default)]
 struct Function {
     name: String,
-    /// The address of its last instruction.
+    /// Address of its last instruction.
     last: u64,
     /// Addresses that it calls, jumps to, or takes.
     leads_to: BTreeSet<u64>,
     found: Vec<(u64, Finding)>,
-    /// Registers and places on the stack that hold, at some time, a function's address that it took.
+    /// Registers and stack slots that at some time hold the address of a function.
     holding: BTreeSet<String>,
-    /// The instruction before, up to its operands.
+    /// The mnemonic of the previous instruction.
     before: String,
 }
 
 impl Function {
-    /// Takes the next instruction, as `objdump` writes it.
+    /// Processes the next instruction, in the format of `objdump`.
     fn take(&mut self, at: u64, instruction: &str, table: &BTreeMap<u64, u64>, foreign: &BTreeSet<u64>) {
         let (code, note) = instruction.split_once('#').unwrap_or((instruction, ""));
         let mut words = code.split_whitespace();
-        // prefixes are words of their own
+        // prefixes are separate words
         let name = words.find(|word| !["addr32", "bnd", "data16", "notrack", "rep", "repz"].contains(word));
         let name = name.unwrap_or_default();
         let operands = words.collect::<Vec<_>>().join(" ");
@@ -57,7 +57,7 @@ impl Function {
             }
             Some(known.unwrap_or(place))
         } else if let Some(pointer) = operands.strip_prefix('*').filter(|_| is_jump) {
-            // a jump by a table of distances, as of a `match`, stays in the function
+            // a jump through a table of offsets, as of a `match`, stays in the function
             let is_switch = name == "jmp" && self.before == "add";
             if !is_switch && !self.holding.contains(pointer) {
                 self.found.push((at, Finding::Pointer));
@@ -80,7 +80,8 @@ impl Function {
     }
 }
 
-/// Whether an instruction takes what a vector or a mask of lanes holds to flags, to a general register, or as addresses.
+/// Whether an instruction moves the contents of a vector or lane mask to flags, to a general register, or to an
+/// address.
 fn leaves_vectors(name: &str, operands: &str) -> bool {
     let always = [
         "kortest",
@@ -110,17 +111,18 @@ fn leaves_vectors(name: &str, operands: &str) -> bool {
     always.iter().any(|prefix| name.starts_with(prefix)) || moves && is_vector(from) && is_general
 }
 
-/// A program that is linked and has its symbols.
+/// A linked program with symbols.
 pub(crate) struct Program {
-    /// By address.
+    /// Functions by address.
     functions: BTreeMap<u64, Function>,
-    /// What lies in the table through which libraries are called: addresses of functions here.
+    /// Slots with dynamic relocations, through which libraries are called, that hold addresses of this program's
+    /// functions.
     table: BTreeMap<u64, u64>,
-    /// The same for functions of libraries, which are the system's.
+    /// Such slots for functions of system libraries.
     foreign: BTreeSet<u64>,
 }
 
-/// Runs a command; gives what it prints.
+/// Runs a command and returns its standard output.
 pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Box<dyn Error>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut stdin = child.stdin.take().ok_or("no input")?;
@@ -134,7 +136,7 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Box<dyn 
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The number that a text begins with.
+/// The hexadecimal number at the start of a text.
 fn address(text: &str) -> Option<u64> {
     let text = text.trim_start().trim_start_matches("0x");
     let digits = text.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap_or_default();
@@ -142,7 +144,7 @@ fn address(text: &str) -> Option<u64> {
 }
 
 impl Program {
-    /// Reads a program.
+    /// Disassembles a program.
     pub(crate) fn read(path: &Path) -> Result<Self, Box<dyn Error>> {
         let code = run(Command::new("objdump").args(["-d", "-C", "--no-show-raw-insn"]).arg(path), "")?;
         let relocations = run(Command::new("objdump").arg("-R").arg(path), "")?;
@@ -173,11 +175,11 @@ impl Program {
         Ok(program)
     }
 
-    /// All that is found in the functions of this name and in what they lead to, by functions whose names do not begin with
-    /// one of the ends: by address, with the function's name.
+    /// All findings in the functions of this name and in everything they lead to, except through functions whose names
+    /// begin with one of `ends`. The result is sorted by address and includes the function's name.
     ///
     /// # Errors
-    /// Where there is no such function.
+    /// If there is no function of this name.
     pub(crate) fn find(&self, name: &str, ends: &[&str]) -> Result<Findings<'_>, Box<dyn Error>> {
         let named = self.functions.iter().filter(|(_, function)| function.name == name);
         let mut open: Vec<u64> = named.map(|(start, _)| *start).collect();
@@ -186,7 +188,7 @@ impl Program {
         }
         let (mut seen, mut found) = (BTreeSet::new(), BTreeMap::new());
         while let Some(at) = open.pop() {
-            // a jump into the middle of a function leads to all of it; other addresses are those of data
+            // a jump into a function counts as a call of it; other addresses are data
             let Some((start, function)) = self.functions.range(..=at).next_back() else { continue };
             if at > function.last
                 || !seen.insert(*start)
@@ -201,7 +203,7 @@ impl Program {
     }
 }
 
-/// The places in sources, as file and line, that instructions come from: the innermost first where functions were inlined.
+/// The source locations (file and line) of these instructions, innermost first if functions were inlined.
 pub(crate) fn sources(path: &Path, addresses: &[u64]) -> Result<Sources, Box<dyn Error>> {
     let input: String = addresses.iter().map(|at| format!("{at:x}\n")).collect();
     let lines = run(Command::new("addr2line").args(["-a", "-i", "-e"]).arg(path), &input)?;

@@ -1,4 +1,4 @@
-//! Kernels on views, item by item: ports whose items lie apart, or are parts of what memory has for each.
+//! Runs kernels on views, item by item. The items of a view have a stride, or are parts of larger items in memory.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -9,28 +9,29 @@ use ringforge_math::error::{Error, Result};
 
 use super::{GRAIN_BYTES, host_read, host_write};
 
-/// Memory from a byte of it on.
+/// Memory that one or more ports share. `Write` also holds the offset of its first byte, because splits cut bytes off
+/// its front.
 enum Strip<'a> {
     Read(&'a [u8]),
     Write(usize, &'a mut [u8]),
 }
 
-/// What a port has.
+/// The memory and position of a port's view.
 #[derive(Default)]
 struct View<'a> {
-    /// The memory of this number, from this byte on.
+    /// Index of the port's strip, in which item `skipped` begins at byte `first`. `None` for a list of tables.
     strip: Option<usize>,
     first: usize,
     skipped: usize,
     tables: Option<Arc<[&'a [u8]]>>,
 }
 
-/// Whether ports are bound to views.
+/// Whether any port is bound to a view.
 pub(super) fn needed(ports: &[Port], bound: &[Bound<'_>]) -> bool {
     ports.iter().zip(bound).any(|(port, bound)| bound.first > 0 || !port.is_dense())
 }
 
-/// Runs a kernel for each of these items.
+/// Runs a kernel on a range of items.
 pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -> Result<()> {
     let (mut strips, mut views, mut same) = (Vec::new(), Vec::new(), Vec::new());
     for (port, Bound { to, first, skipped }) in bound.into_iter().enumerate() {
@@ -52,7 +53,7 @@ pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -
     run_items(loaded, items, strips, &views)
 }
 
-/// Halves the items, and runs the halves on rayon's threads where they are large.
+/// Runs a kernel by recursive halving of its items; rayon's threads take the halves where these are large.
 fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views: &[View<'_>]) -> Result<()> {
     match items.len() {
         0 => return Ok(()),
@@ -60,7 +61,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views
         _ => {}
     }
     let middle = items.start + items.len() / 2;
-    // bytes of the items before the middle
+    // bytes of a strip that belong to items before the middle
     let before = |strip: usize| {
         let mut ports = loaded.ports.iter().zip(views).filter(|(_, view)| view.strip == Some(strip));
         ports.next().map_or(0, |(port, view)| port.distance() * (middle - view.skipped))
@@ -100,7 +101,7 @@ fn run_item(loaded: &Loaded, item: usize, strips: Vec<Strip<'_>>, views: &[View<
                 }
             }
             Strip::Write(mut start, mut rest) => {
-                // what is written comes first among ports of the same bytes
+                // among ports with the same bytes, the writing one comes first
                 windows.sort_by_key(|(window, port)| (window.start, ports[*port].role == Role::In));
                 let mut last = (0..0, 0);
                 for (window, port) in windows {

@@ -1,4 +1,4 @@
-//! The NCCL library: found when it is first needed, with the dozen functions in use.
+//! The NCCL library, loaded when it is first needed, and the functions in use.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::ffi::CStr;
@@ -8,19 +8,19 @@ use libloading::Library;
 
 use ringforge_math::error::{Error, Result};
 
-/// A communicator of the library's.
+/// A communicator of the library.
 pub(crate) type Handle = *mut c_void;
 
-/// What a call returns.
+/// The status that a call returns.
 pub(crate) type Code = c_int;
 
 pub(crate) const SUCCESS: Code = 0;
 pub(crate) const IN_PROGRESS: Code = 7;
 
-/// Bytes, as elements that are sent.
+/// The element type of sends and receives: bytes.
 pub(crate) const BYTE: c_int = 1;
 
-/// By which ranks find one another.
+/// The id by which ranks find one another.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct UniqueId(pub [u8; 128]);
@@ -31,13 +31,13 @@ impl core::fmt::Debug for UniqueId {
     }
 }
 
-/// What a communicator is to be like: the fields of version 2.19, which any later library takes.
+/// Configuration of a communicator: the fields of version 2.19, which any later library accepts.
 #[repr(C)]
 pub(crate) struct Config {
     size: usize,
     magic: u32,
     version: u32,
-    /// Whether calls return when they are done.
+    /// Whether calls return only when they are done.
     blocking: c_int,
     cluster: c_int,
     least_blocks: c_int,
@@ -47,7 +47,8 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// With calls that return when they are done, or before, so that a deadline can be kept; all else as the library likes.
+    /// A configuration with blocking calls, or with calls that return early so that the caller can keep a deadline. All
+    /// other settings are left to the library.
     pub(crate) const fn new(blocking: bool) -> Self {
         let (size, magic, version) = (size_of::<Self>(), 0xcafe_beef, OLDEST as u32);
         let (blocking, any) = (blocking as c_int, c_int::MIN);
@@ -56,7 +57,7 @@ impl Config {
     }
 }
 
-/// The oldest version that has all that is in use.
+/// The oldest version that has all functions in use.
 const OLDEST: c_int = 21_900;
 
 macro_rules! functions {
@@ -65,7 +66,7 @@ macro_rules! functions {
         pub(crate) struct Nccl {
             $(pub(crate) $field: unsafe extern "C" fn($($arg),*) -> Code,)*
             words: unsafe extern "C" fn(Code) -> *const c_char,
-            /// Keeps them where they are.
+            /// Keeps the functions loaded.
             _library: Library,
         }
 
@@ -102,7 +103,8 @@ functions! {
 }
 
 impl Nccl {
-    /// The library, loaded the first time: the one that `RINGFORGE_NCCL` names, else `libnccl.so.2`, else `libnccl.so`.
+    /// The library, loaded by the first call: the one that `RINGFORGE_NCCL` names, else `libnccl.so.2`, else
+    /// `libnccl.so`.
     pub(crate) fn get() -> Result<&'static Self> {
         static LIBRARY: OnceLock<Result<Nccl>> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| match std::env::var("RINGFORGE_NCCL") {
@@ -112,11 +114,11 @@ impl Nccl {
         library.as_ref().map_err(Clone::clone)
     }
 
-    /// The first of these libraries that there is.
+    /// Loads the first of these libraries that is found.
     fn load(paths: &[&str]) -> Result<Self> {
         let mut tried = Vec::new();
         for path in paths {
-            // SAFETY: the library's initialisers are run, as of any that a process is linked with.
+            // SAFETY: the library's initialisers are run, as for any library that a process is linked with.
             match unsafe { Library::new(*path) } {
                 Ok(library) => return Self::of(library, path).and_then(Self::new_enough),
                 Err(error) => tried.push(format!("{path}: {error}")),
@@ -135,12 +137,12 @@ impl Nccl {
         Ok(self)
     }
 
-    /// A call's code as a result; what is under way is none of a failure.
+    /// Converts a call's status to a result. A call in progress is not an error.
     pub(crate) fn check(&self, call: &'static str, code: Code) -> Result<()> {
         if code == SUCCESS || code == IN_PROGRESS {
             return Ok(());
         }
-        // SAFETY: the text is constant.
+        // SAFETY: the string is constant.
         let words = unsafe { CStr::from_ptr((self.words)(code)) }.to_string_lossy();
         Err(Error::Nccl { call, why: format!("{words} ({code})") })
     }
@@ -154,7 +156,7 @@ fn missing(path: &str, name: &str) -> Error {
 mod tests {
     use super::*;
 
-    /// Where there is the library, it has all functions; it needs no GPU to say its version.
+    /// If the library is found, it has all functions. It reports its version without a GPU.
     #[test]
     fn the_library_has_the_functions() {
         if let Err(error) = Nccl::get() {

@@ -1,4 +1,4 @@
-//! Memory of a GPU that the other ranks of its host write straight into.
+//! Memory of a GPU that the other ranks of its host write to directly.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -11,26 +11,27 @@ use ringforge_math::error::{Error, Result};
 use super::Raw;
 use super::library::{Nccl, SUCCESS};
 
-/// Memory that the library gave and knows: what it receives there takes no detour.
+/// Memory that the library allocated and has registered: it receives data there without an intermediate copy.
 pub(crate) struct Shared {
     nccl: &'static Nccl,
     gpu: Arc<Gpu>,
     connection: Arc<Mutex<Option<Raw>>>,
     address: *mut c_void,
     bytes: usize,
-    /// By which the connection knows it; null if that had ended.
+    /// The handle of its registration; null if the communicator had ended before.
     registration: *mut c_void,
-    /// Whether other ranks have met it.
+    /// Whether other ranks have been in contact with it.
     met: AtomicBool,
 }
 
-// SAFETY: the address is only handed out, and the library lets any thread free memory.
+// SAFETY: the address is only given out, and the library lets any thread free memory.
 unsafe impl Send for Shared {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Memory for a connection. Either all ranks have such or none: the library wants both ends of a message registered.
+    /// Allocates memory and registers it with a communicator. Either all ranks must do so or none: the library wants
+    /// both ends of a message registered.
     pub(crate) fn new(
         nccl: &'static Nccl,
         gpu: &Arc<Gpu>,
@@ -52,7 +53,7 @@ impl Shared {
         let mut this =
             Self { nccl, gpu, connection, address, bytes, registration: ptr::null_mut(), met: AtomicBool::new(false) };
         if let Some(Raw(handle)) = *this.connection.lock().unwrap_or_else(PoisonError::into_inner) {
-            // SAFETY: the memory is ours and stays until `drop` has taken it from the connection.
+            // SAFETY: the memory is ours and stays until `drop` has deregistered it.
             nccl.check("ncclCommRegister", unsafe {
                 (nccl.register)(handle, address, bytes, &raw mut this.registration)
             })?;
@@ -60,34 +61,34 @@ impl Shared {
         Ok(this)
     }
 
-    /// Where it lies.
+    /// The device address.
     pub(crate) fn address(&self) -> u64 {
         self.address as u64
     }
 
-    /// Whether other ranks have not met it before, which they do now.
+    /// Whether this is the first contact of other ranks with the memory. It counts as made from now on.
     pub(crate) fn meets(&self) -> bool {
         !self.met.swap(true, Ordering::Relaxed)
     }
 
-    /// Whose it is.
+    /// The GPU that holds the memory.
     pub(crate) fn gpu(&self) -> &Arc<Gpu> {
         &self.gpu
     }
 }
 
-/// Whoever drops it has waited for its users.
+/// Deregisters and frees the memory. The owner has waited for all its users before.
 impl Drop for Shared {
     fn drop(&mut self) {
         let failed = self.gpu.bind().and_then(|()| {
-            // a connection that was aborted knows nothing any more
+            // a communicator that was aborted has no registrations any more
             if let Some(Raw(handle)) = *self.connection.lock().unwrap_or_else(PoisonError::into_inner)
                 && !self.registration.is_null()
             {
                 // SAFETY: it was registered there.
                 self.nccl.check("ncclCommDeregister", unsafe { (self.nccl.deregister)(handle, self.registration) })?;
             }
-            // SAFETY: the library gave it, and nobody uses it.
+            // SAFETY: the library allocated it, and nothing uses it.
             self.nccl.check("ncclMemFree", unsafe { (self.nccl.free)(self.address) })
         });
         match failed {

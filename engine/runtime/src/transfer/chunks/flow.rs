@@ -1,4 +1,5 @@
-//! How one large item flows through a program: what is copied in before which blocks of a step, and out after them.
+//! How one large item flows through a program in slabs: the copies in before some blocks of a step, and the copies out
+//! after them.
 
 use core::ops::Range;
 
@@ -6,23 +7,24 @@ use crate::columns::{Columns, Shape, Shares};
 use crate::kernel::{Port, Role, Sharing};
 use crate::plan::{Home, PlanArg, Slot};
 
-/// Slabs that a step's copies are cut into where their size allows: the first or last of them overlaps with nothing.
+/// Number of slabs of a step's copies, if their size allows it. The first or the last slab's copy overlaps with
+/// nothing.
 const SLABS: usize = 8;
-/// Less than this is not worth a slab of its own.
+/// Minimum bytes of a slab: smaller slabs are not worth their overhead.
 const LEAST_BYTES: usize = 2 << 20;
 
 /// The slabs of each step.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Flow(pub Vec<Vec<Slab>>);
 
-/// Blocks of a step, with what they need first and what is done after them.
+/// Some blocks of a step, with the copies in before them and the copies out after them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Slab {
-    /// None for all of the step at once.
+    /// `None` for the whole step at once.
     pub blocks: Option<Range<usize>>,
-    /// Bytes of arguments that the step is the first to use.
+    /// Copies in: bytes of arguments that this step is the first to use.
     pub ins: Vec<Moved>,
-    /// Bytes of arguments that the step is the last to write.
+    /// Copies out: bytes of arguments that this step is the last to write.
     pub outs: Vec<Moved>,
 }
 
@@ -34,7 +36,7 @@ pub struct Moved {
     pub shape: Shape,
 }
 
-/// What a step's ports are bound to, and how its blocks share them out.
+/// The slots and ports of a step, and the tiles that its blocks have at each port.
 #[derive(Debug)]
 pub struct Bound<'a> {
     pub slots: &'a [Slot],
@@ -43,7 +45,7 @@ pub struct Bound<'a> {
 }
 
 impl Flow {
-    /// How an item with these arguments flows through these steps; none where no step can work on part of it.
+    /// The slabs of an item with these arguments in these steps; `None` if no step can be cut into slabs.
     pub fn of(args: &[PlanArg], steps: &[Bound<'_>]) -> Option<Self> {
         let (mut ins, mut outs) = (vec![Vec::new(); steps.len()], vec![Vec::new(); steps.len()]);
         for (i, arg) in args.iter().enumerate().filter(|(_, arg)| arg.sharing == Sharing::PerItem) {
@@ -73,7 +75,7 @@ impl Bound<'_> {
         slots.filter_map(move |(port, slot)| matches!(slot, Slot::Memory(Home::Arg(i), _) if *i == arg).then_some(port))
     }
 
-    /// The step with copies of whole items, cut as its kernel allows.
+    /// The slabs of this step, whose copies of whole items are cut as far as its kernel allows.
     fn slabs(&self, ins: Vec<Moved>, outs: Vec<Moved>) -> Vec<Slab> {
         let bytes = |all: &[Moved]| all.iter().map(|moved| moved.shape.bytes()).sum::<usize>();
         let wanted = (bytes(&ins).max(bytes(&outs)) / LEAST_BYTES).min(SLABS);
@@ -98,7 +100,7 @@ impl Bound<'_> {
         vec![Slab { blocks: None, ins, outs }]
     }
 
-    /// How the blocks share out an argument: the same way through all ports that are bound to it.
+    /// The blocks' tiles of an argument, which must be the same at all ports bound to it.
     fn columns(&self, moved: &Moved) -> Option<Columns> {
         let found = self.shares.of(moved.port)?;
         let same = |port: usize| self.shares.of(port) == Some(found) && self.ports[port].bytes == moved.shape.bytes();

@@ -1,4 +1,5 @@
-//! One large item: its first steps work on slabs of it while others are copied in, its last ones while others are copied out.
+//! Runs one large item: its first steps compute slabs while others are copied in, its last ones while others are copied
+//! out.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -16,18 +17,18 @@ use crate::transfer::chunks::flow::{Flow, Moved, Slab};
 use crate::transfer::chunks::{Lane, LaneArg, Shared, bytes_of, cuda_memory, cuda_queue, places};
 use ringforge_math::error::{Error, Result};
 
-/// Bytes that go through staging memory at a time.
+/// Bytes of a piece, which goes through staging memory at a time.
 const PIECE: usize = 8 << 20;
-/// Pieces under way at a time.
+/// Pieces in flight at a time.
 const PIECES: usize = 4;
 
-/// What a lane needs beside its stream: copies that go on while kernels run, both ways at once.
+/// Streams and staging memory of a lane for copies that overlap with kernels, in both directions at once.
 pub(super) struct Beside {
     up: Stream,
     down: Stream,
-    /// Staging memory, the piece that was used longest ago first.
+    /// Staging memory, the least recently used piece first.
     pieces: VecDeque<Staged>,
-    /// Slabs that wait to be copied out through staging memory, and the points after which they are done.
+    /// Slabs to be copied out through staging memory, with the events after which they are ready.
     leaving: Vec<(Moved, Point)>,
 }
 
@@ -43,7 +44,7 @@ impl Beside {
         cuda_queue(&self.down)?.synchronize().and(up)
     }
 
-    /// Staging memory for a piece, which a copy may still use.
+    /// Staging memory for a piece. A copy may still be using it.
     fn piece(&mut self, program: &Program) -> Result<Staged> {
         if self.pieces.len() == PIECES
             && let Some(oldest) = self.pieces.pop_front()
@@ -56,7 +57,7 @@ impl Beside {
 }
 
 impl Lane<'_> {
-    /// Starts an item. The lane is idle; its memory holds this item.
+    /// Starts an item. The lane must be idle; its memory begins with this item.
     pub(super) fn start_slabs(
         &mut self,
         program: &Program,
@@ -93,7 +94,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Copies out through staging memory what `start_slabs` left to that, and waits for the item.
+    /// Copies out the slabs that `start_slabs` left for staging memory, and waits for the item.
     pub(super) fn land_slabs(
         &mut self,
         program: &Program,
@@ -134,7 +135,7 @@ impl Lane<'_> {
     }
 }
 
-/// A step of an item under way.
+/// A step of an item in flight.
 struct StepRun<'a> {
     program: &'a Program,
     queue: &'a CudaQueue,
@@ -142,7 +143,7 @@ struct StepRun<'a> {
     items: &'a Range<usize>,
     first: usize,
     targets: &'a [Target<'a>],
-    /// Arguments that the GPU copies from and to by itself.
+    /// For each argument, whether the GPU copies from and to the caller's memory directly.
     direct: &'a [bool],
 }
 
@@ -153,7 +154,7 @@ impl<'a> StepRun<'a> {
         let (up, down) = (up.clone(), down.clone());
         let (up, down) = (cuda_queue(&up)?, cuda_queue(&down)?);
         for moved in ins {
-            // the copies overwrite all of it, but not before its earlier users, whom the kernel need not wait for again
+            // the copies overwrite all of it after its earlier users are done, so the kernel need not wait for those
             let memory = self.memory(moved)?;
             memory.before(up, Access::Overwrite)?;
             memory.after(up.point(), Access::Overwrite, true);
@@ -165,11 +166,11 @@ impl<'a> StepRun<'a> {
                 self.queue.wait(&mut up.point())?;
             }
             // SAFETY: `before` waited for the earlier users of all memory; what was copied since is waited for as well;
-            // other blocks and copies under way work on other bytes, as the kernel's columns say.
+            // other blocks and copies in flight access other bytes, as the kernel's columns say.
             unsafe { work.start(self.queue, slab.blocks.as_ref(), true) }?;
             slab.outs.iter().try_for_each(|moved| self.download(down, moved, args))
         });
-        // where something failed, `chunks::run` waits for all queues before the memory is used again
+        // after a failure, `chunks::run` waits for all queues before the memory is used again
         work.after(self.queue, outcome.is_ok());
         for moved in outs {
             self.memory(moved)?.after(down.point(), Access::Read, outcome.is_ok());
