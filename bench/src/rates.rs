@@ -3,6 +3,8 @@
 //!
 //! The outputs of the first and the last threads are compared with the CPU's.
 
+use core::fmt::Display;
+
 use anyhow::Result;
 use ringforge::kernels::{Built, CustomKernel, Port};
 use ringforge::{Device, Error, Plan, Planner};
@@ -68,16 +70,17 @@ impl Operation {
     #[allow(unsafe_code)]
     fn kernel(&self) -> CustomKernel {
         let Self { name, text, step, .. } = *self;
-        let prelude = format!(
-            "constexpr unsigned THREADS = {THREADS}, CHAINS = {CHAINS}, STEPS = {STEPS}, UNROLLED = {UNROLLED};\n\
-             RF_FN rf::u32 step(rf::u32 x, rf::u32 a) {{ return {text}; }}\n"
-        );
+        let constants: [(_, &dyn Display); 4] =
+            [("threads", &THREADS), ("chains", &CHAINS), ("steps", &STEPS), ("unrolled", &UNROLLED)];
+        let built = Built::thread_per_item(THREADS as u32)
+            .constants("Rates", &constants)
+            .lines(&format!("RF_FN rf::u32 step(rf::u32 x, rf::u32 a) {{ return {text}; }}\n"));
         // SAFETY: a thread of rates.cu reads one word and writes one result, of its own item.
         let kernel = unsafe {
             CustomKernel::new(
                 ("rates", include_str!("rates.cu"), &[]),
                 [Port::input(4), Port::output(8)],
-                move |_| Ok(Built::thread_per_item(THREADS as u32, &prelude)),
+                move |_| Ok(built.clone()),
                 move |items, args| {
                     args.each(items, |_, (seed, out): (&u32, &mut u64)| {
                         let end = |chain| (0..STEPS).fold(seed.wrapping_add(chain), |x, _| step(x, *seed));

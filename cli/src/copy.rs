@@ -19,7 +19,7 @@ extern "C" __global__ void copy(const rf::u32x4* in, rf::u32x4* out, rf::u64 fir
     const rf::u64 item = first + blockIdx.x * (rf::u64)blockDim.x + threadIdx.x;
     if (item < end) out[item] = in[item];
 }"#;
-    let build = |_: &Limits| Ok(Built::thread_per_item(THREADS, ""));
+    let build = |_: &Limits| Ok(Built::thread_per_item(THREADS));
     let ports = [Port::input(ITEM), Port::output(ITEM)];
     // SAFETY: a thread copies the 16 bytes of its own item.
     unsafe { CustomKernel::new(("copy", TEXT, &[]), ports, build, |_, args| args.transform::<u8>(0, 1).map(drop)) }

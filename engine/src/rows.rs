@@ -36,7 +36,7 @@ use twiddles::table;
 /// let limits = Limits::of_capability(90);
 /// // two polynomials in registers at once, three limbs per item, and 512 bytes of shared memory for each limb
 /// let rows = Rows::of(&ring, &limits)?.holding(2).per_item(3).extra_shared(512);
-/// let built = rows.build(&limits, "struct Task { static constexpr rf::u32 rounds = 4; };\n")?;
+/// let built = rows.build(&limits)?.constants("Task", &[("rounds", &4)]);
 /// assert!(built.prelude.contains("struct Rq"));
 /// # Ok::<(), ringforge::Error>(())
 /// ```
@@ -298,13 +298,13 @@ impl Rows {
         self.by_launch || self.poly.basis().len() > 1
     }
 
-    /// Builds the kernel: this layout as `Rq`, then further lines of CUDA source.
+    /// Builds the kernel: the launch, and a prelude with this layout as `Rq`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a limb does not fit a block.
-    pub fn build(&self, limits: &Limits, further: &str) -> Result<Built> {
+    pub fn build(&self, limits: &Limits) -> Result<Built> {
         self.check_whole(limits)?;
-        self.build_part(limits, further)
+        self.build_part(limits)
     }
 
     /// Returns an error unless the kernel does all layers in one block.
@@ -313,9 +313,9 @@ impl Rows {
     }
 
     /// The same for a kernel that may do only some layers, or that needs to know only the ring.
-    pub(crate) fn build_part(&self, limits: &Limits, further: &str) -> Result<Built> {
+    pub(crate) fn build_part(&self, limits: &Limits) -> Result<Built> {
         let block = self.block(limits)?;
-        let prelude = format!("#pragma once\n{}{further}", block.prelude("Rq", self));
+        let prelude = format!("#pragma once\n{}", block.prelude("Rq", self));
         Ok(Built { prelude, launch: block.launch(self.per_item).ok_or_else(|| self.uncounted())? })
     }
 

@@ -21,7 +21,7 @@ fn adds(constant: u8) -> CustomKernel {
         CustomKernel::new(
             (name, text, &[]),
             [Port::input(1), Port::output(1)],
-            |_| Ok(Built::thread_per_item(64, "")),
+            |_| Ok(Built::thread_per_item(64)),
             move |items, args| {
                 args.each(items, |_, (from, to): (&u8, &mut u8)| {
                     *to = from.wrapping_add(constant);

@@ -4,20 +4,20 @@
 using rf::u32;
 using rf::u64;
 
-// One block per item of N words. Words are exchanged through shared memory twice: across the block, then within a warp.
+// One block per item of n words. Words are exchanged through shared memory twice: across the block, then within a warp.
 extern "C" __global__ void mix(const u32* factors, const u32* in, u32* out, u64 first, u64 end) {
     RF_SHARED(memory);
     u32* cells = reinterpret_cast<u32*>(memory);
     const u64 item = first + blockIdx.x;
     if (item >= end) return;
     const u32 t = threadIdx.x;
-    rf::copy_ahead<4>(&cells[t], &in[item * N + t]);
+    rf::copy_ahead<4>(&cells[t], &in[item * Mix::n + t]);
     rf::await_copies();
     cells[t] = cells[t] * factors[t];
     __syncthreads();
-    const u32 across = cells[(t + N / 2 + 5) % N];
+    const u32 across = cells[(t + Mix::n / 2 + 5) % Mix::n];
     __syncthreads();
     cells[t] = across;
     __syncwarp();
-    out[item * N + t] = across + 3 * cells[t ^ 1];
+    out[item * Mix::n + t] = across + 3 * cells[t ^ 1];
 }

@@ -32,7 +32,7 @@ impl Kernel for Mix {
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
         let launch = Launch { items_per_block: 1, shared_bytes: 4 * N as u32, ..Launch::thread_per_item(N as u32) };
-        let built = Built { prelude: format!("#pragma once\nconstexpr unsigned N = {N};\n"), launch };
+        let built = Built::new(launch).constants("Mix", &[("n", &N)]);
         // SAFETY: each thread of mix.cu reads and writes one word of its own item, and one word per thread of shared
         // memory.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })

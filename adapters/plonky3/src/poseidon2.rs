@@ -215,7 +215,7 @@ impl<F: HashField> Poseidon2<F> {
         permutation: &Permutation<F>,
     ) -> impl Fn(&ringforge::Limits) -> Result<Built> + Send + Sync + use<F> {
         let text = permutation.text(F::DIGEST, THREADS);
-        move |_| Ok(Built::thread_per_item(THREADS, &text))
+        move |_| Ok(Built::thread_per_item(THREADS).lines(&text))
     }
 }
 

@@ -94,7 +94,7 @@ impl Kernel for InnerProduct {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let mut built = self.rows.build_part(limits, "")?;
+        let mut built = self.rows.build_part(limits)?;
         let (n, lanes) = (self.rows.split.n(), self.rows.leaf_lanes());
         built.launch = spread::launch(self.rows.poly.basis().len() * n / lanes, THREADS)?;
         built.prelude += &format!(

@@ -88,7 +88,7 @@ impl<S: Row> Kernel for LiftMul<S> {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let further = self.load.members() + &self.store.members();
-        let built = self.rows.build(limits, &self.lift.prelude::<S>(&further))?;
+        let built = self.rows.build(limits)?.lines(&self.lift.prelude::<S>(&further));
         Ok(of_engine(self, ringforge_kernels::LIFT_MUL, built, Vec::new()))
     }
 

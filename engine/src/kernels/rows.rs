@@ -33,7 +33,7 @@ impl Rows {
         if self.is_natural() {
             self.split.check_degree("values in natural order")?;
         }
-        let source = of_engine(kernel, text, self.build_part(limits, "")?, self.numbers(kernel.ports()));
+        let source = of_engine(kernel, text, self.build_part(limits)?, self.numbers(kernel.ports()));
         // `Row` and `Leaf` wait for the preceding launch, so this one may start early (programmatic dependent launch).
         // Kernels on 64-bit words are slower that way: bench/results/profiles/2026-11-25-h200-rows.txt
         Ok(with(source, |source| source.follows = self.arithmetic.word_bytes() != 8))

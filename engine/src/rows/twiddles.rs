@@ -162,7 +162,7 @@ impl Kernel for Twiddles {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let Self { arithmetic, layout, groups, .. } = self.clone();
         let rows = Rows { arithmetic, layout, groups, ..Rows::with_split(&self.split, limits) }.by_launch();
-        let built = rows.build_part(limits, "")?;
+        let built = rows.build_part(limits)?;
         let built = Built { launch: Launch::thread_per_item(THREADS), ..built };
         Ok(of_engine(self, ringforge_kernels::TWIDDLES, built, Vec::new()))
     }

@@ -114,14 +114,14 @@ fn sizes_beyond_all_memory() -> Result<()> {
     for limits in [Limits::cpu(), Limits::h200()] {
         let rows = || Rows::of(&ring, &limits);
         for absurd in [usize::MAX, usize::MAX / 2 + 1, 1 << 40] {
-            refused!(rows()?.extra_shared(absurd).build(&limits, ""), Error::Unsupported { .. });
-            refused!(rows()?.holding(absurd).build(&limits, ""), Error::Unsupported { .. });
-            refused!(rows()?.per_item(absurd).build(&limits, ""), Error::Unsupported { ref job, .. }
+            refused!(rows()?.extra_shared(absurd).build(&limits), Error::Unsupported { .. });
+            refused!(rows()?.holding(absurd).build(&limits), Error::Unsupported { .. });
+            refused!(rows()?.per_item(absurd).build(&limits), Error::Unsupported { ref job, .. }
                 if job.contains("rows an item"));
             assert!(rows()?.per_item(absurd).item_bytes() >= 512 << 40);
         }
         for none in [rows()?.per_item(0), rows()?.holding(0)] {
-            refused!(none.build(&limits, ""), Error::Unsupported { .. });
+            refused!(none.build(&limits), Error::Unsupported { .. });
         }
     }
     let plan = one_step(Fake::new(&[Port::in_out(usize::MAX), Port::input(usize::MAX)]), &["data", "more"])?;
@@ -206,7 +206,7 @@ proptest! {
         (limits.block_threads, limits.block_shared_bytes) = (Some(threads), shared);
         let rows = Rows::of(&ring, &limits).expect("rows").holding(held).per_item(per_item).extra_shared(extra);
         _ = (rows.item_bytes(), rows.table_port(), rows.constants_port());
-        if let Ok(built) = rows.build(&limits, "") {
+        if let Ok(built) = rows.build(&limits) {
             prop_assert!(built.launch.shared_bytes <= shared && (1..=threads).contains(&built.launch.threads));
             let rows_of_block = built.launch.items_per_block as usize * per_item / built.launch.blocks_per_item as usize;
             prop_assert!(rows_of_block > 0 && rows_of_block * extra <= shared as usize);

@@ -42,7 +42,7 @@ macro_rules! kernel {
         // SAFETY: the kernel never runs on a GPU.
         #[allow(unsafe_code)]
         unsafe {
-            CustomKernel::new(("toy", "", &[]), [$($port),*], |_| Ok(Built::thread_per_item(1, "")), on_cpu)
+            CustomKernel::new(("toy", "", &[]), [$($port),*], |_| Ok(Built::thread_per_item(1)), on_cpu)
         }
     }};
 }

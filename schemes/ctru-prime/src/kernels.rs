@@ -335,10 +335,10 @@ impl PrimeSteps {
     fn build(self, stage: Stage, work: &Work, limits: &Limits) -> Result<Built> {
         let set = |row| text::set(self.parameters(), row, self.way, self.keys);
         let mut built = match work {
-            Work::Hash => Built::thread_per_item(HASH_THREADS, &set(0)),
+            Work::Hash => Built::thread_per_item(HASH_THREADS).lines(&set(0)),
             Work::Transform(rows) => {
-                let further = set(rows.poly().degree()) + "#include \"ctru_prime_transform.cuh\"\n";
-                rows.build(limits, &further)?
+                let set = set(rows.poly().degree());
+                rows.build(limits)?.lines(&set).lines("#include \"ctru_prime_transform.cuh\"\n")
             }
             Work::Tensor(rows) => rows.build(&set(rows.cells())),
         };

@@ -198,7 +198,27 @@ fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
 
 /// The prelude and launch of a stage on devices with these limits.
 fn build(p: &Parameters, rows: Option<&Rows>, limits: &Limits) -> Result<Built> {
-    rows.map_or_else(|| Ok(Built::thread_per_item(ITEM_THREADS, &set(p))), |rows| rows.build(limits, &set(p)))
+    let built = rows.map_or_else(|| Ok(Built::thread_per_item(ITEM_THREADS)), |rows| rows.build(limits))?;
+    let sizes = p.sizes();
+    Ok(built.constants(
+        "Set",
+        &[
+            ("n", &p.n),
+            ("q", &Q),
+            ("q2_bits", &p.q2_bits),
+            ("eta", &p.eta),
+            ("secret_width", &p.key_width()),
+            ("public_key", &sizes.public_key),
+            ("secret_key", &sizes.kem().secret_key),
+            ("ciphertext", &sizes.ciphertext),
+            ("message", &sizes.message),
+            ("generate_coins", &(2 * sizes.polynomial_coins)),
+            ("encrypt_coins", &sizes.encryption_coins),
+            ("item_threads", &ITEM_THREADS),
+            ("attempts", &ATTEMPTS),
+            ("noise", &p.noise),
+        ],
+    ))
 }
 
 /// Writes a whole key pair from coins and z, or zeros, and returns the status.
@@ -242,26 +262,4 @@ fn public_key_status(kem: &Kem, public_key: &[u8], memory: &mut Polynomials) -> 
 fn pke_key_status(kem: &Kem, pke_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
     let place = kem.pke.bad_field(pke_key, memory)?;
     Ok(status(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient })))
-}
-
-/// `struct Set` of a parameter set as CUDA source.
-fn set(p: &Parameters) -> String {
-    let numbers = [
-        ("n", p.n),
-        ("q", Q as usize),
-        ("q2_bits", p.q2_bits as usize),
-        ("eta", p.eta as usize),
-        ("secret_width", p.key_width() as usize),
-        ("public_key", p.sizes().public_key),
-        ("secret_key", p.sizes().kem().secret_key),
-        ("ciphertext", p.sizes().ciphertext),
-        ("message", p.sizes().message),
-        ("generate_coins", 2 * p.sizes().polynomial_coins),
-        ("encrypt_coins", p.sizes().encryption_coins),
-        ("item_threads", ITEM_THREADS as usize),
-        ("attempts", ATTEMPTS as usize),
-    ];
-    let numbers = numbers.map(|(name, value)| format!("    static constexpr rf::u32 {name} = {value};\n"));
-    let noise = format!("    static constexpr bool noise = {};\n", p.noise);
-    format!("// {}\nstruct Set {{\n{}{noise}}};\n", p.name, numbers.concat())
 }

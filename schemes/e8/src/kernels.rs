@@ -1,6 +1,8 @@
 //! A kernel and a plan for each CUDA component of this crate, with samples and oracles, for tests. Schemes include the
 //! component headers in their own kernels.
 
+use core::fmt::Display;
+
 use ringforge::kernels::{Args, Built, CustomKernel, Port};
 use ringforge::{Limits, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random, Scheme};
@@ -14,14 +16,17 @@ const THREADS: u32 = 32;
 #[derive(Debug)]
 pub struct Components;
 
-/// The plan of a component: kernel name, plan name, prelude constant, bytes read and written per item, CPU reference,
+/// The plan of a component: kernel name, plan name, constants of `struct Task`, bytes read and written per item, CPU reference,
 /// oracle.
 macro_rules! component {
-    ($name:literal, $what:expr, $constant:expr, $from:expr => $to:expr, $on_cpu:expr, $oracle:expr) => {{
+    ($name:literal, $what:expr, $constants:expr, $from:expr => $to:expr, $on_cpu:expr, $oracle:expr) => {{
         let text = ($name, include_str!(concat!("kernels/", $name, ".cu")), &[E8, SAMPLE, PACK][..]);
-        let (what, constant): (String, String) = ($what, $constant);
+        let (what, constants): (String, Vec<(&str, u32)>) = ($what, $constants);
         let ports = [Port::input($from), Port::output($to)];
-        let built = move |_: &_| Ok(Built::thread_per_item(THREADS, &constant));
+        let built = move |_: &_| {
+            let constants: Vec<_> = constants.iter().map(|(name, value)| (*name, value as &dyn Display)).collect();
+            Ok(Built::thread_per_item(THREADS).constants("Task", &constants))
+        };
         let on_cpu = move |items, args: &mut Args<'_>| args.each(items, $on_cpu);
         // SAFETY: each thread reads and writes only its own item, of the sizes of the ports.
         #[allow(unsafe_code)]
@@ -40,7 +45,7 @@ impl Scheme for Components {
         let mut plans = vec![component!(
             "e8_encode_bytes",
             "Encode".into(),
-            String::new(),
+            vec![],
             1 => 2,
             |_, (byte, codewords): (&u8, &mut [u8; 2])| {
                 *codewords = [byte & 15, byte >> 4].map(crate::encode);
@@ -52,7 +57,7 @@ impl Scheme for Components {
             let decode = component!(
                 "e8_decode_blocks",
                 format!("Decode {{ q2: {q2} }}"),
-                format!("constexpr rf::u32 Q2 = {q2};\n"),
+                vec![("q2", q2.into())],
                 16 => 1,
                 |_, (v, nibble): (&[u16; 8], &mut u8)| {
                     *nibble = crate::decode(v, q2);
@@ -67,7 +72,7 @@ impl Scheme for Components {
             plans.push(component!(
                 "sample_blocks",
                 format!("Sample {{ eta: {eta} }}"),
-                format!("constexpr rf::u32 Eta = {eta};\n"),
+                vec![("eta", eta)],
                 4 * eta as usize => 32,
                 |_, (from, to)| crate::centred_binomial(eta, from, to),
                 |from: &[u8]| words(oracle::sample(eta, from).into_iter().map(|x| x as u16))
@@ -76,12 +81,11 @@ impl Scheme for Components {
         for width in [4, 5, 10, 11, 12] {
             // Numbers that fill whole words: `pack_unit` in `pack.cuh`.
             let unit = [8, 32, 16, 32][width as usize % 4];
-            let (packed, constant) =
-                (crate::packed_bytes(width, unit), format!("constexpr rf::u32 Width = {width};\n"));
+            let (packed, constants) = (crate::packed_bytes(width, unit), vec![("width", width)]);
             let pack = component!(
                 "pack_units",
                 format!("Pack {{ width: {width} }}"),
-                constant.clone(),
+                constants.clone(),
                 2 * unit => packed,
                 |_, (from, to)| crate::pack(width, from, to),
                 |from: &[u8]| oracle::pack(width, numbers(from))
@@ -93,7 +97,7 @@ impl Scheme for Components {
             plans.push(component!(
                 "unpack_units",
                 format!("Unpack {{ width: {width} }}"),
-                constant,
+                constants,
                 packed => 2 * unit,
                 |_, (from, to)| crate::unpack(width, from, to),
                 |from: &[u8]| words(oracle::unpack(width, from).into_iter().map(|x| x as u16))

@@ -1,6 +1,8 @@
 //! The kernels of all stages: ports, CUDA source and CPU reference.
 
-use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
+use core::fmt::Display;
+
+use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Rows};
 use ringforge::{Limits, Result};
 use ringforge_batch::STATUS;
 
@@ -64,8 +66,8 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     let status = Port::status();
     let (set, on) = (*p, rows.clone());
     let build = move |limits: &Limits| match &on {
-        Some(rows) => rows.build(limits, &constants(&set)),
-        None => Ok(build_hash(stage, &set)),
+        Some(rows) => Ok(constants(rows.build(limits)?, &set)),
+        None => Ok(constants(build_hash(stage, &set), &set)),
     };
     // A method of the scheme takes the item's ports, in their order.
     macro_rules! stage {
@@ -103,22 +105,21 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
 }
 
-/// Constants that the CUDA source refers to.
-fn constants(p: &Parameters) -> String {
-    let Parameters { name, k, eta1, du, dv } = p;
-    let numbers = format!("k = {k}, eta1 = {eta1}, du = {du}, dv = {dv}, hash_threads = {HASH_THREADS}");
-    format!("// {name}\nstruct Set {{\n    static constexpr rf::u32 {numbers};\n}};\n")
+/// Adds the constants that the CUDA source refers to.
+fn constants(built: Built, p: &Parameters) -> Built {
+    let Parameters { k, eta1, du, dv, .. } = p;
+    let threads = &HASH_THREADS;
+    built.constants("Set", &[("k", k), ("eta1", eta1), ("du", du), ("dv", dv), ("hash_threads", threads)])
 }
 
 /// Prelude and launch of a hashing or sampling kernel.
 fn build_hash(stage: Stage, p: &Parameters) -> Built {
-    let mut built = Built::thread_per_item(HASH_THREADS, &constants(p));
-    if let Stage::Matrix { transposed } = stage {
-        built.prelude += &format!("struct Task {{\n    static constexpr bool transposed = {transposed};\n");
-        built.prelude += &format!("    static constexpr rf::u32 threads = {SAMPLE_THREADS}, pitch = {PITCH};\n}};\n");
-        built.launch.threads = SAMPLE_THREADS as u32;
-        built.launch.items_per_block = (SAMPLE_THREADS / p.k.pow(2)) as u32;
-        built.launch.shared_bytes = (SAMPLE_THREADS * PITCH) as u32;
-    }
-    built
+    let Stage::Matrix { transposed } = stage else { return Built::thread_per_item(HASH_THREADS) };
+    let launch = Launch {
+        items_per_block: (SAMPLE_THREADS / p.k.pow(2)) as u32,
+        shared_bytes: (SAMPLE_THREADS * PITCH) as u32,
+        ..Launch::thread_per_item(SAMPLE_THREADS as u32)
+    };
+    let task: [(_, &dyn Display); 3] = [("transposed", &transposed), ("threads", &SAMPLE_THREADS), ("pitch", &PITCH)];
+    Built::new(launch).constants("Task", &task)
 }

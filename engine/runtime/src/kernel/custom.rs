@@ -25,7 +25,7 @@ type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 /// #include "prelude.cuh"
 /// extern "C" __global__ void add_to_bytes(const rf::u8* in, rf::u8* out, rf::u64 first, rf::u64 end) {
 ///     rf::u64 item = first + blockIdx.x * (rf::u64)blockDim.x + threadIdx.x;
-///     if (item < end) out[item] = in[item] + addend;
+///     if (item < end) out[item] = in[item] + Task::addend;
 /// }"#;
 ///
 /// // SAFETY: each thread reads and writes the byte of its own item.
@@ -34,7 +34,7 @@ type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 ///     CustomKernel::new(
 ///         ("add_to_bytes", TEXT, &[]),
 ///         [Port::input(1), Port::output(1)],
-///         |_| Ok(Built::thread_per_item(128, "constexpr rf::u32 addend = 5;\n")),
+///         |_| Ok(Built::thread_per_item(128).constants("Task", &[("addend", &5)])),
 ///         |items, args| {
 ///             args.each(items, |_, (from, to): (&u8, &mut u8)| {
 ///                 *to = from.wrapping_add(5);

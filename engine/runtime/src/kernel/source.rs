@@ -1,5 +1,6 @@
 //! A kernel's CUDA source, specialised for a device: trusted code, and what it is trusted to do.
 
+use core::fmt;
 use std::borrow::Cow;
 
 use ringforge_kernels::Header;
@@ -17,12 +18,47 @@ pub struct Built {
 }
 
 impl Built {
-    /// One thread per item, in blocks of `threads` threads. The prelude includes `word.cuh`, followed by the lines
-    /// `further`.
+    /// This launch, with a prelude that includes `word.cuh`.
     #[must_use]
-    pub fn thread_per_item(threads: u32, further: &str) -> Self {
-        let prelude = format!("#pragma once\n#include \"word.cuh\"\n{further}");
-        Self { prelude, launch: Launch::thread_per_item(threads) }
+    pub fn new(launch: Launch) -> Self {
+        Self { prelude: "#pragma once\n#include \"word.cuh\"\n".into(), launch }
+    }
+
+    /// One thread per item, in blocks of `threads` threads.
+    #[must_use]
+    pub fn thread_per_item(threads: u32) -> Self {
+        Self::new(Launch::thread_per_item(threads))
+    }
+
+    /// One block of `threads` threads per item.
+    #[must_use]
+    pub fn block_per_item(threads: u32) -> Self {
+        Self::new(Launch { items_per_block: 1, ..Launch::thread_per_item(threads) })
+    }
+
+    /// Appends a C++ struct of compile-time constants to the prelude: `Set::n` for `constants("Set", &[("n", &768)])`.
+    /// Values are numbers (`rf::u32`, or `rf::u64` if they need more bits) or `bool`.
+    #[must_use]
+    pub fn constants(mut self, name: &str, values: &[(&str, &dyn fmt::Display)]) -> Self {
+        let constant = |(name, value): &(&str, &dyn fmt::Display)| {
+            let value = value.to_string();
+            let (kind, suffix) = match value.parse::<u64>() {
+                Ok(number) if number <= u32::MAX.into() => ("rf::u32", "u"),
+                Ok(_) => ("rf::u64", "ull"),
+                Err(_) => ("auto", ""),
+            };
+            format!("    static constexpr {kind} {name} = {value}{suffix};\n")
+        };
+        let constants: String = values.iter().map(constant).collect();
+        self.prelude += &format!("struct {name} {{\n{constants}}};\n");
+        self
+    }
+
+    /// Appends lines of CUDA source to the prelude: types and functions that the kernel's source names.
+    #[must_use]
+    pub fn lines(mut self, lines: &str) -> Self {
+        self.prelude += lines;
+        self
     }
 }
 

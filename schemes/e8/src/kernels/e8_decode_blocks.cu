@@ -1,4 +1,4 @@
-// E8 decoding: eight coordinates modulo Q2 to a nibble, one thread per block of coordinates.
+// E8 decoding: eight coordinates modulo q2 to a nibble, one thread per block of coordinates.
 #include "e8.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -9,5 +9,5 @@ extern "C" __global__ void e8_decode_blocks(const u16* in, u8* out, u64 first, u
     u32 v[8];
     RF_UNROLL
     for (u32 j = 0; j < 8; j++) v[j] = in[8 * item + j];
-    out[item] = (u8)e8_decode<Q2>(v);
+    out[item] = (u8)e8_decode<Task::q2>(v);
 }

@@ -1,4 +1,4 @@
-// Packs numbers of Width bits into whole words, one thread per unit.
+// Packs numbers of width bits into whole words, one thread per unit.
 #include "pack.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -6,11 +6,11 @@ using namespace rf;
 extern "C" __global__ void pack_units(const u16* in, u32* out, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    constexpr u32 count = pack_unit(Width), words = count * Width / 32;
+    constexpr u32 count = pack_unit(Task::width), words = count * Task::width / 32;
     u32 values[count], packed[words];
     RF_UNROLL
     for (u32 i = 0; i < count; i++) values[i] = in[count * item + i];
-    pack_bits<Width, count>(values, packed);
+    pack_bits<Task::width, count>(values, packed);
     RF_UNROLL
     for (u32 i = 0; i < words; i++) out[words * item + i] = packed[i];
 }

@@ -1,4 +1,4 @@
-// Centred binomial sampling: words of a stream to 16 coefficients in [-Eta, Eta], one thread per 16 coefficients.
+// Centred binomial sampling: words of a stream to 16 coefficients in [-eta, eta], one thread per 16 coefficients.
 #include "sample.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -6,12 +6,12 @@ using namespace rf;
 extern "C" __global__ void sample_blocks(const u32* in, short* out, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    constexpr u32 count = 16, words = count * Eta / 16;
+    constexpr u32 count = 16, words = count * Task::eta / 16;
     u32 stream[words];
     i32 coefficients[count];
     RF_UNROLL
     for (u32 i = 0; i < words; i++) stream[i] = in[words * item + i];
-    centred_binomial<Eta, count>(stream, coefficients);
+    centred_binomial<Task::eta, count>(stream, coefficients);
     RF_UNROLL
     for (u32 i = 0; i < count; i++) out[count * item + i] = (short)coefficients[i];
 }
