@@ -50,7 +50,7 @@ build() {
     tar -tvJf "$bundle/programs.tar.xz"
     echo "$bundle: $((bytes >> 20)) MiB"
     if [ "$bytes" -gt "$most_bytes" ]; then
-        echo "more than $((most_bytes >> 20)) MiB cannot be carried" >&2
+        echo "$bundle is larger than $((most_bytes >> 20)) MiB, the most that can be copied to the GPU machine" >&2
         return 1
     fi
 }
@@ -147,7 +147,7 @@ run() {
         case "$stage" in
             correctness | bindings | sanitize | bench | tune | papers) "$stage" ;;
             all) correctness && bindings && sanitize && bench ;;
-            *) echo "no stage $stage" >&2 && return 2 ;;
+            *) echo "unknown stage $stage: see $0" >&2 && return 2 ;;
         esac
     done
     printf '\n'

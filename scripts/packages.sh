@@ -20,7 +20,7 @@ for package in json.load(sys.stdin)["packages"]:
         if not package["metadata"] or "docs" not in package["metadata"]:
             missing.append("metadata for docs.rs")
         if missing:
-            sys.exit("{}: no {}".format(package["name"], ", ".join(missing)))
+            sys.exit("{}: missing {}".format(package["name"], ", ".join(missing)))
         print(package["name"], package["version"], os.path.dirname(package["manifest_path"]))')
 flags=() quick=()
 while read -r name _; do

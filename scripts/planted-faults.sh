@@ -19,7 +19,7 @@ import sys
 path, old, new = sys.argv[1:]
 text = open(path).read()
 if text.count(old) != 1:
-    sys.exit(f"{path} has {text.count(old)} times: {old}")
+    sys.exit(f"{path}: expected one occurrence, found {text.count(old)}: {old}")
 open(path, "w").write(text.replace(old, new))
 PYTHON
     local log="$kept/log"
@@ -36,7 +36,7 @@ PYTHON
 options=("$@" --config "profile.release.package.ringforge-ckks.opt-level=0")
 steps=schemes/ckks/src/steps.rs
 plant "the system's randomness is a constant" schemes/ckks/src/randomness.rs \
-    'return Ok(Draws::from_os()?)' 'return Ok(Draws::from_bytes(&[1; 32])?)' systems_draw_what_nobody_drew_before
+    'return Ok(Draws::from_os()?)' 'return Ok(Draws::from_bytes(&[1; 32])?)' system_randomness_never_repeats
 plant "a public key without error" $steps \
     '[e - a * self.secret(p).limbs(0..limbs), a]' '[e - e - a * self.secret(p).limbs(0..limbs), a]' public_keys_have_errors
 plant "a secret key of zero" $steps \

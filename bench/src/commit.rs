@@ -75,11 +75,14 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 /// Measures permutations, each of a pair of digests.
 fn hashes(bench: &Bench, case: &str, field: &str, slots: usize, batch: usize) -> Result<Measurement> {
     let plans = testkit::Hashes::plans(bench.device.limits())?;
-    let named = plans.iter().find(|named| named.name == format!("{field} pairs")).context("a plan")?;
+    let named = plans
+        .iter()
+        .find(|named| named.name == format!("{field} pairs"))
+        .with_context(|| format!("no plan is called {field} pairs"))?;
     let sample = named.sample(bench.seed, batch);
     let inputs = slices(&sample);
     let outcome = Runs::new(&named.plan, batch, &inputs).measure(bench, bench.effort)?;
-    let digests = outcome.results.values().next().context("digests")?;
+    let digests = outcome.results.values().next().context("the plan has no output")?;
     let few = batch.min(1 << 12);
     let first: Vec<_> = inputs.iter().map(|(name, bytes)| (*name, &bytes[..bytes.len() / batch * few])).collect();
     let wanted = Work::of_plan(&Device::cpu(), &named.plan)?.run(few, &first)?;
@@ -128,7 +131,7 @@ fn extensions(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<V
         Ok(())
     })?;
     let [made] = made;
-    let made = made.context("an extension")?.download(&stream)?;
+    let made = made.context("no run extended the columns")?.download(&stream)?;
     let is_last = |row: &[BabyBear], wanted: &BabyBear| row.last() == Some(wanted);
     let all_last = |values: &[BabyBear]| {
         values.chunks_exact(columns).zip(&wanted.values).all(|(row, wanted)| is_last(row, wanted))
@@ -141,7 +144,7 @@ fn extensions(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<V
         Ok(())
     })?;
     let [made_of_rows] = made_of_rows;
-    let same = made_of_rows.context("rows")?.download(&stream)?.values == made.values;
+    let same = made_of_rows.context("no run extended the rows")?.download(&stream)?.values == made.values;
 
     let floor = || Floor::new(None, None, 3 * n * size_of::<BabyBear>(), &bench.ceilings);
     let line = |operation, times, right| {

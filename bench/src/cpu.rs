@@ -113,7 +113,7 @@ fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut(
 
 /// Compares with ark-poly: transforms in place, in natural order, with all threads.
 fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
-    let domain = Radix2EvaluationDomain::<Fr>::new(1 << log_n).context("no domain of this size")?;
+    let domain = Radix2EvaluationDomain::<Fr>::new(1 << log_n).context("arkworks has no domain of this size")?;
     let ring = zk::coset(1 << log_n, Fr::ONE)?;
     let inputs = sample::elements(&ring, 1, 0, 1)?;
     let mut data = inputs.chunks_exact(32).map(zk::element).collect::<Vec<Fr>>();
@@ -135,18 +135,18 @@ fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
 fn tfhe_ntt(bits: u32, log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let n = 1 << log_n;
     let ring = PolyType::from(Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 1)?)?);
-    let q = ring.moduli()[0].value_u64().context("a prime of at most 64 bits")?;
+    let q = ring.moduli()[0].value_u64().context("the modulus must have at most 64 bits")?;
     let inputs = sample::elements(&ring, 2, 0, 1)?;
     let words = inputs.chunks_exact(ring.width().bytes());
     let mut data: Vec<u64> = words.map(|word| word.iter().rev().fold(0, |x, &byte| x << 8 | u64::from(byte))).collect();
     let mut short = data.iter().map(|&word| word.try_into().unwrap_or_default()).collect::<Vec<u32>>();
     let mut peer: Box<dyn FnMut(Op)> = match u32::try_from(q) {
         Ok(q) => {
-            let plan = tfhe_ntt::prime32::Plan::try_new(n, q).context("no plan for this prime")?;
+            let plan = tfhe_ntt::prime32::Plan::try_new(n, q).context("tfhe-ntt has no plan for this prime")?;
             Box::new(move |op| if op == Op::Forward { plan.fwd(&mut short) } else { plan.inv(&mut short) })
         }
         Err(_) => {
-            let plan = tfhe_ntt::prime64::Plan::try_new(n, q).context("no plan for this prime")?;
+            let plan = tfhe_ntt::prime64::Plan::try_new(n, q).context("tfhe-ntt has no plan for this prime")?;
             Box::new(move |op| if op == Op::Forward { plan.fwd(&mut data) } else { plan.inv(&mut data) })
         }
     };

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gigabyte_is_what_it_says() -> Result<()> {
+    fn batches_and_moduli_are_as_described() -> Result<()> {
         for &(_, log_n, primes, ..) in CASES {
             let ring = ring(log_n, primes)?;
             let (Of(bits) | Friendly(bits)) = primes;

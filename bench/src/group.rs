@@ -117,7 +117,7 @@ fn times(mut tasks: Vec<Task<'_>>, effort: Effort) -> Result<Times> {
             started.into_iter().map(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?);
         ended.collect::<Result<Vec<_>>>()
     })?;
-    Ok(Times::of(all.into_iter().next().context("a device")?, runs, 1))
+    Ok(Times::of(all.into_iter().next().context("there is no device")?, runs, 1))
 }
 
 /// The line of all devices, with the first device alone as a peer. Each device's task has `items` items.
@@ -270,9 +270,9 @@ fn rows_of(bench: &Bench, ring: &PolyType, rows: usize) -> Result<Vec<Measuremen
 /// Decapsulations on every device.
 fn decapsulations(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
     let set = SETS.iter().find(|set| set.parameters.name() == "CTRU-768");
-    let (set, mut inputs, mut has_key) = (set.context("CTRU-768")?, Named::new(), Vec::new());
+    let (set, mut inputs, mut has_key) = (set.context("there is no parameter set CTRU-768")?, Named::new(), Vec::new());
     for operation in [Operation::KeyGen, Operation::Encaps] {
-        let size = operation.seed().context("seeds")?;
+        let size = operation.seed().context("the operation takes no seeds")?;
         inputs.insert("seeds".into(), sample::bytes(bench.seed, size, items)?);
         let work = Work::of_plan(&bench.device, &set.plan(operation, bench.device.limits())?)?;
         let results = work.run_all(items, &slices(&inputs))?;
@@ -286,7 +286,7 @@ fn decapsulations(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
         let mut buffers = work.buffers(items, &slices(&inputs))?;
         work.start(items, &mut buffers)?;
         let agree = ends_agree(&has_key, &inputs["shared keys"], &work.results(&buffers)?["shared keys"]);
-        ensure!(agree, "both ends agree on {device}");
+        ensure!(agree, "the two ends have different keys on {device}");
         let stream = work.stream.clone();
         Ok(Task { start: Box::new(move || work.start(items, &mut buffers)), stream })
     })?;

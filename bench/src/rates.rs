@@ -123,7 +123,7 @@ impl Operation {
 /// [`Error::Unsupported`] on a CPU.
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     if scope.cpu {
-        let why = "it measures the pipes of a GPU, and this is a CPU".into();
+        let why = "it measures the pipes of a GPU: use --device cuda".into();
         return Err(Error::Unsupported { job: "bench rates".into(), why }.into());
     }
     let case = |operation: &'static Operation| {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_what_the_operations_mean() -> Result<()> {
+    fn kernels_match_the_cpu_reference() -> Result<()> {
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
             let bench = Bench { device, ..Bench::of_cpu() };
             for operation in &OPERATIONS {
@@ -154,7 +154,7 @@ mod tests {
 
     #[cfg(feature = "cuda")]
     #[test]
-    fn the_text_compiles() {
+    fn the_kernels_compile() {
         if ringforge::cuda::is_compiler_present() {
             for operation in &OPERATIONS {
                 let found = ringforge::cuda::compile_check(&operation.kernel(), &Limits::h200(), false);

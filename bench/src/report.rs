@@ -50,7 +50,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let own = options.records.iter().map(read).collect::<Result<Vec<_>>>()?;
     let recorded = options.results.as_deref().or_else(|| Some(Path::new(RECORDED)).filter(|folder| folder.is_dir()));
     let records = [own, recorded.map(Record::all).transpose()?.unwrap_or_default()].concat();
-    ensure!(!records.is_empty(), "there are no records: name a file, or a folder by --results");
+    ensure!(!records.is_empty(), "there are no records: name a file, or a folder with --results");
     let (page, usual) = match options.markdown {
         true => (markdown::page(&records), "docs/performance.md"),
         false => (page(&records).into_string(), "ringforge-report.html"),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_results_make_pages_of_every_area() -> Result<()> {
+    fn pages_cover_every_area() -> Result<()> {
         let records = recorded()?;
         let (page, markdown) = (page(&records).into_string(), markdown::page(&records));
         for suite in SUITES.iter().filter(|suite| suite.kind == Kind::Area) {
@@ -137,19 +137,22 @@ mod tests {
             }
         }
         assert!(page.contains("<svg") && page.contains("sppark") && page.contains("(quoted)"));
-        assert!(!page.contains("src=") && !page.contains("http-equiv"), "the page asks for other files");
+        assert!(!page.contains("src=") && !page.contains("http-equiv"), "the page loads other files");
         Ok(())
     }
 
     /// With `RINGFORGE_BLESS=1`, rewrites the page.
     #[test]
-    fn the_page_in_docs_is_of_these_records() -> Result<()> {
+    fn the_page_in_docs_is_up_to_date() -> Result<()> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
         let page = markdown::page(&recorded()?);
         if std::env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
             std::fs::write(&path, &page)?;
         }
-        assert!(std::fs::read_to_string(path)? == page, "docs/performance.md is of other records");
+        assert!(
+            std::fs::read_to_string(path)? == page,
+            "docs/performance.md is out of date: RINGFORGE_BLESS=1 writes it"
+        );
         Ok(())
     }
 
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn three_batches_make_a_plot_and_odd_ones_none() {
+    fn plots_need_three_valid_batches() {
         let page = |odd: Measurement| page(&of(vec![line(1, 1e-6), line(2, 2e-6), odd])).into_string();
         assert!(page(line(4, 3e-6)).contains("own, by batch"));
         for odd in [line(2, 1e-6), line(4, 1e-320), line(4, 1e300)] {
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_records_is_no_markup_and_wrong_results_stand_out() {
+    fn text_is_escaped_and_wrong_results_stand_out() {
         let odd = Measurement { case: "<script>".into(), right: false, ..line(1, 1e-6) };
         let records = of(vec![odd]);
         let page = page(&records).into_string();
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn rotation_is_said_of_what_rotates() {
+    fn rotation_is_described() {
         let with = |bytes: usize| {
             let mut line = line(1, 1e-6);
             line.times.buffer_bytes = bytes;

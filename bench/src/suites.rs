@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn one_operation_may_be_wanted_alone() -> Result<()> {
+    fn one_operation_can_be_selected() -> Result<()> {
         let scope = Scope { cpu: true, quick: true, batches: vec![3], most_log_n: Some(6), ..Scope::default() };
         for (suite, filter, operation) in
             [(&kems::CTRU, "CTRU-768 Decaps", "Decaps"), (&fhe::SUITE, "FHE 2^16, 60 bits inverse", "inverse")]
@@ -72,7 +72,7 @@ mod tests {
             let cases = (suite.cases)(&scope)?;
             let wanted = cases.iter().map(|case| (case, case.wanted(suite, filter)));
             let wanted: Vec<_> = wanted.filter(|(_, wanted)| !wanted.0.is_empty()).collect();
-            ensure!(wanted.len() == 1, "{filter} wants one case");
+            ensure!(wanted.len() == 1, "{filter} must select one case");
             let lines = suite.measure(wanted[0].0, &wanted[0].1, &Bench::of_cpu())?;
             ensure!(!lines.is_empty() && lines.iter().all(|line| line.operation == operation && line.right));
         }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_of_one_suite_and_headlines_of_a_case() -> Result<()> {
+    fn suite_names_are_unique_and_headlines_exist() -> Result<()> {
         let names: BTreeSet<_> = SUITES.iter().map(|suite| suite.name).collect();
         assert_eq!(names.len(), SUITES.len());
         for suite in SUITES.iter().filter(|suite| matches!(suite.kind, Kind::Area | Kind::Papers)) {

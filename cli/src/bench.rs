@@ -62,10 +62,13 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites
         (None, _) => of(Kind::Area)?,
         (Some(what @ ("papers" | "rates")), _) => {
             let kind = if what == "papers" { Kind::Papers } else { Kind::Rates };
-            ensure!(suites.iter().any(|suite| suite.kind == kind), "{what} are suites of the command ringforge-bench");
+            ensure!(
+                suites.iter().any(|suite| suite.kind == kind),
+                "only ringforge-bench has the suites {what}: run `ringforge-bench bench {what}`"
+            );
             of(kind)?
         }
-        (Some(what), None) => bail!("{what:?} is neither papers nor rates; a ring wants an operation, such as forward"),
+        (Some(what), None) => bail!("{what:?} is neither papers nor rates; a ring needs an operation, such as forward"),
     };
     let (samples, total_seconds) = match (what.as_deref() == Some("papers"), quick) {
         (true, _) => (30, 0.1),
@@ -106,7 +109,7 @@ pub(crate) fn run(
         record.measurements.retain(|line| !line.steps.is_empty());
     }
     let none = record.measurements.is_empty() && selected.len() == 1;
-    ensure!(!none, "there is nothing to be timed: {}", record.unsupported.join("\n"));
+    ensure!(!none, "nothing could be measured: {}", record.unsupported.join("\n"));
     out.map_or(Ok(()), |path| record.write(path))?;
     match (bench.is_first(), json) {
         (false, _) => {}

@@ -38,7 +38,7 @@ pub struct Options {
 fn capability(text: &str) -> Result<u32, String> {
     match text.trim().strip_prefix("sm_").map(str::parse) {
         Some(Ok(capability @ 50..200)) => Ok(capability),
-        _ => Err("compute capabilities such as sm_90 are wanted".into()),
+        _ => Err("expected compute capabilities from sm_50 on, such as sm_90".into()),
     }
 }
 
@@ -73,7 +73,7 @@ impl Wanted {
             }
             rest = before;
         }
-        let wanted = "no scheme, and no ring with an operation";
+        let wanted = "neither a scheme nor a ring, with or without an operation";
         let ring = text.parse().with_context(|| format!("{text:?} is {wanted}"))?;
         Ok(Self::PolyType(ring))
     }
@@ -123,7 +123,7 @@ fn wanted(texts: &[String]) -> Result<Vec<Wanted>> {
         }
     }
     if all.is_empty() {
-        bail!("nothing is wanted");
+        bail!("the files named by --for have no entries");
     }
     Ok(all)
 }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wanted_is_read() -> Result<()> {
+    fn entries_are_parsed() -> Result<()> {
         let ring: PolyType = "3457 : x^768 - x^384 + 1".parse()?;
         let job = |op| Job::new(&ring, op);
         let cases = [

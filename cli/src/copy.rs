@@ -35,7 +35,7 @@ pub fn bandwidth(device: &Device, effort: Effort) -> Result<f64> {
     let input = vec![0x5a; batch * ITEM];
     let mut sets = (0..2).map(|_| work.buffers(batch, &[("from", &input)])).collect::<Result<Vec<_>>>()?;
     let times = measure::measure(&work, batch, &mut sets, effort)?;
-    anyhow::ensure!(work.result(&sets[0])? == input, "the copy is not what was copied");
+    anyhow::ensure!(work.result(&sets[0])? == input, "the copy differs from its source");
     Ok((2 * batch * ITEM) as f64 / times.median_seconds)
 }
 
@@ -63,7 +63,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_text_compiles_and_copying_has_a_rate() {
+    fn the_kernel_compiles_and_has_a_bandwidth() {
         assert!(compiles(&copy()));
         assert!(bandwidth(&Device::cpu(), Effort::NONE).is_ok_and(|rate| rate > 0.0));
     }

@@ -36,7 +36,7 @@ impl FromStr for Choice {
             "cuda" => Ok(Self::Cuda(0)),
             _ => match text.strip_prefix("cuda:").map(str::parse) {
                 Some(Ok(ordinal)) => Ok(Self::Cuda(ordinal)),
-                _ => Err("best, cpu, cuda or cuda:N is wanted".into()),
+                _ => Err("expected best, cpu, cuda or cuda:N".into()),
             },
         }
     }

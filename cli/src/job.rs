@@ -43,7 +43,7 @@ fn order(text: &str) -> Result<Order, String> {
     match text {
         "tree" => Ok(Order::Tree),
         "natural" => Ok(Order::Natural),
-        _ => Err("tree or natural is wanted".into()),
+        _ => Err("expected tree or natural".into()),
     }
 }
 

@@ -67,7 +67,7 @@ impl<'a> Task<'a> {
         let (captured, sets, memory) = (self.captured, self.sets, self.memory);
         let runs = Runs { captured, sets, memory, job: Some(job), ..Runs::new(&plan, batch, &named) };
         let outcome = runs.measure(bench, effort)?;
-        let result = outcome.results.values().next().context("a job writes")?;
+        let result = outcome.results.values().next().context("the job has no output")?;
         let right = outcome.alike && self.is_right(&bench.device, &inputs, result, random.bits())?;
         let line =
             outcome.line(case, job.op, batch).in_ring(&job.poly).by(&plan).checked(self.checked(&bench.device), right);
@@ -210,7 +210,7 @@ mod tests {
     /// Tests every operation on small rings, and that a flipped bit in the first or last residue of a result is
     /// noticed.
     #[test]
-    fn lines_are_right_and_wrong_results_noticed() -> Result<()> {
+    fn right_and_wrong_results_are_told_apart() -> Result<()> {
         let bench = Bench::of_cpu();
         let primes = Modulus::ntt_primes(128, 30, 4)?;
         let (rns, to) = (PolyType::from(Ring::rns(64, &primes[..2])?), PolyType::from(Ring::rns(64, &primes[2..])?));

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn oversized_batches_are_rejected() {
         assert!(fits(16, 1024).is_ok() && fits(usize::MAX, 0).is_ok());
         for (batch, item) in [(usize::MAX, 2), (usize::MAX / 8, 1), (2, usize::MAX)] {
             assert!(matches!(fits(batch, item), Err(Error::TooLarge { .. })), "{batch} of {item}");

@@ -51,7 +51,7 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
         ([values], Op::Inverse) => forward(&result, values, random),
         ([a, b], Op::PointMul) => naive::point_mul(ring, &split, job.order, a, b) == result,
         ([a, b, sum], Op::MulAdd) => naive::add(ring, &naive::point_mul(ring, &split, job.order, a, b), sum) == result,
-        _ => anyhow::bail!("{} has no definition here", job.op),
+        _ => anyhow::bail!("there is no reference implementation of {}", job.op),
     })
 }
 
@@ -91,8 +91,8 @@ fn product_agrees(ring: &PolyType, [a, b, product]: [&[U256]; 3], count: usize, 
     let places: Vec<usize> = (0..count).map(|_| random.below(n)).collect();
     for (row, q) in ring.basis().iter().enumerate() {
         let tail = ring.ring().quotient().tail(q);
-        let (exponent, c) = tail.first().context("a quotient of one term")?;
-        ensure!(tail.len() == 1 && *exponent == 0, "{ring} is too large to be checked");
+        let (exponent, c) = tail.first().context("the quotient must not be x^n alone")?;
+        ensure!(tail.len() == 1 && *exponent == 0, "{ring} is too large to check");
         let [a, b, product] = [a, b, product].map(|element| &element[row * n..][..n]);
         let sum = |a: &[U256], b: &[U256]| {
             a.iter().zip(b.iter().rev()).fold(U256::ZERO, |sum, (a, b)| q.add(&sum, &q.mul(a, b)))
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_agrees_with_all_places_and_notices_one() -> Result<()> {
+    fn sampled_checks_accept_right_and_reject_wrong_results() -> Result<()> {
         for text in ["12289,40961:x^64+1", "3329:x^256+1", "12289:x^16-7"] {
             let ring: PolyType = text.parse()?;
             let size = ring.bytes();

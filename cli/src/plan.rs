@@ -30,7 +30,7 @@ pub struct Options {
 
 fn bounds(text: &str) -> Result<(u64, u64), String> {
     let pair = text.split_once(',').and_then(|(l, r)| Some((l.trim().parse().ok()?, r.trim().parse().ok()?)));
-    pair.ok_or_else(|| "two numbers are wanted, such as 1,2295".into())
+    pair.ok_or_else(|| "expected two numbers, such as 1,2295".into())
 }
 
 fn target(text: &str) -> Result<Limits, String> {
@@ -39,7 +39,7 @@ fn target(text: &str) -> Result<Limits, String> {
         "h200" => Ok(Limits::h200()),
         _ => match text.strip_prefix("sm_").unwrap_or(text).parse() {
             Ok(capability @ 50..200) => Ok(Limits::of_capability(capability)),
-            _ => Err("cpu, h200 or a compute capability such as sm_90 is wanted".into()),
+            _ => Err("expected cpu, h200 or a compute capability from sm_50 on, such as sm_90".into()),
         },
     }
 }
@@ -57,7 +57,7 @@ impl Options {
 /// Runs `ringforge plan`.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> {
     if options.target.is_some() && choice != Choice::Best {
-        bail!("--target and --device exclude one another");
+        bail!("--target and --device cannot be used together");
     }
     let limits = match &options.target {
         Some(limits) => limits.clone(),

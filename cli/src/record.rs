@@ -229,7 +229,10 @@ impl Record {
             let record: Self = serde_json::from_str(&fs::read_to_string(path)?)?;
             let sound = |x: f64| x.is_finite() && x > 0.0;
             for Measurement { times, items_per_second, batch, case, .. } in &record.measurements {
-                ensure!(sound(times.median_seconds) && sound(*items_per_second) && *batch > 0, "{case} took no time");
+                ensure!(
+                    sound(times.median_seconds) && sound(*items_per_second) && *batch > 0,
+                    "{case}: times, rate and batch must be positive"
+                );
             }
             Ok(record)
         };
@@ -320,7 +323,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused_by_name() -> Result<()> {
+    fn invalid_records_are_rejected_by_name() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let whole = serde_json::to_string(&full())?;
         let odd = [

@@ -67,8 +67,8 @@ impl<'a> Runs<'a> {
     fn over_host_memory(&self, device: &Device, effort: Effort) -> Result<Outcome> {
         let Self { plan, batch, inputs, memory, .. } = *self;
         let program = Work::of_plan(device, plan)?.program;
-        let (_, from) = inputs.iter().find(|(name, _)| *name == "from").context("what is read")?;
-        let size = plan.arg("to").context("what is written")?.bytes * batch;
+        let (_, from) = inputs.iter().find(|(name, _)| *name == "from").context("the inputs lack \"from\"")?;
+        let size = plan.arg("to").context("the plan has no argument \"to\"")?.bytes * batch;
         let run = |from: &[u8], to: &mut [u8]| {
             let call = |to: &mut [u8]| Ok(program.on_host(batch).input("from", from).output("to", to).run()?);
             let times = measure::wall(effort, || call(to))?;
@@ -153,7 +153,7 @@ impl Set {
             Self::Captured(captured) => {
                 let written = work.program.plan().args().iter().filter(|arg| arg.role != Role::In);
                 let read = |name: &str| {
-                    let buffer = captured.buffer(name).context("arguments stay")?;
+                    let buffer = captured.buffer(name).context("the captured run lacks an argument of its plan")?;
                     anyhow::Ok((name.to_owned(), work.stream.download(buffer)?))
                 };
                 written.map(|arg| read(&arg.name)).collect()

@@ -19,7 +19,7 @@ pub(crate) struct Selected {
 impl Selected {
     /// An operation on a ring that the user names, for these batches. If there are none, the batch suits the device.
     pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
-        let ring: PolyType = text.parse().with_context(|| format!("{text:?} is no ring"))?;
+        let ring: PolyType = text.parse().with_context(|| format!("{text:?} is not a ring"))?;
         let batches = if batches.is_empty() { vec![0] } else { batches.to_vec() };
         let case = rings::case(text, &shape.job(&ring, op), batches);
         Ok(Self { suite: &rings::OWN, wanted: Wanted(case.operations.clone()), case })
@@ -41,7 +41,7 @@ impl Selected {
                 }
             }
         }
-        ensure!(!selected.is_empty(), "no line contains {filter:?}");
+        ensure!(!selected.is_empty(), "no line matches --filter {filter:?}");
         Ok(selected)
     }
 
@@ -58,7 +58,7 @@ impl Selected {
                 return Ok(Self { suite, wanted: Wanted(vec![found.clone()]), case });
             }
         }
-        bail!("{name:?} is no ring, and no suite has a case of this name with the operation {operation:?}")
+        bail!("{name:?} is not a ring, and no suite has a case of that name with the operation {operation:?}")
     }
 
     /// Title for the progress bar.

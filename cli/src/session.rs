@@ -60,7 +60,7 @@ impl Common {
 
 /// Parses a positive number of items.
 fn batch(text: &str) -> Result<usize, String> {
-    text.parse::<NonZeroUsize>().map(NonZeroUsize::get).map_err(|error| error.to_string())
+    text.parse::<NonZeroUsize>().map(NonZeroUsize::get).map_err(|error| format!("expected a positive number: {error}"))
 }
 
 /// The device, the planner and the settings with which lines are measured.
@@ -146,10 +146,15 @@ fn read_pipes(path: &Path, limits: &Limits) -> Result<Pipes> {
     let record = Record::read(path)?;
     let read = || {
         let device = &record.environment.device;
-        ensure!(*device == limits.name, "it is about {device}, not about {}", limits.name);
+        ensure!(
+            *device == limits.name,
+            "its rates are those of {device}, not of {}: run `ringforge-bench bench rates --out` on this device",
+            limits.name
+        );
         let rate = |name: &str| {
             let line = record.measurements.iter().find(|line| line.suite == "rates" && line.case == name);
-            line.map(|line| line.items_per_second).with_context(|| format!("it has no rate of {name}"))
+            line.map(|line| line.items_per_second)
+                .with_context(|| format!("it has no rate of {name}: write it with `ringforge-bench bench rates --out`"))
         };
         Ok(Pipes { multiply: rate("multiply")?, logic: rate("logic")? })
     };
@@ -163,7 +168,7 @@ mod tests {
     use crate::record::{Measurement, tests::full};
 
     #[test]
-    fn rates_come_from_a_file_about_the_device() -> Result<()> {
+    fn rates_must_be_of_the_same_device() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let (path, h200, mut record) = (folder.path().join("rates.json"), Limits::h200(), full());
         let error = |limits: &Limits| read_pipes(&path, limits).map_err(|error| format!("{error:#}"));
@@ -177,7 +182,7 @@ mod tests {
         record.write(&path)?;
         assert_eq!(read_pipes(&path, &h200)?, Pipes { multiply: 2.0, logic: 3.0 });
         let foreign = error(&Limits::of_capability(90));
-        assert!(foreign.is_err_and(|why| why.contains("it is about NVIDIA H200, not about sm_90")));
+        assert!(foreign.is_err_and(|why| why.contains("of NVIDIA H200, not of sm_90")));
         record.measurements.pop();
         record.write(&path)?;
         assert!(error(&h200).is_err_and(|why| why.contains("no rate of logic")));

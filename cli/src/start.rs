@@ -24,7 +24,7 @@ pub struct Options {
 
 /// Runs `ringforge start` in a process that started at `began`. Returns whether the result equals the CPU's.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, began: Instant) -> Result<bool> {
-    ensure!(options.batch > 0, "a batch of nothing has no result");
+    ensure!(options.batch > 0, "--batch must be at least 1");
     let mut times = vec![("command line", began.elapsed().as_secs_f64())];
     let mut done = |what| times.push((what, began.elapsed().as_secs_f64()));
     let device = choice.open()?.device;

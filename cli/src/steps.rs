@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_in_words() {
+    fn limits_are_described() {
         let full = &crate::record::tests::full().measurements[0].steps[0];
         let with = |memory, multipliers, change: fn(&mut Resources)| {
             let mut step = Step { percent_of_memory: memory, percent_of_multipliers: multipliers, ..full.clone() };
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn multiplications_of_kernels_are_those_of_the_job() -> Result<()> {
+    fn multiplications_of_kernels_add_up_to_the_job() -> Result<()> {
         let limits = Limits::h200();
         let ring = PolyType::from(Ring::rns(1 << 16, &Modulus::ntt_primes(1 << 17, 60, 2)?)?);
         let job = Job::new(&ring, Op::Forward);

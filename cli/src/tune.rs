@@ -112,7 +112,7 @@ fn jobs(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<(Job, usize)>>
         let of_ring = ops.iter().map(|op| Job::new(&ring, *op).order(order).batch_hint(batch));
         jobs.extend(of_ring.filter(|job| job.to_string().contains(filter)).map(|job| (job, batch)));
     }
-    ensure!(!jobs.is_empty(), "no job contains {filter:?}");
+    ensure!(!jobs.is_empty(), "no job matches --filter {filter:?}");
     Ok(jobs)
 }
 

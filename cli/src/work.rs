@@ -62,7 +62,7 @@ impl Work {
                 return Ok(self.device().buffer(bytes(arg, batch))?);
             }
             let input = inputs.iter().find(|(name, _)| *name == arg.name);
-            let (_, bytes) = input.with_context(|| format!("{} is not among the inputs", arg.name))?;
+            let (_, bytes) = input.with_context(|| format!("argument {} is missing from the inputs", arg.name))?;
             Ok(self.stream.upload(bytes)?)
         });
         buffers.collect()
@@ -98,7 +98,7 @@ impl Work {
     }
 
     fn only(&self, results: Named) -> Result<Vec<u8>> {
-        ensure!(results.len() == 1, "{} does not write one argument alone", self.program.plan().title());
+        ensure!(results.len() == 1, "{} must write exactly one argument", self.program.plan().title());
         results.into_values().next().context("one argument")
     }
 

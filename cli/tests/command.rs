@@ -35,7 +35,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn tuning_goes_through_a_file() -> Result<()> {
+fn tuning_files_are_written_and_read() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("tuning.toml");
     let file = text(&path);
@@ -73,7 +73,7 @@ fn tuning_goes_through_a_file() -> Result<()> {
 }
 
 #[test]
-fn a_device_is_no_option_of_what_uses_none() -> Result<()> {
+fn commands_without_a_device_reject_the_option() -> Result<()> {
     for command in ["devices", "cache"] {
         let why = refused(&[command, "--device", "cuda"])?;
         assert!(why.contains("unexpected argument '--device'"), "{command}: {why}");
@@ -87,8 +87,8 @@ fn a_ring_is_measured_or_refused() -> Result<()> {
     let ring = ["bench", "998244353:x^64-1", "forward", "--order", "natural", "--in-place"];
     let line = printed(&[&ring[..], &["--quick", "--device", "cpu", "--batch", "8"]].concat())?;
     assert!(line.contains("yes") && line.contains("% (memory)") && line.contains("natural order, in place"), "{line}");
-    assert!(refused(&["bench", "998244353:x^64-1"])?.contains("wants an operation"));
-    assert!(refused(&["bench", "998244353", "forward"])?.contains("is no ring"));
+    assert!(refused(&["bench", "998244353:x^64-1"])?.contains("needs an operation"));
+    assert!(refused(&["bench", "998244353", "forward"])?.contains("is not a ring"));
     assert!(refused(&["bench", "papers"])?.contains("ringforge-bench"));
     let usual = ["ML-KEM 3329:x^256+1 forward", "CTRU-768 KeyGen", "SM2 verify"];
     for (line, batch) in usual.into_iter().zip(["100000000000", "18446744073709551615"].into_iter().cycle()) {
@@ -146,7 +146,7 @@ fn caches_are_shown_and_cleared() -> Result<()> {
     let shown = cache(&[])?;
     assert!(String::from_utf8(shown.stdout)?.contains("1.00 kB"));
     // the engine's warnings are printed
-    assert!(String::from_utf8(shown.stderr)?.contains("warn: RINGFORGE_CACHE_MIB=much is no number"));
+    assert!(String::from_utf8(shown.stderr)?.contains("warn: RINGFORGE_CACHE_MIB=much is not a number"));
     assert_eq!(text(&["--json", "clear"])?["entries"], 0);
     assert!(!entry.exists());
     Ok(())
@@ -154,7 +154,7 @@ fn caches_are_shown_and_cleared() -> Result<()> {
 
 #[cfg(unix)]
 #[test]
-fn a_cache_that_others_write_to_is_refused() -> Result<()> {
+fn a_cache_writable_by_others_is_rejected() -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir()?;
@@ -162,7 +162,7 @@ fn a_cache_that_others_write_to_is_refused() -> Result<()> {
     std::fs::set_permissions(folder.path().join("text"), std::fs::Permissions::from_mode(0o777))?;
     let output = command(&["cache"]).env("RINGFORGE_CACHE_DIR", folder.path()).output()?;
     let why = String::from_utf8(output.stderr)?;
-    assert!(output.status.code() == Some(2) && why.contains("text can be written by others"), "{why}");
+    assert!(output.status.code() == Some(2) && why.contains("text can be written by other users"), "{why}");
     Ok(())
 }
 
@@ -173,7 +173,7 @@ fn kernels_are_bundled() -> Result<()> {
     let (file, list) = (folder.path().join("kernels.bundle"), folder.path().join("wanted"));
     std::fs::write(&list, "# of ML-KEM\n\n3329:x^256+1 mul\n3329 : x^256 + 1 forward natural in_place\n")?;
     let bundle = ["bundle", "--arch", "sm_80,sm_90", "--out", text(&file), "--json", "--for"];
-    for (wanted, why) in [("3329:x^256+1 divide", "no scheme, and no ring"), ("", "no scheme, and no ring")] {
+    for (wanted, why) in [("3329:x^256+1 divide", "neither a scheme nor a ring"), ("", "neither a scheme nor a ring")] {
         let complaint = refused(&[&bundle[..], &[wanted]].concat())?;
         assert!(complaint.contains(why), "{complaint}");
     }
@@ -204,6 +204,6 @@ fn a_start_is_timed() -> Result<()> {
     let told: serde_json::Value = serde_json::from_str(&printed(&[&start[..], &["--json", "--batch", "3"]].concat())?)?;
     let at = |what: &str| told["seconds_to"][what].as_f64().unwrap_or_default();
     assert!(at("first result in host memory") > at("device open") && told["right"] == true, "{told}");
-    assert!(refused(&[&start[..], &["--batch", "0"]].concat())?.contains("a batch of nothing"));
+    assert!(refused(&[&start[..], &["--batch", "0"]].concat())?.contains("--batch must be at least 1"));
     Ok(())
 }

@@ -215,7 +215,7 @@ impl Engine {
         let differs = |limits: &Limits| limits != pipeline.limits();
         if let Some(other) = self.devices().map(Device::limits).find(|limits| differs(limits)) {
             let why = format!(
-                "it is planned for {}, and the engine has {}, which wants a plan of its own: `Engine::program_of` plans for each",
+                "it is planned for {}, but the engine has {}: use `Engine::program_of`, which plans for each device",
                 pipeline.limits().name,
                 other.name
             );
@@ -279,7 +279,7 @@ impl Engine {
         let poly = poly.into();
         let batch = elements_of(&poly, "a", a)?;
         if b.len() != a.len() {
-            return Err(of("b", Error::Length { what: "numbers, as many as a has", expected: a.len(), got: b.len() }));
+            return Err(of("b", Error::Length { what: "residues, as many as in a", expected: a.len(), got: b.len() }));
         }
         let mut product = vec![T::zeroed(); a.len()];
         let program = self.program(&Job::new(poly, Op::Mul))?;
@@ -345,12 +345,12 @@ fn elements_of<T: Pod>(poly: &PolyType, name: &'static str, numbers: &[T]) -> Re
     if size_of::<T>() != width {
         let expected = format!("{width} bytes for {poly}");
         let got = format!("{} bytes", size_of::<T>());
-        return Err(of(name, Error::Mismatch { what: "a residue".into(), expected, got }));
+        return Err(of(name, Error::Mismatch { what: "the integer type".into(), expected, got }));
     }
     let per_element = size / width;
     if !numbers.len().is_multiple_of(per_element) {
         let expected = numbers.len().next_multiple_of(per_element);
-        return Err(of(name, Error::Length { what: "numbers, in whole elements", expected, got: numbers.len() }));
+        return Err(of(name, Error::Length { what: "residues, in whole elements", expected, got: numbers.len() }));
     }
     Ok(numbers.len() / per_element)
 }

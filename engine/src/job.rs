@@ -92,7 +92,7 @@ impl core::str::FromStr for Op {
     fn from_str(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|op| op.to_string() == name).ok_or_else(|| {
             let all = Self::ALL.map(|op| op.to_string()).join(", ");
-            Error::Unsupported { job: format!("the operation {name:?}"), why: format!("there are {all}") }
+            Error::Unsupported { job: format!("the operation {name:?}"), why: format!("the operations are {all}") }
         })
     }
 }

@@ -82,14 +82,14 @@ impl LongPlan {
         let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &poly, why);
         poly.check_single(format!("a transform over {devices} devices"))?;
         if poly.basis().len() > 1 {
-            return Err(refused("it has several rows, of which each device can take some"));
+            return Err(refused("it has several moduli: give each device some of the limbs instead"));
         }
         if !matches!(poly.quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. } | Quotient::Binomial { .. })
         {
-            return Err(refused("only rings modulo x^n - c are cut into rows"));
+            return Err(refused("its quotient must be x^n - c"));
         }
         if !devices.is_power_of_two() || devices > MOST_ROWS {
-            return Err(refused("their number is no power of two up to 16"));
+            return Err(refused("the number of devices must be a power of two up to 16"));
         }
         let (planner, split) = (planner.clone(), Split::of(&poly, None)?);
         let (coefficients, values) = (Placement::Native, Placement::Native);
@@ -129,16 +129,18 @@ impl LongPlan {
         let refused =
             |why: String| Err(Error::unsupported(format!("{rows} rows on {} devices", self.devices), &self.poly, why));
         if !self.rows.is_power_of_two() || rows > MOST_ROWS {
-            return refused(format!("their number is a power of two up to {MOST_ROWS}"));
+            return refused(format!("the number of rows must be a power of two up to {MOST_ROWS}"));
         }
         let twos = self.split.layers().iter().filter(|layer| **layer == Layer::Two).count();
         if rows.ilog2() as usize > twos {
-            return refused(format!("it splits by two {twos} times"));
+            return refused(format!("the ring has only {twos} layers of radix 2, so at most 2^{twos} rows"));
         }
         let pieces = rows * rows;
         let piece = self.poly.width().bytes() * n / pieces;
         if !self.split.leaves().is_multiple_of(pieces) || !piece.is_multiple_of(ALIGNMENT) {
-            return refused(format!("it is too short: devices exchange pieces of whole {ALIGNMENT} bytes"));
+            return refused(format!(
+                "the ring is too short: devices exchange pieces of a multiple of {ALIGNMENT} bytes"
+            ));
         }
         Ok(())
     }
@@ -169,7 +171,7 @@ impl LongPlan {
     /// One line with everything that decides the layout and meaning of vectors.
     pub(crate) fn describe(&self) -> String {
         let Self { poly, devices, rows, coefficients, values, .. } = self;
-        format!("{poly} on {devices} devices, {rows} rows each, coefficients {coefficients:?}, values {values:?}")
+        format!("{poly} on {devices} devices, {rows} rows each, coefficients {coefficients:?}, evaluations {values:?}")
     }
 
     /// Whether vectors of both plans have the same layout and meaning.
@@ -195,7 +197,7 @@ impl LongPlan {
     pub fn row_type(&self, row: usize) -> Result<PolyType> {
         let limit = self.rows() - 1;
         if row > limit {
-            return Err(Error::TooLarge { what: "the number of a row", limit, got: row });
+            return Err(Error::TooLarge { what: "the index of a row", limit, got: row });
         }
         let ([start, step], count) = (self.roots(), self.rows() as u64);
         let q = &self.poly.moduli()[0];

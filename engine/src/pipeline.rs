@@ -246,14 +246,15 @@ impl Pipeline {
             if graph.content(id).is_none() || graph.content(id) != wanted.as_ref().ok() {
                 let wanted = wanted.map_or_else(|error| error.to_string(), |wanted| wanted.described());
                 return self.fail(self.refused(format!(
-                    "{} is to be {wanted}, to be joined as {}",
+                    "cannot join {}: expected {wanted} as a part of {}",
                     graph.name(id),
                     whole.described()
                 )));
             }
         }
         if at != whole.basis().len() {
-            return self.fail(self.refused(format!("{at} limbs are joined as {}", whole.described())));
+            return self
+                .fail(self.refused(format!("the joined parts have {at} limbs, too few for {}", whole.described())));
         }
         let joined = graph.side_by_side(&ids, Some(whole));
         drop(graph);
@@ -317,7 +318,7 @@ impl Pipeline {
         if reads != ids.len() {
             let names = plan.args.iter().filter(|arg| arg.role != Role::Out).map(|arg| &*arg.name);
             let names = names.collect::<Vec<_>>().join(", ");
-            self.fail(self.refused(format!("{} takes {names}, and got {} values", plan.title, ids.len())));
+            self.fail(self.refused(format!("{} takes {names}, but got {} values", plan.title, ids.len())));
             return Vec::new();
         }
         ids.reverse();
@@ -336,7 +337,7 @@ impl Pipeline {
         let count = values.len();
         match values.try_into() {
             Ok(values) => values,
-            Err(_) => [self.fail(self.refused(format!("gives {count} values, not {N}"))); N],
+            Err(_) => [self.fail(self.refused(format!("expected {N} output values, but there are {count}"))); N],
         }
     }
 
@@ -349,7 +350,7 @@ impl Pipeline {
     #[track_caller]
     fn ids(&self, values: &[Value<'_>]) -> Option<Vec<Id>> {
         if let Some(value) = values.iter().find(|value| !core::ptr::eq(value.pipeline, self)) {
-            self.fail(self.refused(format!("a value of another pipeline, {}", value.pipeline.title)));
+            self.fail(self.refused(format!("a value belongs to another pipeline, {}", value.pipeline.title)));
             return None;
         }
         values.iter().map(|value| value.id).collect()

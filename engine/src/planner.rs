@@ -78,7 +78,7 @@ impl Planner {
 
     /// An empty pipeline for a strategy, which builds a plan from kernels and other plans but plans no jobs.
     fn of_kernels(&self, job: &Job) -> Pipeline {
-        let refuse = |job: &Job| Err(Error::unsupported(job.op, &job.poly, "a strategy plans no job"));
+        let refuse = |job: &Job| Err(Error::unsupported(job.op, &job.poly, "a strategy cannot plan jobs"));
         self.empty(job.to_string(), Box::new(refuse))
     }
 
@@ -122,7 +122,7 @@ impl Planner {
     /// Strategy for transforms: one kernel, or several if a limb does not fit a thread block.
     fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
         if job.order == Order::Natural {
-            split.check_degree("values in natural order")?;
+            split.check_degree("evaluations in natural order")?;
         }
         let p = self.of_kernels(job);
         let (coefficients, values) = (job.poly.coefficients(), values(job, split));
@@ -181,7 +181,7 @@ impl Planner {
 
     /// Strategy for pointwise operations on evaluations: one kernel.
     fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
-        split.check_leaves("a product of values")?;
+        split.check_leaves("a product of evaluations")?;
         let p = self.of_kernels(job);
         let values = values(job, split);
         let kernel = PointMul::new(split, job.order, &self.limits);

@@ -92,7 +92,7 @@ impl Rows {
     /// The errors of [`Split::of`]; [`Error::Unsupported`] for a strided batch ([columns](PolyType::in_columns)).
     pub fn of(of: impl Into<PolyType>, limits: &Limits) -> Result<Self> {
         let poly = &of.into().coefficients();
-        poly.check_single("a kernel on whole rows")?;
+        poly.check_single("a kernel on whole limbs")?;
         Ok(Self::with_split(&Split::of(poly, None)?, limits))
     }
 
@@ -144,7 +144,7 @@ impl Rows {
     /// [`MAX_BASE`](ringforge_math::split::MAX_BASE).
     pub fn depth(mut self, layers: u32) -> Result<Self> {
         self.split = Split::of(&self.poly, Some(layers))?;
-        self.split.check_leaves("a kernel on whole rows")?;
+        self.split.check_leaves("a kernel on whole limbs")?;
         Ok(self.laid_out())
     }
 
@@ -414,14 +414,14 @@ impl Rows {
     }
 
     fn uncounted(&self) -> Error {
-        let job = format!("a kernel for {} rows an item of {}", self.per_item, self.poly);
-        Error::Unsupported { job, why: "blocks work on whole rows, and their number has 32 bits".into() }
+        let job = format!("a kernel for {} limbs per item of {}", self.per_item, self.poly);
+        Error::Unsupported { job, why: format!("the number of limbs must be from 1 to {MOST_ROWS}") }
     }
 
     fn too_long(&self, limits: &Limits) -> Error {
         Error::Unsupported {
             job: format!("a transform in {}", self.poly),
-            why: format!("a row does not fit a thread block of {}", limits.name),
+            why: format!("a limb does not fit in a thread block of {}", limits.name),
         }
     }
 

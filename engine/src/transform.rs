@@ -71,12 +71,15 @@ impl<W: Word> Transform<W> {
     pub fn of(rows: &Rows, modulus: usize) -> Result<Self> {
         let limit = rows.poly.moduli().len() - 1;
         if modulus > limit {
-            return Err(Error::TooLarge { what: "the number of a modulus", limit, got: modulus });
+            return Err(Error::TooLarge { what: "the index of a modulus", limit, got: modulus });
         }
         let row = row(rows, modulus);
         if row.word_bytes() != size_of::<W>() {
             let job = format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.poly);
-            return Err(Error::Unsupported { job, why: "its residues have words of another size".into() });
+            return Err(Error::Unsupported {
+                job,
+                why: format!("its residues have words of {} bytes", row.word_bytes()),
+            });
         }
         Ok(Self { row, split: Arc::new(rows.split.clone()), words: PhantomData })
     }
@@ -124,7 +127,7 @@ impl<W: Word> Transform<W> {
         self.check(row)?;
         if !self.split.shape().can_be_inverted() {
             let job = format!("an inverse modulo leaves of degree {}", self.split.base());
-            return Err(Error::Unsupported { job, why: "norms halve degrees down to 1 and 3".into() });
+            return Err(Error::Unsupported { job, why: "the degree must be 1 or 3 times a power of two".into() });
         }
         let exists = self.row.invert(cast_slice_mut(row));
         stack::wipe::<W>(Step::Inversion);
@@ -133,7 +136,7 @@ impl<W: Word> Transform<W> {
 
     fn check(&self, row: &[W]) -> Result<()> {
         let (expected, got) = (self.split.n(), row.len());
-        if got == expected { Ok(()) } else { Err(Error::Length { what: "words of a row", expected, got }) }
+        if got == expected { Ok(()) } else { Err(Error::Length { what: "words of a limb", expected, got }) }
     }
 }
 

@@ -29,7 +29,7 @@ fn product(device: &Device, batch: usize, a: &[u8], b: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_run_is_as_the_first() {
+fn every_run_matches_the_first() {
     let (ring, batch) = (ring(), 3);
     for device in devices() {
         let stream = device.stream().expect("a stream");
@@ -71,7 +71,7 @@ fn an_empty_batch_does_nothing() {
 }
 
 #[test]
-fn what_a_run_refuses_is_refused() {
+fn captured_runs_refuse_the_same_arguments() {
     let ring = ring();
     for device in devices() {
         let stream = device.stream().expect("a stream");
@@ -112,7 +112,7 @@ fn what_a_run_refuses_is_refused() {
 
 /// Each replay makes its own draws; the caller supplies none.
 #[test]
-fn every_run_draws_anew() {
+fn every_run_has_fresh_randomness() {
     let p = Planner::default().pipeline("draw");
     let [blocks] = p.step(Draw::new(32, 0).expect("a kernel"), &[p.input("draws")]);
     p.output("blocks", blocks);

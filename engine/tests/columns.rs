@@ -25,7 +25,7 @@ fn ring(text: &str) -> PolyType {
 }
 
 #[test]
-fn what_is_not_done_to_columns_is_refused() -> Result<()> {
+fn unsupported_operations_on_columns_are_refused() -> Result<()> {
     let three = ring("97 : x^16 - 1 : 3 columns");
     for op in [Op::Mul, Op::PointMul, Op::MulAdd] {
         let plan = Planner::default().plan(&Job::new(&three, op));
@@ -61,7 +61,7 @@ fn what_is_not_done_to_columns_is_refused() -> Result<()> {
 }
 
 #[test]
-fn a_matrix_is_what_it_is_called() -> Result<()> {
+fn a_matrix_has_the_columns_it_names() -> Result<()> {
     let three = ring("97 : x^16 - 1").in_columns(3)?;
     assert_eq!((three.columns(), three.degree(), three.bytes()), (3, 48, 96));
     assert_eq!(three.clone().in_columns(2)?, ring("97 : x^16 - 1 : 6 columns"));
@@ -76,7 +76,7 @@ fn a_matrix_is_what_it_is_called() -> Result<()> {
 /// One compiled kernel serves all widths except the smallest, and all widths share the twiddle tables of a single
 /// column.
 #[test]
-fn widths_share_texts_and_tables() -> Result<()> {
+fn widths_share_sources_and_tables() -> Result<()> {
     let limits = Limits::h200();
     let column = ring("2013265921 : x^65536 - 1 : montgomery");
     for op in [Op::Forward, Op::Inverse] {

@@ -24,7 +24,7 @@ fn q(q: u64) -> Modulus {
 }
 
 #[test]
-fn what_names_no_coset_is_refused() -> Result<()> {
+fn invalid_cosets_are_refused() -> Result<()> {
     let p = q(97);
     Ring::coset(8, p, 5u32, 33u32)?;
     Ring::coset(6, p, 5u32, 36u32)?; // 36 has order 6
@@ -51,7 +51,7 @@ fn what_names_no_coset_is_refused() -> Result<()> {
 }
 
 #[test]
-fn steps_are_named_where_roots_do_not_decide_them() -> Result<()> {
+fn steps_are_named_where_roots_do_not_determine_them() -> Result<()> {
     let steps = |numbers: &[u32]| numbers.iter().copied().map(U256::from).collect::<Vec<U256>>();
     let refused = |ring: Ring, numbers: &[u32]| ring.with_steps(&steps(numbers)).is_err();
     assert!(refused(Ring::cyclic(8, q(97))?, &[33]));

@@ -80,7 +80,7 @@ fn transforms_and_products_in_doubles_equal_the_oracle() {
 }
 
 #[test]
-fn doubles_are_taken_where_they_are_fast_and_serve() {
+fn doubles_are_used_where_they_are_fast_and_exact() {
     let [fast, slow] = [90, 89].map(Limits::of_capability);
     let [small, large] = [BITS_50, BITS_51].map(|q| PolyType::from(Ring::negacyclic(64, modulus(q)).expect("a ring")));
     assert_eq!(Arithmetic::of_device(&small, &fast), Arithmetic::Mod50);

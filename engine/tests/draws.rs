@@ -18,7 +18,7 @@ fn draw_on_host(program: &Program, draws: &Draws, items: usize) -> Result<Vec<u8
 /// The test vector of RFC 8439, section 2.3.2. Its 32-bit counter and the first word of its nonce form our counter,
 /// which is the item; the other words of its nonce are the attempt.
 #[test]
-fn blocks_are_those_of_the_standard() -> Result<()> {
+fn blocks_match_the_standard() -> Result<()> {
     let draws = Draws::from_bytes(&core::array::from_fn::<u8, { Draws::BYTES }, _>(|i| i as u8))?;
     let (item, attempt) = (0x0900_0000_0000_0001, u32::from_le_bytes([0, 0, 0, 0x4a]));
     let block = "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4e\
@@ -70,7 +70,7 @@ fn no_block_is_drawn_twice() -> Result<()> {
 }
 
 #[test]
-fn keys_are_the_systems_and_stay_hidden() -> Result<()> {
+fn keys_come_from_the_system_and_stay_hidden() -> Result<()> {
     let (one, other) = (Draws::from_os()?, Draws::from_os()?);
     assert_ne!(one.as_bytes(), other.as_bytes());
     assert_ne!(one.as_bytes(), [0; Draws::BYTES]);

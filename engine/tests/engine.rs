@@ -103,7 +103,7 @@ fn transforms_equal_the_oracle() -> Result<()> {
 
 /// Slices, vectors and arrays are accepted, and empty batches.
 #[test]
-fn any_slice_will_do() -> Result<()> {
+fn any_slice_is_accepted() -> Result<()> {
     let (engine, ring) = (Engine::cpu(), "17 : x^2 + 1".parse::<PolyType>()?);
     let (array, vector) = ([0u16, 1], vec![0u16, 1]);
     assert_eq!(engine.mul(&ring, &array, &vector)?, engine.mul(&ring, &vector[..], &array)?);
@@ -153,7 +153,7 @@ fn errors_name_the_argument() -> Result<()> {
 }
 
 #[test]
-fn what_is_asked_for_twice_is_made_once() -> Result<()> {
+fn repeated_requests_make_one_program() -> Result<()> {
     let (engine, ring) = (Engine::cpu(), "17 : x^2 + 1".parse::<PolyType>()?);
     let job = Job::new(&ring, Op::Mul);
     let tables = |program: &ringforge::Program| std::ptr::from_ref(program.plan());

@@ -275,7 +275,7 @@ fn the_rings_between() {
 }
 
 #[test]
-fn the_text_of_short_rings() {
+fn the_source_of_short_rings() {
     let short = [vec![62], vec![61], vec![50], vec![32], vec![62, 60, 50, 30]].map(|widths| (10, widths));
     let cases: Vec<_> = short.into_iter().chain([(11, vec![60]), (11, vec![49])]).collect();
     cases.into_par_iter().for_each(|(log, widths)| {

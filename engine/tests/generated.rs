@@ -33,7 +33,7 @@ fn adds(constant: u8) -> CustomKernel {
 }
 
 #[test]
-fn names_and_texts_may_be_made_at_run_time() -> Result<()> {
+fn names_and_sources_may_be_made_at_run_time() -> Result<()> {
     let p = Planner::default().pipeline("sums");
     let sum = [1, 7, 200].into_iter().fold(p.input("from"), |value, constant| p.step::<1>(adds(constant), &[value])[0]);
     p.output("to", sum);

@@ -91,7 +91,11 @@ fn compare(name: &str, new: &str) {
         return;
     }
     let old = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    assert!(old == new, "plans for {name} are others (RINGFORGE_BLESS=1 writes them):\n{}", difference(&old, new));
+    assert!(
+        old == new,
+        "plans for {name} have changed (set RINGFORGE_BLESS=1 to accept them):\n{}",
+        difference(&old, new)
+    );
 }
 
 #[test]

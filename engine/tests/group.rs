@@ -25,7 +25,7 @@ fn samples(planner: &Planner, ring: &PolyType) -> Result<Plan> {
 /// Randomness depends on the index of an item in the whole batch, so the second device must not repeat the draws of
 /// the first.
 #[test]
-fn draws_of_a_group_are_those_of_one_device() -> Result<()> {
+fn draws_of_a_group_match_one_device() -> Result<()> {
     let ring: PolyType = "3329 : x^256 + 1".parse()?;
     let (draws, factors) = (bytes(1, Draws::BYTES), residues(&ring, 2, 1000));
     let run = |engine: &Engine, batch: usize| {
@@ -85,7 +85,7 @@ fn groups_work_on_the_threads_of_rayon() -> Result<()> {
 }
 
 #[test]
-fn what_is_no_group_is_refused() -> Result<()> {
+fn invalid_groups_are_refused() -> Result<()> {
     let (a, b) = (Device::cpu(), Device::cpu());
     assert!(matches!(Engine::group(&[]), Err(Error::Length { expected: 1, got: 0, .. })));
     let twice = Engine::group(&[a.clone(), b.clone(), a.clone()]);

@@ -76,7 +76,7 @@ const PLACED: [Placement; 2] = [Placement::Native, Placement::Blocks];
 
 /// All combinations of length (from 2^4), ring, number of devices, number of rows, and placement.
 #[test]
-fn transforms_over_groups_are_those_of_one_device() -> Result<()> {
+fn transforms_over_groups_match_one_device() -> Result<()> {
     let (mut checked, mut refused) = (0, 0);
     for devices in [1, 2, 4, 8] {
         let engine = group(devices);
@@ -238,7 +238,7 @@ fn one_process_of_several() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_cut_is_refused() -> Result<()> {
+fn rings_that_cannot_be_cut_are_refused() -> Result<()> {
     let engine = Engine::cpu();
     let refused = |ring: &str, devices| {
         let plan = LongPlan::new(engine.planner(), ring.parse::<PolyType>().expect("a ring"), devices);
@@ -250,7 +250,7 @@ fn what_cannot_be_cut_is_refused() -> Result<()> {
     assert!(refused("998244353 : x^1024 - 1", 0).contains("power of two"));
     assert!(refused("998244353 : x^16 - 1", 4).contains("too short"));
     assert!(refused("3457 : x^768 - x^384 + 1", 2).contains("x^n - c"));
-    assert!(refused("998244353, 1004535809 : x^1024 + 1", 2).contains("several rows"));
+    assert!(refused("998244353, 1004535809 : x^1024 + 1", 2).contains("several moduli"));
     refused("4591 : x^761 - x - 1", 2);
     assert!(matches!(group(3).long_ntt("998244353 : x^1024 - 1".parse::<Ring>()?), Err(Error::Unsupported { .. })));
     let ring: PolyType = "998244353 : x^1024 - 1".parse()?;

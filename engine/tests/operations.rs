@@ -70,7 +70,7 @@ fn sums_equal_the_oracle() {
 }
 
 #[test]
-fn sums_are_of_one_kind() {
+fn sums_need_equal_types() {
     let engine = Engine::on(Device::cpu());
     let [ring, other]: [PolyType; 2] = ["17,97:x^4+1", "17:x^4+1"].map(|text| text.parse().expect("a ring"));
     let refused = |make: fn(&Pipeline, &PolyType, &PolyType)| {
@@ -257,7 +257,7 @@ fn integers_of(q: &Modulus) -> BigUint {
 }
 
 #[test]
-fn elements_side_by_side_are_counted() {
+fn vectors_have_a_limited_number_of_elements() {
     let ring = negacyclic(4, &[rings::modulus(97), rings::modulus(193)]);
     assert_eq!(ring.vector(1).as_ref(), Ok(&ring));
     assert_eq!(ring.vector(3).map(|ring| ring.bytes()), Ok(3 * ring.bytes()));
@@ -268,7 +268,7 @@ fn elements_side_by_side_are_counted() {
 }
 
 #[test]
-fn elements_side_by_side_are_converted_one_after_another() {
+fn elements_of_vectors_are_converted_one_by_one() {
     let (prime, n) = (rings::prime, 8);
     let [from, to] = [negacyclic(n, &[prime(60, 64), prime(59, 64)]), negacyclic(n, &[prime(50, 64); 1])];
     for op in [Op::Convert, Op::ConvertCentred, Op::ConvertFast] {
@@ -506,7 +506,7 @@ fn digits_are_small_and_exact() {
 }
 
 #[test]
-fn digits_of_other_things_are_refused() {
+fn unsupported_digits_are_refused() {
     let engine = Engine::cpu();
     let ring: PolyType = "97:x^8+1".parse().expect("a ring");
     let wide = negacyclic(8, &[Modulus::from_hex(rings::BLS12_381_R).expect("a modulus")]);
@@ -533,7 +533,7 @@ fn digits_of_other_things_are_refused() {
 }
 
 #[test]
-fn longer_elements_end_in_zeros() {
+fn extensions_are_padded_with_zeros() {
     let longer = |ring: &PolyType, n| {
         let other = Ring::new(ring.moduli(), Quotient::Cyclic { n }).map(PolyType::from);
         let other =

@@ -155,7 +155,7 @@ fn a_temporary_holds_the_largest_of_its_values() {
 
 /// Values that are needed at the same time do not overlap, and values that are never read still have memory.
 #[test]
-fn what_is_needed_later_stays() {
+fn values_needed_later_are_preserved() {
     for kernel in [ADD, ADD_IN_PLACE] {
         let plans = both(|p| {
             let x = p.input("x");
@@ -177,7 +177,7 @@ fn what_is_needed_later_stays() {
 
 /// On a GPU, kernels run in place if they can, so a chain that leads to an output works in the output's memory.
 #[test]
-fn chains_are_worked_on_in_place() {
+fn chains_run_in_place() {
     for steps in 1..8 {
         let [plan, for_gpu] = both(|p| p.output("y", chain(p, &vec![ADD_IN_PLACE; steps], p.input("x"))));
         assert_eq!(plan.temporary_bytes(1), (steps - 1).min(2) * BYTES, "{plan}");
@@ -203,7 +203,7 @@ fn chains_are_worked_on_in_place() {
 
 /// An in-out port updates a value in place.
 #[test]
-fn values_are_turned_where_they_lie() {
+fn in_out_ports_update_values_in_place() {
     for plan in both(|p| {
         let (x, data) = (p.input("x"), p.input("data"));
         let [data] = p.step(ADD_ONTO, &[x, x, data]);
@@ -259,7 +259,7 @@ fn plans_are_joined() {
 
 /// Jobs and operators are plans of the planner, joined to the pipeline.
 #[test]
-fn elements_are_worked_with() -> Result<()> {
+fn operators_on_ring_elements_equal_the_oracle() -> Result<()> {
     let ring: PolyType = "3329:x^256+1".parse()?;
     let (split, natural) = (Split::of(&ring, None)?, Order::Natural);
     let values = ring.evaluations_after(split.depth(), natural);
@@ -317,7 +317,7 @@ fn statuses_share_no_memory() {
 
 /// A value that one step declares secret is secret wherever it is read. Public memory is not reused for secrets.
 #[test]
-fn secrets_stay_among_secrets() {
+fn secrets_share_memory_only_with_secrets() {
     let secret = |in_port: bool, out_port: bool| {
         let [mut input, other, mut output] = ADD_IN_PLACE.ports;
         (input.secret, output.secret) = (in_port, out_port);

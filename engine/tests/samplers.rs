@@ -124,7 +124,7 @@ fn of_weight(n: usize, weight: usize, block: impl Fn(u32) -> [u8; 64]) -> Vec<i6
 }
 
 #[test]
-fn elements_are_what_blocks_say() -> Result<()> {
+fn elements_match_their_blocks() -> Result<()> {
     const BATCH: usize = 5;
     let keys = bytes(1, 2 * BATCH * Draws::BYTES);
     let (draws, seeds) = keys.split_at(Draws::BYTES * BATCH);
@@ -241,7 +241,7 @@ fn small_integers_are_distributed_as_named() -> Result<()> {
 }
 
 #[test]
-fn elements_of_any_weight_are_what_blocks_say() -> Result<()> {
+fn elements_of_any_weight_match_their_blocks() -> Result<()> {
     const BATCH: usize = 3;
     let mut rings = rings()?;
     // a ring where many places must be redrawn, and where a block's threads need several rounds
@@ -292,7 +292,7 @@ fn weights_are_exact_and_places_uniform() -> Result<()> {
 }
 
 #[test]
-fn all_sets_of_places_are_as_likely() -> Result<()> {
+fn all_sets_of_places_are_equally_likely() -> Result<()> {
     const BATCH: usize = 8000;
     let ring = PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 6 })?).with_limbs(&[0])?;
     for (weight, sets) in [(1, 6), (2, 15), (3, 20), (4, 15), (5, 6)] {
@@ -336,7 +336,7 @@ fn series(plan: &Plan) -> Vec<u32> {
 }
 
 #[test]
-fn no_two_samplers_take_a_block() -> Result<()> {
+fn no_two_samplers_share_a_block() -> Result<()> {
     let ring: PolyType = "97:x^8+1".parse()?;
     let sample = |p: &Pipeline, name: &str, from: Value<'_>| {
         let sample = p.sample(&ring, Uniform, from);
@@ -377,7 +377,7 @@ fn no_two_samplers_take_a_block() -> Result<()> {
         p.output("a", a);
         p.output("b", b);
     });
-    assert!(matches!(&twice, Err(Error::Plan { why, .. }) if why.contains("series 1")), "{twice:?}");
+    assert!(matches!(&twice, Err(Error::Plan { why, .. }) if why.contains("stream id 1")), "{twice:?}");
     Ok(())
 }
 
@@ -408,7 +408,7 @@ fn a_batch_may_be_cut() -> Result<()> {
 }
 
 #[test]
-fn rows_do_not_know_of_those_behind_them() -> Result<()> {
+fn limbs_do_not_depend_on_later_ones() -> Result<()> {
     let moduli = Modulus::ntt_primes(32, 50, 3)?;
     let [few, all] = [PolyType::from(Ring::rns(16, &moduli[..2])?), PolyType::from(Ring::rns(16, &moduli)?)];
     let [few, all] = [few, all].map(|ring| sampled(&Device::cpu(), &ring, Uniform, &[1; Draws::BYTES], 1));
@@ -417,7 +417,7 @@ fn rows_do_not_know_of_those_behind_them() -> Result<()> {
 }
 
 #[test]
-fn what_is_sampled_is_secret() -> Result<()> {
+fn samples_are_secret() -> Result<()> {
     let ring: PolyType = "97:x^8+1".parse()?;
     let plan = plan(&Limits::cpu(), |p| {
         p.output("public", p.sample(&ring, Uniform, p.bytes("seeds", 32)));

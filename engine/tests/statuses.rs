@@ -92,7 +92,7 @@ fn expected(batch: usize) -> Vec<u32> {
 }
 
 #[test]
-fn an_item_that_is_skipped_was_not_reached() {
+fn items_that_no_step_reaches_are_skipped() {
     for device in devices() {
         for program in programs(&device) {
             let stream = device.stream().expect("a stream");

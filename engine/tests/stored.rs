@@ -153,7 +153,7 @@ fn cuda() {
 
 /// 50-bit primes in Montgomery form use doubles; rings that accept any word do not.
 #[test]
-fn every_arithmetic_is_among_them() -> Result<()> {
+fn every_arithmetic_is_covered() -> Result<()> {
     let limits = Limits::of_capability(90);
     let arithmetic = |text: &str| -> Result<ringforge::kernels::Arithmetic> {
         Ok(ringforge::kernels::Arithmetic::of_device(text.parse::<PolyType>()?, &limits))
@@ -181,7 +181,7 @@ fn bounds_are_for_plain_residues() -> Result<()> {
 }
 
 #[test]
-fn what_is_stored_otherwise_is_refused_by_name() -> Result<()> {
+fn mismatched_storage_is_named() -> Result<()> {
     let rings: [PolyType; 3] =
         ["2013265921:x^8-1".parse()?, "2013265921:x^8-1:montgomery".parse()?, "2013265921:x^8-1:any word".parse()?];
     let engine = Engine::cpu();

@@ -164,7 +164,7 @@ fn check_invertible<W: Word>(rows: &Rows) {
 }
 
 #[test]
-fn inverses_are_missed_nowhere() {
+fn no_inverse_is_missed() {
     let rings = [
         Ring::negacyclic(8, modulus(17)).map(PolyType::from),
         Ring::cyclic(6, modulus(13)).map(PolyType::from),
@@ -179,7 +179,7 @@ fn inverses_are_missed_nowhere() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn wrong_sizes_are_refused() {
     let rows = rows(&PolyType::from(Ring::negacyclic(256, modulus(3329)).expect("a ring")));
     assert!(matches!(Transform::<u64>::of(&rows, 0), Err(Error::Unsupported { .. })));
     assert!(matches!(Transform::<u32>::of(&rows, 1), Err(Error::TooLarge { .. })));

@@ -91,7 +91,7 @@ fn every_depth_equals_the_oracle() {
 /// Sizes at which the work is cut into cache blocks, tasks and tiles. Checked at a few evaluations, and by the
 /// inverse transform.
 #[test]
-fn large_transforms_equal_the_oracle_where_it_is_asked() {
+fn large_transforms_equal_the_oracle_at_sampled_leaves() {
     let bls = Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
     let rings = [
         Ring::cyclic(1 << 15, modulus(0xffff_ffff_0000_0001)).map(PolyType::from),
@@ -172,7 +172,7 @@ fn bytes(words: &[u16]) -> &[u8] {
 }
 
 #[test]
-fn a_timed_run_tells_each_step_and_leaves_the_same() {
+fn timed_runs_report_each_step_and_give_the_same_result() {
     // two kernels on a GPU, one on a CPU
     let q = Modulus::new(1_152_921_504_606_584_833u64).expect("a modulus");
     let ring = PolyType::from(Ring::negacyclic(1 << 14, q).expect("a ring"));

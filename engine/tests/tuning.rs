@@ -37,7 +37,7 @@ fn planner(limits: &Limits, job: &Job, choice: Choice) -> Planner {
 }
 
 #[test]
-fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
+fn a_file_records_the_choices() -> ringforge::Result<()> {
     let limits = Limits::h200();
     let job = Job::new(ring(1 << 16, PRIME_49), Op::Forward);
     let mut tuning = Tuning::default();
@@ -73,14 +73,13 @@ fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
 #[test]
 fn a_file_of_another_device_is_refused() {
     let text = Tuning::default().to_text(&Limits::h200());
-    let wanted =
-        Error::Mismatch { what: "device that was tuned".into(), expected: "sm_120".into(), got: "NVIDIA H200".into() };
+    let wanted = Error::Mismatch { what: "tuned device".into(), expected: "sm_120".into(), got: "NVIDIA H200".into() };
     assert_eq!(Tuning::from_text(&text, &Limits::of_capability(120)), Err(wanted));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("other.toml");
     Tuning::default().save(&path, &Limits::h200()).expect("a file");
     let error = Tuning::load(&path, &Limits::cpu()).expect_err("another device");
-    assert!(error.to_string().contains("other.toml: device that was tuned: expected CPU, got NVIDIA H200"), "{error}");
+    assert!(error.to_string().contains("other.toml: tuned device: expected CPU, got NVIDIA H200"), "{error}");
 }
 
 #[test]
@@ -93,15 +92,18 @@ fn malformed_files_are_refused() {
         ("device = CPU".into(), "line 1"),
         ("device = \"CPU\"\nspeed = 9".into(), "unknown field `speed`"),
         (entry(""), "missing field `op`"),
-        (entry("op = \"fly\"\nbits = 62\nn = 64"), "there are "),
+        (entry("op = \"fly\"\nbits = 62\nn = 64"), "the operations are "),
         (entry("op = \"forward\"\nbits = 61\nn = 64"), "bits = 61"),
         (entry("op = \"forward\"\nbits = 62\nn = -1"), "invalid value"),
         (with("kernel = 2"), "unknown field `kernel`"),
         (with("kernels = 0"), "at least 1"),
         (with("per_thread = 0"), "at least 1"),
-        (with("arithmetic = \"Mod7\""), "\"Mod7\" is no arithmetic"),
+        (with("arithmetic = \"Mod7\""), "unknown arithmetic \"Mod7\""),
         (with("shuffles = 3"), "invalid type"),
-        (with("") + &with("")["device = \"CPU\"\n".len()..], "two choices for op = \"forward\", bits = 62, n = 64"),
+        (
+            with("") + &with("")["device = \"CPU\"\n".len()..],
+            "duplicate choice for op = \"forward\", bits = 62, n = 64",
+        ),
     ] {
         match Tuning::from_text(&text, &Limits::cpu()) {
             Err(Error::File { why: found, .. }) => assert!(found.contains(why), "{why} is not in:\n{found}"),
@@ -114,7 +116,7 @@ fn malformed_files_are_refused() {
 }
 
 #[test]
-fn plans_say_what_was_chosen() -> ringforge::Result<()> {
+fn plans_show_the_choices() -> ringforge::Result<()> {
     let limits = Limits::h200();
     let job = Job::new(ring(1 << 16, PRIME_49), Op::Forward);
     let usual = Planner::new(limits.clone()).plan(&job)?;

@@ -168,8 +168,8 @@ void Cluster::thread_main() {
     Fiber::started(cluster.scheduler_);
     (*cluster.body_)();
     Thread& self = cluster.threads_[cluster.current_];
-    if (self.arrivals != self.waits) cluster.fail(Status::cluster_barrier, "ends without waiting for the blocks of its cluster");
-    if (!self.copies.empty()) cluster.fail(Status::copies, "ends before its copies to shared memory are there");
+    if (self.arrivals != self.waits) cluster.fail(Status::cluster_barrier, "exits without waiting at its cluster's barrier");
+    if (!self.copies.empty()) cluster.fail(Status::copies, "exits before its copies to shared memory are complete");
     self.state = State::exited;
     self.fiber.leave_to(cluster.scheduler_);
 }
@@ -187,7 +187,7 @@ void Cluster::meet_block(const char* what, Site site) {
 void Cluster::arrive(Site site) {
     Thread& self = threads_[current_];
     if (self.arrivals != self.waits)
-        fail(Status::cluster_barrier, "arrives at its cluster's barrier again before it waited " + rf_host::text(site));
+        fail(Status::cluster_barrier, "arrives at its cluster's barrier twice without waiting " + rf_host::text(site));
     self.arrivals++;
     if (++arrived_ < count_) return;
     arrived_ = 0;
@@ -206,10 +206,10 @@ void* Cluster::map(void* address, std::uint32_t block) {
     const std::uint32_t own = block_of(current_);
     auto* byte = static_cast<unsigned char*>(address);
     if (block >= shared_.size()) fail(Status::cluster, "maps memory of block " + std::to_string(block) + ", which is not in its cluster");
-    if (byte < shared_[own] || byte > shared_[own] + shared_bytes_) fail(Status::cluster, "maps what is not its block's shared memory");
-    if (block != own && completed_ == 0) fail(Status::cluster, "maps memory of a block that may not have begun");
+    if (byte < shared_[own] || byte > shared_[own] + shared_bytes_) fail(Status::cluster, "maps an address outside its block's shared memory");
+    if (block != own && completed_ == 0) fail(Status::cluster, "maps memory of a block that may not have started");
     for (std::uint32_t t = block * blockDim.x; t < (block + 1) * blockDim.x; t++)
-        if (threads_[t].state == State::exited) fail(Status::cluster, "maps memory of a block of which " + name(t) + " has exited");
+        if (threads_[t].state == State::exited) fail(Status::cluster, "maps memory of a block in which " + name(t) + " has exited");
     return shared_[block] + (byte - shared_[own]);
 }
 
@@ -227,7 +227,7 @@ void Cluster::await_copies() {
 Taken Cluster::meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source) {
     const Meeting meeting{what, site, Scope::warp, mask};
     const std::uint32_t lanes_in_warp = blockDim.x - warp_start(current_) % blockDim.x;
-    if ((mask >> lane() & 1) == 0) fail(Status::warp_barrier, "is not in the mask of its own " + meeting.text());
+    if ((mask >> lane() & 1) == 0) fail(Status::warp_barrier, "is missing from the mask of its own " + meeting.text());
     if (lanes_in_warp < warpSize && mask >> lanes_in_warp != 0)
         fail(Status::warp_barrier, meeting.text() + " names lanes outside the block of " + std::to_string(blockDim.x) + " threads");
     Thread& self = threads_[current_];

@@ -8,4 +8,4 @@
 constexpr rf_host::Kernel rf_host::kernel = rf_host::kernel_of<RF_KERNEL>(RF_KERNEL);
 
 static_assert(rf_host::kernel.words == RF_PORTS + RF_NUMBERS + 2,
-              "a kernel takes one pointer for each port, as many numbers as its source has, first and end");
+              "a kernel must take one pointer per port, the numbers of its source, first and end");

@@ -23,7 +23,7 @@ constexpr std::size_t words_of = std::is_empty_v<Parameter> ? 0 : sizeof(Paramet
 template <class Parameter>
 Parameter parameter(const std::uint64_t* words) {
     static_assert(std::is_trivially_copyable_v<Parameter> && (std::is_empty_v<Parameter> || sizeof(Parameter) % 8 == 0),
-                  "parameters are pointers and u64");
+                  "kernel parameters must be pointers or u64");
     Parameter value;
     if constexpr (!std::is_empty_v<Parameter>) std::memcpy(&value, words, sizeof value);
     return value;

@@ -22,17 +22,17 @@ inline Outcome check(const Request& request) {
     const auto bad = [](const std::string& message) { return Outcome{Status::bad_request, message}; };
     const std::size_t pointers = request.slots.size(), numbers = request.numbers.size() + 2;
     if (pointers + numbers != kernel.words)
-        return bad("the kernel takes " + std::to_string(kernel.words) + " words, not " + std::to_string(pointers) +
+        return bad("the kernel takes " + std::to_string(kernel.words) + " parameters, not " + std::to_string(pointers) +
                    " buffers and " + std::to_string(numbers) + " numbers");
     if (request.threads < 1 || request.threads > max_threads)
         return bad("a block has 1 to " + std::to_string(max_threads) + " threads, not " + std::to_string(request.threads));
     if (request.cluster < 1 || request.grid % request.cluster != 0 || request.cluster * request.threads > max_cluster_threads)
-        return bad(std::to_string(request.grid) + " blocks in clusters of " + std::to_string(request.cluster) + ", with " +
-                   std::to_string(max_cluster_threads) + " threads at most");
+        return bad(std::to_string(request.grid) + " blocks do not fit clusters of " + std::to_string(request.cluster) + ", or these exceed " +
+                   std::to_string(max_cluster_threads) + " threads");
     if (request.grid > INT32_MAX) return bad("a grid has at most 2^31 - 1 blocks, not " + std::to_string(request.grid));
     for (std::size_t i = 0; i < pointers; i++) {
-        if (!request.slots[i]) return bad("buffer " + std::to_string(i) + " is an alias of no earlier buffer of its length");
-        if (request.starts[i] > request.slots[i]->size()) return bad("the pointer of buffer " + std::to_string(i) + " is beyond it");
+        if (!request.slots[i]) return bad("buffer " + std::to_string(i) + " must alias an earlier buffer of the same length");
+        if (request.starts[i] > request.slots[i]->size()) return bad("the pointer of buffer " + std::to_string(i) + " is past its end");
     }
     return {};
 }

@@ -36,7 +36,7 @@ class Guarded {
             hit = std::find_if(block_ + 0, block_ + zone, damaged);
             if (hit == block_ + zone) return std::nullopt;
         }
-        return "was written at byte " + std::to_string(hit - data()) + " of " + std::to_string(size_);
+        return "was written out of bounds, at byte " + std::to_string(hit - data()) + " of " + std::to_string(size_);
     }
 
    private:

@@ -46,7 +46,7 @@ using Operand = std::common_type_t<T>;
 // Replaces *address by change(*address) and returns the old value. Threads run one at a time, so this is atomic.
 template <class T, class Change>
 T update(T* address, Change change) {
-    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "atomics work on words of 32 or 64 bits");
+    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "atomics need words of 32 or 64 bits");
     const T old = *address;
     *address = change(old);
     return old;

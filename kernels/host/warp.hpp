@@ -46,7 +46,7 @@ struct Segment {
 // Shuffles words of 32 and 64 bits; shorter integers are promoted to int first, as by CUDA's overloads.
 template <class T>
 T shuffle(const char* what, Site site, std::uint32_t mask, T value, std::uint32_t source) {
-    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "shuffles move words of 32 or 64 bits");
+    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "shuffles need words of 32 or 64 bits");
     if ((mask >> source & 1) == 0) refuse_source(what, site, mask, source);
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);

@@ -45,7 +45,7 @@ struct Mod256Of {
     // in: x < q   out: x
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
-        static_assert(B == 1, "residues of this type are always canonical");
+        static_assert(B == 1, "residues of this type are canonical, so B must be 1");
         return x;
     }
     // in: x < q   out: x

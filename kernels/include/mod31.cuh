@@ -33,7 +33,7 @@ struct Mod31 {
     // in: x < B q, B <= 2   out: x, < q
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
-        static_assert(B <= 2, "a word holds no more");
+        static_assert(B <= 2, "B q must fit in a word, so B must be at most 2");
         if constexpr (B <= 1) return x;
         else return sub_once(x, q);
     }

@@ -40,7 +40,7 @@ struct Mod64 {
     // up to 2^-25: the quotient is exact or one too small.
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
-        static_assert(B <= 64, "2^shift x must fit a word");
+        static_assert(B <= 64, "2^shift x must fit in a word, so B must be at most 64");
         if constexpr (B <= 2) return x;
         else if constexpr (B <= 4) return sub_once(x, 2 * q);
         else return x + (u64)(mul_hi(high(x << shift), ratio) >> 25) * (0ull - q);
@@ -121,7 +121,7 @@ struct Mod64Full {
     // in: x < q   out: x
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
-        static_assert(B == 1, "residues of this type are always canonical");
+        static_assert(B == 1, "residues of this type are canonical, so B must be 1");
         return x;
     }
     // in: x < q   out: x

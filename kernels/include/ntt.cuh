@@ -181,7 +181,7 @@ struct Group {
     }
     static constexpr u32 last = in_groups<R> ? end() : L + 1, layers = last - L, points = 1 << layers;
     static constexpr bool used = layers > 1;
-    static_assert(group_of<R>(L) == L && last <= S::last, "a pass must have groups as a whole");
+    static_assert(group_of<R>(L) == L && last <= S::last, "a pass must contain whole groups of layers");
     // nodes: nodes of layer L below a set's node. part: networks per node, which are interleaved in registers.
     static constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), part = S::span / nodes / points;
 
@@ -286,7 +286,7 @@ RF_FN void forward_passes(const typename R::M& m, typename R::M::Word* x, const 
     forward_layers<R, P, R::pass[P], B>(m, x, table, thread, node, ahead);
     if constexpr (P + 1 < R::passes) {
         constexpr u32 after = Bound<R>::forward_pass(P + 1);
-        static_assert(after <= R::cell_capacity || !R::M::lazy, "residues between passes must fit shared cells");
+        static_assert(after <= R::cell_capacity || !R::M::lazy, "residues between passes must fit in cells of shared memory");
         Ahead<R, P + 1, false> next;
         next.read(table + Tree<R>::forward(next.layer), thread, node);
         exchange<R, P, P + 1, (P > 0)>(x, shared, thread);
@@ -385,7 +385,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
     using S = Pass<R, P>;
     constexpr u32 group = L > To ? group_of<R>(L - 1) : L;  // the group of layer L - 1
     if constexpr (group + 1 < L) {
-        static_assert(group >= To, "layers of a group go together");
+        static_assert(group >= To, "To must not split a group of layers");
         inverse_group<R, P, group, Scale, Items>(m, x, table, header, thread, node);
         inverse_layers<R, P, group, 1, Scale, Items, To>(m, x, table, header, thread, node, ahead);
     } else if constexpr (L > To) {

@@ -99,7 +99,7 @@ struct Norm {
     using M = typename R::M;
     using Word = typename M::Word;
     static constexpr u32 h = d / 2;
-    static_assert(d == 2 * h && !M::wide_factor, "degrees are halved, and products must be plain");
+    static_assert(d == 2 * h && !M::wide_factor, "d must be even, and products must have no factor");
 
     // in: a, b < q   out: a b mod y^h - beta, < q
     RF_FN void multiply(const M& m, const Word* a, const Word* b, typename M::Twiddle beta, Word* out) {
@@ -203,7 +203,7 @@ template <class R>
 struct Leaf {
     using Word = typename R::M::Word;
     static constexpr u32 lanes = R::leaf_lanes, words = R::base * lanes;
-    static_assert(lanes == 1 || R::base == 1, "only leaves of degree 1 are taken together");
+    static_assert(lanes == 1 || R::base == 1, "a thread takes several leaves only if they have degree 1");
 
     u64 item;
     u64 index;   // the limb's number over all items
@@ -215,7 +215,7 @@ struct Leaf {
     RF_METHOD Leaf(u64 first, u64 end, u64 per_item) {
         follow();
         constexpr u32 units = Tree<R>::leaf_count / lanes, threads = R::leaf_threads;
-        static_assert(units % threads == 0 || threads % units == 0, "a block has whole rows, or a row whole blocks");
+        static_assert(units % threads == 0 || threads % units == 0, "blocks must hold whole limbs, or limbs whole blocks");
         constexpr u32 blocks = units > threads ? units / threads : 1;
         constexpr u32 rows = threads > units ? threads / units : 1;
         u32 count = R::per_item ? R::per_item : (u32)per_item;

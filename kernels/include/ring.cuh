@@ -116,7 +116,7 @@ struct Pass {
     static constexpr u32 vector = stands_apart<R> ? R::vector : last == R::layers ? R::base : P == 0 ? R::vector : 1;
     static constexpr u32 near = stands_apart<R> ? 1 : vector;
     static constexpr u32 sets = R::per_thread / span / vector;
-    static_assert(sets * span * vector == R::per_thread && stride % near == 0, "the pass does not fit the registers");
+    static_assert(sets * span * vector == R::per_thread && stride % near == 0, "the pass must fit the registers of a thread");
 
     // The node of the row's tree, at layer `first`, whose coefficients a set combines.
     RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * near / stride; }
@@ -224,7 +224,7 @@ RF_FN Cell* in_block(Cell* cells, u32 block) {
 // out: whether `yes` is true in any thread of the row   (all threads of its warp must call it)
 template <class R>
 RF_FN bool any_in_row(bool yes) {
-    static_assert(R::whole_warps, "the row must lie in a warp");
+    static_assert(R::whole_warps, "the limb must be within one warp");
     u32 votes = __ballot_sync(0xffffffff, yes);
     return (votes >> threadIdx.x % 32 / R::threads * R::threads & 0xffffffffu >> (32 - R::threads)) != 0;
 }
@@ -309,7 +309,7 @@ struct Row {
         items = 1;
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
         if constexpr (R::cluster > 1) {
-            static_assert(R::tile == 1 && parts == 1, "a cluster has one row");
+            static_assert(R::tile == 1 && parts == 1, "a cluster must work on a single limb");
             arrive_at_cluster<R, false>();  // the first exchange between blocks waits until all have started
             u32 all = (u32)(end - first), index = blockIdx.x / R::cluster;
             item = first + index % all;
@@ -318,7 +318,7 @@ struct Row {
             thread += blockIdx.x % R::cluster * share_threads<R>;
             live = true;
         } else if constexpr (in_columns<R>) {
-            static_assert(R::vector == 1 && R::together == 1, "rows are any number");
+            static_assert(R::vector == 1 && R::together == 1, "strided batches need R::vector and R::together of 1");
             columns = (u32)(per_item >> 32), per_item = (u32)per_item;
             u32 all = (u32)(end - first), place = blockIdx.x / all + (u32)(end - first >> 32);
             u32 beside = R::stride * columns, blocks = (beside + R::tile - 1) / R::tile;
@@ -335,7 +335,7 @@ struct Row {
             live = item < end;
         } else {
             constexpr u32 each = apart ? R::vector : 1, rows = R::tile * each, blocks = parts / rows;
-            static_assert(parts % rows == 0, "a block's rows must lie in one polynomial");
+            static_assert(parts % rows == 0, "the tiles of a block must be within one polynomial");
             u32 all = (u32)(end - first), groups = (all + R::together - 1) / R::together;
             u32 skipped = (u32)(end - first >> 32), place = blockIdx.x / groups + skipped, before = blockIdx.x % groups * R::together;
             item = first + before;
@@ -395,7 +395,7 @@ struct Number {
 // Calls work(Number<k>) once: k is items_at_once if the block has that many items, else 1.
 template <class R, class F>
 RF_FN void at_once(const Row<R>& row, F work) {
-    static_assert(items_at_once<R> <= 2, "items are two, or one");
+    static_assert(items_at_once<R> <= 2, "a block takes at most two items at once");
     if constexpr (items_at_once<R> > 1) {
         if (row.items > 1) return work(Number<items_at_once<R>>{});
     }
@@ -457,7 +457,7 @@ struct Stage {
     using Last = Pass<R, R::passes - 1>;
     static constexpr bool in_warps = full_warps<R> && threads % 32 == 0 && R::stride == 1 && Last::sets * Last::runs == 1;
     static constexpr bool as_cells = sizeof(Store) == sizeof(typename R::Cell) && gap == R::gap * sizeof(Store);
-    static_assert(threads == 1 || bytes <= R::row_bytes, "the staged row must fit its shared memory");
+    static_assert(threads == 1 || bytes <= R::row_bytes, "the staged limb must fit in its shared memory");
 
     struct alignas(unit) Unit {
         u16 halves[unit / 2];
@@ -551,7 +551,7 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
                        unsigned char* shared, u32 columns = 1) {
     using S = Pass<R, R::passes - 1>;
     using Word = typename R::M::Word;
-    static_assert(R::cluster == 1 || !Natural, "the blocks of a cluster have neighbouring leaves");
+    static_assert(R::cluster == 1 || !Natural, "clusters do not support natural order");
     if constexpr (R::cluster > 1) thread %= share_threads<R>;
     if constexpr (stands_apart<R> || (R::threads == 1 && !Natural)) {
         load_row<R, R::passes - 1, Natural>(x, row, thread, live, columns);
@@ -589,7 +589,7 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
                         unsigned char* shared, const Ending& ending = {}, u32 columns = 1) {
     using S = Pass<R, R::passes - 1>;
     using Store = typename R::Store;
-    static_assert(R::cluster == 1 || !Natural, "the blocks of a cluster have neighbouring leaves");
+    static_assert(R::cluster == 1 || !Natural, "clusters do not support natural order");
     if constexpr (R::cluster > 1) thread %= share_threads<R>;
     if constexpr (stands_apart<R> || (R::threads == 1 && !Natural)) {
         store_row<R, R::passes - 1, Natural>(x, row, thread, live, ending, columns);
@@ -668,7 +668,7 @@ struct Handed {
     using Cell = typename R::Cell;
     static constexpr u32 each = First::span / R::cluster, threads = share_threads<R>;
     static_assert(First::span % R::cluster == 0 && First::vector == 1, "the first pass must divide the row among the blocks");
-    static_assert(R::passes > 2, "on the way back, the exchange to pass 1 says when cells are free");
+    static_assert(R::passes > 2, "clusters need three passes: the inverse frees cells by the exchange to pass 1");
     static_assert(Second::sets == 1 && Second::span == R::per_thread, "a block must have whole nodes of the second pass");
 
     // in: registers in the layout of pass 0   out: cells in the layout of pass 1

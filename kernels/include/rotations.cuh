@@ -13,7 +13,7 @@ namespace rf {
 // none of that order, it is a root whose powers are the tree's roots of lower orders.
 template <u32 Layers, u32 Sixteenth>
 struct Rotations {
-    static_assert(Layers <= 4 && Sixteenth % 24 == 12 && Sixteenth < 192, "2^12 has the order 16");
+    static_assert(Layers <= 4 && Sixteenth % 24 == 12 && Sixteenth < 192, "at most 4 layers, of a root of order 16");
     static constexpr u32 points = 1 << Layers;
     using Point = i96;
 

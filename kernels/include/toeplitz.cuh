@@ -28,7 +28,7 @@ struct Toeplitz {
     static constexpr u32 sums = (tiles + delay + 6 * delay) * 16;  // coefficients of the product, then zeros
     static constexpr u32 sum_words = sums + sums / (2 * block) * skew + skew;
     static constexpr u32 copy_words = digits * 4 * pitch;          // of all copies
-    static_assert(pitch >= words && pitch % 32 == 8, "copies must lie 8 banks apart");
+    static_assert(pitch >= words && pitch % 32 == 8, "the stride of copies must be 8 banks");
 
     // The word of `sums` that holds coefficient k of the product.
     RF_FN u32 place(u32 k) { return k + k / (2 * block) * skew; }
@@ -111,7 +111,7 @@ struct Toeplitz {
     // and digits have sums of their own, so that four independent chains of products overlap.
     template <u32 Bits>
     RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
-        static_assert(delay % 2 == 0 && sum_words % 4 == 0, "tiles must come in pairs, sums in vectors");
+        static_assert(delay % 2 == 0 && sum_words % 4 == 0, "delay must be even, and sum_words a multiple of 4");
         for (u32 i = lane; i < sum_words / 4; i += 32) ((u32x4*)sums)[i] = u32x4{0, 0, 0, 0};
         meet_before_mma();
         const u32 g = lane / 4, t = lane % 4;

@@ -37,7 +37,7 @@ using u64 = unsigned long long;
 using i32 = int;
 using i64 = long long;
 
-static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "word sizes");
+static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "u16, u32 and u64 must have 2, 4 and 8 bytes");
 
 // Sixteen or eight bytes that move as one vector load or store (LDG.128, STS.128, …).
 struct alignas(16) u32x4 {

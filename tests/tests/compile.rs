@@ -81,7 +81,7 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
     if !is_compiler_present() {
         assert!(
             env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"),
-            "NVRTC is required and not there"
+            "RINGFORGE_REQUIRE_NVRTC=1, but NVRTC is not on this machine"
         );
         eprintln!("skipped: NVRTC is not on this machine");
         return Ok(());
@@ -106,7 +106,7 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
         Ok((format!("sm_{capability} {name}"), resources))
     };
     let compiled: BTreeMap<String, Resources> = instances.par_iter().map(compile).collect::<Result<_>>()?;
-    assert_eq!(compiled.len(), instances.len(), "two instances have one name, so one of them was not checked");
+    assert_eq!(compiled.len(), instances.len(), "two instances have the same name, so one was not checked");
     println!("{} kernels compiled", compiled.len());
     if env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
         let mut worst: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
@@ -125,9 +125,9 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
         match budgets.get(budget_of(what)) {
             Some(budget) if registers <= budget.registers + SLACK && spilled <= budget.spilled => {}
             Some(Budget { registers, spilled }) => {
-                broken.push(format!("{takes}; granted are {registers} and {spilled}"));
+                broken.push(format!("{takes}, but its budget is {registers} and {spilled}"));
             }
-            None => broken.push(format!("{takes}; it has no budget")),
+            None => broken.push(format!("{takes}, but it has no budget")),
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));

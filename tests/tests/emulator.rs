@@ -50,7 +50,7 @@ fn a_kernel_may_run_in_place() {
 
 #[test]
 fn a_race() {
-    reports(Target::Emulator, "__syncthreads();", "", "gives two results: port 2");
+    reports(Target::Emulator, "__syncthreads();", "", "its result depends on the schedule: port 2");
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn a_barrier_that_not_all_reach() {
 
 #[test]
 fn copies_that_are_not_awaited() {
-    reports(Target::Emulator, "rf::await_copies();", "", "ends before its copies");
+    reports(Target::Emulator, "rf::await_copies();", "", "exits before its copies");
 }
 
 #[test]
 fn a_kernel_that_crashes() {
-    reports(Target::Emulator, "u32* cells =", "*(volatile u32*)8 = 1; u32* cells =", "ended its runner");
+    reports(Target::Emulator, "u32* cells =", "*(volatile u32*)8 = 1; u32* cells =", "crashed its runner");
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn a_kernel_that_does_not_end() {
     let options = emulator::Options { timeout: Duration::from_secs(1), ..emulator::Options::default() };
     let Ok(device) = emulator::device(options) else { return };
     let endless = mix::edited("u32* cells =", "for (volatile u32 go = 1; go;) {} u32* cells =");
-    assert!(why(&device, &endless.expect("the plan is sound")).contains("does not end"));
+    assert!(why(&device, &endless.expect("the plan is sound")).contains("did not end"));
 }
 
 #[test]
-fn a_text_that_does_not_compile() {
+fn a_source_that_does_not_compile() {
     let Some(device) = Target::Emulator.device() else { return };
     let broken = mix::edited("RF_SHARED(memory);", "RF_SHARED(memory) misspelt;").expect("the plan is sound");
     let error = Compiled::new(&broken, &device).err();

@@ -16,7 +16,7 @@ fn first_table(text: &str) -> Vec<&str> {
 
 /// If the README links to the page, it must have exactly the page's row for each area.
 #[test]
-fn figures_of_the_readme_are_those_of_the_page() -> io::Result<()> {
+fn figures_of_the_readme_match_the_page() -> io::Result<()> {
     let (readme, page) = (read("README.md")?, read("docs/performance.md")?);
     let areas = first_table(&page);
     assert!(areas.len() >= 10, "an area is missing: {areas:?}");

@@ -74,6 +74,6 @@ fn a_mismatch_names_its_step_and_port() -> Result<()> {
     let (named, devices) = (NamedPlan::new("three times", p.build()?), [Device::cpu(), device]);
     let failed = catch_unwind(AssertUnwindSafe(|| check_plan(&named, &devices, SEED))).expect_err("a mismatch");
     let told = failed.downcast_ref::<String>().expect("a message");
-    assert!(told.contains("mixed, item 0") && told.contains("first: step 1, mix, port 2 "), "{told}");
+    assert!(told.contains("mixed, item 0") && told.contains("first difference: step 1, mix, port 2 "), "{told}");
     Ok(())
 }

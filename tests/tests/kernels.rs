@@ -24,7 +24,7 @@ fn check(target: Target) -> Result<()> {
 }
 
 #[test]
-fn emulator_is_cpu() -> Result<()> {
+fn emulator_matches_cpu() -> Result<()> {
     check(Target::EmulatorSanitized)
 }
 
@@ -70,7 +70,7 @@ fn distinct_kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
 /// A GPU checks no bounds, so no kernel may derive an address from the contents of a port. Tables, constants and
 /// evaluations may be arbitrary bytes. The exception is pointers to tables, which only the engine can bind.
 #[test]
-fn whatever_ports_hold_kernels_stay_within_them() -> Result<()> {
+fn kernels_stay_within_their_ports_for_any_contents() -> Result<()> {
     let Some(device) = sanitized() else { return Ok(()) };
     distinct_kernels(device.limits())?.into_par_iter().try_for_each(|(name, kernel)| {
         let about = format!("{} of {name}, RINGFORGE_SEED={}", kernel.name(), seed());
@@ -128,12 +128,12 @@ fn strays(kernel: Arc<dyn Kernel>, device: &Device) -> Result<Vec<String>> {
 }
 
 #[test]
-fn cuda_is_cpu() -> Result<()> {
+fn cuda_matches_cpu() -> Result<()> {
     check(Target::Cuda)
 }
 
 #[test]
-fn no_kernel_is_left_out() -> Result<(), Box<dyn std::error::Error>> {
+fn every_kernel_is_in_the_catalogue() -> Result<(), Box<dyn std::error::Error>> {
     let mut covered = BTreeSet::new();
     for plan in catalogue(&Limits::of_capability(90))? {
         covered.extend(plan.plan.kernels().map(|kernel| kernel.name().to_owned()));

@@ -17,7 +17,7 @@ fn emulator() {
 
 /// A launch of some blocks of an item that works on other blocks is detected.
 #[test]
-fn wrong_blocks_are_found() -> Result<()> {
+fn wrong_blocks_are_detected() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
     let plans = shared_out::transforms(device.limits())?;
     let forward = plans.first().expect("there is a forward transform");

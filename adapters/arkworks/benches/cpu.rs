@@ -18,7 +18,7 @@ use ringforge_arkworks::{Backend, Domain};
 type Way<'a> = &'a dyn Fn(&mut Vec<Fr>);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    Backend::new(&Engine::cpu()).share().map_err(|_| "the backend is shared already")?;
+    Backend::new(&Engine::cpu()).share().map_err(|_| "another backend is already shared")?;
     let logs: Vec<u32> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
     println!("{:>24} {:>12} {:>12}", "ms", "ark-poly", "here");
     for log in if logs.is_empty() { vec![16, 18, 20] } else { logs } {
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let x: Vec<Fr> = (0..n).map(|_| Fr::rand(&mut rng)).collect();
         for (name, offset) in [("", Fr::from(1)), (" on a coset", Fr::GENERATOR)] {
             let domain = Domain::of_size(n, offset)?;
-            let stock = Radix2EvaluationDomain::new_coset(n, offset).ok_or("a coset")?;
+            let stock = Radix2EvaluationDomain::new_coset(n, offset).ok_or("no coset")?;
             let forward: [Way<'_>; 2] = [&|x| stock.fft_in_place(x), &|x| domain.fft_in_place(x)];
             let inverse: [Way<'_>; 2] = [&|x| stock.ifft_in_place(x), &|x| domain.ifft_in_place(x)];
             for (side, ways) in [("forward", forward), ("inverse", inverse)] {
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         // the Lagrange step of key setup: the Lagrange polynomials' values at tau are the inverse transform of tau's
         // powers
-        let (stock, domain) = (Radix2EvaluationDomain::new(n).ok_or("a domain")?, Domain::of_size(n, Fr::from(1))?);
+        let (stock, domain) = (Radix2EvaluationDomain::new(n).ok_or("no domain")?, Domain::of_size(n, Fr::from(1))?);
         let tau = x[0];
         let ways: [Way<'_>; 2] =
             [&|x| *x = stock.evaluate_all_lagrange_coefficients(tau), &|x| *x = powers_back(&domain, tau)];
@@ -73,7 +73,7 @@ fn by_turns(x: &[Fr], ways: [Way<'_>; 2]) -> [Duration; 2] {
             least[i] = least[i].min(start.elapsed());
             data
         });
-        assert!(results[0] == results[1], "both ways lead to one result");
+        assert!(results[0] == results[1], "the results differ");
     }
     least
 }

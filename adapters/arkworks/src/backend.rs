@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backend_is_shared_once_and_serves_many_threads() {
+    fn backends_are_shared_once_and_across_threads() {
         let backend = Backend::new(&Engine::cpu());
         assert!(backend.clone().share().is_ok());
         assert!(backend.clone().share().is_err());

@@ -56,10 +56,10 @@ impl<F: EngineField> Domain<F> {
     pub fn of_size(n: usize, offset: F) -> Result<Self> {
         if !n.is_power_of_two() {
             let expected = n.checked_next_power_of_two().unwrap_or(0);
-            return Err(Error::Length { what: "points of a domain, a power of two", expected, got: n });
+            return Err(Error::Length { what: "number of points (must be a power of two)", expected, got: n });
         }
         root::<F>(n as u64)?;
-        Self::new_coset(n, offset).ok_or_else(|| Error::Ring { why: "the coset of 0 has one point".into() })
+        Self::new_coset(n, offset).ok_or_else(|| Error::Ring { why: "the offset of a coset must not be 0".into() })
     }
 
     /// Returns the evaluations of the polynomial with these coefficients, like [`Domain::fft_in_place`].
@@ -138,7 +138,7 @@ impl<F: EngineField> Domain<F> {
         data.resize(self.size(), F::ZERO);
         let outcome = transform(self, Backend::shared(), data);
         if let Err(error) = &outcome {
-            log::warn!("a transform of {} points runs in arkworks: {error}", self.size());
+            log::warn!("a transform of {} points falls back to arkworks: {error}", self.size());
             data.truncate(len);
         }
         outcome.is_ok()
@@ -148,7 +148,11 @@ impl<F: EngineField> Domain<F> {
     fn transform(&self, backend: &Backend, op: Op, polynomials: &mut [F]) -> Result<()> {
         let (n, got) = (self.size(), polynomials.len());
         if !got.is_multiple_of(n) {
-            return Err(Error::Length { what: "whole polynomials", expected: got / n * n, got });
+            return Err(Error::Length {
+                what: "number of elements (must be a multiple of the domain's size)",
+                expected: got / n * n,
+                got,
+            });
         }
         let program = self.program(backend, op)?;
         backend.staged(got, |staging| {

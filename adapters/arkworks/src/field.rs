@@ -39,7 +39,7 @@ pub(crate) fn root<F: EngineField>(order: u64) -> Result<F> {
 fn modulus<F: EngineField>() -> Result<Modulus> {
     let q = Modulus::new(U256::from_le_slice(&le_bytes(F::MODULUS)))?;
     if q.width() != Width::W256 {
-        let why = "the engine keeps its elements as plain words";
+        let why = "the engine stores its elements as plain words: use a field of at least 193 bits";
         return Err(Error::Unsupported { job: format!("a transform modulo {q} in arkworks"), why: why.into() });
     }
     Ok(q)

@@ -138,7 +138,7 @@ impl<F: PrimeField> System<'_, F> {
             )
         });
         if let Err(error) = &outcome {
-            log::warn!("a witness map of {n} points runs in arkworks: {error}");
+            log::warn!("a witness map of {n} points falls back to arkworks: {error}");
         }
         let h: Option<Box<dyn Any>> = outcome.ok().map(|h| Box::new(h) as Box<dyn Any>);
         Ok(h.and_then(|h| h.downcast().ok()).map(|h| *h))

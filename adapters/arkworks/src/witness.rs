@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_their_definition() {
+    fn maps_match_their_definition() {
         for device in [Target::Cpu.device(), Target::Cuda.device()].into_iter().flatten() {
             for n in [1, 2, 4, 64, 512, 1 << 12, 1 << 14] {
                 check(&device, n);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_their_definition_in_the_kernels_text() {
+    fn maps_match_their_definition_in_cuda_source() {
         let Some(_) = Target::Emulator.device() else { return };
         // two thread schedules: kernels are tested elsewhere, and here how one follows another
         let limits = Limits::of_capability(75);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_seven_and_six_transforms_and_pointwise_steps() {
+    fn maps_have_seven_and_six_transforms_and_pointwise_steps() {
         let (planner, n) = (Planner::new(Limits::h200()), 1 << 22);
         let kernels =
             |ring: &Ring, op, order| planner.plan(&Job::new(ring, op).order(order).in_place()).unwrap().kernels().len();

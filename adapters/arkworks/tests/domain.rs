@@ -225,7 +225,7 @@ macro_rules! fields {
 fields!(bls12_381: ark_bls12_381::Fr, bn254: ark_bn254::Fr, bls12_377: ark_bls12_377::Fr, pallas: ark_pallas::Fr, vesta: ark_vesta::Fr);
 
 #[test]
-fn batches_in_the_kernels_text() {
+fn batches_in_cuda_source() {
     let backend = Target::Emulator.device().map(|device| Backend::new(&Engine::on(device)));
     batches::<ark_bls12_381::Fr>(backend.as_slice(), &[0, 1, 5]);
 }

@@ -35,7 +35,7 @@ impl log::Log for Refuse {
 
     fn log(&self, record: &log::Record<'_>) {
         let line = record.args().to_string();
-        assert!(!line.contains("in arkworks"), "{line}");
+        assert!(!line.contains("falls back to arkworks"), "{line}");
     }
 
     fn flush(&self) {}
@@ -118,7 +118,7 @@ fn circom_by_definition<Plug: R1CSToQAP, F: PrimeField>(rounds: usize) {
 }
 
 #[test]
-fn circom_map_is_its_definition() {
+fn circom_map_matches_its_definition() {
     for rounds in [1, 5, 126, 200, 500] {
         circom_by_definition::<Circom<ark_bn254::Fr>, ark_bn254::Fr>(rounds);
         circom_by_definition::<Circom<ark_bls12_381::Fr>, ark_bls12_381::Fr>(rounds);
@@ -126,7 +126,7 @@ fn circom_map_is_its_definition() {
 }
 
 #[test]
-fn another_field_goes_to_arkworks() {
+fn other_fields_fall_back_to_arkworks() {
     type F = ark_bls12_381::Fr;
     circom_by_definition::<Circom<ark_bn254::Fr>, F>(200);
     let (matrices, inputs, assignment) = Mimc::new(200, Some(F::from(7))).system().expect("a circuit");
@@ -139,11 +139,11 @@ fn another_field_goes_to_arkworks() {
 }
 
 #[test]
-fn another_domain_goes_to_arkworks() {
+fn other_domains_fall_back_to_arkworks() {
     type F = ark_bn254::Fr;
     type Mixed = MixedRadixEvaluationDomain<F>;
     let (matrices, inputs, assignment) = Mimc::new(1100, Some(F::from(7))).system().expect("a circuit");
-    assert_ne!(Mixed::new(2202).expect("a domain").size(), 4096, "the domain is no other one");
+    assert_ne!(Mixed::new(2202).expect("a domain").size(), 4096, "the domain is not another one");
     assert_eq!(
         Libsnark::<F>::witness_map_from_matrices::<F, Mixed>(&matrices, inputs, 2200, &assignment).expect("a map"),
         LibsnarkReduction::witness_map_from_matrices::<F, Mixed>(&matrices, inputs, 2200, &assignment).expect("a map"),
@@ -208,7 +208,7 @@ fn proofs_with_stock_keys_are_accepted() {
 }
 
 #[test]
-fn plug_keys_serve_the_stock_prover() {
+fn engine_keys_work_with_the_stock_prover() {
     proofs::<Bn254, Libsnark<ark_bn254::Fr>, LibsnarkReduction>(200);
 }
 
@@ -254,7 +254,7 @@ fn circom_proofs_are_accepted() {
 
 /// The example code of `docs/zk.md`.
 #[test]
-fn proofs_and_domains_are_arkworks() -> core::result::Result<(), Box<dyn core::error::Error>> {
+fn proofs_and_domains_match_arkworks() -> core::result::Result<(), Box<dyn core::error::Error>> {
     use ark_bls12_381::Fr;
 
     let mut rng = StdRng::seed_from_u64(1);

@@ -133,7 +133,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (log_rows, work): (u32, usize) = (log_rows.parse()?, work.parse()?);
     if log_rows > 24 {
-        return Err("rows are at most 2^24".into());
+        return Err("the logarithm of the number of rows must be at most 24".into());
     }
     if columns == "keccak" {
         let mut random = Random::new(1);
@@ -143,7 +143,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let columns = columns.parse()?;
     if columns % 2 > 0 {
-        return Err("columns come in pairs".into());
+        return Err("the number of columns must be even".into());
     }
     time_all!(Sequences { columns }, trace(1 << log_rows, columns), work);
     Ok(())

@@ -150,7 +150,7 @@ mod tests {
     use crate::testkit;
 
     #[test]
-    fn with_less_memory_columns_go_in_parts() {
+    fn small_budgets_commit_in_parts() {
         let mut random = Random::new(seed());
         let hash = testkit::random::<KoalaBear, 16>(&mut random, 20).expect("a hash");
         let mut matrix = |height: usize, width: usize| {
@@ -181,7 +181,7 @@ mod tests {
 
     /// Tests a commitment while other buffers hold nearly all of the device's memory.
     #[test]
-    fn without_memory_columns_go_in_parts_by_themselves() {
+    fn full_devices_commit_in_parts() {
         let Some(device) = Target::Cuda.device() else { return };
         let engine = Engine::on(device);
         let mut random = Random::new(seed());

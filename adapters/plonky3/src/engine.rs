@@ -14,8 +14,8 @@ pub(crate) fn shared() -> &'static Engine {
     SHARED.get_or_init(|| {
         let engine = Engine::best();
         match engine.no_gpu() {
-            Some(error) => log::warn!("Plonky3's work is done on the CPU: {error}"),
-            None => log::info!("Plonky3's work is done on {}", engine.device()),
+            Some(error) => log::warn!("Plonky3's transforms and hashes run on the CPU: {error}"),
+            None => log::info!("Plonky3's transforms and hashes run on {}", engine.device()),
         }
         engine.keeping(MOST)
     })
@@ -25,7 +25,7 @@ pub(crate) fn shared() -> &'static Engine {
 pub(crate) fn or_stock<T>(what: impl Display, outcome: Result<T>) -> Option<T> {
     static FAILED: Once = Once::new();
     if let Err(error) = &outcome {
-        FAILED.call_once(|| log::warn!("{what} runs in Plonky3's code: {error}"));
+        FAILED.call_once(|| log::warn!("{what} falls back to Plonky3's code: {error}"));
     }
     outcome.ok()
 }

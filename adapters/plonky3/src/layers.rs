@@ -114,15 +114,19 @@ impl Layers {
 /// largest height h and some k.
 fn check_heights(heights: impl Iterator<Item = usize>) -> Result<()> {
     let mut heights = heights.peekable();
-    let Some(&most) = heights.peek() else { return Err(length("matrices, at least", 1, 0)) };
+    let Some(&most) = heights.peek() else { return Err(length("number of matrices (must be at least 1)", 1, 0)) };
     for height in heights {
         if height == 0 {
-            return Err(length("rows, at least", 1, 0));
+            return Err(length("number of rows (must be at least 1)", 1, 0));
         }
         let halvings = most.next_power_of_two().ilog2() - height.next_power_of_two().ilog2();
         let expected = most.div_ceil(1 << halvings);
         if height != expected {
-            return Err(length("rows, the highest matrix's halved and rounded up some times,", expected, height));
+            return Err(length(
+                "number of rows (must be the highest matrix's, halved and rounded up any number of times)",
+                expected,
+                height,
+            ));
         }
     }
     Ok(())

@@ -133,7 +133,11 @@ impl<F: EngineField> Permutation<F> {
         let ends = [external.get_initial_constants(), external.get_terminal_constants()];
         let rounds = (ends[0].len(), internal.len());
         if rounds.0 < 3 {
-            return Err(Error::Length { what: "external rounds at either end, at least", expected: 3, got: rounds.0 });
+            return Err(Error::Length {
+                what: "external rounds at either end (must be at least 3)",
+                expected: 3,
+                got: rounds.0,
+            });
         }
         // read off the images of the unit vectors under the internal layer
         let diagonal = (0..WIDTH).map(|i| {

@@ -28,7 +28,7 @@ struct Field31 {
     // in: x < q, constant - q   out: (x + constant)^degree, < q
     template <u32 degree>
     RF_METHOD static Word power(Word x, Word constant) {
-        static_assert(degree == 3 || degree == 7, "the S-boxes of KoalaBear and BabyBear");
+        static_assert(degree == 3 || degree == 7, "the S-box degree must be 3 (KoalaBear) or 7 (BabyBear)");
         const rf::i32 sum = (rf::i32)(x + constant);
         rf::i32 y = product(product(sum, sum), sum);
         if constexpr (degree == 7) y = product(product(y, y), sum);
@@ -42,7 +42,7 @@ struct Field31 {
     // down, so the remainder is below 2q, and the sum needs no reduction.
     template <class Hash>
     RF_METHOD static void internal_layer(Word* x) {
-        static_assert(Hash::width <= 32 && Hash::width % 2 == 0, "a sum below 2^36");
+        static_assert(Hash::width <= 32 && Hash::width % 2 == 0, "an even width up to 32 keeps the sum below 2^36");
         u64 sum = 0;
         RF_UNROLL
         for (u32 i = 0; i < Hash::width; i += 2) sum += x[i] + x[i + 1];

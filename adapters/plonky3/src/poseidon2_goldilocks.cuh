@@ -46,7 +46,7 @@ struct FieldGoldilocks {
     // in: constant < q   out: (x + constant)^degree
     template <u32 degree>
     RF_METHOD static Word power(Word x, Word constant) {
-        static_assert(degree == 7, "the S-box of Goldilocks");
+        static_assert(degree == 7, "the S-box degree of Goldilocks must be 7");
         const Word y = sum(x, constant), cube = product(product(y, y), y);
         return product(product(cube, cube), y);
     }

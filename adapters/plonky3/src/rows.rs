@@ -45,7 +45,7 @@ fn digests_of_rows<F: HashField, M: Matrix<F>>(
 ) -> Result<Buffer> {
     let (rows, columns) = (group[0].height(), group.iter().map(|matrix| matrix.width()).sum());
     if columns == 0 {
-        return Err(length("columns, at least", 1, 0));
+        return Err(length("number of columns (must be at least 1)", 1, 0));
     }
     let program = engine.program_of(&(hash.key_of_rows(), columns), |planner| hash.rows(planner, columns))?;
     let copies = engine.device().stream()?;

@@ -60,7 +60,7 @@ impl<'a, F: HashField> Sponges<'a, F> {
     pub(crate) fn digests(self) -> Result<Buffer> {
         match self.absorbed {
             Some((_, digests)) if self.left == 0 => Ok(digests),
-            _ => Err(crate::layers::length("columns of a matrix that is hashed, at least", 1, 0)),
+            _ => Err(crate::layers::length("number of columns to hash (must be at least 1)", 1, 0)),
         }
     }
 }

@@ -46,7 +46,7 @@ impl log::Log for NoStock {
 
     fn log(&self, record: &log::Record<'_>) {
         let line = record.args().to_string();
-        assert!(!line.contains("runs in Plonky3's code"), "{line}");
+        assert!(!line.contains("falls back to Plonky3's code"), "{line}");
     }
 
     fn flush(&self) {}

@@ -36,7 +36,11 @@ impl<F: EngineField> Transform<F> {
         }
         let most = 1 << F::TWO_ADICITY.saturating_sub(self.added_bits()).max(1);
         let expected = height.checked_next_power_of_two().unwrap_or(most).clamp(2, most);
-        Err(Error::Length { what: "rows, a power of two that the field has roots for,", expected, got: height })
+        Err(Error::Length {
+            what: "number of rows (must be a power of two for which the field has roots of unity)",
+            expected,
+            got: height,
+        })
     }
 
     /// The program for columns of height 2^bits in this layout. An item is a column, or in [`Layout::Rows`] the whole

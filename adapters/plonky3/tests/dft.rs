@@ -171,7 +171,7 @@ fn goldilocks_agrees_with_plonky3() {
 }
 
 #[test]
-fn by_default_a_cpu_takes_what_is_faster() {
+fn cpus_default_to_the_faster_code() {
     if Engine::best().no_gpu().is_some() {
         assert_eq!(Dft::<BabyBear>::default().engine().is_some(), BabyBear::FASTER_ON_CPU);
         assert!(Dft::<Goldilocks>::default().engine().is_none());

@@ -17,7 +17,7 @@ use ringforge_plonky3::resident::{Matrix, Pinned, Trace, commit};
 use ringforge_plonky3::{Dft, Engine, MerkleTree, Mmcs, Poseidon2, Result};
 
 #[test]
-fn a_first_round_is_accepted_by_plonky3() -> Result<()> {
+fn plonky3_accepts_a_first_round() -> Result<()> {
     let engine = Engine::cpu();
     // the round constants that the verifier's permutation is made from
     let (first, last) = (KOALABEAR_POSEIDON2_RC_16_EXTERNAL_INITIAL, KOALABEAR_POSEIDON2_RC_16_EXTERNAL_FINAL);
@@ -43,7 +43,7 @@ fn a_first_round_is_accepted_by_plonky3() -> Result<()> {
 }
 
 #[test]
-fn a_prover_of_its_own_keeps_all_on_the_device() -> Result<()> {
+fn a_custom_prover_keeps_data_on_the_device() -> Result<()> {
     let (first, last) = (KOALABEAR_POSEIDON2_RC_16_EXTERNAL_INITIAL, KOALABEAR_POSEIDON2_RC_16_EXTERNAL_FINAL);
     let external = ExternalLayerConstants::new(first.to_vec(), last.to_vec());
     let hash = Poseidon2::new(&external, &KOALABEAR_POSEIDON2_RC_16_INTERNAL)?;

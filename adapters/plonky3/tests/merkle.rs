@@ -127,7 +127,7 @@ agrees_of_four!(koala_bear_of_arity_4_agrees_with_plonky3, KoalaBear, [16, 8, 20
 agrees_of_four!(goldilocks_of_arity_4_agrees_with_plonky3, Goldilocks, [8, 4, 22], 16, 22);
 
 #[test]
-fn what_has_no_tree_is_refused() {
+fn heights_without_a_tree_are_refused() {
     let hash = testkit::random::<KoalaBear, 16>(&mut Random::new(1), 20).unwrap();
     let matrix = |height: usize| RowMajorMatrix::new(vec![KoalaBear::new(1); 2 * height], 2);
     for heights in [&[][..], &[0], &[4, 3], &[5, 4], &[8, 0], &[9, 5, 4]] {

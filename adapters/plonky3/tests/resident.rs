@@ -130,7 +130,7 @@ fn small(engine: &Engine, hash: &Poseidon2<KoalaBear>) -> Committed<KoalaBear> {
 }
 
 #[test]
-fn what_is_not_there_is_refused() {
+fn invalid_shapes_and_indices_are_refused() {
     let hash = testkit::random::<KoalaBear, 16>(&mut Random::new(1), 20).unwrap();
     let engine = Engine::cpu();
     let stream = engine.device().stream().unwrap();
@@ -179,7 +179,7 @@ fn what_is_not_there_is_refused() {
 }
 
 #[test]
-fn layouts_are_what_they_are_called() {
+fn layouts_match_their_names() {
     let engine = Engine::cpu();
     let stream = engine.device().stream().unwrap();
     let matrix = RowMajorMatrix::new((0..12).map(KoalaBear::new).collect(), 3);

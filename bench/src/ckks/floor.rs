@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_those_by_hand() {
+    fn counts_match_those_by_hand() {
         let primes = Primes { q: 4, p: 2, dropped: 1 };
         // two digits of two primes, each raised to the four other primes
         let raised = Multiplied { rows: 4 + 8, products: 2 * (2 + 8), remainders: 2 * 6 };

@@ -18,8 +18,8 @@ pub(super) fn ml_kem(effort: Effort) -> Result<Vec<Measurement>> {
     let (ciphertext, sent) = public_key.encapsulate_with_rng(&mut rng);
     let (peer_public, peer_key) = mlkem768::keypair();
     let (peer_sent, peer_ciphertext) = mlkem768::encapsulate(&peer_public);
-    ensure!(key.decapsulate(&ciphertext) == sent, "the two ends have other keys");
-    ensure!(mlkem768::decapsulate(&peer_ciphertext, &peer_key) == peer_sent, "the peer's two ends have other keys");
+    ensure!(key.decapsulate(&ciphertext) == sent, "the two ends have different keys");
+    ensure!(mlkem768::decapsulate(&peer_ciphertext, &peer_key) == peer_sent, "the peer's two ends have different keys");
     let times = [
         each(effort, |_| Ok(Ctru768::generate_keypair_from_rng(&mut rng)))?,
         each(effort, |_| Ok(public_key.encapsulate_with_rng(&mut rng)))?,

@@ -28,7 +28,7 @@ pub(crate) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, random: &mu
     let n = inputs.len() / 32;
     if n <= FEW {
         let domain = Radix2EvaluationDomain::<Fr>::new(n).and_then(|domain| domain.get_coset(offset));
-        let domain = domain.context("arkworks has such a domain")?;
+        let domain = domain.context("arkworks has no domain of this size")?;
         let all = domain.fft(&inputs.par_chunks_exact(32).map(element).collect::<Vec<_>>());
         return Ok(all.par_iter().zip(values.par_chunks_exact(32)).all(|(x, value)| bytes(x).as_flattened() == value));
     }
@@ -72,7 +72,7 @@ pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
 
 /// arkworks' root of unity of order n.
 fn root(n: usize) -> Result<Fr> {
-    Fr::get_root_of_unity(n as u64).with_context(|| format!("no root of order {n}"))
+    Fr::get_root_of_unity(n as u64).with_context(|| format!("arkworks has no root of unity of order {n}"))
 }
 
 /// An element as stored: four 64-bit limbs in Montgomery form.

@@ -64,7 +64,7 @@ fn line(bench: &Bench, name: String, n: usize) -> Result<Measurement> {
 /// Whether h·(x^n − 1) = a·b − c at a random x, for coefficients of h and evaluations of a, b and c.
 fn is_quotient(h: &[u8], values: [&[u8]; 3], random: &mut Random) -> Result<bool> {
     let n = h.len() / 32;
-    let domain = Radix2EvaluationDomain::<Fr>::new(n).context("arkworks has such a domain")?;
+    let domain = Radix2EvaluationDomain::<Fr>::new(n).context("arkworks has no domain of this size")?;
     let x = Fr::from(random.bits());
     let [a, b, c] = values.map(|values| {
         let values: Vec<Fr> = values.par_chunks_exact(32).map(element).collect();

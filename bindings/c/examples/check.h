@@ -12,7 +12,7 @@ static inline void check(RingforgeCode code) {
 
 static inline void require(int holds, const char *what) {
     if (!holds) {
-        fprintf(stderr, "not so: %s\n", what);
+        fprintf(stderr, "check failed: %s\n", what);
         exit(1);
     }
 }

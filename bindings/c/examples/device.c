@@ -37,7 +37,7 @@ int main(void) {
     }
 
     driver = dlopen("libcuda.so.1", RTLD_NOW);
-    require(driver != NULL, "there is a driver, as there is a GPU");
+    require(driver != NULL, "libcuda.so.1 loads");
     void *context, *stream;
     Pointer a, b;
     CUDA("cuDevicePrimaryCtxRetain", (void **, int), &context, 0);
@@ -52,9 +52,9 @@ int main(void) {
     check(ringforge_inverse_on(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, stream, (void *)b, (void *)b, batch));
     CUDA("cuMemcpyDtoHAsync_v2", (void *, Pointer, size_t, void *), received, b, bytes, stream);
     CUDA("cuStreamSynchronize", (void *), stream);
-    require(memcmp(sent, received, bytes) == 0, "the inverse leads back");
+    require(memcmp(sent, received, bytes) == 0, "the inverse restores the input");
     require(ringforge_mul_on(engine, ring, stream, (void *)a, (void *)a, (void *)(a + 16), 1) == RINGFORGE_CODE_ARGUMENT,
-            "memory that overlaps is refused");
+            "overlapping memory is rejected");
     printf("transforms on %s in the order of a stream of the program's own\n", ringforge_engine_device(engine));
 
     CUDA("cuMemFree_v2", (Pointer), a);

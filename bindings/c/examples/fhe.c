@@ -8,7 +8,7 @@ int main(void) {
     const uint64_t moduli[] = {1152921504606830593, 1152921504598720513, 1152921504597016577};
     check(ringforge_ring_new("1152921504606830593,1152921504598720513,1152921504597016577 : x^4096 + 1", &ring));
     size_t batch = 4, n = ringforge_ring_degree(ring), limbs = ringforge_ring_limbs(ring);
-    require(limbs == 3 && ringforge_ring_word_bytes(ring) == sizeof(uint64_t), "three rows of 64-bit residues");
+    require(limbs == 3 && ringforge_ring_word_bytes(ring) == sizeof(uint64_t), "three limbs of 64-bit residues");
 
     /* page-locked memory, for the fastest copies to and from a GPU */
     RingforgePinned *pinned;

@@ -24,7 +24,7 @@ int main(void) {
     /* a bad key is reported, and the other items are not affected */
     memset(public_keys + 7 * sizes.public_key, 0xff, sizes.public_key);
     RingforgeCode code = ringforge_kem_encapsulate(kem, batch, public_keys, ciphertexts, sent, statuses);
-    require(code == RINGFORGE_CODE_ITEMS, "the call says that an item came to nothing");
+    require(code == RINGFORGE_CODE_ITEMS, "the call reports that an item failed");
     printf("%s\n", ringforge_message());
     for (size_t i = 0; i < batch; i++) {
         uint32_t wanted = i == 7 ? RINGFORGE_ITEM_INVALID_PUBLIC_KEY : RINGFORGE_ITEM_FINE;
@@ -32,7 +32,8 @@ int main(void) {
     }
 
     RingforgeKem *none;
-    require(ringforge_kem_new(engine, "RSA", &none) == RINGFORGE_CODE_UNSUPPORTED && none == NULL, "there is no such mechanism");
+    require(ringforge_kem_new(engine, "RSA", &none) == RINGFORGE_CODE_UNSUPPORTED && none == NULL,
+            "an unknown KEM is rejected");
     printf("refused: %s\n", ringforge_message());
 
     free(public_keys), free(secret_keys), free(ciphertexts), free(sent), free(received), free(statuses);

@@ -26,22 +26,23 @@ int main(void) {
        evaluation is a polynomial with several coefficients. */
     int32_t depth = ringforge_ring_depth(ring);
     require(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, a, a, batch) ==
-                RINGFORGE_CODE_UNSUPPORTED, "polynomials are not taken for numbers");
+                RINGFORGE_CODE_UNSUPPORTED, "an incomplete NTT needs a depth");
     check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, depth, a, a, batch));
     check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, depth, b, b, batch));
     uint16_t *values = memory(1, bytes);
     check(ringforge_point_mul(engine, ring, RINGFORGE_TREE_ORDER, depth, a, b, values, batch));
     check(ringforge_inverse(engine, ring, RINGFORGE_TREE_ORDER, depth, values, values, batch));
-    require(memcmp(values, product, bytes) == 0, "both ways lead to the same product");
+    require(memcmp(values, product, bytes) == 0, "both methods give the same product");
 
     /* errors are reported, and the program goes on */
     b[5] = 3457;
     RingforgeCode code = ringforge_mul(engine, ring, a, b, product, batch);
-    require(code == RINGFORGE_CODE_NOT_REDUCED, "a residue that is not below the modulus is refused");
+    require(code == RINGFORGE_CODE_NOT_REDUCED, "a residue that is not below the modulus is rejected");
     printf("refused: %s\n", ringforge_message());
-    require(ringforge_mul(engine, ring, a, b, a, batch) == RINGFORGE_CODE_ARGUMENT, "memory that overlaps is refused");
-    require(ringforge_mul(engine, ring, NULL, b, product, batch) == RINGFORGE_CODE_ARGUMENT, "and so is null");
-    require(ringforge_mul(engine, ring, a, b, product, SIZE_MAX) == RINGFORGE_CODE_ARGUMENT, "and an endless batch");
+    require(ringforge_mul(engine, ring, a, b, a, batch) == RINGFORGE_CODE_ARGUMENT, "overlapping memory is rejected");
+    require(ringforge_mul(engine, ring, NULL, b, product, batch) == RINGFORGE_CODE_ARGUMENT, "null is rejected");
+    require(ringforge_mul(engine, ring, a, b, product, SIZE_MAX) == RINGFORGE_CODE_ARGUMENT,
+            "an oversized batch is rejected");
     check(ringforge_mul(engine, ring, NULL, NULL, NULL, 0));
 
     free(a), free(b), free(product), free(values);

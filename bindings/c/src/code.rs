@@ -76,8 +76,8 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> RingforgeCo
         Ok(Err(failure)) => failure,
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no reason that is known");
-            Failure::new(RingforgeCode::Internal, format!("a mistake of Ringforge's own, please report it: {text}"))
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Failure::new(RingforgeCode::Internal, format!("bug in Ringforge, please report it: {text}"))
         }
     };
     // ignored while the thread exits, when its thread-local storage is gone
@@ -117,17 +117,17 @@ mod tests {
     }
 
     #[test]
-    fn no_panic_crosses() {
+    fn panics_become_error_codes() {
         assert_eq!(guarded(|| panic!("number {}", 7)), RingforgeCode::Internal);
         assert!(message().ends_with("please report it: number 7"), "{}", message());
         assert_eq!(guarded(|| Ok(())), RingforgeCode::Ok);
-        assert!(!message().is_empty(), "what goes well leaves the message");
+        assert!(!message().is_empty(), "a successful call must keep the message");
     }
 
     #[test]
     fn messages_belong_to_threads() {
         assert_eq!(guarded(|| Err(Error::OutOfMemory { bytes: 5 }.into())), RingforgeCode::OutOfMemory);
         std::thread::spawn(|| assert_eq!(message(), "")).join().unwrap();
-        assert_eq!(message(), "out of memory: 5 bytes asked for");
+        assert_eq!(message(), "out of memory: cannot allocate 5 bytes");
     }
 }

@@ -22,7 +22,7 @@ unsafe fn run<const N: usize>(
     guarded(|| {
         let (engine, ring) = (&reference("engine", engine)?.engine, &reference("ring", ring)?.ring);
         let bytes = batch.checked_mul(ring.bytes());
-        let bytes = bytes.ok_or_else(|| refused("batch", "is too large to be addressed"))?;
+        let bytes = bytes.ok_or_else(|| refused("batch", "is too large to address"))?;
         let lent = |pointer: *const c_void| Lent { address: pointer.addr() as u64, bytes };
         Ok(run_lent(engine, ring, operation()?, stream, &inputs.map(|input| Operand::Lent(lent(input))), lent(output))?)
     })

@@ -24,11 +24,19 @@ pub(crate) fn evaluations(order: i32, depth: i32) -> Result<Evaluations, Failure
     let order = match order {
         RINGFORGE_TREE_ORDER => Order::Tree,
         RINGFORGE_NATURAL_ORDER => Order::Natural,
-        _ => return Err(refused("order", "is neither the tree's nor the natural one")),
+        _ => {
+            return Err(refused(
+                "order",
+                &format!("expected RINGFORGE_TREE_ORDER or RINGFORGE_NATURAL_ORDER, got {order}"),
+            ));
+        }
     };
     let depth = match depth {
         RINGFORGE_TO_NUMBERS => None,
-        _ => Some(u32::try_from(depth).map_err(|_| refused("depth", "is negative"))?),
+        _ => Some(
+            u32::try_from(depth)
+                .map_err(|_| refused("depth", &format!("expected RINGFORGE_TO_NUMBERS or at least 0, got {depth}")))?,
+        ),
     };
     Ok(Evaluations { order, depth })
 }

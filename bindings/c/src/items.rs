@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_those_of_the_schemes() {
+    fn codes_match_the_schemes() {
         for item in [
             RingforgeItem::Fine,
             RingforgeItem::NotInvertible,
@@ -103,8 +103,8 @@ mod tests {
             RingforgeItem::NotReached,
             RingforgeItem::Unknown,
         ] {
-            assert!(!describe(item as u32).contains("is no status"), "{item:?}");
+            assert!(!describe(item as u32).contains("unknown item status"), "{item:?}");
         }
-        assert_eq!(describe(RingforgeItem::SignatureWrong as u32), "the signature is wrong");
+        assert_eq!(describe(RingforgeItem::SignatureWrong as u32), "the signature does not match the digest and key");
     }
 }

@@ -75,10 +75,10 @@ impl<'a, T> Memory<'a, T> {
     /// How many numbers, after checks of size, null and alignment. With no numbers, the pointer is not checked.
     fn count(&self) -> Result<usize, Failure> {
         match self.count {
-            None => Err(refused(self.name, "the batch is too large to be addressed")),
+            None => Err(refused(self.name, "the batch is too large to address")),
             Some(0) => Ok(0),
             Some(_) if self.pointer.is_null() => Err(refused(self.name, "is null")),
-            Some(_) if !self.pointer.is_aligned() => Err(refused(self.name, "is not aligned")),
+            Some(_) if !self.pointer.is_aligned() => Err(refused(self.name, "is not aligned to its element type")),
             Some(count) => Ok(count),
         }
     }

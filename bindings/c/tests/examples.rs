@@ -29,7 +29,7 @@ fn examples_run() {
 }
 
 #[test]
-fn the_header_is_one_of_cpp_too() {
+fn header_is_valid_cpp() {
     let Some(installed) = Installed::new() else { return };
     let source = installed.file("header.cpp");
     fs::write(&source, "#include <ringforge.h>\nint main() { return ringforge_message() == nullptr; }\n").unwrap();
@@ -43,7 +43,7 @@ fn the_header_is_one_of_cpp_too() {
 }
 
 #[test]
-fn the_page_for_pkg_config_tells_where_it_is() {
+fn pkg_config_file_has_prefix_and_version() {
     let Some(installed) = Installed::new() else { return };
     let page = fs::read_to_string(installed.file("lib/pkgconfig/ringforge.pc")).unwrap();
     assert!(

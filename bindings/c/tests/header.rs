@@ -7,7 +7,7 @@ use std::{env, fs};
 const SOURCES: [&str; 9] = ["code", "engine", "ring", "elements", "device", "pinned", "items", "kem", "sm2"];
 
 #[test]
-fn the_header_is_that_of_the_sources() {
+fn header_matches_the_sources() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(folder.join("cbindgen.toml")).unwrap();
     let sources = SOURCES.iter().map(|name| folder.join(format!("src/{name}.rs")));
@@ -20,5 +20,5 @@ fn the_header_is_that_of_the_sources() {
         fs::write(&path, &made).unwrap();
     }
     let there = fs::read_to_string(&path).unwrap_or_default();
-    assert!(there == made, "include/ringforge.h is not what cbindgen makes: RINGFORGE_BLESS=1 writes it");
+    assert!(there == made, "include/ringforge.h differs from cbindgen's output: RINGFORGE_BLESS=1 writes it");
 }

@@ -38,7 +38,7 @@ fn engine_and_ring() -> (*mut RingforgeEngine, *mut RingforgeRing) {
 }
 
 #[test]
-fn null_is_refused_or_nothing() {
+fn null_is_rejected_or_ignored() {
     let (engine, ring) = engine_and_ring();
     // SAFETY: handles and memory are valid or null.
     unsafe {
@@ -53,20 +53,17 @@ fn null_is_refused_or_nothing() {
         let mut element = [0u16; 4];
         let to: *mut c_void = element.as_mut_ptr().cast();
         refused(ringforge_forward(engine, ring, 0, -1, null(), to, 1), "from: is null");
-        refused(ringforge_forward(engine, ring, 2, -1, to, to, 1), "order: is neither the tree's nor the natural one");
+        refused(
+            ringforge_forward(engine, ring, 2, -1, to, to, 1),
+            "order: expected RINGFORGE_TREE_ORDER or RINGFORGE_NATURAL_ORDER, got 2",
+        );
         refused(
             ringforge_point_mul(engine, ring, -1, -1, null(), null(), null_mut(), 0),
-            "order: is neither the tree's nor the natural one",
+            "order: expected RINGFORGE_TREE_ORDER or RINGFORGE_NATURAL_ORDER, got -1",
         );
         refused(ringforge_mul(engine, ring, to, null(), null_mut(), 1), "product: is null");
-        refused(
-            ringforge_mul(engine, ring, to, to, to, usize::MAX / 8),
-            "product: the batch is too large to be addressed",
-        );
-        refused(
-            ringforge_mul_on(engine, ring, null_mut(), to, to, to, usize::MAX),
-            "batch: is too large to be addressed",
-        );
+        refused(ringforge_mul(engine, ring, to, to, to, usize::MAX / 8), "product: the batch is too large to address");
+        refused(ringforge_mul_on(engine, ring, null_mut(), to, to, to, usize::MAX), "batch: is too large to address");
         refused(ringforge_kem_new(engine, null(), &mut null_mut()), "name: is null");
         refused(ringforge_kem_sizes(null(), null_mut()), "kem: is null");
         refused(ringforge_kem_generate(null(), 1, null_mut(), null_mut(), null_mut()), "kem: is null");
@@ -90,7 +87,7 @@ fn null_is_refused_or_nothing() {
 }
 
 #[test]
-fn statuses_say_that_nothing_was_reached() {
+fn rejected_calls_set_statuses_to_not_reached() {
     let (engine, ring) = engine_and_ring();
     let (mut kem, mut sm2): (*mut RingforgeKem, *mut RingforgeSm2) = (null_mut(), null_mut());
     // SAFETY: handles and memory are valid or null; `statuses` has a word for each item.
@@ -139,7 +136,7 @@ fn statuses_say_that_nothing_was_reached() {
 }
 
 #[test]
-fn what_a_cpu_cannot_do_is_unsupported() {
+fn device_memory_is_unsupported_on_a_cpu() {
     let (engine, ring) = engine_and_ring();
     let at = |address: usize| std::ptr::without_provenance_mut::<c_void>(address);
     // SAFETY: the calls are rejected before any address is used.

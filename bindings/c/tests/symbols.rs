@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::library::Installed;
 
 #[test]
-fn documented_symbols_alone() {
+fn only_documented_symbols_are_exported() {
     let Some(installed) = Installed::new() else { return };
     let listed = Command::new("nm").args(["-D", "--defined-only"]).arg(installed.file("lib/libringforge.so")).output();
     let Ok(listed) = listed else { return };

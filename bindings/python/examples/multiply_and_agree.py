@@ -35,7 +35,7 @@ def rates(memory, empty):
         ("decapsulations", lambda: kem.decapsulate(keys[1], sent[0], out=received)),
     ]:
         print(f"{memory} memory: {1e-6 * batch / seconds(work):.3f} M {name} a second")
-    assert (received == sent[1]).all(), "both ends have the same keys"
+    assert (received == sent[1]).all(), "the two ends have different keys"
 
 
 ring, kem = pyringforge.Ring("3457 : x^768 - x^384 + 1"), pyringforge.Kem("CTRU-768")

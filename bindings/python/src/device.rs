@@ -65,7 +65,7 @@ impl DeviceArray {
     /// work that writes the array; without a handle, no stream does.
     fn capsule(&self, py: Python<'_>, ordinal: i32, stream: Option<usize>, versioned: bool) -> PyResult<Py<PyAny>> {
         let Some(address) = self.buffer.device_pointer().or((self.buffer.is_empty()).then_some(0)) else {
-            return Err(PyBufferError::new_err("an array on the CPU is handed over by numpy(), not by DLPack"));
+            return Err(PyBufferError::new_err("an array on the CPU cannot be exported by DLPack: use numpy()"));
         };
         if let Some(stream) = stream {
             // SAFETY: the consumer guarantees that this is a stream of the GPU.

@@ -26,7 +26,7 @@ fn order_of(name: &str) -> PyResult<Order> {
     match name {
         "tree" => Ok(Order::Tree),
         "natural" => Ok(Order::Natural),
-        _ => Err(named("ArgumentError", format!("order: {name:?} is neither 'natural' nor 'tree'"))),
+        _ => Err(named("ArgumentError", format!("order: expected 'natural' or 'tree', got {name:?}"))),
     }
 }
 
@@ -40,7 +40,7 @@ fn operation_of((name, order, depth): &Named) -> PyResult<Operation> {
         "inverse" => Ok(Operation::Inverse(evaluations)),
         "mul" => Ok(Operation::Mul),
         "point_mul" => Ok(Operation::PointMul(evaluations)),
-        _ => Err(named("ArgumentError", format!("operation: there is no {name:?}"))),
+        _ => Err(named("ArgumentError", format!("operation: {name:?} is unknown"))),
     }
 }
 

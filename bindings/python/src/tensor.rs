@@ -112,7 +112,7 @@ impl Tensor {
     #[new]
     fn new(capsule: &Bound<'_, PyAny>) -> PyResult<Self> {
         if !PyCapsule::is_exact_type_of(capsule) {
-            return Err(named("ArgumentError", "__dlpack__ gave no capsule".into()));
+            return Err(named("ArgumentError", "__dlpack__ returned no capsule".into()));
         }
         let capsule = capsule.cast::<PyCapsule>()?;
         let (owner, tensor, flags) = if let Some(managed) = take::<Versioned>(capsule)? {
@@ -120,21 +120,27 @@ impl Tensor {
             // SAFETY: it was taken above, and the version is the first field in any layout.
             let managed = unsafe { managed.as_ref() };
             if managed.version.major != VERSION.major {
-                return Err(PyBufferError::new_err(format!("DLPack {} is too new", managed.version.major)));
+                return Err(PyBufferError::new_err(format!(
+                    "expected DLPack version {}, got {}",
+                    VERSION.major, managed.version.major
+                )));
             }
             (owner, managed.tensor(), managed.flags)
         } else if let Some(managed) = take::<Unversioned>(capsule)? {
             // SAFETY: it was taken above.
             (Owner::Unversioned(managed), unsafe { managed.as_ref() }.tensor(), 0)
         } else {
-            return Err(named("ArgumentError", "the capsule holds no tensor, or it was taken out already".into()));
+            return Err(named(
+                "ArgumentError",
+                "the capsule holds no DLPack tensor, or its tensor was already taken".into(),
+            ));
         };
         // SAFETY: the producer made the tensor by DLPack's rules.
         let (shape, contiguous) = unsafe { layout(tensor) };
         let numbers = shape.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?));
         let size = usize::from(tensor.dtype.bits).div_ceil(8) * usize::from(tensor.dtype.lanes);
         let Some(bytes) = numbers.and_then(|numbers| numbers.checked_mul(size)) else {
-            return Err(named("ArgumentError", "the tensor is too large to be addressed".into()));
+            return Err(named("ArgumentError", "the tensor is too large to address".into()));
         };
         let address = (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset);
         Ok(Self {

@@ -22,7 +22,7 @@ def test_both_ends_agree(name):
     assert kem.encapsulate(b"")[0].shape == (0, kem.sizes.ciphertext)
 
 
-def test_items_that_come_to_nothing_are_named():
+def test_failed_items_are_listed():
     kem = Kem("CTRU-768", CPU)
     public, secret = kem.generate(4)
     public[1] = 255
@@ -38,7 +38,7 @@ def test_items_that_come_to_nothing_are_named():
         kem.encapsulate(public)
 
 
-def test_outputs_of_the_callers():
+def test_outputs_into_caller_arrays():
     kem = Kem("CNTR-512", CPU)
     sizes = kem.sizes
     keys = (CPU.pinned_empty((3, sizes.public_key)), CPU.pinned_empty((3, sizes.secret_key)))
@@ -46,11 +46,11 @@ def test_outputs_of_the_callers():
     sent = kem.encapsulate(keys[0])
     received = np.empty_like(sent[1])
     assert kem.decapsulate(keys[1], sent[0], out=received) is received and (received == sent[1]).all()
-    with pytest.raises(ArgumentError, match="^out: expected ciphertexts as a contiguous array"):
+    with pytest.raises(ArgumentError, match="^out: expected ciphertexts as a contiguous, writable array"):
         kem.encapsulate(keys[0], out=(np.empty((2, sizes.ciphertext), np.uint8), received))
 
 
-def test_outputs_apart_from_inputs():
+def test_outputs_must_not_overlap_inputs():
     kem = Kem("CTRU-512", CPU)
     public, secret = kem.generate(2)
     sent, shared = kem.encapsulate(public)
@@ -66,7 +66,7 @@ def test_outputs_apart_from_inputs():
     assert (of_sent == sent).all()
 
 
-def test_public_keys_that_nobody_generates():
+def test_non_canonical_public_keys():
     for name in ["CTRU-768", "CTRU-Prime-761"]:
         kem = Kem(name, CPU)
         public, _ = kem.generate(2)
@@ -76,7 +76,7 @@ def test_public_keys_that_nobody_generates():
     kem.encapsulate(public)
 
 
-def test_wrong_arguments_are_told():
+def test_wrong_arguments_are_rejected():
     kem = Kem("CTRU-768", CPU)
     with pytest.raises(ArgumentError, match="^public_keys: expected items of"):
         kem.encapsulate(b"123")
@@ -97,7 +97,7 @@ def test_messages_are_signed():
     assert sm2.verify(public, digests, signatures).all()
     signatures[1, 40] ^= 1
     assert sm2.verify(public, digests, signatures).tolist() == [True, False, True]
-    assert sm2.errors(public, digests, signatures) == {1: "the signature is wrong"}
+    assert sm2.errors(public, digests, signatures) == {1: "the signature does not match the digest and key"}
     # another identifier, and a single key for all messages
     other = sm2.digest(public[0], messages, id=b"TLSv1.3+GM+Cipher+Suite")
     assert not (other == digests).all(axis=1).any()

@@ -32,7 +32,7 @@ def values(array):
     return Ring(TEXT, pyringforge.Engine("cpu")).ntt(array)
 
 
-def test_torch_to_and_fro(ring, array, values):
+def test_torch_round_trip(ring, array, values):
     torch = pytest.importorskip("torch")
     x = torch.from_numpy(array.view(np.int32)).cuda()
     y = torch.from_dlpack(ring.ntt(x))
@@ -41,7 +41,7 @@ def test_torch_to_and_fro(ring, array, values):
     assert ring.ntt(x, out=out) is out and (out.cpu().numpy().view(np.uint32) == values).all()
     assert ring.ntt(x, out=x) is x and (x == out).all()
     assert torch.equal(ring.intt(x, out=x).cpu(), torch.from_numpy(array.view(np.int32)))
-    with pytest.raises(ArgumentError, match="^x: expected whole numbers of 32 bits$"):
+    with pytest.raises(ArgumentError, match="^x: expected 32-bit integers, got "):
         ring.ntt(x.long())
     with pytest.raises(ArgumentError, match="^x: is not contiguous$"):
         ring.ntt(x.repeat(1, 2)[:, ::2])
@@ -52,7 +52,7 @@ def test_torch_to_and_fro(ring, array, values):
 
 
 @pytest.mark.parametrize("default_stream", [True, False])
-def test_torchs_memory_is_in_order(ring, array, values, default_stream):
+def test_torch_memory_is_used_in_stream_order(ring, array, values, default_stream):
     """Long work precedes and follows the transform, and the memory of `x` and `made` is reused at once."""
     torch = pytest.importorskip("torch")
     source = torch.from_numpy(array.view(np.int32)).cuda()
@@ -77,7 +77,7 @@ def test_torchs_memory_is_in_order(ring, array, values, default_stream):
         assert wrong.item() == 0
 
 
-def test_streams_may_be_named(ring, array, values):
+def test_stream_argument(ring, array, values):
     torch = pytest.importorskip("torch")
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
@@ -87,7 +87,7 @@ def test_streams_may_be_named(ring, array, values):
     assert (y.numpy() == values).all()
 
 
-def test_cupy_to_and_fro(ring, array, values):
+def test_cupy_round_trip(ring, array, values):
     cupy = pytest.importorskip("cupy")
     x = cupy.asarray(array)
     assert (cupy.from_dlpack(ring.ntt(x)).get() == values).all()

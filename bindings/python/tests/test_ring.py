@@ -33,7 +33,7 @@ def negacyclic(a, b, q):
 
 
 @pytest.mark.parametrize("q", [17, 3329, 12289, 2013265921, 4294967291, 1152921504606830593, 18446744069414584321])
-def test_products_are_those_of_the_definition(q):
+def test_products_match_the_definition(q):
     ring = Ring(f"{q} : x^16 + 1", CPU)
     a, b = elements(ring, 3), elements(ring, 3, seed=2)
     product = ring.mul(a, b)
@@ -46,7 +46,7 @@ def test_products_are_those_of_the_definition(q):
     "text", ["7681 : x^256 + 1", "3457:x^768-x^384+1", "97,193 : x^16 + 1", "2013265921 : x^1024 - 1"]
 )
 @pytest.mark.parametrize("order", ["natural", "tree"])
-def test_products_by_way_of_evaluations(text, order):
+def test_products_of_evaluations(text, order):
     ring = Ring(text, CPU)
     a, b = elements(ring, 5), elements(ring, 5, seed=2)
     depth = ring.depth
@@ -58,7 +58,7 @@ def test_products_by_way_of_evaluations(text, order):
 
 
 @pytest.mark.parametrize("text, degree, depth", [("11 : x^5 - 1", 5, 0), ("3329 : x^256 + 1", 2, 7)])
-def test_polynomials_are_not_taken_for_numbers(text, degree, depth):
+def test_incomplete_transforms_need_a_depth(text, degree, depth):
     ring = Ring(text, CPU)
     a = elements(ring, 2)
     with pytest.raises(pyringforge.UnsupportedError, match=f"with {degree} coefficients"):
@@ -69,7 +69,7 @@ def test_polynomials_are_not_taken_for_numbers(text, degree, depth):
 
 @pytest.mark.parametrize("q", [17, 65521, 4294967291, 18446744069414584321, 18446744073709551615])
 @pytest.mark.parametrize("signed", [np.int8, np.int16, np.int32, np.int64])
-def test_signed_numbers_are_taken_modulo_the_modulus(q, signed):
+def test_signed_numbers_are_reduced(q, signed):
     ring = Ring(f"{q} : x^4 + 1", CPU)
     limits = np.iinfo(signed)
     a = np.array([-100, limits.min, limits.max, -1], signed)
@@ -85,7 +85,7 @@ def test_signed_numbers_in_a_basis():
     assert ring.mul(a, np.array([[1, 0], [1, 0]])).tolist() == [[x % q for x in (-100, 200)] for q in (97, 193)]
 
 
-def test_whoever_has_an_index_is_an_integer():
+def test_types_with_index_are_integers():
     class Whole:
         def __index__(self):
             return -1
@@ -98,7 +98,7 @@ def test_whoever_has_an_index_is_an_integer():
         ring.mul([np.float64(1), 0, 0, 0], one)
 
 
-def test_natural_order_is_that_of_powers():
+def test_natural_order_is_by_powers():
     ring = Ring("97 : x^8 - 1 @ 64", CPU)  # 64 has order 8 modulo 97
     a = elements(ring, 1)[0]
     powers = [pow(64, i, 97) for i in range(8)]
@@ -106,7 +106,7 @@ def test_natural_order_is_that_of_powers():
 
 
 @pytest.mark.parametrize("q, f", [(1000, "x^7 - x - 1"), (2**89 - 1, "x^12 + x^5 + 3"), (10**70 + 1, "x^6 - 2")])
-def test_any_ring_of_pythons_integers(q, f):
+def test_python_integers_in_any_ring(q, f):
     sympy = pytest.importorskip("sympy")
     ring, x = Ring(f"{q} : {f}", CPU), sympy.Symbol("x")
     quotient = sympy.Poly(sympy.sympify(f.replace("^", "**")), x)
@@ -119,7 +119,7 @@ def test_any_ring_of_pythons_integers(q, f):
         assert row.tolist() == [int(c) % q for c in wanted]
 
 
-def test_pythons_integers_in_a_basis():
+def test_python_integers_in_a_basis():
     ring = Ring("97,193 : x^16 + 1", CPU)
     a = elements(ring, 2)
     values = ring.ntt(a.astype(object))
@@ -155,7 +155,7 @@ def test_arrays_of_any_layout():
     assert ring.mul(a, a, out=out) is out
 
 
-def test_what_is_wrong_is_told():
+def test_errors_name_the_argument():
     ring = Ring("17 : x^4 + 1", CPU)
     a = elements(ring, 2)
     with pytest.raises(ArgumentError, match="^b: the value at index 1 is not below the modulus 17$"):
@@ -181,7 +181,7 @@ def test_what_is_wrong_is_told():
         ring.ntt([1.5, 2, 3, 4])
     with pytest.raises(ArgumentError, match="^order: "):
         ring.ntt(a, "sorted")
-    with pytest.raises(RingError, match="no such ring"):
+    with pytest.raises(RingError, match="invalid ring"):
         Ring("17 : y^4", CPU)
     with pytest.raises(pyringforge.Error, match="is not prime"):
         Ring("15 : x^4 - 1", CPU).ntt([1, 2, 3, 4])
@@ -194,13 +194,13 @@ def test_what_is_wrong_is_told():
     assert (ring.ntt(read_only) == ring.ntt(a)).all()
 
 
-def test_texts_make_rings_again():
+def test_ring_text_round_trips():
     ring = Ring("97,193:x^16+1@19,8", CPU)
     assert Ring(ring.text, CPU).text == ring.text == "97,193 : x^16 + 1 @ 19,8"
     assert repr(ring) == "Ring('97,193 : x^16 + 1 @ 19,8')" and ring.engine is CPU
 
 
-def test_others_run_while_the_engine_works():
+def test_other_threads_run_while_the_engine_works():
     ring = Ring("1152921504606830593 : x^4096 + 1", CPU)
     a = elements(ring, 4000)
     ring.mul(a[:1], a[:1])
@@ -215,13 +215,13 @@ def test_others_run_while_the_engine_works():
     thread.start()
     started.wait()
     time.sleep(0.01)
-    assert not done, "this thread came to run before the work was done"
+    assert not done, "this thread must run while the engine works"
     thread.join()
     assert done
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are of Unix")
-def test_a_forked_process_is_told():
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_forked_processes_are_rejected():
     ring = Ring("17 : x^4 + 1", CPU)
     ring.mul([1, 2, 3, 4], [1, 2, 3, 4])
     child = os.fork()

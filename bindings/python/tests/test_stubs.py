@@ -11,7 +11,7 @@ def members(names):
     return {name for name in names if not name.startswith("_")}
 
 
-def test_stubs_are_those_of_the_module():
+def test_stubs_match_the_module():
     path = pathlib.Path(pyringforge.__file__).with_name("_native.pyi")
     stubs = ast.parse(path.read_text())
     classes = {node.name: node for node in stubs.body if isinstance(node, ast.ClassDef)}

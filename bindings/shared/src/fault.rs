@@ -48,9 +48,9 @@ pub fn describe(status: u32) -> String {
         errors.find(|error| error.word() == status).map(|error| error.to_string())
     }
     match status {
-        0 => "the item is fine".into(),
+        0 => "the item is ok".into(),
         NOT_REACHED => ErrorKind::<KeyError>::NotReached.to_string(),
-        UNKNOWN => "the item's status is none that a kernel should write".into(),
+        UNKNOWN => "a kernel wrote an undefined status for the item".into(),
         _ => found::<KeyError>(status)
             .or_else(|| found::<Sm2Error>(status))
             .unwrap_or_else(|| ErrorKind::<KeyError>::UnknownStatus { status }.to_string()),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_tell_schemes_apart() {
+    fn codes_are_distinct_across_schemes() {
         let keys = KeyError::all(5).into_iter().map(|error| (error.word(), error.to_string()));
         let signatures = Sm2Error::all(5).into_iter().map(|error| (error.word(), error.to_string()));
         let errors: Vec<(u32, String)> = keys.chain(signatures).collect();
@@ -70,6 +70,6 @@ mod tests {
             assert_eq!(describe(*word), *text);
             assert!(word & 0xff < NOT_REACHED);
         }
-        assert_eq!(describe(1 << 31 | 77), "0x8000004d is no status of an item");
+        assert_eq!(describe(1 << 31 | 77), "unknown item status 0x8000004d");
     }
 }

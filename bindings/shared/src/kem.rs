@@ -90,8 +90,8 @@ impl Kem {
     /// [`Error::Unsupported`] for an unknown name, and in a forked process (see [`may_work`]); as [`Batch::new`].
     pub fn new(engine: &Engine, name: &str) -> Result<Self> {
         let Some(Entry { name, make, is_canonical }) = entries().into_iter().find(|entry| entry.name == name) else {
-            let why = format!("there are {}", Self::names().collect::<Vec<_>>().join(", "));
-            return Err(Error::Unsupported { job: format!("the mechanism {name:?}"), why });
+            let why = format!("the name must be one of {}", Self::names().collect::<Vec<_>>().join(", "));
+            return Err(Error::Unsupported { job: format!("KEM {name:?}"), why });
         };
         may_work()?;
         Ok(Self { name, mechanism: make(engine)?, is_canonical })
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_one_mechanism() {
+    fn every_named_kem_works() {
         let engine = Engine::cpu();
         let names: Vec<&str> = Kem::names().collect();
         for name in &names {

@@ -191,7 +191,7 @@ fn lent<'a>(inputs: &'a [Operand<'_>]) -> impl Iterator<Item = Lent> + 'a {
 }
 
 fn overlap() -> Error {
-    let why = "was given memory that overlaps and is not the same".into();
+    let why = "was given overlapping memory: only in-place transforms and equal inputs of products may share it".into();
     Error::Arguments { plan: "an operation on device memory".into(), why }
 }
 
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_device_should_see_is_refused() {
+    fn overlaps_and_cpu_engines_are_rejected() {
         let engine = Engine::cpu();
         let at = |address| Lent { address, bytes: 8 };
         let refused = |inputs: [Lent; 2], output| {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_engines_stays_there() {
+    fn engine_buffers_stay_on_the_device() {
         let (engine, ring) = (Engine::cpu(), ring());
         let a = engine.upload(&ring, &[1u16, 2, 3, 4]).unwrap();
         let run = |operation, inputs: &[Operand<'_>]| {

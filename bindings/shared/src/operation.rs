@@ -49,7 +49,7 @@ impl Operation {
         if count == right {
             return Ok(());
         }
-        let why = format!("takes {right} inputs, and was given {count}");
+        let why = format!("takes {right} input(s), got {count}");
         Err(Error::Arguments { plan: format!("{self:?} in {ring}"), why })
     }
 
@@ -128,10 +128,10 @@ fn ends_at_numbers(ring: &PolyType) -> Result<()> {
         return Ok(());
     }
     let why = format!(
-        "its deepest transform, of {depth} layers, ends at polynomials with {degree} coefficients, not at numbers: a depth of \
-         {depth} asks for those"
+        "the ring's deepest NTT has {depth} layers, and its evaluations are polynomials with {degree} coefficients: \
+         pass depth {depth} to use it"
     );
-    Err(Error::Unsupported { job: format!("evaluations of {ring}"), why })
+    Err(Error::Unsupported { job: format!("a complete NTT in {ring}"), why })
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn polynomials_are_not_taken_for_numbers() {
+    fn incomplete_transforms_need_a_depth() {
         let engine = Engine::cpu();
         for (text, depth, degree) in [("11 : x^5 - 1", 0, 5), ("3329 : x^256 + 1", 7, 2)] {
             let ring: PolyType = text.parse().unwrap();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn products_by_both_ways_are_the_same() {
+    fn direct_and_pointwise_products_agree() {
         let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<PolyType>().unwrap());
         let a: Vec<u8> = [1u16, 2, 3, 4, 0, 0, 0, 16].iter().flat_map(|x| x.to_ne_bytes()).collect();
         let (mut product, mut values, mut squares) = (vec![0; 16], a.clone(), vec![0; 16]);

@@ -18,7 +18,7 @@ pub fn may_work() -> Result<()> {
     let this = process::id();
     match AT_WORK.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {
         Err(other) if other != this => {
-            let why = "this process was forked off one that had begun to work, and has none of its threads: fork before, or start it anew";
+            let why = "this process was forked after work had begun, and lacks threads: fork first, or start a new one";
             Err(Error::Unsupported { job: "work after a fork".into(), why: why.into() })
         }
         _ => Ok(()),
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_goes_on() {
+    fn the_same_process_may_work_again() {
         assert_eq!(may_work(), Ok(()));
         assert_eq!(may_work(), Ok(()));
         std::thread::spawn(|| assert_eq!(may_work(), Ok(()))).join().unwrap();

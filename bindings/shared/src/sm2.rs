@@ -87,7 +87,7 @@ impl Sm2 {
             }
         }
         if id.len() > MAX_ID_BYTES {
-            return Err(Error::TooLarge { what: "bytes of the identifier", limit: MAX_ID_BYTES, got: id.len() });
+            return Err(Error::TooLarge { what: "the identifier's size in bytes", limit: MAX_ID_BYTES, got: id.len() });
         }
         let places = places(messages.len(), lengths)?;
         let identity = |key: &[u8]| {

@@ -77,7 +77,11 @@ pub(super) fn read(paths: &[PathBuf], device: &str) -> Result<Vec<Record>> {
     let read = |path: &Path| {
         let record = Record::read(path)?;
         let of = &record.environment.device;
-        ensure!(of == device, "{} is of {of}, and this is {device}: no ratio compares the two", path.display());
+        ensure!(
+            of == device,
+            "{} was recorded on {of}, and this is {device}: compare with a record of the same device",
+            path.display()
+        );
         Ok(record)
     };
     paths.iter().map(|path| read(path)).collect()

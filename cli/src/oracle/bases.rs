@@ -17,7 +17,7 @@ pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mu
         let others = &product / q;
         Some((others.modinv(q)?, others))
     });
-    let weights: Vec<_> = weights.collect::<Option<_>>().context("moduli without a common divisor")?;
+    let weights: Vec<_> = weights.collect::<Option<_>>().context("the moduli must be pairwise coprime")?;
     let sum = |place: usize| -> BigUint {
         let terms = moduli.iter().zip(&weights).enumerate();
         terms.map(|(row, (q, (inverse, others)))| integer(&rows[row * n + place]) * inverse % q * others).sum()

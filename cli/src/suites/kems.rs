@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_that_differ_are_noticed() {
+    fn different_shared_keys_are_detected() {
         let (keys, mut other) = ([7; 64], [7; 64]);
         other[40] = 8;
         assert!(ends_agree(&[true; 2], &keys, &keys) && !ends_agree(&[true; 2], &keys, &other));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_spoilt_ciphertexts_must_be_hashes() -> Result<()> {
+    fn keys_of_corrupted_ciphertexts_must_be_hashes() -> Result<()> {
         let (set, random) = (Set::named("CTRU-768")?, &mut Random::new(1));
         let sizes = set.parameters.encryption().ok_or(anyhow::anyhow!("sizes"))?;
         let mut known = Named::from([

@@ -75,7 +75,7 @@ impl<'a> Contest<'a> {
         };
         ensure!(
             outcome.alike && outcome.results == *expected,
-            "{name}: the result is not that of the usual plan\n{plan}"
+            "{name}: the result differs from that of the usual plan\n{plan}"
         );
         Ok(line.beside(USUAL, *seconds))
     }
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ways_on_a_cpu_differ_in_arithmetic_alone() -> Result<()> {
+    fn cpu_alternatives_differ_only_in_arithmetic() -> Result<()> {
         for (text, ways) in [("3329:x^256+1", &["usual"][..]), ("562949953408001:x^64+1", &["usual", "Mod50"])] {
             let job = Job::new(text.parse::<PolyType>()?, Op::Forward);
             let (_, found) = fastest(&job, Contest::new(&Bench::of_cpu(), &job, 2)?)?;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_does_another_thing_is_refused() -> Result<()> {
+    fn a_plan_with_another_result_is_rejected() -> Result<()> {
         let (ring, bench): (PolyType, _) = ("3329:x^256+1".parse()?, Bench::of_cpu());
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(&ring, op));
         let mut contest = Contest::new(&bench, &forward, 3)?;
@@ -175,7 +175,7 @@ mod tests {
         contest.enter("usual", &plan(&forward)?)?;
         contest.enter("again", &plan(&forward)?)?;
         let error = contest.enter("another", &plan(&inverse)?);
-        assert!(error.is_err_and(|error| error.to_string().starts_with("another: the result is not")));
+        assert!(error.is_err_and(|error| error.to_string().starts_with("another: the result differs")));
         Ok(())
     }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_ways_on_a_gpu_and_all_leave_the_same() -> Result<()> {
+    fn gpu_alternatives_give_the_same_results() -> Result<()> {
         let names = |text: &str| -> Result<Vec<String>> {
             let job = Job::new(&text.parse::<PolyType>()?, Op::Forward);
             Ok(ways_on_a_gpu(&job)?.into_iter().map(|(choice, _)| name(choice)).collect())
@@ -209,7 +209,7 @@ mod tests {
 
     #[cfg(feature = "cuda")]
     #[test]
-    fn the_text_of_every_way_compiles() -> Result<()> {
+    fn sources_of_all_alternatives_compile() -> Result<()> {
         use rayon::prelude::*;
 
         if !crate::copy::tests::has_compiler() {

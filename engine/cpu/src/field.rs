@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_arithmetic_holds_at_its_edges() {
+    fn every_arithmetic_is_right_at_its_edges() {
         let below = |bits: u32, less: u64| (BigUint::from(1u32) << bits) - 1u32 - less;
         let plain = |product| Powers { product, word: 0 };
         for q in [2u64, 3, 17, 3329, 16383].map(BigUint::from) {

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_is_that_of_the_integers() {
+    fn arithmetic_matches_the_integers() {
         for q in [[u64::MAX - 188, u64::MAX, u64::MAX, u64::MAX], [1, 0, 0, 1 << 63], [u64::MAX, 0, 0, u64::MAX << 32]]
         {
             is_that_of_the_integers::<false>(q);

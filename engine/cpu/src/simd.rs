@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_enabled_is_detected() {
+    fn enabled_features_are_detected() {
         let files = [
             include_str!("simd.rs"),
             include_str!("simd/avx2.rs"),

@@ -47,14 +47,14 @@ impl core::fmt::Display for NoDevice {
             Self::DriverTooOld { found, needed } => {
                 write!(
                     f,
-                    "the NVIDIA driver supports CUDA {}.{}, needed is {}.{}",
+                    "the NVIDIA driver supports CUDA {}.{} only: update it to CUDA {}.{} or later",
                     found / 1000,
                     found % 1000 / 10,
                     needed / 1000,
                     needed % 1000 / 10
                 )
             }
-            Self::NoSuchDevice { ordinal, reason } => write!(f, "no CUDA device {ordinal}: {reason}"),
+            Self::NoSuchDevice { ordinal, reason } => write!(f, "ordinal {ordinal}: {reason}"),
         }
     }
 }
@@ -86,13 +86,13 @@ pub enum BundleFault {
 impl core::fmt::Display for BundleFault {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::NoBundle => f.write_str("it is no kernel bundle"),
-            Self::Damaged => f.write_str("it is damaged"),
-            Self::Version { found, needed } => write!(f, "it is for version {found}, and this is {needed}"),
+            Self::NoBundle => f.write_str("not a kernel bundle"),
+            Self::Damaged => f.write_str("the bundle is damaged"),
+            Self::Version { found, needed } => write!(f, "the bundle is for version {found}, but this is {needed}"),
             Self::Architecture { found, needed } => {
                 let found: Vec<_> = found.iter().map(|capability| format!("sm_{capability}")).collect();
                 let found = if found.is_empty() { "nothing".into() } else { found.join(", ") };
-                write!(f, "it has kernels for {found}, and this GPU is an sm_{needed}")
+                write!(f, "the bundle has kernels for {found}, but this GPU is sm_{needed}")
             }
         }
     }
@@ -103,7 +103,7 @@ impl core::fmt::Display for BundleFault {
 #[non_exhaustive]
 pub enum Error {
     /// A slice, buffer or argument list has the wrong length.
-    #[error("{what}: expected length {expected}, got {got}")]
+    #[error("{what}: expected {expected}, got {got}")]
     Length {
         /// The measured thing, with its unit.
         what: &'static str,
@@ -141,7 +141,7 @@ pub enum Error {
         why: String,
     },
     /// A size is beyond what can be addressed or launched.
-    #[error("{what} is too large: {got}, at most {limit}")]
+    #[error("{what} is too large: {got} exceeds the limit of {limit}")]
     TooLarge {
         /// The size that is too large.
         what: &'static str,
@@ -159,7 +159,7 @@ pub enum Error {
         needed: usize,
     },
     /// The number is not a valid modulus.
-    #[error("{} is no modulus: {why}", decimal(.q))]
+    #[error("invalid modulus {}: {why}", decimal(.q))]
     Modulus {
         /// The value.
         q: U256,
@@ -167,13 +167,13 @@ pub enum Error {
         why: &'static str,
     },
     /// A transform modulo q was asked for, and q is not prime.
-    #[error("{} is not prime, so it has no transform of its own (products go through the lift)", decimal(.q))]
+    #[error("{} is not prime, so there is no NTT modulo it: use Op::Mul, which uses a larger NTT", decimal(.q))]
     NotPrime {
         /// The modulus.
         q: U256,
     },
     /// The modulus lacks the root of unity that the transform needs.
-    #[error("no primitive root of order {order} modulo {}", decimal(.q))]
+    #[error("there is no primitive root of unity of order {order} modulo {}", decimal(.q))]
     NoRoot {
         /// The modulus.
         q: U256,
@@ -181,7 +181,7 @@ pub enum Error {
         order: u64,
     },
     /// The description of a ring is invalid.
-    #[error("no such ring: {why}")]
+    #[error("invalid ring: {why}")]
     Ring {
         /// The reason.
         why: String,
@@ -203,7 +203,7 @@ pub enum Error {
         why: String,
     },
     /// A bound, basis or length fixed by the caller cannot hold the exact result.
-    #[error("the exact result needs {needed_bits} bits, what was fixed holds {available_bits}")]
+    #[error("the exact result needs {needed_bits} bits, but the given basis holds {available_bits}")]
     Inexact {
         /// Bits that the integer result may have.
         needed_bits: u32,
@@ -231,7 +231,7 @@ pub enum Error {
         got: String,
     },
     /// A buffer was read before anything was written to it.
-    #[error("{what} was never written")]
+    #[error("{what} holds no data: write to it first")]
     Unwritten {
         /// Which buffer.
         what: String,
@@ -256,7 +256,7 @@ pub enum Error {
     #[error("no CUDA device: {0}")]
     NoDevice(NoDevice),
     /// The run-time compiler (NVRTC) is not on this machine, and the kernel is neither in a bundle nor in the cache.
-    #[error("kernel {kernel} is not in {}, and NVRTC is not on this machine", searched(.bundle))]
+    #[error("kernel {kernel} is neither in {}, and NVRTC is not on this machine", searched(.bundle))]
     NoCompiler {
         /// The kernel to be compiled.
         kernel: String,
@@ -280,7 +280,7 @@ pub enum Error {
         log: String,
     },
     /// The device has not enough free memory.
-    #[error("out of memory: {bytes} bytes asked for")]
+    #[error("out of memory: cannot allocate {bytes} bytes")]
     OutOfMemory {
         /// The requested size in bytes.
         bytes: usize,
@@ -323,8 +323,8 @@ pub enum Error {
 
 /// Names the places searched for a kernel.
 fn searched(bundle: &Option<String>) -> String {
-    let bundle = bundle.as_deref().unwrap_or("a bundle (RINGFORGE_BUNDLE may name one)");
-    format!("{bundle}, not in the cache")
+    let bundle = bundle.as_deref().unwrap_or("a bundle (set RINGFORGE_BUNDLE to use one)");
+    format!("{bundle} nor in the cache")
 }
 
 impl Error {
@@ -345,10 +345,8 @@ fn each(bytes: usize, items: usize) -> String {
 /// Describes a foreign device. Two devices may have the same name and still differ.
 fn foreign(expected: &str, got: &str) -> String {
     match expected == got {
-        true => format!(
-            "belongs to another engine or device than the one in use, though both are {got}: share one `Engine`"
-        ),
-        false => format!("belongs to another device ({got}) than the one in use ({expected})"),
+        true => format!("belongs to a different engine or device, although both are {got}: share one `Engine`"),
+        false => format!("is on {got}, but must be on {expected}"),
     }
 }
 

@@ -69,10 +69,10 @@ impl Modulus {
     pub fn new(q: impl Into<U256>) -> Result<Self> {
         let q = q.into();
         if q < U256::from(2u32) {
-            return Err(Error::Modulus { q, why: "it must be at least 2" });
+            return Err(Error::Modulus { q, why: "must be at least 2" });
         }
         let prime = crypto_primes::is_prime(crypto_primes::Flavor::Any, &q);
-        let q = NonZero::new(q).into_option().ok_or(Error::Modulus { q, why: "it must be at least 2" })?;
+        let q = NonZero::new(q).into_option().ok_or(Error::Modulus { q, why: "must be at least 2" })?;
         Ok(Self { q, prime })
     }
 
@@ -84,7 +84,7 @@ impl Modulus {
         let digits = digits.trim_start_matches("0x");
         let valid = !digits.is_empty() && digits.len() <= 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
         if !valid {
-            return Err(Error::Modulus { q: U256::ZERO, why: "at most 64 hexadecimal digits are wanted" });
+            return Err(Error::Modulus { q: U256::ZERO, why: "expected 1 to 64 hexadecimal digits" });
         }
         Self::new(U256::from_be_hex(&format!("{digits:0>64}")))
     }

@@ -149,13 +149,13 @@ impl PolyType {
     pub fn with_limbs(&self, limbs: &[usize]) -> Result<Self> {
         let Stored { ring, map, .. } = &*self.stored;
         if limbs.is_empty() {
-            return Err(Error::Ring { why: format!("no limbs of {self} are no type") });
+            return Err(Error::Ring { why: format!("the list of limbs of {self} is empty: name at least one") });
         }
         if limbs.len() > MOST_LIMBS {
-            return Err(Error::TooLarge { what: "limbs", limit: MOST_LIMBS, got: limbs.len() });
+            return Err(Error::TooLarge { what: "the number of limbs", limit: MOST_LIMBS, got: limbs.len() });
         }
         if let Some(limb) = limbs.iter().find(|limb| **limb >= map.len()) {
-            return Err(Error::Ring { why: format!("limb {limb} is named, and {self} has {}", map.len()) });
+            return Err(Error::Ring { why: format!("limb {limb} is out of range: {self} has {} limbs", map.len()) });
         }
         // the remaining moduli, in the order of first use
         let (mut of, mut places): (Vec<usize>, HashMap<usize, usize>) = Default::default();
@@ -180,7 +180,9 @@ impl PolyType {
     pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
         match limbs.end <= self.basis().len() && !limbs.is_empty() {
             true => self.with_limbs(&limbs.collect::<Vec<_>>()),
-            false => Err(Error::Ring { why: format!("the limbs {limbs:?} of {self} are not there") }),
+            false => Err(Error::Ring {
+                why: format!("limbs {limbs:?} are empty or out of range: {self} has {} limbs", self.basis().len()),
+            }),
         }
     }
 
@@ -191,11 +193,11 @@ impl PolyType {
     pub fn vector(&self, count: usize) -> Result<Self> {
         let Stored { map, .. } = &*self.stored;
         if count == 0 {
-            return Err(Error::Ring { why: format!("a vector of no elements of {self} is no type") });
+            return Err(Error::Ring { why: format!("a vector over {self} must have at least one element") });
         }
         let limit = MOST_LIMBS / map.len();
         if count > limit {
-            return Err(Error::TooLarge { what: "elements of a vector", limit, got: count });
+            return Err(Error::TooLarge { what: "the number of elements of a vector", limit, got: count });
         }
         Ok(self.with(|stored| (stored.basis, stored.map) = (stored.basis.repeat(count), stored.map.repeat(count))))
     }
@@ -232,8 +234,8 @@ impl PolyType {
     pub fn in_columns(&self, columns: usize) -> Result<Self> {
         let (limit, all) = (MOST_RESIDUES, self.columns().saturating_mul(columns));
         match self.degree().saturating_mul(columns) {
-            0 => Err(Error::Ring { why: format!("a matrix without columns has no elements of {self}") }),
-            got if got > limit => Err(Error::TooLarge { what: "rows times columns", limit, got }),
+            0 => Err(Error::Ring { why: format!("a matrix over {self} must have at least one column") }),
+            got if got > limit => Err(Error::TooLarge { what: "the number of rows times columns", limit, got }),
             _ => Ok(self.with(|stored| stored.columns = all)),
         }
     }
@@ -252,7 +254,7 @@ impl PolyType {
     pub fn check_single(&self, job: impl fmt::Display) -> Result<()> {
         match self.columns() {
             1 => Ok(()),
-            _ => Err(Error::unsupported(job, self, "its polynomials lie side by side, in columns")),
+            _ => Err(Error::unsupported(job, self, "it has several columns: use `PolyType::of_column`")),
         }
     }
 
@@ -263,7 +265,7 @@ impl PolyType {
     /// [`Error::Ring`] if the width is too narrow for a modulus.
     pub fn with_width(&self, width: Width) -> Result<Self> {
         if width < self::width(self.basis()) {
-            return Err(Error::Ring { why: format!("residues of {self} do not fit {} bits", 8 * width.bytes()) });
+            return Err(Error::Ring { why: format!("residues of {self} do not fit in {} bits", 8 * width.bytes()) });
         }
         let usual = self.named_form().is_none().then(|| Form::default_of(width));
         Ok(self.with(|stored| {
@@ -283,11 +285,13 @@ impl PolyType {
         }
         if form == Form::Montgomery {
             if self.width() == Width::W16 {
-                return Err(Error::Ring { why: format!("the 16-bit residues of {self} have no Montgomery form") });
+                return Err(Error::Ring {
+                    why: format!("the 16-bit residues of {self} have no Montgomery form: use the plain form"),
+                });
             }
             if let Some(q) = self.moduli().iter().find(|q| !q.is_odd()) {
                 return Err(Error::Ring {
-                    why: format!("residues modulo {q}, an even number, have no Montgomery form"),
+                    why: format!("residues modulo the even number {q} have no Montgomery form: use the plain form"),
                 });
             }
         }
@@ -396,7 +400,7 @@ impl PolyType {
     pub fn described(&self) -> String {
         match self.domain {
             None => format!("coefficients in {self}"),
-            Some((depth, order)) => format!("values in {self} after {depth} layers, {order}"),
+            Some((depth, order)) => format!("evaluations in {self} after {depth} layers, {order}"),
         }
     }
 
@@ -423,7 +427,7 @@ impl fmt::Display for PolyType {
         if f.alternate() {
             return self.write_text(f);
         }
-        let limbs = if self.repeats_moduli() { format!(" in {} rows", self.basis().len()) } else { String::new() };
+        let limbs = if self.repeats_moduli() { format!(" in {} limbs", self.basis().len()) } else { String::new() };
         self.ring().write_short(f, &limbs)?;
         if let Some(width) = self.named_width() {
             write!(f, " in words of {} bits", 8 * width.bytes())?;

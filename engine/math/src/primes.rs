@@ -24,7 +24,10 @@ impl Modulus {
     pub fn ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
         if !(2..=64).contains(&bits) || order == 0 {
             let job = format!("a search for primes of {bits} bits that are 1 modulo {order}");
-            return Err(Error::Unsupported { job, why: "2 to 64 bits and a positive order are wanted".into() });
+            return Err(Error::Unsupported {
+                job,
+                why: "the bits must be from 2 to 64, and the order positive".into(),
+            });
         }
         if count > MOST {
             return Err(Error::TooLarge { what: "the number of primes", limit: MOST, got: count });
@@ -75,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_come_first_and_none_is_left_out() {
+    fn primes_descend_and_none_is_missing() {
         assert_eq!(values(1, 2, 2), [3, 2]);
         assert_eq!(values(1, 5, 5), [31, 29, 23, 19, 17]);
         assert_eq!(values(256, 12, 1), [3329]);
@@ -94,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn friendly_ones_are_the_largest_of_their_kind() -> Result<()> {
+    fn friendly_primes_are_the_largest_of_their_kind() -> Result<()> {
         for (order, common) in [(1, 1 << 32), (1 << 17, 1 << 32), (1 << 33, 1 << 33), (3 << 16, 3 << 32), (9, 9 << 32)]
         {
             assert_eq!(Modulus::friendly_ntt_primes(order, 60, 3)?, Modulus::ntt_primes(common, 60, 3)?, "{order}");
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_arguments_are_refused() {
         for (order, bits) in [(0, 10), (8, 0), (8, 1), (8, 65), (8, u32::MAX)] {
             assert!(matches!(Modulus::ntt_primes(order, bits, 1), Err(Error::Unsupported { .. })), "{order} {bits}");
         }

@@ -58,17 +58,19 @@ impl Ring {
     pub fn new(basis: &[Modulus], quotient: Quotient) -> Result<Self> {
         quotient.check()?;
         if basis.is_empty() {
-            return Err(Error::Ring { why: "the basis has no modulus".into() });
+            return Err(Error::Ring { why: "the basis is empty: name at least one modulus".into() });
         }
         // two distinct primes need not be compared, which matters with thousands of moduli
         let (mut known, mut others) = (HashMap::new(), Vec::new());
         for (i, a) in basis.iter().enumerate() {
             if known.insert(*a, i).is_some() {
-                return Err(Error::Ring { why: format!("the modulus {a} comes twice") });
+                return Err(Error::Ring { why: format!("the modulus {a} occurs twice: moduli must be distinct") });
             }
             let is_prime = i > FEW_MODULI && a.value_u64().is_some() && a.is_prime();
             if let Some(b) = if is_prime { &others[..] } else { &basis[..i] }.iter().find(|b| !coprime(a, b)) {
-                return Err(Error::Ring { why: format!("the moduli {b} and {a} have a common factor") });
+                return Err(Error::Ring {
+                    why: format!("the moduli {b} and {a} have a common factor: they must be coprime"),
+                });
             }
             if !is_prime {
                 others.push(*a);
@@ -111,7 +113,7 @@ impl Ring {
         let c = q.pow(&q.reduce(&g), &U256::from(n as u64));
         let ring = Self::new(&[q], Quotient::Binomial { n, c })?.with_roots(&[g])?;
         if !q.has_order(&q.reduce(&w), n as u64) {
-            return Err(Error::Ring { why: format!("{} has not the order {n} modulo {q}", decimal(&w)) });
+            return Err(Error::Ring { why: format!("{} does not have order {n} modulo {q}", decimal(&w)) });
         }
         ring.with_steps(&[w])
     }
@@ -168,7 +170,7 @@ impl Ring {
     /// As [`Ring::with_roots`]; [`Error::Ring`] for quotients other than x^n − c, whose roots determine their steps.
     pub fn with_steps(self, steps: &[U256]) -> Result<Self> {
         if !matches!(self.quotient(), Quotient::Binomial { .. }) {
-            return Err(Error::Ring { why: format!("the root of {} decides its steps", self.quotient()) });
+            return Err(Error::Ring { why: format!("{} takes no steps: its root determines them", self.quotient()) });
         }
         self.named("step", steps, |parts| &mut parts.steps)
     }
@@ -177,12 +179,12 @@ impl Ring {
     fn named(self, what: &str, values: &[U256], place: fn(&mut Parts) -> &mut Vec<U256>) -> Result<Self> {
         let moduli = self.basis();
         if values.len() != moduli.len() {
-            let why = format!("{} {what}s are named for {} moduli", values.len(), moduli.len());
+            let why = format!("got {} {what}s for {} moduli: give one for each", values.len(), moduli.len());
             return Err(Error::Ring { why });
         }
         let outside = |x: &U256, q: &Modulus| *x == U256::ZERO || *x >= q.value();
         if let Some((x, q)) = values.iter().zip(moduli).find(|(x, q)| outside(x, q)) {
-            return Err(Error::Ring { why: format!("the {what} {} is not from 1 to {q} - 1", decimal(x)) });
+            return Err(Error::Ring { why: format!("the {what} {} must be from 1 to {q} - 1", decimal(x)) });
         }
         let mut parts = (*self.0).clone();
         *place(&mut parts) = values.to_vec();

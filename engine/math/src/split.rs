@@ -52,7 +52,7 @@ impl Split {
         let poly = poly.into().coefficients();
         let Factors { base, layers, roots } = Factors::of(poly.ring(), depth)?;
         if poly.width() != Width::W16 && poly.moduli().iter().any(|q| !q.is_odd()) {
-            let why = "the modulus 2 shares its basis with one of more than 16 bits".into();
+            let why = "the modulus 2 must not share a basis with moduli of more than 16 bits".into();
             return Err(Error::Unsupported { job: format!("a transform in {poly}"), why });
         }
         Ok(Self { n: poly.degree(), base: base * poly.columns(), poly, layers, roots })
@@ -106,7 +106,7 @@ impl Split {
             ..=MAX_BASE => Ok(()),
             base => Err(Error::Unsupported {
                 job: format!("{operation} in {}", self.poly),
-                why: format!("its transform ends at degree {base}, more than {MAX_BASE}"),
+                why: format!("its leaves have degree {base}, above the limit of {MAX_BASE}: use a larger depth"),
             }),
         }
     }

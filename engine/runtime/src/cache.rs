@@ -176,7 +176,7 @@ impl Cache {
         // atomic: other processes see the old file or the whole new one
         fs::rename(made, &path)?;
         if let Err(error) = self.shrink(&path) {
-            log::warn!("{} may be over its bound: {error}", self.folder.display());
+            log::warn!("the cache folder {} may exceed its size limit: {error}", self.folder.display());
         }
         Ok(path)
     }
@@ -245,7 +245,7 @@ impl Found {
 fn user_folder() -> Result<PathBuf> {
     // `Library/Caches` on macOS, `AppData\Local` on Windows
     let strategy = etcetera::base_strategy::choose_native_strategy();
-    let none = |_| Error::file("the user's cache folder", "there is none; RINGFORGE_CACHE_DIR names another");
+    let none = |_| Error::file("the user's cache folder", "not found: set RINGFORGE_CACHE_DIR to a folder");
     strategy.map(|strategy| strategy.cache_dir().join("ringforge")).map_err(none)
 }
 
@@ -253,7 +253,7 @@ fn most_bytes(variable: Option<OsString>) -> u64 {
     let mib = variable.and_then(|text| {
         let number = text.to_str().and_then(|text| text.parse::<u64>().ok());
         if number.is_none() {
-            log::warn!("RINGFORGE_CACHE_MIB={} is no number: it is {MOST_MIB}", text.display());
+            log::warn!("RINGFORGE_CACHE_MIB={} is not a number: using {MOST_MIB}", text.display());
         }
         number
     });

@@ -200,7 +200,7 @@ impl Captured {
         match &mut self.args[i] {
             CapturedArg::Own(buffer) => self.stream.write(buffer, from),
             CapturedArg::Shared(_) => {
-                Err(mismatch(format!("argument {name}"), "a buffer of the captured run's own", "a shared buffer"))
+                Err(mismatch(format!("argument {name}"), "a buffer that the captured run owns", "a shared buffer"))
             }
         }
     }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_have_every_byte_once() {
+    fn cuts_cover_every_byte_once() {
         for (areas, rows, per_area) in [(1, 1, 8), (1, 4, 12), (3, 2, 5), (9, 1, 2), (32, 4, 1)] {
             let (columns, blocks) = (Columns { areas, rows }, areas * per_area);
             let len = blocks * rows * 6;
@@ -171,7 +171,7 @@ mod tests {
 
     /// A kernel's source may give any numbers.
     #[test]
-    fn absurd_columns_are_none() {
+    fn invalid_columns_have_no_shape() {
         for (areas, rows) in [(0, 1), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX), (9, 0)] {
             let columns = Columns { areas, rows };
             for wanted in [0, 3, usize::MAX] {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_no_larger_than_wanted() {
+    fn pieces_do_not_exceed_the_limit() {
         let shape = Shape { offset: 7, rows: 10, width: 4, pitch: 9 };
         assert_eq!((shape.bytes(), shape.extent()), (40, 85));
         assert_eq!(shape.pieces(12).map(|piece| piece.rows).collect::<Vec<_>>(), [3, 3, 3, 1]);

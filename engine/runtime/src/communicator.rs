@@ -49,5 +49,5 @@ fn after(time: Duration) -> Instant {
 
 /// The error for a rank that passed something else to [`Communicator::agree`].
 fn differs(rank: usize) -> Error {
-    Error::Rank { rank, why: "it was given another ring, layout or number of rows".into() }
+    Error::Rank { rank, why: "was given a different ring, layout or number of rows".into() }
 }

@@ -71,7 +71,7 @@ impl Device {
             Some(gpu) => gpu.codes.use_bundle(bundle, gpu.limits.capability),
             None => Err(Error::Unsupported {
                 job: format!("a kernel bundle on {self}"),
-                why: "only a GPU runs compiled kernels".into(),
+                why: "only GPUs run compiled kernels".into(),
             }),
         }
     }

@@ -151,7 +151,7 @@ mod tests {
 
     /// A ChaCha20 block is π(input) + input.
     #[test]
-    fn the_permutation_is_the_ciphers() -> Result<()> {
+    fn the_permutation_matches_the_cipher() -> Result<()> {
         let draws = Draws::from_bytes(&[0x35; Draws::BYTES])?;
         let (item, attempt) = (0x0123_4567_89ab_cdef_u64, 0x7654_3210);
         let mut input = [0x3535_3535; 16];

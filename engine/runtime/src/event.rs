@@ -48,9 +48,9 @@ impl Event {
             (Kind::Cuda(later), Kind::Cuda(earlier)) => later.seconds_since(earlier),
             #[cfg(feature = "cuda")]
             _ => Err(ringforge_math::error::Error::Mismatch {
-                what: "a mark".into(),
-                expected: "one of the same device".into(),
-                got: "one of another".into(),
+                what: "the earlier event".into(),
+                expected: "an event of the same device".into(),
+                got: "an event of another device".into(),
             }),
         }
     }

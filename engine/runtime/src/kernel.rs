@@ -259,21 +259,24 @@ impl Launch {
         let refuse = |why: String| Err(Error::Unsupported { job: kernel.into(), why });
         let threads = limits.block_threads.unwrap_or(0);
         if self.threads == 0 || self.threads > threads {
-            return refuse(format!("a block of {} threads on a device for {threads}", self.threads));
+            return refuse(format!("a block has {} threads, but must have 1 to {threads}", self.threads));
         }
         if self.shared_bytes > limits.block_shared_bytes {
             let (asked, has) = (self.shared_bytes, limits.block_shared_bytes);
-            return refuse(format!("{asked} bytes of shared memory on a device with {has}"));
+            return refuse(format!("a block needs {asked} bytes of shared memory, but the device has {has}"));
         }
         if self.items_per_block == 0 || self.blocks_per_item == 0 || self.together == 0 {
-            return refuse("a launch of no blocks".into());
+            return refuse("its launch has no blocks".into());
         }
         if self.cluster == 0 || self.cluster > limits.cluster_blocks {
             let (asked, most) = (self.cluster, limits.cluster_blocks);
-            return refuse(format!("clusters of {asked} blocks on a device for {most}"));
+            return refuse(format!("a cluster has {asked} blocks, but must have 1 to {most}"));
         }
         if !self.blocks_per_item.is_multiple_of(self.cluster) {
-            return refuse(format!("{} blocks an item in clusters of {}", self.blocks_per_item, self.cluster));
+            return refuse(format!(
+                "{} blocks per item are not a multiple of the cluster size {}",
+                self.blocks_per_item, self.cluster
+            ));
         }
         Ok(())
     }
@@ -294,7 +297,8 @@ impl Launch {
         }
         if !blocks.is_multiple_of(self.cluster.max(1) as usize) || !skipped.is_multiple_of(self.cluster.max(1) as usize)
         {
-            let why = format!("{blocks} blocks behind {skipped} others are no whole clusters of {}", self.cluster);
+            let why =
+                format!("{blocks} blocks after {skipped} skipped ones are not whole clusters of {}", self.cluster);
             return Err(Error::Unsupported { job: "a launch".into(), why });
         }
         match u32::try_from(blocks) {
@@ -489,7 +493,7 @@ impl<'a> Args<'a> {
         let bytes = match self.slices.get(port) {
             Some(Slice::In(bytes)) => bytes,
             Some(Slice::SameAs(output)) => self.copy(port, *output)?,
-            _ => return Err(self.broken(port, &"is no input")),
+            _ => return Err(self.broken(port, &"is not an input, or was already taken")),
         };
         bytemuck::try_cast_slice(bytes).map_err(|e| self.not_cast::<T>(port, e))
     }
@@ -500,7 +504,7 @@ impl<'a> Args<'a> {
     /// [`Error::Kernel`] if the port does not read a list.
     pub fn tables<T: Pod>(&self, port: usize) -> Result<Vec<&'a [T]>> {
         let Some(Slice::List(tables)) = self.slices.get(port) else {
-            return Err(self.broken(port, &"is no list of tables"));
+            return Err(self.broken(port, &"is not a list of tables"));
         };
         tables.iter().map(|table| bytemuck::try_cast_slice(table).map_err(|e| self.not_cast::<T>(port, e))).collect()
     }
@@ -518,7 +522,7 @@ impl<'a> Args<'a> {
         }
         match self.slices.get_mut(port).map(|slice| core::mem::replace(slice, Slice::Taken)) {
             Some(Slice::Out(bytes)) => bytemuck::try_cast_slice_mut(bytes).map_err(|e| self.not_cast::<T>(port, e)),
-            _ => Err(self.broken(port, &"is no output, or was taken before")),
+            _ => Err(self.broken(port, &"is not an output, or was already taken")),
         }
     }
 
@@ -537,12 +541,12 @@ impl<'a> Args<'a> {
                 let from = self.input::<T>(input)?;
                 let to = self.output::<T>(output)?;
                 if from.len() != to.len() {
-                    return Err(self.broken(input, &"differs in length from its output"));
+                    return Err(self.broken(input, &"must have the length of its output"));
                 }
                 to.copy_from_slice(from);
                 Ok(to)
             }
-            _ => Err(self.broken(input, &"is no input")),
+            _ => Err(self.broken(input, &"is not an input, or was already taken")),
         }
     }
 
@@ -577,12 +581,12 @@ impl<'a> Args<'a> {
     /// the output must not have been taken.
     fn copy(&self, input: usize, output: usize) -> Result<&'a [u8]> {
         let copies: &'a Copies = self.copies;
-        let place = copies.0.get(input).ok_or_else(|| self.broken(input, &"is no port of the kernel"))?;
+        let place = copies.0.get(input).ok_or_else(|| self.broken(input, &"is not a port of the kernel"))?;
         if let Some(copy) = place.get() {
             return Ok(copy.bytes());
         }
         let Some(Slice::Out(bytes)) = self.slices.get(output) else {
-            return Err(self.broken(input, &"is the same memory as a port that is no output"));
+            return Err(self.broken(input, &"shares memory with a port that is not an output, or was already taken"));
         };
         let copy = Kept::new(bytes)?;
         Ok(place.get_or_init(|| copy).bytes())
@@ -601,10 +605,10 @@ impl<'a> Args<'a> {
             }
             _ => {
                 let Some(Port { bytes, role, .. }) = self.ports.get(port) else {
-                    return self.broken(port, &"is asked for, and is not there");
+                    return self.broken(port, &"does not exist");
                 };
                 let role = if *role == Role::In { "is read" } else { "is written" };
-                let why = format!("{role} and has {bytes} bytes an item, which what the kernel asks for does not fit");
+                let why = format!("{role} with {bytes} bytes per item, which must be a multiple of the element size");
                 self.broken(port, &why)
             }
         }

@@ -91,8 +91,8 @@ impl Launch {
             Some(address) => address,
             None if size == 1 => String::new(),
             None => {
-                let why = "they do not know where to find one another: set RINGFORGE_RENDEZVOUS to host:port, or \
-                           MASTER_ADDR and MASTER_PORT";
+                let why = "there is no address to meet at: set RINGFORGE_RENDEZVOUS to host:port, or MASTER_ADDR and \
+                           MASTER_PORT";
                 return Err(Error::Unsupported { job: format!("a launch of {size} processes"), why: why.into() });
             }
         };
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_say_who_a_process_is() {
+    fn launcher_variables_give_rank_and_size() {
         let torchrun = [("RANK", "5"), ("WORLD_SIZE", "16"), ("LOCAL_RANK", "1")];
         let at = [("MASTER_ADDR", "node0"), ("MASTER_PORT", "29500"), ("TORCHELASTIC_RUN_ID", "a")];
         let wanted = Launch { local_rank: 1, job: "a".into(), ..Launch::new(5, 16, "node0:29501").unwrap() };
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_launchers_do_not_say_is_an_error_that_names_it() {
+    fn missing_launcher_variables_are_named() {
         let why = |variables: &[(&str, &str)]| launch(variables).expect_err("refused").to_string();
         let torchrun = [("RANK", "0"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0")];
         let nowhere = why(&torchrun);

@@ -98,8 +98,8 @@ impl Device {
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
         if self.group() > 1 {
             let why = format!(
-                "the engine has {} devices, and this would use the first alone: `Engine::compile` compiles for all, and \
-                 `Engine::devices` gives each",
+                "the engine has {} devices, but this would use only the first: use `Engine::compile` for all, or \
+                 one of `Engine::devices`",
                 self.group()
             );
             return Err(Error::Unsupported { job: plan.title().into(), why });
@@ -431,7 +431,7 @@ fn bind<'p>(
                 writes[*port] = Some(memory.reborrow());
                 None
             }
-            (Lent::Read(_), Some(_)) => return Err(broken("writes to an argument that is read only")),
+            (Lent::Read(_), Some(_)) => return Err(broken("writes to a read-only argument")),
             (Lent::Write(memory), None) => Some(memory.as_read()),
             (Lent::Read(memory), None) => Some(*memory),
         });
@@ -445,11 +445,11 @@ fn bind<'p>(
                     (Some(memory), ..) => To::Write(memory),
                     (None, Some(memory), _) => To::Read(memory),
                     (None, None, Some(port)) => To::SameAs(port),
-                    (None, None, None) => return Err(broken("has a port that is bound to nothing")),
+                    (None, None, None) => return Err(broken("has a port without memory")),
                 };
                 Bound { to, first: *first, skipped: skipped[place] }
             }
-            _ => return Err(broken("has a table that was not made")),
+            _ => return Err(broken("has a table that was not computed")),
         });
     }
     Ok(bound)
@@ -464,7 +464,7 @@ pub fn arg_bytes(arg: &PlanArg, batch: usize) -> Result<usize> {
 
 fn product(bytes: usize, items: usize) -> Result<usize> {
     let limit = usize::MAX / bytes.max(1);
-    bytes.checked_mul(items).ok_or(Error::TooLarge { what: "the batch", limit, got: items })
+    bytes.checked_mul(items).ok_or(Error::TooLarge { what: "the batch size", limit, got: items })
 }
 
 pub(crate) fn mismatch(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Error {
@@ -488,7 +488,7 @@ pub(crate) fn check_arg(device: &Device, arg: &Arg<'_>, wanted: &PlanArg, batch:
     check_size(wanted, batch, slice.len())?;
     slice.aligned()?;
     if wanted.role != Role::In && matches!(arg, Arg::In(_)) {
-        return Err(mismatch(what, "a buffer to write", "a buffer to read"));
+        return Err(mismatch(what, "a writable buffer", "a read-only buffer"));
     }
     Ok(())
 }

@@ -153,7 +153,7 @@ fn start(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Re
         Queue::Cuda(_) => chunks::run(program, stream, items, chunk, args),
         Queue::Immediate => Err(Error::Unsupported {
             job: program.plan().title().into(),
-            why: format!("{} has memory of its own, and no way to copy to it in chunks", program.device()),
+            why: format!("{} has separate memory, but cannot copy to it in chunks", program.device()),
         }),
     }
 }

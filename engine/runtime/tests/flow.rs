@@ -74,7 +74,7 @@ fn every_byte_is_copied_once() {
 }
 
 #[test]
-fn what_is_small_or_in_one_kernel_stays_whole() {
+fn small_and_single_kernel_plans_are_not_cut() {
     assert_eq!(flow(&Job::new(zk(16), Op::Forward)), None);
     let primes = Modulus::ntt_primes(1 << 13, 60, 200).unwrap();
     assert_eq!(flow(&Job::new(Ring::rns(1 << 12, &primes).unwrap(), Op::Forward)), None);

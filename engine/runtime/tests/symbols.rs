@@ -13,7 +13,7 @@ const CHILD: &str = "RINGFORGE_TEST_STUBS";
 const NONE: &str = "no compiler of C";
 
 #[test]
-fn what_stubs_lack_is_told() {
+fn missing_symbols_of_stubs_are_reported() {
     let Ok(expected) = env::var(CHILD) else { return };
     let found = Device::cuda(0);
     let refused = match &found {
@@ -51,7 +51,7 @@ fn stubs(folder: &Path, driver: &[&str], compiler: &[&str]) {
 }
 
 #[test]
-fn stubs_are_no_end_of_the_process() {
+fn stubs_do_not_end_the_process() {
     if Command::new("cc").arg("--version").output().is_err() {
         eprintln!("skipped: {NONE}");
         return;
@@ -68,7 +68,7 @@ fn stubs_are_no_end_of_the_process() {
     for (driver, expected) in cases {
         let folder = tempfile::tempdir().expect("a folder");
         stubs(folder.path(), &driver, &COMPILER[1..]);
-        let test = "symbols::what_stubs_lack_is_told";
+        let test = "symbols::missing_symbols_of_stubs_are_reported";
         let mut child = Command::new(env::current_exe().expect("this program"));
         child.args(["--exact", test, "--nocapture"]).env(CHILD, expected).env("LD_LIBRARY_PATH", folder.path());
         let output = child.output().expect("a child");

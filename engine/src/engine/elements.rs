@@ -193,7 +193,7 @@ impl Elements {
                 return Err(of(name, Error::Mismatch { what, expected, got }));
             }
             if elements.batch != *batch {
-                let what = "elements, as many as the others are";
+                let what = "elements, as many as in self";
                 return Err(of(name, Error::Length { what, expected: *batch, got: elements.batch }));
             }
             if elements.buffers.len() != self.buffers.len() {

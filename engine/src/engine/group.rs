@@ -49,15 +49,15 @@ impl Engine {
     /// As [`Engine::group`], and [`Error::Mismatch`] for a rate that is not finite and positive.
     pub fn group_by_rate(devices: &[(Device, f64)]) -> Result<Self> {
         let Some(((first, own), others)) = devices.split_first() else {
-            return Err(Error::Length { what: "devices of a group, at least", expected: 1, got: 0 });
+            return Err(Error::Length { what: "devices of a group (at least one)", expected: 1, got: 0 });
         };
         for (i, (device, rate)) in devices.iter().enumerate() {
             if devices[..i].iter().any(|(other, _)| other.is(device)) {
-                let (expected, got) = ("each once".into(), format!("{device} twice"));
+                let (expected, got) = ("each device once".into(), format!("{device} twice"));
                 return Err(Error::Mismatch { what: "the devices of a group".into(), expected, got });
             }
             if !(rate.is_finite() && *rate > 0.0) {
-                let (expected, got) = ("a positive number".into(), rate.to_string());
+                let (expected, got) = ("a finite positive number".into(), rate.to_string());
                 return Err(Error::Mismatch { what: format!("the rate of {device}"), expected, got });
             }
         }

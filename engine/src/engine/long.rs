@@ -197,7 +197,7 @@ impl LongNtt {
     /// processes hold parts of it; [`Error::Driver`].
     pub fn download<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         if self.workers.len() < self.links.ranks {
-            let why = "other processes have parts of it, and each downloads its own".into();
+            let why = "other processes hold parts of it: use `download_part` in each process".into();
             return Err(Error::Unsupported { job: "downloading a whole vector".into(), why });
         }
         let cut = Cut::of(&self.plan, self.check(vector, None)?, self.plan.devices());

@@ -112,7 +112,7 @@ mod tests {
 
     /// Making a program uses rayon, whose threads may steal work that asks for the same program.
     #[test]
-    fn work_that_asks_while_it_is_made_does_not_wait_for_itself() {
+    fn nested_requests_do_not_deadlock() {
         let programs = Programs::new(9);
         let make = || {
             (0..64).into_par_iter().for_each(|_| std::thread::yield_now());
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_while_one_is_made_is_no_end_for_others() {
+    fn a_panic_does_not_block_later_requests() {
         let programs = Programs::new(9);
         for thread in [false, true] {
             let attempt = || {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_longest_goes() {
+    fn least_recently_used_programs_are_removed() {
         let programs = Programs::new(2);
         for n in [1, 2, 1, 4] {
             programs.get(&job(n), || made(&job(n))).unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_other_types_are_others() {
+    fn keys_of_different_types_differ() {
         #[derive(Clone, PartialEq)]
         struct Own(u32);
 

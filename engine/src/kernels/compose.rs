@@ -53,7 +53,9 @@ impl Compose {
             weight.resize(product.len(), 0);
             let residue = others().fold(q.reduce(&U256::ONE), |r, other| q.mul(&r, &q.reduce(&U256::from(other))));
             let residue = q.mul(&residue, &poly.radix(q));
-            let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Compose, poly, "no inverse"))?;
+            let inverse = q
+                .inverse(&residue)
+                .ok_or_else(|| Error::unsupported(Op::Compose, poly, "its moduli are not coprime"))?;
             Ok(Part { divisor: Divisor::new(moduli[i]), inverse: low_u64(&inverse), weight })
         };
         let parts = poly.basis().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;

@@ -53,7 +53,7 @@ macro_rules! with_stored {
             }
             ringforge_math::modulus::Width::W256 => Err(ringforge_math::error::Error::Kernel {
                 kernel: $kernel.name().into(),
-                why: "residues of 256 bits".into(),
+                why: "residues of 256 bits are not supported".into(),
             }),
         }
     };

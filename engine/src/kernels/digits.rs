@@ -65,14 +65,14 @@ struct ToLimb<T: Row> {
 pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<dyn Kernel>, usize)> {
     let refuse = |poly: &PolyType, why: &str| Err(Error::unsupported(format!("digits of {bits} bits"), poly, why));
     if !(1..=63).contains(&bits) {
-        return refuse(from, "a digit has 1 to 63 bits");
+        return refuse(from, "digits must have 1 to 63 bits");
     }
     if from.width() == Width::W256 {
-        return refuse(from, "it is for moduli of up to 64 bits");
+        return refuse(from, "its moduli must have at most 64 bits");
     }
     let lengths: Vec<u32> = to.basis().iter().map(Modulus::bits).collect();
     if to.width() == Width::W256 && lengths.iter().any(|other| *other != lengths[0]) {
-        return refuse(to, "its moduli are of several lengths above 64 bits");
+        return refuse(to, "moduli stored in 256 bits must all have the same bit length");
     }
     let longest = from.basis().iter().map(Modulus::bits).max().unwrap_or(0);
     let count = longest.div_ceil(bits) as usize;

@@ -29,7 +29,7 @@ impl Draw {
         if ![32, 64].contains(&bytes) {
             return Err(Error::Unsupported {
                 job: format!("draw of {bytes} bytes"),
-                why: "a draw has 32 or 64 bytes".into(),
+                why: "a draw must have 32 or 64 bytes".into(),
             });
         }
         Ok(Self { attempt, ports: [Port::draws(), Port::output(bytes).secret()] })

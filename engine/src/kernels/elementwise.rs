@@ -80,7 +80,11 @@ pub(crate) fn combine(poly: &PolyType, combination: Combination) -> Result<Arc<d
     // words that are not canonical are reduced by a product
     let multiplies = poly.accepts_any_word() || combination.factor.is_some();
     if poly.width() == Width::W256 && multiplies && bits.iter().any(|other| *other != bits[0]) {
-        return Err(Error::unsupported("multiples", poly, "its moduli are of several lengths above 64 bits"));
+        return Err(Error::unsupported(
+            "multiples",
+            poly,
+            "moduli stored in 256 bits must all have the same bit length",
+        ));
     }
     let lanes = lanes(poly.degree(), poly);
     let ports = vec![Port::input(poly.bytes()), Port::output(poly.bytes())];

@@ -50,12 +50,18 @@ impl InnerProduct {
         let Some(own) = common_limbs(split.poly(), &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
         else {
             let job = format!("inner products of {count} elements of {}", split.poly());
-            return Err(Error::Unsupported { job, why: format!("{sets} sets of keys of it are wanted, not {keys}") });
+            return Err(Error::Unsupported {
+                job,
+                why: format!("expected {sets} sets of {count} or more keys over this ring, got {keys}"),
+            });
         };
         let keys = Keys { sets, count: all / sets, limbs: of.basis().len(), own };
         if split.base() > 1 {
             let job = format!("inner products in {}", split.poly());
-            return Err(Error::Unsupported { job, why: format!("its leaves have degree {}", split.base()) });
+            return Err(Error::Unsupported {
+                job,
+                why: format!("its leaves must have degree 1, not {}", split.base()),
+            });
         }
         let rows = Rows::with_split(split, limits).by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);

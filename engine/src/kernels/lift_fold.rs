@@ -145,9 +145,9 @@ impl<S: Row> Kernel for LiftFold<S> {
         let shared_bytes = if self.in_place { 0 } else { (2 * n - 1) * self.lift.poly.width().bytes() };
         if shared_bytes > limits.block_shared_bytes as usize {
             return Err(Error::Unsupported {
-                job: format!("the lift of {}", self.lift.poly),
+                job: format!("a product in {}", self.lift.poly),
                 why: format!(
-                    "it is planned to fold in {shared_bytes} bytes of shared memory, more than {} has",
+                    "its plan needs {shared_bytes} bytes of shared memory for the reduction, more than {} has",
                     limits.name
                 ),
             });

@@ -62,7 +62,7 @@ impl Kernel for PointMul {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        self.rows.split.check_leaves("a product of values")?;
+        self.rows.split.check_leaves("a product of evaluations")?;
         let text = if self.adds() { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
         let launch = self.rows.leaf_launch()?;
         let source = with(self.rows.source(self, text, limits)?, |source| source.built.launch = launch);
@@ -89,7 +89,7 @@ impl Kernel for PointMul {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        self.rows.split.check_leaves("a product of values")?;
+        self.rows.split.check_leaves("a product of evaluations")?;
         let kernels = self.rows.on_cpu(args, (self.rows.split.base() > 1).then_some(3), 4)?;
         kernels.point_mul(self.rows.operands(args)?, self.rows.aligned(args.output::<u8>(2)?)?, self.adds());
         Ok(())

@@ -38,7 +38,7 @@ impl<T: Target> Rebuild<T> {
     pub(super) fn new(primes: &[Modulus], q: &Modulus, scale: &U256) -> Result<Self> {
         let refuse = |why: &str| Error::Unsupported { job: format!("rebuilding from {primes:?}"), why: why.into() };
         if primes.is_empty() || primes.len() > MAX_PRIMES || primes.iter().any(|p| p.bits() > 62 || !p.is_odd()) {
-            return Err(refuse("1 to 9 odd primes below 2^62 are wanted"));
+            return Err(refuse("expected 1 to 9 odd primes below 2^62"));
         }
         let product = product(primes).ok_or_else(|| refuse("their product has more than 768 bits"))?;
         let half = product.shr_vartime(1);
@@ -56,7 +56,7 @@ impl<T: Target> Rebuild<T> {
                 p: value,
                 offset: low_u64(&p.reduce_wide(&half)),
                 weight: T::residue(&weight),
-                inverses: inverses.ok_or_else(|| refuse("they have a common factor"))?,
+                inverses: inverses.ok_or_else(|| refuse("two of them have a common factor"))?,
             });
             weight = q.mul(&weight, &q.reduce(&p.value()));
         }

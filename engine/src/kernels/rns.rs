@@ -23,12 +23,12 @@ const SHARED_BYTES: usize = 48 << 10;
 /// [`Error::Unsupported`] if a modulus repeats, for more than 64 moduli, or for a modulus of more than 64 bits.
 pub(super) fn basis(op: Op, poly: &PolyType) -> Result<Vec<u64>> {
     if poly.repeats_moduli() {
-        return Err(Error::unsupported(op, poly, "a modulus comes again, so its rows stand for no integers"));
+        return Err(Error::unsupported(op, poly, "a modulus is repeated, so the limbs do not represent integers"));
     }
     let moduli: Option<Vec<u64>> = poly.basis().iter().map(Modulus::value_u64).collect();
     moduli
         .filter(|moduli| moduli.len() <= MAX_MODULI)
-        .ok_or_else(|| Error::unsupported(op, poly, "it is for up to 64 moduli of up to 64 bits"))
+        .ok_or_else(|| Error::unsupported(op, poly, "it needs a basis of at most 64 moduli of at most 64 bits"))
 }
 
 /// The product of words as limbs, least significant first, without zero limbs at the top.
@@ -78,7 +78,7 @@ pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block
     let (cells, mut launch) = spread(poly.degree() / block.lanes * block.parts, threads);
     launch.shared_bytes = bytes(threads) as u32;
     if launch.shared_bytes > limits.block_shared_bytes {
-        return Err(Error::unsupported(op, poly, "its digits do not fit shared memory"));
+        return Err(Error::unsupported(op, poly, "its digits do not fit in shared memory"));
     }
     let prelude = format!("#pragma once\n#include \"word.cuh\"\nstruct Rns {{\n{lines}}};\n{cells}");
     Ok(Built { prelude, launch })

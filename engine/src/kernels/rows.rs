@@ -31,7 +31,7 @@ impl Rows {
     /// The source of a transform or product with this layout, from one of the engine's CUDA sources.
     pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
         if self.is_natural() {
-            self.split.check_degree("values in natural order")?;
+            self.split.check_degree("evaluations in natural order")?;
         }
         let source = of_engine(kernel, text, self.build_part(limits)?, self.numbers(kernel.ports()));
         // `Row` and `Leaf` wait for the preceding launch, so this one may start early (programmatic dependent launch).
@@ -99,11 +99,11 @@ impl Rows {
         };
         let bytes = layout.len * arithmetic.twiddle_bytes();
         if tables.iter().flatten().any(|table| table.len() != bytes || !is_aligned(table, TABLE_ALIGNMENT)) {
-            return Err(broken("its table has another size or alignment"));
+            return Err(broken("its table has the wrong size or alignment"));
         }
         let constants: &[u8] = args.input(constants)?;
         if constants.len() != self.constants_port().bytes {
-            return Err(broken("its constants have another size"));
+            return Err(broken("its constants have the wrong size"));
         }
         let general = arithmetic.on_cpu(poly);
         let modulus = |(modulus, roots): (usize, &Roots)| {

@@ -81,16 +81,16 @@ pub(crate) fn steps(poly: &PolyType, distribution: Distribution, key: Port) -> R
         Distribution::Uniform => {
             let kernel = Uniform::new(poly, key);
             if kernel.blocks() > 1 << 32 {
-                return refuse("an item has at most 2^32 blocks of random bytes");
+                return refuse("an item would need more than 2^32 blocks of random bytes");
             }
             Ok(vec![Arc::new(kernel)])
         }
         Distribution::Ternary => small(thresholds::ternary()),
         Distribution::FixedWeight { weight } if weight <= poly.degree() => Ok(weight::steps(poly, weight, key).into()),
-        Distribution::FixedWeight { .. } => refuse("there are fewer coefficients"),
+        Distribution::FixedWeight { .. } => refuse("the weight must not exceed the degree"),
         Distribution::Binomial { eta: eta @ 1..=32 } => small(thresholds::binomial(eta)),
-        Distribution::Binomial { .. } => refuse("η is from 1 to 32"),
+        Distribution::Binomial { .. } => refuse("η must be from 1 to 32"),
         Distribution::Gaussian { sigma } if (0.0625..=1024.0).contains(&sigma) => small(thresholds::gaussian(sigma)),
-        Distribution::Gaussian { .. } => refuse("σ is from 1/16 to 1024"),
+        Distribution::Gaussian { .. } => refuse("σ must be from 1/16 to 1024"),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
 pub(super) fn launch(units: usize, threads: usize) -> Result<Launch> {
     let limit = u32::MAX as usize - threads;
     if units > limit {
-        return Err(Error::TooLarge { what: "an item", limit, got: units });
+        return Err(Error::TooLarge { what: "the size of an item", limit, got: units });
     }
     let (items_per_block, blocks_per_item) = shares(units, threads);
     Ok(Launch {

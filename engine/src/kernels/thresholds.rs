@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn small_ones_are_as_counted_by_hand() {
+    fn small_thresholds_match_hand_counts() {
         assert_eq!(probabilities(&ternary())[0].abs_diff(u128::MAX / 3), 1);
         assert_eq!(probabilities(&binomial(1)), [1 << 127, 1 << 127]);
         assert_eq!(probabilities(&binomial(2)), [6, 8, 2].map(|x| x << 124));
@@ -121,7 +121,7 @@ mod tests {
 
     /// Compares with sums of the density over small steps, to the precision of doubles.
     #[test]
-    fn the_bulk_is_a_gaussians() {
+    fn the_bulk_is_gaussian() {
         for sigma in [0.3, 1.0, 3.2, 6.4, 17.7, 300.0] {
             const STEPS: u32 = 2000;
             let density = |x: f64| (-x * x / (2.0 * sigma * sigma)).exp() / (sigma * core::f64::consts::TAU.sqrt());
@@ -139,7 +139,7 @@ mod tests {
 
     /// Compares with the asymptotic expansion of the complementary error function.
     #[test]
-    fn tails_are_a_gaussians() {
+    fn the_tails_are_gaussian() {
         let thresholds = gaussian(3.2);
         assert_eq!(thresholds.len(), 42, "P(|x| > 42) is below 2^-129, half a step");
         for (m, threshold) in thresholds.iter().enumerate().skip(20) {

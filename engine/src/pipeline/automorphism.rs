@@ -18,14 +18,14 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
     let order = match poly.quotient() {
         Quotient::Cyclic { .. } => n,
         Quotient::Negacyclic { .. } => 2 * n,
-        _ => return Err(format!("automorphisms are of rings modulo x^n - 1 and x^n + 1, and {poly} is none")),
+        _ => return Err(format!("automorphisms need a ring modulo x^n - 1 or x^n + 1, not {poly}")),
     };
     if n >> 31 > 0 {
-        return Err(format!("automorphisms are of polynomials of a degree below 2^31, and {poly} has {n}"));
+        return Err(format!("automorphisms need a degree below 2^31, but {poly} has {n}"));
     }
     let k = k % order;
     if gcd(k, order) != 1 {
-        return Err(format!("x^{k} is no automorphism of {poly}: {k} and {order} have a common factor"));
+        return Err(format!("x -> x^{k} is not an automorphism of {poly}: {k} and {order} have a common factor"));
     }
     // both factors are below 2^32
     let times = |i: u64| i * k % order;
@@ -60,9 +60,9 @@ fn split(poly: &PolyType, depth: u32) -> Result<Split, Refused> {
     let split = Split::of(poly, Some(depth)).map_err(|error| error.to_string())?;
     match split.base() {
         1 => Ok(split),
-        base => {
-            Err(format!("automorphisms are of coefficients, and of values of degree 1: those of {poly} have {base}"))
-        }
+        base => Err(format!(
+            "automorphisms of evaluations need leaves of degree 1, but those of {poly} have {base}: use coefficients"
+        )),
     }
 }
 

@@ -107,7 +107,7 @@ impl Node {
 impl Graph {
     pub(super) fn input(&mut self, name: &str, content: Option<PolyType>) -> Result<Id, Refused> {
         if self.inputs.iter().any(|(other, _)| other == name) {
-            return Err(format!("a second input has the name {name}"));
+            return Err(format!("two inputs have the name {name}: names must be unique"));
         }
         let kind = content.as_ref().map(|content| Kind::of(&Port::input(content.bytes())));
         let id = self.node(name, Origin::Input, kind, content);
@@ -123,19 +123,19 @@ impl Graph {
 
     pub(super) fn output(&mut self, name: &str, id: Id) -> Result<(), Refused> {
         if self.outputs.iter().any(|(other, _)| other == name) {
-            return Err(format!("a second output has the name {name}"));
+            return Err(format!("two outputs have the name {name}: names must be unique"));
         }
         let value = self.name(id);
         self.readable(id)?;
         let node = &self.nodes[id];
         if matches!(node.origin, Origin::Input) {
-            return Err(format!("no step writes {value}, which is to be output as {name}"));
+            return Err(format!("{value} cannot be output as {name}: no step writes it"));
         }
         if node.kind.as_ref().is_some_and(|kind| kind.joint) {
-            return Err(format!("{value} depends on its neighbours, so it cannot be output as {name}"));
+            return Err(format!("{value} cannot be output as {name}: it is batch-dependent"));
         }
         if let Some((other, _)) = self.outputs.iter().find(|(_, other)| *other == id) {
-            return Err(format!("{value} is output already, as {other}"));
+            return Err(format!("{value} is already output as {other}"));
         }
         // an output is an argument: its memory has exactly its size, and belongs to no other argument
         let (root, _) = self.home(id);
@@ -153,7 +153,7 @@ impl Graph {
         match &node.kind {
             Some(kind) if kind.bytes != bytes => {
                 let content = content.described();
-                return Err(format!("{name} has {} bytes, and {content} have {bytes}", kind.bytes));
+                return Err(format!("{name} has {} bytes, but {content} have {bytes}", kind.bytes));
             }
             Some(_) => {}
             None => node.kind = Some(Kind::of(&Port::input(bytes))),
@@ -171,14 +171,14 @@ impl Graph {
         let name = &self.nodes[id].name;
         match &self.nodes[id].origin {
             Origin::Input => format!("the input {name}"),
-            Origin::Step(_) => format!("what {name} writes"),
+            Origin::Step(_) => format!("the output of {name}"),
             Origin::View(of, first) => format!("{}[{first}..{}]", self.name(*of), first + self.bytes(id)),
-            Origin::Join(_) => "what was joined".into(),
+            Origin::Join(_) => "the joined value".into(),
         }
     }
 
     fn kind(&self, id: Id) -> Result<Kind, Refused> {
-        let unknown = || format!("it is not known how many bytes {} has", self.name(id));
+        let unknown = || format!("the size of {} is not known: give it with `bytes` or `elements`", self.name(id));
         self.nodes[id].kind.clone().ok_or_else(unknown)
     }
 
@@ -193,7 +193,7 @@ impl Graph {
         let takes = |(port, table): (&Port, &Option<Table>)| port.role != Role::Out && table.is_none();
         let wanted = ports.iter().zip(&tables).filter(|pair| takes(*pair)).count();
         if wanted != inputs.len() {
-            return Err(format!("{} takes {wanted} values, and got {}", kernel.name(), inputs.len()));
+            return Err(format!("{} takes {wanted} values, but got {}", kernel.name(), inputs.len()));
         }
         let mut inputs = inputs.iter().copied();
         let ids = ports.iter().zip(&tables).map(|pair| takes(pair).then(|| inputs.next()).flatten()).collect();
@@ -225,7 +225,7 @@ impl Graph {
         let mut bound = Vec::with_capacity(ports.len());
         for (((port, table), id), original) in ports.iter().zip(tables).zip(inputs).zip(originals) {
             if port.sharing == Sharing::Shared && port.role != Role::In {
-                return Err(format!("{} writes to a shared port", kernel.name()));
+                return Err(format!("{} writes to a shared port: outputs must be per item", kernel.name()));
             }
             bound.push(match (port.role, table, id) {
                 (Role::In, Some(table), _) => {
@@ -252,7 +252,10 @@ impl Graph {
                     Bound::Turns(old, id)
                 }
                 _ => {
-                    return Err(format!("{} has a table for a port that it writes, or nothing to read", kernel.name()));
+                    return Err(format!(
+                        "{} has a table for a port that it writes, or no table for a port that needs one",
+                        kernel.name()
+                    ));
                 }
             });
         }
@@ -286,7 +289,10 @@ impl Graph {
             let Some(key) = *key else { continue };
             if self.series_of(key).any(|series| series == port.series) {
                 let name = self.name(key);
-                return Err(format!("{kernel} takes series {} of {name}, as another step does", port.series));
+                return Err(format!(
+                    "{kernel} uses stream id {} of {name}, which another step already uses",
+                    port.series
+                ));
             }
             let taken = self.all_sources(key).into_iter().map(|(id, bytes)| (id, bytes, port.series));
             self.series.extend(taken.collect::<Vec<_>>());
@@ -314,14 +320,14 @@ impl Graph {
         let broadcast = kind.sharing == Sharing::Shared && port.role == Role::In && !kind.draws;
         if kind.bytes != port.bytes || (kind.sharing != port.sharing && !once && !broadcast) {
             return Err(format!(
-                "{kernel} wants {}, and {name} has {}",
+                "{kernel} needs {}, but {name} has {}",
                 size(port.bytes, port.sharing),
                 size(kind.bytes, kind.sharing)
             ));
         }
         if port.draws != kind.draws {
             let (draws, other) = if port.draws { (kernel, &*name) } else { (&*name, kernel) };
-            return Err(format!("{draws} is for draws, and {other} is not"));
+            return Err(format!("{draws} is for `Draws`, but {other} is not"));
         }
         if port.secret {
             self.keep_secret(id);
@@ -405,7 +411,7 @@ impl Graph {
             sources.iter().any(|(source, bytes)| source == old && (bytes.is_empty() || meet(bytes, range)))
         };
         match self.overwritten.iter().find(is_gone).and_then(|(.., step)| self.steps.get(*step)) {
-            Some(step) => Err(format!("{} is gone: {} wrote over it", self.name(id), step.kernel.name())),
+            Some(step) => Err(format!("{} cannot be used after {} overwrote it", self.name(id), step.kernel.name())),
             None => Ok(()),
         }
     }
@@ -450,12 +456,12 @@ pub(super) fn check_table(kernel: &str, port: &Port, table: &Table) -> Result<()
     if table.fits(port) {
         return Ok(());
     }
-    Err(format!("{kernel} has no shared input for its table of {} bytes", table.bytes()))
+    Err(format!("{kernel} has no shared input port that fits its table of {} bytes", table.bytes()))
 }
 
 fn size(bytes: usize, sharing: Sharing) -> String {
     match sharing {
-        Sharing::PerItem => format!("{bytes} bytes an item"),
-        Sharing::Shared => format!("{bytes} bytes that all items share"),
+        Sharing::PerItem => format!("{bytes} bytes per item"),
+        Sharing::Shared => format!("{bytes} bytes shared by all items"),
     }
 }

@@ -19,14 +19,17 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
     }
     let (places, args, temps) = memory.assign();
     let step = |step: &graph::Step| {
-        let kernel = graph.on_views(step).ok_or_else(|| format!("{} does not take its views", step.kernel.name()))?;
+        let kernel =
+            graph.on_views(step).ok_or_else(|| format!("{} does not support its views", step.kernel.name()))?;
         let slot = |(number, (bound, port)): (usize, (&Bound, &Port))| match bound {
             Bound::Table(table) => {
                 // a kernel made for views may have its own table
                 let table = kernel.table(number).unwrap_or_else(|| table.clone());
                 check_table(kernel.name(), port, &table).map(|()| Slot::Table(table))
             }
-            _ if port.tables > 0 => Err(format!("{} has pointers to tables for a value's port", kernel.name())),
+            _ if port.tables > 0 => {
+                Err(format!("{} has pointers to tables at a port that is bound to a value", kernel.name()))
+            }
             Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => {
                 let (root, first) = graph.home(*id);
                 Ok(Slot::Memory(places[root], first))
@@ -81,7 +84,7 @@ impl<'a> Memory<'a> {
         }
         graph.outputs.iter().for_each(|(_, id)| read(*id, usize::MAX, 0));
         if let Some((name, _)) = graph.inputs.iter().find(|(_, id)| reads[*id].is_empty()) {
-            return Err(format!("no step takes the input {name}"));
+            return Err(format!("no step reads the input {name}: remove it"));
         }
         let mut names = vec![None; count];
         for (name, id) in &graph.outputs {
@@ -114,10 +117,10 @@ impl<'a> Memory<'a> {
                 let Bound::Turns(old, new) = *bound else { continue };
                 let (kernel, name) = (step.kernel.name(), self.graph.name(old));
                 if self.graph.all_sources(old).iter().any(|(source, bytes)| self.is_kept(*source, bytes)) {
-                    return Err(format!("{kernel} writes over {name}, which must stay as it is"));
+                    return Err(format!("{kernel} overwrites {name}, which must be preserved"));
                 }
                 if !self.merge(self.graph.home(old).0, new) || !self.is_sound(new) {
-                    return Err(format!("{kernel} writes over {name}, which is read after that"));
+                    return Err(format!("{kernel} overwrites {name}, which is read later"));
                 }
             }
         }
@@ -140,11 +143,11 @@ impl<'a> Memory<'a> {
             let Some((_, old)) = self.graph.inputs.iter().find(|(other, _)| other == name) else { continue };
             let (Some(before), Some(after)) = (self.kind(*old), self.kind(*new)) else { continue };
             if (before.bytes, before.sharing) != (after.bytes, after.sharing) {
-                return Err(format!("the output {name} has another size than the input of that name"));
+                return Err(format!("the output {name} and the input of that name must have the same size"));
             }
             let new = self.graph.home(*new).0;
             if self.class[*old] != self.class[new] && !self.merge(*old, new) {
-                return Err(format!("the input {name} is needed when the output of that name is written"));
+                return Err(format!("the input {name} is still needed when the output of that name overwrites it"));
             }
         }
         Ok(())

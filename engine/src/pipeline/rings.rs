@@ -43,7 +43,11 @@ impl<'p> Value<'p> {
         let (one, count) = content.of_vector().unwrap_or_else(|| (content.clone(), 1));
         let basis = one.basis();
         if moduli == 0 || moduli >= basis.len() || one.repeats_moduli() {
-            let why = format!("{} cannot be divided by {moduli} of {} moduli", content.described(), basis.len());
+            let why = format!(
+                "{} cannot be divided by {moduli} of its {} moduli: at least one must remain, and all must be distinct",
+                content.described(),
+                basis.len()
+            );
             return self.pipeline.fail(self.pipeline.refused(why));
         }
         let left = basis.len() - moduli;
@@ -95,7 +99,10 @@ impl<'p> Value<'p> {
         let (poly, to) = (&content.coefficients(), to.into().coefficients());
         let (own, all) = (poly.basis().len(), to.basis().len());
         if limbs == 0 || to.repeats_moduli() || to.limbs(0..own).as_ref() != Ok(poly) {
-            let why = format!("{} have no groups of {limbs} limbs that can be raised to {to}", content.described());
+            let why = format!(
+                "{} cannot be raised in groups of {limbs} limbs: {to} must begin with the same distinct moduli",
+                content.described()
+            );
             return self.pipeline.fail(self.pipeline.refused(why));
         }
         let coefficients = if content.order().is_some() { self.inverse() } else { self };
@@ -149,7 +156,7 @@ impl<'p> Value<'p> {
         let to = to.into().coefficients();
         let Some(from) = self.coefficients() else { return self.nothing() };
         if (to.quotient(), to.columns()) != (from.quotient(), from.columns()) {
-            let why = format!("digits of coefficients in {from} are none in {to}");
+            let why = format!("digits of {from} do not fit in {to}: both must have the same quotient and columns");
             return self.pipeline.fail(self.pipeline.refused(why));
         }
         let made = digits(&from, bits, &to).and_then(|(kernel, count)| {
@@ -184,7 +191,9 @@ impl<'p> Value<'p> {
         let Some(from) = self.coefficients() else { return self.nothing() };
         let stored = |poly: &PolyType| (poly.form(), poly.accepts_any_word(), poly.columns());
         if to.basis() != from.basis() || stored(&to) != stored(&from) || to.degree() < from.degree() {
-            let why = format!("{from} has other moduli than {to}, stores residues in another way, or is longer");
+            let why = format!(
+                "{from} cannot be extended to {to}: moduli and storage must agree, and the degree must not shrink"
+            );
             return self.pipeline.fail(self.pipeline.refused(why));
         }
         self.one(Arc::new(Copy::padded(&from, &to)), &[self], to)
@@ -196,7 +205,7 @@ impl<'p> Value<'p> {
         let content = self.content(&[self])?;
         match content.order() {
             None => Some(content),
-            Some(_) => self.pipeline.keep(Err(format!("{} are no coefficients", content.described()))),
+            Some(_) => self.pipeline.keep(Err(format!("expected coefficients, got {}", content.described()))),
         }
     }
 

@@ -151,7 +151,9 @@ impl<'p> Value<'p> {
                 count if count == 1 || count == basis.len() => {
                     Ok(Combination::of(&[false]).times(basis.iter().enumerate().map(number).collect()))
                 }
-                count => Err(format!("{count} numbers are for {} moduli", basis.len())),
+                count => {
+                    Err(format!("got {count} numbers for {} moduli: give one for all, or one for each", basis.len()))
+                }
             }
         })
     }
@@ -194,7 +196,7 @@ impl<'p> Value<'p> {
         let order = order.and_then(|order| match has_slots {
             true => Ok(order),
             false => Err(format!(
-                "rotations are of slots modulo x^n + 1, n a power of two: {} have none",
+                "rotations need slots, modulo x^n + 1 with n a power of two: {} have none",
                 content.described()
             )),
         });
@@ -222,12 +224,14 @@ impl<'p> Value<'p> {
         let count = a.basis().len() / limbs;
         let kernel = || {
             let Some((depth, _)) = a.domain() else {
-                return Err("inner products are of values".into());
+                return Err("inner products need evaluations: transform the elements first".into());
             };
             let whole = |count| Ok(poly.vector(count)?.in_domain_of(&a));
             if whole(count).map_err(refused)? != a || b.domain() != a.domain() {
                 let (a, b) = (a.described(), b.described());
-                return Err(format!("{a} and {b} are no elements of {poly} side by side, and keys in their order"));
+                return Err(format!(
+                    "expected evaluations of a vector over {poly}, and keys in the same order, got {a} and {b}"
+                ));
             }
             let split = Split::of(&poly, Some(depth)).map_err(refused)?;
             let (keys, limits) = (b.coefficients(), self.pipeline.limits());
@@ -258,8 +262,8 @@ impl<'p> Value<'p> {
             (None, _) => self.without_elements(ids[0]).id.and(None),
             (Some(content), None) => Some(content),
             (Some(content), Some((name, other, got))) => {
-                let got = got.map_or_else(|| "not known".into(), |got| got.described());
-                self.pipeline.keep(Err(format!("{name} are {}, and {other} are {got}", content.described())))
+                let got = got.map_or_else(|| "unknown contents".into(), |got| got.described());
+                self.pipeline.keep(Err(format!("{name} holds {}, but {other} holds {got}", content.described())))
             }
         }
     }
@@ -304,7 +308,9 @@ impl<'p> Value<'p> {
     #[track_caller]
     fn without_elements(self, id: Id) -> Self {
         let name = self.pipeline.graph.borrow().name(id);
-        self.pipeline.fail(self.pipeline.refused(format!("{name} is not known to hold ring elements")))
+        self.pipeline.fail(
+            self.pipeline.refused(format!("{name} is not known to hold ring elements: declare them with `holding`")),
+        )
     }
 }
 

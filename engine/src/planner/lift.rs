@@ -69,7 +69,7 @@ fn auxiliary_ring(poly: &PolyType, [left, right]: [Option<u64>; 2]) -> Result<Po
     let term = U768::from(&operand(left)).wrapping_mul(&operand(right));
     let shapes = shapes(poly);
     if shapes.is_empty() {
-        let why = "products come unfolded, and have more coefficients than a ring can have";
+        let why = "the unreduced product has more coefficients than a ring can have";
         return Err(Error::unsupported(Op::Mul, poly, why));
     }
     for bits in PRIME_BITS {
@@ -80,7 +80,7 @@ fn auxiliary_ring(poly: &PolyType, [left, right]: [Option<u64>; 2]) -> Result<Po
             }
         }
     }
-    Err(Error::unsupported(Op::Mul, poly, "no length has enough auxiliary primes"))
+    Err(Error::unsupported(Op::Mul, poly, "there are too few auxiliary primes for an NTT of any length"))
 }
 
 /// The primes of [`rns::primes`], of fewer bits where as many of these do: lazy residues have more room above them.

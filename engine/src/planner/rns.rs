@@ -35,7 +35,7 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
         }
         op => {
             let target = job.target.as_ref();
-            let target = target.ok_or_else(|| Error::unsupported(op, poly, "it wants a target ring (Job::to)"))?;
+            let target = target.ok_or_else(|| Error::unsupported(op, poly, "it needs a target ring: call Job::to"))?;
             if (target.quotient(), target.columns()) != (poly.quotient(), poly.columns()) {
                 let (expected, got) = (poly.quotient().to_string(), target.quotient().to_string());
                 return Err(Error::Mismatch { what: "the quotient of the target ring".into(), expected, got });
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_basis_is_the_largest_that_is_needed() {
+    fn a_basis_has_only_the_primes_it_needs() {
         let bound = U768::from(1u64 << 40);
         let primes = primes(1536, 30, &bound).unwrap();
         let values: Vec<u64> = primes.iter().filter_map(Modulus::value_u64).collect();

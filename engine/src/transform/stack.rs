@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_take_less_than_is_wiped() {
+    fn steps_use_less_stack_than_is_wiped() {
         let rings = |rings: &[(&str, &[&str])]| -> Vec<String> {
             rings.iter().flat_map(|(q, all)| all.iter().map(move |f| format!("{q}:{f}"))).collect()
         };

@@ -58,15 +58,15 @@ impl Entry {
     fn read(self) -> Result<(Shape, Choice)> {
         let shape = Shape { op: self.op.parse().map_err(malformed)?, bits: self.bits, n: self.n };
         if !Shape::BITS.contains(&shape.bits) {
-            return Err(malformed(format!("bits = {}: one of {:?} is wanted", shape.bits, Shape::BITS)));
+            return Err(malformed(format!("bits = {}: must be one of {:?}", shape.bits, Shape::BITS)));
         }
         let named = |name: String| {
             let found = Arithmetic::ALL.iter().copied().find(|arithmetic| arithmetic.name() == name);
-            found.ok_or_else(|| malformed(format!("{name:?} is no arithmetic")))
+            found.ok_or_else(|| malformed(format!("unknown arithmetic {name:?}")))
         };
         let Self { kernels, per_thread, cluster, .. } = self;
         if [kernels, per_thread, cluster].contains(&Some(0)) {
-            return Err(malformed("kernels, per_thread and cluster are at least 1"));
+            return Err(malformed("kernels, per_thread and cluster must be at least 1"));
         }
         let arithmetic = self.arithmetic.map(named).transpose()?;
         Ok((shape, Choice { shuffles: self.shuffles.unwrap_or_default(), arithmetic, kernels, per_thread, cluster }))
@@ -91,7 +91,7 @@ impl Tuning {
         let file: File = toml::from_str(text).map_err(malformed)?;
         if file.device != limits.name {
             return Err(Error::Mismatch {
-                what: "device that was tuned".into(),
+                what: "tuned device".into(),
                 expected: limits.name.clone(),
                 got: file.device,
             });
@@ -100,7 +100,7 @@ impl Tuning {
         for (i, (shape, _)) in choices.iter().enumerate() {
             if choices[..i].iter().any(|(before, _)| before == shape) {
                 let Shape { op, bits, n } = shape;
-                return Err(malformed(format!("two choices for op = \"{op}\", bits = {bits}, n = {n}")));
+                return Err(malformed(format!("duplicate choice for op = \"{op}\", bits = {bits}, n = {n}")));
             }
         }
         Ok(Self { choices, unfused: file.unfused })

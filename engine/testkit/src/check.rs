@@ -48,7 +48,7 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
                     if let Some(wrong) = difference(&named.plan, expected, &found) {
                         let step = first_difference(named, [&devices[0], device], seed, (batch, &inputs));
                         let step = step.unwrap_or_else(|error| Some(error.to_string()));
-                        panic!("{about}: {wrong}; first: {}", step.unwrap_or("no step alone".into()));
+                        panic!("{about}: {wrong}; first difference: {}", step.unwrap_or("in no single step".into()));
                     }
                 }
             }

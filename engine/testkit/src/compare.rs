@@ -55,7 +55,7 @@ impl Compiled {
 pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String> {
     expected.iter().find_map(|(name, expected)| {
         let (Some(arg), Some(found)) = (plan.arg(name), found.get(name)) else {
-            return Some(format!("there is no output {name}"));
+            return Some(format!("the output {name} is missing"));
         };
         if expected.len() != found.len() {
             return Some(format!("{name} has {} bytes instead of {}", found.len(), expected.len()));

@@ -74,8 +74,8 @@ pub fn device(options: Options) -> Result<Device> {
     }
     let cache = Cache::from_environment(TEXT)?;
     let compiler = Compiler::find(options.sanitize, &cache).ok_or_else(|| Error::Unsupported {
-        job: "running kernels' text on the CPU".into(),
-        why: "there is no C++ compiler (tried $CXX, g++, clang++, c++)".into(),
+        job: "the emulator".into(),
+        why: "no C++ compiler was found (tried $CXX, g++, clang++ and c++)".into(),
     })?;
     let mut options = options;
     let how = if options.sanitize { ", sanitized" } else { "" };

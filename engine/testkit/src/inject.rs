@@ -76,7 +76,7 @@ impl Kernel for Altered {
     #[allow(unsafe_code)]
     fn source(&self, limits: &Limits) -> Result<Source> {
         if !is_emulator(limits) {
-            let why = format!("an altered kernel runs on the emulator, not on {}", limits.name);
+            let why = format!("altered kernels run only on the emulator, not on {}", limits.name);
             return Err(Error::Unsupported { job: self.name().into(), why });
         }
         let change = |source: &mut Parts| {
@@ -168,7 +168,7 @@ pub fn unseen_steps(named: &NamedPlan, fine: u32, seed: u64, batch: usize) -> Re
     };
     let is_fine = |statuses: &[u8], item: usize| statuses.chunks(4).nth(item) == Some(&fine.to_ne_bytes()[..]);
     let sound = statuses(named)?;
-    let none = || Error::Unsupported { job: named.name.clone(), why: "no item is fine".into() };
+    let none = || Error::Unsupported { job: named.name.clone(), why: "no item has the status ok".into() };
     let item = (0..batch).find(|&item| is_fine(&sound, item)).ok_or_else(none)?;
     let mut unseen = Vec::new();
     for (s, step) in named.plan.steps.iter().enumerate() {

@@ -179,7 +179,7 @@ impl NamedPlan {
             (arg.name.clone(), bytes)
         });
         let all = all.collect();
-        assert!(samples.is_empty(), "{}: no inputs {:?}", self.name, samples.keys());
+        assert!(samples.is_empty(), "{}: samples for inputs that do not exist: {:?}", self.name, samples.keys());
         all
     }
 

@@ -27,7 +27,7 @@ pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
         2 => p.step::<2>(kernel, &inputs).to_vec(),
         3 => p.step::<3>(kernel, &inputs).to_vec(),
         4 => p.step::<4>(kernel, &inputs).to_vec(),
-        more => panic!("{more} outputs"),
+        more => panic!("the kernel has {more} outputs, but at most 4 are supported"),
     };
     for ((_, name), value) in outputs.iter().zip(values).filter(|((port, _), _)| !port.joint) {
         p.output(name, value);

@@ -125,7 +125,7 @@ impl Kernel for Text {
 }
 
 #[test]
-fn broken_text_is_an_error() {
+fn broken_source_is_an_error() {
     let check = |text, headers| compile_check(&Text(text, headers), &Limits::of_capability(90), false);
     // a header with the name of one of the engine's
     let foreign: &[Header] = &[Header { name: "word.cuh", text: "// mine" }];
@@ -165,7 +165,7 @@ fn parameters_are_compared_with_ports() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn kernels_that_do_not_fit_are_refused() {
     let mut kernel = Affine { shared_bytes: 200 << 10, ..Affine::new(1) };
     let check = |kernel: &Affine, limits| compile_check(kernel, &limits, false);
     assert!(matches!(check(&kernel, Limits::of_capability(75)), Err(Error::Unsupported { .. })));

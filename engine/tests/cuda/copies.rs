@@ -5,7 +5,7 @@ use ringforge::{Device, Job, Modulus, Op, Order, PinnedBuffer, Planner, PolyType
 use super::support::{Affine, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
 
 #[test]
-fn results_are_those_of_the_cpu() {
+fn results_match_the_cpu() {
     let Some(device) = gpu() else { return };
     let plan = two_steps();
     let program = device.compile(&plan).unwrap();
@@ -85,7 +85,7 @@ fn run_all<'a>(program: &Program, batch: usize, memory: impl Iterator<Item = &'a
 
 /// Transforms and products of few large elements, which are copied and processed in tiles.
 #[test]
-fn large_items_are_copied_by_slabs() {
+fn large_items_are_copied_in_slabs() {
     let Some(device) = gpu() else { return };
     let cpu = Device::cpu();
     let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").unwrap();

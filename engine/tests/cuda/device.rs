@@ -7,7 +7,7 @@ use ringforge::{Device, Error, Job, Limits, Op, Planner, PolyType};
 use super::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, words};
 
 #[test]
-fn what_is_missing_is_an_error() {
+fn missing_devices_and_compilers_are_errors() {
     assert!(matches!(Device::cuda(1_000_000), Err(Error::NoDevice(_))));
     assert!(matches!(Device::cuda(usize::MAX), Err(Error::NoDevice(_))));
     if !is_compiler_present() {
@@ -55,7 +55,7 @@ fn other_code_shares_memory_and_streams() {
 
 #[test]
 #[allow(unsafe_code)]
-fn work_is_in_the_order_of_streams_of_other_code() {
+fn work_follows_the_order_of_foreign_streams() {
     use cudarc::driver::result::memset_d8_async;
 
     let Some(device) = gpu() else { return };
@@ -88,7 +88,7 @@ fn work_is_in_the_order_of_streams_of_other_code() {
 }
 
 #[test]
-fn too_much_is_an_error() {
+fn too_large_buffers_are_errors() {
     let Some(device) = gpu() else { return };
     for bytes in [1 << 46, usize::MAX / 2, usize::MAX] {
         assert_eq!(device.buffer(bytes).err(), Some(Error::OutOfMemory { bytes }));
@@ -114,7 +114,7 @@ fn programs_are_made_on_any_thread() {
 }
 
 #[test]
-fn time_and_occupancy_are_told() {
+fn time_and_occupancy_are_reported() {
     let Some(device) = gpu() else { return };
     let kernel = Affine { rounds: 1000, shared_bytes: 64 << 10, ..Affine::new(3) };
     let program = device.compile(&one_step(kernel, false)).unwrap();

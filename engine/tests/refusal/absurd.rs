@@ -91,7 +91,7 @@ fn rows_that_are_not_reduced() -> Result<()> {
 }
 
 #[test]
-fn numbers_of_nothing() -> Result<()> {
+fn indices_out_of_range() -> Result<()> {
     for text in ["3457:x^48-x^24+1", "97,193:x^16+1"] {
         let split = Split::of(text.parse::<PolyType>()?, None)?;
         let (depth, leaves, moduli) = (split.layers().len(), split.leaves(), split.roots().len());
@@ -117,7 +117,7 @@ fn sizes_beyond_all_memory() -> Result<()> {
             refused!(rows()?.extra_shared(absurd).build(&limits), Error::Unsupported { .. });
             refused!(rows()?.holding(absurd).build(&limits), Error::Unsupported { .. });
             refused!(rows()?.per_item(absurd).build(&limits), Error::Unsupported { ref job, .. }
-                if job.contains("rows an item"));
+                if job.contains("limbs per item"));
             assert!(rows()?.per_item(absurd).item_bytes() >= 512 << 40);
         }
         for none in [rows()?.per_item(0), rows()?.holding(0)] {
@@ -138,21 +138,18 @@ fn words_of_errors() -> Result<()> {
     let plan = |text: &str, op| Planner::default().plan(&Job::new(text.parse::<PolyType>()?, op)).map(drop);
     // a root of the wrong order is not reported as a missing root of order 1
     let root = words(Ring::cyclic(8, q)?.with_root(2u32).map(drop));
-    assert_eq!(root, "no such ring: the root 2 does not split x^8 - 1 modulo 3329");
+    assert_eq!(root, "invalid ring: the root 2 does not generate the factors of x^8 - 1 modulo 3329");
     let both = words("17:x^4-13@3@1".parse::<PolyType>().map(drop));
-    assert_eq!(both, "no such ring: the root 3 with the step 1 does not split x^4 - 13 modulo 17");
+    assert_eq!(both, "invalid ring: the root 3 with the step 1 does not generate the factors of x^4 - 13 modulo 17");
     // a single even modulus is not reported as sharing its basis
     let even = words(plan("1099511627776:x^64+1", Op::Forward));
     assert!(even.starts_with("1099511627776 is not prime"), "{even}");
     let two = words(plan("2,4294967291:x-1", Op::Forward));
-    assert!(two.ends_with("the modulus 2 shares its basis with one of more than 16 bits"), "{two}");
+    assert!(two.ends_with("the modulus 2 must not share a basis with moduli of more than 16 bits"), "{two}");
     // two devices of the same name
     let (one, other) = (Device::cpu(), Device::cpu());
     let device = words(other.stream()?.wipe(&mut one.buffer(1)?));
-    assert_eq!(
-        device,
-        "the buffer belongs to another engine or device than the one in use, though both are CPU: share one `Engine`"
-    );
+    assert_eq!(device, "the buffer belongs to a different engine or device, although both are CPU: share one `Engine`");
     // the error names the argument
     let program = one.compile(&Planner::default().plan(&Job::new("3329:x^4+1".parse::<PolyType>()?, Op::Mul))?)?;
     let mut out = [0u16; 4];
@@ -160,13 +157,16 @@ fn words_of_errors() -> Result<()> {
     let short = words(call().input("b", &[0u16; 3]).output("product", &mut out).run());
     assert_eq!(short, "argument b: expected 8 bytes, got 6");
     let read = words(call().input("b", &[0u16; 4]).input("product", &[0u16; 4]).run());
-    assert_eq!(read, "argument product: expected memory to write, got memory to read");
+    assert_eq!(read, "argument product: expected writable memory, got read-only memory");
     let missing = words(call().output("product", &mut out).run());
-    assert_eq!(missing, format!("a run of {} was not given b", program.plan().title()));
+    assert_eq!(missing, format!("a run of {} is missing argument b", program.plan().title()));
     let twice = words(call().input("a", &[0u16; 4]).run());
-    assert_eq!(twice, format!("a run of {} was given a twice", program.plan().title()));
+    assert_eq!(twice, format!("a run of {} was given argument a twice", program.plan().title()));
     let unknown = words(call().input("c", &[0u16; 4]).run());
-    assert_eq!(unknown, format!("a run of {} has no argument c, but a, b, product", program.plan().title()));
+    assert_eq!(
+        unknown,
+        format!("a run of {} has no argument c: its arguments are a, b, product", program.plan().title())
+    );
     Ok(())
 }
 

@@ -82,23 +82,23 @@ fn conversions() -> Result<()> {
         assert_eq!(run(&device, &in_place, "a", &operands)?, wanted, "{device}");
     }
     refused!(plan(&short, "a"), Error::Plan { ref why, .. }
-        if why == "the output a has another size than the input of that name");
+        if why == "the output a and the input of that name must have the same size");
     Ok(())
 }
 
 /// A kernel that does not declare `in_place` is not run in place; the error names the input.
 #[test]
-fn what_a_kernel_does_not_say() -> Result<()> {
+fn kernels_that_do_not_declare_in_place() -> Result<()> {
     let ports = [Port::input(4), Port::input(4), Port::output(4)];
     let plan = |in_place, args| sharing(Fake { in_place, ..Fake::new(&ports) }, args);
     refused!(plan(false, [1, 0, 0]), Error::Plan { ref why, .. }
-        if why == "the input a is needed when the output of that name is written");
+        if why == "the input a is still needed when the output of that name overwrites it");
     plan(true, [1, 0, 0])?;
     plan(false, [0, 0, 1])?;
     // the same for a kernel that overwrites what it reads at another port
     let ports = [Port::input(4), Port::input(4), Port::in_out(4)];
     let plan = |in_place| sharing(Fake { in_place, ..Fake::new(&ports) }, [0, 1, 0]);
-    refused!(plan(false), Error::Plan { ref why, .. } if why == "fake writes over the input a, which is read after that");
+    refused!(plan(false), Error::Plan { ref why, .. } if why == "fake overwrites the input a, which is read later");
     plan(true)?;
     Ok(())
 }
@@ -125,7 +125,7 @@ fn values_that_move() -> Result<()> {
 
 /// On the CPU a kernel need not know that it runs in place, in whichever order it takes its ports.
 #[test]
-fn inputs_are_what_they_were() -> Result<()> {
+fn inputs_read_their_original_contents() -> Result<()> {
     use crate::refusal::kernels::Misuse::{InputFirst, OutputFirst};
     let device = Device::cpu();
     let input = bytes(5, 4 * BATCH);

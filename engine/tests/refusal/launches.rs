@@ -57,18 +57,19 @@ fn launches_beyond_the_device() -> Result<()> {
         run(&device, Launch { shared_bytes: most, ..one })?;
         for shared_bytes in [most + 1, 228 << 10, u32::MAX] {
             refused!(run(&device, Launch { shared_bytes, ..one }), Error::Unsupported { ref job, ref why }
-                if job == "nothing" && *why == format!("{shared_bytes} bytes of shared memory on a device with {most}"));
+                if job == "nothing"
+                    && *why == format!("a block needs {shared_bytes} bytes of shared memory, but the device has {most}"));
         }
         for asked in [0, threads + 1, u32::MAX] {
             refused!(run(&device, Launch { threads: asked, ..one }), Error::Unsupported { ref why, .. }
-                if *why == format!("a block of {asked} threads on a device for {threads}"));
+                if *why == format!("a block has {asked} threads, but must have 1 to {threads}"));
         }
         refused!(run(&device, Launch { items_per_block: 0, ..one }), Error::Unsupported { .. });
         refused!(run(&device, Launch { blocks_per_item: 0, ..one }), Error::Unsupported { .. });
         refused!(run(&device, Launch { together: 0, ..one }), Error::Unsupported { .. });
         for cluster in [0, cluster_blocks + 1, u32::MAX] {
             refused!(run(&device, Launch { cluster, blocks_per_item: cluster.max(1), ..one }), Error::Unsupported { ref why, .. }
-                if *why == format!("clusters of {cluster} blocks on a device for {cluster_blocks}"));
+                if *why == format!("a cluster has {cluster} blocks, but must have 1 to {cluster_blocks}"));
         }
         if cluster_blocks > 1 {
             run(&device, Launch { cluster: 2, blocks_per_item: 4, ..one })?;

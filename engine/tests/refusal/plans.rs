@@ -32,7 +32,7 @@ fn mistake(make: impl FnOnce(&Pipeline)) -> String {
     let why = refusal(make);
     match why.rsplit_once(" (at ") {
         Some((words, place)) if place.starts_with(file!()) => words.into(),
-        _ => panic!("no place is told: {why}"),
+        _ => panic!("no source location in: {why}"),
     }
 }
 
@@ -45,7 +45,7 @@ fn apply<'p>(p: &'p Pipeline, ports: &[Port], inputs: &[Value<'_>]) -> Value<'p>
 const PAIR: [Port; 2] = [IN, OUT];
 
 #[test]
-fn the_place_of_the_first_mistake_is_told() {
+fn the_first_mistake_has_its_source_location() {
     let mut line = 0;
     let why = refusal(|p| {
         let x = p.input("x");
@@ -56,11 +56,11 @@ fn the_place_of_the_first_mistake_is_told() {
         p.output("z", y * y.forward().holding("17:x^4+1".parse::<PolyType>().expect("a ring")));
         p.output("x", x);
     });
-    assert!(why.starts_with(&format!("fake takes 0 values, and got 1 (at {}:{line}:", file!())), "{why}");
+    assert!(why.starts_with(&format!("fake takes 0 values, but got 1 (at {}:{line}:", file!())), "{why}");
 }
 
 #[test]
-fn values_of_another_size() {
+fn values_of_the_wrong_size() {
     let words = |ports: &[Port]| {
         mistake(|p| {
             let x = p.input("x");
@@ -68,16 +68,19 @@ fn values_of_another_size() {
             apply(p, ports, &[x]);
         })
     };
-    assert_eq!(words(&[Port::input(8), OUT]), "fake wants 8 bytes an item, and the input x has 4 bytes an item");
+    assert_eq!(words(&[Port::input(8), OUT]), "fake needs 8 bytes per item, but the input x has 4 bytes per item");
     let shared = [Port::shared(4), OUT];
-    assert_eq!(words(&shared), "fake wants 4 bytes that all items share, and the input x has 4 bytes an item");
+    assert_eq!(words(&shared), "fake needs 4 bytes shared by all items, but the input x has 4 bytes per item");
     let written = |ports: &[Port]| mistake(|p| _ = apply(p, ports, &[apply(p, &PAIR, &[p.input("x")])]));
-    assert_eq!(written(&[Port::input(3), OUT]), "fake wants 3 bytes an item, and what fake writes has 4 bytes an item");
-    assert_eq!(written(&shared), "fake wants 4 bytes that all items share, and what fake writes has 4 bytes an item");
+    assert_eq!(
+        written(&[Port::input(3), OUT]),
+        "fake needs 3 bytes per item, but the output of fake has 4 bytes per item"
+    );
+    assert_eq!(written(&shared), "fake needs 4 bytes shared by all items, but the output of fake has 4 bytes per item");
     // a plan within the pipeline
     let part = one_step(Fake::new(&[Port::input(8), OUT]), &["a", "b"]).expect("a plan");
     let joined = mistake(|p| _ = p.plan::<1>(&part, &[apply(p, &PAIR, &[p.input("x")])]));
-    assert_eq!(joined, "fake wants 8 bytes an item, and what fake writes has 4 bytes an item");
+    assert_eq!(joined, "fake needs 8 bytes per item, but the output of fake has 4 bytes per item");
     let same = Planner::default().pipeline("same");
     let x = same.input("x");
     same.output("y", apply(&same, &PAIR, &[x]));
@@ -86,7 +89,7 @@ fn values_of_another_size() {
 }
 
 #[test]
-fn draws_that_are_none() {
+fn draws_and_other_values_are_not_mixed() {
     let words = |first: Port, second: Port| {
         mistake(|p| {
             let x = p.input("x");
@@ -95,36 +98,45 @@ fn draws_that_are_none() {
         })
     };
     let (draws, shared) = (Port::draws(), Port::shared(Draws::BYTES));
-    assert_eq!(words(draws, shared), "the input x is for draws, and fake is not");
-    assert_eq!(words(shared, draws), "fake is for draws, and the input x is not");
+    assert_eq!(words(draws, shared), "the input x is for `Draws`, but fake is not");
+    assert_eq!(words(shared, draws), "fake is for `Draws`, but the input x is not");
 }
 
 #[test]
-fn other_numbers_of_values() {
+fn wrong_numbers_of_values() {
     let step = |count| {
         mistake(|p| {
             let x = p.input("x");
             apply(p, &PAIR, &vec![x; count]);
         })
     };
-    assert_eq!((step(0), step(2)), ("fake takes 1 values, and got 0".into(), "fake takes 1 values, and got 2".into()));
-    assert_eq!(mistake(|p| _ = p.step::<2>(Fake::new(&PAIR), &[p.input("x")])), "gives 1 values, not 2");
-    assert_eq!(mistake(|p| _ = p.step::<0>(Fake::new(&PAIR), &[p.input("x")])), "gives 1 values, not 0");
+    assert_eq!((step(0), step(2)), ("fake takes 1 values, but got 0".into(), "fake takes 1 values, but got 2".into()));
+    assert_eq!(
+        mistake(|p| _ = p.step::<2>(Fake::new(&PAIR), &[p.input("x")])),
+        "expected 2 output values, but there are 1"
+    );
+    assert_eq!(
+        mistake(|p| _ = p.step::<0>(Fake::new(&PAIR), &[p.input("x")])),
+        "expected 0 output values, but there are 1"
+    );
     // a table is not one of the inputs
     let kernel = || with_table(&[Port::shared(8), IN, OUT], table(8));
     let words = mistake(|p| _ = p.step::<1>(kernel(), &[p.input("x"); 2]));
-    assert_eq!(words, "fake takes 1 values, and got 2");
+    assert_eq!(words, "fake takes 1 values, but got 2");
     let part = one_step(Fake::new(&[IN, IN_OUT, OUT]), &["a", "b", "c"]).expect("a plan");
     let join = |count| mistake(|p| _ = p.plan::<2>(&part, &vec![p.input("x"); count]));
     assert_eq!(
         (join(1), join(3)),
-        ("fake takes a, b, and got 1 values".into(), "fake takes a, b, and got 3 values".into())
+        ("fake takes a, b, but got 1 values".into(), "fake takes a, b, but got 3 values".into())
     );
-    assert_eq!(mistake(|p| _ = p.plan::<1>(&part, &["x", "y"].map(|name| p.input(name)))), "gives 2 values, not 1");
+    assert_eq!(
+        mistake(|p| _ = p.plan::<1>(&part, &["x", "y"].map(|name| p.input(name)))),
+        "expected 1 output values, but there are 2"
+    );
     let ring: PolyType = "17:x^4+1".parse().expect("a ring");
     let job = Job::new(&ring, Op::Mul);
     let product = mistake(|p| _ = p.job(&job, &[p.coefficients("x", &ring)]));
-    assert_eq!(product, format!("{job} takes a, b, and got 1 values"));
+    assert_eq!(product, format!("{job} takes a, b, but got 1 values"));
 }
 
 #[test]
@@ -132,7 +144,7 @@ fn values_of_another_pipeline() {
     let other = Planner::default().pipeline("other");
     let ring: PolyType = "17:x^4+1".parse().expect("a ring");
     let (x, a) = (other.input("x"), other.coefficients("a", &ring));
-    let words = "a value of another pipeline, other";
+    let words = "a value belongs to another pipeline, other";
     assert_eq!(mistake(|p| _ = apply(p, &PAIR, &[x])), words);
     assert_eq!(mistake(|p| p.output("y", x)), words);
     assert_eq!(mistake(|p| _ = p.plan::<1>(&one_step(Fake::new(&PAIR), &["a", "b"]).expect("a plan"), &[x])), words);
@@ -140,7 +152,7 @@ fn values_of_another_pipeline() {
 }
 
 #[test]
-fn values_that_are_gone() {
+fn overwritten_values() {
     let words = |read: &dyn Fn(&Pipeline, Value<'_>)| {
         mistake(|p| {
             let x = p.input("x");
@@ -148,7 +160,7 @@ fn values_that_are_gone() {
             read(p, x);
         })
     };
-    let gone = "the input x is gone: fake wrote over it";
+    let gone = "the input x cannot be used after fake overwrote it";
     assert_eq!(words(&|p, x| _ = apply(p, &PAIR, &[x])), gone);
     assert_eq!(words(&|p, x| p.output("y", x)), gone);
     assert_eq!(words(&|p, x| _ = p.plan::<1>(&one_step(Fake::new(&PAIR), &["a", "b"]).expect("a plan"), &[x])), gone);
@@ -159,67 +171,67 @@ fn values_that_are_gone() {
         p.output("y", p.plan::<1>(&part, &[value])[0]);
         p.output("z", apply(p, &PAIR, &[value]));
     });
-    assert_eq!(joined, "what fake writes is gone: fake wrote over it");
+    assert_eq!(joined, "the output of fake cannot be used after fake overwrote it");
     let twice = mistake(|p| _ = p.step::<2>(Fake::new(&[IN_OUT, IN_OUT]), &[p.input("x"); 2]));
-    assert_eq!(twice, "fake writes twice over the input x");
+    assert_eq!(twice, "fake overwrites the input x twice");
 }
 
 #[test]
-fn values_that_must_stay() {
+fn values_that_must_be_preserved() {
     let over_input = refusal(|p| p.output("y", apply(p, &[IN_OUT], &[p.input("x")])));
-    assert_eq!(over_input, "fake writes over the input x, which must stay as it is");
+    assert_eq!(over_input, "fake overwrites the input x, which must be preserved");
     let over_output = refusal(|p| {
         let y = apply(p, &PAIR, &[p.input("x")]);
         p.output("y", y);
         p.output("z", apply(p, &[IN_OUT], &[y]));
     });
-    assert_eq!(over_output, "fake writes over what fake writes, which must stay as it is");
+    assert_eq!(over_output, "fake overwrites the output of fake, which must be preserved");
     // each overwrites the other, which is still needed
     let swapped = refusal(|p| {
         let [x, y] = ["x", "y"].map(|name| p.input(name));
         p.output("y", apply(p, &PAIR, &[x]));
         p.output("x", apply(p, &PAIR, &[y]));
     });
-    assert_eq!(swapped, "the input y is needed when the output of that name is written");
+    assert_eq!(swapped, "the input y is still needed when the output of that name overwrites it");
     let sizes = refusal(|p| p.output("x", apply(p, &[IN, Port::output(8)], &[p.input("x")])));
-    assert_eq!(sizes, "the output x has another size than the input of that name");
+    assert_eq!(sizes, "the output x and the input of that name must have the same size");
 }
 
 #[test]
-fn inputs_that_nobody_takes() {
+fn unread_inputs() {
     fn unread(p: &Pipeline) -> Value<'_> {
         p.output("y", apply(p, &[OUT], &[]));
         p.input("x")
     }
-    assert_eq!(refusal(|p| _ = unread(p)), "no step takes the input x");
-    assert_eq!(mistake(|p| p.output("z", unread(p))), "no step writes the input x, which is to be output as z");
+    assert_eq!(refusal(|p| _ = unread(p)), "no step reads the input x: remove it");
+    assert_eq!(mistake(|p| p.output("z", unread(p))), "the input x cannot be output as z: no step writes it");
 }
 
 #[test]
-fn names_that_come_again() {
+fn duplicate_names() {
     let inputs = mistake(|p| {
         p.input("x");
         p.input("x");
     });
-    assert_eq!(inputs, "a second input has the name x");
+    assert_eq!(inputs, "two inputs have the name x: names must be unique");
     let outputs = mistake(|p| {
         let x = p.input("x");
         p.output("y", apply(p, &PAIR, &[x]));
         p.output("y", apply(p, &PAIR, &[x]));
     });
-    assert_eq!(outputs, "a second output has the name y");
+    assert_eq!(outputs, "two outputs have the name y: names must be unique");
     let output = mistake(|p| {
         let y = apply(p, &PAIR, &[p.input("x")]);
         p.output("y", y);
         p.output("z", y);
     });
-    assert_eq!(output, "what fake writes is output already, as y");
+    assert_eq!(output, "the output of fake is already output as y");
 }
 
 #[test]
-fn values_that_lean_on_their_neighbours() {
+fn batch_dependent_values() {
     let words = mistake(|p| p.output("y", apply(p, &[IN, OUT.joint()], &[p.input("x")])));
-    assert_eq!(words, "what fake writes depends on its neighbours, so it cannot be output as y");
+    assert_eq!(words, "the output of fake cannot be output as y: it is batch-dependent");
     let read = Planner::default().pipeline("read");
     let joint = apply(&read, &[IN, OUT.joint()], &[read.input("x")]);
     read.output("y", apply(&read, &[IN.joint(), OUT], &[joint]));
@@ -227,12 +239,12 @@ fn values_that_lean_on_their_neighbours() {
 }
 
 #[test]
-fn elements_of_other_kinds() -> Result<()> {
+fn elements_of_the_wrong_type() -> Result<()> {
     let [ring, rooted] = ["17:x^4+1", "17:x^4+1@9"].map(str::parse::<PolyType>);
     let (ring, rooted) = (ring?, rooted?);
     let coefficients = format!("coefficients in {ring}");
-    let natural = format!("values in {ring} after 2 layers, {}", Order::Natural);
-    let values = format!("values in {ring} after 2 layers, {}", Order::Tree);
+    let natural = format!("evaluations in {ring} after 2 layers, {}", Order::Natural);
+    let values = format!("evaluations in {ring} after 2 layers, {}", Order::Tree);
     let names = ["x", "y"];
     let product = |make: &dyn Fn(&Pipeline) -> [Value<'_>; 2]| {
         mistake(|p| {
@@ -243,34 +255,34 @@ fn elements_of_other_kinds() -> Result<()> {
     let (mul, point_mul) = (Job::new(&ring, Op::Mul), Job::new(&ring, Op::PointMul).depth(2));
     // another ring, another domain, another order
     let found = product(&|p| [p.coefficients("x", &ring), p.coefficients("y", &rooted)]);
-    assert_eq!(found, format!("b of {mul} is to be {coefficients}, and the input y are coefficients in {rooted}"));
+    assert_eq!(found, format!("b of {mul} must be {coefficients}, but the input y holds coefficients in {rooted}"));
     let found = product(&|p| [p.coefficients("x", &ring), p.coefficients("y", &ring).forward()]);
-    assert_eq!(found, format!("b of {mul} is to be {coefficients}, and what forward writes are {values}"));
+    assert_eq!(found, format!("b of {mul} must be {coefficients}, but the output of forward holds {values}"));
     let found = product(&|p| [p.evaluations("x", &ring, Order::Tree), p.coefficients("y", &ring)]);
-    assert_eq!(found, format!("b of {point_mul} is to be {values}, and the input y are {coefficients}"));
+    assert_eq!(found, format!("b of {point_mul} must be {values}, but the input y holds {coefficients}"));
     let found = product(&|p| {
         let [x, y] = names.map(|name| p.coefficients(name, &ring));
         [x.forward(), y.forward_to(Order::Natural)]
     });
-    assert_eq!(found, format!("b of {point_mul} is to be {values}, and what forward writes are {natural}"));
+    assert_eq!(found, format!("b of {point_mul} must be {values}, but the output of forward holds {natural}"));
     // a sum of another type; transforms of evaluations
     let found = mistake(|p| {
         let [x, y] = names.map(|name| p.evaluations(name, &ring, Order::Tree));
         _ = x.mul_add(y, p.coefficients("z", &ring));
     });
     let job = Job::new(&ring, Op::MulAdd).depth(2);
-    assert_eq!(found, format!("sum of {job} is to be {values}, and the input z are {coefficients}"));
+    assert_eq!(found, format!("sum of {job} must be {values}, but the input z holds {coefficients}"));
     let job = Job::new(&ring, Op::Forward);
     let found = mistake(|p| _ = p.evaluations("x", &ring, Order::Tree).forward());
-    assert_eq!(found, format!("from of {job} is to be {coefficients}, and the input x are {values}"));
+    assert_eq!(found, format!("from of {job} must be {coefficients}, but the input x holds {values}"));
     let job = Job::new(&ring, Op::Inverse);
     let found = mistake(|p| _ = p.coefficients("x", &ring).inverse());
-    assert_eq!(found, format!("from of {job} is to be {values}, and the input x are {coefficients}"));
+    assert_eq!(found, format!("from of {job} must be {values}, but the input x holds {coefficients}"));
     // not ring elements at all
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).forward());
-    assert_eq!(found, "what fake writes is not known to hold ring elements");
+    assert_eq!(found, "the output of fake is not known to hold ring elements: declare them with `holding`");
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).holding(&ring));
-    assert_eq!(found, format!("what fake writes has 4 bytes, and {coefficients} have 8"));
+    assert_eq!(found, format!("the output of fake has 4 bytes, but {coefficients} have 8"));
     // a job that has no plan
     let p = Planner::default().pipeline("impossible");
     _ = p.coefficients("x", "1024:x^4+1".parse::<PolyType>()?).forward();
@@ -297,7 +309,7 @@ fn tables_that_do_not_fit() {
         assert_eq!((plan.args().len(), plan.tables().map(Table::bytes).collect::<Vec<_>>()), (1, vec![8]));
     }
     for (other, bytes) in [(table(7), 7), (table(0), 0), (made(3), 12)] {
-        assert_eq!(words(&ports, other), format!("fake has no shared input for its table of {bytes} bytes"));
+        assert_eq!(words(&ports, other), format!("fake has no shared input port that fits its table of {bytes} bytes"));
     }
     // pointers must be to tables of the length that the kernel expects, and accept nothing else
     let pointers = [Port::tables(1, 8), OUT];
@@ -308,12 +320,15 @@ fn tables_that_do_not_fit() {
         mistake(|p| _ = p.step::<1>(Fake::new(&pointers), &[p.shared("x", 8)])),
     ];
     for words in lists.into_iter().chain([list]) {
-        assert_eq!(words, "fake has no shared input for its table of 8 bytes");
+        assert_eq!(words, "fake has no shared input port that fits its table of 8 bytes");
     }
-    assert_eq!(value, "fake has a table for a port that it writes, or nothing to read");
+    assert_eq!(value, "fake has a table for a port that it writes, or no table for a port that needs one");
     // an output, and an input with separate bytes for each item
-    assert_eq!(words(&[OUT], table(4)), "fake has a table for a port that it writes, or nothing to read");
-    assert_eq!(words(&PAIR, table(4)), "fake has no shared input for its table of 4 bytes");
+    assert_eq!(
+        words(&[OUT], table(4)),
+        "fake has a table for a port that it writes, or no table for a port that needs one"
+    );
+    assert_eq!(words(&PAIR, table(4)), "fake has no shared input port that fits its table of 4 bytes");
 }
 
 /// A table is made by a small plan: its inputs must fit the kernel, and its last port must be the only output.
@@ -324,10 +339,11 @@ fn tables_that_cannot_be_made() {
     };
     let words = |ports: &[Port], items, inputs| {
         let why = mistake(|p| _ = p.step::<1>(made(ports, items, inputs), &[]));
-        why.strip_prefix("a table's kernel fake ").map(str::to_owned)
+        why.strip_prefix("the table kernel fake ").map(str::to_owned)
     };
     assert!(one_step(made(&[Port::shared(3), OUT], 2, vec![table(3)]), &["y"]).is_ok());
-    let (inputs, output) = ("does not take the table's inputs", "has no output of that size as its last port");
+    let (inputs, output) =
+        ("must read exactly the table's inputs", "must have an output of the table's size as its last port");
     for (ports, given) in [
         (&[Port::shared(3), OUT][..], vec![]),
         (&[Port::shared(3), OUT], vec![table(2)]),
@@ -343,9 +359,9 @@ fn tables_that_cannot_be_made() {
 }
 
 #[test]
-fn writes_to_what_is_shared() {
+fn writes_to_shared_ports() {
     let shared = Port { sharing: Sharing::Shared, ..OUT };
-    assert_eq!(mistake(|p| _ = apply(p, &[shared], &[])), "fake writes to a shared port");
+    assert_eq!(mistake(|p| _ = apply(p, &[shared], &[])), "fake writes to a shared port: outputs must be per item");
 }
 
 #[test]
@@ -383,7 +399,7 @@ fn a_source_is_not_lent_to_a_kernel_with_other_ports() -> Result<()> {
 }
 
 #[test]
-fn texts_with_other_parameters_than_ports() -> Result<()> {
+fn sources_whose_parameters_do_not_match_ports() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
     let stream = device.stream()?;
     let run = |kernel: Fake| {
@@ -402,12 +418,12 @@ fn texts_with_other_parameters_than_ports() -> Result<()> {
 }
 
 #[test]
-fn views_that_overlap_or_are_not_there() {
+fn overlapping_and_missing_views() {
     let words = mistake(|p| {
         let x = apply(p, &PAIR, &[p.input("x")]);
         apply(p, &[Port::input(2), Port::in_out(2)], &[x.part(1..3), x.part(0..2)]);
     });
-    assert_eq!(words, "fake writes over what fake writes[0..2], which overlaps what fake writes[1..3]");
+    assert_eq!(words, "fake overwrites the output of fake[0..2], which overlaps the output of fake[1..3]");
     let gone = |view: Range<usize>| {
         move |p: &Pipeline| {
             let x = apply(p, &PAIR, &[p.input("x")]);
@@ -416,23 +432,26 @@ fn views_that_overlap_or_are_not_there() {
             p.output("z", x.part(view.clone()));
         }
     };
-    assert_eq!(mistake(gone(1..3)), "what fake writes[1..3] is gone: fake wrote over it");
+    assert_eq!(mistake(gone(1..3)), "the output of fake[1..3] cannot be used after fake overwrote it");
     let p = Planner::default().pipeline("apart");
     gone(2..4)(&p);
     assert!(p.build().is_ok());
 
     let apart = [Port::input(4).apart(8), OUT];
     let words = mistake(|p| _ = apply(p, &apart, &[p.input("x")]));
-    assert_eq!(words, "fake is for items that lie apart, and for no others");
+    assert_eq!(words, "fake only works on items with a stride, not on contiguous ones");
     let beyond = mistake(|p| _ = p.bytes("x", 4).part(2..5));
-    assert_eq!(beyond, "the input x has 4 bytes, and a view is of 2..5");
-    assert_eq!(mistake(|p| _ = p.input("x").part(0..1)), "it is not known how many bytes the input x has");
+    assert_eq!(beyond, "the input x has 4 bytes, so the view 2..5 is empty or out of range");
+    assert_eq!(
+        mistake(|p| _ = p.input("x").part(0..1)),
+        "the size of the input x is not known: give it with `bytes` or `elements`"
+    );
     let statuses = mistake(|p| _ = apply(p, &[IN, Port::status()], &[p.input("x")]).part(0..1));
-    assert!(statuses.starts_with("what fake writes has no views"), "{statuses}");
+    assert!(statuses.starts_with("the output of fake has no views"), "{statuses}");
 }
 
 #[test]
-fn limbs_that_do_not_make_up_elements() {
+fn limbs_that_do_not_form_elements() {
     let ring: PolyType = "97,193:x^4+1".parse().expect("a ring");
     let whole = &ring;
     let join = |limbs: &[(usize, usize)]| {
@@ -442,8 +461,8 @@ fn limbs_that_do_not_make_up_elements() {
             p.join(whole.clone(), &parts);
         })
     };
-    let swapped = "the input x[8..16] is to be coefficients in Z_97[x]/(x^4 + 1), to be joined as";
+    let swapped = "cannot join the input x[8..16]: expected coefficients in Z_97[x]/(x^4 + 1) as a part of";
     assert!(join(&[(1, 2), (0, 1)]).starts_with(swapped));
-    assert!(join(&[(0, 1)]).starts_with("1 limbs are joined as"));
-    assert!(join(&[]).starts_with("0 limbs are joined as"));
+    assert!(join(&[(0, 1)]).starts_with("the joined parts have 1 limbs, too few for"));
+    assert!(join(&[]).starts_with("the joined parts have 0 limbs, too few for"));
 }

@@ -71,14 +71,15 @@ fn names_of_arguments() -> Result<()> {
         let input = stream.upload(&[0u16; N])?;
         let (mut a, mut b) = (device.buffer(BYTES)?, device.buffer(BYTES)?);
         let call = || forward.on(stream, 1);
-        refused!(call().run(), Error::Arguments { ref why, .. } if why == "was not given from");
-        refused!(call().input("from", &input).run(), Error::Arguments { ref why, .. } if why == "was not given to");
+        refused!(call().run(), Error::Arguments { ref why, .. } if why == "is missing argument from");
+        refused!(call().input("from", &input).run(), Error::Arguments { ref why, .. }
+            if why == "is missing argument to");
         let twice = call().input("from", &input).output("to", &mut a).output("to", &mut b).run();
-        refused!(twice, Error::Arguments { ref why, .. } if why == "was given to twice");
+        refused!(twice, Error::Arguments { ref why, .. } if why == "was given argument to twice");
         let three = call().input("from", &input).output("to", &mut a).output("more", &mut b).run_timed();
         refused!(three, Error::Arguments { ref plan, ref why }
-            if plan == forward.plan().title() && why == "has no argument more, but from, to");
-        refused!(forward.on_host(1).run(), Error::Arguments { ref why, .. } if why == "was not given from");
+            if plan == forward.plan().title() && why == "has no argument more: its arguments are from, to");
+        refused!(forward.on_host(1).run(), Error::Arguments { ref why, .. } if why == "is missing argument from");
         Ok(())
     })
 }
@@ -106,7 +107,7 @@ fn batches_beyond_memory() -> Result<()> {
 }
 
 #[test]
-fn nothing_happens_to_a_batch_of_none() -> Result<()> {
+fn an_empty_batch_does_nothing() -> Result<()> {
     each(|device, stream, forward| {
         let (a, mut b) = (device.buffer(0)?, device.buffer(0)?);
         run(forward, stream, 0, &a, &mut b)?;
@@ -244,7 +245,7 @@ fn values_that_are_not_reduced() -> Result<()> {
 }
 
 #[test]
-fn copies_of_other_lengths() -> Result<()> {
+fn copies_of_wrong_lengths() -> Result<()> {
     each(|device, stream, _| {
         let buffer = stream.upload(&[0u8; 6])?;
         refused!(stream.read(&buffer, &mut [0u8; 5]), Error::Length { .. });
@@ -272,7 +273,7 @@ fn one_argument_for_two_ports() -> Result<()> {
 }
 
 #[test]
-fn devices_that_are_not_there() {
+fn missing_devices() {
     refused!(Device::cuda(9999), Error::NoDevice(_));
     refused!(Device::cuda(usize::MAX), Error::NoDevice(_));
     let engine = Engine::best();

@@ -95,7 +95,7 @@ fn rings_with_roots() -> Result<()> {
 }
 
 #[test]
-fn a_sparse_quotient_has_the_name_that_it_deserves() -> Result<()> {
+fn sparse_quotients_become_named_ones() -> Result<()> {
     let ring = |n, terms: &[(usize, i64)]| {
         Ring::new(&[Modulus::new(97u32)?], Quotient::Sparse { n, terms: terms.to_vec() })
             .map(PolyType::from)
@@ -112,7 +112,7 @@ fn a_sparse_quotient_has_the_name_that_it_deserves() -> Result<()> {
 }
 
 #[test]
-fn texts_of_no_ring() {
+fn invalid_texts() {
     for text in [
         "97,193#:x^4+1",
         "97,193#0,2:x^4+1",

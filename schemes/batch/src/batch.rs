@@ -297,7 +297,7 @@ impl<M: KemScheme> Batch<M> {
 }
 
 fn missing<M: KemScheme>(operation: Operation) -> Error {
-    Error::Unsupported { job: format!("{} {operation:?}", M::NAME), why: "it has no steps".into() }
+    Error::Unsupported { job: format!("{} {operation:?}", M::NAME), why: "the scheme has no steps for it".into() }
 }
 
 impl<M: KemScheme> fmt::Debug for Batch<M> {

@@ -44,7 +44,7 @@ mod tests {
     use crate::status::tests::OwnError;
 
     #[test]
-    fn a_run_that_fails_leaves_nothing() {
+    fn failed_runs_zero_their_outputs() {
         let p = Planner::default().pipeline("draw");
         let [bytes] = p.step(Draw::new(32, 0).unwrap(), &[p.input("draws")]);
         p.output("bytes", bytes);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leaves_before_it_is_known_how_it_fared() {
+    fn export_needs_statuses() {
         let device = Device::cpu();
         let stream = device.stream().unwrap();
         let shared_keys = |statuses: Buffer| {

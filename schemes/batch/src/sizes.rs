@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_batches_are_refused() {
+    fn incomplete_items_are_refused() {
         let length = |what, expected, got| Err(Error::Length { what, expected, got });
         assert_eq!(batch_of("bytes of public keys", 7, 3), length("bytes of public keys", 6, 7));
         assert_eq!(batch_of("bytes", 1, 0), length("bytes", 0, 1));

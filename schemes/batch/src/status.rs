@@ -86,7 +86,7 @@ pub enum ErrorKind<E> {
     #[error("no kernel has finished the item")]
     NotReached,
     /// The status is a word that no kernel writes.
-    #[error("{status:#010x} is no status of an item")]
+    #[error("unknown item status {status:#010x}")]
     UnknownStatus {
         /// The status word.
         status: u32,
@@ -118,7 +118,7 @@ pub struct ItemError<E: SchemeError> {
 /// Status of all items of a batch: the errors; all other items are ok. A rejected ciphertext is not an error, because
 /// implicit rejection must stay invisible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "items may have come to nothing: see `into_result` and `errors`"]
+#[must_use = "some items may have failed: check `into_result` or `errors`"]
 pub struct BatchStatus<E: SchemeError> {
     errors: Vec<ItemError<E>>,
 }
@@ -168,7 +168,7 @@ pub(crate) mod tests {
         NoKey,
         #[error("coefficient {place} is not below the modulus")]
         Coefficient { place: usize },
-        #[error("its word is that of fine items")]
+        #[error("the status word is that of ok items")]
         Taken,
     }
 
@@ -191,7 +191,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn statuses_tell_errors() {
+    fn status_words_decode_to_errors() {
         let errors = [
             None,
             Some(OwnError::NoKey),
@@ -204,15 +204,15 @@ pub(crate) mod tests {
         let wanted = errors.iter().enumerate().filter_map(|(item, error)| Some((item, ErrorKind::Scheme((*error)?))));
         assert!(told.errors.iter().map(|error| (error.item, error.kind)).eq(wanted));
         assert_eq!(status(Some(OwnError::Coefficient { place: 5 })), 0x502);
-        assert_eq!(status(Some(OwnError::Taken)), u32::MAX, "no error is fine");
+        assert_eq!(status(Some(OwnError::Taken)), u32::MAX, "an error never has the status of ok items");
     }
 
     #[test]
-    fn only_one_word_is_fine() {
+    fn only_one_status_word_is_ok() {
         assert_eq!(kind(FINE), None);
-        assert_eq!(kind(0), Some(ErrorKind::NotReached), "what memory holds at first");
+        assert_eq!(kind(0), Some(ErrorKind::NotReached), "initial memory");
         for status in [PENDING, HALFWAY] {
-            assert_eq!(kind(status), Some(ErrorKind::NotReached), "what an earlier step leaves");
+            assert_eq!(kind(status), Some(ErrorKind::NotReached), "left by an earlier step");
         }
         let others = (0..32).map(|bit| FINE ^ 1 << bit);
         let others = others.chain([3, 9, 10, 255, 0x101, 0x104, 0x1_0001, u32::MAX, 0xa5a5_a5a5]);
@@ -220,7 +220,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn items_are_named() {
+    fn errors_name_their_item() {
         assert_eq!(BatchStatus::<OwnError>::new(vec![]).into_result(), Ok(()));
         let second = ItemError { item: 7, kind: OwnError::NoKey.into() };
         let first = ItemError { item: 2, kind: OwnError::Coefficient { place: 9 }.into() };

@@ -115,7 +115,7 @@ fn agree<M: KemScheme>(kem: &Batch<M>, batch: usize) -> Result<(Vec<u8>, Vec<u8>
 }
 
 #[test]
-fn a_generic_caller_agrees_on_keys() {
+fn generic_callers_agree_on_keys() {
     for batch in [0, 1, 300] {
         let (sent, received) = agree(&Batch::<Toy>::new(&Engine::cpu()).unwrap(), batch).unwrap();
         assert_eq!((sent.len(), &sent), (batch, &received));

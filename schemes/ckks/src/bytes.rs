@@ -95,10 +95,10 @@ impl Ckks {
         let kind = Kind::Ciphertext;
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
         if level > self.parameters().top_level() {
-            return Err(kind.malformed("there is no such level"));
+            return Err(kind.malformed("the level in the header is above the top level"));
         }
         if self.parameters().check_scale(scale, level).is_err() {
-            return Err(kind.malformed("their scale does not fit their level"));
+            return Err(kind.malformed("the scale in the header does not fit the level"));
         }
         let items = pieces(kind, body, batch, self.parameters().ciphertext_bytes(level))?.len();
         let buffer = self.upload_residues(kind, self.level(level)?.ciphertext_type(), body)?;
@@ -174,10 +174,10 @@ impl Ckks {
         let size = size_of::<u64>() + SEED + self.parameters().switching_key_bytes() / 2;
         let mut keys = BTreeMap::new();
         for piece in pieces(kind, body, batch, size)? {
-            let (k, key) = piece.split_first_chunk().ok_or(kind.malformed("they are too few"))?;
+            let (k, key) = piece.split_first_chunk().ok_or(kind.malformed("the bytes of a key are too short"))?;
             let k = u64::from_le_bytes(*k);
             if !is_automorphism(self.parameters(), k) || keys.last_key_value().is_some_and(|(last, _)| *last >= k) {
-                return Err(kind.malformed("a key is for no automorphism, or they are out of order"));
+                return Err(kind.malformed("a key is for an invalid automorphism, or keys are not in ascending order"));
             }
             keys.insert(k, self.switching_key_from(kind, key)?);
         }
@@ -213,12 +213,12 @@ impl Ckks {
         let kind = Kind::SecretKey;
         let body = self.read_key_header(kind, bytes)?;
         if body.len() != self.parameters().degree() / IN_A_BYTE {
-            return Err(kind.malformed("they are more or fewer than the degree wants"));
+            return Err(kind.malformed("the body must have one byte per four coefficients"));
         }
         // The code 3 is invalid: no pair may have both bits set.
         let both = body.iter().fold(0, |both, byte| both | byte & byte >> 1 & 0x55);
         if !bool::from(both.ct_eq(&0)) {
-            return Err(kind.malformed("a coefficient is none of −1, 0 and 1"));
+            return Err(kind.malformed("a coefficient is not -1, 0 or 1"));
         }
         let codes = |q: u64| {
             body.iter().flat_map(move |byte| (0..IN_A_BYTE).map(move |i| byte >> (2 * i) & 3)).map(move |code| {
@@ -254,17 +254,17 @@ impl Ckks {
     /// Returns level, batch and scale as the header claims them, and the body.
     fn read_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<(usize, u64, f64, &'b [u8])> {
         let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
-            return Err(kind.malformed("they have no header"));
+            return Err(kind.malformed("the bytes are shorter than the header, which has 40 bytes"));
         };
         let number = |at: usize, size: usize| {
             header[at..at + size].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
         };
         let parameters = self.parameters();
         if header[..4] != MAGIC || number(4, 2) != u64::from(VERSION) || number(6, 2) != kind as u64 {
-            return Err(kind.malformed("they begin otherwise, or are of another version"));
+            return Err(kind.malformed("the header has another magic number, version or kind"));
         }
         if number(8, 4) != u64::from(parameters.degree().ilog2()) || header[32..] != fingerprint(parameters) {
-            return Err(kind.malformed("they are of other parameters"));
+            return Err(kind.malformed("the bytes are for other parameters than this scheme's"));
         }
         Ok((number(12, 4) as usize, number(16, 8), f64::from_bits(number(24, 8)), body))
     }
@@ -277,14 +277,14 @@ impl Ckks {
         if level == self.parameters().top_level() && scale.to_bits() == 1f64.to_bits() {
             return Ok(());
         }
-        Err(kind.malformed("keys are of the top level, and have no scale"))
+        Err(kind.malformed("the header of keys must have the top level and scale 1"))
     }
 
     /// Returns the body of a single key.
     fn read_key_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<&'b [u8]> {
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
         self.check_key(kind, level, scale)?;
-        if batch == 1 { Ok(body) } else { Err(kind.malformed("it is one key")) }
+        if batch == 1 { Ok(body) } else { Err(kind.malformed("the header must count exactly one key")) }
     }
 
     /// Appends the seed of a key and the first half of its buffer.
@@ -303,7 +303,7 @@ impl Ckks {
 
     /// Expands a key from its seed and its first half.
     fn expanded(&self, kind: Kind, how: Operation, half: &PolyType, body: &[u8]) -> Result<([u8; SEED], Buffer)> {
-        let wrong = || kind.malformed("they are more or fewer than a key's");
+        let wrong = || kind.malformed("the body does not have the length of a key");
         let (seed, residues) = body.split_first_chunk::<SEED>().ok_or_else(wrong)?;
         if residues.len() != half.bytes() {
             return Err(wrong());
@@ -338,7 +338,7 @@ fn pieces(kind: Kind, body: &[u8], claimed: u64, size: usize) -> Result<core::sl
     if pieces.remainder().is_empty() && pieces.len() as u64 == claimed {
         return Ok(pieces);
     }
-    Err(kind.malformed("they are more or fewer than their header says"))
+    Err(kind.malformed("the length of the body does not match the number of items in the header"))
 }
 
 /// Fingerprint of the parameters: the degree, the primes dropped by rescaling, and all primes.

@@ -175,7 +175,7 @@ fn ciphertexts_have_all_their_noise() -> Result<()> {
 }
 
 #[test]
-fn systems_draw_what_nobody_drew_before() -> Result<()> {
+fn system_randomness_never_repeats() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), parameters(Errors::Gaussian)?)?;
     let made = || {
         let mut random = Randomness::system();
@@ -184,17 +184,17 @@ fn systems_draw_what_nobody_drew_before() -> Result<()> {
         let zero = ckks.constant(0.0, 0, ckks.parameters().scale())?;
         let [first, second] = [(); 2].map(|()| ckks.encrypt(&zero, &public, &mut random));
         let (first, second) = (ckks.ciphertext_to_bytes(&first?)?, ckks.ciphertext_to_bytes(&second?)?);
-        assert!(first != second, "two encryptions are one");
+        assert!(first != second, "two encryptions are equal");
         Ok::<_, crate::Error>((ckks.secret_key_to_bytes(&secret)?, public.seed))
     };
     let (one, other) = (made()?, made()?);
-    assert!(one.0 != other.0, "two secret keys are one");
-    assert!(one.1 != other.1, "two public keys have one seed");
+    assert!(one.0 != other.0, "two secret keys are equal");
+    assert!(one.1 != other.1, "two public keys have the same seed");
     Ok(())
 }
 
 #[test]
-fn another_key_decrypts_to_nothing() -> Result<()> {
+fn other_keys_do_not_decrypt() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), parameters(Errors::Gaussian)?)?;
     let mut random = Randomness::from_seed([7; 32]);
     let [secret, other] = [(); 2].map(|()| ckks.secret_key(&mut random));

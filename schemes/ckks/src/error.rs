@@ -11,14 +11,15 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] ringforge::Error),
     /// Parameters that are not valid.
-    #[error("these parameters cannot be: {why}")]
+    #[error("invalid parameters: {why}")]
     Parameters {
         /// Why they are not valid.
         why: String,
     },
     /// More bits of modulus than 128-bit security allows at this degree; `Parameters::insecure` accepts them.
     #[error(
-        "Q and P have {bits} bits, and 128-bit security at degree 2^{log_n} allows {most}: `Parameters::insecure` takes them"
+        "Q·P has {bits} bits, but 128-bit security at degree 2^{log_n} allows at most {most}: \
+         use fewer bits, a larger degree or `Parameters::insecure`"
     )]
     Insecure {
         /// log₂ of the degree.
@@ -29,13 +30,13 @@ pub enum Error {
         most: u32,
     },
     /// An argument that was made for other parameters.
-    #[error("{what} is of other parameters than the scheme")]
+    #[error("{what} was made for other parameters than this scheme's")]
     Foreign {
         /// The name of the argument.
         what: &'static str,
     },
     /// Two operands of different levels: `drop_to` brings the higher one down.
-    #[error("operands have levels {left} and {right}: `drop_to` brings the higher one down")]
+    #[error("operands have different levels, {left} and {right}: bring the higher one down with `drop_to`")]
     Levels {
         /// The level of the first.
         left: usize,
@@ -43,7 +44,7 @@ pub enum Error {
         right: usize,
     },
     /// A level that does not exist, or is not below the operand's.
-    #[error("level {wanted} cannot be reached from level {from}")]
+    #[error("level {wanted} cannot be reached from level {from}: levels only go down, and end at 0")]
     NoLevel {
         /// The operand's level.
         from: usize,
@@ -51,7 +52,11 @@ pub enum Error {
         wanted: i64,
     },
     /// Two operands whose scales differ by more than a relative 2^-20: `rescale_to` brings one to the other's scale.
-    #[error("scales 2^{:.6} and 2^{:.6} differ too much to be added: `rescale_to` brings one to the other's", left.log2(), right.log2())]
+    #[error(
+        "scales 2^{:.6} and 2^{:.6} differ too much to be added: bring one to the other's with `rescale_to`",
+        left.log2(),
+        right.log2()
+    )]
     Scales {
         /// The scale of the first.
         left: f64,
@@ -60,7 +65,8 @@ pub enum Error {
     },
     /// A scale at which even the number 1 is lost: below 1, or not below half of the modulus at this level.
     #[error(
-        "a scale of 2^{:.1} does not fit level {level}, which takes 1 to 2^{bits:.1}: rescale earlier, or encode at a smaller scale",
+        "scale 2^{:.1} does not fit level {level}, which allows 1 to 2^{bits:.1}: \
+         rescale earlier, or encode at a smaller scale",
         scale.log2()
     )]
     Scale {
@@ -73,7 +79,7 @@ pub enum Error {
     },
     /// Rescaling would leave a scale below its rounding error.
     #[error(
-        "rescaling would leave a scale of 2^{:.1}, below its rounding error of 2^{:.1}: rescale after a product",
+        "rescaling would leave a scale of 2^{:.1}, below the rounding error of 2^{:.1}: rescale only after a product",
         scale.log2(),
         least.log2()
     )]
@@ -85,7 +91,8 @@ pub enum Error {
     },
     /// No integer factor leads to the requested scale.
     #[error(
-        "rescaling from a scale of 2^{:.3} leads to multiples of 2^{:.3}, not to 2^{:.3}: choose one nearer to a multiple",
+        "`rescale_to` from scale 2^{:.3} reaches only multiples of 2^{:.3}, not 2^{:.3}: \
+         choose a scale nearer to a multiple",
         from.log2(),
         step.log2(),
         wanted.log2()
@@ -99,7 +106,7 @@ pub enum Error {
         wanted: f64,
     },
     /// Batches of different sizes.
-    #[error("batches of {left} and {right}")]
+    #[error("operands have {left} and {right} items: both need the same number, at least 1")]
     Batches {
         /// Items of the first.
         left: usize,
@@ -107,16 +114,16 @@ pub enum Error {
         right: usize,
     },
     /// There is no key for a rotation by this many steps.
-    #[error("there is no key for a rotation by {steps}")]
+    #[error("no key for a rotation by {steps} steps: pass {steps} to `galois_keys`")]
     NoRotationKey {
         /// Steps to the left, in 0..slots.
         steps: usize,
     },
     /// There is no key for conjugation.
-    #[error("there is no key for conjugation")]
+    #[error("no key for conjugation: set `conjugates` in `galois_keys`")]
     NoConjugationKey,
     /// More numbers than there are slots.
-    #[error("{got} numbers for {slots} slots")]
+    #[error("{got} numbers do not fit a plaintext of {slots} slots")]
     Slots {
         /// Slots per plaintext.
         slots: usize,
@@ -124,7 +131,7 @@ pub enum Error {
         got: usize,
     },
     /// A matrix that is not square, or whose size does not divide the number of slots.
-    #[error("a matrix of {rows} × {columns}: it must be square, and its size must divide the {slots} slots")]
+    #[error("matrix of {rows} × {columns}: it must be square, and its size must divide the number of slots, {slots}")]
     Matrix {
         /// Rows.
         rows: usize,
@@ -134,16 +141,16 @@ pub enum Error {
         slots: usize,
     },
     /// A number that is not finite, or too large for the modulus at its scale.
-    #[error("a number is not finite, or too large for its scale and level")]
+    #[error("a number is not finite, or is too large for its scale and level: use a smaller scale or a higher level")]
     Number,
     /// Flooding noise that is not possible.
-    #[error("no such noise can be added: {why}")]
+    #[error("invalid flooding noise: {why}")]
     Flooding {
         /// Why it is not possible.
         why: &'static str,
     },
     /// Bytes that do not encode the expected object, or are for other parameters.
-    #[error("these bytes are no {what}: {why}")]
+    #[error("cannot decode the {what}: {why}")]
     Malformed {
         /// The expected object.
         what: &'static str,

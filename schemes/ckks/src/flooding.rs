@@ -57,7 +57,9 @@ impl Flooding {
     /// [`Error::Flooding`] unless `error` is positive and finite, `decryptions` at least 1, and `bits` at most 128.
     pub fn new(error: f64, decryptions: u64, bits: u32) -> Result<Self> {
         if !(error.is_finite() && error > 0.0) || decryptions == 0 || bits > 128 {
-            return Err(Error::Flooding { why: "it wants an error above 0, decryptions, and at most 128 bits" });
+            return Err(Error::Flooding {
+                why: "`error` must be positive and finite, `decryptions` at least 1, and `bits` at most 128",
+            });
         }
         Ok(Self { deviation: error * (12.0 * decryptions as f64).sqrt() * f64::exp2(f64::from(bits) / 2.0) })
     }
@@ -75,7 +77,9 @@ impl Flooding {
         let top = (self.deviation * scale / LAYER).max(1.0);
         // Room for 14 deviations of each layer, and one bit for the message.
         if (top * LAYER).log2() + 6.0 > parameters.bits_left(level).min(120.0) {
-            return Err(Error::Flooding { why: "the noise would fill what is left of the modulus" });
+            return Err(Error::Flooding {
+                why: "it is too large for the modulus: use a higher level, a smaller error bound or fewer bits",
+            });
         }
         let top = top.ceil() as u128;
         let next = |&upper: &u128| (upper > 1).then(|| upper.div_ceil(STEP));
@@ -109,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_reach_the_deviation_and_little_more() -> Result<()> {
+    fn layers_add_up_to_the_deviation() -> Result<()> {
         let parameters = parameters()?;
         let mut seen = std::collections::BTreeSet::new();
         for tenth in 100..1100 {
@@ -131,7 +135,7 @@ mod tests {
 
     /// Drawn coefficients: their distribution, the balance of all bits, and their independence.
     #[test]
-    fn noise_is_gaussian_and_random_in_all_bits() -> Result<()> {
+    fn noise_is_gaussian_and_all_bits_are_random() -> Result<()> {
         let parameters = parameters()?;
         let (engine, level) = (Engine::cpu(), Level::new(&parameters, 0)?);
         let wanted = f64::exp2(40.0);

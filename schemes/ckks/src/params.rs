@@ -79,15 +79,15 @@ impl Parameters {
     pub fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         let refuse = |why: String| Err(Error::Parameters { why });
         if !LOG_N.contains(&log_n) {
-            return refuse(format!("degrees are 2^4 to 2^17, not 2^{log_n}"));
+            return refuse(format!("the degree must be 2^4 to 2^17, not 2^{log_n}"));
         }
         let all = [q_bits, p_bits].concat();
         if q_bits.is_empty() || p_bits.is_empty() || all.iter().any(|bits| !(20..=61).contains(bits)) {
-            return refuse("Q and P want primes of 20 to 61 bits each".into());
+            return refuse("Q and P must each have at least one prime, all of 20 to 61 bits".into());
         }
         let most = q_bits.chunks(p_bits.len()).map(|digit| digit.iter().sum()).max();
         if most > Some(p_bits.iter().sum::<u32>()) {
-            return refuse("P has fewer bits than a digit of Q, so that key switching would drown in noise".into());
+            return refuse("P has fewer bits than a digit of Q, so key switching is too noisy: add bits to P".into());
         }
         let mut primes = primes(log_n, &all)?;
         let p = primes.split_off(q_bits.len());
@@ -102,7 +102,9 @@ impl Parameters {
     /// [`Error::Parameters`] for 0, and for all primes of Q unless it has only one.
     pub fn rescaling_by(mut self, primes: usize) -> Result<Self> {
         if !(1..self.q.len().max(2)).contains(&primes) {
-            return Err(Error::Parameters { why: format!("{primes} of {} primes cannot be dropped", self.q.len()) });
+            return Err(Error::Parameters {
+                why: format!("rescaling cannot drop {primes} of {} primes: drop at least 1 and keep 1", self.q.len()),
+            });
         }
         self.drop = primes;
         self.scale = default_scale(&self.q.iter().map(Modulus::bits).collect::<Vec<_>>(), primes);
@@ -115,7 +117,7 @@ impl Parameters {
     /// [`Error::Parameters`] unless it is finite and at least 1.
     pub fn with_scale(mut self, scale: f64) -> Result<Self> {
         if !scale.is_finite() || scale < 1.0 {
-            return Err(Error::Parameters { why: format!("{scale} is no scale") });
+            return Err(Error::Parameters { why: format!("the scale must be finite and at least 1, not {scale}") });
         }
         self.scale = scale;
         Ok(self)

@@ -56,7 +56,7 @@ fn is_refused(ckks: &Ckks, kind: usize, bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn they_come_back_and_work() -> Result<()> {
+fn deserialised_objects_work() -> Result<()> {
     for ckks in schemes()? {
         let all = bytes(&ckks)?;
         for (kind, bytes) in all.iter().enumerate() {
@@ -129,7 +129,7 @@ fn cuda() -> Result<()> {
 
 /// The half expanded from the seed equals the one the key was made with.
 #[test]
-fn keys_from_bytes_are_the_keys_that_were_made() -> Result<()> {
+fn keys_survive_serialisation() -> Result<()> {
     for ckks in schemes()? {
         let mut random = Randomness::from_seed([4; 32]);
         let secret = ckks.secret_key(&mut random)?;
@@ -143,7 +143,7 @@ fn keys_from_bytes_are_the_keys_that_were_made() -> Result<()> {
 
 /// A key may be stored as its seed, so a seed must give the same key in every version.
 #[test]
-fn seeds_make_the_keys_that_they_made_before() -> Result<()> {
+fn seeds_give_the_recorded_keys() -> Result<()> {
     let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = |bytes: &Vec<u8>| bytes.iter().fold(0xcbf2_9ce4_8422_2325, fnv);
     let keys = |ckks: &Ckks| Ok(bytes(ckks)?[1..].iter().map(hash).collect::<Vec<_>>());
@@ -152,7 +152,7 @@ fn seeds_make_the_keys_that_they_made_before() -> Result<()> {
 }
 
 #[test]
-fn nothing_else_comes_back() -> Result<()> {
+fn malformed_bytes_are_refused() -> Result<()> {
     for ckks in schemes()? {
         let all = bytes(&ckks)?;
         for (kind, bytes) in all.iter().enumerate() {
@@ -201,8 +201,8 @@ fn nothing_else_comes_back() -> Result<()> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_bytes_make_it_panic(start in any::<bool>(), flips in prop::collection::vec((0usize..160, any::<u8>()), 0..8),
-                              cut in 0usize..3000, rest in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_never_panic(start in any::<bool>(), flips in prop::collection::vec((0usize..160, any::<u8>()), 0..8),
+                             cut in 0usize..3000, rest in prop::collection::vec(any::<u8>(), 0..300)) {
         for ckks in schemes().expect("schemes") {
             for (kind, mut bytes) in bytes(&ckks).expect("bytes").into_iter().enumerate() {
                 if !start {

@@ -8,7 +8,7 @@ const CIRCUITS: usize = 1000;
 const STEPS: usize = 8;
 
 #[test]
-fn random_circuits_compute_what_they_say() -> Result<()> {
+fn random_circuits_decrypt_correctly() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(5, &[55, 40, 40, 40], &[56])?)?;
     let mut draws = Randomness::from_seed([5; 32]);
     let secret = ckks.secret_key(&mut draws)?;

@@ -5,7 +5,7 @@ use ringforge_ckks::{Ckks, Complex64, Error, Flooding, Parameters, Randomness, R
 use ringforge_testkit::Target;
 
 #[test]
-fn numbers_are_as_far_off_as_was_said() -> Result<()> {
+fn flooding_noise_has_the_requested_deviation() -> Result<()> {
     for (q, p) in [(&[60, 40, 40][..], &[60][..]), (&[31, 31, 31], &[31])] {
         let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, q, p)?)?;
         let mut random = Randomness::from_seed([1; 32]);
@@ -44,7 +44,7 @@ fn numbers_are_as_far_off_as_was_said() -> Result<()> {
 }
 
 #[test]
-fn what_leaves_nothing_is_refused() -> Result<()> {
+fn excessive_flooding_is_refused() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(5, &[50, 40], &[50])?)?;
     let mut random = Randomness::from_seed([1; 32]);
     let secret = ckks.secret_key(&mut random)?;

@@ -4,7 +4,7 @@ use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 
 #[test]
-fn a_product_rescaled_and_rotated() -> Result<()> {
+fn product_rescale_and_rotation() -> Result<()> {
     let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 38, 38, 38], &[50])?)?;
     let mut random = Randomness::system();
     let secret = ckks.secret_key(&mut random)?;

@@ -114,7 +114,7 @@ fn noise_stays_within_its_bound_at_every_step() -> Result<()> {
         let found = ckks.decrypt(c, &secret)?;
         let error = found[0].iter().zip(wanted).map(|(x, y)| (x - y).norm()).fold(0.0, f64::max) * c.scale();
         assert!(error < bound, "noise {error:e} above {bound:e}");
-        assert!(error > bound / 4096.0, "a bound of {bound:e} says nothing of noise {error:e}");
+        assert!(error > bound / 4096.0, "the bound {bound:e} is too loose for the noise {error:e}");
         Ok(bound)
     };
     let a = ckks.encrypt(&ckks.encode(&[&x], 3)?, &public, &mut random)?;

@@ -103,7 +103,7 @@ fn left_behind<T>(words: [u64; 4], call: impl FnOnce() -> Result<T>) -> Result<u
 }
 
 #[test]
-fn plaintexts_leave_nothing_in_memory() -> Result<()> {
+fn plaintexts_are_wiped_from_memory() -> Result<()> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     for (q, p) in [([50, 40], [50]), ([31, 26], [31]), ([32, 26], [32])] {
         let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, &q, &p)?)?;
@@ -116,7 +116,7 @@ fn plaintexts_leave_nothing_in_memory() -> Result<()> {
         let top = ckks.parameters().top_level();
         let coefficient = (number * ckks.parameters().scale()).round();
         let words = [number.to_bits(), coefficient as u64, coefficient.to_bits(), 0];
-        assert_ne!(left_behind(words, || Ok(numbers.clone()))?, 0, "the test sees nothing");
+        assert_ne!(left_behind(words, || Ok(numbers.clone()))?, 0, "the test detects nothing");
         assert_eq!(left_behind(words, || ckks.encode(&numbers, top))?, 0, "encode");
         assert_eq!(left_behind(words, || ckks.constant(number, top, ckks.parameters().scale()))?, 0, "constant");
         let encrypted = ckks.encrypt(&ckks.encode(&numbers, top)?, &public, &mut random)?;
@@ -134,7 +134,7 @@ fn plaintexts_leave_nothing_in_memory() -> Result<()> {
 }
 
 #[test]
-fn a_cpu_takes_what_was_said() -> Result<()> {
+fn cpu_memory_matches_the_prediction() -> Result<()> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     for (log_n, q, p, batch) in [(12, vec![50; 8], vec![50; 2], 1), (11, vec![50; 6], vec![50; 3], 4)] {
         let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(log_n, &q, &p)?)?;
@@ -144,9 +144,9 @@ fn a_cpu_takes_what_was_said() -> Result<()> {
         assert_eq!(MOST.load(SeqCst), before, "something was allocated");
         life(&ckks, batch, || ckks.engine().device().trim())?;
         let most = MOST.load(SeqCst) - before;
-        assert!(most <= said.total(), "{most} bytes, and {said:?} were said");
+        assert!(most <= said.total(), "{most} bytes were used, predicted: {said:?}");
         // The prediction is not far too high either.
-        assert!(most > said.total() / 4 * 3, "{most} bytes, and {said:?} were said");
+        assert!(most > said.total() / 4 * 3, "{most} bytes were used, predicted: {said:?}");
     }
     Ok(())
 }
@@ -154,7 +154,7 @@ fn a_cpu_takes_what_was_said() -> Result<()> {
 /// At most keys, 1.5 times the ciphertexts, and 200 MB, by the driver's count of free memory after kernels are loaded.
 #[cfg(feature = "cuda")]
 #[test]
-fn a_gpu_takes_little_more_than_keys_and_ciphertexts() -> Result<()> {
+fn gpu_memory_is_close_to_the_prediction() -> Result<()> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     use cudarc::driver::{CudaContext, result};
     use ringforge_testkit::Target;
@@ -178,13 +178,13 @@ fn a_gpu_takes_little_more_than_keys_and_ciphertexts() -> Result<()> {
         let taken = before.saturating_sub(free()) + tables;
         let code = started.saturating_sub(before + tables);
         println!("batch {batch}: {taken} bytes of the driver, {} of them the engine's, {tables} tables;", held());
-        println!("{code} more for what was loaded; said were {} in all: {said:?}", said.total());
+        println!("{code} more for loaded code; predicted: {} in all, {said:?}", said.total());
         let most = match batch {
             1 => said.keys + said.ciphertexts * 3 / 2 + 200_000_000,
             // Temporaries of a batch, plus an eighth for rounding up and kernels.
             _ => said.total() / 8 * 9,
         };
-        assert!(taken <= most, "{taken} bytes of {most}; {said:?}");
+        assert!(taken <= most, "{taken} bytes were used, at most {most} allowed; predicted: {said:?}");
     }
     Ok(())
 }

@@ -81,7 +81,7 @@ fn parameters() -> Result<Vec<Parameters>> {
 }
 
 #[test]
-fn every_operation_decrypts_to_what_it_says() -> Result<()> {
+fn every_operation_decrypts_correctly() -> Result<()> {
     for parameters in parameters()? {
         let mut scheme = Scheme::new(&Engine::cpu(), parameters)?;
         let (batch, top) = (3, scheme.ckks.parameters().top_level());
@@ -165,7 +165,7 @@ fn matrices_multiply() -> Result<()> {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
+fn mismatched_operands_are_refused() -> Result<()> {
     let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
     let c = scheme.ckks.clone();
     let x = scheme.numbers(1, 2);
@@ -204,7 +204,7 @@ fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
 }
 
 #[test]
-fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
+fn lossy_scales_are_refused() -> Result<()> {
     let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
     let c = scheme.ckks.clone();
     let x = scheme.numbers(1, 1);
@@ -241,7 +241,7 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
 }
 
 #[test]
-fn parameters_beyond_the_bound_go_by_name_alone() {
+fn insecure_parameters_are_refused() {
     assert_eq!(Parameters::new(13, &[50, 38, 38, 38], &[50]).map(|parameters| parameters.bits()), Ok(214));
     // The exact bounds, with primes of 20 to 60 bits, and one bit more.
     for (log_n, bits) in [(11, 53u32), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)] {

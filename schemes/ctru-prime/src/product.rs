@@ -92,8 +92,8 @@ pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<
     let prime = |bits| Modulus::ntt_primes(LEAVES as u64, bits, 1).ok()?.pop();
     let prime = (fewest..=30).filter_map(prime).find(|prime| is_exact(n, bounds, length, prime));
     let prime = prime.ok_or_else(|| Error::Unsupported {
-        job: format!("products of degree below {n} in a cyclic ring of length {length} modulo a prime of 30 bits"),
-        why: format!("they have {} coefficients of up to {bound} in absolute value", 2 * n - 1),
+        job: format!("an exact product of polynomials of degree below {n} in a cyclic ring of length {length}"),
+        why: format!("{} coefficients of up to {bound} in absolute value need a prime above 30 bits", 2 * n - 1),
     })?;
     Rows::of(&Ring::cyclic(length, prime)?, limits)?.depth(LAYERS)
 }
@@ -166,7 +166,7 @@ mod tests {
     use crate::params::SETS;
 
     #[test]
-    fn what_cannot_be_proven_is_refused() -> Result<()> {
+    fn unprovable_bounds_are_refused() -> Result<()> {
         let limits = Limits::cpu();
         for set in &SETS {
             let bounds = Bounds::of_encryption(set);

@@ -162,7 +162,7 @@ mod tests {
 
     /// The tables of the specification: digits, moduli, bytes of a pair and of the last pair, offset of the level.
     #[test]
-    fn levels_are_those_of_the_tables() {
+    fn levels_match_the_tables() {
         let row = |level: &Level| {
             let [each, last] = if level.len > 1 { level.bytes() } else { [0; 2] };
             (level.len, level.modulus, level.last, each, last, level.offset)
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_come_back() {
+    fn digits_round_trip() {
         let mut random = Random::new(seed());
         for set in &SETS {
             let mut packed = vec![0; set.sizes().public_key];

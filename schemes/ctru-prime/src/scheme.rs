@@ -70,7 +70,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
     ] {
         let plan = match prepared {
             Some(prepared) => steps.with_prepared(prepared, &planner)?,
-            None => operation.plan(set.name, &steps, false, &planner)?.expect("steps"),
+            None => operation.plan(set.name, &steps, false, &planner)?.expect("every operation here has steps"),
         };
         let named = named(what, &plan);
         let named = if prepared.is_none() { named.with_secrets(operation.secrets()) } else { named };
@@ -97,7 +97,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
 /// - one has a bad padding field after the coefficients;
 /// - one has a ciphertext with its last bit flipped.
 fn items(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
-    let kem = kem(set).expect("the products of a parameter set");
+    let kem = kem(set).expect("the products of a parameter set are exact");
     let items = oracle::samples(kem, seed, batch, |kind, [_, secret_key, ciphertext]| match kind {
         3 => secret_key[set.sizes().pke_key - 1] |= 0x10,
         4 => ciphertext[set.sizes().ciphertext - 1] ^= 0x80,
@@ -109,15 +109,16 @@ fn items(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8
 
 /// A key pair as the CPU prepares it, and ciphertexts, of which every second one is valid.
 fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
-    let (sizes, kem) = (set.sizes().kem(), kem(set).expect("the products of a parameter set"));
+    let (sizes, kem) = (set.sizes().kem(), kem(set).expect("the products of a parameter set are exact"));
     let mut memory = kem.memory();
     let (mut public_key, mut secret_key) = (vec![0; sizes.public_key], bytes(seed, sizes.secret_key));
-    let d = secret_key[..SEED_BYTES].try_into().expect("as many bytes");
-    kem.key_pair(&d, &mut public_key, &mut secret_key, &mut memory).expect("lengths are right");
+    let d = secret_key[..SEED_BYTES].try_into().expect("a seed has 32 bytes");
+    kem.key_pair(&d, &mut public_key, &mut secret_key, &mut memory).expect("lengths match the parameter set");
     let mut ciphertexts = bytes(seed ^ 1, batch * sizes.ciphertext);
     for (i, ciphertext) in ciphertexts.chunks_exact_mut(sizes.ciphertext).enumerate().skip((batch + 1) % 2).step_by(2) {
         let item_seed = [i as u8; SEED_BYTES];
-        kem.encapsulate(&public_key, &item_seed, ciphertext, &mut Seed::default(), &mut memory).expect("as above");
+        kem.encapsulate(&public_key, &item_seed, ciphertext, &mut Seed::default(), &mut memory)
+            .expect("lengths match the parameter set");
     }
     let (steps, planner) = (PrimeSteps { kem, keys: Keys::Plain, way }, Planner::default());
     let prepare = |task, key: &str, bytes: Vec<u8>| -> Result<Vec<u8>> {

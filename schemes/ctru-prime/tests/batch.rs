@@ -105,7 +105,7 @@ vectors! {
 }
 
 #[test]
-fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
+fn bad_items_are_reported_and_isolated() -> Outcomes {
     for device in devices() {
         let kem = Batch::<CtruPrime761>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();
@@ -193,7 +193,7 @@ fn handles_agree_with_host_memory() -> Outcomes {
 
 /// With one key for all items, both ends agree, also for the neighbours of a corrupted ciphertext.
 #[test]
-fn one_key_serves_many() -> Outcomes {
+fn one_key_serves_a_whole_batch() -> Outcomes {
     for device in devices() {
         let (kem, one) = (
             Batch::<CtruPrime761>::new(&Engine::on(device.clone()))?,
@@ -291,7 +291,7 @@ fn every_flipped_bit_is_rejected() -> Outcomes {
 
 /// Arbitrary bytes as public key and as ciphertext give keys, and the same ones on every device.
 #[test]
-fn any_bytes_are_keys_and_ciphertexts() -> Outcomes {
+fn arbitrary_bytes_are_valid_inputs() -> Outcomes {
     let mut first = None;
     for device in devices() {
         let kem = Batch::<CtruPrime1277>::new(&Engine::on(device.clone()))?;
@@ -308,7 +308,7 @@ fn any_bytes_are_keys_and_ciphertexts() -> Outcomes {
 }
 
 #[test]
-fn no_item_is_fine_that_a_step_passed_over() {
+fn skipped_items_are_never_ok() {
     for named in CtruPrime::plans(&Limits::cpu()).expect("plans") {
         if named.plan.arg("statuses").is_none() {
             continue;

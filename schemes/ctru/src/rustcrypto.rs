@@ -18,7 +18,7 @@ use crate::params::SEED_BYTES;
 use crate::sets::ParameterSet;
 
 /// Why operations on checked keys cannot fail.
-const FIXED: &str = "rings and lengths are those of the parameter set";
+const FIXED: &str = "rings and lengths match the parameter set";
 
 /// A public key whose evaluations are all below q.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -100,7 +100,7 @@ fn seeds(seed: u64, batch: usize) -> Vec<u8> {
 /// - one has a bad evaluation at the end of the public key;
 /// - one has a bad field at the end of the secret key.
 fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
-    let kem = kem::kem(set).expect("the transforms of a parameter set");
+    let kem = kem::kem(set).expect("the rings of a parameter set have transforms");
     let sizes = set.sizes();
     let items = oracle::samples(kem, seed, batch, |kind, [public_key, secret_key, _]| match kind {
         3 => [public_key, &mut secret_key[..sizes.pke_key + sizes.public_key]].into_iter().for_each(spoil),

@@ -138,7 +138,7 @@ vectors! {
 }
 
 #[test]
-fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
+fn bad_items_are_reported_and_isolated() -> Outcomes {
     for device in devices() {
         let kem = Batch::<Ctru768>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();
@@ -307,7 +307,7 @@ fn every_flipped_bit_is_rejected() -> Outcomes {
 
 /// Arbitrary bytes as a ciphertext give the rejection key, and the same one on every device.
 #[test]
-fn any_ciphertext_is_decapsulated() -> Outcomes {
+fn arbitrary_ciphertexts_are_decapsulated() -> Outcomes {
     let mut first = None;
     for device in devices() {
         let kem = Batch::<Ctru1024>::new(&Engine::on(device.clone()))?;
@@ -321,7 +321,7 @@ fn any_ciphertext_is_decapsulated() -> Outcomes {
 }
 
 #[test]
-fn no_item_is_fine_that_a_step_passed_over() {
+fn skipped_items_are_never_ok() {
     for named in Ctru::plans(&Limits::cpu()).expect("plans") {
         if named.plan.arg("statuses").is_none_or(|arg| !arg.status) {
             continue;

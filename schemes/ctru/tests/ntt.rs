@@ -63,7 +63,7 @@ fn ring(n: usize) -> Result<Ring> {
 }
 
 #[test]
-fn transforms_and_products_are_those_of_the_vectors() -> Result<()> {
+fn transforms_and_products_match_the_vectors() -> Result<()> {
     for device in devices() {
         for Vector { n, a, b, ntt_a, ab, ntt_r3_a } in file().vectors {
             let ring = ring(n)?;
@@ -85,7 +85,7 @@ fn transforms_and_products_are_those_of_the_vectors() -> Result<()> {
 }
 
 #[test]
-fn leaves_are_those_of_the_vectors() -> Result<()> {
+fn leaves_match_the_vectors() -> Result<()> {
     let file = file();
     for Vector { n, a, b, ntt_a, ab, .. } in file.vectors {
         let rows = Rows::of(&ring(n)?, &Limits::cpu())?.depth(7)?;
@@ -110,7 +110,7 @@ fn leaves_are_those_of_the_vectors() -> Result<()> {
 
 /// One prime in place of 3457 and 7681 gives the same integers as those two.
 #[test]
-fn products_over_the_integers_are_those_of_the_vectors() -> Result<()> {
+fn integer_products_match_the_vectors() -> Result<()> {
     const P: u32 = 25_178_113;
     for device in devices() {
         for Product { n, c, f, prod } in file().q7681.vectors {

@@ -88,7 +88,7 @@ mod tests {
     use crate::oracle;
 
     #[test]
-    fn a_nearest_codeword_is_found_and_ties_go_as_specified() {
+    fn decoding_finds_a_nearest_codeword() {
         for q2 in [1024, 2048] {
             let mut ties = 0;
             for v in coordinates(seed(), 30_000, q2) {
@@ -100,7 +100,7 @@ mod tests {
                 assert_eq!(distances[usize::from(found)], *nearest, "{v:?} modulo {q2}");
                 ties += u32::from(distances.iter().filter(|distance| *distance == nearest).count() > 1);
             }
-            assert!(ties > 1000, "samples are poor: {ties} ties");
+            assert!(ties > 1000, "too few samples are ties: {ties}");
         }
     }
 
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_panics_beyond_the_ranges() {
+    fn out_of_range_inputs_never_panic() {
         for q2 in [0, 1, 4, 3457, u16::MAX] {
             for v in [[0; 8], [u16::MAX; 8], [0, u16::MAX, 1, q2, 0, 0, u16::MAX, 7]] {
                 assert!(decode(&v, q2) < 16);

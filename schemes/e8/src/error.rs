@@ -7,7 +7,7 @@ use ringforge_batch::{SchemeError, word};
 #[non_exhaustive]
 pub enum KeyError {
     /// The seed leads to a polynomial without an inverse, hence to no key.
-    #[error("the seed gives no key: its polynomial has no inverse")]
+    #[error("the seed gives no key, because its polynomial has no inverse: use another seed")]
     NotInvertible,
     /// A public key, possibly inside a secret key, that key generation cannot produce.
     #[error("coefficient {coefficient} of the public key is not below the modulus")]

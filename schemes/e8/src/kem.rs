@@ -145,7 +145,7 @@ impl<E: Encryption> Kem<E> {
         let place = sets.iter().zip(places).find(|(set, _)| *set == parameters).map(|(_, place)| place);
         let place = place.ok_or_else(|| Error::Unsupported {
             job: format!("key encapsulation with {parameters:?}"),
-            why: "this is no parameter set of the crate".into(),
+            why: "this is not one of the crate's parameter sets".into(),
         })?;
         if let Some(kem) = place.get() {
             return Ok(kem);

@@ -171,13 +171,13 @@ pub fn samples<E: Encryption>(
     let items = keys.zip(ciphertexts.chunks_mut(sizes.ciphertext));
     for (i, ((public_key, secret_key), ciphertext)) in items.enumerate() {
         let (kind, seed) = ((batch + i) % 5, bytes(seed ^ 3 ^ (i as u64) << 32, 32));
-        let seed: &Seed = seed.as_slice().try_into().expect("as many bytes");
+        let seed: &Seed = seed.as_slice().try_into().expect("a seed has 32 bytes");
         if kind != 2 {
-            kem.key_pair(seed, public_key, secret_key, &mut memory).expect("lengths are right");
+            kem.key_pair(seed, public_key, secret_key, &mut memory).expect("lengths match the parameter set");
         }
         if kind != 1 && kind != 2 {
             kem.encapsulate(public_key, seed, ciphertext, &mut Seed::default(), &mut memory)
-                .expect("lengths are right");
+                .expect("lengths match the parameter set");
         }
         spoil(kind, [public_key, secret_key, ciphertext]);
     }
@@ -341,5 +341,5 @@ pub fn seeds(batch: usize, inputs: &Named, size: usize) -> Vec<u8> {
 /// Unless `draws` has the length of a [`Draws`].
 #[must_use]
 pub fn draw(draws: &[u8], item: usize, attempt: u32) -> [u8; 64] {
-    Draws::from_bytes(draws).expect("the bytes of draws").block(item as u64, attempt)
+    Draws::from_bytes(draws).expect("draws have a fixed number of bytes").block(item as u64, attempt)
 }

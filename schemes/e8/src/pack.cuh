@@ -11,7 +11,7 @@ RF_FN constexpr u32 pack_unit(u32 width) { return width * 8 % 32 == 0 ? 8 : widt
 // in: values[0..Count] < 2^Width   out: words[0..Count Width / 32]
 template <u32 Width, u32 Count>
 RF_FN void pack_bits(const u32* values, u32* words) {
-    static_assert(Width <= 32 && Count * Width % 32 == 0, "whole words");
+    static_assert(Width <= 32 && Count * Width % 32 == 0, "numbers must have at most 32 bits and fill whole words");
     RF_UNROLL
     for (u32 i = 0; i < Count; i++) {
         u32 word = i * Width / 32, shift = i * Width % 32;
@@ -32,7 +32,7 @@ RF_FN u32 unpack_one(const u32* words, u32 i) {
 // in: words[0..Count Width / 32]   out: values[0..Count] < 2^Width
 template <u32 Width, u32 Count>
 RF_FN void unpack_bits(const u32* words, u32* values) {
-    static_assert(Width <= 32 && Count * Width % 32 == 0, "whole words");
+    static_assert(Width <= 32 && Count * Width % 32 == 0, "numbers must have at most 32 bits and fill whole words");
     RF_UNROLL
     for (u32 i = 0; i < Count; i++) values[i] = unpack_one<Width>(words, i);
 }

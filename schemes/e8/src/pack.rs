@@ -43,8 +43,8 @@ pub fn unpack(width: u32, bytes: &[u8], values: &mut [u16]) -> Result<()> {
 
 fn check(width: u32, count: usize, got: usize) -> Result<()> {
     if !matches!(width, 4 | 5 | 10 | 11 | 12) {
-        let job = format!("a packing of {width} bits");
-        return Err(Error::Unsupported { job, why: "widths are 4, 5, 10, 11 and 12".into() });
+        let job = format!("packing numbers of {width} bits");
+        return Err(Error::Unsupported { job, why: "the width must be 4, 5, 10, 11 or 12".into() });
     }
     let expected = packed_bytes(width, count);
     if got == expected { Ok(()) } else { Err(Error::Length { what: "packed bytes", expected, got }) }
@@ -104,7 +104,7 @@ mod tests {
     use crate::oracle;
 
     #[test]
-    fn any_number_of_numbers_is_packed() {
+    fn any_count_of_numbers_is_packed() {
         for width in [4, 5, 10, 11, 12] {
             for count in [0, 1, 7, 8, 9, 653, 1024] {
                 let values: Vec<u16> = bytes(seed(), count).into_iter().map(|x| u16::from(x) * 257).collect();

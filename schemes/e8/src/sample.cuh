@@ -15,7 +15,7 @@ RF_FN constexpr u32 every(u32 step, u32 fields) {
 // in: stream[0..Count Eta / 16], any words   out: out[0..Count] in [-Eta, Eta]
 template <u32 Eta, u32 Count>
 RF_FN void centred_binomial(const u32* stream, i32* out) {
-    static_assert(Eta >= 2 && Eta <= 8 && Count * Eta % 16 == 0, "whole words");
+    static_assert(Eta >= 2 && Eta <= 8 && Count * Eta % 16 == 0, "Eta must be 2 to 8, and Count must fill whole words");
     constexpr u32 field = 2 * Eta, fields = 32 / field;
     constexpr u32 ones = every(Eta, 2 * fields), firsts = every(field, fields) * ((1u << Eta) - 1);
     constexpr u32 signs = every(field, fields) << (field - 1);

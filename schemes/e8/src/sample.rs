@@ -17,8 +17,8 @@ pub const fn sampled_bytes(eta: u32, count: usize) -> usize {
 /// [`Error::Unsupported`] for any other eta; [`Error::Length`] unless `bytes` holds [`sampled_bytes`].
 pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
     if !(2..=5).contains(&eta) {
-        let job = format!("the centred binomial distribution of eta {eta}");
-        return Err(Error::Unsupported { job, why: "eta is 2, 3, 4 or 5".into() });
+        let job = format!("the centred binomial distribution with eta = {eta}");
+        return Err(Error::Unsupported { job, why: "eta must be 2, 3, 4 or 5".into() });
     }
     let expected = sampled_bytes(eta, out.len());
     if bytes.len() != expected {
@@ -119,7 +119,7 @@ mod tests {
     use crate::oracle;
 
     #[test]
-    fn any_number_of_coefficients_is_sampled() {
+    fn any_count_of_coefficients_is_sampled() {
         for eta in 2..=5 {
             for count in [0, 1, 3, 4, 8, 15, 16, 17, 653, 761, 1024] {
                 let bytes = bytes(seed(), sampled_bytes(eta, count));

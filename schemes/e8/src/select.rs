@@ -26,13 +26,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_is_found() {
+    fn the_first_nonzero_is_found() {
         assert_eq!([vec![], vec![0; 3]].map(first_nonzero), [None, None]);
         assert_eq!([[0, 0, 9], [0, 1, 2], [u16::MAX, 0, 1]].map(first_nonzero), [Some(2), Some(1), Some(0)]);
     }
 
     #[test]
-    fn selects() {
+    fn select_returns_the_chosen_array() {
         let (a, b) = ([1, 2, 3], [4, 5, 6]);
         assert_eq!((select(Choice::from(1), &a, &b), select(Choice::from(0), &a, &b)), (a, b));
     }

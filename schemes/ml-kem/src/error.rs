@@ -12,7 +12,7 @@ pub enum KeyError {
         coefficient: usize,
     },
     /// The hash in a secret key is not that of the public key in it.
-    #[error("the secret key does not have its public key's hash")]
+    #[error("the hash in the secret key does not match the public key in it")]
     WrongHash,
 }
 

@@ -31,7 +31,7 @@ fn both_directions<M: KemScheme>(device: &Device, oracle: &Oracle, batch: usize)
 }
 
 #[test]
-fn keys_and_ciphertexts_are_understood_both_ways() -> Outcome {
+fn keys_and_ciphertexts_interoperate() -> Outcome {
     for device in devices() {
         both_directions::<MlKem512>(&device, &ORACLES[0], 5)?;
         both_directions::<MlKem768>(&device, &ORACLES[1], 33)?;
@@ -41,7 +41,7 @@ fn keys_and_ciphertexts_are_understood_both_ways() -> Outcome {
 }
 
 #[test]
-fn bad_items_are_named_and_harm_no_neighbour() -> Outcome {
+fn bad_items_are_reported_and_isolated() -> Outcome {
     for device in devices() {
         let kem = Batch::<MlKem768>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();

@@ -8,7 +8,7 @@ fn trimmed(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn quotations_are_true() -> std::io::Result<()> {
+fn quoted_code_is_up_to_date() -> std::io::Result<()> {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let book = fs::read_to_string(crate_folder.join("../../docs/own-scheme.md"))?;
     let mut checked = 0;

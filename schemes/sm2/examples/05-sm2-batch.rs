@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // few keys, many signatures: tables of the keys, and all data on the device
     let stream = device.stream()?;
-    let cached = verifier.cache(&stream, &public_keys[..64 * 4], 64 << 20)?.map_err(|_| "keys off the curve")?;
+    let cached = verifier.cache(&stream, &public_keys[..64 * 4], 64 << 20)?.map_err(|_| "a key is not on the curve")?;
     let keys: Vec<u8> = private_keys.chunks_exact(32).take(4).cycle().take(batch).flatten().copied().collect();
     let numbers = stream.upload(&(0..batch as u32).map(|i| i % 4).collect::<Vec<_>>())?;
     let digests_there = stream.upload(&digests)?;

@@ -280,7 +280,7 @@ impl Verifier {
         let count = batch_of("bytes of public keys", public_keys.len(), PAIR)?;
         let size = self.0.plans.cached.bytes();
         if count > budget / size {
-            return Err(Error::TooLarge { what: "keys to be cached", limit: budget / size, got: count });
+            return Err(Error::TooLarge { what: "number of keys for this budget", limit: budget / size, got: count });
         }
         let keys = public_keys.as_chunks().0.iter().enumerate();
         let bad = keys.filter(|(_, key)| Affine::from_bytes(key).is_none());
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_in_outputs_of_items_with_errors() {
+    fn outputs_of_failed_items_are_zero() {
         let (engine, plans) = (Engine::cpu(), Plans::small(Mode::Scan));
         let passes_over =
             |plan: &Plan| with_kernels(plan, |step, kernel| (step == 1).then(|| Altered::new(kernel).passing_over(2)));

@@ -13,13 +13,13 @@ pub enum Sm2Error {
     #[error("the public key is not a point of the curve")]
     PublicKeyPoint,
     /// A nonce is out of range, or gives no signature with this key and digest. Another nonce is needed.
-    #[error("the nonce is refused")]
+    #[error("the nonce is out of range or gives no signature with this key and digest: use another nonce")]
     NonceRefused,
     /// r or s of a signature is out of range.
-    #[error("a number of the signature is out of range")]
+    #[error("r or s of the signature is out of range")]
     SignatureRange,
     /// A signature does not match this digest and key.
-    #[error("the signature is wrong")]
+    #[error("the signature does not match the digest and key")]
     SignatureWrong,
 }
 

@@ -128,8 +128,8 @@ fn of_slots(
 ) -> Result<[Program; 2]> {
     if !slot.is_multiple_of(4) || !(4..=longest).contains(&slot) {
         return Err(Error::Unsupported {
-            job: format!("{what} in slots of {slot} bytes"),
-            why: format!("a slot has whole words, up to {longest} bytes"),
+            job: format!("hashing {what} in slots of {slot} bytes"),
+            why: format!("the slot size must be a multiple of 4, from 4 to {longest} bytes"),
         });
     }
     let programs = Programs { engine: engine.clone(), plans: Plans::new(engine.device().limits(), Mode::Scan) };

@@ -38,7 +38,7 @@ impl Identity {
     /// [`Error::TooLarge`] for an identifier longer than [`MAX_ID_BYTES`].
     pub fn new(key: &PublicKey, id: &[u8]) -> Result<Self> {
         if id.len() > MAX_ID_BYTES {
-            return Err(Error::TooLarge { what: "bytes of the identifier", limit: MAX_ID_BYTES, got: id.len() });
+            return Err(Error::TooLarge { what: "the identifier's size in bytes", limit: MAX_ID_BYTES, got: id.len() });
         }
         Ok(Self(identity(&key.to_bytes(), id)))
     }

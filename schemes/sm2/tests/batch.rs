@@ -84,7 +84,7 @@ fn vectors_mixed_into_one_batch() {
 }
 
 #[test]
-fn reasons_are_told() {
+fn invalid_items_have_the_right_error() {
     let invalid = records("verify_invalid", "tests");
     let items = of(&invalid);
     let verifier = Verifier::new(&Engine::cpu()).expect("a CPU");
@@ -105,7 +105,7 @@ fn reasons_are_told() {
 
 /// Puts each invalid record at varying places among valid ones, in batches of several sizes.
 #[test]
-fn an_invalid_item_anywhere_harms_nobody() {
+fn invalid_items_affect_no_others() {
     let (valid, invalid) = (records("verify_edge_valid", "tests"), records("verify_invalid", "tests"));
     for device in fast_devices() {
         let verifier = Verifier::new(&Engine::on(device.clone())).expect("it compiles");
@@ -231,7 +231,7 @@ fn given_nonces_in_batches() {
 }
 
 #[test]
-fn what_is_signed_verifies() {
+fn signatures_verify() {
     for device in fast_devices() {
         let batch = if device.limits().is_cpu() { 300 } else { 5000 };
         let verifier = Verifier::new(&Engine::on(device.clone())).expect("it compiles");
@@ -449,7 +449,7 @@ fn a_hundred_million_signatures() {
 
 /// Tests SM3 itself. A digest is the hash of a 32-byte identity and the message, so shorter inputs are left out.
 #[test]
-fn digests_are_the_hash() {
+fn digests_are_sm3() {
     let repeated =
         |record: &Value| bytes(record, "pattern").repeat(record["repeat"].as_u64().expect("a count") as usize);
     let of = |list, input: &dyn Fn(&Value) -> Vec<u8>| -> Vec<(Vec<u8>, [u8; 32])> {

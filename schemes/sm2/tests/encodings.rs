@@ -11,7 +11,7 @@ use signature::{Keypair, RandomizedSigner, Signer, Verifier};
 use spki::{DecodePublicKey, EncodePublicKey};
 
 #[test]
-fn signatures_as_der_are_strict() {
+fn der_signatures_are_strict() {
     let vectors = file("signature_encoding");
     let key = PublicKey::from_bytes(&pair(&vectors, "x", "y")).expect("a key");
     let digest = Identity::new(&key, &bytes(&vectors, "id")).expect("short").digest(&bytes(&vectors, "msg"));
@@ -50,7 +50,7 @@ fn public_keys_as_sec1() {
 }
 
 #[test]
-fn keys_go_through_pkcs8_spki_and_sec1() {
+fn keys_round_trip_through_pkcs8_spki_and_sec1() {
     let key = PrivateKey::generate(&mut StdRng::seed_from_u64(7)).expect("random numbers");
     let again = PrivateKey::from_pkcs8_der(key.to_pkcs8_der().expect("DER").as_bytes()).expect("our own");
     assert_eq!(again.to_bytes(), key.to_bytes());
@@ -76,7 +76,7 @@ fn messages() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn signatures_are_those_of_the_crate_sm2() {
+fn signatures_match_the_crate_sm2() {
     use sm2::dsa::signature::{Signer as _, Verifier as _};
     let mut rng = StdRng::seed_from_u64(5);
     for message in messages() {
@@ -105,11 +105,11 @@ fn openssl(folder: &Path, args: &[&str]) -> bool {
 }
 
 #[test]
-fn signatures_and_keys_go_to_and_from_openssl() {
+fn signatures_and_keys_interoperate_with_openssl() {
     if Command::new("openssl").arg("version").output().is_err() {
         let is_required = std::env::var_os("RINGFORGE_REQUIRE_OPENSSL").is_some_and(|value| value == "1");
-        assert!(!is_required, "RINGFORGE_REQUIRE_OPENSSL=1: there is no openssl");
-        eprintln!("skipped: there is no openssl");
+        assert!(!is_required, "RINGFORGE_REQUIRE_OPENSSL=1, but openssl is not on this machine");
+        eprintln!("skipped: openssl is not on this machine");
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

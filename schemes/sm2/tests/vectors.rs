@@ -20,7 +20,7 @@ fn multiples_of_the_base_point() {
             keys += 1;
         }
     }
-    assert!(keys > 0, "no multiple is that of a key");
+    assert!(keys > 0, "no multiple belongs to a key");
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn standard_examples() {
 }
 
 #[test]
-fn edges_are_valid() {
+fn edge_cases_are_valid() {
     for record in records("verify_edge_valid", "tests") {
         assert_eq!(verify(&record), Ok(()), "{record}");
     }
 }
 
 #[test]
-fn invalid_ones_are_refused() {
+fn invalid_signatures_are_refused() {
     for record in records("verify_invalid", "tests") {
         assert!(verify(&record).is_err(), "{record}");
     }

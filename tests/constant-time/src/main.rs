@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             rows::choose(level)?;
             rows::times()?;
         }
-        _ => return Err("nothing, branch, rows LEVEL or times LEVEL".into()),
+        _ => return Err("expected no argument, or branch, rows LEVEL or times LEVEL".into()),
     }
 
     black_box(planted::divides(black_box(9), black_box(5)));

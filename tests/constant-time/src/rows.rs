@@ -77,7 +77,7 @@ pub(crate) fn choose(level: &str) -> Outcome {
         "detected" => Level::Detected,
         "baseline" => Level::Baseline,
         "avx2" => Level::Avx2,
-        other => return Err(format!("no level {other}").into()),
+        other => return Err(format!("unknown level {other}: use detected, baseline or avx2").into()),
     };
     // SAFETY: the test requests AVX2 only if the CPU has it.
     #[allow(unsafe_code)]

@@ -219,7 +219,7 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
 }
 
 #[test]
-fn the_allocator_sees_what_is_left() {
+fn the_allocator_detects_leaks_of_secrets() {
     let _turn = turn();
     assert_eq!(leaks(|| drop(vec![WORD; 9])), (0, 1));
     assert_eq!(leaks(|| drop(Device::cpu().stream().and_then(|stream| stream.upload(words())))), (1, 0));
@@ -248,7 +248,7 @@ fn temporaries_are_wiped_however_a_run_ends() {
 
 /// Memory shared by several values is wiped if any of them is secret.
 #[test]
-fn a_secret_is_wiped_behind_another_value() {
+fn a_secret_is_wiped_under_a_smaller_value() {
     let _turn = turn();
     let device = Device::cpu();
     let open = Port::output(64);
@@ -263,7 +263,7 @@ fn a_secret_is_wiped_behind_another_value() {
 }
 
 #[test]
-fn temporaries_are_wiped_where_text_fails() {
+fn temporaries_are_wiped_where_a_source_fails() {
     let _turn = turn();
     let Some(device) = Target::Emulator.device() else { return };
     for ends in [Ends::Well, Ends::WithAnError] {
@@ -314,7 +314,7 @@ fn page_locked_memory_is_wiped() {
 /// Rows of every storage type, in jobs that need temporary memory on a CPU. The output, the input or both hold `SEVEN`
 /// in every place.
 #[test]
-fn work_on_rows_leaves_nothing() -> Result<()> {
+fn operations_on_limbs_leave_nothing() -> Result<()> {
     let _turn = turn();
     let engine = Engine::cpu();
     let n = 1 << 12;
@@ -442,7 +442,7 @@ fn neighbours(ring: &PolyType, stored: &[u8]) -> Vec<[u64; 2]> {
 }
 
 #[test]
-fn private_keys_are_wiped_where_memory_ends() {
+fn private_keys_are_wiped_when_out_of_memory() {
     let _turn = turn();
     let device = Device::cpu();
     let signer = Signer::new(&Engine::on(device.clone()), Mode::Scan).expect("a signer");

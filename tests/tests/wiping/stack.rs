@@ -88,7 +88,7 @@ fn leaves(secret: &[u64; 64], out: &mut u64) {
 }
 
 #[test]
-fn what_is_left_is_seen() {
+fn leaks_are_detected() {
     let fill = |(secret, _): &mut ([u64; 64], u64), seed| {
         let mut random = Random::new(seed);
         secret.iter_mut().for_each(|word| *word = random.bits());

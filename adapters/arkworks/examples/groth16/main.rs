@@ -25,22 +25,22 @@ type Domain = GeneralEvaluationDomain<Fr>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let log = std::env::args().nth(1).map_or(Ok(10), |log| log.parse::<u32>())?;
-    let rounds = 1usize.checked_shl(log).ok_or("a number of constraints that fits 64 bits is wanted")?.div_ceil(2);
+    let rounds = 1usize.checked_shl(log).ok_or("log2 of the constraints must be below 64")?.div_ceil(2);
     let constraints = 2 * rounds;
     println!("{constraints} constraints, transforms on {}", Backend::shared().device());
 
     let ((pk, vk), time) = timed(|| Stock::circuit_specific_setup(Mimc::new(rounds, None), &mut OsRng))?;
     println!("{time:>10.2?}  keys, made by arkworks");
     let circuit = Mimc::new(rounds, Some(Fr::from(42)));
-    let end = circuit.end().ok_or("the chain has a start")?;
+    let end = circuit.end().ok_or("the chain has no start")?;
     let (proof, time) = timed(|| Plugged::prove(&pk, circuit.clone(), &mut OsRng))?;
     println!("{time:>10.2?}  proof through the plug, what is made once included");
     let (_, time) = timed(|| Plugged::prove(&pk, circuit.clone(), &mut OsRng))?;
     println!("{time:>10.2?}  another one");
     let (_, time) = timed(|| Stock::prove(&pk, circuit.clone(), &mut OsRng))?;
     println!("{time:>10.2?}  proof by arkworks alone");
-    assert!(Stock::verify(&vk, &[end], &proof)?, "a right proof is accepted");
-    assert!(!Stock::verify(&vk, &[end + Fr::ONE], &proof)?, "a proof of something else is not");
+    assert!(Stock::verify(&vk, &[end], &proof)?, "a valid proof was rejected");
+    assert!(!Stock::verify(&vk, &[end + Fr::ONE], &proof)?, "a proof for another public input was accepted");
     println!("accepted by arkworks' verifier; not so for another public end");
 
     let (matrices, inputs, mut assignment) = circuit.system()?;
@@ -54,20 +54,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (expected, without) = fastest(|| {
         LibsnarkReduction::witness_map_from_matrices::<Fr, Domain>(&matrices, inputs, constraints, &assignment)
     })?;
-    assert!(h == expected, "both witness maps agree");
+    assert!(h == expected, "the witness maps differ");
     println!("{:>10.2?}  in transforms and copies with the plug", with.saturating_sub(lines));
     println!("{:>10.2?}  in transforms without it", without.saturating_sub(lines));
     println!("{lines:>10.2?}  in the constraints, before either");
 
-    let points = ringforge_arkworks::Domain::<Fr>::new(constraints).ok_or("Fr has such roots")?;
+    let points = ringforge_arkworks::Domain::<Fr>::new(constraints).ok_or("too many constraints for Fr")?;
     let (values, with) = fastest(|| Ok::<_, Box<dyn Error>>(points.fft(&h)))?;
     let (expected, without) = fastest(|| Ok::<_, Box<dyn Error>>(EvaluationDomain::fft(&points, &h)))?;
-    assert!(values == expected, "both transforms agree");
+    assert!(values == expected, "the transforms differ");
     println!("{with:>10.2?}  one transform by Domain::fft, on the engine");
     println!("{without:>10.2?}  one by EvaluationDomain::fft, as generic code calls it, by arkworks");
 
     // corrupt the last step of the chain, which then is no longer a cube
-    *assignment.last_mut().ok_or("the chain has steps")? += Fr::ONE;
+    *assignment.last_mut().ok_or("the chain has no steps")? += Fr::ONE;
     let no_blinding = Fr::ZERO;
     let wrong = Plugged::create_proof_with_reduction_and_matrices(
         &pk,
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         constraints,
         &assignment,
     )?;
-    assert!(!Stock::verify(&vk, &[end], &wrong)?, "a wrong witness proves nothing");
+    assert!(!Stock::verify(&vk, &[end], &wrong)?, "a proof from a wrong witness was accepted");
     println!("a wrong witness is rejected");
     Ok(())
 }

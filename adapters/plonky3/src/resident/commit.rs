@@ -69,8 +69,12 @@ impl<'a, F: HashField> Trace<'a, F> {
     fn width(&self) -> Result<usize> {
         let (what, whole, got) = match self.values {
             Values::Resident(matrix) => return Ok(matrix.width()),
-            Values::Columns(values, height) => ("elements of whole columns", height, values.len()),
-            Values::Rows(values, width) => ("elements of whole rows", width, values.len()),
+            Values::Columns(values, height) => {
+                ("elements of the columns (must be a positive multiple of the height)", height, values.len())
+            }
+            Values::Rows(values, width) => {
+                ("elements of the rows (must be a positive multiple of the width)", width, values.len())
+            }
         };
         if got == 0 || whole == 0 || !got.is_multiple_of(whole) {
             return Err(Error::Length { what, expected: whole.max(1), got });
@@ -238,7 +242,7 @@ mod tests {
     use crate::testkit;
 
     #[test]
-    fn parts_are_the_whole() {
+    fn parts_match_the_whole() {
         let mut random = Random::new(seed());
         let hash = testkit::random::<KoalaBear, 16>(&mut random, 20).expect("a hash");
         let values: Vec<_> = (0..16 * 37).map(|_| KoalaBear::from_u64(random.bits())).collect();

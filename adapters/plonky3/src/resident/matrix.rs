@@ -40,10 +40,14 @@ impl<F: EngineField> Matrix<F> {
     /// As [`Matrix::new`], and [`Error::Length`] for a stride below the height.
     pub fn of_columns_apart(engine: &Engine, columns: Buffer, height: usize, apart: usize) -> Result<Self> {
         if apart < height {
-            let what = "elements from a column to the next, at least as many as rows,";
+            let what = "stride between columns in elements (must be at least the number of rows)";
             return Err(Error::Length { what, expected: height, got: apart });
         }
-        whole::<F>("bytes of whole columns", &columns, if height == 0 { 0 } else { apart })?;
+        whole::<F>(
+            "bytes of the columns (must be a positive multiple of one column's)",
+            &columns,
+            if height == 0 { 0 } else { apart },
+        )?;
         Ok(Self {
             engine: engine.clone(),
             elements: columns,
@@ -58,7 +62,7 @@ impl<F: EngineField> Matrix<F> {
     /// # Errors
     /// As [`Matrix::new`], for rows.
     pub fn of_rows(engine: &Engine, rows: Buffer, width: usize) -> Result<Self> {
-        let height = whole::<F>("bytes of whole rows", &rows, width)?;
+        let height = whole::<F>("bytes of the rows (must be a positive multiple of one row's)", &rows, width)?;
         Ok(Self { engine: engine.clone(), elements: rows, layout: Layout::Rows, height, field: PhantomData })
     }
 
@@ -141,7 +145,11 @@ impl<F: EngineField> Matrix<F> {
     /// [`Error::Length`] for a row that does not exist; errors of the device.
     pub fn rows(&self, stream: &Stream, numbers: &[usize]) -> Result<Vec<Vec<F>>> {
         if let Some(&got) = numbers.iter().find(|&&number| number >= self.height) {
-            return Err(Error::Length { what: "rows, more than the number of each,", expected: self.height, got });
+            return Err(Error::Length {
+                what: "index of a row (must be below the number of rows)",
+                expected: self.height,
+                got,
+            });
         }
         let shape = (self.layout, self.height, self.width());
         let rows: Vec<F> = gather(&self.engine, stream, &self.elements, shape, numbers)?;

@@ -56,7 +56,7 @@ impl<F: HashField> MerkleTree<F> {
         layers: Layers,
         mut groups: impl Iterator<Item = Result<Buffer>>,
     ) -> Result<Self> {
-        let missing = || length("matrices that join, at least", 1, 0);
+        let missing = || length("matrices of a height that joins the tree (must be at least 1)", 1, 0);
         let mut digests = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
         for (layer, step) in layers.steps().iter().enumerate() {
             // the last digests of a layer may be padding that completes nodes
@@ -153,12 +153,12 @@ impl<F: HashField> MerkleTree<F> {
     }
 
     fn no_cap(&self, height: usize) -> Error {
-        length("layers below the root with as many digests as a cap has, at most", self.height(), height)
+        length("height of the cap (must be at most the tree's, at a layer of 2^k digests)", self.height(), height)
     }
 
     fn no_path(&self, rows: &[usize], cap_height: usize) -> Error {
         match rows.iter().find(|&&row| row >= self.layers.rows()) {
-            Some(&row) => length("rows, more than the index of each leaf,", self.layers.rows(), row),
+            Some(&row) => length("index of a leaf (must be below the number of rows)", self.layers.rows(), row),
             None => self.no_cap(cap_height),
         }
     }

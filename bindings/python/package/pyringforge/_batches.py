@@ -152,7 +152,7 @@ def _outputs(
     for name, array, size in zip(names, out, sizes, strict=True):
         if array.dtype != np.uint8 or array.shape != (batch, size) or not array.flags.carray:
             raise ArgumentError(
-                f"out: expected {name} as a contiguous array of uint8, not read only, of shape {(batch, size)}"
+                f"out: expected {name} as a contiguous, writable array of uint8 with shape {(batch, size)}"
             )
     for i, array in enumerate(out):
         if any(np.may_share_memory(array, other) for other in (*inputs, *out[:i])):

@@ -55,7 +55,7 @@ def take(
     ordinal."""
     if place not in ((CUDA, ordinal), (CUDA_MANAGED, ordinal)):
         where = "the CPU" if ordinal is None else f"GPU {ordinal}"
-        raise ArgumentError(f"{name}: is on another device {place} than the engine, which is on {where}")
+        raise ArgumentError(f"{name}: is on DLPack device {place}, but the engine is on {where}")
     try:
         capsule = x.__dlpack__(stream=stream, max_version=(1, 0))
     except TypeError:  # a producer older than DLPack 1.0
@@ -63,7 +63,9 @@ def take(
     tensor = _native.Tensor(capsule)
     code, bits, lanes = tensor.dtype
     if code not in _WHOLE_NUMBERS or bits != 8 * dtype.itemsize or lanes != 1:
-        raise ArgumentError(f"{name}: expected whole numbers of {8 * dtype.itemsize} bits")
+        raise ArgumentError(
+            f"{name}: expected {8 * dtype.itemsize}-bit integers, got DLPack type (code, bits, lanes) = {tensor.dtype}"
+        )
     if not tensor.contiguous:
         raise ArgumentError(f"{name}: is not contiguous")
     return tensor

@@ -24,7 +24,7 @@ class Engine:
         else:
             name, _, ordinal = device.partition(":")
             if name != "cuda" or not (ordinal or "0").isdecimal():
-                raise ValueError(f"device: {device!r} is neither 'cpu' nor 'cuda:ORDINAL'")
+                raise ValueError(f"device: expected 'cpu', 'cuda' or 'cuda:ORDINAL', got {device!r}")
             self._native = _native.Engine.cuda(int(ordinal or 0))
 
     @property

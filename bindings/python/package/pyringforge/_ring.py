@@ -49,7 +49,7 @@ class DeviceArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """As `numpy()`, for numpy's functions. Always copies."""
         if copy is False:
-            raise ValueError("an array on a device comes to host memory as a copy")
+            raise ValueError("copy=False is not supported: a device array is always copied to host memory")
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
     def __dlpack__(
@@ -66,10 +66,10 @@ class DeviceArray:
         stream. On a CPU the result is a copy, and `stream` must be None."""
         if self._engine.ordinal is None:
             if dl_device not in (None, self.__dlpack_device__()) or copy is False or stream is not None:
-                raise BufferError("the array is handed over as a copy in host memory")
+                raise BufferError("an array on the CPU is exported as a copy: omit dl_device, copy and stream")
             return self.numpy().__dlpack__()
         if dl_device not in (None, self.__dlpack_device__()) or copy:
-            raise BufferError("the array is handed over where it is, without a copy")
+            raise BufferError("an array on the GPU is exported without a copy: omit dl_device and copy")
         handle = None if stream == -1 else 1 if stream is None else stream
         versioned = max_version is not None and max_version[0] >= 1
         return self._native.capsule(self._engine.ordinal or 0, handle, versioned)
@@ -187,7 +187,7 @@ class Ring:
             return self._run_device(operation, kind, named, places, out, stream)
         if any(not hasattr(x, "dtype") or x.dtype == object for x in inputs):
             if out is not None:
-                raise ArgumentError("out: Python's integers go into a new array")
+                raise ArgumentError("out: must be None for Python integers, which are returned in a new array")
             return self._run_ints(operation, kind, names, inputs)
         arrays = [self._array(name, x) for name, x in zip(names, inputs)]
         _same_shape(names, [x.shape for x in arrays])
@@ -241,7 +241,7 @@ class Ring:
         stream: int | None,
     ) -> DeviceArray | Any:
         if isinstance(out, DeviceArray):
-            raise ArgumentError("out: an array of the engine's is never written again")
+            raise ArgumentError("out: must not be a DeviceArray: pass None, or a tensor of another library")
         inputs = list(named.values())
         if stream is None:
             others = (x for x in (*inputs, out) if x is not None and not isinstance(x, DeviceArray))
@@ -249,7 +249,7 @@ class Ring:
 
         def take(name: str, x: Any, place: _device.Place | None) -> _native.Tensor:
             if place is None:
-                raise ArgumentError(f"{name}: is in host memory, and other arguments are not")
+                raise ArgumentError(f"{name}: is in host memory, but other arguments are on a device")
             return _device.take(name, x, place, self.engine.ordinal, self.dtype, stream)
 
         taken: list[_native.DeviceArray | _native.Tensor] = [
@@ -315,7 +315,7 @@ def _dims(shape: tuple[int, ...]) -> str:
 def _same_shape(names: list[str], shapes: list[tuple[int, ...]]) -> None:
     for name, shape in zip(names, shapes):
         if shape != shapes[0]:
-            raise ArgumentError(f"{name}: expected shape {shapes[0]}, as {names[0]} has, got {shape}")
+            raise ArgumentError(f"{name}: expected shape {shapes[0]}, the shape of {names[0]}, got {shape}")
 
 
 def _flat(array: NDArray[Any]) -> NDArray[np.uint8]:

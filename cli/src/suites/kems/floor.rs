@@ -86,7 +86,7 @@ mod tests {
     use crate::suites::kems::Set;
 
     #[test]
-    fn what_is_hashed() -> Result<()> {
+    fn permutations_are_counted() -> Result<()> {
         // bytes of coins in KeyGen; bytes of message, to hash and of coins in Encaps; bytes to hash in Decaps:
         // CTRU-768: 768; 48, 81 and 768; 1025. CTRU-Prime-761: 762; 47, 80 and 381; 1017.
         for (name, counts) in [("CTRU-768", [6, 9, 23]), ("CTRU-Prime-761", [6, 6, 20])] {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_floor_limits() -> Result<()> {
+    fn the_largest_bound_is_the_limit() -> Result<()> {
         let limits = Limits::h200();
         let ceilings = Ceilings { copy: 4e12, pipes: Pipes::of(&limits) };
         let set = &Set::named("CTRU-768")?.parameters;

@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::cast_precision_loss)]
-    fn reciprocals_are_a_little_less() {
+    fn reciprocals_are_slightly_too_small() {
         for x in (42..48).flat_map(|bits| [1u64 << bits, (1 << bits) + 1, (3 << bits) / 2, (2 << bits) - 1]) {
             let less = 1.0 - reciprocal(x) * x as f64;
             assert!(less > 0.0 && less < 1e-11, "{x}: {less}");

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_vectors_gives_the_words_of_plain_code() {
+    fn every_kind_of_vectors_matches_scalar_code() {
         for bits in [25, 30, 31, 33, 50, 51, 60, 61, 62] {
             for log in [3, 4, 5, 8, 12, 15] {
                 let order = BigUint::from(2u32) << log;
@@ -163,7 +163,7 @@ mod tests {
     /// The largest prime below 2^255 − 2^243 that is 1 modulo 2^20, the smallest such prime above 2^250, and primes of
     /// curves.
     #[test]
-    fn words_of_256_bits_in_limbs_are_those_of_plain_code() {
+    fn vectors_of_256_bit_words_match_scalar_code() {
         let power = |e: u32| BigUint::from(1u32) << e;
         let known = |q: &str| BigUint::parse_bytes(q.as_bytes(), 16).expect("a number");
         let from = |start: BigUint, down| prime(start, &power(20), down);

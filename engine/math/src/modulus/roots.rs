@@ -69,7 +69,7 @@ mod tests {
     use crate::modulus::Modulus;
 
     #[test]
-    fn the_smallest_root_is_the_smallest() {
+    fn roots_are_the_smallest_of_their_order() {
         for (q, orders) in [(97u64, &[1u64, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96][..]), (12289, &[3, 96, 4096])] {
             let modulus = Modulus::new(q).unwrap();
             for &order in orders {

@@ -17,7 +17,7 @@ pub enum Order {
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Tree => "tree order",
+            Self::Tree => "digit-reversed (tree) order",
             Self::Natural => "natural order",
         })
     }

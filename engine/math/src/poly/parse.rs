@@ -51,7 +51,9 @@ impl PolyType {
         let any_word = parts.next_if_eq(&ANY_WORD);
         let columns = parts.next_if(|part| part.ends_with(COLUMNS));
         if let Some(part) = parts.next() {
-            return refuse(format!("{part:?} comes too late, or has no meaning"));
+            return refuse(format!(
+                "unexpected {part:?}: expected width, form, any word and columns, each optional, in this order"
+            ));
         }
         let mut poly = match width.and_then(|bits| bits.strip_suffix(BITS)) {
             None => self.clone(),
@@ -69,7 +71,7 @@ impl PolyType {
         }
         match columns.and_then(|columns| columns.strip_suffix(COLUMNS)).map(str::parse) {
             Some(Ok(columns)) => poly.in_columns(columns),
-            Some(Err(_)) => refuse(format!("{text:?} has no number of columns")),
+            Some(Err(_)) => refuse(format!("the number of columns in {text:?} is not an integer")),
             None => Ok(poly),
         }
     }
@@ -83,7 +85,7 @@ const BITS: &str = "bits";
 const COLUMNS: &str = "columns";
 
 fn index(text: &str) -> Result<usize> {
-    text.parse().or_else(|_| refuse(format!("{text:?} is no number of a modulus")))
+    text.parse().or_else(|_| refuse(format!("{text:?} is not the index of a modulus")))
 }
 
 fn refuse<T>(why: String) -> Result<T> {
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_understood() {
+    fn printed_text_parses_back() {
         let texts = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
             |3329,17:x^16+1:any word|18446744073709551629:x^2+1:plain|18446744073709551629:x^2+1:plain,any word\
             |18446744073709551629:x^2+1:any word|97,193#0,1,0:x^16+1@19,8:any word|12289,998244353#0,1,0:x^16+1:montgomery\
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_text_is_refused() {
         let nonsense = "|:|3329|3329:|:x^2+1|3329:1|3329:2x^2+1|3329:-x^2+1|3329:x^2++1|3329:x^2+y|3329:x^2+1@\
             |3329:x^2+x+x|97,193:x^16+1@19|97,97:x^16+1|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
             |17:x^4-13@3@|17:x^4-13@3@13@1|17:x^4+1@2@4|3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x\

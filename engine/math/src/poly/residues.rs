@@ -52,7 +52,9 @@ impl FromStr for Form {
 
     fn from_str(text: &str) -> Result<Self> {
         let form = [Self::Plain, Self::Montgomery].into_iter().find(|form| form.to_string() == text);
-        form.ok_or_else(|| Error::Ring { why: format!("residues are stored plain or montgomery, not {text:?}") })
+        form.ok_or_else(|| Error::Ring {
+            why: format!("the form of residues must be plain or montgomery, not {text:?}"),
+        })
     }
 }
 

@@ -58,7 +58,7 @@ impl Factors {
             if depth > available || (top.sixth && depth == 0) {
                 return Err(Error::Unsupported {
                     job: format!("a transform of {depth} layers in {ring}"),
-                    why: format!("the ring has {available}"),
+                    why: format!("the depth must be from {} to {available}", usize::from(top.sixth)),
                 });
             }
             layers.truncate(depth);
@@ -72,7 +72,7 @@ impl Factors {
                 Some(q) if depth.is_none() => Err(Error::NoRoot { q: q.value(), order: wanted }),
                 _ => Err(Error::Unsupported {
                     job: format!("a transform in {ring} modulo {}", decimal(&q)),
-                    why: format!("it ends at degree {base}, more than {MAX_BASE}"),
+                    why: format!("its leaves have degree {base}, above the limit of {MAX_BASE}"),
                 }),
             };
         }
@@ -115,7 +115,7 @@ impl Top {
             Quotient::Trinomial { n } => top(true, n / 2, 6, None),
             Quotient::PrimeTrinomial { .. } | Quotient::Sparse { .. } => Err(Error::Unsupported {
                 job: format!("a transform in {ring}"),
-                why: "its quotient does not split by radices 2 and 3 (products go through the lift)".into(),
+                why: "its quotient has no NTT of radix 2 and 3: use Op::Mul, which uses a larger NTT".into(),
             }),
         }
     }
@@ -176,7 +176,7 @@ impl Top {
             (None, Some(step)) => format!("the step {}", decimal(&step)),
             (Some(root), Some(step)) => format!("the root {} with the step {}", decimal(&root), decimal(&step)),
         };
-        Error::Ring { why: format!("{why} does not split {} modulo {q}", ring.quotient()) }
+        Error::Ring { why: format!("{why} does not generate the factors of {} modulo {q}", ring.quotient()) }
     }
 }
 

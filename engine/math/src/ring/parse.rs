@@ -39,7 +39,7 @@ impl FromStr for Ring {
         let (moduli, rest) = halves(&text)?;
         if moduli.contains('#') || rest.contains(':') {
             return refuse(format!(
-                "{text:?} says how elements are stored, which is no part of a ring: `PolyType` has it"
+                "{text:?} says how elements are stored, which a ring does not: parse it as a `PolyType`"
             ));
         }
         Self::of_text(moduli, rest)
@@ -55,7 +55,7 @@ impl Ring {
             [polynomial, roots] => (polynomial, Some(numbers(roots)?), None),
             [polynomial, "", steps] => (polynomial, None, Some(numbers(steps)?)),
             [polynomial, roots, steps] => (polynomial, Some(numbers(roots)?), Some(numbers(steps)?)),
-            _ => return refuse(format!("{rest:?} has more than roots and steps")),
+            _ => return refuse(format!("{rest:?} has too many @: expected polynomial @ roots @ steps")),
         };
         let moduli = numbers(moduli)?.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
         let mut ring = Self::new(&moduli, quotient(polynomial, &moduli)?)?;
@@ -72,7 +72,7 @@ impl Ring {
 /// Splits text into the moduli and the part after the colon.
 pub fn halves(text: &str) -> Result<(&str, &str)> {
     let none =
-        || Error::Ring { why: format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1") };
+        || Error::Ring { why: format!("{text:?} needs a colon between moduli and polynomial, as in 3329:x^256+1") };
     text.split_once(':').ok_or_else(none)
 }
 
@@ -118,8 +118,8 @@ fn quotient(text: &str, moduli: &[Modulus]) -> Result<Quotient> {
     }
     let small = |term: &Term| match term.small() {
         Some(c) if !term.bracketed => Ok((term.power, c)),
-        Some(_) => refuse(format!("{text} has brackets that are not those of x^n - (c)")),
-        None => refuse(format!("the coefficient of x^{} does not fit 64 bits", term.power)),
+        Some(_) => refuse(format!("{text} has unexpected brackets: use them only as in x^n - (c)")),
+        None => refuse(format!("the coefficient of x^{} does not fit in a signed 64-bit integer", term.power)),
     };
     Ok(Quotient::Sparse { n, terms: lower.iter().map(small).collect::<Result<_>>()? })
 }
@@ -151,7 +151,7 @@ fn term(text: &str, negative: bool) -> Result<Term> {
         "" => 1,
         power => match power.strip_prefix('^').map(str::parse) {
             Some(Ok(power)) => power,
-            _ => return refuse(format!("{text:?} is no term of a polynomial in x")),
+            _ => return refuse(format!("{text:?} is not a term of a polynomial in x")),
         },
     };
     Ok(Term { power, negative, size, bracketed: false })
@@ -161,7 +161,7 @@ fn number(text: &str) -> Result<U256> {
     let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
     let number = U256::from_str_radix_vartime(digits, radix).ok();
     let number = number.filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-    number.map_or_else(|| refuse(format!("{text:?} is no number of up to 256 bits")), Ok)
+    number.map_or_else(|| refuse(format!("{text:?} is not a number of at most 256 bits")), Ok)
 }
 
 fn refuse<T>(why: String) -> Result<T> {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_ring_is_understood() {
+    fn every_kind_of_ring_parses() {
         let q = |q: u64| Modulus::new(q).unwrap();
         assert_eq!(parse("17:x^8-1"), Ring::cyclic(8, q(17)).unwrap());
         assert_eq!(parse("3329:x^256+1"), Ring::negacyclic(256, q(3329)).unwrap());
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_understood() {
+    fn printed_text_parses_back() {
         let texts = "17:x^8-1|3329:x^256+1|3457:x^768-x^384+1|4591:x^761-x-1|97:x^9-3x^4+2x+5|97:x^8-5";
         for text in texts.split('|') {
             let ring = parse(text);

@@ -149,7 +149,7 @@ mod tests {
     /// Checks every constant modulo small primes. Which root is chosen for a constant of order 2^a·3^b is part of a
     /// ring's definition, so it must not change.
     #[test]
-    fn roots_of_constants_are_those_of_a_search() {
+    fn roots_of_constants_match_a_search() {
         for q in [2u64, 3, 5, 7, 13, 19, 31, 37, 73, 97, 109, 163, 193] {
             let all = || (1..q).map(U256::from);
             let q = Modulus::new(q).unwrap();

@@ -140,7 +140,10 @@ fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Ra
         Sharing::PerItem => (items.start - skipped) * port.bytes..(items.end - skipped) * port.bytes,
         Sharing::Shared => 0..port.bytes,
     };
-    let short = || Error::Kernel { kernel: kernel.name().into(), why: "a port is shorter than its items".into() };
+    let short = || Error::Kernel {
+        kernel: kernel.name().into(),
+        why: "the memory of a port is too short for its items".into(),
+    };
     Ok(match to {
         To::Read(memory) => Slice::In(host_read(memory)?.get(range).ok_or_else(short)?),
         To::Write(memory) => Slice::Out(host_write(memory)?.get_mut(range).ok_or_else(short)?),

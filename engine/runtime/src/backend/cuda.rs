@@ -32,8 +32,8 @@ impl Cuda {
     fn queue_of<'a>(&self, queue: &'a Queue) -> Result<&'a CudaQueue> {
         match queue {
             Queue::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.0) => Ok(queue),
-            Queue::Cuda(_) => Err(self.foreign("the queue", "another GPU")),
-            Queue::Immediate => Err(self.foreign("the queue", "CPU")),
+            Queue::Cuda(_) => Err(self.foreign("the stream", "another GPU")),
+            Queue::Immediate => Err(self.foreign("the stream", "CPU")),
         }
     }
 
@@ -63,7 +63,10 @@ impl Cuda {
 /// Replays a recording on the memory that it was recorded with.
 pub(crate) fn replay(recording: &mut CudaRecording, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
     let Queue::Cuda(queue) = queue else {
-        return Err(Error::Kernel { kernel: "a recording".into(), why: "is replayed on another device".into() });
+        return Err(Error::Kernel {
+            kernel: "recording".into(),
+            why: "must be replayed on the device that recorded it".into(),
+        });
     };
     let memories = memories.iter().filter_map(|memory| match memory {
         Read::Cuda(part) => Some(part.memory),
@@ -173,7 +176,7 @@ impl Backend for Cuda {
 pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
     kernel.code.downcast_ref().ok_or_else(|| Error::Kernel {
         kernel: kernel.kernel.name().into(),
-        why: "was loaded for another device".into(),
+        why: "was loaded for another device: compile it for this one".into(),
     })
 }
 

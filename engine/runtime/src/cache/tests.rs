@@ -18,7 +18,7 @@ fn new() -> (tempfile::TempDir, Cache) {
 }
 
 #[test]
-fn what_is_kept_is_found() {
+fn cached_entries_are_found() {
     let (_folder, cache) = new();
     assert_eq!(cache.usage().unwrap(), (0, 0));
     assert_eq!((cache.find("a").unwrap(), cache.clear()), (None, Ok(())));
@@ -30,7 +30,7 @@ fn what_is_kept_is_found() {
 }
 
 #[test]
-fn what_was_not_used_for_longest_goes() {
+fn least_recently_used_entries_are_removed() {
     let (_folder, cache) = new();
     let age = |name: &str, seconds| {
         let file = File::open(cache.folder().join(name)).unwrap();
@@ -58,7 +58,7 @@ fn what_was_not_used_for_longest_goes() {
 }
 
 #[test]
-fn clearing_leaves_what_is_not_ours() {
+fn clearing_leaves_other_files() {
     let (_folder, cache) = new();
     put(&cache, "a", 10);
     fs::write(cache.folder().join("letter.txt"), "dear").unwrap();
@@ -71,7 +71,7 @@ fn clearing_leaves_what_is_not_ours() {
 }
 
 #[test]
-fn what_is_no_folder_is_an_error() {
+fn a_file_in_place_of_the_folder_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -82,7 +82,7 @@ fn what_is_no_folder_is_an_error() {
 }
 
 #[test]
-fn the_bound_is_a_number() {
+fn the_size_limit_must_be_a_number() {
     assert_eq!(most_bytes(None), 1 << 30);
     assert_eq!(most_bytes(Some("3".into())), 3 << 20);
     assert_eq!(most_bytes(Some("much".into())), 1 << 30);

@@ -28,10 +28,10 @@ pub(super) fn check_folder(folder: &Path) -> io::Result<PathBuf> {
     let folder = folder.canonicalize()?;
     let about = check_way(&folder)?;
     if !about.is_dir() {
-        return Err(refused(&folder, io::ErrorKind::NotADirectory, "is no folder"));
+        return Err(refused(&folder, io::ErrorKind::NotADirectory, "is not a folder"));
     }
     if is_shared(&about) {
-        return Err(refused(&folder, io::ErrorKind::PermissionDenied, "can be written by others"));
+        return Err(refused(&folder, io::ErrorKind::PermissionDenied, "can be written by other users"));
     }
     Ok(folder)
 }
@@ -39,7 +39,11 @@ pub(super) fn check_folder(folder: &Path) -> io::Result<PathBuf> {
 /// Checks that a path in a checked folder is a regular file, not a link, and that only this user and root can write to
 /// it.
 pub(super) fn check_file(file: &Path) -> io::Result<()> {
-    if check(file)?.is_file() { Ok(()) } else { Err(refused(file, io::ErrorKind::InvalidData, "is no file")) }
+    if check(file)?.is_file() {
+        Ok(())
+    } else {
+        Err(refused(file, io::ErrorKind::InvalidData, "is not a regular file"))
+    }
 }
 
 /// The canonical path of a file that only this user and root can write to or replace. Anything else is an error.
@@ -73,7 +77,7 @@ fn check(path: &Path) -> io::Result<Metadata> {
     }
     // in a sticky folder others can replace only their own files; a link has no mode of its own
     if is_shared(&about) && !about.is_symlink() && !(about.is_dir() && about.mode() & STICKY != 0) {
-        return denied("can be written by others");
+        return denied("can be written by other users");
     }
     Ok(about)
 }

@@ -148,7 +148,7 @@ fn check_address(launch: &Launch, address: SocketAddr) -> Result<()> {
 /// Accepts a connection from every other process. Connections that have not sent a whole greeting are polled together,
 /// so none of them can delay the deadline.
 fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
-    let cannot = |error: std::io::Error| lost(0, format!("it cannot listen at {}: {error}", launch.address()));
+    let cannot = |error: std::io::Error| lost(0, format!("cannot listen at {}: {error}", launch.address()));
     let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
     check_address(launch, listener.local_addr().map_err(cannot)?)?;
     listener.set_nonblocking(true).map_err(cannot)?;
@@ -156,7 +156,7 @@ fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
     let mut guests: VecDeque<Guest> = VecDeque::new();
     while let Some(missing) = peers.iter().position(Option::is_none) {
         if Instant::now() >= deadline {
-            let why = format!("it did not come to {} within {:?}", launch.address(), launch.timeout());
+            let why = format!("did not connect to {} within {:?}", launch.address(), launch.timeout());
             return Err(lost(missing + 1, why));
         }
         let came = listener.accept();
@@ -236,7 +236,7 @@ fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Opt
     if size != launch.size() || rank >= size {
         return Err(lost(
             rank,
-            format!("it was launched among {size} processes, the first one among {}", launch.size()),
+            format!("was launched as one of {size} processes, but rank 0 as one of {}", launch.size()),
         ));
     }
     Ok(Some((rank, stream)))
@@ -248,7 +248,7 @@ fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
     let left = || deadline.saturating_duration_since(Instant::now());
     loop {
         let connected = launch.address().to_socket_addrs().and_then(|addresses| {
-            let mut failure = std::io::Error::new(ErrorKind::NotFound, "no such host");
+            let mut failure = std::io::Error::new(ErrorKind::NotFound, "unknown host");
             for address in addresses {
                 match TcpStream::connect_timeout(&address, left().max(PAUSE)) {
                     Ok(stream) => return Ok(stream),
@@ -264,7 +264,7 @@ fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
                 return send(&mut stream, 0, &greeting.concat()).map(|()| stream);
             }
             Err(error) if left().is_zero() => {
-                return Err(lost(0, format!("it was not reached at {}: {error}", launch.address())));
+                return Err(lost(0, format!("cannot be reached at {}: {error}", launch.address())));
             }
             Err(_) => std::thread::sleep(PAUSE.min(left())),
         }
@@ -285,7 +285,7 @@ fn receive(stream: &mut TcpStream, rank: usize, mut into: &mut [u8], deadline: I
     while !into.is_empty() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(lost(rank, "it did not answer in time"));
+            return Err(lost(rank, "did not answer in time"));
         }
         let received = stream.set_read_timeout(Some(left)).and_then(|()| stream.read(into));
         match received.map_err(|error| (error.kind(), error)) {
@@ -299,7 +299,7 @@ fn receive(stream: &mut TcpStream, rank: usize, mut into: &mut [u8], deadline: I
 }
 
 fn ended(rank: usize) -> Error {
-    lost(rank, "it has ended")
+    lost(rank, "has ended")
 }
 
 fn lost(rank: usize, why: impl Display) -> Error {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_count() {
+    fn strangers_are_ignored() {
         let outcomes = each(launches(2, LONG), |launch| {
             if launch.rank() == 1 {
                 let stranger = |launch: Launch| reach(&launch, Instant::now() + LONG);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_hold_up_the_deadline() {
+    fn strangers_do_not_delay_the_deadline() {
         let launch = launches(2, Duration::from_millis(500)).remove(0);
         let (address, done) = (launch.address().to_owned(), std::sync::atomic::AtomicBool::new(false));
         let (began, outcome) = std::thread::scope(|scope| {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_hold_up_who_comes() {
+    fn strangers_do_not_delay_ranks() {
         let outcomes = each(launches(2, LONG), |launch| {
             let mut silent = Vec::new();
             if launch.rank() == 1 {
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn no_group_meets_over_a_network_without_a_token() {
+    fn a_network_address_needs_a_token() {
         for rank in [0, 1] {
             let launch = Launch::new(rank, 2, "0.0.0.0:0").unwrap().with_timeout(Duration::from_millis(100));
             let refused = Control::join(&launch);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn another_number_of_processes_is_told() {
+    fn a_wrong_number_of_processes_is_reported() {
         let outcomes = each(launches(2, LONG), |launch| match launch.rank() {
             0 => Control::join(&launch).map(drop),
             _ => Control::join(&Launch::new(1, 3, launch.address())?.with_token("a job")).map(drop),
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_or_ends_is_named() {
+    fn missing_and_ended_ranks_are_named() {
         let short = Duration::from_millis(100);
         for rank in [0, 1] {
             let alone = Control::join(&launches(2, short).remove(rank));

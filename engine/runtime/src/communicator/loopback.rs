@@ -64,8 +64,8 @@ impl Loopback {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             let why = match (post.gone[from], left.is_zero()) {
-                (true, _) => "it has ended".to_owned(),
-                (_, true) => format!("nothing came from it within {:?}", self.timeout),
+                (true, _) => "has ended".to_owned(),
+                (_, true) => format!("sent nothing within {:?}", self.timeout),
                 _ => {
                     post = self.hub.changed.wait_timeout(post, left).unwrap_or_else(PoisonError::into_inner).0;
                     continue;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_ends_or_does_not_come_ends_the_others() {
+    fn a_missing_or_ended_rank_stops_the_others() {
         let began = Instant::now();
         let outcomes = start(Loopback::ends(3, Duration::from_secs(60)), |end| match end.rank {
             1 => Ok(()), // and drops its end
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn different_plans_and_sizes_are_found() {
+    fn different_plans_and_sizes_are_detected() {
         let outcomes = start(Loopback::ends(2, Duration::from_secs(10)), |end| end.agree(&end.rank.to_string()));
         assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(Error::Rank { .. }))), "{outcomes:?}");
         let outcomes = start(Loopback::ends(2, Duration::from_secs(10)), |end| {

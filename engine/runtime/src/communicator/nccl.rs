@@ -51,7 +51,7 @@ fn aborted(call: &'static str) -> Error {
 /// Connects a device with the others of its group.
 pub fn connect(backend: &dyn Backend, to: &Connection) -> Result<Box<dyn Communicator>> {
     let Some(gpu) = backend.gpu() else {
-        let why = "devices of a group are all GPUs, or have all the host's memory".into();
+        let why = "a group must consist of GPUs only, or only of devices that use host memory".into();
         return Err(Error::Unsupported { job: format!("a connection from {} to others", backend.limits().name), why });
     };
     Ok(Box::new(NcclCommunicator::new(gpu, to)?))
@@ -220,7 +220,7 @@ impl NcclCommunicator {
     fn queue<'q>(&self, queue: &'q Queue) -> Result<&'q CudaQueue> {
         match queue {
             Queue::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.gpu) => Ok(queue),
-            _ => Err(self.foreign("the queue")),
+            _ => Err(self.foreign("the stream")),
         }
     }
 

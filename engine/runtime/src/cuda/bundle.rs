@@ -78,7 +78,7 @@ impl Bundle {
     pub fn compile(&mut self, plans: &[Plan], limits: &Limits) -> Result<()> {
         let unsupported = |job: &str, why: String| Error::Unsupported { job: job.into(), why };
         if limits.is_cpu() {
-            return Err(unsupported("a kernel bundle", "a CPU runs no compiled kernels".into()));
+            return Err(unsupported("a kernel bundle", "only GPUs run compiled kernels".into()));
         }
         let mut units = BTreeMap::new();
         for kernel in plans.iter().flat_map(Plan::kernels_with_tables) {
@@ -89,7 +89,10 @@ impl Bundle {
         let compile = |(key, unit): (Key, Unit)| {
             let compiled = nvrtc::compile(&unit)?;
             if let Image::Ptx(_) = compiled.image {
-                let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);
+                let why = format!(
+                    "{} cannot generate machine code for sm_{}: use a newer NVRTC",
+                    compiled.compiler, unit.capability
+                );
                 return Err(unsupported(&unit.entry, why));
             }
             let entry = Arc::new(Entry { image: compiled.image, compiler: compiled.compiler });

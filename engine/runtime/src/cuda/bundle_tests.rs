@@ -36,7 +36,7 @@ fn fault_of(change: impl FnOnce(&mut Vec<u8>)) -> Option<BundleFault> {
 }
 
 #[test]
-fn gives_back_what_was_saved() {
+fn a_saved_bundle_loads_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernels.bundle");
     bundle().save(&path).unwrap();
@@ -54,7 +54,7 @@ fn gives_back_what_was_saved() {
 }
 
 #[test]
-fn every_damaged_or_missing_byte_is_noticed() {
+fn every_damaged_or_missing_byte_is_detected() {
     let sound = bundle().to_bytes(VERSION);
     assert_eq!(fault(&sound), None);
     for at in 0..sound.len() {
@@ -70,7 +70,7 @@ fn every_damaged_or_missing_byte_is_noticed() {
 }
 
 #[test]
-fn heads_that_make_no_sense_are_refused() {
+fn invalid_headers_are_refused() {
     assert_eq!(fault_of(|_| {}), None);
     // after the version with its length: two architectures, then the kernels
     let architectures = 8 + VERSION.len();
@@ -97,7 +97,7 @@ fn heads_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn what_runs_is_machine_code_alone() {
+fn only_machine_code_is_accepted() {
     let mut ptx = bundle();
     ptx.kernels.values_mut().for_each(|item| {
         item.entry = Arc::new(Entry { image: Image::Ptx(vec![b'x', 0]), compiler: "NVRTC 13.0".into() });
@@ -116,14 +116,14 @@ fn another_version_is_refused() {
 fn another_architecture_is_refused() {
     assert_eq!(bundle().check_for(90), Ok(()));
     let fault = BundleFault::Architecture { found: vec![80, 90], needed: 89 };
-    assert_eq!(fault.to_string(), "it has kernels for sm_80, sm_90, and this GPU is an sm_89");
+    assert_eq!(fault.to_string(), "the bundle has kernels for sm_80, sm_90, but this GPU is sm_89");
     let refused = bundle().check_for(89);
     assert!(matches!(&refused, Err(Error::Bundle { fault: found, .. }) if *found == fault), "{refused:?}");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_others_could_have_written_is_refused() {
+fn files_that_others_can_write_are_refused() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();

@@ -44,7 +44,7 @@ pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Ite
     let names = match compiler {
         Some(compiler) => vec![name(key, compiler)],
         None => cache.names(&hex(key)).unwrap_or_else(|error| {
-            log::warn!("compiled kernels are not used: {}", cache.failed(error));
+            log::warn!("cached kernels are not used: {}", cache.failed(error));
             Vec::new()
         }),
     };
@@ -58,7 +58,7 @@ pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Ite
         }
         Ok(None) => None,
         Err(error) => {
-            log::warn!("a compiled kernel is not used: {error}");
+            log::warn!("a cached kernel is not used: {error}");
             None
         }
     })

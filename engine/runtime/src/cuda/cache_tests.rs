@@ -22,7 +22,7 @@ fn loaded(cache: &Cache, key: &Key) -> Option<Entry> {
 }
 
 #[test]
-fn gives_back_what_was_stored() {
+fn a_stored_entry_loads_unchanged() {
     let (_folder, cache) = filled();
     assert_eq!(loaded(&cache, &KEY), Some(entry(COMPILER)));
     assert_eq!(loaded(&cache, &Key([8; 32])), None);
@@ -46,7 +46,7 @@ fn a_compiler_has_its_own_entries() {
 }
 
 #[test]
-fn every_damaged_byte_is_noticed() {
+fn every_damaged_byte_is_detected() {
     let (_folder, cache) = filled();
     let path = cache.find(&name(&KEY, COMPILER)).unwrap().unwrap();
     let sound = fs::read(&path).unwrap();
@@ -86,7 +86,7 @@ fn a_failed_write_is_harmless() {
 }
 
 #[test]
-fn it_can_be_turned_off() {
+fn the_cache_can_be_turned_off() {
     assert!(["off", "OFF", "0", "no"].into_iter().all(is_off));
     assert!(["", "on", "1"].into_iter().all(|switch| !is_off(switch)));
 }

@@ -195,19 +195,19 @@ fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<Function>> {
                 log::debug!("{} is from {bundle}", unit.entry);
                 return Ok(Arc::new(function));
             }
-            Err(error) => log::warn!("{} of {bundle} is of no use: {error}", unit.entry),
+            Err(error) => log::warn!("{} of {bundle} cannot be used: {error}", unit.entry),
         }
     }
     let searched = bundles.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if !bundles.is_empty() {
-        log::warn!("{searched}: lacks {} of this shape for sm_{}", unit.entry, unit.capability);
+        log::warn!("{searched}: no {} of this shape for sm_{}", unit.entry, unit.capability);
     }
     let cached = gpu.codes.cache.as_ref();
     let compiler = cached.and_then(|_| nvrtc::version());
     for entry in cached.into_iter().flat_map(|cache| cache::load(cache, key, compiler.as_deref())) {
         match Function::new(gpu, unit, entry.image) {
             Ok(function) => return Ok(Arc::new(function)),
-            Err(error) => log::warn!("cached {} by {} is of no use: {error}", unit.entry, entry.compiler),
+            Err(error) => log::warn!("cached {} by {} cannot be used: {error}", unit.entry, entry.compiler),
         }
     }
     let compiled = nvrtc::compile(unit).map_err(|error| match error {
@@ -251,7 +251,9 @@ impl Function {
         let wanted: Vec<usize> = parameters.map(|words| (words.len() * POINTER).max(1)).collect();
         match &self.parameters {
             Some(sizes) if *sizes != wanted => {
-                let why = format!("takes parameters of {sizes:?} bytes, for {pointers} pointers and {numbers} numbers");
+                let why = format!(
+                    "takes parameters of {sizes:?} bytes, not {wanted:?}: {pointers} pointers and {numbers} numbers"
+                );
                 Err(Error::Kernel { kernel: self.name.clone(), why })
             }
             _ => Ok(()),

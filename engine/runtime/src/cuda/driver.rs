@@ -56,7 +56,7 @@ impl Gpu {
             return Err(Error::NoDevice(NoDevice::NoSymbol { symbol }));
         }
         if i32::try_from(ordinal).is_err() {
-            let reason = "no such ordinal".into();
+            let reason = "must be below 2^31".into();
             return Err(Error::NoDevice(NoDevice::NoSuchDevice { ordinal, reason }));
         }
         let context = CudaContext::new(ordinal).map_err(none)?;

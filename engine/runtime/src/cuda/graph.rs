@@ -143,7 +143,7 @@ fn last(stream: &CudaStream) -> Result<Node> {
         .map_err(failed("cuStreamGetCaptureInfo"))?;
         (count == 1).then(|| *nodes)
     };
-    let lost = || Error::Kernel { kernel: "a recording".into(), why: "holds more than it was given".into() };
+    let lost = || Error::Kernel { kernel: "recording".into(), why: "contains work other than its own launches".into() };
     node.map(Node).ok_or_else(lost)
 }
 
@@ -205,7 +205,7 @@ impl CudaRecording {
         // SAFETY: the stream is valid, and captures.
         let graph = unsafe { result::stream::end_capture(stream.cu_stream()) }.map_err(failed("cuStreamEndCapture"))?;
         if graph.is_null() {
-            return Err(Error::Kernel { kernel: "a recording".into(), why: "holds nothing".into() });
+            return Err(Error::Kernel { kernel: "recording".into(), why: "contains no work".into() });
         }
         let graph = Captured(graph);
         if let Some(mut old) = old
@@ -224,8 +224,8 @@ impl CudaRecording {
         let memory = |address: u64| memories.iter().find(|memory| memory.address(0) == address);
         let used = uses.iter().map(|&(address, access)| memory(address).map(|&memory| (memory, access)));
         let used: Vec<(&CudaMemory, Access)> = used.collect::<Option<_>>().ok_or_else(|| Error::Kernel {
-            kernel: "a recording".into(),
-            why: "is replayed without memory that it uses".into(),
+            kernel: "recording".into(),
+            why: "must be replayed with all memory that it was recorded with".into(),
         })?;
         queue.gpu().bind()?;
         for (memory, access) in &used {

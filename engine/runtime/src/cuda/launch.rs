@@ -76,15 +76,15 @@ impl<'a> Work<'a> {
     ) -> Result<Self> {
         let broken = |why: &str| Error::Kernel { kernel: code.name().into(), why: why.into() };
         if ports.len() != targets.len() {
-            return Err(broken("has another number of ports than are bound"));
+            return Err(broken("must have as many ports as are bound"));
         }
         let mut addresses = Vec::with_capacity(ports.len());
         let mut used: Vec<(&CudaMemory, Access)> = Vec::with_capacity(ports.len());
         for (number, (port, target)) in ports.iter().zip(targets).enumerate() {
             let part =
-                part_of(targets, number).ok_or_else(|| broken("runs in place with a port that is not written"))?;
+                part_of(targets, number).ok_or_else(|| broken("shares memory with a port that is not written"))?;
             match target.to {
-                Which::Read(_) if port.role != Role::In => return Err(broken("writes to memory that is read only")),
+                Which::Read(_) if port.role != Role::In => return Err(broken("writes to read-only memory")),
                 Which::Read(_) => used.push((part.memory, Access::Read)),
                 Which::Write(_) => {
                     let shared = targets.iter().any(|other| matches!(other.to, Which::SameAs(same) if same == number));
@@ -94,7 +94,7 @@ impl<'a> Work<'a> {
                 Which::SameAs(_) => {}
             }
             let address = address(port, target, &items, part);
-            addresses.push(address.ok_or_else(|| broken("a port is shorter than its items"))?);
+            addresses.push(address.ok_or_else(|| broken("the memory of a port is too short for its items"))?);
         }
         Ok(Self { code, ports, items, addresses, used })
     }

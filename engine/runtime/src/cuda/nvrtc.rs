@@ -46,7 +46,7 @@ pub(crate) fn is_present() -> bool {
         let there = unsafe { sys::is_culib_present() };
         let missing = if there { symbols::missing_in_compiler() } else { None };
         if let Some(symbol) = missing {
-            log::warn!("NVRTC's library has no {symbol}, and is not used: it is a stub, or too old");
+            log::warn!("the NVRTC library has no {symbol} and is not used: it is a stub, or too old");
         }
         there && missing.is_none()
     })
@@ -64,7 +64,8 @@ pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
         ("sm", unit.capability)
     } else {
         let newest = known.iter().copied().filter(|&known| known <= unit.capability).max();
-        let why = || format!("{compiler} knows no architecture as old as sm_{}", unit.capability);
+        let why =
+            || format!("{compiler} only supports architectures newer than sm_{}: use an older NVRTC", unit.capability);
         ("compute", newest.ok_or_else(|| Error::Unsupported { job: unit.entry.clone(), why: why() })?)
     };
     let mut options = vec![c_string(unit, &format!("--gpu-architecture={kind}_{number}"))?];
@@ -198,7 +199,7 @@ fn count(len: usize) -> c_int {
 
 fn c_string(unit: &Unit, text: &str) -> Result<CString> {
     CString::new(text)
-        .map_err(|_| Error::Kernel { kernel: unit.entry.clone(), why: "has a zero byte in its text".into() })
+        .map_err(|_| Error::Kernel { kernel: unit.entry.clone(), why: "has a zero byte in its source".into() })
 }
 
 fn failed(call: &'static str) -> impl Fn(result::NvrtcError) -> Error {

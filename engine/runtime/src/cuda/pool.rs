@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_takes_what_is_larger_and_buffers_do_not() {
+    fn runs_take_larger_blocks_but_buffers_do_not() {
         let pool = Pool::default();
         let give = |capacity| pool.give(Block { address: 0, capacity, points: Vec::new() });
         [1024, 4096, 1 << 20].into_iter().for_each(give);

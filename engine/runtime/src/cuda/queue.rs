@@ -248,7 +248,7 @@ impl TimedEvent {
     /// Waits for both points and returns the seconds between them by the GPU's clock.
     pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         if self.gpu.driver < TELLS_TIME {
-            let why = format!("the driver supports CUDA {}, timing needs {TELLS_TIME}", self.gpu.driver);
+            let why = format!("the driver supports CUDA {}, but timing needs {TELLS_TIME} or later", self.gpu.driver);
             return Err(Error::Unsupported { job: "timing".into(), why });
         }
         let milliseconds = earlier.event.elapsed_ms(&self.event).map_err(failed("cuEventElapsedTime"))?;

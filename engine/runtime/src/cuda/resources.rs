@@ -35,13 +35,14 @@ pub fn compile_check(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Re
     unit.options.extend(nvrtc::has_own_cache().then_some("--no-cache")); // a cached result has no report
     let compiled = nvrtc::compile(&unit)?;
     let nvrtc::Image::Cubin(cubin) = &compiled.image else {
-        let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);
+        let why =
+            format!("{} cannot generate machine code for sm_{}: use a newer NVRTC", compiled.compiler, unit.capability);
         return Err(Error::Unsupported { job: unit.entry, why });
     };
     let resources = parse(&compiled.log, &unit.entry);
     let resources = resources.ok_or_else(|| Error::Compile {
         kernel: unit.entry.clone(),
-        log: format!("no report on the entry point {}:\n{}", unit.entry, compiled.log),
+        log: format!("the log has no report on the entry point {}:\n{}", unit.entry, compiled.log),
     })?;
     Ok(Resources { cubin_bytes: cubin.len(), ..resources })
 }

@@ -63,7 +63,7 @@ impl Unit {
             match known.iter().find(|(name, _)| *name == header.name) {
                 Some((_, text)) if text == header.text => {}
                 Some(_) => {
-                    let why = format!("has a header {} that differs from the one of the engine", header.name);
+                    let why = format!("has a header {} that differs from the engine's: rename it", header.name);
                     return Err(Error::Kernel { kernel: kernel.name().into(), why });
                 }
                 None => known.push((header.name, Cow::Borrowed(header.text))),

@@ -101,7 +101,7 @@ impl Buffer {
             return Ok(());
         }
         let got = bytes.start.max(bytes.end);
-        Err(Error::Length { what: "bytes of the buffer, at most, in a range", expected: self.len, got })
+        Err(Error::Length { what: "end of the byte range (at most the length of the buffer)", expected: self.len, got })
     }
 
     /// A buffer in memory that other code has written.
@@ -177,7 +177,7 @@ impl BufferSlice<'_> {
 
     /// Checks that kernels can use the bytes: they must start at a multiple of [`ALIGNMENT`].
     pub(crate) fn aligned(&self) -> Result<()> {
-        let what = "a slice of a buffer, as an argument,";
+        let what = "the start of a buffer slice that is an argument";
         if self.bytes.start.is_multiple_of(ALIGNMENT) {
             Ok(())
         } else {

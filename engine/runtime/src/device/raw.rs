@@ -73,7 +73,7 @@ impl Device {
         let stream = self.stream()?;
         let Queue::Cuda(queue) = stream.queue() else {
             let job = format!("a buffer in foreign memory on {self}");
-            return Err(Error::Unsupported { job, why: "it has no memory of its own".into() });
+            return Err(Error::Unsupported { job, why: "only GPUs have device memory".into() });
         };
         if !pointer.is_multiple_of(ALIGNMENT as u64) {
             return Err(Error::Alignment { what: "foreign memory", needed: ALIGNMENT });
@@ -155,7 +155,7 @@ impl Stream {
     fn new_event(&self) -> Result<(&CudaQueue, CudaEvent)> {
         let Queue::Cuda(queue) = self.queue() else {
             let job = format!("a raw stream on {}", self.device());
-            return Err(Error::Unsupported { job, why: "it has none".into() });
+            return Err(Error::Unsupported { job, why: "only GPUs have raw streams".into() });
         };
         let event = queue.gpu().context.new_event(None).map_err(failed("cuEventCreate"))?;
         Ok((queue, event))

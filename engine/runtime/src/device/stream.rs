@@ -117,11 +117,11 @@ impl Stream {
         columns: Range<usize>,
     ) -> Result<()> {
         if columns.start > columns.end || columns.end > width {
-            let what = "columns, at most, in a range";
+            let what = "end of the column range (at most the width of the matrix)";
             return Err(Error::Length { what, expected: width, got: columns.start.max(columns.end) });
         }
         if width == 0 || !rows.len().is_multiple_of(width) {
-            let what = "elements of whole rows";
+            let what = "elements of the matrix, in whole rows";
             return Err(Error::Length { what, expected: rows.len().next_multiple_of(width.max(1)), got: rows.len() });
         }
         let (size, count) = (size_of::<T>(), rows.len() / width);
@@ -256,7 +256,7 @@ impl Stream {
         let to = to.into();
         to.buffer.on(&self.device, "the buffer")?;
         same_length("bytes to write", to.as_read().len(), bytes)?;
-        to.writable("the buffer of which a slice is written")?;
+        to.writable("the buffer around the slice")?;
         Ok(to)
     }
 }

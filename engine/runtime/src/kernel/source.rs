@@ -199,7 +199,7 @@ impl Source {
         let source = kernel.source(limits)?;
         let parts = &source.0;
         if (&*parts.entry, &parts.ports[..]) != (kernel.name(), kernel.ports()) {
-            let why = format!("has a source that was made for {} with {} ports", parts.entry, parts.ports.len());
+            let why = format!("has a source that was made for kernel {} with {} ports", parts.entry, parts.ports.len());
             return Err(ringforge_math::error::Error::Kernel { kernel: kernel.name().into(), why });
         }
         parts.built.launch.check(&parts.entry, limits)?;

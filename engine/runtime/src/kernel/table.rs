@@ -56,13 +56,13 @@ impl Table {
             Self::List(tables) => return tables.iter().try_for_each(Self::check),
             Self::Bytes(_) => return Ok(()),
         };
-        let refuse = |why: &str| Err(format!("a table's kernel {} {why}", kernel.name()));
+        let refuse = |why: &str| Err(format!("the table kernel {} {why}", kernel.name()));
         let Some((out, shared)) = kernel.ports().split_last() else { return refuse("has no ports") };
         if out.role != Role::Out || out.sharing != Sharing::PerItem || out.bytes.checked_mul(*items).is_none() {
-            return refuse("has no output of that size as its last port");
+            return refuse("must have an output of the table's size as its last port");
         }
         if shared.len() != inputs.len() || !shared.iter().zip(inputs).all(|(port, input)| input.fits(port)) {
-            return refuse("does not take the table's inputs");
+            return refuse("must read exactly the table's inputs");
         }
         inputs.iter().try_for_each(Self::check)
     }

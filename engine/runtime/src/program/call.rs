@@ -139,10 +139,10 @@ impl<'a, A> Args<'a, A> {
         let place = self.program.plan().args().iter().position(|arg| arg.name == name);
         match place.and_then(|i| self.args.get_mut(i)) {
             Some(place @ None) => *place = Some(arg),
-            Some(Some(_)) => self.refuse(format!("was given {name} twice")),
+            Some(Some(_)) => self.refuse(format!("was given argument {name} twice")),
             None => {
                 let names: Vec<&str> = self.program.plan().args().iter().map(|arg| &*arg.name).collect();
-                self.refuse(format!("has no argument {name}, but {}", names.join(", ")));
+                self.refuse(format!("has no argument {name}: its arguments are {}", names.join(", ")));
             }
         }
     }
@@ -151,7 +151,7 @@ impl<'a, A> Args<'a, A> {
     pub(crate) fn all(mut self) -> Result<Vec<A>> {
         if let Some(i) = self.args.iter().position(Option::is_none) {
             let name = self.program.plan().args().get(i).map_or("", |arg| &arg.name);
-            self.refuse(format!("was not given {name}"));
+            self.refuse(format!("is missing argument {name}"));
         }
         match self.error {
             Some(error) => Err(error),
@@ -240,7 +240,7 @@ pub(crate) fn check_host(program: &Program, batch: usize, args: &[HostArg<'_>]) 
     for (arg, wanted) in args.iter().zip(program.plan().args()) {
         check_size(wanted, batch, arg.bytes().len())?;
         if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
-            return Err(mismatch(format!("argument {}", wanted.name), "memory to write", "memory to read"));
+            return Err(mismatch(format!("argument {}", wanted.name), "writable memory", "read-only memory"));
         }
     }
     Ok(())

@@ -86,7 +86,7 @@ fn join(device: &Device, launch: &Launch) -> Result<End> {
         return Ok(None);
     }
     if device.backend().is_host() {
-        let why = "their devices are no GPUs".into();
+        let why = "their devices must be GPUs".into();
         return Err(Error::Unsupported { job: "a transform over several processes".into(), why });
     }
     let control = Control::join(launch)?;
@@ -100,7 +100,7 @@ fn join(device: &Device, launch: &Launch) -> Result<End> {
 fn connect_gpus(_: &[&Device], _: Duration) -> Result<Vec<End>> {
     Err(Error::Unsupported {
         job: "a transform over a group".into(),
-        why: "its devices have memory of their own".into(),
+        why: "its devices have separate memory: build with the feature `cuda`".into(),
     })
 }
 
@@ -110,7 +110,7 @@ fn join(_: &Device, launch: &Launch) -> Result<End> {
         1 => Ok(None),
         _ => Err(Error::Unsupported {
             job: "a transform over several processes".into(),
-            why: "their devices are no GPUs".into(),
+            why: "their devices must be GPUs".into(),
         }),
     }
 }

@@ -162,7 +162,7 @@ fn a_device_without_memory_ends_the_others() -> Result<()> {
 
 /// Engines with one rank each, as in separate processes, each of which uploads and downloads only its own part.
 #[test]
-fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
+fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;
     let coefficients: Vec<u32> = (0..4096).map(|i| i * 7919).collect();
     let values: Vec<u32> = Engine::cpu().ntt(&poly)?.evaluate(&coefficients)?;
@@ -196,7 +196,7 @@ fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
 
 /// Transforms over several processes are refused on CPUs.
 #[test]
-fn processes_want_gpus() -> Result<()> {
+fn several_processes_need_gpus() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;
     let alone = Engine::join(&Device::cpu(), Launch::new(0, 1, "")?);
     let ntt = alone.long_ntt(&poly)?;

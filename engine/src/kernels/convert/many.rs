@@ -62,7 +62,7 @@ impl Many {
             let (divisor, radix) = (Divisor::new(q), low_u64(&from.radix(modulus)));
             let weights = (0..if exact { i } else { 0 }).map(|i| weight(i, q, &divisor, radix)).collect();
             let factor = modulus.inverse(&U256::from(weight(i, q, &divisor, radix)));
-            let factor = factor.ok_or_else(|| Error::unsupported(op, from, "no inverse"))?;
+            let factor = factor.ok_or_else(|| Error::unsupported(op, from, "its moduli are not coprime"))?;
             Ok(Source { before: Weighted { divisor, weights }, q, factor: low_u64(&factor), half: half[i] })
         };
         let sources = from.basis().iter().enumerate().map(source).collect::<Result<Vec<_>>>()?;

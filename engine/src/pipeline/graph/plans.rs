@@ -98,7 +98,7 @@ impl Graph {
         };
         if wanted != got {
             let (wanted, got) = (wanted.described(), got.described());
-            return Err(format!("{arg} of {} is to be {wanted}, and {} are {got}", plan.title, self.name(id)));
+            return Err(format!("{arg} of {} must be {wanted}, but {} holds {got}", plan.title, self.name(id)));
         }
         Ok(())
     }

@@ -61,10 +61,10 @@ impl Graph {
         };
         let kind = self.kind(id)?;
         if kind.joint || kind.status || kind.draws {
-            return Err(format!("{name} has no views: it depends on its neighbours, or holds statuses or draws"));
+            return Err(format!("{name} has no views: it is batch-dependent, or holds statuses or draws"));
         }
         if bytes.is_empty() || bytes.end > kind.bytes {
-            return Err(format!("{name} has {} bytes, and a view is of {bytes:?}", kind.bytes));
+            return Err(format!("{name} has {} bytes, so the view {bytes:?} is empty or out of range", kind.bytes));
         }
         let kind = Kind { bytes: bytes.len(), ..kind };
         Ok(self.node("", Origin::View(of, first + bytes.start), Some(kind), content))
@@ -77,17 +77,17 @@ impl Graph {
             self.readable(part)?;
             let (name, part) = (self.name(part), self.kind(part)?);
             if part.joint || part.status || part.draws {
-                return Err(format!(
-                    "{name} cannot be joined: it depends on its neighbours, or holds statuses or draws"
-                ));
+                return Err(format!("{name} cannot be joined: it is batch-dependent, or holds statuses or draws"));
             }
             let Kind { bytes, secret, sharing, .. } = kind.take().unwrap_or(Kind { bytes: 0, ..part.clone() });
             if sharing != part.sharing {
-                return Err(format!("all items share {name}, or have their own, unlike what it is joined with"));
+                return Err(format!(
+                    "{name} cannot be joined: all parts must be per item, or all must be shared by the items"
+                ));
             }
             kind = Some(Kind { bytes: bytes + part.bytes, secret: secret | part.secret, ..part });
         }
-        let kind = kind.ok_or("nothing is joined")?;
+        let kind = kind.ok_or("there are no values to join")?;
         let id = self.node("", Origin::Join(parts.to_vec()), Some(kind), content);
         // the parts already make up the memory of one value
         let (root, _) = self.home(parts[0]);
@@ -245,10 +245,10 @@ impl Graph {
                 }
                 let (name, other) = (self.name(old), self.name(other));
                 if ports[q].role == Role::InOut {
-                    return Err(format!("{kernel} writes twice over {name}"));
+                    return Err(format!("{kernel} overwrites {name} twice"));
                 }
                 if a != b {
-                    return Err(format!("{kernel} writes over {name}, which overlaps {other}"));
+                    return Err(format!("{kernel} overwrites {name}, which overlaps {other}"));
                 }
             }
         }
@@ -275,7 +275,7 @@ impl Graph {
         }
         let dense: Vec<_> = ports.iter().map(|port| (0, port.bytes)).collect();
         let copied = takes(kernel, ports, &dense).map(|_| ());
-        copied.ok_or_else(|| format!("{} is for items that lie apart, and for no others", kernel.name()))
+        copied.ok_or_else(|| format!("{} only works on items with a stride, not on contiguous ones", kernel.name()))
     }
 
     /// Makes copies of secrets secret, and the originals of secret copies.

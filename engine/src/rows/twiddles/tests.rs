@@ -83,7 +83,7 @@ fn made(kernel: &Twiddles, items: Range<usize>) -> Vec<u8> {
 }
 
 #[test]
-fn entries_are_as_defined_in_every_range() {
+fn entries_match_the_definition_in_every_range() {
     let q = |q: u64| Modulus::new(q).expect("a modulus");
     let bls = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").expect("a modulus");
     let rings = [

@@ -79,7 +79,7 @@ impl Compiler {
             Failure::Io(e) => Error::Kernel {
                 kernel: name.into(),
                 why: format!(
-                    "its text cannot be compiled in {} ($RINGFORGE_CACHE_DIR names another folder): {e}",
+                    "its source cannot be compiled in {} (set RINGFORGE_CACHE_DIR to use another folder): {e}",
                     self.cache.folder().display()
                 ),
             },
@@ -192,7 +192,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_another_user_planted_is_not_run() {
+    fn files_of_another_user_are_not_run() {
         use std::os::unix::fs::{PermissionsExt, chown};
 
         let folder = tempfile::tempdir().unwrap();

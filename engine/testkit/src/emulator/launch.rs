@@ -153,7 +153,8 @@ fn places<'a>(
     }
     for (p, output) in aliases {
         let place = of.get(output).and_then(|&place| places.get_mut(place));
-        let place = place.ok_or_else(|| runner.error(format!("port {p} is the same as no port")))?;
+        let place =
+            place.ok_or_else(|| runner.error(format!("port {p} shares memory with a port that does not exist")))?;
         place.first = place.first.min(p);
         of[p] = of[output];
     }
@@ -167,7 +168,7 @@ fn places<'a>(
         // memory of later items is cut off
         let needed = windows.iter().map(|window| window.bytes_of(end - 1).end).max().unwrap_or(0);
         if needed > before.len() && list.is_none() {
-            return Err(runner.error(format!("port {first} is shorter than its items")));
+            return Err(runner.error(format!("the memory of port {first} is too short for its items")));
         }
         before.truncate(needed);
         *result = result.take().and_then(|memory| memory.get_mut(..needed - *skipped));
@@ -254,13 +255,13 @@ fn run_once(
         .collect();
     let mut after = runner.run(schedule, items, task.slab.map(|slab| &slab.blocks), &parts)?;
     if after.len() != parts.len() {
-        return Err(runner.error("its runner answered for another number of ports".into()));
+        return Err(runner.error("its runner returned the wrong number of ports".into()));
     }
     let mut left = Vec::with_capacity(places.len());
     for (number, (place, image)) in places.iter().zip(images).enumerate() {
         let (before, after) = (&before[number], core::mem::take(&mut after[place.first]));
         if after.len() != image.len() {
-            return Err(runner.error("its runner answered with another length".into()));
+            return Err(runner.error("its runner returned contents of the wrong length".into()));
         }
         let may_change = |byte: usize| place.writes(byte, items, false) && shown(number, byte);
         let stray = (0..after.len()).find(|&byte| after[byte] != before[byte] && !may_change(byte));
@@ -310,7 +311,9 @@ fn same(
         return Err(runner.error(if unwritten {
             format!("leaves its output unwritten: {at}")
         } else {
-            format!("gives two results: {at} is {a:#04x} first and {b:#04x} under schedule {schedule}")
+            format!(
+                "its result depends on the schedule: {at} is {a:#04x} first, but {b:#04x} under schedule {schedule}"
+            )
         }));
     }
     Ok(())

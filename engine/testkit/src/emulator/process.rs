@@ -79,8 +79,8 @@ impl Runner {
         let (exchanged, late) = process.exchange(&request, self.timeout);
         let response = match exchanged {
             Ok(response) => response,
-            Err(_) if late => return Err(self.error(format!("does not end within {:?}", self.timeout))),
-            Err(e) => return Err(self.error(format!("ended its runner: {}", process.last_words(&e)))),
+            Err(_) if late => return Err(self.error(format!("did not end within {:?}", self.timeout))),
+            Err(e) => return Err(self.error(format!("crashed its runner: {}", process.last_words(&e)))),
         };
         *slot = Some(process);
         if response.status != 0 {

@@ -155,7 +155,7 @@ def main():
             if peer is with_openfhe:
                 good &= all(mine[what][0] > other[what][0] - 1 for what in ("fresh", "square", "squares"))
                 good &= all(mine[what][0] < 2 * other[what][0] for what in ("encryption", "rotation"))
-    raise SystemExit(0 if good else "more noise than OpenFHE, or less precision")
+    raise SystemExit(0 if good else "ringforge-ckks has more noise or less precision than OpenFHE")
 
 
 main()

@@ -6,7 +6,7 @@
 #include "e8.cuh"
 using namespace rf;
 
-static_assert(Rq::extra >= 2 * Set::message, "nibbles beside the row");
+static_assert(Rq::extra >= 2 * Set::message, "shared memory must hold the nibbles of a message after the row");
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     ctru_prime_decrypt(const u8* secrets, const u8* ciphertexts, u8* messages, u8* rejections, u32* status,

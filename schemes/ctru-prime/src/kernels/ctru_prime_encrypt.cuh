@@ -6,7 +6,8 @@
 
 namespace rf {
 
-static_assert(Rq::extra >= Set::public_key && Rq::extra >= units * Unit::bytes, "a key, or a ciphertext, beside the row");
+static_assert(Rq::extra >= Set::public_key && Rq::extra >= units * Unit::bytes,
+              "shared memory must hold a public key or a ciphertext after the row");
 
 // in: sigma < q, a bit of the codeword   out: the coefficient of the ciphertext
 RF_FN u32 compress(u32 sigma, u32 bit) {

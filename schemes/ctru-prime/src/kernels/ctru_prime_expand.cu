@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
     constexpr u32 words = Set::coins_pitch / 8, start = Set::coins / 8, shift = Set::coins % 8 * 8;
-    static_assert(shift != 0, "a stream of g that begins at a word needs no shift");
+    static_assert(shift != 0, "the stream of g must not begin at a word boundary");
     const u64* seed = seeds + item * 8;  // d, then z
     u64 *f = coins + item * (2 * words), *g = f + words, before = 0;
     Shake256 shake;

@@ -5,7 +5,7 @@
 #include "ctru_prime_group.cuh"
 using namespace rf;
 
-static_assert(Rq::extra >= 2 * half, "a polynomial beside the row");
+static_assert(Rq::extra >= 2 * half, "shared memory must hold a polynomial after the row");
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ctru_prime_gather(const u32* coins, u16* numerators, u16* products, const Twiddle* table, u64 first, u64 end) {

@@ -5,7 +5,8 @@
 #include "ctru_prime_radix.cuh"
 using namespace rf;
 
-static_assert(Rq::extra >= 4 * half && 2 * half >= Set::public_key, "two polynomials beside the row, or one and a key");
+static_assert(Rq::extra >= 4 * half && 2 * half >= Set::public_key,
+              "shared memory must hold two polynomials, or one and a public key, after the row");
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ctru_prime_generate(const u8* seeds, const u32* coins, const u16* numerators, const u16* inverses, u8* public_keys,

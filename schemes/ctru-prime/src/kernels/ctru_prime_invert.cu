@@ -6,7 +6,7 @@
 #include "ctru_prime_inverse.cuh"
 using namespace rf;
 
-static_assert(Rq::extra >= 4 * half, "two polynomials beside the row");
+static_assert(Rq::extra >= 4 * half, "shared memory must hold two polynomials after the row");
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ctru_prime_invert(const u16* products, u16* inverses, const Twiddle* table, u64 first, u64 end) {

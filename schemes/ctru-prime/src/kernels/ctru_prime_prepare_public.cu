@@ -4,7 +4,7 @@
 #include "ctru_prime_radix.cuh"
 using namespace rf;
 
-static_assert(Rq::extra >= Set::public_key, "a key beside the row");
+static_assert(Rq::extra >= Set::public_key, "shared memory must hold a public key after the row");
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ctru_prime_prepare_public(const u8* keys, u8* prepared, const Twiddle* table, u64 first, u64 end) {

@@ -26,7 +26,7 @@ namespace rf {
 
 constexpr u32 q = Set::q, half = Rq::n / 2;
 static_assert(Set::n <= half && 2 * Set::n <= Rq::n && Rq::row_bytes >= 4 * Rq::n, "a product must fit the row");
-static_assert(Rq::threads % 32 == 0, "warps must not share rows");
+static_assert(Rq::threads % 32 == 0, "a row must have whole warps");
 
 RF_FN u32* cells_of(const Row<Rq>& row) { return (u32*)row.shared; }
 
@@ -41,7 +41,8 @@ RF_FN u32 reduce_integer(i32 x) {
 
 // Coefficients whose samples fill whole words of a stream.
 constexpr u32 sample_unit = Set::eta % 2 == 0 ? 8 : 16, sample_words = sample_unit * Set::eta / 16;
-static_assert(Set::coins_pitch >= (Set::n + sample_unit - 1) / sample_unit * sample_words * 4, "units are read whole");
+static_assert(Set::coins_pitch >= (Set::n + sample_unit - 1) / sample_unit * sample_words * 4,
+              "a stream must have whole sampling units");
 
 // Samples a small polynomial from a stream into the cells: to(coefficient, its place). Also writes some cells past n.
 template <class To>

@@ -15,7 +15,8 @@ using Matrix = Toeplitz<Set::n>;
 // Shared memory holds thirteen warps. With one matrix per block, sixteen warps leave 128 registers per thread.
 constexpr u32 resident = Rq::one_matrix && Matrix::steps <= 3 ? 4 : 1;
 constexpr u32 row_words = Matrix::sum_words + (Rq::one_matrix ? 0 : Matrix::copy_words);
-static_assert(Rq::threads == 32 && Rq::row_bytes == 4 * row_words && Rq::n <= Matrix::sums, "a row must be a warp's");
+static_assert(Rq::threads == 32 && Rq::row_bytes == 4 * row_words && Rq::n <= Matrix::sums,
+              "a row must belong to one warp and hold the sums of a product");
 
 struct Product {
     static constexpr u32 digit_bits = 7;

@@ -26,8 +26,8 @@ template <class Get>
 RF_FN void load_factor(u32* x, u32 thread, Get get) {
     using S = Pass<Rq, 0>;
     static_assert(Rq::layer[0] == 2 && S::run == 1 && S::vector == 1 && S::runs == S::sets * S::span,
-                  "the first layer must join the halves");
-    static_assert(S::stride % Rq::threads == 0, "threads must take turns at coefficients");
+                  "the first layer must combine the two halves");
+    static_assert(S::stride % Rq::threads == 0, "coefficient c must belong to thread c % Rq::threads");
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
         u32 c = S::run_start(thread, i);

@@ -10,7 +10,8 @@
 #include "ctru_rows.cuh"
 using namespace rf;
 
-static_assert(Rq::whole_warps && Rq::row_bytes >= 3 * Rq::n, "a row lies in a warp, cells and nibbles in its memory");
+static_assert(Rq::whole_warps && Rq::row_bytes >= 3 * Rq::n,
+              "a row must lie in one warp, and its shared memory must hold cells and nibbles");
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ctru_decrypt(const u32* secrets, const u32* ciphertexts, u8* messages, u32* status, const Rq::M::Twiddle* table,

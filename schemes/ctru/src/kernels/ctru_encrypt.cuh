@@ -5,7 +5,7 @@
 
 namespace rf {
 
-static_assert(Rq::layers == wire_layers, "values must be those of public keys");
+static_assert(Rq::layers == wire_layers, "the ring must have the NTT layers of public keys");
 
 // Unpacks the evaluations of a public key into the cells.   out: whether this thread saw one that is not below q
 RF_FN bool unpack_key(const Row<Rq>& row, const u32* key) {

@@ -13,7 +13,8 @@
 namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
-static_assert(Rq::whole_warps && Rq::row_bytes >= 2 * Rq::n, "a row lies in a warp, and its cells in its shared memory");
+static_assert(Rq::whole_warps && Rq::row_bytes >= 2 * Rq::n,
+              "a row must lie in one warp, and its cells must fit its shared memory");
 constexpr u32 q = Set::q;
 // Layers of the incomplete NTT of public keys. Its evaluations are stored times 2^16, the Montgomery form of the
 // reference code.

@@ -58,7 +58,7 @@ fn sample(parameters: &Parameters, seed: &str, skip: usize) -> Vec<i16> {
 }
 
 #[test]
-fn intermediate_values_are_those_of_the_vectors() {
+fn intermediate_values_match_the_vectors() {
     for parameters in &SETS {
         let record = record(&format!("{}-sha3.json", parameters.name.to_lowercase()));
         let Record { keygen_seed, enc_coin_seed, trace, .. } = &record;
@@ -74,7 +74,7 @@ fn intermediate_values_are_those_of_the_vectors() {
 }
 
 #[test]
-fn arithmetic_is_that_of_the_public_c_code() {
+fn arithmetic_matches_the_public_c_code() {
     has_the_arithmetic_of(&record("ctru-768-ref2022.json"), &SETS[1]);
 }
 

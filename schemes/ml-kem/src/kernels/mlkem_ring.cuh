@@ -13,7 +13,8 @@ using Twiddle = Rq::M::Twiddle;
 using First = Pass<Rq, 0>;
 using Last = Pass<Rq, Rq::passes - 1>;
 constexpr u32 unit = 16, leaves = unit / 2;
-static_assert(Rq::whole_warps && Rq::per_thread == unit && Last::run == unit, "a thread must hold whole units of values");
+static_assert(Rq::whole_warps && Rq::per_thread == unit && Last::run == unit,
+              "a thread must hold one unit of consecutive evaluations");
 static_assert(Rq::row_bytes >= 2 * Rq::n, "the cells of a row must fit its shared memory");
 
 RF_FN u16* cells_of(const Row<Rq>& row) { return (u16*)row.shared; }

@@ -83,7 +83,7 @@ fn sample(device: &Device) -> (Named, Vec<usize>) {
 }
 
 #[test]
-fn a_signature_that_no_kernel_saw_is_not_valid() {
+fn skipped_signatures_are_not_valid() {
     for device in devices() {
         let (inputs, valid) = sample(&device);
         let found = told(&device, &inputs, "public keys", Some(valid[0]));
@@ -92,7 +92,7 @@ fn a_signature_that_no_kernel_saw_is_not_valid() {
 }
 
 #[test]
-fn no_item_is_fine_that_a_step_passed_over() {
+fn skipped_items_are_never_ok() {
     for named in Sm2::plans(&Limits::cpu()).expect("plans") {
         if named.plan.arg("statuses").is_none_or(|arg| !arg.status) {
             continue;
@@ -105,7 +105,7 @@ fn no_item_is_fine_that_a_step_passed_over() {
 }
 
 #[test]
-fn the_table_of_another_key_is_not_taken() {
+fn tables_of_other_keys_are_not_used() {
     for device in devices() {
         let (mut inputs, valid) = sample(&device);
         let [first, second, ..] = valid[..] else { panic!("two valid ones") };

@@ -87,7 +87,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views
 
 fn run_item(loaded: &Loaded, item: usize, strips: Vec<Strip<'_>>, views: &[View<'_>]) -> Result<()> {
     let Loaded { kernel, ports, .. } = loaded;
-    let short = || broken(loaded, "is shorter than its items");
+    let short = || broken(loaded, "is too short for its items");
     let tables = views.iter().map(|view| view.tables.clone().map_or(Slice::Taken, Slice::List));
     let mut slices: Vec<Slice<'_>> = tables.collect();
     for (number, strip) in strips.into_iter().enumerate() {
@@ -109,11 +109,12 @@ fn run_item(loaded: &Loaded, item: usize, strips: Vec<Strip<'_>>, views: &[View<
                         slices[port] = match (&slices[last.1], ports[port].role) {
                             (Slice::In(bytes), Role::In) => Slice::In(bytes),
                             (Slice::Out(_), Role::In) => Slice::SameAs(last.1),
-                            _ => return Err(broken(loaded, "is written twice")),
+                            _ => return Err(broken(loaded, "is written by two ports")),
                         };
                         continue;
                     }
-                    let skipped = window.start.checked_sub(start).ok_or_else(|| broken(loaded, "overlaps another"))?;
+                    let skipped =
+                        window.start.checked_sub(start).ok_or_else(|| broken(loaded, "overlaps another port"))?;
                     rest.split_off_mut(..skipped).ok_or_else(short)?;
                     let bytes = rest.split_off_mut(..window.len()).ok_or_else(short)?;
                     start = window.end;

@@ -132,7 +132,10 @@ impl Nccl {
         // SAFETY: writes one integer.
         self.check("ncclGetVersion", unsafe { (self.version)(&raw mut version) })?;
         if version < OLDEST {
-            return Err(Error::Nccl { call: "ncclGetVersion", why: format!("version {version}, needed is {OLDEST}") });
+            return Err(Error::Nccl {
+                call: "ncclGetVersion",
+                why: format!("version {version} is too old: {OLDEST} or later is needed"),
+            });
         }
         Ok(self)
     }
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_nccl_is_an_error_with_its_name() {
+    fn other_libraries_are_refused_by_name() {
         let why = |paths: &[&str]| match Nccl::load(paths).err() {
             Some(Error::Nccl { why, .. }) => why,
             other => panic!("{other:?}"),
