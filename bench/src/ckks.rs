@@ -1,6 +1,6 @@
 //! Operations of RNS-CKKS (eprint 2018/931), at sizes that other libraries for homomorphic encryption measure.
 
-mod floor;
+mod roofline;
 
 use anyhow::Result;
 use ringforge::{Pipeline, Planner, Value};
@@ -11,7 +11,7 @@ use ringforge_cli::record::Measurement;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Figure, Quoted, Scope, Suite};
 
-use floor::{Multiplied, Primes};
+use roofline::{Multiplied, Primes};
 
 pub(crate) static SUITE: Suite = Suite {
     name: "CKKS",

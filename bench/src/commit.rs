@@ -13,9 +13,9 @@ use ringforge_plonky3::resident::{Committed, Matrix, Pinned, Trace, commit};
 use ringforge_plonky3::{HashField, Mmcs, testkit};
 use ringforge_testkit::{Random, Scheme};
 
-use ringforge_cli::floor::Floor;
 use ringforge_cli::measure;
 use ringforge_cli::record::{Measurement, Memory};
+use ringforge_cli::roofline::Roofline;
 use ringforge_cli::runs::Runs;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Figure, Scope, Suite};
@@ -87,7 +87,7 @@ fn hashes(bench: &Bench, case: &str, field: &str, slots: usize, batch: usize) ->
     let first: Vec<_> = inputs.iter().map(|(name, bytes)| (*name, &bytes[..bytes.len() / batch * few])).collect();
     let wanted = Work::of_plan(&Device::cpu(), &named.plan)?.run(few, &first)?;
     let right = outcome.alike && digests[..wanted.len()] == wanted[..];
-    let floor = Floor::new(Some(slots as f64), None, 96, &bench.ceilings);
+    let floor = Roofline::new(Some(slots as f64), None, 96, &bench.peaks);
     Ok(outcome
         .line(case, "pairs", batch)
         .by(&named.plan)
@@ -146,7 +146,7 @@ fn extensions(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<V
     let [made_of_rows] = made_of_rows;
     let same = made_of_rows.context("no run extended the rows")?.download(&stream)?.values == made.values;
 
-    let floor = || Floor::new(None, None, 3 * n * size_of::<BabyBear>(), &bench.ceilings);
+    let floor = || Roofline::new(None, None, 3 * n * size_of::<BabyBear>(), &bench.peaks);
     let line = |operation, times, right| {
         let line = Measurement::new(case, operation, columns, times).above(floor());
         line.checked("the last column is the CPU's, and rows are the columns'", right)
@@ -200,7 +200,7 @@ fn commitments(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<
         })?;
         let bytes = n * columns * size_of::<F>();
         let permutations = (n << ADDED_BITS) * (columns.div_ceil(8) + 1);
-        let floor = Floor::new(Some((permutations * HASHES[0].1) as f64), None, 3 * bytes, &bench.ceilings);
+        let floor = Roofline::new(Some((permutations * HASHES[0].1) as f64), None, 3 * bytes, &bench.peaks);
         let line = Measurement::new(case, operation, 1, times).above(floor);
         let line = line.checked("roots are equal, and Plonky3 verifies rows of the CPU's extension", right && same);
         lines.push(Measurement { memory, ..line });

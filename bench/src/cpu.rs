@@ -18,10 +18,10 @@ use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
 
 use crate::zk;
 use ringforge_cli::environment;
-use ringforge_cli::floor::Floor;
 use ringforge_cli::jobs::Task;
 use ringforge_cli::measure::{self, Effort, Times};
 use ringforge_cli::record::Measurement;
+use ringforge_cli::roofline::Roofline;
 use ringforge_cli::sample;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Figure, Scope, Suite};
@@ -108,7 +108,7 @@ fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut(
         Ok(())
     })?;
     // no bound, because it would be that of the bench's device
-    Ok(line.beside(peer, times.median_seconds).above(Floor::default()))
+    Ok(line.beside(peer, times.median_seconds).above(Roofline::default()))
 }
 
 /// Compares with ark-poly: transforms in place, in natural order, with all threads.

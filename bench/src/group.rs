@@ -21,7 +21,7 @@ use ringforge_cli::sample;
 use ringforge_cli::session::Bench;
 use ringforge_cli::show;
 use ringforge_cli::suite::{Case, Figure, Scope, Suite};
-use ringforge_cli::suites::kems::{Operation, SETS, are_fine, ends_agree};
+use ringforge_cli::suites::kems::{Operation, SETS, are_ok, ends_agree};
 use ringforge_cli::work::{Work, slices};
 
 pub(crate) static SUITE: Suite = Suite {
@@ -168,7 +168,7 @@ fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> 
         let plan = LongPlan::new(engine.planner(), ring, count)?.placed(placement, placement);
         let ntt = LongNtt::of(&engine, &plan)?;
         let part = |vector: &LongVector| ntt.download_part::<[u8; 32]>(vector);
-        let values = part(&ntt.upload_values(&wanted)?)?;
+        let values = part(&ntt.upload_evaluations(&wanted)?)?;
         let mut vector = ntt.upload(&data)?;
         ntt.forward(&mut vector)?;
         let forward = is_right && part(&vector)? == values;
@@ -277,7 +277,7 @@ fn decapsulations(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
         let work = Work::of_plan(&bench.device, &set.plan(operation, bench.device.limits())?)?;
         let results = work.run_all(items, &slices(&inputs))?;
         if operation == Operation::KeyGen {
-            has_key = results.get("statuses").map_or(vec![true; items], |statuses| are_fine(statuses));
+            has_key = results.get("statuses").map_or(vec![true; items], |statuses| are_ok(statuses));
         }
         inputs.extend(results);
     }

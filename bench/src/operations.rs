@@ -7,11 +7,11 @@
 use anyhow::Result;
 use ringforge::kernels::{Distribution, Role, Sharing};
 use ringforge::tuning::Tuning;
-use ringforge::{Device, Draws, Modulus, Order, Pipeline, Plan, Planner, PolyType, Ring, U256, Value};
+use ringforge::{Device, Modulus, Order, Pipeline, Plan, Planner, PolyType, RandomKey, Ring, U256, Value};
 use ringforge_testkit::{Named, Random};
 
-use ringforge_cli::floor::{Floor, Words};
 use ringforge_cli::record::Measurement;
+use ringforge_cli::roofline::{Roofline, Words};
 use ringforge_cli::runs::Runs;
 use ringforge_cli::sample;
 use ringforge_cli::session::Bench;
@@ -151,7 +151,7 @@ impl Chain {
         let which = usize::from(scope.cpu);
         let (n, (limbs, alpha)) = (1 << scope.log_n(log_n[which]), CHAINS[which]);
         let primes = Modulus::ntt_primes(2 * n as u64, BITS, limbs + alpha)?;
-        let values = |basis| PolyType::from(Ring::rns(n, basis)?).evaluations(Order::Tree);
+        let values = |basis| PolyType::from(Ring::rns(n, basis)?).evaluations(Order::DigitReversed);
         Ok(Self { q: values(&primes[..limbs])?, qp: values(&primes)?, alpha })
     }
 
@@ -179,7 +179,7 @@ impl Chain {
 
     /// Samples from seeds, which are the same on every device.
     fn sample<'p>(&self, p: &'p Pipeline, distribution: Distribution) -> Value<'p> {
-        p.sample(&self.q, distribution, p.bytes("seeds", Draws::BYTES))
+        p.sample(&self.q, distribution, p.bytes("seeds", RandomKey::BYTES))
     }
 
     /// Work of sampling small integers modulo all primes of Q, without the comparisons with thresholds and positions.
@@ -240,7 +240,7 @@ pub(super) fn line(
     words: &Words,
     captured: bool,
     batch: usize,
-) -> Result<(Measurement, Floor)> {
+) -> Result<(Measurement, Roofline)> {
     let plan = plan_for(&bench.planner.clone().for_batch(batch))?;
     let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
     let mut random = Random::new(bench.seed);
@@ -259,8 +259,8 @@ pub(super) fn line(
     let work = Work::of_plan(&cpu, &plan_for(&Planner::new(cpu.limits().clone()))?)?;
     let wanted = work.run_all(1, &slices(&first))?;
     let right = wanted.iter().all(|(name, bytes)| outcome.results[name][..bytes.len()] == bytes[..]);
-    let bytes = plan.floor_bytes_per_item() + shared / batch;
-    let floor = Floor::of_words(words, bytes, &bench.ceilings);
+    let bytes = plan.bytes_moved_per_item() + shared / batch;
+    let floor = Roofline::of_words(words, bytes, &bench.peaks);
     let line = outcome.line("", "", batch).by(&plan);
     Ok((
         line.checked("the first item bit for bit with the CPU's; all sets of buffers alike", right && outcome.alike),

@@ -2,7 +2,7 @@
 //! batches, and their figures beside ours.
 
 use anyhow::Result;
-use ringforge::{Draws, Job, Op, PolyType};
+use ringforge::{Job, Op, PolyType, RandomKey};
 use ringforge_sm2::{PrivateKey, plans_in_blocks};
 use ringforge_testkit::{Named, bytes};
 
@@ -13,7 +13,7 @@ use ringforge_cli::runs::Runs;
 use ringforge_cli::sample;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Kind, Quoted, Scope, Suite};
-use ringforge_cli::suites::kems::{Set, are_fine, resident};
+use ringforge_cli::suites::kems::{Set, are_ok, resident};
 use ringforge_cli::work::{Work, slices};
 
 pub(crate) static SUITE: Suite = Suite {
@@ -153,7 +153,7 @@ const CHECKED: usize = 4;
 /// A product of CTRU-Prime, by the variant that is fastest on a GPU.
 fn product(bench: &Bench, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     let product = set.with_sample("multiply", bench.device.limits())?;
-    memory::fits(batch, product.plan.floor_bytes_per_item())?;
+    memory::fits(batch, product.plan.bytes_moved_per_item())?;
     let inputs = product.sample(1, batch);
     let outcome = Runs::new(&product.plan, batch, &slices(&inputs)).measure(bench, bench.effort)?;
     let few = CHECKED.min(batch);
@@ -172,17 +172,17 @@ fn signatures(bench: &Bench, threads: u32, batch: usize) -> Result<Vec<Measureme
     let digests = sample::bytes(1, 32, batch)?;
     let public_keys = PrivateKey::from_bytes(&KEY)?.public_key().to_bytes().repeat(batch);
     let key = Work::of_plan(&bench.device, prepare)?.run(1, &[("private keys", &KEY)])?;
-    let inputs = [("prepared keys", &key[..]), ("digests", &digests), ("draws", &bytes(2, Draws::BYTES))];
+    let inputs = [("prepared keys", &key[..]), ("digests", &digests), ("random_key", &bytes(2, RandomKey::BYTES))];
     let signed = Runs::new(sign, batch, &inputs).measure(bench, bench.effort)?;
     let (signatures, made) = (&signed.results["signatures"], &signed.results["statuses"]);
     let signed_by = |signatures| [("public keys", &public_keys[..]), ("digests", &digests), ("signatures", signatures)];
     let verified = Runs::new(verify, batch, &signed_by(signatures)).measure(bench, bench.effort)?;
-    let all_fine = [made, &verified.results["statuses"]].map(|statuses| are_fine(statuses) == vec![true; batch]);
+    let all_fine = [made, &verified.results["statuses"]].map(|statuses| are_ok(statuses) == vec![true; batch]);
 
     let mut spoilt = signatures.clone();
     spoilt[64 * (batch / 2) + 50] ^= 4;
     let found = Work::of_plan(&bench.device, verify)?.run(batch, &signed_by(&spoilt))?;
-    let noticed = are_fine(&found) == (0..batch).map(|item| item != batch / 2).collect::<Vec<_>>();
+    let noticed = are_ok(&found) == (0..batch).map(|item| item != batch / 2).collect::<Vec<_>>();
     let right = noticed && all_fine == [true; 2] && signed.alike && verified.alike;
     let checked = "every signature verified, and one that is spoilt refused, it alone";
     let lines = [("sign", &signed, sign), ("verify", &verified, verify)].map(|(operation, outcome, plan)| {

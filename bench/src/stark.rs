@@ -81,7 +81,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             1 => vec![1],
             _ => scope.batches(&[scope.either(columns, CPU_COLUMNS)]),
         };
-        for (order, named) in [(Order::Natural, "natural"), (Order::Tree, "reversed")] {
+        for (order, named) in [(Order::Natural, "natural"), (Order::DigitReversed, "reversed")] {
             let (ring, name) = (ring.clone(), format!("{field} {shape}, {named}"));
             let case = name.clone();
             let run = move |bench: &Bench, batch: usize| {

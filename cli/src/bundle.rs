@@ -60,7 +60,7 @@ impl Wanted {
             return Ok(Self::Schemes(vec![scheme]));
         }
         // a ring may contain spaces, so words are taken off the end
-        let (mut rest, mut order, mut in_place) = (text, Order::Tree, false);
+        let (mut rest, mut order, mut in_place) = (text, Order::DigitReversed, false);
         while let Some((before, last)) = rest.trim_end().rsplit_once(char::is_whitespace) {
             match last {
                 "natural" => order = Order::Natural,
@@ -85,7 +85,7 @@ impl Wanted {
             Self::PolyType(ring) => {
                 let mut plans = Vec::new();
                 for op in USUAL {
-                    for order in [Order::Tree, Order::Natural] {
+                    for order in [Order::DigitReversed, Order::Natural] {
                         let job = Job::new(ring, op).order(order);
                         for job in [job.clone(), job.in_place()] {
                             match planner.plan(&job) {

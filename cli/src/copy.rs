@@ -14,7 +14,7 @@ const THREADS: u32 = 256;
 /// The kernel, which copies one item per thread.
 #[allow(unsafe_code)]
 fn copy() -> CustomKernel {
-    const TEXT: &str = r#"#include "prelude.cuh"
+    const SOURCE: &str = r#"#include "prelude.cuh"
 extern "C" __global__ void copy(const rf::u32x4* in, rf::u32x4* out, rf::u64 first, rf::u64 end) {
     const rf::u64 item = first + blockIdx.x * (rf::u64)blockDim.x + threadIdx.x;
     if (item < end) out[item] = in[item];
@@ -22,7 +22,7 @@ extern "C" __global__ void copy(const rf::u32x4* in, rf::u32x4* out, rf::u64 fir
     let build = |_: &Limits| Ok(Built::thread_per_item(THREADS));
     let ports = [Port::input(ITEM), Port::output(ITEM)];
     // SAFETY: a thread copies the 16 bytes of its own item.
-    unsafe { CustomKernel::new(("copy", TEXT, &[]), ports, build, |_, args| args.transform::<u8>(0, 1).map(drop)) }
+    unsafe { CustomKernel::new(("copy", SOURCE, &[]), ports, build, |_, args| args.transform::<u8>(0, 1).map(drop)) }
 }
 
 /// Measures the copy bandwidth: bytes read plus bytes written, per second.

@@ -29,7 +29,7 @@ pub(crate) struct Shape {
     #[arg(long, value_name = "RING")]
     to: Option<PolyType>,
     /// Order of the evaluations: tree (bit-reversed or digit-reversed) or natural.
-    #[arg(long, default_value = "tree", value_parser = order)]
+    #[arg(long, default_value = "digit_reversed", value_parser = order)]
     order: Order,
     /// Number of layers of the transform; all layers of the ring if omitted.
     #[arg(long)]
@@ -41,7 +41,7 @@ pub(crate) struct Shape {
 
 fn order(text: &str) -> Result<Order, String> {
     match text {
-        "tree" => Ok(Order::Tree),
+        "digit_reversed" => Ok(Order::DigitReversed),
         "natural" => Ok(Order::Natural),
         _ => Err("expected tree or natural".into()),
     }

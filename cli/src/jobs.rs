@@ -10,11 +10,11 @@ use ringforge::kernels::{Role, Sharing};
 use ringforge::{Device, Job, Op, Plan, PolyType};
 use ringforge_testkit::{Named, Random};
 
-use crate::floor::Floor;
 use crate::job::with_op;
 use crate::measure::{self, Effort};
 use crate::oracle;
 use crate::record::{Measurement, Memory};
+use crate::roofline::Roofline;
 use crate::runs::{Runs, repeatable};
 use crate::sample;
 use crate::session::Bench;
@@ -72,7 +72,7 @@ impl<'a> Task<'a> {
         let line =
             outcome.line(case, job.op, batch).in_ring(&job.poly).by(&plan).checked(self.checked(&bench.device), right);
         // the bound of a job does not include copies
-        let floor = if memory == Memory::Device { floor(bench, job, &plan) } else { Floor::default() };
+        let floor = if memory == Memory::Device { floor(bench, job, &plan) } else { Roofline::default() };
         Ok(Measurement { memory, ..line.above(floor) })
     }
 
@@ -164,11 +164,11 @@ fn within(bound: u64, ring: &PolyType, residues: &[u8]) -> Vec<u8> {
 }
 
 /// The roofline bound of a job with this plan.
-fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Floor {
-    let bytes = plan.floor_bytes_per_item();
+fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Roofline {
+    let bytes = plan.bytes_moved_per_item();
     match (&job.target, job.op) {
-        (Some(to), Op::Convert | Op::ConvertFast) => Floor::of_conversion(job, to, bytes, &bench.ceilings),
-        _ => Floor::of(job, bytes, &bench.ceilings, bench.device.limits()),
+        (Some(to), Op::Convert | Op::ConvertFast) => Roofline::of_conversion(job, to, bytes, &bench.peaks),
+        _ => Roofline::of(job, bytes, &bench.peaks, bench.device.limits()),
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
     use ringforge::{Modulus, Order, Planner, Ring};
 
     use super::*;
-    use crate::ceilings::{Ceilings, Pipes};
+    use crate::peaks::{Peaks, Pipes};
 
     const OPS: [Op; 10] = [
         Op::Forward,
@@ -252,8 +252,7 @@ mod tests {
         use ringforge_testkit::Target;
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
             let (planner, pipes) = (Planner::new(device.limits().clone()), Pipes::of(device.limits()));
-            let bench =
-                Bench { device, planner, ceilings: Ceilings { copy: 1e9, pipes }, steps: true, ..Bench::of_cpu() };
+            let bench = Bench { device, planner, peaks: Peaks { copy: 1e9, pipes }, steps: true, ..Bench::of_cpu() };
             let ring: PolyType = "3329:x^64+1".parse()?;
             for (job, captured) in [
                 (Job::new(&ring, Op::Mul), false),

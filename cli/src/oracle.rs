@@ -5,7 +5,7 @@ mod bases;
 
 use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Job, Op, Order, PolyType, U256, Width};
 use ringforge_testkit::{Random, naive};
 
@@ -41,7 +41,7 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
             product_agrees(ring, [a, b, &result], count, random)
         };
     }
-    let split = Split::of(ring, job.depth)?;
+    let split = Factorization::of(ring, job.depth)?;
     let forward = |a: &[U256], values: &[U256], random: &mut Random| match is_full {
         true => naive::forward(ring, &split, job.order, a) == values,
         false => places_agree(ring, &split, job.order, [a, values], count, random),
@@ -59,13 +59,13 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
 /// residue modulo a leaf x^d − β, found by substituting β for x^d.
 fn places_agree(
     ring: &PolyType,
-    split: &Split,
+    split: &Factorization,
     order: Order,
     [a, values]: [&[U256]; 2],
     count: usize,
     random: &mut Random,
 ) -> bool {
-    let (n, d) = (split.poly().degree(), split.base());
+    let (n, d) = (split.poly().degree(), split.leaf_degree());
     let places = (order == Order::Natural).then(|| split.natural_places());
     let leaves: Vec<usize> = (0..count).map(|_| random.below(split.leaves())).collect();
     let rows = a.par_chunks_exact(n).zip(values.par_chunks_exact(n)).enumerate();
@@ -126,8 +126,8 @@ mod tests {
             let q = ring.basis().last().context("a basis")?;
             product.iter_mut().rev().take(ring.degree()).for_each(|x| *x = q.add(x, &U256::ONE));
             assert!(!product_agrees(&ring, [&a, &b, &product], 1, &mut random)?);
-            if let Ok(split) = Split::of(&ring, None) {
-                for order in [Order::Tree, Order::Natural] {
+            if let Ok(split) = Factorization::of(&ring, None) {
+                for order in [Order::DigitReversed, Order::Natural] {
                     let mut values = naive::forward(&ring, &split, order, &a);
                     assert!(places_agree(&ring, &split, order, [&a, &values], 9, &mut random));
                     values.iter_mut().rev().take(ring.degree()).for_each(|x| *x = q.add(x, &U256::ONE));

@@ -89,7 +89,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
             "job": job.to_string(), "target": limits.name, "text": plan.to_string(),
             "steps": steps.collect::<Vec<_>>(), "args": args.collect::<Vec<_>>(),
             "temporary_bytes_per_item": plan.temporary_bytes(1),
-            "floor_bytes_per_item": plan.floor_bytes_per_item(),
+            "floor_bytes_per_item": plan.bytes_moved_per_item(),
         }));
     }
     show::print(&format!("for {}", limits.name))?;
@@ -105,5 +105,5 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
             show::print(&format!("  {name:<12} {threads} threads, {share}, {shared} bytes of shared memory"))?;
         }
     }
-    show::print(&format!("at least {} bytes to move for each item", plan.floor_bytes_per_item()))
+    show::print(&format!("at least {} bytes to move for each item", plan.bytes_moved_per_item()))
 }

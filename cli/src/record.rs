@@ -9,8 +9,8 @@ use ringforge::{Plan, PolyType};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
-use crate::floor::Floor;
 use crate::measure::Times;
+use crate::roofline::Roofline;
 
 /// The measurements of one run of the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,8 +65,8 @@ pub struct Measurement {
     /// Items per second, from the median time of a run.
     pub items_per_second: f64,
     /// Roofline bound per item.
-    #[serde(default, skip_serializing_if = "Floor::is_unknown")]
-    pub floor: Floor,
+    #[serde(default, skip_serializing_if = "Roofline::is_unknown")]
+    pub floor: Roofline,
     /// Speed in percent of the roofline bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_floor: Option<f64>,
@@ -192,7 +192,7 @@ impl Measurement {
     }
 
     /// Sets the roofline bound and the percentage of it that was reached.
-    pub fn above(self, floor: Floor) -> Self {
+    pub fn above(self, floor: Roofline) -> Self {
         let percent_of_floor = floor.limit().map(|(seconds, _)| 100.0 * seconds * self.items_per_second);
         Self { floor, percent_of_floor, ..self }
     }
@@ -265,7 +265,7 @@ pub(crate) mod tests {
     use ringforge::Device;
 
     use super::*;
-    use crate::floor::Bound;
+    use crate::roofline::Bound;
 
     /// A record of one measurement with all fields set.
     pub(crate) fn full() -> Record {
@@ -301,7 +301,7 @@ pub(crate) mod tests {
             plan: Some("a plan".into()),
             ..Measurement::new("a case", "forward", 8, times).varied("captured").checked("all", true)
         };
-        let floor = Floor(vec![Bound { by: "memory".into(), count: 8.0, seconds: Some(0.03125) }]);
+        let floor = Roofline(vec![Bound { by: "memory".into(), count: 8.0, seconds: Some(0.03125) }]);
         Record {
             environment: Environment::of(&Device::cpu()),
             tuning: Some("tuning.toml".into()),

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use ringforge::run::Launch;
+use ringforge::run::Rank;
 use ringforge::{Device, Job, Limits, Planner};
 
-use crate::ceilings::{Ceilings, Pipes};
 use crate::copy;
 use crate::devices::Choice;
 use crate::environment::Environment;
 use crate::measure::Effort;
+use crate::peaks::{Peaks, Pipes};
 use crate::record::Record;
 use crate::suite::{Scope, Suites};
 use crate::tuning_file::TuningFile;
@@ -39,8 +39,8 @@ pub struct Common {
 
 impl Common {
     /// The rank of this process among those started together; `None` without `--ranks`.
-    pub fn launch(&self) -> Result<Option<Launch>> {
-        Ok(self.ranks.then(Launch::from_env).transpose()?)
+    pub fn launch(&self) -> Result<Option<Rank>> {
+        Ok(self.ranks.then(Rank::from_env).transpose()?)
     }
 
     /// Opens the chosen device. With `--ranks` and no choice, opens this process's own GPU.
@@ -71,7 +71,7 @@ pub struct Bench {
     /// Planner for the device.
     pub planner: Planner,
     /// Peak throughput of the device.
-    pub ceilings: Ceilings,
+    pub peaks: Peaks,
     /// How long to measure each line.
     pub effort: Effort,
     /// Whether to time every kernel as well.
@@ -79,7 +79,7 @@ pub struct Bench {
     /// Seed of random operands.
     pub seed: u64,
     /// The rank of this process among those that measure together.
-    pub launch: Option<Launch>,
+    pub launch: Option<Rank>,
 }
 
 impl Bench {
@@ -94,14 +94,14 @@ impl Bench {
         // processes that measure together need the same operands
         let seed = if launch.is_some() { 1 } else { std::process::id().into() };
         let bench = Self::for_results(&device, &common.tuning, seed)?;
-        Ok(Self { ceilings: Ceilings { copy, pipes }, effort, launch, ..bench })
+        Ok(Self { peaks: Peaks { copy, pipes }, effort, launch, ..bench })
     }
 
     /// A session that runs each case once, for its result, without roofline bounds.
     pub fn for_results(device: &Device, tuning: &TuningFile, seed: u64) -> Result<Self> {
-        let ceilings = Ceilings { copy: f64::INFINITY, pipes: None };
+        let peaks = Peaks { copy: f64::INFINITY, pipes: None };
         let planner = tuning.planner(device.limits())?;
-        Ok(Self { device: device.clone(), planner, ceilings, effort: Effort::NONE, steps: false, seed, launch: None })
+        Ok(Self { device: device.clone(), planner, peaks, effort: Effort::NONE, steps: false, seed, launch: None })
     }
 
     /// Whether this process prints and records.
@@ -119,7 +119,7 @@ impl Bench {
         Record {
             environment: Environment::of(&self.device),
             tuning,
-            copy_bytes_per_second: self.ceilings.copy,
+            copy_bytes_per_second: self.peaks.copy,
             measurements: Vec::new(),
             unsupported: Vec::new(),
         }
@@ -128,16 +128,8 @@ impl Bench {
     /// A session on the CPU that measures as little as possible, for tests.
     #[must_use]
     pub fn of_cpu() -> Self {
-        let (device, ceilings) = (Device::cpu(), Ceilings { copy: 1e9, pipes: None });
-        Self {
-            device,
-            planner: Planner::default(),
-            ceilings,
-            effort: Effort::NONE,
-            steps: false,
-            seed: 1,
-            launch: None,
-        }
+        let (device, peaks) = (Device::cpu(), Peaks { copy: 1e9, pipes: None });
+        Self { device, planner: Planner::default(), peaks, effort: Effort::NONE, steps: false, seed: 1, launch: None }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 use comfy_table::Table;
+use ringforge::factorization::Factorization;
 use ringforge::kernels::{Kernel, Role, Sharing};
-use ringforge::split::Split;
 use ringforge::{Buffer, Job, Limits, Op, Program};
 
-use crate::floor;
 use crate::job::with_op;
 use crate::measure::Times;
 use crate::record::{Measurement, Resources, Step};
+use crate::roofline;
 use crate::session::Bench;
 use crate::show;
 use crate::work::Work;
@@ -80,8 +80,8 @@ pub(crate) fn steps(
     let step = |(kernel, seconds): (&std::sync::Arc<dyn Kernel>, Vec<f64>)| {
         let median_seconds = Times::of(seconds, 1, 1).median_seconds.max(1e-9);
         let (bytes, resources) = (bytes(&**kernel, batch), resources.next());
-        let percent_of_memory = 100.0 * bytes as f64 / median_seconds / bench.ceilings.copy;
-        let slots = job.and_then(|job| slots(job, &**kernel, limits)).zip(bench.ceilings.pipes);
+        let percent_of_memory = 100.0 * bytes as f64 / median_seconds / bench.peaks.copy;
+        let slots = job.and_then(|job| slots(job, &**kernel, limits)).zip(bench.peaks.pipes);
         let percent_of_multipliers =
             slots.map(|(slots, pipes)| 100.0 * slots * batch as f64 / median_seconds / pipes.multiply);
         let mut step = Step {
@@ -114,14 +114,14 @@ fn bytes(kernel: &dyn Kernel, batch: usize) -> usize {
 
 /// Multiply-add slots per item of one kernel of a job, if the ring has an NTT and the kernel is known.
 fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
-    let of = |op| floor::slots_per_item(&with_op(job, op), limits);
+    let of = |op| roofline::slots_per_item(&with_op(job, op), limits);
     let about = kernel.describe();
     let layers = about.split_once("layers ").and_then(|(_, rest)| {
         let (from, to) = rest.split([' ', ',']).next()?.split_once("..")?;
         Some(to.parse::<f64>().ok()? - from.parse::<f64>().ok()?)
     });
     // a kernel with some of the layers is charged in proportion, as if all layers cost the same
-    let depth = f64::from(Split::of(&job.poly, job.depth).map_or(1, |split| split.depth()));
+    let depth = f64::from(Factorization::of(&job.poly, job.depth).map_or(1, |split| split.depth()));
     match kernel.name() {
         "forward" | "inverse" => Some(of(Op::Forward)? * layers.unwrap_or(depth) / depth),
         "ring_mul" => of(Op::Mul),
@@ -217,7 +217,9 @@ mod tests {
         let plan = Planner::new(limits.clone()).plan(&job)?;
         assert!(plan.kernels().len() > 1);
         let all: Option<f64> = plan.kernels().map(|kernel| slots(&job, &**kernel, &limits)).sum();
-        assert!(all.zip(floor::slots_per_item(&job, &limits)).is_some_and(|(all, job)| (all / job - 1.0).abs() < 1e-9));
+        assert!(
+            all.zip(roofline::slots_per_item(&job, &limits)).is_some_and(|(all, job)| (all / job - 1.0).abs() < 1e-9)
+        );
         // residues in and out, and twiddle factors
         assert!(plan.kernels().all(|kernel| bytes(&**kernel, 3) > 3 * 2 * ring.bytes()));
         Ok(())

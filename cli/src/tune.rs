@@ -102,7 +102,7 @@ fn jobs(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<(Job, usize)>>
         };
         let (order, batch) = match kind {
             Proof(_) => (Order::Natural, 1),
-            _ => (Order::Tree, (OPERAND_BYTES[usize::from(limits.is_cpu())] / ring.bytes()).max(1)),
+            _ => (Order::DigitReversed, (OPERAND_BYTES[usize::from(limits.is_cpu())] / ring.bytes()).max(1)),
         };
         let ops = if matches!(kind, Small(_)) {
             &[Op::Forward, Op::Inverse, Op::Mul][..]

@@ -5,7 +5,7 @@
 //! `cargo run --release -p ringforge --example 05-fhe-multiply`
 
 use ringforge::kernels::Distribution::{self, Ternary, Uniform};
-use ringforge::{Draws, Engine, Job, Modulus, Op, Result, Ring, U256, Value};
+use ringforge::{Engine, Job, Modulus, Op, RandomKey, Result, Ring, U256, Value};
 
 const N: usize = 4096;
 const ERROR: Distribution = Distribution::Gaussian { sigma: 3.2 };
@@ -22,8 +22,8 @@ fn main() -> Result<()> {
     let (q, t) = (product(&ring), product(&plain));
 
     let p = engine.pipeline("a product of encrypted messages");
-    let draws = p.input("draws");
-    let sample = |distribution| p.sample(&ring, distribution, draws);
+    let random_key = p.input("random_key");
+    let sample = |distribution| p.sample(&ring, distribution, random_key);
     let [s, e, e2, c, c2] = [Ternary, ERROR, ERROR, Uniform, Uniform].map(sample);
     // encryption: c0 + c1 s = ⌊Q/T⌋ m + e, for a small error e and a uniform c1; then centred and extended to Q·P
     let to = |ring: &Ring, op, value: Value<'_>, from: &Ring| p.job(&Job::new(from, op).to(ring), &[value]);
@@ -45,8 +45,12 @@ fn main() -> Result<()> {
 
     let messages = [3u64, 5].map(|step| (0..N as u64).map(|i| (i * step) << 18).collect::<Vec<_>>());
     let mut found = vec![0u64; N];
-    let draws = Draws::from_os()?;
-    let call = program.on_host(1).input("draws", draws.as_bytes()).input("m", &messages[0]).input("m'", &messages[1]);
+    let random_key = RandomKey::from_os()?;
+    let call = program
+        .on_host(1)
+        .input("random_key", random_key.as_bytes())
+        .input("m", &messages[0])
+        .input("m'", &messages[1]);
     call.output("product", &mut found).run()?;
     assert_eq!(found, engine.mul(&plain, &messages[0], &messages[1])?);
     println!("the product of the ciphertexts decrypts to that of the messages");

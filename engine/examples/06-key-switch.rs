@@ -44,7 +44,7 @@ fn main() -> Result<()> {
     println!("on {}", engine.device());
     let primes = Modulus::ntt_primes(2 * N as u64, 50, LIMBS + ALPHA)?;
     // types of elements modulo Q and modulo Q·P, in the NTT domain
-    let values = |basis| PolyType::from(Ring::rns(N, basis)?).evaluations(Order::Tree);
+    let values = |basis| PolyType::from(Ring::rns(N, basis)?).evaluations(Order::DigitReversed);
     let (q, qp) = (values(&primes[..LIMBS])?, values(&primes)?);
 
     let p = engine.pipeline("keys");

@@ -6,9 +6,9 @@ mod digits;
 use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
 
+use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::{Modulus, limbs, value};
 use ringforge_math::poly::PolyType;
-use ringforge_math::split::Split;
 use ringforge_runtime::limits::Limits;
 
 pub use descriptor::Cost;
@@ -179,8 +179,8 @@ impl Arithmetic {
     }
 
     /// Whether a kernel that does only some layers of this ring leaves residues lazy for the next kernel.
-    pub(crate) fn hands_on(self, poly: &PolyType) -> bool {
-        self.descriptor().hands_on && poly.width().bytes() == self.word_bytes()
+    pub(crate) fn leaves_lazy(self, poly: &PolyType) -> bool {
+        self.descriptor().leaves_lazy && poly.width().bytes() == self.word_bytes()
     }
 
     /// Whether kernels receive the moduli as run-time constants rather than compile-time ones. `several` tells whether
@@ -219,9 +219,9 @@ impl Arithmetic {
 
     /// For radix-2^k passes, the exponent e such that 2^e is the tree's root of unity of order 16. If the tree has none
     /// of that order, 2^e is a root of order 16 of which the tree's roots of lower order are powers.
-    pub(crate) fn sixteenth(self, split: &Split) -> Option<u32> {
-        let (groups, roots) = (self.descriptor().groups.as_ref()?, split.roots().first()?);
-        let t = split.tree_leaves();
+    pub(crate) fn sixteenth(self, factorization: &Factorization) -> Option<u32> {
+        let (groups, roots) = (self.descriptor().groups.as_ref()?, factorization.roots().first()?);
+        let t = factorization.tree_leaves();
         let twos = (t.trailing_zeros() as usize).min(groups.layers);
         let root = roots.q.pow(&roots.step, &U256::from((t >> twos) as u64));
         Some((groups.exponent)(&roots.q, &root) >> (groups.layers - twos))

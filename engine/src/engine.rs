@@ -20,7 +20,7 @@ use crate::tuning::Tuning;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::device::{Device, Stream};
-use ringforge_runtime::launch::Launch;
+use ringforge_runtime::launch::Rank;
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::Plan;
 use ringforge_runtime::program::Program;
@@ -46,7 +46,7 @@ use programs::Programs;
 ///
 /// Each program is planned and compiled once, even if two threads ask for it at the same time. Only threads of rayon
 /// do not wait for one another, so they may do it twice. Beyond [`Engine::MOST_PROGRAMS`] programs, or the limit of
-/// [`Engine::keeping`], the least recently used one is dropped.
+/// [`Engine::with_cache_limit`], the least recently used one is dropped.
 #[derive(Clone)]
 pub struct Engine(Arc<Parts>);
 
@@ -62,7 +62,7 @@ struct Parts {
     /// The other devices of a group.
     others: Vec<Other>,
     /// The process group, for a device that works together with those of other processes.
-    launch: Option<Launch>,
+    launch: Option<Rank>,
     /// How long the devices wait for one another.
     timeout: Duration,
     /// The connections between the devices, once they are made.
@@ -81,7 +81,7 @@ impl Parts {
     /// The parts of an engine with a single device.
     fn new(device: Device, no_gpu: Option<Error>, planner: Planner, programs: Programs) -> Self {
         let (stream, links) = (OnceLock::new(), Mutex::default());
-        let (others, launch, timeout) = (Vec::new(), None, Launch::TIMEOUT);
+        let (others, launch, timeout) = (Vec::new(), None, Rank::TIMEOUT);
         let device = device.of_group(1);
         let first = device.clone();
         Self { device, first, no_gpu, planner, programs, stream, others, launch, timeout, links }
@@ -131,8 +131,8 @@ impl Engine {
 
     /// An engine with the same device and tuning, and its own cache of at most `most` programs, initially empty.
     #[must_use]
-    pub fn keeping(&self, most: usize) -> Self {
-        let others = self.map_others(|engine| engine.keeping(most));
+    pub fn with_cache_limit(&self, most: usize) -> Self {
+        let others = self.map_others(|engine| engine.with_cache_limit(most));
         self.with(self.planner().clone(), most, others)
     }
 
@@ -251,7 +251,7 @@ impl Engine {
     /// Number-theoretic transforms of a ring, between coefficients and evaluations.
     ///
     /// # Errors
-    /// As [`Split::of`](ringforge_math::split::Split::of) if the ring has no transform.
+    /// As [`Factorization::of`](ringforge_math::factorization::Factorization::of) if the ring has no transform.
     pub fn ntt(&self, of: impl Into<PolyType>) -> Result<Ntt> {
         Ntt::new(self, &of.into().coefficients())
     }

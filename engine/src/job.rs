@@ -135,14 +135,14 @@ impl Job {
     /// The default of [`Job::batch_hint`].
     pub(crate) const ITEMS: usize = 1 << 16;
 
-    /// The operation with defaults for everything else: [`Order::Tree`], full depth, no bounds on operands, out of
+    /// The operation with defaults for everything else: [`Order::DigitReversed`], full depth, no bounds on operands, out of
     /// place.
     #[must_use]
     pub fn new(of: impl Into<PolyType>, op: Op) -> Self {
         Self {
             poly: of.into().coefficients(),
             op,
-            order: Order::Tree,
+            order: Order::DigitReversed,
             depth: None,
             bounds: [None; 2],
             target: None,
@@ -230,7 +230,7 @@ impl fmt::Display for Job {
         if let Some(target) = &self.target {
             write!(f, " to {target}")?;
         }
-        if self.order != Order::Tree {
+        if self.order != Order::DigitReversed {
             write!(f, " {}", self.order)?;
         }
         if let Some(depth) = self.depth {

@@ -12,6 +12,7 @@ pub(crate) mod elementwise;
 mod forward;
 pub(crate) mod inner_product;
 mod inverse;
+mod layout;
 pub(crate) mod lift;
 mod lift_fold;
 mod lift_load;
@@ -21,7 +22,6 @@ mod point_mul;
 mod rebuild;
 mod ring_mul;
 mod rns;
-mod rows;
 pub(crate) mod sample;
 mod spread;
 mod sums;
@@ -29,16 +29,16 @@ mod target;
 mod thresholds;
 
 pub use crate::arithmetic::{Arithmetic, Cost};
-pub use crate::rows::Rows;
+pub use crate::layout::KernelLayout;
 #[doc(hidden)]
 pub use compose::Compose;
-pub use draw::Draw;
+pub use draw::RandomBlock;
 #[doc(hidden)]
 pub use forward::Forward;
 #[doc(hidden)]
 pub use inverse::Inverse;
 #[doc(hidden)]
-pub use lift::LiftRow;
+pub use lift::LargerNtt;
 #[doc(hidden)]
 pub use point_mul::PointMul;
 #[doc(hidden)]

@@ -79,19 +79,21 @@ pub mod cuda {
 mod engine;
 mod job;
 pub mod kernels;
+mod layout;
 mod long;
 mod pipeline;
 mod planner;
-mod rows;
 mod source;
 mod transform;
 pub mod tuning;
 pub mod words;
 
-pub use ringforge_math::{Error, Form, Modulus, NoDevice, Order, PolyType, Quotient, Result, Ring, U256, Width, split};
+pub use ringforge_math::{
+    Error, Form, Modulus, NoDevice, Order, PolyType, Quotient, Result, Ring, U256, Width, factorization,
+};
 #[cfg(feature = "cuda")]
 pub use ringforge_runtime::raw;
-pub use ringforge_runtime::{Buffer, Device, Draws, Event, Limits, PinnedBuffer, Plan, Program, Stream};
+pub use ringforge_runtime::{Buffer, Device, Event, Limits, PinnedBuffer, Plan, Program, RandomKey, Stream};
 
 pub use engine::{Elements, Engine};
 pub use job::{Job, Op};
@@ -100,7 +102,7 @@ pub use planner::Planner;
 
 /// Calls: the types that [`Program`] and [`Engine`] return for running work.
 pub mod run {
-    pub use ringforge_runtime::{BufferSlice, BufferSliceMut, Call, Captured, CapturedArg, HostCall, Launch, PlanArg};
+    pub use ringforge_runtime::{BufferSlice, BufferSliceMut, Call, Captured, CapturedArg, HostCall, PlanArg, Rank};
 
     pub use crate::engine::{LongNtt, LongVector, Ntt, Span};
     pub use crate::long::{LongPlan, Placement};

@@ -8,9 +8,9 @@ use crate::job::{Job, Op};
 use crate::kernels::copy::Copy;
 use crate::planner::Planner;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::{Factorization, Layer};
 use ringforge_math::poly::{Order, PolyType};
 use ringforge_math::ring::{Quotient, Ring};
-use ringforge_math::split::{Layer, Split};
 use ringforge_runtime::memory::ALIGNMENT;
 use ringforge_runtime::plan::Plan;
 
@@ -61,7 +61,7 @@ pub enum Placement {
 pub struct LongPlan {
     planner: Planner,
     poly: PolyType,
-    split: Split,
+    factorization: Factorization,
     devices: usize,
     rows: usize,
     coefficients: Placement,
@@ -76,7 +76,7 @@ impl LongPlan {
     /// # Errors
     /// [`Error::Unsupported`] for a ring with several moduli or a quotient other than x^n − c; unless the number of
     /// devices is a power of two up to 16; if the ring is too short, or does not factor far enough, for that many
-    /// devices. As [`Split::of`].
+    /// devices. As [`Factorization::of`].
     pub fn new(planner: &Planner, of: impl Into<PolyType>, devices: usize) -> Result<Self> {
         let poly = of.into().coefficients();
         let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &poly, why);
@@ -91,10 +91,10 @@ impl LongPlan {
         if !devices.is_power_of_two() || devices > MOST_ROWS {
             return Err(refused("the number of devices must be a power of two up to 16"));
         }
-        let (planner, split) = (planner.clone(), Split::of(&poly, None)?);
+        let (planner, factorization) = (planner.clone(), Factorization::of(&poly, None)?);
         let (coefficients, values) = (Placement::Native, Placement::Native);
         let plans = [const { None }; 3];
-        let plan = Self { planner, poly, split, devices, rows: 1, coefficients, values, plans };
+        let plan = Self { planner, poly, factorization, devices, rows: 1, coefficients, values, plans };
         let mut plan = plan.rows_each(1)?;
         while plan.row_bytes() >= 2 * LONG_ROW_BYTES && plan.rows < 4 && 2 * plan.rows() <= MOST_ROWS {
             let Ok(more) = plan.clone().rows_each(2 * plan.rows) else { break };
@@ -131,13 +131,13 @@ impl LongPlan {
         if !self.rows.is_power_of_two() || rows > MOST_ROWS {
             return refused(format!("the number of rows must be a power of two up to {MOST_ROWS}"));
         }
-        let twos = self.split.layers().iter().filter(|layer| **layer == Layer::Two).count();
+        let twos = self.factorization.layers().iter().filter(|layer| **layer == Layer::Two).count();
         if rows.ilog2() as usize > twos {
             return refused(format!("the ring has only {twos} layers of radix 2, so at most 2^{twos} rows"));
         }
         let pieces = rows * rows;
         let piece = self.poly.width().bytes() * n / pieces;
-        if !self.split.leaves().is_multiple_of(pieces) || !piece.is_multiple_of(ALIGNMENT) {
+        if !self.factorization.leaves().is_multiple_of(pieces) || !piece.is_multiple_of(ALIGNMENT) {
             return refused(format!(
                 "the ring is too short: devices exchange pieces of a multiple of {ALIGNMENT} bytes"
             ));
@@ -216,14 +216,14 @@ impl LongPlan {
     /// The ring modulo x^degree − c with leaves x^d − start·step^e, which stores residues as this plan's ring does.
     fn with(&self, degree: usize, start: U256, step: U256) -> Result<PolyType> {
         let q = self.poly.moduli()[0];
-        let c = q.pow(&start, &U256::from((degree / self.split.base()) as u64));
+        let c = q.pow(&start, &U256::from((degree / self.factorization.leaf_degree()) as u64));
         let poly = Ring::new(&[q], Quotient::Binomial { n: degree, c })?.with_roots(&[start])?.with_steps(&[step])?;
         let poly = PolyType::from(poly).with_form(self.poly.form())?;
         Ok(if self.poly.accepts_any_word() { poly.accepting_any_word() } else { poly })
     }
 
     fn roots(&self) -> [U256; 2] {
-        self.split.roots().first().map_or([U256::ONE; 2], |roots| [roots.start, roots.step])
+        self.factorization.roots().first().map_or([U256::ONE; 2], |roots| [roots.start, roots.step])
     }
 
     /// For each row of evaluations, its position in the output of the column transform.
@@ -232,8 +232,8 @@ impl LongPlan {
         if self.rows() == 1 {
             return Ok(places);
         }
-        let split = Split::of(&self.column_type()?, Some(self.column_layers()))?;
-        split.natural_places().into_iter().enumerate().for_each(|(place, row)| places[row] = place);
+        let factorization = Factorization::of(&self.column_type()?, Some(self.column_layers()))?;
+        factorization.natural_places().into_iter().enumerate().for_each(|(place, row)| places[row] = place);
         Ok(places)
     }
 
@@ -256,7 +256,7 @@ impl LongPlan {
     pub(crate) fn between_rows(&self, op: Op) -> Result<Plan> {
         let (is_block, title) =
             (op == Op::Forward, if op == Op::Forward { "rows to a block" } else { "a block to rows" });
-        let (p, value) = (self.planner.pipeline(title), self.base() * self.poly.width().bytes());
+        let (p, value) = (self.planner.pipeline(title), self.leaf_degree() * self.poly.width().bytes());
         let (rows, length) = (self.rows(), self.piece_bytes() / value);
         let kernel = Copy::transposed(if is_block { [rows, length] } else { [length, rows] }, value);
         let [to] = p.step(kernel, &[p.bytes("from", self.row_bytes())]);
@@ -272,8 +272,8 @@ impl LongPlan {
     }
 
     /// Residues per evaluation: the leaf degree.
-    pub(crate) fn base(&self) -> usize {
-        self.split.base()
+    pub(crate) fn leaf_degree(&self) -> usize {
+        self.factorization.leaf_degree()
     }
 
     /// Bytes of a device's part of the vector. Transforms need as much again for a second buffer.

@@ -152,7 +152,7 @@ impl Pipeline {
     /// both.
     ///
     /// ```ignore
-    /// let [signatures, statuses] = p.step(Sign::new(), &[keys, digests, draws]);
+    /// let [signatures, statuses] = p.step(Sign::new(), &[keys, digests, random_key]);
     /// ```
     /// A step whose inputs are all shared, and none of them draws, runs once: before the other steps, and before a
     /// batch is cut into chunks. Its outputs are shared as well.
@@ -177,37 +177,37 @@ impl Pipeline {
         }
     }
 
-    /// Samples random ring elements as coefficients, from a key of [`Draws::BYTES`](crate::Draws::BYTES).
+    /// Samples random ring elements as coefficients, from a key of [`RandomKey::BYTES`](crate::RandomKey::BYTES).
     ///
-    /// If `from` is an [input](Pipeline::input) of which nothing else is known, the key is [`Draws`](crate::Draws),
+    /// If `from` is an [input](Pipeline::input) of which nothing else is known, the key is [`RandomKey`](crate::RandomKey),
     /// and each item gets its own random element. A run takes draws from
-    /// [`Stream::with_draws`](crate::Stream::with_draws), or from [`Draws::from_bytes`](crate::Draws::from_bytes) if
+    /// [`Stream::with_random_key`](crate::Stream::with_random_key), or from [`RandomKey::from_bytes`](crate::RandomKey::from_bytes) if
     /// it must be repeatable.
     ///
     /// Any other value is a seed ([`Pipeline::bytes`], [`Pipeline::shared`], or the output of a step). An item's
     /// element then depends on its seed alone. A seed that all items share gives one element that all items share.
     ///
-    /// Each sampler of a key uses its own [stream id](crate::Draws::block_of_series), counted from 1, so no block is
+    /// Each sampler of a key uses its own [stream id](crate::RandomKey::block_of_stream), counted from 1, so no block is
     /// used twice. Once a pipeline has samplers of a key, adding a plan that samples from the same key is refused.
     /// Samples are secret, except uniform elements from public seeds.
     ///
     /// ```
     /// use ringforge::kernels::Distribution;
-    /// use ringforge::{Draws, Engine, Ring};
+    /// use ringforge::{RandomKey, Engine, Ring};
     ///
     /// let engine = Engine::best();
     /// let ring: Ring = "97,193:x^4+1".parse()?;
     /// let p = engine.pipeline("a public polynomial, and a secret with an error");
-    /// let draws = p.input("draws");
-    /// let a = p.sample(&ring, Distribution::Uniform, p.shared("seed", Draws::BYTES));
-    /// let secret = p.sample(&ring, Distribution::Ternary, draws).forward();
-    /// let error = p.sample(&ring, Distribution::Gaussian { sigma: 3.2 }, draws).forward();
+    /// let random_key = p.input("random_key");
+    /// let a = p.sample(&ring, Distribution::Uniform, p.shared("seed", RandomKey::BYTES));
+    /// let secret = p.sample(&ring, Distribution::Ternary, random_key).forward();
+    /// let error = p.sample(&ring, Distribution::Gaussian { sigma: 3.2 }, random_key).forward();
     /// p.output("key", a.forward().mul_add(secret, error).inverse());
     /// p.output("secret", secret.inverse());
     /// let program = engine.compile(p)?;
     /// let [mut key, mut secret] = [[0u16; 8]; 2];
-    /// let (seed, draws) = ([7u8; 32], Draws::from_os()?);
-    /// let call = program.on_host(1).input("seed", &seed).input("draws", draws.as_bytes());
+    /// let (seed, random_key) = ([7u8; 32], RandomKey::from_os()?);
+    /// let call = program.on_host(1).input("seed", &seed).input("random_key", random_key.as_bytes());
     /// call.output("key", &mut key).output("secret", &mut secret).run()?;
     /// assert!(secret[..4].iter().all(|x| [0, 1, 96].contains(x)));
     /// # Ok::<(), ringforge::Error>(())

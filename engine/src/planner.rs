@@ -10,12 +10,12 @@ use crypto_bigint::U256;
 use crate::arithmetic::Arithmetic;
 use crate::job::{Job, Op};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
+use crate::layout::KernelLayout;
 use crate::pipeline::{Pipeline, PlanJob, Target, Value};
-use crate::rows::Rows;
 use crate::tuning::Tuning;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::{Order, PolyType};
-use ringforge_math::split::Split;
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::Plan;
 
@@ -91,7 +91,7 @@ impl Planner {
     /// The plan for a job by the first strategy that applies. Its arguments are named as in [`Op`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`]; [`Error::Mismatch`] for a target ring with another quotient; as [`Split::of`] for
+    /// [`Error::Unsupported`]; [`Error::Mismatch`] for a target ring with another quotient; as [`Factorization::of`] for
     /// transforms that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
@@ -108,32 +108,33 @@ impl Planner {
         }
         match job.op {
             Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
-            Op::Mul => match Split::of(&job.poly, job.depth) {
-                Ok(split) => self.product(job, &split),
+            Op::Mul => match Factorization::of(&job.poly, job.depth) {
+                Ok(factorization) => self.product(job, &factorization),
                 Err(error) if job.depth.is_some() => Err(error),
                 Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => lift::mul(self, job),
                 Err(error) => Err(error),
             },
-            Op::Forward | Op::Inverse => self.transform(job, &Split::of(&job.poly, job.depth)?),
-            Op::PointMul | Op::MulAdd => self.pointwise(job, &Split::of(&job.poly, job.depth)?),
+            Op::Forward | Op::Inverse => self.transform(job, &Factorization::of(&job.poly, job.depth)?),
+            Op::PointMul | Op::MulAdd => self.pointwise(job, &Factorization::of(&job.poly, job.depth)?),
         }
     }
 
     /// Strategy for transforms: one kernel, or several if a limb does not fit a thread block.
-    fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
+    fn transform(&self, job: &Job, factorization: &Factorization) -> Result<Plan> {
         if job.order == Order::Natural {
-            split.check_degree("evaluations in natural order")?;
+            factorization.check_degree("evaluations in natural order")?;
         }
         let p = self.of_kernels(job);
-        let (coefficients, values) = (job.poly.coefficients(), values(job, split));
+        let (coefficients, values) = (job.poly.coefficients(), values(job, factorization));
         let [name, result] = if job.in_place { ["data"; 2] } else { ["from", "to"] };
         let (from, to, transform): (_, _, Transform) = match job.op {
             Op::Inverse => (values, coefficients, inverse),
             _ => (coefficients, values, forward),
         };
-        let done = self.by_arithmetic(&p, (job, split), &to, [p.elements(name, from)], |split, [value]| {
-            transform(&p, &self.rows(job, split, job.order), value)
-        })?;
+        let done =
+            self.by_arithmetic(&p, (job, factorization), &to, [p.elements(name, from)], |factorization, [value]| {
+                transform(&p, &self.rows(job, factorization, job.order), value)
+            })?;
         p.output(result, done);
         p.build()
     }
@@ -144,17 +145,17 @@ impl Planner {
     fn by_arithmetic<'p, const N: usize>(
         &self,
         p: &'p Pipeline,
-        (job, split): (&Job, &Split),
+        (job, factorization): (&Job, &Factorization),
         content: &PolyType,
         values: [Value<'p>; N],
-        make: impl Fn(&Split, [Value<'p>; N]) -> Value<'p>,
+        make: impl Fn(&Factorization, [Value<'p>; N]) -> Value<'p>,
     ) -> Result<Value<'p>> {
-        let runs = self.runs(job, split);
+        let runs = self.runs(job, factorization);
         if runs.len() == 1 {
-            return Ok(make(split, values).holding(content.clone()));
+            return Ok(make(factorization, values).holding(content.clone()));
         }
         let part = |run: Range<usize>| {
-            let made = make(&split.limbs(run.clone())?, values.map(|value| value.limbs(run.clone())));
+            let made = make(&factorization.limbs(run.clone())?, values.map(|value| value.limbs(run.clone())));
             Ok(made.holding(content.limbs(run)?))
         };
         let parts = runs.into_iter().map(part).collect::<Result<Vec<_>>>()?;
@@ -162,12 +163,12 @@ impl Planner {
     }
 
     /// The runs of neighbouring limbs with the same arithmetic.
-    fn runs(&self, job: &Job, split: &Split) -> Vec<Range<usize>> {
+    fn runs(&self, job: &Job, factorization: &Factorization) -> Vec<Range<usize>> {
         let limbs = job.poly.basis().len();
         let whole = || core::iter::once(0..limbs).collect();
         let arithmetic = |limb: usize| {
             let poly = job.poly.limbs(limb..limb + 1).ok()?;
-            let of_device = split.is_binary().then(|| Arithmetic::of_device(&poly, &self.limits));
+            let of_device = factorization.is_binary().then(|| Arithmetic::of_device(&poly, &self.limits));
             Some(of_device.unwrap_or_else(|| Arithmetic::of(&poly)))
         };
         let Some(all) = (0..limbs).map(arithmetic).collect::<Option<Vec<_>>>() else { return whole() };
@@ -180,11 +181,11 @@ impl Planner {
     }
 
     /// Strategy for pointwise operations on evaluations: one kernel.
-    fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
-        split.check_leaves("a product of evaluations")?;
+    fn pointwise(&self, job: &Job, factorization: &Factorization) -> Result<Plan> {
+        factorization.check_leaves("a product of evaluations")?;
         let p = self.of_kernels(job);
-        let values = values(job, split);
-        let kernel = PointMul::new(split, job.order, &self.limits);
+        let values = values(job, factorization);
+        let kernel = PointMul::new(factorization, job.order, &self.limits);
         let [a, b] = ["a", "b"].map(|name| p.elements(name, values.clone()));
         let ([result], name) = match job.op {
             Op::MulAdd => (p.step(kernel.adding(), &[a, b, p.elements("sum", values.clone())]), "sum"),
@@ -195,39 +196,40 @@ impl Planner {
     }
 
     /// Strategy for products by the ring's own NTT: one kernel if a limb fits a thread block.
-    fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
-        split.check_leaves("a product")?;
+    fn product(&self, job: &Job, factorization: &Factorization) -> Result<Plan> {
+        factorization.check_leaves("a product")?;
         let p = self.of_kernels(job);
         let coefficients = job.poly.coefficients();
         let factors = ["a", "b"].map(|name| p.elements(name, coefficients.clone()));
-        let product = self.by_arithmetic(&p, (job, split), &coefficients, factors, |split, factors| {
-            let fused = RingMul::new(split, &self.limits).chosen(self.tuning.choice(job));
-            if self.limits.is_cpu() || fused.fits(&self.limits) {
-                let [product] = p.step(fused, &factors);
-                return product;
-            }
-            let rows = self.rows(job, split, Order::Tree);
-            let factors = factors.map(|factor| forward(&p, &rows, factor));
-            let [product] = p.step(PointMul::new(&rows.split, rows.order, &rows.limits), &factors);
-            inverse(&p, &rows, product)
-        })?;
+        let product =
+            self.by_arithmetic(&p, (job, factorization), &coefficients, factors, |factorization, factors| {
+                let fused = RingMul::new(factorization, &self.limits).chosen(self.tuning.choice(job));
+                if self.limits.is_cpu() || fused.fits(&self.limits) {
+                    let [product] = p.step(fused, &factors);
+                    return product;
+                }
+                let rows = self.rows(job, factorization, Order::DigitReversed);
+                let factors = factors.map(|factor| forward(&p, &rows, factor));
+                let [product] = p.step(PointMul::new(&rows.factorization, rows.order, &rows.limits), &factors);
+                inverse(&p, &rows, product)
+            })?;
         p.output("product", product);
         p.build()
     }
 
     /// The layout of the job's limbs in thread blocks.
-    fn rows(&self, job: &Job, split: &Split, order: Order) -> Rows {
-        let rows = Rows::with_split(split, &self.limits).of_items(job.batch_hint).order(order);
+    fn rows(&self, job: &Job, factorization: &Factorization, order: Order) -> KernelLayout {
+        let rows = KernelLayout::with_split(factorization, &self.limits).of_items(job.batch_hint).order(order);
         let rows = rows.chosen(self.tuning.choice(job));
         rows.scale(job.scale.unwrap_or(U256::ONE))
     }
 }
 
 /// Adds a transform to a pipeline, one step for each pass.
-type Transform = for<'p> fn(&'p Pipeline, &Rows, Value<'p>) -> Value<'p>;
+type Transform = for<'p> fn(&'p Pipeline, &KernelLayout, Value<'p>) -> Value<'p>;
 
 /// Adds a forward transform, one step for each pass.
-fn forward<'p>(p: &'p Pipeline, rows: &Rows, coefficients: Value<'p>) -> Value<'p> {
+fn forward<'p>(p: &'p Pipeline, rows: &KernelLayout, coefficients: Value<'p>) -> Value<'p> {
     Forward::parts(rows).into_iter().fold(coefficients, |value, part| {
         let [value] = p.step(part, &[value]);
         value
@@ -235,7 +237,7 @@ fn forward<'p>(p: &'p Pipeline, rows: &Rows, coefficients: Value<'p>) -> Value<'
 }
 
 /// Adds an inverse transform, one step for each pass.
-fn inverse<'p>(p: &'p Pipeline, rows: &Rows, values: Value<'p>) -> Value<'p> {
+fn inverse<'p>(p: &'p Pipeline, rows: &KernelLayout, values: Value<'p>) -> Value<'p> {
     Inverse::parts(rows).into_iter().fold(values, |value, part| {
         let [value] = p.step(part, &[value]);
         value
@@ -243,6 +245,6 @@ fn inverse<'p>(p: &'p Pipeline, rows: &Rows, values: Value<'p>) -> Value<'p> {
 }
 
 /// The type of the evaluations that a job's transform writes or reads.
-fn values(job: &Job, split: &Split) -> PolyType {
-    job.poly.evaluations_after(split.depth(), job.order)
+fn values(job: &Job, factorization: &Factorization) -> PolyType {
+    job.poly.evaluations_after(factorization.depth(), job.order)
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use bytemuck::{cast_slice, cast_slice_mut};
 use crypto_bigint::U256;
 
-use crate::rows::Rows;
-use crate::rows::twiddles::Prime;
+use crate::layout::KernelLayout;
+use crate::layout::twiddles::Prime;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::limbs;
-use ringforge_math::split::Split;
 
 use stack::Step;
 
@@ -35,17 +35,17 @@ mod sealed {
 ///
 /// All residues are in the ring's [form](crate::PolyType::form) and canonical (below the modulus). This also holds
 /// where the ring accepts any word, because kernels reduce such words when they load them. Evaluations are in tree
-/// (digit-reversed) order, leaf by leaf and low degree first, as in [`Order::Tree`](crate::Order::Tree).
+/// (digit-reversed) order, leaf by leaf and low degree first, as in [`Order::DigitReversed`](crate::Order::DigitReversed).
 ///
 /// Neither time nor memory addresses depend on residues, and copies left on the stack are wiped. A limb of more than 64
 /// KiB also uses other threads, whose stacks are not wiped. Cloning is cheap.
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring};
-/// # use ringforge::kernels::Rows;
+/// # use ringforge::kernels::KernelLayout;
 /// # use ringforge::words::Transform;
 /// let ring = Ring::negacyclic(4, Modulus::new(17u32)?)?;
-/// let transform = Transform::<u32>::of(&Rows::of(&ring, &Limits::default())?, 0)?;
+/// let transform = Transform::<u32>::of(&KernelLayout::of(&ring, &Limits::default())?, 0)?;
 /// let (mut a, mut b) = ([0, 0, 0, 2], [0, 3, 0, 0]);
 /// transform.forward(&mut a)?;
 /// transform.forward(&mut b)?;
@@ -58,7 +58,7 @@ mod sealed {
 #[derive(Clone)]
 pub struct Transform<W> {
     row: Arc<dyn ringforge_cpu::Transform>,
-    split: Arc<Split>,
+    factorization: Arc<Factorization>,
     words: PhantomData<fn(W)>,
 }
 
@@ -68,7 +68,7 @@ impl<W: Word> Transform<W> {
     /// # Errors
     /// [`Error::TooLarge`] if the ring has no modulus with this number. [`Error::Unsupported`] if the ring's words are
     /// not `W`: all moduli use words as wide as the widest modulus needs.
-    pub fn of(rows: &Rows, modulus: usize) -> Result<Self> {
+    pub fn of(rows: &KernelLayout, modulus: usize) -> Result<Self> {
         let limit = rows.poly.moduli().len() - 1;
         if modulus > limit {
             return Err(Error::TooLarge { what: "the index of a modulus", limit, got: modulus });
@@ -81,7 +81,7 @@ impl<W: Word> Transform<W> {
                 why: format!("its residues have words of {} bytes", row.word_bytes()),
             });
         }
-        Ok(Self { row, split: Arc::new(rows.split.clone()), words: PhantomData })
+        Ok(Self { row, factorization: Arc::new(rows.factorization.clone()), words: PhantomData })
     }
 
     /// Transforms coefficients into evaluations (forward NTT).
@@ -125,8 +125,8 @@ impl<W: Word> Transform<W> {
     /// [`Error::Unsupported`] for leaves of degree 5 or 7; otherwise as [`Transform::forward`].
     pub fn invert(&self, row: &mut [W]) -> Result<bool> {
         self.check(row)?;
-        if !self.split.shape().can_be_inverted() {
-            let job = format!("an inverse modulo leaves of degree {}", self.split.base());
+        if !self.factorization.shape().can_be_inverted() {
+            let job = format!("an inverse modulo leaves of degree {}", self.factorization.leaf_degree());
             return Err(Error::Unsupported { job, why: "the degree must be 1 or 3 times a power of two".into() });
         }
         let exists = self.row.invert(cast_slice_mut(row));
@@ -135,22 +135,25 @@ impl<W: Word> Transform<W> {
     }
 
     fn check(&self, row: &[W]) -> Result<()> {
-        let (expected, got) = (self.split.n(), row.len());
+        let (expected, got) = (self.factorization.n(), row.len());
         if got == expected { Ok(()) } else { Err(Error::Length { what: "words of a limb", expected, got }) }
     }
 }
 
 impl<W> fmt::Debug for Transform<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Transform(n {}, split {})", self.split.n(), self.split)
+        write!(f, "Transform(n {}, split {})", self.factorization.n(), self.factorization)
     }
 }
 
 /// Creates the CPU transform. Not generic, so that crates which use [`Transform`] do not compile it again.
-fn row(rows: &Rows, modulus: usize) -> Arc<dyn ringforge_cpu::Transform> {
-    let Rows { poly, split, .. } = rows;
-    let (arithmetic, q) = (rows.arithmetic.on_cpu(poly), &split.roots()[modulus].q);
-    let roots = Prime::new(split, modulus, arithmetic).of_cpu(split, arithmetic, &U256::ONE);
+fn row(rows: &KernelLayout, modulus: usize) -> Arc<dyn ringforge_cpu::Transform> {
+    let KernelLayout { poly, factorization, .. } = rows;
+    let (arithmetic, q) = (rows.arithmetic.on_cpu(poly), &factorization.roots()[modulus].q);
+    let roots = Prime::new(factorization, modulus, arithmetic).of_cpu(factorization, arithmetic, &U256::ONE);
     let unit = limbs(&poly.radix(q));
-    arithmetic.of_cpu(poly).transform(&arithmetic.modulus(q), &roots, split.shape(), &unit, rows.restores()).into()
+    arithmetic
+        .of_cpu(poly)
+        .transform(&arithmetic.modulus(q), &roots, factorization.shape(), &unit, rows.restores())
+        .into()
 }

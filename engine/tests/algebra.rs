@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use ringforge::split::{MAX_BASE, Split};
+use ringforge::factorization::{Factorization, MAX_LEAF_DEGREE};
 use ringforge::{Device, Error, Form, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::{self, Random, naive, residues, seed};
 
@@ -30,7 +30,8 @@ impl Case {
 
     /// Whether the leaf degree is too high for products of evaluations.
     fn ends_high(&self) -> bool {
-        Split::of(&self.ring, self.depth).is_ok_and(|split| split.base() > MAX_BASE)
+        Factorization::of(&self.ring, self.depth)
+            .is_ok_and(|factorization| factorization.leaf_degree() > MAX_LEAF_DEGREE)
     }
 
     fn run(&self, device: &Device, op: Op, inputs: &[&[u8]]) -> Vec<u8> {
@@ -77,18 +78,19 @@ fn check_transforms(device: &Device, case: &Case) -> Result<(), TestCaseError> {
 /// of the leaves: each divides f, and all are distinct.
 fn check_impulse(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     let ring = &case.ring;
-    let split = Split::of(ring, case.depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
-    let (n, d) = (split.poly().degree(), split.base());
+    let factorization = Factorization::of(ring, case.depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let (n, d) = (factorization.poly().degree(), factorization.leaf_degree());
     let k = Random::new(case.seed).below(n);
     let mut element = vec![U256::ZERO; n * ring.basis().len()];
     let mut wanted = element.clone();
     let places = match case.order {
-        Order::Natural => split.natural_places(),
-        Order::Tree => (0..split.leaves()).collect(),
+        Order::Natural => factorization.natural_places(),
+        Order::DigitReversed => (0..factorization.leaves()).collect(),
     };
     for (row, q) in ring.basis().iter().enumerate() {
         element[row * n + k] = q.reduce(&U256::ONE);
-        let constants: Vec<U256> = (0..split.leaves()).filter_map(|leaf| split.leaf_constant(row, leaf)).collect();
+        let constants: Vec<U256> =
+            (0..factorization.leaves()).filter_map(|leaf| factorization.leaf_constant(row, leaf)).collect();
         for (beta, place) in constants.iter().zip(&places) {
             let power = |e: usize| q.pow(beta, &U256::from(e as u64));
             wanted[row * n + place * d + k % d] = power(k / d);
@@ -159,7 +161,7 @@ fn stored() -> impl Strategy<Value = fn(PolyType) -> PolyType> {
 }
 
 fn order() -> impl Strategy<Value = Order> {
-    prop_oneof![Just(Order::Tree), Just(Order::Natural)]
+    prop_oneof![Just(Order::DigitReversed), Just(Order::Natural)]
 }
 
 /// Rings with a transform: 1 to 3 primes of 8 to 256 bits that have the roots, n = 2^a·3^b·base.
@@ -188,9 +190,9 @@ fn splitting() -> impl Strategy<Value = Case> {
         }
         let (depth, order, batch, seed, stored) = rest;
         let ring = stored(Ring::new(&basis, quotient).map(PolyType::from).ok()?);
-        let depth = depth.filter(|_| Split::of(&ring, depth).is_ok());
-        let high = Split::of(&ring, depth).ok()?.base() > MAX_BASE;
-        let order = if high { Order::Tree } else { order };
+        let depth = depth.filter(|_| Factorization::of(&ring, depth).is_ok());
+        let high = Factorization::of(&ring, depth).ok()?.leaf_degree() > MAX_LEAF_DEGREE;
+        let order = if high { Order::DigitReversed } else { order };
         Some(Case { ring, depth, order, batch, seed })
     })
 }
@@ -231,7 +233,7 @@ fn any_ring() -> impl Strategy<Value = Case> {
             basis.truncate(1);
             Ring::new(&basis, quotient).map(PolyType::from)
         });
-        Some(Case { ring: stored(ring.ok()?), depth: None, order: Order::Tree, batch, seed })
+        Some(Case { ring: stored(ring.ok()?), depth: None, order: Order::DigitReversed, batch, seed })
     })
 }
 
@@ -269,13 +271,13 @@ fn transforms_of_few_layers_end_at_any_degree() {
         for ring in &rings {
             let ring = ring.clone().expect("a ring");
             for layers in 1..=4 {
-                let (depth, order) = (Some(layers), Order::Tree);
+                let (depth, order) = (Some(layers), Order::DigitReversed);
                 let case = Case { ring: ring.clone(), depth, order, batch: 3, seed: seed() };
                 assert!(case.ends_high());
                 check_transforms(&device, &case).unwrap_or_else(|e| panic!("{e}"));
-                let split = Split::of(&ring, depth).expect("a split");
+                let factorization = Factorization::of(&ring, depth).expect("a factorization");
                 let a = case.sample(0);
-                let wanted = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &a));
+                let wanted = naive::forward(&ring, &factorization, order, &naive::to_plain(&ring, &a));
                 let got = naive::to_plain(&ring, &case.run(&device, Op::Forward, &[&a]));
                 assert!(got == wanted, "{ring}, {layers} layers on {device}");
                 for op in [Op::Mul, Op::PointMul, Op::MulAdd] {
@@ -306,7 +308,7 @@ fn large_rings_keep_the_laws() {
         for ring in &rings {
             let ring = ring.clone().expect("a ring");
             let case = Case { ring, depth: None, order: Order::Natural, batch: 3, seed: seed() };
-            let splits = Split::of(&case.ring, None).is_ok();
+            let splits = Factorization::of(&case.ring, None).is_ok();
             let transforms = if splits { check_transforms(&device, &case) } else { Ok(()) };
             transforms.and_then(|()| check_products(&device, &case)).unwrap_or_else(|e| panic!("{e}"));
         }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use ringforge::kernels::Draw;
+use ringforge::kernels::RandomBlock;
 use ringforge::run::{Captured, CapturedArg};
-use ringforge::{Device, Draws, Error, Job, Modulus, Op, Planner, PolyType, Program, Ring};
+use ringforge::{Device, Error, Job, Modulus, Op, Planner, PolyType, Program, RandomKey, Ring};
 use ringforge_testkit::{devices, residues};
 
 fn ring() -> PolyType {
@@ -114,7 +114,7 @@ fn captured_runs_refuse_the_same_arguments() {
 #[test]
 fn every_run_has_fresh_randomness() {
     let p = Planner::default().pipeline("draw");
-    let [blocks] = p.step(Draw::new(32, 0).expect("a kernel"), &[p.input("draws")]);
+    let [blocks] = p.step(RandomBlock::new(32, 0).expect("a kernel"), &[p.input("random_key")]);
     p.output("blocks", blocks);
     let plan = p.build().expect("a plan");
     for device in devices() {
@@ -131,8 +131,8 @@ fn every_run_has_fresh_randomness() {
         drawn.sort_unstable();
         drawn.dedup();
         assert_eq!(drawn.len(), 6, "a block came again on {device}");
-        let draws = stream.upload(Draws::from_os().expect("draws").as_bytes()).expect("a buffer");
-        let outcome = program.capture(&stream, 2, vec![("draws", draws.into()), blocks()]);
+        let random_key = stream.upload(RandomKey::from_os().expect("random_key").as_bytes()).expect("a buffer");
+        let outcome = program.capture(&stream, 2, vec![("random_key", random_key.into()), blocks()]);
         assert!(matches!(outcome, Err(Error::Arguments { .. })), "{outcome:?}");
     }
 }

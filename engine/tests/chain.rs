@@ -50,7 +50,7 @@ fn kernels_and_tables_are_shared() -> Result<()> {
     for plan in plans(&limits)? {
         for kernel in plan.kernels() {
             let source = kernel.source(&limits)?;
-            sources.insert((source.text().to_owned(), source.prelude().to_owned()));
+            sources.insert((source.cuda_source().to_owned(), source.prelude().to_owned()));
         }
         for table in plan.tables() {
             count(table, &limits, &mut tables, &mut sources)?;
@@ -76,7 +76,7 @@ fn count(
     match table {
         Table::Made { kernel, inputs, .. } => {
             let source = kernel.source(limits)?;
-            sources.insert((source.text().to_owned(), source.prelude().to_owned()));
+            sources.insert((source.cuda_source().to_owned(), source.prelude().to_owned()));
             inputs.iter().try_for_each(|input| count(input, limits, tables, sources))
         }
         Table::List(all) => all.iter().try_for_each(|table| count(table, limits, tables, sources)),

@@ -49,23 +49,23 @@ fn unsupported_operations_on_columns_are_refused() -> Result<()> {
     refused(&|p| p.output("b", p.coefficients("a", &three).extend(ring("97 : x^32 - 1 : 2 columns"))));
     refused(&|p| p.output("b", p.coefficients("a", &three).extend(ring("97 : x^96 - 1"))));
     refused(&|p| p.output("b", p.coefficients("a", &three).digits(3, ring("97 : x^16 - 1"))));
-    let of_rows = ringforge::kernels::Rows::of(&three, &Limits::default());
+    let of_rows = ringforge::kernels::KernelLayout::of(&three, &Limits::default());
     assert!(matches!(of_rows, Err(Error::Unsupported { .. })));
     let long = ringforge::run::LongPlan::new(&Planner::default(), &three, 2);
     assert!(matches!(long, Err(Error::Unsupported { why, .. }) if why.contains("columns")));
-    assert!(matches!(ring("97 : x^16 - 1").in_columns(0), Err(Error::Ring { .. })));
+    assert!(matches!(ring("97 : x^16 - 1").strided_batch(0), Err(Error::Ring { .. })));
     for columns in [(1 << 27) + 1, 1 << 32, usize::MAX] {
-        assert!(matches!(ring("97 : x^16 - 1").in_columns(columns), Err(Error::TooLarge { .. })), "{columns}");
+        assert!(matches!(ring("97 : x^16 - 1").strided_batch(columns), Err(Error::TooLarge { .. })), "{columns}");
     }
     Ok(())
 }
 
 #[test]
 fn a_matrix_has_the_columns_it_names() -> Result<()> {
-    let three = ring("97 : x^16 - 1").in_columns(3)?;
+    let three = ring("97 : x^16 - 1").strided_batch(3)?;
     assert_eq!((three.columns(), three.degree(), three.bytes()), (3, 48, 96));
-    assert_eq!(three.clone().in_columns(2)?, ring("97 : x^16 - 1 : 6 columns"));
-    assert_eq!(ring("97 : x^16 - 1").in_columns(1)?, ring("97 : x^16 - 1"));
+    assert_eq!(three.clone().strided_batch(2)?, ring("97 : x^16 - 1 : 6 columns"));
+    assert_eq!(ring("97 : x^16 - 1").strided_batch(1)?, ring("97 : x^16 - 1"));
     assert_ne!(three, ring("97 : x^16 - 1"));
     assert_eq!(three.limbs(0..1)?.columns(), 3);
     assert_eq!(three.vector(2)?.columns(), 3);
@@ -81,7 +81,7 @@ fn widths_share_sources_and_tables() -> Result<()> {
     let column = ring("2013265921 : x^65536 - 1 : montgomery");
     for op in [Op::Forward, Op::Inverse] {
         let of = |columns: usize| {
-            let job = Job::new(&column.clone().in_columns(columns)?, op).order(Order::Natural);
+            let job = Job::new(&column.clone().strided_batch(columns)?, op).order(Order::Natural);
             let plan = Planner::new(limits.clone()).plan(&job)?;
             let texts = plan
                 .kernels()

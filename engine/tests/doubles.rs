@@ -1,7 +1,7 @@
 //! Transforms and products in double precision, which plans use on GPUs with fast doubles, against the oracle.
 
+use ringforge::factorization::Factorization;
 use ringforge::kernels::Arithmetic;
-use ringforge::split::Split;
 use ringforge::{Device, Job, Limits, Modulus, Op, Order, Plan, Planner, PolyType, Ring};
 use ringforge_testkit::naive;
 use ringforge_testkit::{Target, residues};
@@ -48,14 +48,14 @@ fn devices() -> Vec<Device> {
 }
 
 fn check(ring: &PolyType, a: &[u8], b: &[u8]) {
-    let split = Split::of(ring, None).expect("a split");
+    let factorization = Factorization::of(ring, None).expect("a factorization");
     let batch = a.len() / ring.bytes();
     let [x, y] = [a, b].map(|bytes| naive::to_plain(ring, bytes));
     let product = naive::to_stored(ring, &naive::mul(ring, &x, &y));
     for device in devices() {
         assert!(run(&device, &planned(&Job::new(ring, Op::Mul)), batch, &[a, b]) == product, "mul {ring} on {device}");
-        for order in [Order::Tree, Order::Natural] {
-            let wanted = naive::to_stored(ring, &naive::forward(ring, &split, order, &x));
+        for order in [Order::DigitReversed, Order::Natural] {
+            let wanted = naive::to_stored(ring, &naive::forward(ring, &factorization, order, &x));
             let forward = planned(&Job::new(ring, Op::Forward).order(order));
             assert!(run(&device, &forward, batch, &[a]) == wanted, "forward {ring} {order} on {device}");
             let inverse = planned(&Job::new(ring, Op::Inverse).order(order));

@@ -1,6 +1,6 @@
 //! [`Engine`]: transforms and products in one call, on host memory and on the device, and the mistakes it refuses.
 
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
 use ringforge_testkit::naive;
 use ringforge_testkit::{Target, residues};
@@ -78,9 +78,9 @@ fn transforms_equal_the_oracle() -> Result<()> {
                 assert!(matches!(ntt, Err(Error::Unsupported { .. } | Error::NotPrime { .. })), "{ring}");
                 continue;
             }
-            let (split, bytes) = (Split::of(&ring, None)?, residues(&ring, 3, 3));
-            for order in [Order::Natural, Order::Tree] {
-                let values = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &bytes));
+            let (factorization, bytes) = (Factorization::of(&ring, None)?, residues(&ring, 3, 3));
+            for order in [Order::Natural, Order::DigitReversed] {
+                let values = naive::forward(&ring, &factorization, order, &naive::to_plain(&ring, &bytes));
                 let values = naive::to_stored(&ring, &values);
                 by_width!(ring, bytes, T => {
                     let (a, values) = (of::<T>(&bytes), of::<T>(&values));

@@ -250,7 +250,7 @@ impl Case {
     }
 }
 
-const BOTH: [Order; 2] = [Order::Tree, Order::Natural];
+const BOTH: [Order; 2] = [Order::DigitReversed, Order::Natural];
 const EVERY: [Target; 3] = [Target::Cpu, Target::Emulator, Target::Cuda];
 const FAST: [Target; 2] = [Target::Cpu, Target::Cuda];
 /// Widths at the limits of the arithmetics (62, 50 and 30 bits) and at the limits of lazy residues.

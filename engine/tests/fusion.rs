@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use ringforge::factorization::Factorization;
 use ringforge::kernels::{Arithmetic, Role, Sharing};
-use ringforge::split::Split;
 use ringforge::tuning::Tuning;
 use ringforge::{
     Device, Limits, Modulus, Order, Pipeline, Plan, Planner, PolyType, Quotient, Result, Ring, U256, Value,
@@ -34,7 +34,7 @@ const RULES: &[Rule] = &[
     (
         "forward",
         |p, ring| {
-            let (a, [b, c]) = both(p, ring, Order::Tree);
+            let (a, [b, c]) = both(p, ring, Order::DigitReversed);
             p.output("to", (b - a.forward()).scale(&FIVE) + c);
         },
         4,
@@ -53,7 +53,7 @@ const RULES: &[Rule] = &[
     (
         "inverse",
         |p, ring| {
-            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            let [a, b, c] = evaluations(p, ring, Order::DigitReversed);
             p.output("to", -(a.inverse() + b.inverse()) + c.inverse());
         },
         6,
@@ -80,7 +80,7 @@ const RULES: &[Rule] = &[
     (
         "inverse of a product",
         |p, ring| {
-            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            let [a, b, c] = evaluations(p, ring, Order::DigitReversed);
             p.output("to", (a * b).inverse() - c.inverse());
         },
         4,
@@ -117,7 +117,7 @@ const RULES: &[Rule] = &[
     (
         "inner product",
         |p, ring| {
-            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            let [a, b, c] = evaluations(p, ring, Order::DigitReversed);
             p.output("to", a.inner_product(ring, b, 1) - c);
         },
         2,
@@ -234,7 +234,7 @@ const OTHERS: &[Rule] = &[
     (
         "written over",
         |p, ring| {
-            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            let [a, b, c] = evaluations(p, ring, Order::DigitReversed);
             let product = a * b;
             p.output("a", c.mul_add(b, a));
             p.output("to", product - b);
@@ -305,7 +305,7 @@ fn all_rings() -> Vec<PolyType> {
         let n = ring.degree();
         let cyclic = matches!(ring.ring().quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. });
         let one_length = ring.basis().len() == 1 || ring.basis().iter().all(|q| q.bits() <= 64);
-        let splits = Split::of(ring, None).is_ok_and(|split| split.base() == 1);
+        let splits = Factorization::of(ring, None).is_ok_and(|factorization| factorization.leaf_degree() == 1);
         let has_limbs = ring.moduli().len() == ring.basis().len()
             && (0..ring.basis().len()).all(|limb| ring.limbs(limb..limb + 1).is_ok());
         cyclic && n.is_power_of_two() && n > 3 && one_length && splits && has_limbs

@@ -3,7 +3,7 @@
 use bytemuck::cast_slice;
 use rayon::prelude::*;
 use ringforge::kernels::Distribution;
-use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
+use ringforge::{Device, Engine, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, RandomKey, Result};
 use ringforge_testkit::{bytes, devices, residues};
 
 /// Groups of each device with a CPU, of several CPUs, and of all GPUs.
@@ -16,7 +16,7 @@ fn groups() -> Vec<Engine> {
 
 fn samples(planner: &Planner, ring: &PolyType) -> Result<Plan> {
     let p = planner.pipeline("samples and products");
-    let sample = p.sample(ring, Distribution::Uniform, p.input("draws"));
+    let sample = p.sample(ring, Distribution::Uniform, p.input("random_key"));
     p.output("samples", sample);
     p.output("products", sample * p.coefficients("factors", ring));
     p.build()
@@ -27,12 +27,13 @@ fn samples(planner: &Planner, ring: &PolyType) -> Result<Plan> {
 #[test]
 fn draws_of_a_group_match_one_device() -> Result<()> {
     let ring: PolyType = "3329 : x^256 + 1".parse()?;
-    let (draws, factors) = (bytes(1, Draws::BYTES), residues(&ring, 2, 1000));
+    let (random_key, factors) = (bytes(1, RandomKey::BYTES), residues(&ring, 2, 1000));
     let run = |engine: &Engine, batch: usize| {
         let program = engine.program_of(&"samples", |planner| samples(planner, &ring))?;
         let mut out = [vec![0u8; batch * ring.bytes()], vec![0; batch * ring.bytes()]];
         let [samples, products] = &mut out;
-        let call = program.on_host(batch).input("draws", &draws).input("factors", &factors[..batch * ring.bytes()]);
+        let call =
+            program.on_host(batch).input("random_key", &random_key).input("factors", &factors[..batch * ring.bytes()]);
         call.output("samples", samples).output("products", products).run().map(|()| out)
     };
     let one = Engine::cpu();

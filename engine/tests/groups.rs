@@ -2,7 +2,7 @@
 //! source gives the result of the CPU, which computes radix-2 layers one by one.
 
 use rayon::prelude::*;
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
 use ringforge_testkit::{NamedPlan, Target, check_plan, naive, seed};
@@ -34,9 +34,9 @@ fn plan(
     if op != Op::Forward || ring.degree() > 64 || ring.columns() > 1 {
         return Ok(named);
     }
-    let (split, ring) = (Split::of(ring, depth)?, ring.clone());
+    let (factorization, ring) = (Factorization::of(ring, depth)?, ring.clone());
     Ok(named.expecting(move |_, inputs| {
-        let values = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &inputs["from"]));
+        let values = naive::forward(&ring, &factorization, order, &naive::to_plain(&ring, &inputs["from"]));
         vec![("to", naive::to_stored(&ring, &values))]
     }))
 }
@@ -63,16 +63,16 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let [ring, other, third] = [0, 1, 2].map(|i| &rings[(log_n + i) % 3]);
         let chosen = choice([1, 2, 3][log_n % 3], [4, 8, 16, 32][log_n / 2 % 4], None);
         for op in transforms {
-            add(ring, op, Order::Tree, None, usual)?;
+            add(ring, op, Order::DigitReversed, None, usual)?;
             add(other, op, Order::Natural, None, chosen)?;
         }
-        add(third, Op::Mul, Order::Tree, None, usual)?;
+        add(third, Op::Mul, Order::DigitReversed, None, usual)?;
     }
     // every root of order 16
     let root = q.root(64).unwrap_or_default();
     for exponent in [3u32, 5, 9, 31] {
         let ring = PolyType::from(Ring::negacyclic(32, q)?.with_root(q.pow(&root, &U256::from(exponent)))?);
-        transforms.iter().try_for_each(|op| add(&ring, *op, Order::Tree, None, usual))?;
+        transforms.iter().try_for_each(|op| add(&ring, *op, Order::DigitReversed, None, usual))?;
     }
     // combined with layers of other radices, and with fewer layers than a radix-2^k pass can have
     for f in [
@@ -87,20 +87,20 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         for (op, kernels, per_thread) in
             [(Op::Forward, 1, 8), (Op::Inverse, 1, 16), (Op::Forward, 2, 16), (Op::Inverse, 2, 24)]
         {
-            add(&ring(f)?, op, Order::Tree, None, choice(kernels, per_thread, None))?;
+            add(&ring(f)?, op, Order::DigitReversed, None, choice(kernels, per_thread, None))?;
         }
     }
     for text in ["#0,0 : x^64 + 1", ",12289#1,0 : x^64 + 1"] {
         for op in [Op::Forward, Op::Inverse, Op::Mul] {
-            add(&format!("{Q}{text}").parse()?, op, Order::Tree, None, usual)?;
+            add(&format!("{Q}{text}").parse()?, op, Order::DigitReversed, None, usual)?;
         }
     }
     // limbs shared by a cluster of blocks, and incomplete transforms
     for op in transforms {
-        add(&ring("x^512 - 1")?, op, Order::Tree, None, choice(1, 8, Some(2)))?;
-        add(&ring("x^4096 + 1")?, op, Order::Tree, None, choice(1, 16, Some(4)))?;
+        add(&ring("x^512 - 1")?, op, Order::DigitReversed, None, choice(1, 8, Some(2)))?;
+        add(&ring("x^4096 + 1")?, op, Order::DigitReversed, None, choice(1, 16, Some(4)))?;
         for depth in [2, 5, 7] {
-            add(&ring("x^256 - 1")?, op, Order::Tree, Some(depth), choice(2, 8, None))?;
+            add(&ring("x^256 - 1")?, op, Order::DigitReversed, Some(depth), choice(2, 8, None))?;
         }
     }
     Ok(plans)

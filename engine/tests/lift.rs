@@ -1,6 +1,6 @@
 //! Products via a larger NTT, and CRT composition of RNS limbs, against the oracle and big integers.
 use num_bigint::BigUint;
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::naive;
 
@@ -52,7 +52,7 @@ fn check_job(job: &Job, batch: usize, a: &[U256], b: &[U256]) {
     let ring = &job.poly;
     let plan = Planner::default().plan(job).unwrap();
     let lifted = plan.kernels().next().unwrap().name().starts_with("lift_");
-    assert_eq!(lifted, Split::of(ring, None).is_err(), "{plan}");
+    assert_eq!(lifted, Factorization::of(ring, None).is_err(), "{plan}");
     let program = Device::cpu().compile(&plan).unwrap();
     let (left, right) = (naive::to_stored(ring, a), naive::to_stored(ring, b));
     let mut out = vec![0xa5u8; left.len()];
@@ -257,7 +257,7 @@ fn large_moduli() {
 fn small_extensions_multiply_in_one_leaf() {
     for (q, n, c, leaf) in [(0x7800_0001, 4, 11u32, 4), (0xffff_ffff_0000_0001, 2, 7, 2), (0x7800_0001, 8, 11, 8)] {
         let ring = PolyType::from(Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap());
-        assert_eq!(Split::of(&ring, None).unwrap().base(), leaf);
+        assert_eq!(Factorization::of(&ring, None).unwrap().leaf_degree(), leaf);
         check(&ring, 3);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringforge::kernels::{Compose, Kernel, LiftRow, Role};
+use ringforge::kernels::{Compose, Kernel, LargerNtt, Role};
 use ringforge::{Limits, Modulus, Planner, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::{NamedPlan, check_plan, devices, seed};
 
@@ -52,7 +52,7 @@ fn emulator_and_cpu_agree() {
         let poly = PolyType::from(Ring::new(&moduli, quotient).unwrap());
         let auxiliary = PolyType::from(Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap());
         for row in 0..moduli.len() {
-            let lift = LiftRow::new(&poly, row, &auxiliary);
+            let lift = LargerNtt::new(&poly, row, &auxiliary);
             check(vec![lift.load()], [&poly, &auxiliary], &shared);
             let store = |limits| lift.store(limits).unwrap();
             check(store(&shared), [&auxiliary, &poly], &shared);

@@ -1,7 +1,7 @@
 //! Transforms over several devices equal those of one device, for any number of devices, ring and placement.
 
 use bytemuck::Pod;
-use ringforge::run::{Launch, LongNtt, LongPlan, Placement};
+use ringforge::run::{LongNtt, LongPlan, Placement, Rank};
 use ringforge::{Device, Engine, Error, Form, Modulus, Order, PolyType, Result, Ring, U256};
 use ringforge_testkit::{Target, residues};
 
@@ -55,7 +55,7 @@ fn check<T: Pod + Send + Sync + PartialEq>(engine: &Engine, plan: &LongPlan, see
     assert!(matches!(ntt.forward(&mut vector), Err(Error::Mismatch { .. })));
     ntt.inverse(&mut vector)?;
     assert!(ntt.download::<T>(&vector)? == reduced(a)?, "inverse: {plan}");
-    let mut vector = ntt.upload_values(&wanted)?;
+    let mut vector = ntt.upload_evaluations(&wanted)?;
     assert!(ntt.download::<T>(&vector)? == wanted, "values stay what they are: {plan}");
     ntt.inverse(&mut vector)?;
     ntt.forward(&mut vector)?;
@@ -190,7 +190,7 @@ fn several_processes() -> Result<()> {
 #[test]
 #[ignore = "started by several_processes"]
 fn one_process_of_several() -> Result<()> {
-    let launch = Launch::from_env()?;
+    let launch = Rank::from_env()?;
     let device = Device::cuda(launch.local_rank()).or_else(|_| Device::cuda(0))?;
     let timeout = core::time::Duration::from_secs(30);
     let engine = Engine::join(&device, launch.clone().with_timeout(timeout));
@@ -224,7 +224,7 @@ fn one_process_of_several() -> Result<()> {
             assert!(matches!(ntt.download_part::<u32>(&vector), Err(Error::Unwritten { .. })));
             return Ok(());
         }
-        let [own, values] = [ntt.download_part::<u32>(&vector)?, ntt.download_part(&ntt.upload_values(&wanted)?)?];
+        let [own, values] = [ntt.download_part::<u32>(&vector)?, ntt.download_part(&ntt.upload_evaluations(&wanted)?)?];
         ntt.forward(&mut vector)?;
         assert!(ntt.download_part::<u32>(&vector)? == values, "forward: {plan}");
         ntt.inverse(&mut vector)?;

@@ -2,7 +2,7 @@
 //! makes sense.
 
 use num_bigint::BigUint;
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Device, Engine, Error, Job, Modulus, Op, Order, Pipeline, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::{naive, residues};
 
@@ -85,7 +85,7 @@ fn sums_need_equal_types() {
     assert!(refused(|p, ring, _| p.output("c", p.coefficients("a", ring).scale(&[]))));
 }
 
-const ORDERS: [Order; 2] = [Order::Tree, Order::Natural];
+const ORDERS: [Order; 2] = [Order::DigitReversed, Order::Natural];
 
 /// The output "to" of a pipeline with these inputs.
 fn run(batch: usize, inputs: &[(&str, &[u8])], bytes: usize, make: impl FnOnce(&Pipeline)) -> Vec<u8> {
@@ -116,7 +116,7 @@ fn automorphisms_equal_the_oracle() {
     ];
     let stored = rings.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
     for ring in rings.into_iter().chain(stored) {
-        let split = Split::of(&ring, None).expect("a split");
+        let factorization = Factorization::of(&ring, None).expect("a factorization");
         let a = residues(&ring, 1, 3);
         let plain = naive::to_plain(&ring, &a);
         for k in [1, 5, 7, 2 * ring.degree() - 1, 2 * ring.degree() + 5] {
@@ -125,8 +125,8 @@ fn automorphisms_equal_the_oracle() {
                 p.output("to", p.coefficients("a", &ring).automorphism(k as u64));
             });
             assert!(found == naive::to_stored(&ring, &image), "x^{k} of coefficients in {ring}");
-            for order in ORDERS.into_iter().filter(|_| split.base() == 1) {
-                let values = |a: &[U256]| naive::to_stored(&ring, &naive::forward(&ring, &split, order, a));
+            for order in ORDERS.into_iter().filter(|_| factorization.leaf_degree() == 1) {
+                let values = |a: &[U256]| naive::to_stored(&ring, &naive::forward(&ring, &factorization, order, a));
                 let found = run(3, &[("a", &values(&plain))], ring.bytes(), |p| {
                     p.output("to", p.evaluations("a", &ring, order).automorphism(k as u64));
                 });
@@ -200,7 +200,7 @@ fn quotients_are_rounded() {
     for (basis, form) in bases.iter().flat_map(|basis| [false, true].map(|form| (basis, form))) {
         let ring = negacyclic(8, basis);
         let ring = if form { rings::stored_otherwise(&ring).pop().expect("another form") } else { ring };
-        let split = Split::of(&ring, Some(3)).expect("a split");
+        let factorization = Factorization::of(&ring, Some(3)).expect("a factorization");
         for (moduli, elements) in (1..basis.len()).flat_map(|moduli| [(moduli, 1), (moduli, 3)]) {
             let batch = 3;
             let many = ring.vector(elements).expect("a ring");
@@ -227,15 +227,15 @@ fn quotients_are_rounded() {
             });
             assert!(found == naive::to_stored(&left, &wanted), "{about}");
             for order in ORDERS {
-                let values = |ring: &PolyType, split: &Split, plain: &[U256]| {
-                    naive::to_stored(ring, &naive::forward(ring, split, order, plain))
+                let values = |ring: &PolyType, factorization: &Factorization, plain: &[U256]| {
+                    naive::to_stored(ring, &naive::forward(ring, factorization, order, plain))
                 };
                 let content = many.evaluations_after(3, order);
-                let found = run(batch, &[("a", &values(&ring, &split, &plain))], many_left.bytes(), |p| {
+                let found = run(batch, &[("a", &values(&ring, &factorization, &plain))], many_left.bytes(), |p| {
                     p.output("to", p.elements("a", content).divide_round(moduli));
                 });
-                let split = Split::of(&left, Some(3)).expect("a split");
-                assert!(found == values(&left, &split, &wanted), "{about}, values in {order}");
+                let factorization = Factorization::of(&left, Some(3)).expect("a factorization");
+                assert!(found == values(&left, &factorization, &wanted), "{about}, values in {order}");
             }
         }
     }
@@ -298,7 +298,7 @@ fn inner_products_equal_the_oracle() {
     ];
     let stored = rings.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
     for ring in rings.into_iter().chain(stored) {
-        let split = Split::of(&ring, None).expect("a split");
+        let factorization = Factorization::of(&ring, None).expect("a factorization");
         for (count, sets, batch) in [(1, 1, 1), (3, 2, 2), (13, 1, 3), (25, 2, 1)] {
             let many = ring.vector(count).expect("a ring");
             let key_ring = ring.vector(count * sets).expect("a ring");
@@ -311,12 +311,12 @@ fn inner_products_equal_the_oracle() {
                 for j in 0..count {
                     let x = &plain[(item * count + j) * size..][..size];
                     let y = &plain_keys[(set * count + j) * size..][..size];
-                    sum = naive::add(&ring, &sum, &naive::point_mul(&ring, &split, Order::Tree, x, y));
+                    sum = naive::add(&ring, &sum, &naive::point_mul(&ring, &factorization, Order::DigitReversed, x, y));
                 }
                 wanted.extend(sum);
             }
             let sums = ring.vector(sets).expect("a ring");
-            let values = |ring: &PolyType| ring.evaluations_after(split.depth(), Order::Tree);
+            let values = |ring: &PolyType| ring.evaluations_after(factorization.depth(), Order::DigitReversed);
             let found = run(batch, &[("a", &a), ("keys", &keys)], sums.bytes(), |p| {
                 let keys = p.shared("keys", key_ring.bytes()).holding(values(&key_ring));
                 p.output("to", p.elements("a", values(&many)).inner_product(&ring, keys, sets));
@@ -346,7 +346,7 @@ fn keys_of_a_chain_serve_all_its_levels() {
             .collect();
         let many = ring.vector(count).expect("a ring");
         let a = residues(&many, 1, batch);
-        let values = |ring: &PolyType| ring.evaluations_after(3, Order::Tree);
+        let values = |ring: &PolyType| ring.evaluations_after(3, Order::DigitReversed);
         let sums = |keys: &Vec<u8>, of: &PolyType| {
             run(batch, &[("a", &a), ("keys", keys)], sets * ring.bytes(), |p| {
                 let keys = p.shared("keys", of.bytes()).holding(values(of));
@@ -399,8 +399,8 @@ fn groups_of_limbs_are_raised() {
                 }
                 for order in ORDERS {
                     let values = |ring: &PolyType, plain: &[U256]| {
-                        let split = Split::of(ring, Some(3)).expect("a split");
-                        naive::to_stored(ring, &naive::forward(ring, &split, order, plain))
+                        let factorization = Factorization::of(ring, Some(3)).expect("a factorization");
+                        naive::to_stored(ring, &naive::forward(ring, &factorization, order, plain))
                     };
                     let content = ring.evaluations_after(3, order);
                     let found = run(batch, &[("a", &values(&ring, &plain))], many.bytes(), |p| {

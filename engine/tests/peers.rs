@@ -114,7 +114,7 @@ fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
             products.extend(a);
         }
         for device in devices().into_iter().filter(|device| holds(device, &ring)) {
-            let forward = Job::new(&ring, Op::Forward).order(Order::Tree);
+            let forward = Job::new(&ring, Op::Forward).order(Order::DigitReversed);
             assert!(words(&run(&device, &forward, 5, &[&a])) == values, "forward {ring} on {device}");
             assert!(
                 words(&run(&device, &Job::new(&ring, Op::Mul), 5, &[&a, &b])) == products,

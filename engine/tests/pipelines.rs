@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
+use ringforge::factorization::Factorization;
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
-use ringforge::split::Split;
 use ringforge::{Engine, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Value};
 use ringforge_testkit::naive;
 use ringforge_testkit::{devices, residues};
@@ -33,7 +33,7 @@ const ADD_ONTO: Add = Add { onto: true, ports: [ADD.ports[0], ADD.ports[1], Port
 /// Bytes of an item that these kernels read and write.
 const BYTES: usize = 16;
 
-const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+const SOURCE: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
     extern \"C\" __global__ void add(const u32* a, const u32* b, u32* out, u64 first, u64 end) {\n\
         const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
         if (item >= end) return;\n\
@@ -58,7 +58,7 @@ impl Kernel for Add {
         let prelude = format!("#define FROM {from}\n#define TO {to}\n#define ONTO {}\n", u8::from(onto));
         let built = Built { prelude, launch: Launch::thread_per_item(32) };
         // SAFETY: a thread accesses only its own item.
-        Ok(unsafe { Source::new(self, TEXT, &[], built) })
+        Ok(unsafe { Source::new(self, SOURCE, &[], built) })
     }
 
     fn in_place(&self, _: usize, _: usize) -> bool {
@@ -261,11 +261,11 @@ fn plans_are_joined() {
 #[test]
 fn operators_on_ring_elements_equal_the_oracle() -> Result<()> {
     let ring: PolyType = "3329:x^256+1".parse()?;
-    let (split, natural) = (Split::of(&ring, None)?, Order::Natural);
-    let values = ring.evaluations_after(split.depth(), natural);
+    let (factorization, natural) = (Factorization::of(&ring, None)?, Order::Natural);
+    let values = ring.evaluations_after(factorization.depth(), natural);
     let coefficients = ring.coefficients();
     let [a, b, c] = [1, 2, 3].map(|seed| naive::to_plain(&ring, &residues(&ring, seed, 3)));
-    let of_values = |x: &[_]| naive::forward(&ring, &split, natural, x);
+    let of_values = |x: &[_]| naive::forward(&ring, &factorization, natural, x);
     let product = naive::mul(&ring, &a, &b);
     let squares = of_values(&naive::mul(&ring, &a, &a));
     let sum = naive::add(&ring, &product, &naive::mul(&ring, &c, &c));

@@ -1,6 +1,6 @@
 //! Products on the CPU against the oracle.
 
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, PolyType, Ring};
 use ringforge_testkit::naive;
 use ringforge_testkit::residues;
@@ -48,11 +48,11 @@ fn products_of_the_largest_residues_equal_the_oracle() {
 #[test]
 fn products_of_values_equal_the_oracle() {
     for ring in rings() {
-        let split = Split::of(&ring, None).expect("a split");
-        for order in [Order::Tree, Order::Natural] {
+        let factorization = Factorization::of(&ring, None).expect("a factorization");
+        for order in [Order::DigitReversed, Order::Natural] {
             let (a, b, c) = (residues(&ring, 6, 3), residues(&ring, 7, 3), residues(&ring, 8, 3));
             let [x, y, z] = [&a, &b, &c].map(|bytes| naive::to_plain(&ring, bytes));
-            let wanted = naive::point_mul(&ring, &split, order, &x, &y);
+            let wanted = naive::point_mul(&ring, &factorization, order, &x, &y);
             let mut product = vec![0; a.len()];
             run(&planned(&Job::new(&ring, Op::PointMul).order(order)), 3, &[&a, &b], &mut product);
             assert!(product == naive::to_stored(&ring, &wanted), "point_mul {ring} {order}");

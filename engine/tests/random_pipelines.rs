@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use ringforge::factorization::Factorization;
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::run::CapturedArg;
-use ringforge::split::Split;
 use ringforge::{Device, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Value};
 use ringforge_testkit::naive;
 use ringforge_testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
@@ -53,7 +53,7 @@ impl Weave {
     }
 }
 
-const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+const SOURCE: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
     #if TURNS\n\
     extern \"C\" __global__ void weave(const u8* a, u8* b, u64 of_a, u64 of_b, u64 first, u64 end) {\n\
     #else\n\
@@ -84,17 +84,17 @@ impl Kernel for Weave {
     fn source(&self, _: &Limits) -> Result<Source> {
         let (turns, shared) = (u8::from(self.turns), u8::from(self.shared));
         let prelude = format!("#define BYTES {}u\n#define TURNS {turns}\n#define SHARED {shared}\n", self.bytes);
-        let distances = self.ports().iter().map(|port| port.distance() as u64).collect();
+        let strides = self.ports().iter().map(|port| port.stride() as u64).collect();
         // SAFETY: a thread accesses the bytes of its own item, and reads equally many shared bytes.
         Ok(unsafe {
-            let source = Source::new(self, TEXT, &[], Built { prelude, launch: Launch::thread_per_item(32) });
-            source.with_numbers(distances)
+            let source = Source::new(self, SOURCE, &[], Built { prelude, launch: Launch::thread_per_item(32) });
+            source.with_numbers(strides)
         })
     }
 
-    fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, _: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = *self;
-        kernel.ports.iter_mut().zip(distances).for_each(|(port, distance)| port.apart = Some(*distance));
+        kernel.ports.iter_mut().zip(strides).for_each(|(port, stride)| port.stride = Some(*stride));
         self.views.then(|| Arc::new(kernel) as _)
     }
 
@@ -147,7 +147,7 @@ type Choice = (u8, [u8; 3]);
 struct Maker<'p, 'a> {
     p: &'p Pipeline,
     ring: &'a PolyType,
-    split: &'a Split,
+    factorization: &'a Factorization,
     planner: &'a Planner,
     batch: usize,
     seed: u64,
@@ -161,7 +161,7 @@ impl<'p> Maker<'p, '_> {
         let ring = self.ring.clone();
         match what {
             What::Coefficients => Some(ring),
-            What::Values(order) => Some(ring.evaluations_after(self.split.depth(), order)),
+            What::Values(order) => Some(ring.evaluations_after(self.factorization.depth(), order)),
             What::Bytes => None,
         }
     }
@@ -259,15 +259,15 @@ impl<'p> Maker<'p, '_> {
 
     fn make(&mut self, (op, picks): Choice) {
         self.now += 1;
-        let (ring, split, width) = (self.ring, self.split, self.ring.bytes());
+        let (ring, factorization, width) = (self.ring, self.factorization, self.ring.bytes());
         let is = |wanted: What| move |what: What| what == wanted;
         let any = |_: What| true;
-        let order = if picks[2] % 2 == 0 { Order::Tree } else { Order::Natural };
+        let order = if picks[2] % 2 == 0 { Order::DigitReversed } else { Order::Natural };
         let stored = |plain: Vec<ringforge::U256>| naive::to_stored(ring, &plain);
         match op % 17 {
             0 => {
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
-                let data = stored(naive::forward(ring, split, order, &self.plain(a)));
+                let data = stored(naive::forward(ring, factorization, order, &self.plain(a)));
                 self.push(self.known[a].value.forward_to(order), What::Values(order), data);
             }
             1 => {
@@ -286,7 +286,7 @@ impl<'p> Maker<'p, '_> {
             3 | 4 => {
                 let values = What::Values(order);
                 let [a, b] = [0, 1].map(|i| self.operand(is(values), values, false, picks[i], &[]));
-                let product = naive::point_mul(ring, split, order, &self.plain(a), &self.plain(b));
+                let product = naive::point_mul(ring, factorization, order, &self.plain(a), &self.plain(b));
                 if op % 17 == 3 {
                     self.push(self.known[a].value * self.known[b].value, values, stored(product));
                 } else {
@@ -486,12 +486,12 @@ fn random(
     batch: usize,
     seed: u64,
 ) -> Result<(Plan, Named, Named)> {
-    let (planner, split) = (Planner::new(limits.clone()), Split::of(ring, None)?);
+    let (planner, factorization) = (Planner::new(limits.clone()), Factorization::of(ring, None)?);
     let p = planner.pipeline("random");
     let mut maker = Maker {
         p: &p,
         ring,
-        split: &split,
+        factorization: &factorization,
         planner: &planner,
         batch,
         seed,

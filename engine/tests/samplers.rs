@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_bigint::BigUint;
 use ringforge::kernels::Distribution::{self, Binomial, FixedWeight, Gaussian, Ternary, Uniform};
 use ringforge::{
-    Device, Draws, Error, Form, Limits, Modulus, Pipeline, Plan, Planner, PolyType, Quotient, Result, Ring, Value,
+    Device, Error, Form, Limits, Modulus, Pipeline, Plan, Planner, PolyType, Quotient, RandomKey, Result, Ring, Value,
 };
 use ringforge_testkit::{bytes, devices};
 
@@ -40,12 +40,12 @@ fn sampled(
     device: &Device,
     ring: &PolyType,
     distribution: Distribution,
-    draws: &[u8],
+    random_key: &[u8],
     batch: usize,
 ) -> Result<Vec<u8>> {
-    let plan = plan(device.limits(), |p| p.output("sample", p.sample(ring, distribution, p.input("draws"))))?;
+    let plan = plan(device.limits(), |p| p.output("sample", p.sample(ring, distribution, p.input("random_key"))))?;
     let mut out = vec![0; batch * ring.bytes()];
-    device.compile(&plan)?.on_host(batch).input("draws", draws).output("sample", &mut out).run()?;
+    device.compile(&plan)?.on_host(batch).input("random_key", random_key).output("sample", &mut out).run()?;
     Ok(out)
 }
 
@@ -126,39 +126,39 @@ fn of_weight(n: usize, weight: usize, block: impl Fn(u32) -> [u8; 64]) -> Vec<i6
 #[test]
 fn elements_match_their_blocks() -> Result<()> {
     const BATCH: usize = 5;
-    let keys = bytes(1, 2 * BATCH * Draws::BYTES);
-    let (draws, seeds) = keys.split_at(Draws::BYTES * BATCH);
-    let draws = &draws[..Draws::BYTES];
-    let own = |item: usize| Draws::from_bytes(&seeds[item * Draws::BYTES..][..Draws::BYTES]);
+    let keys = bytes(1, 2 * BATCH * RandomKey::BYTES);
+    let (random_key, seeds) = keys.split_at(RandomKey::BYTES * BATCH);
+    let random_key = &random_key[..RandomKey::BYTES];
+    let own = |item: usize| RandomKey::from_bytes(&seeds[item * RandomKey::BYTES..][..RandomKey::BYTES]);
     for device in devices() {
         for ring in rings()? {
             let weight = ring.degree().div_ceil(3);
             for distribution in [Uniform, Ternary, FixedWeight { weight }, Binomial { eta: 2 }, Binomial { eta: 32 }] {
                 let about = format!("{distribution} in {ring} on {device}");
-                let all = sampled(&device, &ring, distribution, draws, BATCH)?;
+                let all = sampled(&device, &ring, distribution, random_key, BATCH)?;
                 for (item, found) in all.chunks_exact(ring.bytes()).enumerate() {
                     ring.check(found)?;
-                    let draws = Draws::from_bytes(draws)?;
-                    let block = |number| draws.block_of_series(1, item as u64, number);
+                    let random_key = RandomKey::from_bytes(random_key)?;
+                    let block = |number| random_key.block_of_stream(1, item as u64, number);
                     assert_eq!(values(&ring, found), defined(&ring, distribution, block), "{about}, item {item}");
                 }
                 // a seed for each item, given as a view; and one seed for all items
                 let plan = plan(device.limits(), |p| {
-                    let pairs = p.bytes("pairs", 2 * Draws::BYTES);
-                    p.output("own", p.sample(&ring, distribution, pairs.part(Draws::BYTES..2 * Draws::BYTES)));
-                    let one = p.sample(&ring, distribution, p.shared("seed", Draws::BYTES));
+                    let pairs = p.bytes("pairs", 2 * RandomKey::BYTES);
+                    p.output("own", p.sample(&ring, distribution, pairs.part(RandomKey::BYTES..2 * RandomKey::BYTES)));
+                    let one = p.sample(&ring, distribution, p.shared("seed", RandomKey::BYTES));
                     p.output("one", one);
                 })?;
                 let pairs: Vec<u8> =
-                    seeds.chunks_exact(Draws::BYTES).flat_map(|seed| [&[9; 32], seed].concat()).collect();
+                    seeds.chunks_exact(RandomKey::BYTES).flat_map(|seed| [&[9; 32], seed].concat()).collect();
                 let (mut each, mut one) = (vec![0; BATCH * ring.bytes()], vec![0; ring.bytes()]);
                 let program = device.compile(&plan)?;
-                let call = program.on_host(BATCH).input("pairs", &pairs).input("seed", &seeds[..Draws::BYTES]);
+                let call = program.on_host(BATCH).input("pairs", &pairs).input("seed", &seeds[..RandomKey::BYTES]);
                 call.output("own", &mut each).output("one", &mut one).run()?;
                 assert_eq!(one, each[..ring.bytes()], "{about}");
                 for (item, found) in each.chunks_exact(ring.bytes()).enumerate() {
-                    let draws = own(item)?;
-                    let block = |number| draws.block_of_series(1, 0, number);
+                    let random_key = own(item)?;
+                    let block = |number| random_key.block_of_stream(1, 0, number);
                     assert_eq!(values(&ring, found), defined(&ring, distribution, block), "{about}, seed {item}");
                 }
             }
@@ -187,7 +187,7 @@ fn integers(ring: &PolyType, element: &[u8]) -> Vec<i64> {
 fn many(distribution: Distribution, batch: usize) -> Result<Vec<Vec<i64>>> {
     let moduli = [65_521u32, 12_289, 97].map(Modulus::new).into_iter().collect::<Result<Vec<_>>>()?;
     let ring = PolyType::from(Ring::rns(1024, &moduli)?);
-    let all = sampled(&Device::cpu(), &ring, distribution, &[0x5a; Draws::BYTES], batch)?;
+    let all = sampled(&Device::cpu(), &ring, distribution, &[0x5a; RandomKey::BYTES], batch)?;
     Ok(all.chunks_exact(ring.bytes()).map(|element| integers(&ring, element)).collect())
 }
 
@@ -246,15 +246,15 @@ fn elements_of_any_weight_match_their_blocks() -> Result<()> {
     let mut rings = rings()?;
     // a ring where many places must be redrawn, and where a block's threads need several rounds
     rings.push(PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 300 })?).with_limbs(&[0])?);
-    let draws = bytes(6, Draws::BYTES);
+    let random_key = bytes(6, RandomKey::BYTES);
     for device in devices() {
         for ring in &rings {
             let n = ring.degree();
             for weight in BTreeSet::from([0, 1.min(n), n / 4, n / 2, (n / 2 + 1).min(n), n - 1, n]) {
-                let found = sampled(&device, ring, FixedWeight { weight }, &draws, BATCH)?;
+                let found = sampled(&device, ring, FixedWeight { weight }, &random_key, BATCH)?;
                 for (item, found) in found.chunks_exact(ring.bytes()).enumerate() {
-                    let draws = Draws::from_bytes(&draws)?;
-                    let block = |number| draws.block_of_series(1, item as u64, number);
+                    let random_key = RandomKey::from_bytes(&random_key)?;
+                    let block = |number| random_key.block_of_stream(1, item as u64, number);
                     let wanted = defined(ring, FixedWeight { weight }, block);
                     assert_eq!(values(ring, found), wanted, "weight {weight} in {ring} on {device}, item {item}");
                 }
@@ -296,7 +296,7 @@ fn all_sets_of_places_are_equally_likely() -> Result<()> {
     const BATCH: usize = 8000;
     let ring = PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 6 })?).with_limbs(&[0])?;
     for (weight, sets) in [(1, 6), (2, 15), (3, 20), (4, 15), (5, 6)] {
-        let all = sampled(&Device::cpu(), &ring, FixedWeight { weight }, &[7; Draws::BYTES], BATCH)?;
+        let all = sampled(&Device::cpu(), &ring, FixedWeight { weight }, &[7; RandomKey::BYTES], BATCH)?;
         let mut counts = BTreeMap::new();
         for element in all.chunks_exact(ring.bytes()) {
             let places: Vec<bool> = integers(&ring, element).iter().map(|x| *x != 0).collect();
@@ -316,7 +316,7 @@ fn uniform_residues_are_uniform_and_independent() -> Result<()> {
         Quotient::Cyclic { n: 1024 },
     )?);
     for (ring, row) in [(&ring, 0), (&ring, 1), (&wide, 1)] {
-        let all = sampled(&Device::cpu(), ring, Uniform, &[3; Draws::BYTES], 30)?;
+        let all = sampled(&Device::cpu(), ring, Uniform, &[3; RandomKey::BYTES], 30)?;
         let mut counts = vec![0.0; 97];
         let mut equal = 0;
         for element in all.chunks_exact(ring.bytes()) {
@@ -331,8 +331,8 @@ fn uniform_residues_are_uniform_and_independent() -> Result<()> {
 }
 
 /// The stream ids of all steps, in order.
-fn series(plan: &Plan) -> Vec<u32> {
-    plan.kernels().flat_map(|kernel| kernel.ports().iter().map(|port| port.series).filter(|s| *s > 0)).collect()
+fn stream_id(plan: &Plan) -> Vec<u32> {
+    plan.kernels().flat_map(|kernel| kernel.ports().iter().map(|port| port.stream_id).filter(|s| *s > 0)).collect()
 }
 
 #[test]
@@ -344,36 +344,36 @@ fn no_two_samplers_share_a_block() -> Result<()> {
     };
     let limits = Limits::cpu();
     let two = plan(&limits, |p| {
-        let (draws, seeds) = (p.input("draws"), p.bytes("seeds", 64));
-        sample(p, "a", draws);
-        sample(p, "b", draws);
+        let (random_key, seeds) = (p.input("random_key"), p.bytes("seeds", 64));
+        sample(p, "a", random_key);
+        sample(p, "b", random_key);
         sample(p, "c", seeds.part(0..32));
         sample(p, "d", seeds.part(16..48));
         sample(p, "e", seeds.part(32..64));
         sample(p, "f", p.shared("seed", 32));
     })?;
-    assert_eq!(series(&two), [1, 1, 2, 1, 2, 3], "the shared one first");
+    assert_eq!(stream_id(&two), [1, 1, 2, 1, 2, 3], "the shared one first");
     let of_draws = plan(&limits, |p| {
-        sample(p, "a", p.input("draws"));
+        sample(p, "a", p.input("random_key"));
         sample(p, "b", p.input("other draws"));
     })?;
-    assert_eq!(series(&of_draws), [1, 1]);
+    assert_eq!(stream_id(&of_draws), [1, 1]);
 
-    let draws = bytes(4, Draws::BYTES);
+    let random_key = bytes(4, RandomKey::BYTES);
     let [mut a, mut b] = [[0u16; 8]; 2];
     let both = plan(&limits, |p| {
-        let draws = p.input("draws");
-        sample(p, "a", draws);
-        sample(p, "b", draws);
+        let random_key = p.input("random_key");
+        sample(p, "a", random_key);
+        sample(p, "b", random_key);
     })?;
     let program = Device::cpu().compile(&both)?;
-    program.on_host(1).input("draws", &draws).output("a", &mut a).output("b", &mut b).run()?;
+    program.on_host(1).input("random_key", &random_key).output("a", &mut a).output("b", &mut b).run()?;
     assert_ne!(a, b);
     // a plan within a plan
     let twice = plan(&limits, |p| {
-        let draws = p.input("draws");
-        sample(p, "c", draws);
-        let [a, b] = p.plan(&both, &[draws]);
+        let random_key = p.input("random_key");
+        sample(p, "c", random_key);
+        let [a, b] = p.plan(&both, &[random_key]);
         p.output("a", a);
         p.output("b", b);
     });
@@ -387,16 +387,16 @@ fn a_batch_may_be_cut() -> Result<()> {
     let ring = PolyType::from(Ring::rns(16, &Modulus::ntt_primes(32, 50, 2)?)?);
     for device in devices() {
         let plan = plan(device.limits(), |p| {
-            let draws = p.input("draws");
+            let random_key = p.input("random_key");
             let [a, b, c] =
-                [Uniform, Gaussian { sigma: 3.2 }, FixedWeight { weight: 5 }].map(|d| p.sample(&ring, d, draws));
+                [Uniform, Gaussian { sigma: 3.2 }, FixedWeight { weight: 5 }].map(|d| p.sample(&ring, d, random_key));
             p.output("sum", a.forward().mul_add(c.forward(), b.forward()).inverse());
         })?;
         let (program, stream) = (device.compile(&plan)?, device.stream()?);
-        let draws = stream.upload_secret(&bytes(5, Draws::BYTES))?;
+        let random_key = stream.upload_secret(&bytes(5, RandomKey::BYTES))?;
         let run = |budget: usize| -> Result<Vec<u8>> {
             let mut out = device.buffer(BATCH * ring.bytes())?;
-            program.on(&stream, BATCH).within(budget).input("draws", &draws).output("sum", &mut out).run()?;
+            program.on(&stream, BATCH).within(budget).input("random_key", &random_key).output("sum", &mut out).run()?;
             stream.download(&out)
         };
         let whole = run(usize::MAX)?;
@@ -411,7 +411,7 @@ fn a_batch_may_be_cut() -> Result<()> {
 fn limbs_do_not_depend_on_later_ones() -> Result<()> {
     let moduli = Modulus::ntt_primes(32, 50, 3)?;
     let [few, all] = [PolyType::from(Ring::rns(16, &moduli[..2])?), PolyType::from(Ring::rns(16, &moduli)?)];
-    let [few, all] = [few, all].map(|ring| sampled(&Device::cpu(), &ring, Uniform, &[1; Draws::BYTES], 1));
+    let [few, all] = [few, all].map(|ring| sampled(&Device::cpu(), &ring, Uniform, &[1; RandomKey::BYTES], 1));
     assert!(all?.starts_with(&few?));
     Ok(())
 }
@@ -421,14 +421,14 @@ fn samples_are_secret() -> Result<()> {
     let ring: PolyType = "97:x^8+1".parse()?;
     let plan = plan(&Limits::cpu(), |p| {
         p.output("public", p.sample(&ring, Uniform, p.bytes("seeds", 32)));
-        p.output("uniform", p.sample(&ring, Uniform, p.input("draws")));
+        p.output("uniform", p.sample(&ring, Uniform, p.input("random_key")));
         p.output("small", p.sample(&ring, Ternary, p.bytes("secret seeds", 32)));
     })?;
     let secret = |name: &str| plan.arg(name).map(|arg| arg.secret);
     for (name, wanted) in [("public", false), ("uniform", true), ("small", true), ("seeds", false)] {
         assert_eq!(secret(name), Some(wanted), "{name}");
     }
-    assert_eq!((secret("draws"), secret("secret seeds")), (Some(true), Some(true)));
+    assert_eq!((secret("random_key"), secret("secret seeds")), (Some(true), Some(true)));
     Ok(())
 }
 
@@ -438,12 +438,12 @@ fn parameters_out_of_range_are_errors() -> Result<()> {
     let sigmas = [f64::NAN, f64::INFINITY, -3.2, 0.0, 0.06, 1024.5].map(|sigma| Gaussian { sigma });
     let others = [Binomial { eta: 0 }, Binomial { eta: 33 }, FixedWeight { weight: 9 }];
     for distribution in sigmas.into_iter().chain(others) {
-        let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&ring, distribution, p.input("draws"))));
+        let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&ring, distribution, p.input("random_key"))));
         assert!(matches!(made, Err(Error::Unsupported { .. })), "{distribution}: {made:?}");
     }
     let long =
         PolyType::from(Ring::new(&[Modulus::new(3u32)?], Quotient::Cyclic { n: 1 << 28 })?).with_limbs(&[0; 33])?;
-    let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&long, Uniform, p.input("draws"))));
+    let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&long, Uniform, p.input("random_key"))));
     assert!(matches!(made, Err(Error::Unsupported { .. })), "{made:?}");
     let short = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&ring, Ternary, p.bytes("seeds", 31))));
     assert!(matches!(short, Err(Error::Plan { .. })), "{short:?}");

@@ -8,7 +8,7 @@ use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result, Value}
 use ringforge_testkit::devices;
 
 /// The status of an ok item, which memory also holds before each run.
-const FINE: u32 = 0x600d_f17e;
+const OK: u32 = 0x600d_f17e;
 /// The number of items, and the item that is skipped.
 const BATCH: usize = 70;
 const SKIPPED: usize = 41;
@@ -25,7 +25,7 @@ struct Check {
 const SKIPS: Check = Check { passes_on: false, skips: true, ports: [Port::input(4), Port::status()] };
 const PASSES_ON: Check = Check { passes_on: true, skips: false, ports: SKIPS.ports };
 
-const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+const SOURCE: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
     extern \"C\" __global__ void check(const u32* in, u32* status, u64 first, u64 end) {\n\
         const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
         if (item >= end || item == SKIPPED) return;\n\
@@ -47,13 +47,13 @@ impl Kernel for Check {
         let prelude = format!("#define SKIPPED {skipped}u\n#define PASSES_ON {}\n", u8::from(self.passes_on));
         let built = Built { prelude, launch: Launch::thread_per_item(32) };
         // SAFETY: a thread accesses only its own item, or nothing.
-        Ok(unsafe { Source::new(self, TEXT, &[], built) })
+        Ok(unsafe { Source::new(self, SOURCE, &[], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         args.each(items, |item, (word, status): (&u32, &mut u32)| {
             if !(self.skips && item == SKIPPED) {
-                *status = if self.passes_on { *word } else { FINE };
+                *status = if self.passes_on { *word } else { OK };
             }
             Ok(())
         })
@@ -88,7 +88,7 @@ fn programs(device: &Device) -> [Program; 3] {
 
 /// The expected statuses: 0 for the skipped item.
 fn expected(batch: usize) -> Vec<u32> {
-    (0..batch).map(|item| if item == SKIPPED { 0 } else { FINE }).collect()
+    (0..batch).map(|item| if item == SKIPPED { 0 } else { OK }).collect()
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn items_that_no_step_reaches_are_skipped() {
             let stream = device.stream().expect("a stream");
             let words = vec![1u32; BATCH];
             // memory that an earlier run left, with all items ok
-            let held = || stream.upload(&[FINE; BATCH]).expect("a buffer");
+            let held = || stream.upload(&[OK; BATCH]).expect("a buffer");
 
-            let mut statuses = vec![FINE; BATCH];
+            let mut statuses = vec![OK; BATCH];
             program.on_host(BATCH).input("words", &words).output("statuses", &mut statuses).run().expect("a run");
             assert_eq!(statuses, expected(BATCH), "{device}: over host memory");
 
@@ -109,25 +109,25 @@ fn items_that_no_step_reaches_are_skipped() {
             let call = || program.on(&stream, BATCH).input("words", &input);
             call().output("statuses", &mut statuses).run().expect("a run");
             assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: over buffers");
-            stream.write(&mut statuses, &[FINE; BATCH]).expect("a buffer");
+            stream.write(&mut statuses, &[OK; BATCH]).expect("a buffer");
             for budget in [0, 9 * program.plan().temporary_bytes(1)] {
                 call().output("statuses", &mut statuses).within(budget).run().expect("a run");
                 assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: cut");
             }
             // a slice of memory: bytes before and after it belong to others
-            let mut many = stream.upload(&[FINE - 1; 4 + BATCH + 1]).expect("a buffer");
+            let mut many = stream.upload(&[OK - 1; 4 + BATCH + 1]).expect("a buffer");
             let slice = many.slice_mut(16..16 + 4 * BATCH).expect("a slice");
             call().output("statuses", slice).run().expect("a run");
             let found = stream.download::<u32>(&many).expect("words");
             assert_eq!(found[4..4 + BATCH], expected(BATCH), "{device}: in a slice");
-            assert!(found[..4].iter().chain(&found[4 + BATCH..]).all(|word| *word == FINE - 1), "{device}: beside it");
+            assert!(found[..4].iter().chain(&found[4 + BATCH..]).all(|word| *word == OK - 1), "{device}: beside it");
             call().output("statuses", &mut statuses).run_timed().expect("a run");
             assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: timed");
 
             let args = vec![("words", input.into()), ("statuses", held().into())];
             let mut captured = program.capture(&stream, BATCH, args).expect("a captured run");
             for round in 0..3 {
-                captured.write("statuses", &[FINE; BATCH]).expect("an argument");
+                captured.write("statuses", &[OK; BATCH]).expect("an argument");
                 captured.run().expect("a run");
                 let found = stream.download::<u32>(captured.buffer("statuses").expect("statuses")).expect("words");
                 assert_eq!(found, expected(BATCH), "{device}: captured, run {round}");
@@ -142,7 +142,7 @@ fn chunks_have_statuses_of_their_own() {
     let batch = 1 << 20;
     for device in [Some(Device::cpu()), ringforge_testkit::Target::Cuda.device()].into_iter().flatten() {
         for program in programs(&device) {
-            let (words, mut statuses) = (vec![1u32; batch], vec![FINE; batch]);
+            let (words, mut statuses) = (vec![1u32; batch], vec![OK; batch]);
             program.on_host(batch).input("words", &words).output("statuses", &mut statuses).run().expect("a run");
             assert!(statuses == expected(batch), "{device}");
         }
@@ -162,6 +162,6 @@ fn statuses_that_a_plan_reads_are_left_alone() {
         let program = device.compile(&plan).expect("a program");
         let (words, mut statuses) = (vec![1u32; BATCH], vec![7; BATCH]);
         program.on_host(BATCH).input("words", &words).output("statuses", &mut statuses).run().expect("a run");
-        assert_eq!((statuses[SKIPPED], statuses[0]), (7, FINE), "{device}");
+        assert_eq!((statuses[SKIPPED], statuses[0]), (7, OK), "{device}");
     }
 }

@@ -2,7 +2,7 @@
 //! source agree.
 
 use rayon::prelude::*;
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Planner, PolyType, Result};
 use ringforge_testkit::naive;
 use ringforge_testkit::run;
@@ -72,7 +72,7 @@ fn ways(text: &str) -> Vec<PolyType> {
 }
 
 fn check_transforms(device: &Device, ring: &PolyType, order: Order, seed: u64) {
-    let split = Split::of(ring, None).unwrap_or_else(|e| panic!("{ring}: {e}"));
+    let factorization = Factorization::of(ring, None).unwrap_or_else(|e| panic!("{ring}: {e}"));
     let samples = [1, 2, 3].map(|number| residues(ring, seed.wrapping_add(number), 3));
     let [a, b, c] = samples.each_ref().map(|bytes| naive::to_plain(ring, bytes));
     let job = |op| Job::new(ring, op).order(order);
@@ -81,13 +81,13 @@ fn check_transforms(device: &Device, ring: &PolyType, order: Order, seed: u64) {
         assert!(found == naive::to_stored(ring, wanted), "{op} {ring} {order} on {device}");
     };
     let [x, y, z] = samples.each_ref().map(|bytes| &**bytes);
-    check(Op::Forward, &[x], &naive::forward(ring, &split, order, &a));
-    let product = naive::point_mul(ring, &split, order, &a, &b);
+    check(Op::Forward, &[x], &naive::forward(ring, &factorization, order, &a));
+    let product = naive::point_mul(ring, &factorization, order, &a, &b);
     check(Op::PointMul, &[x, y], &product);
     check(Op::MulAdd, &[x, y, z], &naive::add(ring, &product, &c));
     // checks the inverse of arbitrary words by a forward transform
     let back = naive::to_plain(ring, &run(device, &job(Op::Inverse), 3, &[x]));
-    assert!(naive::forward(ring, &split, order, &back) == a, "inverse {ring} {order} on {device}");
+    assert!(naive::forward(ring, &factorization, order, &back) == a, "inverse {ring} {order} on {device}");
     check(Op::Inverse, &[x], &back);
 }
 
@@ -121,7 +121,7 @@ fn check(target: Target, ways: Ways) {
     let seed = seed();
     let rings = ways.of(&splitting());
     rings.par_iter().for_each(|ring| {
-        check_transforms(&device, ring, Order::Tree, seed);
+        check_transforms(&device, ring, Order::DigitReversed, seed);
         check_products(&device, ring, seed);
         if target == Target::Cpu {
             check_transforms(&device, ring, Order::Natural, seed);

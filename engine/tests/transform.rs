@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use ringforge::kernels::{Arithmetic, Rows};
+use ringforge::kernels::{Arithmetic, KernelLayout};
 use ringforge::words::{Transform, Word};
 use ringforge::{Error, Limits, Order, PolyType, Ring, U256};
 use ringforge_testkit::naive;
@@ -10,8 +10,8 @@ use ringforge_testkit::residues;
 
 use crate::rings::{modulus, prime, rings};
 
-fn rows(ring: &PolyType) -> Rows {
-    Rows::of(ring, &Limits::default()).expect("rows")
+fn rows(ring: &PolyType) -> KernelLayout {
+    KernelLayout::of(ring, &Limits::default()).expect("rows")
 }
 
 /// Stored residues as words.
@@ -36,14 +36,14 @@ macro_rules! with_words {
 }
 
 /// Checks every method on every limb of two elements.
-fn check<W: Word + PartialEq + Debug>(rows: &Rows) {
-    let (ring, split) = (rows.poly(), rows.split());
+fn check<W: Word + PartialEq + Debug>(rows: &KernelLayout) {
+    let (ring, factorization) = (rows.poly(), rows.factorization());
     let n = ring.degree();
     let plain = [1, 2].map(|seed| naive::to_plain(ring, &residues(ring, seed, 1)));
     let row_of = |plain: &[U256], modulus: usize| -> Vec<W> {
         words(ring, &naive::to_stored(ring, plain))[modulus * n..][..n].to_vec()
     };
-    let values = plain.each_ref().map(|a| naive::forward(ring, split, Order::Tree, a));
+    let values = plain.each_ref().map(|a| naive::forward(ring, factorization, Order::DigitReversed, a));
     let product = naive::mul(ring, &plain[0], &plain[1]);
     let mut one = vec![U256::ZERO; plain[0].len()];
     for (row, q) in one.chunks_exact_mut(n).zip(ring.basis()) {
@@ -70,10 +70,12 @@ fn check<W: Word + PartialEq + Debug>(rows: &Rows) {
                 assert_eq!(inverse, row_of(&one, row), "inverse element {rows:?}");
             }
             Ok(false) => assert!(ring.basis()[row].bits() < 18, "{rows:?}"),
-            Err(error) => assert!(matches!((split.base(), error), (5 | 7, Error::Unsupported { .. })), "{rows:?}"),
+            Err(error) => {
+                assert!(matches!((factorization.leaf_degree(), error), (5 | 7, Error::Unsupported { .. })), "{rows:?}")
+            }
         }
         let mut without = element;
-        without[n - split.base()..].fill(W::zeroed());
+        without[n - factorization.leaf_degree()..].fill(W::zeroed());
         assert_ne!(transform.invert(&mut without).ok(), Some(true), "{rows:?}");
     }
 }
@@ -93,7 +95,7 @@ fn rows_agree_with_the_oracle_in_every_arithmetic() {
     for ring in rings {
         let rows = rows(&ring.expect("a ring"));
         with_words!(check, &rows);
-        with_words!(check, &rows.clone().depth(rows.split().depth() - 1).expect("a split"));
+        with_words!(check, &rows.clone().depth(rows.factorization().depth() - 1).expect("a factorization"));
     }
 }
 
@@ -104,7 +106,8 @@ fn the_largest_residues_agree_with_the_oracle() {
         let q = prime(bits, 512);
         let rows = rows(&PolyType::from(Ring::negacyclic(256, q).expect("a ring")));
         let largest = q.value_u64().expect("64 bits") - 1;
-        let wanted = naive::forward(rows.poly(), rows.split(), Order::Tree, &[U256::from(largest); 256]);
+        let wanted =
+            naive::forward(rows.poly(), rows.factorization(), Order::DigitReversed, &[U256::from(largest); 256]);
         let transform = Transform::<u64>::of(&rows, 0).expect("a transform");
         let mut row = [largest; 256];
         transform.forward(&mut row).expect("n words");
@@ -124,8 +127,8 @@ fn long_rows_have_the_right_values() {
     ];
     for ring in rings {
         let rows = rows(&ring.expect("a ring"));
-        let (ring, split) = (rows.poly(), rows.split());
-        let (n, base, q) = (split.poly().degree(), split.base(), &ring.basis()[0]);
+        let (ring, factorization) = (rows.poly(), rows.factorization());
+        let (n, base, q) = (factorization.poly().degree(), factorization.leaf_degree(), &ring.basis()[0]);
         let transform = Transform::<u32>::of(&rows, 0).expect("a transform");
         let (i, j) = (n - 1, n / 5 * 2);
         let mut row = vec![0; n];
@@ -133,7 +136,7 @@ fn long_rows_have_the_right_values() {
         let coefficients = row.clone();
         transform.forward(&mut row).expect("n words");
         for (leaf, values) in row.chunks_exact(base).enumerate() {
-            let beta = split.leaf_constant(0, leaf).expect("a leaf");
+            let beta = factorization.leaf_constant(0, leaf).expect("a leaf");
             let power = |k: usize| q.pow(&beta, &U256::from((k / base) as u64));
             let mut wanted = vec![U256::ZERO; base];
             wanted[i % base] = power(i);
@@ -146,14 +149,14 @@ fn long_rows_have_the_right_values() {
 }
 
 /// An inverse exists exactly if no evaluation at full depth is zero, for any leaf degree.
-fn check_invertible<W: Word>(rows: &Rows) {
+fn check_invertible<W: Word>(rows: &KernelLayout) {
     let ring = rows.poly();
-    let full = Rows::of(ring, &Limits::default()).expect("rows");
+    let full = KernelLayout::of(ring, &Limits::default()).expect("rows");
     let transform = Transform::<W>::of(rows, 0).expect("a transform");
     let mut seen = [false; 2];
     for seed in 0..300 {
         let stored = residues(ring, seed, 1);
-        let values = naive::forward(ring, full.split(), Order::Tree, &naive::to_plain(ring, &stored));
+        let values = naive::forward(ring, full.factorization(), Order::DigitReversed, &naive::to_plain(ring, &stored));
         let wanted = !values.contains(&U256::ZERO);
         let mut row = words(ring, &stored);
         transform.forward(&mut row).expect("n words");
@@ -172,8 +175,8 @@ fn no_inverse_is_missed() {
     ];
     for ring in rings {
         let rows = rows(&ring.expect("a ring"));
-        for depth in 0..=rows.split().depth() {
-            check_invertible::<u32>(&rows.clone().depth(depth).expect("a split"));
+        for depth in 0..=rows.factorization().depth() {
+            check_invertible::<u32>(&rows.clone().depth(depth).expect("a factorization"));
         }
     }
 }

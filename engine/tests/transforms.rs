@@ -1,13 +1,13 @@
 //! Transforms on every device against the oracle.
 
-use ringforge::split::{MAX_BASE, Split};
+use ringforge::factorization::{Factorization, MAX_LEAF_DEGREE};
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::naive;
 use ringforge_testkit::{devices, residues};
 
 use crate::rings::{self, modulus, prime, rings};
 
-const ORDERS: [Order; 2] = [Order::Tree, Order::Natural];
+const ORDERS: [Order; 2] = [Order::DigitReversed, Order::Natural];
 
 fn run(job: &Job, batch: usize, args: &[&[u8]]) -> Vec<u8> {
     let device = Device::cpu();
@@ -36,16 +36,17 @@ fn reduced(ring: &PolyType, a: &[u8]) -> Vec<u8> {
 #[test]
 fn forward_equals_the_oracle_and_inverse_undoes_it() {
     for ring in rings() {
-        let split = Split::of(&ring, None).expect("a split");
+        let factorization = Factorization::of(&ring, None).expect("a factorization");
         for (batch, order) in [0, 1, 2, 3, 7].into_iter().flat_map(|batch| ORDERS.map(|order| (batch, order))) {
             let a = residues(&ring, 1, batch);
             let values = forward(&ring, order, &a);
-            let wanted = naive::to_stored(&ring, &naive::forward(&ring, &split, order, &naive::to_plain(&ring, &a)));
+            let wanted =
+                naive::to_stored(&ring, &naive::forward(&ring, &factorization, order, &naive::to_plain(&ring, &a)));
             assert!(values == wanted, "forward {ring} {order} batch {batch}");
             let job = Job::new(&ring, Op::Inverse).order(order);
             if ring.accepts_any_word() {
                 let back = naive::to_plain(&ring, &run(&job, batch, &[&a]));
-                let values = naive::forward(&ring, &split, order, &back);
+                let values = naive::forward(&ring, &factorization, order, &back);
                 assert!(values == naive::to_plain(&ring, &a), "inverse of any words {ring} {order} batch {batch}");
             }
             let a = reduced(&ring, &a);
@@ -65,15 +66,15 @@ fn every_depth_equals_the_oracle() {
         Ring::cyclic(6, prime(62, 6)).map(PolyType::from),
     ] {
         let ring = ring.expect("a ring");
-        let most = Split::of(&ring, None).expect("a split").depth();
+        let most = Factorization::of(&ring, None).expect("a factorization").depth();
         for depth in 0..=most {
-            let Ok(split) = Split::of(&ring, Some(depth)) else { continue };
+            let Ok(factorization) = Factorization::of(&ring, Some(depth)) else { continue };
             // leaves of a higher degree have one order only, and no products
-            let multiply = split.base() <= MAX_BASE;
-            for order in if multiply { &ORDERS[..] } else { &[Order::Tree] } {
+            let multiply = factorization.leaf_degree() <= MAX_LEAF_DEGREE;
+            for order in if multiply { &ORDERS[..] } else { &[Order::DigitReversed] } {
                 let (order, a) = (*order, residues(&ring, 2, 3));
                 let values = run(&Job::new(&ring, Op::Forward).order(order).depth(depth), 3, &[&a]);
-                let wanted = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &a));
+                let wanted = naive::forward(&ring, &factorization, order, &naive::to_plain(&ring, &a));
                 assert_eq!(values, naive::to_stored(&ring, &wanted), "{ring} depth {depth} {order}");
                 assert_eq!(run(&Job::new(&ring, Op::Inverse).order(order).depth(depth), 3, &[&values]), a);
                 if !multiply {
@@ -81,7 +82,7 @@ fn every_depth_equals_the_oracle() {
                 }
                 let product = run(&Job::new(&ring, Op::PointMul).order(order).depth(depth), 3, &[&values, &values]);
                 let values = naive::to_plain(&ring, &values);
-                let wanted = naive::point_mul(&ring, &split, order, &values, &values);
+                let wanted = naive::point_mul(&ring, &factorization, order, &values, &values);
                 assert_eq!(product, naive::to_stored(&ring, &wanted), "point_mul {ring} depth {depth} {order}");
             }
         }
@@ -108,21 +109,21 @@ fn large_transforms_equal_the_oracle_at_sampled_leaves() {
     ];
     for ring in rings {
         let ring = ring.expect("a ring");
-        let split = Split::of(&ring, None).expect("a split");
-        let places = split.natural_places();
+        let factorization = Factorization::of(&ring, None).expect("a factorization");
+        let places = factorization.natural_places();
         let a = residues(&ring, 3, 1);
         let plain = naive::to_plain(&ring, &a);
-        let any = forward(&ring, Order::Tree, &a);
+        let any = forward(&ring, Order::DigitReversed, &a);
         let natural = forward(&ring, Order::Natural, &a);
         let (any_values, natural_values) = (naive::to_plain(&ring, &any), naive::to_plain(&ring, &natural));
-        let (n, d) = (split.poly().degree(), split.base());
+        let (n, d) = (factorization.poly().degree(), factorization.leaf_degree());
         for row in 0..ring.basis().len() {
             for (leaf, &place) in places.iter().enumerate() {
                 assert_eq!(any_values[row * n + leaf * d], natural_values[row * n + place * d]);
             }
             let q = &ring.basis()[row];
-            for leaf in [0, 1, split.leaves() / 2, split.leaves() - 1] {
-                let beta = split.leaf_constant(ring.limb_moduli()[row], leaf).expect("a leaf");
+            for leaf in [0, 1, factorization.leaves() / 2, factorization.leaves() - 1] {
+                let beta = factorization.leaf_constant(ring.limb_moduli()[row], leaf).expect("a leaf");
                 let coefficients = plain[row * n..][..n].iter().step_by(d).rev();
                 let value = coefficients.fold(U256::ZERO, |value, c| q.add(&q.mul(&value, &beta), c));
                 assert_eq!(any_values[row * n + leaf * d], value, "{ring} leaf {leaf}");
@@ -138,7 +139,7 @@ fn an_impulse_has_equal_values() {
     let ring = PolyType::from(Ring::negacyclic(64, modulus(12289)).expect("a ring"));
     let mut impulse = vec![0u16; 64];
     impulse[0] = 5;
-    assert_eq!(forward(&ring, Order::Tree, bytes(&impulse)), bytes(&[5u16; 64]));
+    assert_eq!(forward(&ring, Order::DigitReversed, bytes(&impulse)), bytes(&[5u16; 64]));
 }
 
 #[test]
@@ -158,13 +159,13 @@ fn natural_order_of_a_cyclic_ring_evaluates_at_the_powers_of_its_root() {
 fn root_55_leads_to_its_own_leaves() {
     let q = modulus(3457);
     let ring = Ring::trinomial(768, q).and_then(|ring| ring.with_root(55u32)).map(PolyType::from).expect("a ring");
-    let depth_7 = Split::of(&ring, Some(7)).expect("a split");
+    let depth_7 = Factorization::of(&ring, Some(7)).expect("a factorization");
     let exponents = [1u32, 193, 97, 289];
     for (leaf, exponent) in exponents.into_iter().enumerate() {
         assert_eq!(depth_7.leaf_constant(0, leaf), Some(q.pow(&55u32.into(), &exponent.into())), "leaf {leaf}");
     }
-    let split = Split::of(&ring, None).expect("a split");
-    assert_eq!(split.to_string(), "6,2^6 base 6");
+    let factorization = Factorization::of(&ring, None).expect("a factorization");
+    assert_eq!(factorization.to_string(), "6,2^6, leaf degree 6");
 }
 
 fn bytes(words: &[u16]) -> &[u8] {

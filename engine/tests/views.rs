@@ -4,8 +4,8 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use ringforge::factorization::Factorization;
 use ringforge::kernels::{Args, Built, Distribution, Kernel, Launch, Port, Source};
-use ringforge::split::Split;
 use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Plan, Planner, PolyType, Result, Ring};
 use ringforge_testkit::naive;
 use ringforge_testkit::{NamedPlan, Target, check_plan, devices, residues, seed};
@@ -42,7 +42,7 @@ fn limbs_agree_on_all_devices() -> Result<()> {
     for n in [16, 64, 1 << 13] {
         let ring = mixed(n)?;
         for op in [Op::Forward, Op::Inverse, Op::Mul, Op::PointMul] {
-            for order in [Order::Tree, Order::Natural] {
+            for order in [Order::DigitReversed, Order::Natural] {
                 let job = Job::new(&ring, op).order(order);
                 let jobs = [job.clone(), job.in_place()];
                 for job in &jobs[..if matches!(op, Op::Forward | Op::Inverse) { 2 } else { 1 }] {
@@ -64,16 +64,21 @@ fn limbs_agree_on_all_devices() -> Result<()> {
 fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
     let ring: PolyType = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;
     let q = ring.limbs(0..2)?;
-    let split = Split::of(&ring, None)?;
-    let values = |ring: &PolyType| ring.evaluations_after(split.depth(), Order::Tree);
+    let factorization = Factorization::of(&ring, None)?;
+    let values = |ring: &PolyType| ring.evaluations_after(factorization.depth(), Order::DigitReversed);
     let batch = 5;
     let (x, key) = (residues(&ring, 1, batch), residues(&q, 2, 1));
     let (limbs, bytes) = (0..q.bytes(), ring.bytes());
     let mut wanted = x.clone();
     let plain = |bytes: &[u8]| naive::to_plain(&q, bytes);
     for item in wanted.chunks_exact_mut(bytes) {
-        let product =
-            naive::point_mul(&q, &Split::of(&q, None)?, Order::Tree, &plain(&item[limbs.clone()]), &plain(&key));
+        let product = naive::point_mul(
+            &q,
+            &Factorization::of(&q, None)?,
+            Order::DigitReversed,
+            &plain(&item[limbs.clone()]),
+            &plain(&key),
+        );
         let sum = naive::add(&q, &product, &plain(&item[limbs.clone()]));
         item[limbs.clone()].copy_from_slice(&naive::to_stored(&q, &sum));
     }
@@ -128,7 +133,7 @@ impl AddOne {
     }
 }
 
-const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+const SOURCE: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
     extern \"C\" __global__ void add_one(const u8* in, u8* out, u64 of_in, u64 of_out, u64 first, u64 end) {\n\
         const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
         if (item < end) out[item * of_out] = in[item * of_in] + 1;\n\
@@ -145,15 +150,15 @@ impl Kernel for AddOne {
 
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
-        let distances = self.ports.map(|port| if self.honest { port.distance() as u64 } else { 1 });
+        let strides = self.ports.map(|port| if self.honest { port.stride() as u64 } else { 1 });
         let built = Built { prelude: String::new(), launch: Launch::thread_per_item(32) };
         // SAFETY: a thread accesses the byte of its item; a kernel that does not runs on the emulator only.
-        Ok(unsafe { Source::new(self, TEXT, &[], built).with_numbers(distances.to_vec()) })
+        Ok(unsafe { Source::new(self, SOURCE, &[], built).with_numbers(strides.to_vec()) })
     }
 
-    fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, _: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = *self;
-        kernel.ports.iter_mut().zip(distances).for_each(|(port, distance)| port.apart = Some(*distance));
+        kernel.ports.iter_mut().zip(strides).for_each(|(port, stride)| port.stride = Some(*stride));
         self.takes_views.then(|| Arc::new(kernel) as _)
     }
 
@@ -267,7 +272,7 @@ fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
 fn draws_from_secret_keys_are_secret() -> Result<()> {
     let ring: PolyType = "97:x^4+1".parse()?;
     for first in [false, true] {
-        let p = Planner::default().pipeline("draws");
+        let p = Planner::default().pipeline("random_key");
         let seeds = p.bytes("seeds", 64);
         let uniform = || p.sample(&ring, Distribution::Uniform, seeds.part(0..32));
         let before = first.then(uniform);
@@ -285,7 +290,7 @@ fn draws_from_secret_keys_are_secret() -> Result<()> {
 fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^8+1".parse()?;
     for of_copy in [false, true] {
-        let p = Planner::default().pipeline("draws");
+        let p = Planner::default().pipeline("random_key");
         let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
         let joined = p.join(&ring, &[a.limbs(0..1), b.limbs(1..2)]);
         let (key, read) = if of_copy { (joined, a) } else { (a, joined) };
@@ -351,8 +356,8 @@ fn kernels_do_not_change_on_views() {
         fn source(&self, limits: &Limits) -> Result<Source> {
             self.0.source(limits)
         }
-        fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-            let ports = [self.1.apart(distances[0]), self.0.ports[1].apart(distances[1])];
+        fn on_views(&self, _: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
+            let ports = [self.1.with_stride(strides[0]), self.0.ports[1].with_stride(strides[1])];
             Some(Arc::new(AddOne { ports, ..self.0 }))
         }
         fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -130,7 +130,7 @@ struct Pass {
         u32 column = (set * R::threads + thread) * near;
         return column / stride * (stride * span) + column % stride + k * stride;
     }
-    // Offset of a run in memory, in residues. `columns`: number of columns of a strided batch (`in_columns`), else 1.
+    // Offset of a run in memory, in residues. `columns`: number of columns of a strided batch (`strided_batch`), else 1.
     // Natural: the leaves of all rows are in natural order.
     template <bool Natural = false>
     RF_FN u64 run_place(u32 thread, u32 i, u32 columns = 1) {
@@ -295,7 +295,7 @@ struct Row {
     u32 node;    // tree node above the row
     u32 thread;  // within the row
     bool live;   // false for surplus threads of the last block, which compute but never store
-    u32 columns;  // columns of a strided batch (`in_columns`)
+    u32 columns;  // columns of a strided batch (`strided_batch`)
     u32 items;   // items with this row: R::together from `item` on, or fewer at the end
     unsigned char* shared;  // R::row_bytes for the functions below
     unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
@@ -317,7 +317,7 @@ struct Row {
             part = node = 0;
             thread += blockIdx.x % R::cluster * share_threads<R>;
             live = true;
-        } else if constexpr (in_columns<R>) {
+        } else if constexpr (strided_batch<R>) {
             static_assert(R::vector == 1 && R::together == 1, "strided batches need R::vector and R::together of 1");
             columns = (u32)(per_item >> 32), per_item = (u32)per_item;
             u32 all = (u32)(end - first), place = blockIdx.x / all + (u32)(end - first >> 32);
@@ -359,22 +359,22 @@ struct Row {
     }
     // Number of columns of a strided batch, else 1. (Multiply by it only if in_columns: elsewhere the factor 1 is
     // optimised away but changes the order in which the compiler places loads.)
-    RF_METHOD u32 width() const { return in_columns<R> ? columns : 1; }
+    RF_METHOD u32 width() const { return strided_batch<R> ? columns : 1; }
     // Offset of the row's polynomial in memory, in residues.
     // in: stride between items in residues; ignored if R::per_item is a constant
     RF_METHOD u64 polynomial(u64 distance) const {
-        if constexpr (in_columns<R>) return R::per_item ? index * R::n * columns : item * distance + (u64)number * R::n * columns;
+        if constexpr (strided_batch<R>) return R::per_item ? index * R::n * columns : item * distance + (u64)number * R::n * columns;
         else return R::per_item ? index * R::n : item * distance + (u64)number * R::n;
     }
     // Offset of the row's first coefficient, in residues.
     RF_METHOD u64 offset(u64 distance = 0) const {
-        if constexpr (in_columns<R>) return polynomial(distance) + (u64)node * (R::length * R::stride) * columns + part;
+        if constexpr (strided_batch<R>) return polynomial(distance) + (u64)node * (R::length * R::stride) * columns + part;
         else return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
     }
     // Offset of the block's first evaluation of the row; it differs from `offset` in clusters and in natural order.
     RF_METHOD u64 values(u64 distance = 0) const {
         if constexpr (R::cluster > 1) return offset(distance) + thread / share_threads<R> * share_length<R>;
-        else if constexpr (in_columns<R> && R::natural_order)
+        else if constexpr (strided_batch<R> && R::natural_order)
             return polynomial(distance) + (u64)Tree<R>::template reversed<0, R::pass[0]>(node) * R::stride * columns + part;
         else return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
     }
@@ -419,7 +419,7 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
         Move<typename R::Store, S::run, row_alignment<R>>::template load<Word>(
-            row + S::template run_place<Natural>(thread, i, in_columns<R> ? columns : 1), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+            row + S::template run_place<Natural>(thread, i, strided_batch<R> ? columns : 1), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
     }
 }
 
@@ -431,7 +431,7 @@ RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 t
     if (!live) return;
     store_runs<S::runs, S::run, row_alignment<R>>(
         ending, row, [&](u32 i) {
-            if constexpr (in_columns<R>) return S::template run_place<Natural>(thread, i, columns);
+            if constexpr (strided_batch<R>) return S::template run_place<Natural>(thread, i, columns);
             // For 32-bit words, each store gets its own address: with a common one, the compiler moves all stores to
             // the end, where they stall.
             else if constexpr (sizeof(typename R::M::Word) == 4) return (u64)(S::run_start(thread, i) * R::stride);

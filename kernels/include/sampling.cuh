@@ -5,7 +5,7 @@
 // and items count as in the run.
 #pragma once
 #include "divisor256.cuh"
-#include "draws.cuh"
+#include "random.cuh"
 
 namespace rf {
 
@@ -74,7 +74,7 @@ struct WideLimb {
 //     key
 template <class S>
 RF_FN void sample_block(const u32* keys, u64 distance, u64 item, u64 series, u32 number, u32* block) {
-    const Draws* key = (const Draws*)(keys + item * distance);
+    const RandomKey* key = (const RandomKey*)(keys + item * distance);
     draw(*key, S::seeds ? 0 : item, series << 32 | number, block);
 }
 

@@ -15,13 +15,13 @@ constexpr bool any_word<R, decltype((void)R::any_word)> = R::any_word;
 // Whether elements are a strided batch: polynomials are the columns of matrices that are stored row by row
 // (R::in_columns, if there is such a member). The number of columns is an argument of the launch.
 template <class R, class = void>
-constexpr bool in_columns = false;
+constexpr bool strided_batch = false;
 template <class R>
-constexpr bool in_columns<R, decltype((void)R::in_columns)> = R::in_columns;
+constexpr bool strided_batch<R, decltype((void)R::strided_batch)> = R::strided_batch;
 
 // Whether rows are interleaved in memory, so that consecutive coefficients of a row are not adjacent.
 template <class R>
-constexpr bool stands_apart = R::stride > 1 || in_columns<R>;
+constexpr bool stands_apart = R::stride > 1 || strided_batch<R>;
 
 // Whether a reduced product of two residues lacks a factor: R::product_factor, if there is such a member. The default
 // is that of residues in the modulus type's own form: plain, or for 256 bits Montgomery form.

@@ -1,12 +1,12 @@
 // Random bytes for each item, by ChaCha20 (draws.cuh); one thread per item.
-#include "draws.cuh"
+#include "random.cuh"
 #include "prelude.cuh"
 using rf::u32;
 using rf::u32x4;
 using rf::u64;  // not all of rf: rf::draw has the kernel's name
 
 extern "C" __global__ void __launch_bounds__(Task::threads)
-    draw(const rf::Draws* draws, u32x4* out, u64 first, u64 end) {
+    draw(const rf::RandomKey* draws, u32x4* out, u64 first, u64 end) {
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end) return;
     u32 block[16];

@@ -52,7 +52,7 @@ pub const HEADERS: &[Header] = headers![
     "sum30.cuh",
     "sum60.cuh",
     "keccak.cuh",
-    "draws.cuh",
+    "random.cuh",
     "sampling.cuh",
     "small.cuh",
     "field256.cuh",

@@ -1,9 +1,9 @@
 //! The catalogue: plans that cover all kernels of the workspace in tests, at the smallest shapes that reach every
 //! branch.
 
-use ringforge::kernels::{Distribution, Draw};
+use ringforge::factorization::Factorization;
+use ringforge::kernels::{Distribution, RandomBlock};
 use ringforge::run::{LongPlan, Placement};
-use ringforge::split::Split;
 use ringforge::{Form, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
@@ -95,10 +95,10 @@ pub fn jobs() -> Result<Vec<Job>> {
 
     // strided batches in columns
     for ring in [
-        PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?).with_form(Form::Montgomery)?.in_columns(37)?,
-        PolyType::from(Ring::negacyclic(32, q(0xffff_ffff_0000_0001)?)?).accepting_any_word().in_columns(5)?,
-        PolyType::from(Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?).in_columns(3)?,
-        PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?])?).in_columns(9)?,
+        PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?).with_form(Form::Montgomery)?.strided_batch(37)?,
+        PolyType::from(Ring::negacyclic(32, q(0xffff_ffff_0000_0001)?)?).accepting_any_word().strided_batch(5)?,
+        PolyType::from(Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?).strided_batch(3)?,
+        PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?])?).strided_batch(9)?,
     ] {
         jobs.push(Job::new(&ring, Op::Forward));
         jobs.push(Job::new(&ring, Op::Inverse).order(Order::Natural));
@@ -146,14 +146,17 @@ fn lifts_in_device_memory(limits: &Limits) -> Result<Vec<NamedPlan>> {
 }
 
 /// ChaCha20 random bytes, in both supported lengths.
-fn draws() -> Result<Vec<NamedPlan>> {
+fn random_key() -> Result<Vec<NamedPlan>> {
     let plan = |(bytes, attempt)| {
-        Ok(NamedPlan::new(format!("draw {bytes}"), one_step(Draw::new(bytes, attempt)?, &["draws", "blocks"])?))
+        Ok(NamedPlan::new(
+            format!("draw {bytes}"),
+            one_step(RandomBlock::new(bytes, attempt)?, &["random_key", "blocks"])?,
+        ))
     };
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }
 
-/// Samplers in rings of every width, from a run's `Draws` and from seeds, with several rounds per thread block, and
+/// Samplers in rings of every width, from a run's `RandomKey` and from seeds, with several rounds per thread block, and
 /// with seeds and outputs as views.
 fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let q = |q: u64| Modulus::new(q);
@@ -170,7 +173,7 @@ fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut plans = Vec::new();
     for (ring, from_seeds) in rings.iter().zip([false, true, false, true]) {
         let p = planner.pipeline("samples");
-        let key = if from_seeds { p.bytes("seeds", 64).part(16..48) } else { p.input("draws") };
+        let key = if from_seeds { p.bytes("seeds", 64).part(16..48) } else { p.input("random_key") };
         let weight = Distribution::FixedWeight { weight: ring.degree() / 3 };
         let binomial = Distribution::Binomial { eta: 20 };
         for (name, distribution) in [("binomial", binomial), ("weight", weight), ("uniform", Distribution::Uniform)] {
@@ -195,7 +198,7 @@ fn views(limits: &Limits) -> Result<NamedPlan> {
     let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
     let ring = PolyType::from(Ring::rns(64, &moduli)?);
     let (whole, left) = (&ring, ring.limbs(0..2)?);
-    let values = left.evaluations_after(6, Order::Tree);
+    let values = left.evaluations_after(6, Order::DigitReversed);
     let (a, key) = (p.coefficients("a", &ring), p.shared("key", left.bytes()).holding(values));
     let [x, last] = [a.limbs(0..2), a.limbs(2..3)];
     let (y, z) = (x.forward(), (x * x).forward());
@@ -243,7 +246,7 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let p = planner.pipeline("between transforms");
     let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
     let ring = PolyType::from(Ring::rns(64, &moduli)?);
-    let values = |ring: PolyType| ring.evaluations_after(6, Order::Tree);
+    let values = |ring: PolyType| ring.evaluations_after(6, Order::DigitReversed);
     let (a, b) = (p.coefficients("a", &ring), p.elements("b", values(ring.clone())));
     // keys with one more limb, and one more key per set
     let keys = p.shared("keys", 8 * ring.bytes()).holding(values(ring.vector(8)?));
@@ -329,7 +332,7 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     ];
     let plan = |ring: PolyType| {
         let p = planner.pipeline(format!("inner products in {ring}"));
-        let values = ring.evaluations(Order::Tree)?;
+        let values = ring.evaluations(Order::DigitReversed)?;
         let (digits, keys) = (values.vector(13)?, values.vector(26)?);
         let keys = p.shared("keys", keys.bytes()).holding(keys);
         p.output("sums", p.elements("digits", digits).inner_product(&ring, keys, 2));
@@ -358,10 +361,10 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     ];
     let plan = |ring: PolyType| {
         let p = planner.pipeline("fused");
-        let split = Split::of(&ring, None)?;
-        let values = |order| ring.evaluations_after(split.depth(), order);
+        let factorization = Factorization::of(&ring, None)?;
+        let values = |order| ring.evaluations_after(factorization.depth(), order);
         let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));
-        let [v, w, x] = ["v", "w", "x"].map(|name| p.elements(name, values(Order::Tree)));
+        let [v, w, x] = ["v", "w", "x"].map(|name| p.elements(name, values(Order::DigitReversed)));
         let natural = p.elements("natural", values(Order::Natural));
         let shared = p.shared("shared", ring.bytes()).holding(&ring);
         let [five, most] = [U256::from(5u32), U256::MAX].map(|number| [number]);
@@ -374,7 +377,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
         p.output("sum of products", v * w + w * x - v);
         p.output("image", b - a.automorphism(5).scale(&five));
         p.output("sum", b - (a + b));
-        if split.base() == 1 {
+        if factorization.leaf_degree() == 1 {
             p.output("inner product", w.inner_product(&ring, x, 1) - v);
         }
         Ok(NamedPlan::new(format!("fused in {ring}"), p.build()?))
@@ -410,9 +413,10 @@ pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
 
 /// Transforms of row-major matrices, at the lengths that provers use for extensions.
 fn matrices(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let ring = |q: u64, form| PolyType::from(Ring::cyclic(1 << 20, Modulus::new(q)?)?).with_form(form)?.in_columns(64);
+    let ring =
+        |q: u64, form| PolyType::from(Ring::cyclic(1 << 20, Modulus::new(q)?)?).with_form(form)?.strided_batch(64);
     let fields = [ring(0x7800_0001, Form::Montgomery)?, ring(0xffff_ffff_0000_0001, Form::Plain)?];
-    let transforms = [(Op::Forward, Order::Tree), (Op::Inverse, Order::Natural)];
+    let transforms = [(Op::Forward, Order::DigitReversed), (Op::Inverse, Order::Natural)];
     let all = fields.iter().flat_map(|ring| transforms.map(|(op, order)| Job::new(ring, op).order(order)));
     all.map(|job| NamedPlan::of_job(&job, limits)).collect()
 }
@@ -427,7 +431,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(inner_products(limits)?);
     plans.extend(fused(limits)?);
     plans.extend(digits_and_extensions(limits)?);
-    plans.extend(draws()?);
+    plans.extend(random_key()?);
     plans.extend(samplers(limits)?);
     // two rows per warp, and one row per warp; the scheme's own tests run all parameter sets
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {

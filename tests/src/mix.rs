@@ -10,7 +10,7 @@ use ringforge_testkit::inject::Altered;
 
 use ringforge_testkit::one_step;
 
-const TEXT: &str = include_str!("mix.cu");
+const SOURCE: &str = include_str!("mix.cu");
 
 /// Words per item and threads per block.
 pub const N: usize = 128;
@@ -35,7 +35,7 @@ impl Kernel for Mix {
         let built = Built::new(launch).constants("Mix", &[("n", &N)]);
         // SAFETY: each thread of mix.cu reads and writes one word of its own item, and one word per thread of shared
         // memory.
-        Ok(unsafe { Source::new(self, TEXT, &[], built) })
+        Ok(unsafe { Source::new(self, SOURCE, &[], built) })
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
@@ -78,9 +78,9 @@ pub fn in_place(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
 /// [`Mix`] with one piece of its CUDA source replaced.
 #[must_use]
 pub fn with(from: &str, to: &str) -> Altered {
-    assert!(TEXT.contains(from), "mix.cu has no {from:?}");
+    assert!(SOURCE.contains(from), "mix.cu has no {from:?}");
     let kernel: Arc<dyn Kernel> = Arc::new(Mix);
-    Altered::new(&kernel).with_text("mix.cu", TEXT.replacen(from, to, 1))
+    Altered::new(&kernel).with_text("mix.cu", SOURCE.replacen(from, to, 1))
 }
 
 /// The plan of [`Mix`] with one piece of its CUDA source replaced.

@@ -1,7 +1,7 @@
 //! Transforms split over several kernels, or over the blocks of a cluster, at small sizes: planned as if thread blocks
 //! were tiny, or as if clusters were faster there.
 
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Quotient, Result, Ring};
 use ringforge_testkit::naive;
@@ -48,7 +48,7 @@ impl Shared {
         // the pointwise product is part of the first kernel of the inverse
         let kernels = if job.op == Op::Mul { 3 * self.kernels } else { self.kernels };
         assert_eq!(named.plan.kernels().len(), kernels, "{}", named.plan);
-        let (job, split, whole) = (job.clone(), Split::of(&job.poly, None)?, whole(job)?);
+        let (job, factorization, whole) = (job.clone(), Factorization::of(&job.poly, None)?, whole(job)?);
         let output = if job.in_place {
             "data"
         } else if job.op == Op::Mul {
@@ -56,7 +56,7 @@ impl Shared {
         } else {
             "to"
         };
-        Ok(named.expecting(move |batch, inputs| vec![(output, expected(&job, &split, &whole, batch, inputs))]))
+        Ok(named.expecting(move |batch, inputs| vec![(output, expected(&job, &factorization, &whole, batch, inputs))]))
     }
 
     /// Both transforms, out of place.
@@ -69,7 +69,7 @@ impl Shared {
     fn fused(&self) -> Result<NamedPlan> {
         let name = format!("sums in {} in clusters", self.ring);
         let p = self.planner().pipeline(name.clone());
-        let [a, b] = ["a", "b"].map(|name| p.evaluations(name, &self.ring, Order::Tree));
+        let [a, b] = ["a", "b"].map(|name| p.evaluations(name, &self.ring, Order::DigitReversed));
         let c = p.coefficients("c", &self.ring);
         p.output("values", c.forward() + a);
         p.output("product", (a * b).inverse() - c);
@@ -80,9 +80,9 @@ impl Shared {
 
     /// Both transforms in both orders, also in place.
     fn all_transforms(&self) -> Result<Vec<NamedPlan>> {
-        let mut plans = [self.transforms(Order::Tree)?, self.transforms(Order::Natural)?].concat();
+        let mut plans = [self.transforms(Order::DigitReversed)?, self.transforms(Order::Natural)?].concat();
         for op in [Op::Forward, Op::Inverse] {
-            for order in [Order::Tree, Order::Natural] {
+            for order in [Order::DigitReversed, Order::Natural] {
                 plans.push(self.plan(&Job::new(&self.ring, op).order(order).in_place())?);
             }
         }
@@ -98,9 +98,9 @@ fn whole(job: &Job) -> Result<Program> {
 
 /// The oracle's result. For an inverse transform, the CPU's unsplit result, after a check that the oracle's forward
 /// transform maps it back to the input.
-fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
+fn expected(job: &Job, factorization: &Factorization, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
     let (ring, plain) = (&job.poly, |bytes: &[u8]| naive::to_plain(&job.poly, bytes));
-    let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, split, job.order, &plain(bytes)));
+    let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, factorization, job.order, &plain(bytes)));
     match inputs.values().collect::<Vec<_>>()[..] {
         [a, b] => naive::to_stored(ring, &naive::mul(ring, &plain(a), &plain(b))),
         [a] if job.op == Op::Forward => forward(a),
@@ -194,10 +194,10 @@ fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
 /// Any error of constructing a ring or of planning.
 pub fn transforms(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let several = several()?;
-    let mut plans = [several.transforms(Order::Tree)?, several.transforms(Order::Natural)?].concat();
+    let mut plans = [several.transforms(Order::DigitReversed)?, several.transforms(Order::Natural)?].concat();
     plans.iter_mut().for_each(|named| named.name += " in two kernels");
     for shared in clusters(limits)?.into_iter().take(2) {
-        let mut transforms = shared.transforms(Order::Tree)?;
+        let mut transforms = shared.transforms(Order::DigitReversed)?;
         transforms.iter_mut().for_each(|named| named.name += " in clusters");
         plans.extend(transforms);
         plans.push(shared.fused()?);
@@ -216,12 +216,12 @@ impl Scheme for SharedOut {
         let several = several()?;
         let mut plans = [several.all_transforms()?, small()?.all_transforms()?].concat();
         plans.push(several.plan(&Job::new(&several.ring, Op::Mul))?);
-        plans.extend(three()?.transforms(Order::Tree)?);
+        plans.extend(three()?.transforms(Order::DigitReversed)?);
         for other in others()? {
-            plans.extend(other.transforms(Order::Tree)?);
+            plans.extend(other.transforms(Order::DigitReversed)?);
         }
         for shared in clusters(limits)? {
-            plans.extend(shared.transforms(Order::Tree)?);
+            plans.extend(shared.transforms(Order::DigitReversed)?);
             plans.push(shared.fused()?);
         }
         Ok(plans)
@@ -236,6 +236,6 @@ impl Scheme for Addressing {
     const NAME: &'static str = "addressing of what is shared out";
 
     fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
-        Ok([small()?.transforms(Order::Natural)?, three()?.transforms(Order::Tree)?].concat())
+        Ok([small()?.transforms(Order::Natural)?, three()?.transforms(Order::DigitReversed)?].concat())
     }
 }

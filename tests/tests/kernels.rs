@@ -45,8 +45,8 @@ impl Kernel for Bare {
         self.0.source(limits)
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        self.0.on_views(firsts, distances).map(|kernel| Arc::new(Self(kernel)) as _)
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
+        self.0.on_views(firsts, strides).map(|kernel| Arc::new(Self(kernel)) as _)
     }
 
     /// Only the engine can bind lists of pointers to tables, so these stay.

@@ -33,7 +33,7 @@ impl Backend {
     /// A backend on the device of `engine`, with its tuning.
     #[must_use]
     pub fn new(engine: &Engine) -> Self {
-        Self(Arc::new(Parts { engine: engine.keeping(MOST), staging: Mutex::default() }))
+        Self(Arc::new(Parts { engine: engine.with_cache_limit(MOST), staging: Mutex::default() }))
     }
 
     /// A backend on the first CUDA GPU if it is usable, else on the CPU. A line in the log says which, and why there

@@ -128,7 +128,9 @@ impl Part {
         let from = coset(n, F::ONE)?;
         let (to, order, vanishing) = match reduction {
             // values on the coset are only multiplied and transformed back, so they may stay in bit-reversed order
-            Reduction::Libsnark => (coset(n, F::GENERATOR)?, Order::Tree, F::GENERATOR.pow([n as u64]) - F::ONE),
+            Reduction::Libsnark => {
+                (coset(n, F::GENERATOR)?, Order::DigitReversed, F::GENERATOR.pow([n as u64]) - F::ONE)
+            }
             Reduction::Circom => (coset(n, root::<F>(2 * n as u64)?)?, Order::Natural, F::ONE),
         };
         let scale = integer(vanishing.inverse().unwrap_or_default());
@@ -244,7 +246,7 @@ mod tests {
         let kernels =
             |ring: &Ring, op, order| planner.plan(&Job::new(ring, op).order(order).in_place()).unwrap().kernels().len();
         for (reduction, to, order) in [
-            (Reduction::Libsnark, coset(n, Fr::GENERATOR), Order::Tree),
+            (Reduction::Libsnark, coset(n, Fr::GENERATOR), Order::DigitReversed),
             (Reduction::Circom, coset(n, root::<Fr>(2 * n as u64).unwrap()), Order::Natural),
         ] {
             let (from, to) = (coset(n, Fr::ONE).unwrap(), to.unwrap());

@@ -30,7 +30,7 @@ impl<F: EngineField> Dft<F> {
     /// Transforms on this engine's device, which may be a CPU.
     #[must_use]
     pub fn on(engine: &Engine) -> Self {
-        Self { engine: Some(engine.keeping(MOST)), stock: Radix2DitParallel::default() }
+        Self { engine: Some(engine.with_cache_limit(MOST)), stock: Radix2DitParallel::default() }
     }
 
     /// The engine that runs transforms, or `None` if all of them run in Plonky3's own code.
@@ -66,7 +66,7 @@ impl<F: EngineField> Transform<F> {
 
     fn on_host(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         let (height, width) = (mat.height(), mat.width());
-        let program = self.program(engine, height.ilog2() as usize, Layout::Columns { apart: height }, 1)?;
+        let program = self.program(engine, height.ilog2() as usize, Layout::Columns { stride: height }, 1)?;
         // transposed, because a CPU's vectors hold neighbours in a column, and each of several devices gets whole
         // columns
         let columns = mat.transpose();

@@ -17,7 +17,7 @@ pub(crate) fn shared() -> &'static Engine {
             Some(error) => log::warn!("Plonky3's transforms and hashes run on the CPU: {error}"),
             None => log::info!("Plonky3's transforms and hashes run on {}", engine.device()),
         }
-        engine.keeping(MOST)
+        engine.with_cache_limit(MOST)
     })
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn gather<F: EngineField>(
 /// whose index in `numbers` is taken modulo `rows`.
 pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usize, columns: usize) -> Result<Plan> {
     let word = size_of::<F>();
-    let [to_row, to_column] = layout.distances(columns);
+    let [to_row, to_column] = layout.strides(columns);
     let on_cpu = move |items, args: &mut Args<'_>| {
         args.each(items, |_, (from, number, to): (&[F::Word], &u64, &mut [F::Word])| {
             let row = (number % rows as u64) as usize;

@@ -8,16 +8,16 @@ pub enum Layout {
     /// Column-major.
     Columns {
         /// The column stride in elements, at least the height.
-        apart: usize,
+        stride: usize,
     },
 }
 
 impl Layout {
     /// The row stride and the column stride, in elements, of a matrix with this many columns.
-    pub(crate) fn distances(self, columns: usize) -> [usize; 2] {
+    pub(crate) fn strides(self, columns: usize) -> [usize; 2] {
         match self {
             Self::Rows => [columns, 1],
-            Self::Columns { apart } => [1, apart],
+            Self::Columns { stride } => [1, stride],
         }
     }
 
@@ -25,7 +25,7 @@ impl Layout {
     pub(crate) fn elements(self, rows: usize, columns: usize) -> usize {
         match self {
             Self::Rows => rows * columns,
-            Self::Columns { apart } => apart * columns,
+            Self::Columns { stride } => stride * columns,
         }
     }
 }

@@ -43,7 +43,7 @@ impl<F: HashField> Mmcs<F> {
     /// Hashes on this engine's device instead, which may be a CPU.
     #[must_use]
     pub fn on(self, engine: &Engine) -> Self {
-        Self { engine: Some(engine.keeping(MOST)), ..self }
+        Self { engine: Some(engine.with_cache_limit(MOST)), ..self }
     }
 
     /// The engine that hashes rows, or `None` if only Plonky3's own code does.

@@ -123,7 +123,7 @@ impl<F: HashField> Poseidon2<F> {
     /// first, it resumes from `states`. Its output is `digests` or, if more columns follow, the states `next`.
     pub(crate) fn columns(&self, planner: &Planner, part: Columns) -> Result<Plan> {
         let Columns { height, count, layout, before, ends } = part;
-        let [to_row, to_column] = layout.distances(count);
+        let [to_row, to_column] = layout.strides(count);
         let permutation = self.rows.clone();
         let squeeze = move |item: usize, columns: &[F::Word], mut state: [F; MOST], to: &mut [F::Word]| {
             let row = columns.iter().skip(item % height * to_row).step_by(to_column).take(count);

@@ -135,18 +135,18 @@ where
     }
     for (height, columns) in [(4, 1), (32, 13), (1, 16)] {
         let (name, shared) = (format!("{field} {columns} columns of {height}"), height * columns);
-        let layout = Layout::Columns { apart: height };
+        let layout = Layout::Columns { stride: height };
         let plan = hash.columns(planner, Columns { height, count: columns, layout, before: None, ends: true })?;
         plans.push(shared_by_rows::<F>(name, ("columns", shared), &[], plan));
     }
     // first, middle and last columns that begin and end at block boundaries or within blocks
     for (height, layout, count, before, ends) in [
-        (5, Layout::Columns { apart: 5 }, 8, None, false),
+        (5, Layout::Columns { stride: 5 }, 8, None, false),
         (3, Layout::Rows, 9, None, false),
-        (4, Layout::Columns { apart: 7 }, 7, Some(1), false),
-        (32, Layout::Columns { apart: 32 }, 16, Some(0), false),
+        (4, Layout::Columns { stride: 7 }, 7, Some(1), false),
+        (32, Layout::Columns { stride: 32 }, 16, Some(0), false),
         (6, Layout::Rows, 13, Some(2), true),
-        (7, Layout::Columns { apart: 7 }, 5, Some(3), true),
+        (7, Layout::Columns { stride: 7 }, 5, Some(3), true),
     ] {
         let plan = hash.columns(planner, Columns { height, count, layout, before, ends })?;
         let states = [("states", WIDTH)];
@@ -154,7 +154,7 @@ where
         let name = format!("{field} {count} columns of {height}, {layout:?}, {before:?} before, {ends}");
         plans.push(shared_by_rows::<F>(name, ("columns", layout.elements(height, count)), states, plan));
     }
-    let [nine, four] = [10, 4].map(|apart| Layout::Columns { apart });
+    let [nine, four] = [10, 4].map(|stride| Layout::Columns { stride });
     for (layout, rows, columns) in [(Layout::Rows, 5, 8), (nine, 9, 3), (four, 4, 300)] {
         let plan = gather::plan::<F>(planner, layout, rows, columns)?;
         let name = format!("{field} some of {rows} rows of {columns}, {layout:?}");

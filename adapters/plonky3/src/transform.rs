@@ -60,20 +60,20 @@ impl<F: EngineField> Transform<F> {
 
     fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
         let p = planner.pipeline(format!("{self:?} of 2^{bits}"));
-        let poly = |bits, shift| coset(bits, shift)?.in_columns(columns);
+        let poly = |bits, shift| coset(bits, shift)?.strided_batch(columns);
         let from = |content: PolyType| match layout {
-            Layout::Columns { apart } if apart > 1 << bits => {
-                p.bytes("from", apart * size_of::<F>()).part(0..size_of::<F>() << bits).holding(content)
+            Layout::Columns { stride } if stride > 1 << bits => {
+                p.bytes("from", stride * size_of::<F>()).part(0..size_of::<F>() << bits).holding(content)
             }
             _ => p.elements("from", content),
         };
         let values = |poly: PolyType| Ok::<_, Error>(from(poly.evaluations(Order::Natural)?));
         let to = match self {
-            Self::Forward(shift) => from(poly(bits, shift)?).forward_to(Order::Tree),
+            Self::Forward(shift) => from(poly(bits, shift)?).forward_to(Order::DigitReversed),
             Self::Inverse(shift) => values(poly(bits, shift)?)?.inverse(),
             Self::Extend(added, shift) => {
                 let coefficients = values(poly(bits, F::ONE)?)?.inverse();
-                coefficients.extend(poly(bits + added, shift)?).forward_to(Order::Tree)
+                coefficients.extend(poly(bits + added, shift)?).forward_to(Order::DigitReversed)
             }
         };
         p.output("to", to);

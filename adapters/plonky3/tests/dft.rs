@@ -50,7 +50,7 @@ fn resident<F: EngineField>(
         let mut longer = mat.clone();
         longer.values.extend(mat.values.iter().cycle().take(more * mat.width()));
         let columns = Matrix::upload(engine, &stream, &longer).unwrap().into_columns(&stream).unwrap();
-        Matrix::of_columns_apart(engine, columns.into_elements(), height, height + more).unwrap()
+        Matrix::of_strided_columns(engine, columns.into_elements(), height, height + more).unwrap()
     };
     let extension = match matrix.extended(&stream, added, shift) {
         Err(Error::Length { .. }) if height == 1 => return None,

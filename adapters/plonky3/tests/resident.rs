@@ -50,15 +50,15 @@ macro_rules! agrees {
                     let columns: Vec<_> = traces.iter().map(|(trace, _)| trace.transpose().values).collect();
                     let upload = |(trace, _): &(RowMajorMatrix<F>, F)| Matrix::upload(&engine, &stream, trace).unwrap();
                     let in_rows: Vec<_> = traces.iter().map(upload).collect();
-                    let in_columns = |trace| upload(trace).into_columns(&stream).unwrap();
-                    let in_columns: Vec<_> = traces.iter().map(in_columns).collect();
+                    let strided_batch = |trace| upload(trace).into_columns(&stream).unwrap();
+                    let strided_batch: Vec<_> = traces.iter().map(strided_batch).collect();
                     let from = |i: usize, source: usize| {
                         let (trace, shift) = &traces[i];
                         match source % 4 {
                             0 => Trace::columns(&columns[i], trace.height(), *shift),
                             1 => Trace::rows(&trace.values, trace.width(), *shift),
                             2 => Trace::resident(&in_rows[i], *shift),
-                            _ => Trace::resident(&in_columns[i], *shift),
+                            _ => Trace::resident(&strided_batch[i], *shift),
                         }
                     };
                     for first in 0..4 {
@@ -168,9 +168,9 @@ fn invalid_shapes_and_indices_are_refused() {
             "{width}"
         );
     }
-    for (height, apart) in [(8, 7), (0, 8), (8, 9), (8, 25), (8, usize::MAX)] {
-        let matrix = Matrix::<KoalaBear>::of_columns_apart(&engine, columns(), height, apart);
-        assert!(matches!(matrix, Err(Error::Length { .. })), "{height} {apart}");
+    for (height, stride) in [(8, 7), (0, 8), (8, 9), (8, 25), (8, usize::MAX)] {
+        let matrix = Matrix::<KoalaBear>::of_strided_columns(&engine, columns(), height, stride);
+        assert!(matches!(matrix, Err(Error::Length { .. })), "{height} {stride}");
     }
     // a buffer on another engine's device
     let other = Matrix::<KoalaBear>::new(&engine, Engine::cpu().stream().unwrap().upload(&words(&values)).unwrap(), 8);
@@ -187,14 +187,14 @@ fn layouts_match_their_names() {
     assert_eq!((rows.layout(), rows.height(), rows.width()), (Layout::Rows, 4, 3));
     let rows = rows.into_rows(&stream).unwrap();
     let columns = rows.into_columns(&stream).unwrap();
-    assert_eq!((columns.layout(), columns.height(), columns.width()), (Layout::Columns { apart: 4 }, 4, 3));
+    assert_eq!((columns.layout(), columns.height(), columns.width()), (Layout::Columns { stride: 4 }, 4, 3));
     let words = stream.download::<u32>(columns.elements()).unwrap();
     assert_eq!(words, self::words(&matrix.transpose().values));
     // the first two of four rows
-    let apart = Matrix::<KoalaBear>::of_columns_apart(&engine, columns.into_elements(), 2, 4).unwrap();
-    assert_eq!(apart.rows(&stream, &[1]).unwrap(), [matrix.row_slice(1).unwrap().to_vec()]);
-    assert_eq!(apart.download(&stream).unwrap().values, matrix.values[..6]);
-    let dense = apart.into_columns(&stream).unwrap();
-    assert_eq!((dense.layout(), dense.elements().len()), (Layout::Columns { apart: 2 }, 4 * 6));
+    let stride = Matrix::<KoalaBear>::of_strided_columns(&engine, columns.into_elements(), 2, 4).unwrap();
+    assert_eq!(stride.rows(&stream, &[1]).unwrap(), [matrix.row_slice(1).unwrap().to_vec()]);
+    assert_eq!(stride.download(&stream).unwrap().values, matrix.values[..6]);
+    let dense = stride.into_columns(&stream).unwrap();
+    assert_eq!((dense.layout(), dense.elements().len()), (Layout::Columns { stride: 2 }, 4 * 6));
     assert_eq!(dense.into_rows(&stream).unwrap().download(&stream).unwrap().values, matrix.values[..6]);
 }

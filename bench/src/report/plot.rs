@@ -13,7 +13,7 @@ use ringforge_cli::suite::{Figure, Suite};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Style {
     Ours,
-    Floor,
+    Roofline,
     Peer,
 }
 
@@ -92,7 +92,7 @@ impl Plot {
                 "" => name.to_owned(),
                 operation => format!("{name}, {operation}"),
             };
-            points.extend(line.floor.limit().map(|(seconds, _)| (Style::Floor, of("floor"), seconds)));
+            points.extend(line.floor.limit().map(|(seconds, _)| (Style::Roofline, of("floor"), seconds)));
             points.extend(line.peers.iter().map(|peer| {
                 let quoted = if peer.source.is_some() { " (quoted)" } else { "" };
                 (Style::Peer, of(&peer.name) + quoted, peer.seconds)
@@ -125,7 +125,7 @@ impl Plot {
         let height = below + NAME * self.0.len() as f64;
         let look = |i: usize, style: Style| match style {
             Style::Ours => ("line", format!("var(--c{})", i % COLOURS)),
-            Style::Floor => ("line floor", "var(--c6)".into()),
+            Style::Roofline => ("line floor", "var(--c6)".into()),
             Style::Peer => ("line peer", format!("var(--c{})", i % COLOURS)),
         };
         let power = |x: f64| if x >= 1024.0 { format!("2^{}", x.log2()) } else { x.to_string() };

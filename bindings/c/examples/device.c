@@ -48,8 +48,8 @@ int main(void) {
 
     /* all work is ordered by one stream; the host waits only at the end */
     CUDA("cuMemcpyHtoDAsync_v2", (Pointer, const void *, size_t, void *), a, sent, bytes, stream);
-    check(ringforge_forward_on(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, stream, (void *)a, (void *)b, batch));
-    check(ringforge_inverse_on(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, stream, (void *)b, (void *)b, batch));
+    check(ringforge_forward_on(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_TO_NUMBERS, stream, (void *)a, (void *)b, batch));
+    check(ringforge_inverse_on(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_TO_NUMBERS, stream, (void *)b, (void *)b, batch));
     CUDA("cuMemcpyDtoHAsync_v2", (void *, Pointer, size_t, void *), received, b, bytes, stream);
     CUDA("cuStreamSynchronize", (void *), stream);
     require(memcmp(sent, received, bytes) == 0, "the inverse restores the input");

@@ -18,9 +18,9 @@ int main(void) {
         a[row * n + n / 2] = moduli[row % limbs] - 3; /* -3 x^2048 */
         a[row * n] = row / limbs;                     /* + i */
     }
-    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, a, a, batch));
-    check(ringforge_point_mul(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, a, a, square, batch));
-    check(ringforge_inverse(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, square, square, batch));
+    check(ringforge_forward(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_TO_NUMBERS, a, a, batch));
+    check(ringforge_point_mul(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_TO_NUMBERS, a, a, square, batch));
+    check(ringforge_inverse(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_TO_NUMBERS, square, square, batch));
     for (size_t row = 0; row < batch * limbs; row++) { /* i^2 - 9 - 6 i x^2048 */
         uint64_t i = row / limbs, q = moduli[row % limbs];
         require(square[row * n] == (i * i + q - 9) % q && square[row * n + n / 2] == (q - 6 * i) % q, "the square");

@@ -27,7 +27,7 @@ int main(void) {
     require(code == RINGFORGE_CODE_ITEMS, "the call reports that an item failed");
     printf("%s\n", ringforge_message());
     for (size_t i = 0; i < batch; i++) {
-        uint32_t wanted = i == 7 ? RINGFORGE_ITEM_INVALID_PUBLIC_KEY : RINGFORGE_ITEM_FINE;
+        uint32_t wanted = i == 7 ? RINGFORGE_ITEM_INVALID_PUBLIC_KEY : RINGFORGE_ITEM_OK;
         require((statuses[i] & 0xff) == wanted, ringforge_item_message(statuses[i]));
     }
 

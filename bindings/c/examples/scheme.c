@@ -25,13 +25,13 @@ int main(void) {
     /* the same in the NTT domain, in place; evaluations may be reused. In this ring the NTT is incomplete, so that each
        evaluation is a polynomial with several coefficients. */
     int32_t depth = ringforge_ring_depth(ring);
-    require(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, a, a, batch) ==
+    require(ringforge_forward(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_TO_NUMBERS, a, a, batch) ==
                 RINGFORGE_CODE_UNSUPPORTED, "an incomplete NTT needs a depth");
-    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, depth, a, a, batch));
-    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, depth, b, b, batch));
+    check(ringforge_forward(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, depth, a, a, batch));
+    check(ringforge_forward(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, depth, b, b, batch));
     uint16_t *values = memory(1, bytes);
-    check(ringforge_point_mul(engine, ring, RINGFORGE_TREE_ORDER, depth, a, b, values, batch));
-    check(ringforge_inverse(engine, ring, RINGFORGE_TREE_ORDER, depth, values, values, batch));
+    check(ringforge_point_mul(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, depth, a, b, values, batch));
+    check(ringforge_inverse(engine, ring, RINGFORGE_DIGIT_REVERSED_ORDER, depth, values, values, batch));
     require(memcmp(values, product, bytes) == 0, "both methods give the same product");
 
     /* errors are reported, and the program goes on */

@@ -26,7 +26,7 @@ int main(void) {
     require(code == RINGFORGE_CODE_RING && none == NULL, "an invalid ring is rejected");
     printf("%zu values on %s; refused: %s\n", n, ringforge_engine_device(engine), ringforge_message());
     check(ringforge_ring_new("15 : x^4096 - 1", &none));
-    code = ringforge_forward(engine, none, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, NULL, NULL, 0);
+    code = ringforge_forward(engine, none, RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_TO_NUMBERS, NULL, NULL, 0);
     require(code != RINGFORGE_CODE_OK, "there is no NTT modulo 15");
     printf("refused: %s\n", ringforge_message());
 

@@ -22,7 +22,7 @@
  * Evaluations in the order of the factorisation tree's leaves: digit-reversed, or bit-reversed if every radix is 2.
  * This is the fastest order.
  */
-#define RINGFORGE_TREE_ORDER 0
+#define RINGFORGE_DIGIT_REVERSED_ORDER 0
 
 /**
  * Evaluations by ascending powers of the root of unity.
@@ -127,7 +127,7 @@ enum RingforgeItem
   /**
    * The item is ok.
    */
-  RINGFORGE_ITEM_FINE = 0,
+  RINGFORGE_ITEM_OK = 0,
   /**
    * The seed gives no key, because its polynomial has no inverse.
    */

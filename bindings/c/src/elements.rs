@@ -12,7 +12,7 @@ use crate::ring::RingforgeRing;
 
 /// Evaluations in the order of the factorisation tree's leaves: digit-reversed, or bit-reversed if every radix is 2.
 /// This is the fastest order.
-pub const RINGFORGE_TREE_ORDER: i32 = 0;
+pub const RINGFORGE_DIGIT_REVERSED_ORDER: i32 = 0;
 /// Evaluations by ascending powers of the root of unity.
 pub const RINGFORGE_NATURAL_ORDER: i32 = 1;
 
@@ -22,12 +22,12 @@ pub const RINGFORGE_TO_NUMBERS: i32 = -1;
 
 pub(crate) fn evaluations(order: i32, depth: i32) -> Result<Evaluations, Failure> {
     let order = match order {
-        RINGFORGE_TREE_ORDER => Order::Tree,
+        RINGFORGE_DIGIT_REVERSED_ORDER => Order::DigitReversed,
         RINGFORGE_NATURAL_ORDER => Order::Natural,
         _ => {
             return Err(refused(
                 "order",
-                &format!("expected RINGFORGE_TREE_ORDER or RINGFORGE_NATURAL_ORDER, got {order}"),
+                &format!("expected RINGFORGE_DIGIT_REVERSED_ORDER or RINGFORGE_NATURAL_ORDER, got {order}"),
             ));
         }
     };

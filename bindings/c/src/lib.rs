@@ -26,8 +26,8 @@ mod sm2;
 pub use code::{RingforgeCode, ringforge_message, ringforge_version};
 pub use device::{ringforge_forward_on, ringforge_inverse_on, ringforge_mul_on, ringforge_point_mul_on};
 pub use elements::{
-    RINGFORGE_NATURAL_ORDER, RINGFORGE_TO_NUMBERS, RINGFORGE_TREE_ORDER, ringforge_forward, ringforge_inverse,
-    ringforge_mul, ringforge_point_mul,
+    RINGFORGE_DIGIT_REVERSED_ORDER, RINGFORGE_NATURAL_ORDER, RINGFORGE_TO_NUMBERS, ringforge_forward,
+    ringforge_inverse, ringforge_mul, ringforge_point_mul,
 };
 pub use engine::{
     RingforgeEngine, ringforge_engine_best, ringforge_engine_cpu, ringforge_engine_cuda, ringforge_engine_device,

@@ -55,11 +55,11 @@ fn null_is_rejected_or_ignored() {
         refused(ringforge_forward(engine, ring, 0, -1, null(), to, 1), "from: is null");
         refused(
             ringforge_forward(engine, ring, 2, -1, to, to, 1),
-            "order: expected RINGFORGE_TREE_ORDER or RINGFORGE_NATURAL_ORDER, got 2",
+            "order: expected RINGFORGE_DIGIT_REVERSED_ORDER or RINGFORGE_NATURAL_ORDER, got 2",
         );
         refused(
             ringforge_point_mul(engine, ring, -1, -1, null(), null(), null_mut(), 0),
-            "order: expected RINGFORGE_TREE_ORDER or RINGFORGE_NATURAL_ORDER, got -1",
+            "order: expected RINGFORGE_DIGIT_REVERSED_ORDER or RINGFORGE_NATURAL_ORDER, got -1",
         );
         refused(ringforge_mul(engine, ring, to, null(), null_mut(), 1), "product: is null");
         refused(ringforge_mul(engine, ring, to, to, to, usize::MAX / 8), "product: the batch is too large to address");

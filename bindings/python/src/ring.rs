@@ -24,9 +24,9 @@ pub(crate) struct Ring {
 
 fn order_of(name: &str) -> PyResult<Order> {
     match name {
-        "tree" => Ok(Order::Tree),
+        "digit_reversed" => Ok(Order::DigitReversed),
         "natural" => Ok(Order::Natural),
-        _ => Err(named("ArgumentError", format!("order: expected 'natural' or 'tree', got {name:?}"))),
+        _ => Err(named("ArgumentError", format!("order: expected 'natural' or 'digit_reversed', got {name:?}"))),
     }
 }
 

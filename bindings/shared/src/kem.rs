@@ -13,19 +13,19 @@ use crate::process::may_work;
 /// A KEM, compiled for an engine's device. Item i of an argument begins at i times the item's size.
 pub struct Kem {
     name: &'static str,
-    mechanism: Box<dyn Mechanism>,
+    kem: Box<dyn KemBackend>,
     is_canonical: fn(&[u8]) -> Result<bool>,
 }
 
 /// [`Batch`] as a trait object, without the type of its scheme.
-trait Mechanism: Send + Sync {
+trait KemBackend: Send + Sync {
     fn sizes(&self) -> Sizes;
     fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<Fault>>;
     fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<Vec<Fault>>;
     fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Vec<Fault>>;
 }
 
-impl<M: KemScheme> Mechanism for Batch<M> {
+impl<M: KemScheme> KemBackend for Batch<M> {
     fn sizes(&self) -> Sizes {
         M::SIZES
     }
@@ -46,7 +46,7 @@ impl<M: KemScheme> Mechanism for Batch<M> {
 /// A KEM that can be made by its name.
 struct Entry {
     name: &'static str,
-    make: fn(&Engine) -> Result<Box<dyn Mechanism>>,
+    make: fn(&Engine) -> Result<Box<dyn KemBackend>>,
     is_canonical: fn(&[u8]) -> Result<bool>,
 }
 
@@ -94,7 +94,7 @@ impl Kem {
             return Err(Error::Unsupported { job: format!("KEM {name:?}"), why });
         };
         may_work()?;
-        Ok(Self { name, mechanism: make(engine)?, is_canonical })
+        Ok(Self { name, kem: make(engine)?, is_canonical })
     }
 
     /// The name.
@@ -106,7 +106,7 @@ impl Kem {
     /// Sizes of one item, in bytes.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
-        self.mechanism.sizes()
+        self.kem.sizes()
     }
 
     /// Fills both slices with new key pairs, from the system's randomness.
@@ -115,7 +115,7 @@ impl Kem {
     /// As [`Batch::generate`].
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<Fault>> {
         may_work()?;
-        self.mechanism.generate(public_keys, secret_keys)
+        self.kem.generate(public_keys, secret_keys)
     }
 
     /// Whether each public key has a canonical encoding, as key generation produces it. Another encoding of the same
@@ -141,7 +141,7 @@ impl Kem {
         shared_keys: &mut [u8],
     ) -> Result<Vec<Fault>> {
         may_work()?;
-        self.mechanism.encapsulate(public_keys, ciphertexts, shared_keys)
+        self.kem.encapsulate(public_keys, ciphertexts, shared_keys)
     }
 
     /// Computes the shared key of each ciphertext with its secret key. A rejected ciphertext yields a pseudorandom key
@@ -151,7 +151,7 @@ impl Kem {
     /// As [`Batch::decapsulate`].
     pub fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Vec<Fault>> {
         may_work()?;
-        self.mechanism.decapsulate(secret_keys, ciphertexts, shared_keys)
+        self.kem.decapsulate(secret_keys, ciphertexts, shared_keys)
     }
 }
 

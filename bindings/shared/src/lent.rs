@@ -230,10 +230,11 @@ mod tests {
             // SAFETY: there is no memory and no stream of the caller.
             unsafe { run_new(&engine, &ring, operation, None, inputs) }
         };
-        let (values, _) = run(Operation::Forward(Order::Tree.into()), &[Operand::Own(&a.buffers()[0])]).unwrap();
+        let (values, _) =
+            run(Operation::Forward(Order::DigitReversed.into()), &[Operand::Own(&a.buffers()[0])]).unwrap();
         let square = [Operand::Own(&values), Operand::Own(&values)];
-        let (squares, _) = run(Operation::PointMul(Order::Tree.into()), &square).unwrap();
-        let (square, stream) = run(Operation::Inverse(Order::Tree.into()), &[Operand::Own(&squares)]).unwrap();
+        let (squares, _) = run(Operation::PointMul(Order::DigitReversed.into()), &square).unwrap();
+        let (square, stream) = run(Operation::Inverse(Order::DigitReversed.into()), &[Operand::Own(&squares)]).unwrap();
         assert_eq!(stream.download::<u16>(&square).unwrap(), [10, 14, 11, 3]);
         // buffers record the order of their evaluations
         let refused = run(Operation::Inverse(Order::Natural.into()), &[Operand::Own(&squares)]);

@@ -1,6 +1,6 @@
 //! Transforms and products of ring elements in host memory, as bytes.
 
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Engine, Error, Job, Op, Order, PolyType, Program, Result};
 
 use crate::process::may_work;
@@ -117,13 +117,13 @@ impl Operation {
 /// The number of layers of a ring's deepest transform, if it has one.
 #[must_use]
 pub fn depth(ring: &PolyType) -> Option<u32> {
-    Split::of(ring, None).map(|split| split.depth()).ok()
+    Factorization::of(ring, None).map(|split| split.depth()).ok()
 }
 
 /// Rejects a ring with an incomplete transform, whose polynomials a caller might mistake for numbers.
 fn ends_at_numbers(ring: &PolyType) -> Result<()> {
-    let split = Split::of(ring, None)?;
-    let (degree, depth) = (split.base() / ring.columns(), split.depth());
+    let split = Factorization::of(ring, None)?;
+    let (degree, depth) = (split.leaf_degree() / ring.columns(), split.depth());
     if degree == 1 {
         return Ok(());
     }
@@ -147,14 +147,14 @@ mod tests {
             let from: Vec<u8> = (0..ring.degree() as u16).flat_map(|i| (i % 11).to_ne_bytes()).collect();
             let mut to = vec![0; ring.bytes()];
             let run = |depth, to: &mut [u8]| {
-                Operation::Forward(Evaluations { order: Order::Tree, depth }).run(&engine, &ring, &[&from], to)
+                Operation::Forward(Evaluations { order: Order::DigitReversed, depth }).run(&engine, &ring, &[&from], to)
             };
             let refused = run(None, &mut to);
             let names = |why: &str| why.contains(&format!("with {degree} coefficients"));
             assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if names(why)), "{refused:?}");
             run(Some(depth), &mut to).unwrap();
             assert!(run(Some(depth + 1), &mut to).is_err());
-            let whole = Evaluations { order: Order::Tree, depth: Some(depth) };
+            let whole = Evaluations { order: Order::DigitReversed, depth: Some(depth) };
             Operation::Inverse(whole).run_in_place(&engine, &ring, &mut to).unwrap();
             assert_eq!(to, from);
         }

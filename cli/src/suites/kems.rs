@@ -3,22 +3,22 @@
 //! Both ends must agree. Each corrupted ciphertext must give another key: the hash of implicit rejection. On a GPU, the
 //! results of the first items are compared with the CPU's.
 
-mod floor;
 mod host;
+mod roofline;
 mod sets;
 
 use anyhow::Result;
 use rayon::prelude::*;
 use ringforge::Device;
-use ringforge_batch::FINE;
+use ringforge_batch::OK;
 use ringforge_testkit::{Named, Random};
 use sha3::{Digest, Sha3_512};
 
 pub use sets::{Operation, Parameters, SETS, Set};
 
 use crate::environment;
-use crate::floor::Floor;
 use crate::record::Measurement;
+use crate::roofline::Roofline;
 use crate::runs::Runs;
 use crate::sample;
 use crate::session::Bench;
@@ -134,7 +134,7 @@ pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Resu
         }
         let plan = set.plan(operation, limits)?;
         let outcome = Runs::new(&plan, batch, &slices(&known)).measure(bench, wanted.effort(operation, bench))?;
-        let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), &bench.ceilings, limits)?;
+        let floor = Roofline::of_kem(parameters, operation, plan.bytes_moved_per_item(), &bench.peaks, limits)?;
         let line = outcome.line(parameters.name(), operation, batch).by(&plan).above(floor);
         lines.push(Measurement { ring: Some(parameters.ring()), ..line });
         let results = outcome.results;
@@ -146,7 +146,7 @@ pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Resu
             right &= wanted == firsts(&results, batch, few);
         }
         // operations that cannot fail have no statuses
-        let fine = results.get("statuses").map_or(vec![true; batch], |statuses| are_fine(statuses));
+        let fine = results.get("statuses").map_or(vec![true; batch], |statuses| are_ok(statuses));
         match operation {
             Operation::KeyGen => {
                 right &= fine.iter().filter(|fine| !**fine).count() <= batch.div_ceil(SEEDS_PER_FAILURE);
@@ -177,8 +177,8 @@ fn firsts(named: &Named, batch: usize, few: usize) -> Named {
 }
 
 /// Whether each item is ok, by its status.
-pub fn are_fine(statuses: &[u8]) -> Vec<bool> {
-    statuses.chunks(4).map(|status| status == FINE.to_ne_bytes()).collect()
+pub fn are_ok(statuses: &[u8]) -> Vec<bool> {
+    statuses.chunks(4).map(|status| status == OK.to_ne_bytes()).collect()
 }
 
 /// Whether the shared keys of both ends agree, for all items that have a key.
@@ -228,8 +228,8 @@ mod tests {
         assert!(ends_agree(&[true; 2], &keys, &keys) && !ends_agree(&[true; 2], &keys, &other));
         // the second item has no key
         assert!(ends_agree(&[true, false], &keys, &other) && !ends_agree(&[true; 3], &keys, &keys));
-        let statuses = [FINE, 1].map(u32::to_ne_bytes).concat();
-        assert_eq!(are_fine(&statuses), [true, false]);
+        let statuses = [OK, 1].map(u32::to_ne_bytes).concat();
+        assert_eq!(are_ok(&statuses), [true, false]);
     }
 
     /// Tests the CUDA kernels in the emulator and, if there is one, on a GPU.

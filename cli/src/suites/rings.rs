@@ -1,7 +1,7 @@
 //! Transforms and products in rings of every kind, and in a ring that the user names.
 
 use anyhow::Result;
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Job, Modulus, Op, Order, PolyType, Ring};
 
 use crate::jobs::{Task, suiting_batch};
@@ -90,7 +90,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 /// The jobs that are measured in a ring, or all jobs that can be checked.
 fn jobs(ring: &PolyType, all: bool) -> Result<Vec<Job>> {
     let job = |op| Job::new(ring, op);
-    if Split::of(ring, None).is_err() {
+    if Factorization::of(ring, None).is_err() {
         return Ok(vec![job(Op::Mul)]);
     }
     let mut jobs = [Op::Forward, Op::Inverse, Op::Mul].map(job).to_vec();

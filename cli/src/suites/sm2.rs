@@ -1,22 +1,22 @@
 //! SM2: signing and verification of digests and messages on the device. After the timed runs, all signatures must
 //! verify. Then one is corrupted, and it must be the only one refused.
 
-mod floor;
+mod roofline;
 
 use anyhow::Result;
 use ringforge::{Buffer, Engine, Limits, Plan, Stream};
 use ringforge_sm2::{DEFAULT_ID, Digests, Identities, Mode, Signer, Verifier, batch_status, full_plans};
 
 use crate::environment;
-use crate::floor::Floor;
 use crate::measure::{self, Times};
 use crate::memory;
 use crate::record::Measurement;
+use crate::roofline::Roofline;
 use crate::sample;
 use crate::session::Bench;
 use crate::suite::{Case, Quoted, Scope, Suite};
 
-use floor::Operation;
+use roofline::Operation;
 
 /// The suite of SM2 signatures.
 pub static SUITE: Suite = Suite {
@@ -89,7 +89,7 @@ enum What {
 }
 
 impl What {
-    fn floor(self, bench: &Bench) -> Floor {
+    fn floor(self, bench: &Bench) -> Roofline {
         let (digest, pair, word) = (32, 64, 4);
         let (operation, bytes) = match self {
             Self::Sign(_) | Self::SignMessages => (Operation::Sign, digest + pair + word),
@@ -104,7 +104,7 @@ impl What {
             Self::VerifyMessages => (identity + message, MESSAGE + word),
             _ => (0, 0),
         };
-        Floor::of_sm2(operation, blocks, bytes + text, &bench.ceilings)
+        Roofline::of_sm2(operation, blocks, bytes + text, &bench.peaks)
     }
 
     /// Returns the times, and whether all signatures are valid while a corrupted one is not.

@@ -3,7 +3,7 @@
 use bytemuck::Zeroable;
 
 use crate::field::{Field, Store};
-use crate::shape::MAX_BASE;
+use crate::shape::MAX_LEAF_DEGREE;
 use crate::simd::wide;
 use crate::threads::{self, TASK_BYTES};
 use crate::tree::Tree;
@@ -12,7 +12,7 @@ use crate::tree::Tree;
 pub(crate) const LANES: usize = 64;
 
 /// Maximum number of words in a block of [`LANES`] leaves.
-pub(crate) const BLOCK: usize = MAX_BASE * LANES;
+pub(crate) const BLOCK: usize = MAX_LEAF_DEGREE * LANES;
 
 /// Multiplies leaf by leaf, d words each, and passes each word of the product to `put` with its place in `out`. Large
 /// inputs are split over several threads. `betas` holds the constants β in the order of the leaves; it is empty if d is
@@ -47,7 +47,7 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
         );
     }
     // zeroed once for all blocks
-    let mut lanes = [[[F::Word::zeroed(); LANES]; MAX_BASE]; 2];
+    let mut lanes = [[[F::Word::zeroed(); LANES]; MAX_LEAF_DEGREE]; 2];
     let mut products = [F::Word::zeroed(); BLOCK];
     let blocks = a.chunks(d * LANES).zip(b.chunks(d * LANES)).zip(out.chunks_mut(d * LANES));
     for (((a, b), out), betas) in blocks.zip(betas.chunks(LANES)) {
@@ -79,7 +79,7 @@ pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
 }
 
 /// The words of two operands, indexed by position in a leaf and then by lane.
-type Lanes<F> = [[[<F as Field>::Word; LANES]; MAX_BASE]; 2];
+type Lanes<F> = [[[<F as Field>::Word; LANES]; MAX_LEAF_DEGREE]; 2];
 
 /// Multiplies at most [`LANES`] leaves with these constants β. Not inlined, so that there is one instance per
 /// arithmetic and storage type instead of one per caller.

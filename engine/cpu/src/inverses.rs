@@ -8,13 +8,13 @@ use bytemuck::Zeroable;
 
 use crate::Limbs;
 use crate::field::Field;
-use crate::shape::MAX_BASE;
+use crate::shape::MAX_LEAF_DEGREE;
 use crate::simd::wide;
 use crate::tree::Tree;
 use crate::wipe::Wiped;
 
 /// The coefficients of half the largest leaf.
-type Half<F> = [<F as Field>::Word; MAX_BASE / 2];
+type Half<F> = [<F as Field>::Word; MAX_LEAF_DEGREE / 2];
 
 /// Inverts every leaf of a row; returns whether all leaves are invertible. If not, all words become zero.
 ///

@@ -25,7 +25,7 @@ const MOST_PRODUCTS: usize = 8;
 /// Describes rows of ring elements; a row is one residue polynomial (RNS limb). Row i is modulo modulus number
 /// `of_row[i % of_row.len()]`.
 #[derive(Debug)]
-pub struct Rows<'a> {
+pub struct ElementLayout<'a> {
     /// The factorisation of the ring, the same for all rows.
     pub shape: Shape<'a>,
     /// The layout of the twiddle tables.
@@ -90,7 +90,7 @@ pub trait Kernels: Send + Sync {
     fn inner_product(&self, values: &[u8], keys: (&[u8], Keys), count: usize, out: &mut [u8]);
 }
 
-pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: Rows<'a>) -> Box<dyn Kernels + 'a> {
+pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: ElementLayout<'a>) -> Box<dyn Kernels + 'a> {
     let (shape, layout) = (rows.shape, rows.layout);
     let places = (!layout.by_nodes(shape)).then(|| layout.places(shape));
     let tree = |(modulus, given): &(Modulus, Factors<'a>)| {
@@ -119,7 +119,7 @@ pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: Rows<'a>) -> Box<dyn Ker
 
 /// Rows whose residues are stored as `S`.
 struct Trees<'a, F: Field, S> {
-    rows: Rows<'a>,
+    rows: ElementLayout<'a>,
     /// The multiplier 1 of each modulus.
     ones: Vec<F::Twiddle>,
     trees: Vec<Tree<'a, F>>,

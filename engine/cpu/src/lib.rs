@@ -44,11 +44,11 @@ use bytemuck::Zeroable;
 use field::{Field, Goldilocks, Mod14, Mod16, Mod31, Mod32, Mod64, Mod64Full, Mod256, Store, limbs, word};
 use fill::Fill;
 
-pub use kernels::{Factors, Kernels, Keys, Rows};
+pub use kernels::{ElementLayout, Factors, Kernels, Keys};
 pub use layout::{HEADER, Layout};
 pub use limbs::{Wide, add_limbs, add_mod, mul_limbs, square_limbs, sub_limbs, sub_limbs_once, sub_mod};
 pub use montgomery::Montgomery256;
-pub use shape::{Layer, MAX_BASE, Shape};
+pub use shape::{Layer, MAX_LEAF_DEGREE, Shape};
 pub use simd::wide;
 pub use transform::Transform;
 
@@ -93,7 +93,7 @@ pub trait Arithmetic: Sync {
     fn factors(&self, modulus: &Modulus, words: &[Limbs]) -> Vec<u8>;
 
     /// The kernels' operations on such rows.
-    fn kernels<'a>(&self, rows: Rows<'a>) -> Box<dyn Kernels + 'a>;
+    fn kernels<'a>(&self, rows: ElementLayout<'a>) -> Box<dyn Kernels + 'a>;
 
     /// The transform of one row of words. `unit` is 1 as a residue is stored. `restore` says whether reduced products
     /// of two words must be multiplied by F, the last entry of the header.
@@ -162,7 +162,7 @@ impl<F: Field, S: Store<F::Word>> Arithmetic for Of<F, S> {
         bytemuck::cast_slice(&factors).to_vec()
     }
 
-    fn kernels<'a>(&self, rows: Rows<'a>) -> Box<dyn Kernels + 'a> {
+    fn kernels<'a>(&self, rows: ElementLayout<'a>) -> Box<dyn Kernels + 'a> {
         kernels::of::<F, S>(rows)
     }
 

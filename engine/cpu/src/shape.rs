@@ -2,7 +2,7 @@
 
 /// The largest leaf degree that can be multiplied in the NTT domain, and the largest at which a transform ends by
 /// default.
-pub const MAX_BASE: usize = 8;
+pub const MAX_LEAF_DEGREE: usize = 8;
 
 /// One layer of a factorisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

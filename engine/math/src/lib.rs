@@ -5,6 +5,7 @@
 pub mod decimal;
 #[doc(hidden)]
 pub mod error;
+pub mod factorization;
 #[doc(hidden)]
 pub mod modulus;
 #[doc(hidden)]
@@ -13,7 +14,6 @@ pub mod poly;
 pub mod primes;
 #[doc(hidden)]
 pub mod ring;
-pub mod split;
 
 pub use crypto_bigint::U256;
 

@@ -25,7 +25,7 @@ const MOST_RESIDUES: usize = 1 << 31;
 ///
 /// An item is one limb per modulus of the ring's basis, limb after limb, with coefficients in ascending order. It may
 /// have [fewer limbs](PolyType::limbs), [several elements](PolyType::vector), limbs modulo [any of the
-/// moduli](PolyType::with_limbs), and [columns](PolyType::in_columns). Residues are stored in the
+/// moduli](PolyType::with_limbs), and [columns](PolyType::strided_batch). Residues are stored in the
 /// [width](PolyType::width) of the widest modulus, in a [form](PolyType::with_form) that the type may choose. Elements
 /// are coefficients, or [evaluations](PolyType::evaluations) in some order. Cloning is cheap.
 ///
@@ -35,7 +35,7 @@ const MOST_RESIDUES: usize = 1 << 31;
 /// ```
 /// use ringforge::{Order, PolyType, Ring};
 /// let ring: Ring = "97,193 : x^16 + 1".parse()?;
-/// let pairs = PolyType::from(&ring).vector(2)?.evaluations(Order::Tree)?;
+/// let pairs = PolyType::from(&ring).vector(2)?.evaluations(Order::DigitReversed)?;
 /// assert_eq!((pairs.bytes(), pairs.depth(), pairs.ring()), (2 * 2 * 16 * 2, Some(4), &ring));
 /// # Ok::<(), ringforge::Error>(())
 /// ```
@@ -231,7 +231,7 @@ impl PolyType {
     ///
     /// # Errors
     /// [`Error::Ring`] if `columns` is 0; [`Error::TooLarge`] for more than 2^31 residues in a limb.
-    pub fn in_columns(&self, columns: usize) -> Result<Self> {
+    pub fn strided_batch(&self, columns: usize) -> Result<Self> {
         let (limit, all) = (MOST_RESIDUES, self.columns().saturating_mul(columns));
         match self.degree().saturating_mul(columns) {
             0 => Err(Error::Ring { why: format!("a matrix over {self} must have at least one column") }),
@@ -348,7 +348,7 @@ impl PolyType {
         self.ring().quotient()
     }
 
-    /// Number of columns ([`PolyType::in_columns`]), by default 1.
+    /// Number of columns ([`PolyType::strided_batch`]), by default 1.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.stored.columns

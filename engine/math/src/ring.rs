@@ -144,7 +144,7 @@ impl Ring {
 
     /// The same ring with this root of unity (a plain value) for its transforms, instead of the default one.
     ///
-    /// The order of the root limits the depth of the transform; see [`Split`](crate::split::Split). Leaves of x^n − c
+    /// The order of the root limits the depth of the transform; see [`Factorization`](crate::factorization::Factorization). Leaves of x^n − c
     /// are x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::memory::{HostMemory, Memory, Read, Write};
 use crate::pinned::{Pinned, PinnedBuffer};
 use ringforge_math::error::{Error, Result};
 
-/// A place where kernels run: the CPU or one GPU. A [`Queue`] is one of its streams.
+/// A place where kernels run: the CPU or one GPU. A [`BackendStream`] is one of its streams.
 pub trait Backend: Debug + Send + Sync {
     /// The limits that kernels are planned for.
     fn limits(&self) -> &Limits;
@@ -31,43 +31,49 @@ pub trait Backend: Debug + Send + Sync {
     }
 
     /// A new stream.
-    fn queue(&self) -> Result<Queue>;
+    fn queue(&self) -> Result<BackendStream>;
 
     /// A new stream of higher priority: its work starts before that of other streams that could start as well.
-    fn urgent_queue(&self) -> Result<Queue> {
+    fn urgent_queue(&self) -> Result<BackendStream> {
         self.queue()
     }
 
     /// Copies the bytes of `shape` out of `from` and packs them into `to`, which has the same size. The copy follows
     /// earlier work on the stream. `from` may be reused on return.
-    fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()>;
+    fn upload_shape(&self, queue: &BackendStream, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()>;
 
     /// Copies all bytes of `from`, otherwise like [`Backend::upload_shape`].
-    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
+    fn upload(&self, queue: &BackendStream, from: &[u8], to: Write<'_>) -> Result<()> {
         self.upload_shape(queue, from, &Shape::run(0, from.len()), to)
     }
 
     /// Copies from device memory into `to`, which has the same size, after earlier work on the stream. The bytes are
     /// there on return.
-    fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()>;
+    fn download(&self, queue: &BackendStream, from: Read<'_>, to: &mut [u8]) -> Result<()>;
 
     /// Copies between two memories of this backend that have the same size, after earlier work on the stream.
-    fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()>;
+    fn copy(&self, queue: &BackendStream, from: Read<'_>, to: Write<'_>) -> Result<()>;
 
     /// Overwrites memory with zeros, after earlier work on the stream.
-    fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()>;
+    fn wipe(&self, queue: &BackendStream, memory: Write<'_>) -> Result<()>;
 
     /// Loads kernels, and compiles them first if necessary; in parallel where that helps.
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>>;
 
     /// Runs a kernel on a range of items, after earlier work on the stream.
-    fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()>;
+    fn launch(
+        &self,
+        queue: &BackendStream,
+        kernel: &Loaded,
+        items: Range<usize>,
+        ports: Vec<Binding<'_>>,
+    ) -> Result<()>;
 
     /// Captures the launches of `work` for replay (a CUDA graph) and replaces an earlier recording. Returns `None` on
     /// backends without capture, where `work` is not called.
     fn record(
         &self,
-        _work: &mut dyn FnMut(&Queue) -> Result<()>,
+        _work: &mut dyn FnMut(&BackendStream) -> Result<()>,
         _old: Option<Recording>,
     ) -> Result<Option<Recording>> {
         Ok(None)
@@ -80,7 +86,7 @@ pub trait Backend: Debug + Send + Sync {
     }
 
     /// Waits for all work on the stream.
-    fn synchronize(&self, queue: &Queue) -> Result<()>;
+    fn synchronize(&self, queue: &BackendStream) -> Result<()>;
 
     /// Whether kernels work on host memory, so that the caller's arrays need no copies.
     fn is_host(&self) -> bool;
@@ -108,12 +114,12 @@ pub trait Backend: Debug + Send + Sync {
 
 /// A stream of a backend: its work runs in order.
 #[derive(Debug, Clone)]
-pub enum Queue {
+pub enum BackendStream {
     /// Work is done when the call returns.
     Immediate,
     /// A CUDA stream.
     #[cfg(feature = "cuda")]
-    Cuda(Arc<crate::cuda::CudaQueue>),
+    Cuda(Arc<crate::cuda::GpuStream>),
 }
 
 /// Captured work, to be replayed.
@@ -127,7 +133,7 @@ pub enum Recording {
 impl Recording {
     /// Runs the recorded work after earlier work on the stream, on the memory that it was recorded with.
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
-    pub(crate) fn replay(&mut self, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
+    pub(crate) fn replay(&mut self, queue: &BackendStream, memories: &[Read<'_>]) -> Result<()> {
         match *self {
             #[cfg(feature = "cuda")]
             Self::Cuda(ref mut recording) => cuda::replay(recording, queue, memories),
@@ -156,7 +162,7 @@ pub struct Loaded {
 /// The memory that a port is bound to for one launch. Its first item has the index `skipped` and begins at byte
 /// `first`.
 #[derive(Debug)]
-pub struct Bound<'a> {
+pub struct Binding<'a> {
     #[doc(hidden)]
     pub to: To<'a>,
     #[doc(hidden)]
@@ -165,7 +171,7 @@ pub struct Bound<'a> {
     pub skipped: usize,
 }
 
-impl<'a> Bound<'a> {
+impl<'a> Binding<'a> {
     /// Binds a port to memory that holds all items.
     pub(crate) const fn all(to: To<'a>) -> Self {
         Self { to, first: 0, skipped: 0 }

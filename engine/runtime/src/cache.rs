@@ -18,7 +18,7 @@ mod trust;
 pub(crate) const KERNELS: &str = "kernels";
 /// Name of the cache of CUDA sources that the test emulator compiled for the CPU.
 #[cfg(feature = "testkit")]
-pub const TEXT: &str = "text";
+pub const SOURCE: &str = "text";
 
 /// File extension of entries. It distinguishes them from other files in the folder.
 const ENDING: &str = ".ringforge";
@@ -69,7 +69,7 @@ impl Cache {
             #[cfg(feature = "cuda")]
             KERNELS,
             #[cfg(feature = "testkit")]
-            TEXT,
+            SOURCE,
         ];
         names.iter().map(|name| Self::from_environment(name)).collect()
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::backend::{Queue, Recording};
+use crate::backend::{BackendStream, Recording};
 use crate::device::{Buffer, Stream};
-use crate::draws::Draws;
 use crate::guarded::Guarded;
 use crate::kernel::Role;
 use crate::program::call::{Arg, Args};
 use crate::program::{Place, Program, check_arg, mismatch};
+use crate::random::RandomKey;
 use ringforge_math::error::{Error, Result};
 
 /// An argument that a [`Captured`] program keeps.
@@ -88,7 +88,7 @@ pub struct Captured {
 
 impl Program {
     /// Captures a run with arguments by name, to be replayed. On a GPU a replay is the cheapest way to run a program.
-    /// Inputs need not be written yet. [`Draws`] are not among the arguments, as each replay makes its own. If this
+    /// Inputs need not be written yet. [`RandomKey`] are not among the arguments, as each replay makes its own. If this
     /// fails, the arguments are dropped.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Program {
     pub fn capture(&self, stream: &Stream, batch: usize, args: Vec<(&str, CapturedArg)>) -> Result<Captured> {
         let this = self.of_device(stream.device());
         let mut named = Args::new(this);
-        for arg in this.plan().args().iter().filter(|arg| arg.draws) {
+        for arg in this.plan().args().iter().filter(|arg| arg.random_key) {
             named.put(&arg.name, stream.secret_buffer(arg.bytes)?.into());
         }
         args.into_iter().for_each(|(name, arg)| named.put(name, arg));
@@ -118,7 +118,7 @@ impl Captured {
             return Ok(());
         }
         let mut call_args = arguments(program, args);
-        let mut work = |queue: &Queue| {
+        let mut work = |queue: &BackendStream| {
             let recorder = Stream::on(program.device(), queue.clone());
             program.execute_and_wipe(&recorder, 0..*batch, call_args.iter_mut().map(Arg::place).collect(), temps)
         };
@@ -131,19 +131,19 @@ impl Captured {
     /// its stream.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::Call::run); as [`Draws::from_os`] for a program that needs randomness.
+    /// As [`Call::run`](crate::Call::run); as [`RandomKey::from_os`] for a program that needs randomness.
     pub fn run(&mut self) -> Result<()> {
-        let draws = |captured: &Self| {
+        let random_key = |captured: &Self| {
             let args = captured.program.plan().args().iter().enumerate();
-            args.filter(|(_, arg)| arg.draws).map(|(i, _)| i).collect::<Vec<_>>()
+            args.filter(|(_, arg)| arg.random_key).map(|(i, _)| i).collect::<Vec<_>>()
         };
-        for i in draws(self) {
+        for i in random_key(self) {
             if let Some(CapturedArg::Own(buffer)) = self.args.get_mut(i) {
-                self.stream.write(buffer, Draws::from_os()?.as_bytes())?;
+                self.stream.write(buffer, RandomKey::from_os()?.as_bytes())?;
             }
         }
         let outcome = self.replay();
-        let wiped = draws(self).into_iter().map(|i| match self.args.get_mut(i) {
+        let wiped = random_key(self).into_iter().map(|i| match self.args.get_mut(i) {
             Some(CapturedArg::Own(buffer)) => self.stream.wipe(buffer),
             _ => Ok(()),
         });
@@ -209,7 +209,7 @@ impl Captured {
     #[must_use]
     pub fn into_args(self) -> Vec<(String, CapturedArg)> {
         let args = self.program.plan().args().iter().zip(self.args);
-        args.filter(|(wanted, _)| !wanted.draws).map(|(wanted, arg)| (wanted.name.clone(), arg)).collect()
+        args.filter(|(wanted, _)| !wanted.random_key).map(|(wanted, arg)| (wanted.name.clone(), arg)).collect()
     }
 
     /// The index of an argument.
@@ -217,7 +217,7 @@ impl Captured {
         let plan = self.program.plan();
         plan.args()
             .iter()
-            .position(|arg| arg.name == name && !arg.draws)
+            .position(|arg| arg.name == name && !arg.random_key)
             .ok_or_else(|| Error::Arguments { plan: plan.title().into(), why: format!("has no argument {name}") })
     }
 }

@@ -10,7 +10,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::backend::Queue;
+use crate::backend::BackendStream;
 use crate::memory::{Memory, Read, Write};
 use ringforge_math::error::{Error, Result};
 
@@ -26,13 +26,18 @@ pub trait Communicator: Debug + Send + Sync {
     /// Starts an exchange after earlier work on the stream. Each entry of `sends` is a destination rank and its piece.
     /// Each entry of `receives` is a source rank and the place for its next piece. A piece that a rank sends to itself
     /// is copied. The memory must not be used otherwise until [`Communicator::finish`] has returned.
-    fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()>;
+    fn exchange(
+        &self,
+        queue: &BackendStream,
+        sends: &[(usize, Read<'_>)],
+        receives: Vec<(usize, Write<'_>)>,
+    ) -> Result<()>;
 
     /// Zeroed memory of this rank's device with the fastest exchanges. `None` where any memory will do.
     fn memory(&self, bytes: usize) -> Result<Option<Memory>>;
 
     /// Waits until all work on the stream is done, exchanges included.
-    fn finish(&self, queue: &Queue) -> Result<()>;
+    fn finish(&self, queue: &BackendStream) -> Result<()>;
 
     /// Checks that all ranks passed the same `what`. If not, every rank gets an error.
     fn agree(&self, what: &str) -> Result<()>;

@@ -37,4 +37,4 @@ pub(crate) use driver::Gpu;
 pub(crate) use graph::CudaRecording;
 pub(crate) use memory::{CudaMemory, Part};
 pub(crate) use pinned::PinnedBytes;
-pub(crate) use queue::{CudaQueue, TimedEvent};
+pub(crate) use queue::{GpuStream, TimedEvent};

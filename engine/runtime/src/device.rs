@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backend::cpu::Cpu;
-use crate::backend::{Backend, Bound, Loaded, To};
+use crate::backend::{Backend, Binding, Loaded, To};
 use crate::kernel::{Kernel, Table};
 use crate::limits::Limits;
 use crate::memory::{Memory, Read};
@@ -205,8 +205,8 @@ impl Device {
                 let [loaded] = &loaded[..] else {
                     return Err(Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() });
                 };
-                let mut ports: Vec<Bound<'_>> = inputs.iter().map(|input| input.bound()).collect();
-                ports.push(Bound::all(To::Write(memory.write())));
+                let mut ports: Vec<Binding<'_>> = inputs.iter().map(|input| input.bound()).collect();
+                ports.push(Binding::all(To::Write(memory.write())));
                 backend.launch(&queue, loaded, 0..*items, ports)?;
                 backend.synchronize(&queue)?;
             }
@@ -233,8 +233,8 @@ pub(crate) struct MadeTable {
 
 impl MadeTable {
     /// The binding of a port that reads this table.
-    pub(crate) fn bound(&self) -> Bound<'_> {
-        Bound::all(match &self.parts[..] {
+    pub(crate) fn bound(&self) -> Binding<'_> {
+        Binding::all(match &self.parts[..] {
             [] => To::Read(self.memory.read()),
             parts => To::List(self.memory.read(), parts.iter().map(|part| part.memory.read()).collect()),
         })

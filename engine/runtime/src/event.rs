@@ -3,7 +3,7 @@
 use core::fmt;
 use std::time::Instant;
 
-use crate::backend::Queue;
+use crate::backend::BackendStream;
 use ringforge_math::error::Result;
 
 /// An event on a stream. On a GPU it is the moment when all earlier work of the stream is done, by the GPU's own clock.
@@ -27,11 +27,11 @@ enum Kind {
 }
 
 impl Event {
-    pub(crate) fn new(queue: &Queue) -> Result<Self> {
+    pub(crate) fn new(queue: &BackendStream) -> Result<Self> {
         Ok(Self(match queue {
-            Queue::Immediate => Kind::Host(Instant::now()),
+            BackendStream::Immediate => Kind::Host(Instant::now()),
             #[cfg(feature = "cuda")]
-            Queue::Cuda(queue) => Kind::Cuda(queue.mark()?),
+            BackendStream::Cuda(queue) => Kind::Cuda(queue.mark()?),
         }))
     }
 

@@ -3,7 +3,7 @@
 use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::backend::{Backend, Queue};
+use crate::backend::{Backend, BackendStream};
 use crate::memory::Memory;
 use ringforge_math::error::Result;
 
@@ -13,14 +13,14 @@ use ringforge_math::error::Result;
 pub(crate) struct Guarded {
     memory: Memory,
     /// For secret memory, the backend that wipes it and the queue on which it does so.
-    wiper: Option<(Arc<dyn Backend>, Queue)>,
+    wiper: Option<(Arc<dyn Backend>, BackendStream)>,
     /// Whether it was written since the last wipe.
     dirty: bool,
 }
 
 impl Guarded {
     /// Newly allocated memory for secrets, wiped in the order of the queue.
-    pub(crate) fn secret(memory: Memory, backend: &Arc<dyn Backend>, queue: &Queue) -> Self {
+    pub(crate) fn secret(memory: Memory, backend: &Arc<dyn Backend>, queue: &BackendStream) -> Self {
         Self { memory, wiper: Some((backend.clone(), queue.clone())), dirty: false }
     }
 
@@ -30,7 +30,7 @@ impl Guarded {
     }
 
     /// Overwrites secrets with zeros, after earlier work on the queue. Dropping then has nothing left to wipe.
-    pub(crate) fn wipe(&mut self, queue: &Queue) -> Result<()> {
+    pub(crate) fn wipe(&mut self, queue: &BackendStream) -> Result<()> {
         if let Some((backend, _)) = self.wiper.as_ref().filter(|_| self.dirty) {
             backend.wipe(queue, self.memory.write())?;
             self.dirty = false;

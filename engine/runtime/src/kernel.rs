@@ -16,8 +16,8 @@ use zeroize::Zeroizing;
 
 use crate::limits::Limits;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::{Order, PolyType};
-use ringforge_math::split::Split;
 
 #[doc(hidden)]
 pub use combination::Combination;
@@ -52,7 +52,7 @@ pub struct Port {
     pub bytes: usize,
     /// Stride in bytes from an item to the next, for [views](Kernel::on_views). `None` for contiguous items, whose
     /// stride is `bytes`.
-    pub apart: Option<usize>,
+    pub stride: Option<usize>,
     /// How the kernel uses the port.
     pub role: Role,
     /// Whether each item has memory of its own, or all share it.
@@ -62,17 +62,17 @@ pub struct Port {
     pub below: u32,
     /// Whether the port holds secrets, which are wiped from temporaries and staging memory.
     pub secret: bool,
-    /// Whether the port holds [`Draws`](crate::Draws), which may be used for one run only.
-    pub draws: bool,
-    /// The [stream id](crate::Draws::block_of_series) under which the kernel draws blocks with the key at this port. No
+    /// Whether the port holds [`RandomKey`](crate::RandomKey), which may be used for one run only.
+    pub random_key: bool,
+    /// The [stream id](crate::RandomKey::block_of_stream) under which the kernel draws blocks with the key at this port. No
     /// other step of a pipeline may use the same one. 0 if the kernel draws attempts only.
-    pub series: u32,
+    pub stream_id: u32,
     /// Whether the port holds statuses, one word per item. The engine zeroes them before the first step of a run that
     /// does not read them. An item that no kernel reached then has status 0, which must not mean success.
     pub status: bool,
     /// Whether the contents depend on the launch's item range (batch inversion, for example), so that only another step
     /// of the same run may read this port. Tests do not split the items of a kernel with such a port.
-    pub joint: bool,
+    pub batch_dependent: bool,
     /// Size in bytes of each table that the port holds a pointer to; 0 if it holds no pointers. Only a
     /// [list](crate::kernel::Table::List) of such tables can be bound to such a port, and a list to no other port.
     pub tables: usize,
@@ -82,15 +82,15 @@ impl Port {
     const fn new(role: Role, sharing: Sharing, bytes: usize) -> Self {
         Self {
             bytes,
-            apart: None,
+            stride: None,
             role,
             sharing,
             below: 1,
             secret: false,
-            draws: false,
-            series: 0,
+            random_key: false,
+            stream_id: 0,
             status: false,
-            joint: false,
+            batch_dependent: false,
             tables: 0,
         }
     }
@@ -125,17 +125,17 @@ impl Port {
         Self { tables: bytes, ..Self::shared(count.saturating_mul(size_of::<u64>())) }
     }
 
-    /// An input of [`Draws`](crate::Draws), for kernels that need randomness. It is secret and may be used for one run
+    /// An input of [`RandomKey`](crate::RandomKey), for kernels that need randomness. It is secret and may be used for one run
     /// only.
     #[must_use]
-    pub const fn draws() -> Self {
-        Self { draws: true, ..Self::shared(crate::Draws::BYTES).secret() }
+    pub const fn random_key() -> Self {
+        Self { random_key: true, ..Self::shared(crate::RandomKey::BYTES).secret() }
     }
 
     /// The same port, whose key the kernel uses with this stream id.
     #[must_use]
-    pub const fn of_series(mut self, series: u32) -> Self {
-        self.series = series;
+    pub const fn with_stream_id(mut self, stream_id: u32) -> Self {
+        self.stream_id = stream_id;
         self
     }
 
@@ -168,24 +168,24 @@ impl Port {
 
     /// The same port, with contents that depend on the launch's item range.
     #[must_use]
-    pub const fn joint(mut self) -> Self {
-        self.joint = true;
+    pub const fn batch_dependent(mut self) -> Self {
+        self.batch_dependent = true;
         self
     }
 
     /// The same port with this stride in bytes from an item to the next. It is larger than an item if other data lies
     /// between, and 0 if all items are the same bytes.
     #[must_use]
-    pub const fn apart(mut self, distance: usize) -> Self {
-        self.apart = Some(distance);
+    pub const fn with_stride(mut self, stride: usize) -> Self {
+        self.stride = Some(stride);
         self
     }
 
     /// The stride in bytes from an item to the next.
     #[must_use]
-    pub const fn distance(&self) -> usize {
-        match self.apart {
-            Some(distance) => distance,
+    pub const fn stride(&self) -> usize {
+        match self.stride {
+            Some(stride) => stride,
             None => self.bytes,
         }
     }
@@ -193,13 +193,13 @@ impl Port {
     /// Whether the items are contiguous. Always true for a shared port.
     #[doc(hidden)]
     pub fn is_dense(&self) -> bool {
-        self.sharing == Sharing::Shared || self.distance() == self.bytes
+        self.sharing == Sharing::Shared || self.stride() == self.bytes
     }
 
     /// The byte range of an item, in memory where item 0 begins at byte `first`.
     #[doc(hidden)]
     pub fn bytes_of(&self, item: usize, first: usize) -> Range<usize> {
-        let start = first + if self.sharing == Sharing::PerItem { item * self.distance() } else { 0 };
+        let start = first + if self.sharing == Sharing::PerItem { item * self.stride() } else { 0 };
         start..start + self.bytes
     }
 
@@ -356,7 +356,7 @@ pub trait Kernel: Debug + Send + Sync {
     }
 
     /// The same kernel on strided views. For each port, the arguments are the byte offset of item 0 in its memory and
-    /// the stride in bytes between items, which must be the new port's [`Port::apart`]. Offsets need not be aligned for
+    /// the stride in bytes between items, which must be the new port's [`Port::with_stride`]. Offsets need not be aligned for
     /// vector loads. Returns `None` if the CUDA source cannot work on such views, which are then copied first.
     fn on_views(&self, _firsts: &[usize], _distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         None
@@ -389,14 +389,14 @@ pub trait Kernel: Debug + Send + Sync {
 
     /// For a step that multiplies the evaluations at its first two ports: their factorisation and order.
     #[doc(hidden)]
-    fn product(&self) -> Option<(&Split, Order)> {
+    fn product(&self) -> Option<(&Factorization, Order)> {
         None
     }
 
     /// The same kernel, with the product of two elements' evaluations in place of its first input. `None` if the kernel
     /// does not support this.
     #[doc(hidden)]
-    fn taking_product(&self, _of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {
+    fn taking_product(&self, _of: (&Factorization, Order)) -> Option<Arc<dyn Kernel>> {
         None
     }
 

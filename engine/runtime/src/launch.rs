@@ -11,13 +11,13 @@ use ringforge_math::error::{Error, Result};
 /// connects must know the job's token, which is sent as a hash. Nothing is encrypted.
 ///
 /// ```
-/// use ringforge::run::Launch;
-/// let launch = Launch::new(1, 2, "10.0.0.1:29501")?; // or Launch::from_env(), under torchrun, srun or mpirun
+/// use ringforge::run::Rank;
+/// let launch = Rank::new(1, 2, "10.0.0.1:29501")?; // or Rank::from_env(), under torchrun, srun or mpirun
 /// assert_eq!((launch.rank(), launch.size()), (1, 2));
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub struct Rank {
     rank: usize,
     size: usize,
     local_rank: usize,
@@ -38,14 +38,14 @@ const LAUNCHERS: [[&str; 3]; 3] = [
 /// Environment variables that name the job. The first one that is set counts.
 const JOBS: [&str; 3] = ["TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PMIX_NAMESPACE"];
 
-impl Launch {
+impl Rank {
     /// Default time limit for waiting on another process.
     #[doc(hidden)]
     pub const TIMEOUT: Duration = Duration::from_mins(1);
 
     /// The process of this rank, 0 … `size` − 1, among `size` processes that meet at `host:port`, an address of rank 0.
     /// Its rank on its host is taken to be the same, and its token is empty. An address that is not loopback needs a
-    /// token ([`Launch::with_token`]).
+    /// token ([`Rank::with_token`]).
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a rank that is not below the size.
@@ -158,29 +158,29 @@ impl Launch {
 mod tests {
     use super::*;
 
-    fn launch(variables: &[(&str, &str)]) -> Result<Launch> {
-        Launch::from_variables(|name| Some(variables.iter().find(|(key, _)| *key == name)?.1.to_owned()))
+    fn launch(variables: &[(&str, &str)]) -> Result<Rank> {
+        Rank::from_variables(|name| Some(variables.iter().find(|(key, _)| *key == name)?.1.to_owned()))
     }
 
     #[test]
     fn launcher_variables_give_rank_and_size() {
         let torchrun = [("RANK", "5"), ("WORLD_SIZE", "16"), ("LOCAL_RANK", "1")];
         let at = [("MASTER_ADDR", "node0"), ("MASTER_PORT", "29500"), ("TORCHELASTIC_RUN_ID", "a")];
-        let wanted = Launch { local_rank: 1, job: "a".into(), ..Launch::new(5, 16, "node0:29501").unwrap() };
+        let wanted = Rank { local_rank: 1, job: "a".into(), ..Rank::new(5, 16, "node0:29501").unwrap() };
         assert_eq!(launch(&[&torchrun[..], &at[..]].concat()), Ok(wanted.clone()));
         // Ringforge's own variables take precedence
         let own = [("RINGFORGE_RENDEZVOUS", "[::1]:7"), ("RINGFORGE_TOKEN", "b")];
-        let wanted = Launch { address: "[::1]:7".into(), token: "b".into(), ..wanted };
+        let wanted = Rank { address: "[::1]:7".into(), token: "b".into(), ..wanted };
         assert_eq!(launch(&[&torchrun[..], &at[..], &own[..]].concat()), Ok(wanted));
         let srun = [("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2"), ("SLURM_LOCALID", "0"), ("SLURM_JOB_ID", "77")];
         let six = [("MASTER_ADDR", "fe80::1"), ("MASTER_PORT", "1")];
-        let wanted = Launch { local_rank: 0, job: "77".into(), ..Launch::new(1, 2, "[fe80::1]:2").unwrap() };
+        let wanted = Rank { local_rank: 0, job: "77".into(), ..Rank::new(1, 2, "[fe80::1]:2").unwrap() };
         assert_eq!(launch(&[&srun[..], &six[..]].concat()), Ok(wanted));
         let mpirun = ["RANK", "SIZE", "LOCAL_RANK"]
             .map(|name| (format!("OMPI_COMM_WORLD_{name}"), if name == "SIZE" { "1" } else { "0" }));
         let mpirun: Vec<_> = mpirun.iter().map(|(name, value)| (&**name, *value)).collect();
         assert_eq!(launch(&mpirun), launch(&[]), "alone");
-        assert_eq!(launch(&[]), Launch::new(0, 1, ""));
+        assert_eq!(launch(&[]), Rank::new(0, 1, ""));
     }
 
     #[test]
@@ -199,6 +199,6 @@ mod tests {
         );
         let last = [("MASTER_ADDR", "a"), ("MASTER_PORT", "65535")];
         assert!(why(&[&torchrun[..], &last[..]].concat()).contains("MASTER_PORT"), "there is no port after it");
-        assert!(Launch::new(0, 0, "").is_err());
+        assert!(Rank::new(0, 0, "").is_err());
     }
 }

@@ -17,8 +17,6 @@ pub mod cuda;
 #[doc(hidden)]
 pub mod device;
 #[doc(hidden)]
-pub mod draws;
-#[doc(hidden)]
 pub mod event;
 mod guarded;
 #[doc(hidden)]
@@ -36,6 +34,8 @@ pub mod plan;
 #[doc(hidden)]
 pub mod program;
 #[doc(hidden)]
+pub mod random;
+#[doc(hidden)]
 pub mod threads;
 #[doc(hidden)]
 pub mod transfer;
@@ -44,11 +44,11 @@ pub use captured::{Captured, CapturedArg};
 #[cfg(feature = "cuda")]
 pub use device::raw;
 pub use device::{Buffer, BufferSlice, BufferSliceMut, Device, Stream};
-pub use draws::Draws;
 pub use event::Event;
-pub use launch::Launch;
+pub use launch::Rank;
 pub use limits::Limits;
 pub use pinned::PinnedBuffer;
 pub use plan::{Plan, PlanArg};
 pub use program::Program;
 pub use program::call::{Call, HostCall};
+pub use random::RandomKey;

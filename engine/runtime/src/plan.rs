@@ -61,8 +61,8 @@ pub struct PlanArg {
     pub bytes: usize,
     /// Whether it holds secrets.
     pub secret: bool,
-    /// Whether it holds [`Draws`](crate::Draws), which may be used for one run only.
-    pub draws: bool,
+    /// Whether it holds [`RandomKey`](crate::RandomKey), which may be used for one run only.
+    pub random_key: bool,
     /// Whether it holds [statuses](crate::kernel::Port::status) that the plan does not read. They are zeroed before the
     /// first step.
     pub status: bool,
@@ -163,7 +163,7 @@ impl Plan {
     /// Minimum memory traffic per item in bytes, for the roofline bound. Each per-item argument counts once, or twice
     /// if it is read and written; shared arguments do not count.
     #[must_use]
-    pub fn floor_bytes_per_item(&self) -> usize {
+    pub fn bytes_moved_per_item(&self) -> usize {
         let moves = |arg: &PlanArg| match (arg.sharing, arg.role) {
             (Sharing::Shared, _) => 0,
             (Sharing::PerItem, Role::InOut) => arg.bytes.saturating_mul(2),
@@ -196,7 +196,7 @@ impl fmt::Display for Plan {
                     Slot::Table(table) => write!(f, " table[{}]", table.bytes())?,
                 }
                 match slot {
-                    Slot::Memory(_, first) if *first > 0 || (!port.is_dense() && port.distance() > 0) => {
+                    Slot::Memory(_, first) if *first > 0 || (!port.is_dense() && port.stride() > 0) => {
                         write!(f, "[{first}..{}]", first + port.bytes)?;
                     }
                     _ => {}

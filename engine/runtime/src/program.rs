@@ -6,7 +6,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Bound, Loaded, To};
+use crate::backend::{Binding, Loaded, To};
 #[cfg(feature = "cuda")]
 use crate::cuda::code::CudaCode;
 use crate::device::{Device, MadeTable, Stream};
@@ -378,7 +378,7 @@ impl Program {
         &'p self,
         number: usize,
         places: &'p mut [Place<'_>],
-    ) -> Result<(&'p Loaded, Vec<Bound<'p>>)> {
+    ) -> Result<(&'p Loaded, Vec<Binding<'p>>)> {
         let (step, LoadedStep { loaded, tables }) = (&self.plan().steps[number], &self.0.steps[number]);
         Ok((loaded, bind(loaded, &step.slots, tables, self.plan().args().len(), places)?))
     }
@@ -412,7 +412,7 @@ fn bind<'p>(
     tables: &'p [Option<Arc<MadeTable>>],
     arg_count: usize,
     places: &'p mut [Place<'_>],
-) -> Result<Vec<Bound<'p>>> {
+) -> Result<Vec<Binding<'p>>> {
     let broken = |why: &str| Error::Kernel { kernel: kernel.name().into(), why: why.into() };
     if slots.len() != ports.len() {
         return Err(broken("changed its ports after it was planned"));
@@ -447,7 +447,7 @@ fn bind<'p>(
                     (None, None, Some(port)) => To::SameAs(port),
                     (None, None, None) => return Err(broken("has a port without memory")),
                 };
-                Bound { to, first: *first, skipped: skipped[place] }
+                Binding { to, first: *first, skipped: skipped[place] }
             }
             _ => return Err(broken("has a table that was not computed")),
         });

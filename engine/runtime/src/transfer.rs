@@ -5,7 +5,7 @@ pub mod chunks;
 
 use core::ops::Range;
 
-use crate::backend::Queue;
+use crate::backend::BackendStream;
 use crate::kernel::{Role, Sharing};
 use crate::memory::{Read, Write};
 use crate::plan::{Plan, PlanArg};
@@ -150,8 +150,8 @@ fn start(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Re
     let stream = program.device().stream()?;
     match stream.queue() {
         #[cfg(feature = "cuda")]
-        Queue::Cuda(_) => chunks::run(program, stream, items, chunk, args),
-        Queue::Immediate => Err(Error::Unsupported {
+        BackendStream::Cuda(_) => chunks::run(program, stream, items, chunk, args),
+        BackendStream::Immediate => Err(Error::Unsupported {
             job: program.plan().title().into(),
             why: format!("{} has separate memory, but cannot copy to it in chunks", program.device()),
         }),

@@ -3,7 +3,7 @@
 use ringforge::{Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
 use ringforge_runtime::columns::Shape;
 use ringforge_runtime::kernel::Source;
-use ringforge_runtime::transfer::chunks::flow::{Bound, Flow, Moved, Slab};
+use ringforge_runtime::transfer::chunks::flow::{Binding, Flow, Moved, Slab};
 
 fn flow(job: &Job) -> Option<Flow> {
     let limits = Limits::of_capability(90);
@@ -11,7 +11,7 @@ fn flow(job: &Job) -> Option<Flow> {
     let sources = plan.kernels().map(|kernel| Source::of(&**kernel, &limits).unwrap());
     let shares: Vec<_> = sources.map(|source| (source.shares(), source.parts().ports.clone())).collect();
     let steps = plan.steps.iter().zip(&shares);
-    let steps: Vec<_> = steps.map(|(step, (shares, ports))| Bound { slots: &step.slots, ports, shares }).collect();
+    let steps: Vec<_> = steps.map(|(step, (shares, ports))| Binding { slots: &step.slots, ports, shares }).collect();
     Flow::of(plan.args(), &steps)
 }
 
@@ -43,7 +43,7 @@ fn transforms_flow_by_columns() {
             };
             let natural = ends(&job.clone().order(Order::Natural));
             assert_eq!(natural, [(8, enters, None), (8, None, leaves)], "{job}");
-            // in `Order::Tree`, slabs of evaluations are contiguous
+            // in `Order::DigitReversed`, slabs of evaluations are contiguous
             assert_eq!(ends(&job), [(8, enters_tree, None), (8, None, leaves_tree)], "{job}");
         }
     }

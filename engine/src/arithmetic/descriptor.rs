@@ -26,7 +26,7 @@ pub(crate) struct Descriptor {
     pub(super) lazy: Option<(u32, u64)>,
     /// Whether a kernel that does only some layers leaves residues lazy for the next one, where words are stored as
     /// they are.
-    pub(super) hands_on: bool,
+    pub(super) leaves_lazy: bool,
     /// Exponent of the power of two by which reduction divides a product of two words.
     pub(super) product_bits: u32,
     /// Whether kernels keep every value in Montgomery form.

@@ -26,7 +26,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     fields: |_| vec![Value::U64(Q)],
     given: Given::TextOfOne,
     lazy: None,
-    hands_on: false,
+    leaves_lazy: false,
     product_bits: 0,
     is_montgomery: false,
     groups: Some(Groups { layers: 4, exponent }),

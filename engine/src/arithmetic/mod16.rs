@@ -18,7 +18,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     fields: |q| vec![Value::U32(low_u64(&q.value()) as u32), Value::U32(low_u64(&ratio(q, 32)) as u32)],
     given: Given::TextOfOne,
     lazy: Some((32, 1 << 31)),
-    hands_on: false,
+    leaves_lazy: false,
     product_bits: 0,
     is_montgomery: false,
     groups: None,

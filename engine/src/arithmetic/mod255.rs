@@ -34,7 +34,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     },
     given: Given::Text,
     lazy: None,
-    hands_on: false,
+    leaves_lazy: false,
     product_bits: 256,
     is_montgomery: true,
     // the cost is for a modulus with two digits of 1, -1 or 0, which take no multiplier slots

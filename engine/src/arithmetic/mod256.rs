@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     },
     given: Given::Argument,
     lazy: None,
-    hands_on: false,
+    leaves_lazy: false,
     product_bits: 256,
     is_montgomery: true,
     groups: None,

@@ -20,7 +20,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     fields: montgomery_fields,
     given: Given::TextOfOne,
     lazy: Some((32, 2)),
-    hands_on: true,
+    leaves_lazy: true,
     product_bits: 32,
     is_montgomery: false,
     groups: None,

@@ -18,7 +18,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     fields: montgomery_fields,
     given: Given::TextOfOne,
     lazy: Some((32, 1 << 31)),
-    hands_on: true,
+    leaves_lazy: true,
     product_bits: 32,
     is_montgomery: false,
     groups: None,

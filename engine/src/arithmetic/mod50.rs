@@ -29,7 +29,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     given: Given::Launch,
     // products of words up to 2^52 are exact; since q does not divide 2^52, the bound below it loses nothing
     lazy: Some((52, 1 << 31)),
-    hands_on: false,
+    leaves_lazy: false,
     product_bits: 0,
     is_montgomery: false,
     groups: None,

@@ -21,7 +21,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     fields: montgomery_fields,
     given: Given::Launch,
     lazy: Some((64, 64)),
-    hands_on: true,
+    leaves_lazy: true,
     product_bits: 64,
     is_montgomery: false,
     groups: None,

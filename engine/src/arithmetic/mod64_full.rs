@@ -19,7 +19,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     fields: montgomery_fields,
     given: Given::Launch,
     lazy: None,
-    hands_on: false,
+    leaves_lazy: false,
     product_bits: 64,
     is_montgomery: false,
     groups: None,

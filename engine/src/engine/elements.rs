@@ -71,13 +71,13 @@ impl Elements {
         &self.buffers
     }
 
-    /// Evaluates the polynomials (forward NTT), in [`Order::Tree`], which is the fastest order.
+    /// Evaluates the polynomials (forward NTT), in [`Order::DigitReversed`], which is the fastest order.
     ///
     /// # Errors
     /// [`Error::Argument`] unless these are coefficients. As [`Engine::program`] and
     /// [`Call::run`](crate::run::Call::run).
     pub fn forward(&self) -> Result<Self> {
-        self.forward_to(Order::Tree)
+        self.forward_to(Order::DigitReversed)
     }
 
     /// Evaluates the polynomials (forward NTT), in this order.

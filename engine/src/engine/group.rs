@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::planner::Planner;
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::device::{Device, Stream};
-use ringforge_runtime::launch::Launch;
+use ringforge_runtime::launch::Rank;
 use ringforge_runtime::transfer::cut_by_rate;
 
 use super::programs::Programs;
@@ -72,15 +72,15 @@ impl Engine {
     /// process's own batches.
     ///
     /// ```no_run
-    /// use ringforge::run::Launch;
+    /// use ringforge::run::Rank;
     /// use ringforge::{Device, Engine};
     ///
-    /// let launch = Launch::from_env()?; // under torchrun, srun or mpirun
+    /// let launch = Rank::from_env()?; // under torchrun, srun or mpirun
     /// let engine = Engine::join(&Device::cuda(launch.local_rank())?, launch);
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     #[must_use]
-    pub fn join(device: &Device, launch: Launch) -> Self {
+    pub fn join(device: &Device, launch: Rank) -> Self {
         let planner = Planner::new(device.limits().clone());
         let parts = Parts::new(device.clone(), None, planner, Programs::new(Self::MOST_PROGRAMS));
         Self(Arc::new(Parts { launch: Some(launch), ..parts }))

@@ -133,7 +133,7 @@ impl LongNtt {
     ///
     /// # Errors
     /// As [`LongNtt::upload`].
-    pub fn upload_values<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
+    pub fn upload_evaluations<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
         self.upload_whole(Holds::Values, "values", values)
     }
 
@@ -151,7 +151,7 @@ impl LongNtt {
     ///
     /// # Errors
     /// As [`LongNtt::upload_part`].
-    pub fn upload_values_part<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
+    pub fn upload_evaluations_part<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
         self.upload_own(Holds::Values, "values", values)
     }
 

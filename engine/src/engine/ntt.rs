@@ -4,8 +4,8 @@ use bytemuck::Pod;
 
 use crate::job::{Job, Op};
 use ringforge_math::error::Result;
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::{Order, PolyType};
-use ringforge_math::split::Split;
 
 use super::{Engine, checked, elements_of};
 
@@ -37,11 +37,11 @@ pub struct Ntt {
 impl Ntt {
     pub(super) fn new(engine: &Engine, poly: &PolyType) -> Result<Self> {
         // reports rings without a transform now; plans are made later, with their programs
-        Split::of(poly, None)?;
+        Factorization::of(poly, None)?;
         Ok(Self { engine: engine.clone(), poly: poly.clone(), order: Order::Natural })
     }
 
-    /// Sets the order of evaluations; [`Order::Tree`] saves a pass over long limbs.
+    /// Sets the order of evaluations; [`Order::DigitReversed`] saves a pass over long limbs.
     #[must_use]
     pub fn order(self, order: Order) -> Self {
         Self { order, ..self }

@@ -134,14 +134,14 @@ impl Kernel for Compose {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let limbs = self.product.len();
-        let words = (limbs, self.parts.len() + limbs, self.ports[0].distance());
+        let words = (limbs, self.parts.len() + limbs, self.ports[0].stride());
         rns::integers(self, ringforge_kernels::COMPOSE, (limits, Op::Compose, &self.poly), words)
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[0].apart = Some(rns::distance(&self.poly, firsts[0], distances[0])?);
-        (firsts[2] == 0 && distances[2] == self.ports[2].bytes).then(|| Arc::new(kernel) as _)
+        kernel.ports[0].stride = Some(rns::stride(&self.poly, firsts[0], strides[0])?);
+        (firsts[2] == 0 && strides[2] == self.ports[2].bytes).then(|| Arc::new(kernel) as _)
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -161,9 +161,9 @@ impl Kernel for Convert {
         );
         let block = Block { lanes: self.lanes, parts: self.parts, words, more: 0 };
         let built = rns::build(limits, self.op, &self.from, &lines, block)?;
-        let distances =
-            [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].distance() / poly.width().bytes());
-        let numbers = [sources, targets].into_iter().chain(distances).map(|number| number as u64).collect();
+        let strides =
+            [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].stride() / poly.width().bytes());
+        let numbers = [sources, targets].into_iter().chain(strides).map(|number| number as u64).collect();
         Ok(fusable(of_engine(self, ringforge_kernels::CONVERT, built, numbers)))
     }
 
@@ -173,11 +173,11 @@ impl Kernel for Convert {
         (input, output) == (0, 2) && self.parts == 1 && alike(&self.from, &self.to)
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
         for (port, poly) in [(0, &self.from), (2, &self.to)] {
-            kernel.ports[port].apart = Some(rns::distance(poly, firsts[port], distances[port])?);
-            if !(firsts[port] | distances[port]).is_multiple_of(kernel.lanes * poly.width().bytes()) {
+            kernel.ports[port].stride = Some(rns::stride(poly, firsts[port], strides[port])?);
+            if !(firsts[port] | strides[port]).is_multiple_of(kernel.lanes * poly.width().bytes()) {
                 kernel.lanes = 1;
             }
         }

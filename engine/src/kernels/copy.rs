@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::kernels::spread;
-use crate::rows::lay_apart;
+use crate::layout::set_strides;
 use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
@@ -65,7 +65,7 @@ impl Kernel for Copy {
 
     fn source(&self, _: &Limits) -> Result<Source> {
         let Self { runs, run, read, strides, firsts, ports: [from, to] } = self;
-        let lengths = [*run, *read, strides[0], strides[1], from.distance(), to.distance()];
+        let lengths = [*run, *read, strides[0], strides[1], from.stride(), to.stride()];
         let (bytes, word) = spread::word(lengths.iter().fold(*firsts, |all, length| all | length));
         let units = to.bytes / bytes;
         let prelude = format!(
@@ -78,10 +78,10 @@ impl Kernel for Copy {
         Ok(of_engine(self, ringforge_kernels::COPY, built, numbers.map(|number| number as u64).collect()))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
         kernel.firsts = firsts.iter().fold(0, |all, first| all | first);
-        lay_apart(&mut kernel.ports, distances);
+        set_strides(&mut kernel.ports, strides);
         Some(Arc::new(kernel))
     }
 

@@ -70,13 +70,13 @@ impl Kernel for Decompose {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let about = (limits, Op::Decompose, &self.poly);
-        rns::integers(self, ringforge_kernels::DECOMPOSE, about, (self.limbs, self.limbs, self.ports[2].distance()))
+        rns::integers(self, ringforge_kernels::DECOMPOSE, about, (self.limbs, self.limbs, self.ports[2].stride()))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[2].apart = Some(rns::distance(&self.poly, firsts[2], distances[2])?);
-        (firsts[0] == 0 && distances[0] == self.ports[0].bytes).then(|| Arc::new(kernel) as _)
+        kernel.ports[2].stride = Some(rns::stride(&self.poly, firsts[2], strides[2])?);
+        (firsts[0] == 0 && strides[0] == self.ports[0].bytes).then(|| Arc::new(kernel) as _)
     }
 
     fn table(&self, port: usize) -> Option<Table> {

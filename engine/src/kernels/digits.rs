@@ -9,7 +9,7 @@ use ringforge_cpu::choice::mask;
 use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target, for_row};
-use crate::rows::lanes;
+use crate::layout::lanes;
 use crate::source::of_engine;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::{Modulus, Width, low_u64};
@@ -180,17 +180,17 @@ impl<T: Row> Kernel for Digits<T> {
         );
         let built = Built { prelude, launch: spread::launch(units, THREADS)? };
         let [from, _, to] = &self.ports;
-        let distances = [from.distance() / self.from.width().bytes(), to.distance() / size_of::<T>()];
+        let strides = [from.stride() / self.from.width().bytes(), to.stride() / size_of::<T>()];
         let lengths = [self.targets.len(), self.count, self.bits as usize];
-        let numbers = [&[units], &distances[..], &lengths].concat().into_iter().map(|number| number as u64).collect();
+        let numbers = [&[units], &strides[..], &lengths].concat().into_iter().map(|number| number as u64).collect();
         Ok(of_engine(self, ringforge_kernels::DIGITS, built, numbers))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
         for (port, bytes) in [(0, self.from.width().bytes()), (2, size_of::<T>())] {
-            let place = firsts[port] | distances[port];
-            kernel.ports[port].apart = Some(place.is_multiple_of(bytes).then_some(distances[port])?);
+            let place = firsts[port] | strides[port];
+            kernel.ports[port].stride = Some(place.is_multiple_of(bytes).then_some(strides[port])?);
             // vector accesses must be aligned to their length
             kernel.lanes = kernel.lanes.min(lanes(place / bytes, &self.from));
         }

@@ -5,23 +5,23 @@ use core::ops::Range;
 use zeroize::Zeroizing;
 
 use ringforge_math::error::{Error, Result};
-use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge_runtime::limits::Limits;
+use ringforge_runtime::random::RandomKey;
 
 const THREADS: u32 = 128;
 
 /// Random bytes for each item from one attempt of the counter-based generator.
 ///
-/// Ports: [`Draws`] of this run (in, shared), bytes (out). Both are secret.
+/// Ports: [`RandomKey`] of this run (in, shared), bytes (out). Both are secret.
 #[derive(Debug, Clone)]
-pub struct Draw {
+pub struct RandomBlock {
     attempt: u32,
     ports: [Port; 2],
 }
 
-impl Draw {
-    /// `bytes` bytes per item, 32 or 64: the first bytes of [`Draws::block`] for this attempt.
+impl RandomBlock {
+    /// `bytes` bytes per item, 32 or 64: the first bytes of [`RandomKey::block`] for this attempt.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for any other number of bytes.
@@ -32,11 +32,11 @@ impl Draw {
                 why: "a draw must have 32 or 64 bytes".into(),
             });
         }
-        Ok(Self { attempt, ports: [Port::draws(), Port::output(bytes).secret()] })
+        Ok(Self { attempt, ports: [Port::random_key(), Port::output(bytes).secret()] })
     }
 }
 
-impl Kernel for Draw {
+impl Kernel for RandomBlock {
     fn name(&self) -> &'static str {
         "draw"
     }
@@ -59,10 +59,10 @@ impl Kernel for Draw {
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let draws = Draws::from_bytes(args.input(0)?)?;
+        let random_key = RandomKey::from_bytes(args.input(0)?)?;
         let out = args.output::<u8>(1)?;
         for (item, out) in items.zip(out.chunks_exact_mut(self.ports[1].bytes)) {
-            let block = Zeroizing::new(draws.block(item as u64, self.attempt));
+            let block = Zeroizing::new(random_key.block(item as u64, self.attempt));
             out.copy_from_slice(&block[..out.len()]);
         }
         Ok(())

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target, for_row};
-use crate::rows::{lanes, lay_apart};
+use crate::layout::{lanes, set_strides};
 use crate::source::{fusable, of_engine, with_epilogue};
 use multiples::{Multiples, OfLimb};
 use ringforge_math::error::{Error, Result};
@@ -188,7 +188,7 @@ impl<S: Row> Elementwise<S> {
 
     /// Residues from an item to the next.
     fn stride(&self, port: usize) -> u64 {
-        (self.ports[port].distance() / size_of::<S>()) as u64
+        (self.ports[port].stride() / size_of::<S>()) as u64
     }
 
     /// The struct `Epilogue`: pointers, strides, and what is done with the operands.
@@ -259,14 +259,14 @@ impl<S: Row> Kernel for Elementwise<S> {
                 })
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let (own, mut kernel) = (self.table_port(), self.clone());
-        lay_apart(&mut kernel.ports, distances);
+        set_strides(&mut kernel.ports, strides);
         // has the low bits of every address and stride
         let places = |skip: usize| {
-            let all = self.ports.iter().zip(firsts.iter().zip(distances)).skip(skip);
+            let all = self.ports.iter().zip(firsts.iter().zip(strides)).skip(skip);
             let own = all.filter(|(port, _)| port.sharing == Sharing::PerItem);
-            own.fold(0, |places, (_, (first, distance))| places | first | distance)
+            own.fold(0, |places, (_, (first, stride))| places | first | stride)
         };
         match &mut kernel.producer {
             Producer::Input { lanes: vector, .. } => {
@@ -281,10 +281,10 @@ impl<S: Row> Kernel for Elementwise<S> {
                 if !places(own).is_multiple_of(self.poly.degree() * size_of::<S>()) {
                     return None;
                 }
-                let stays = |(port, place): (&Port, (&usize, &usize))| place == (&0, &port.distance());
+                let stays = |(port, place): (&Port, (&usize, &usize))| place == (&0, &port.stride());
                 // also where an operand alone lies elsewhere: a source may have the strides of its own ports as constants
-                if !self.ports.iter().zip(firsts.iter().zip(distances)).all(stays) {
-                    *producer = producer.on_views(&firsts[..own], &distances[..own])?;
+                if !self.ports.iter().zip(firsts.iter().zip(strides)).all(stays) {
+                    *producer = producer.on_views(&firsts[..own], &strides[..own])?;
                 }
                 kernel.ports[..own].copy_from_slice(producer.ports());
             }

@@ -1,12 +1,12 @@
 //! The kernel `forward`: from coefficients to evaluations (forward NTT).
 
 use crate::kernels::elementwise::fused;
-use crate::rows::{Rows, elements, lay_apart};
+use crate::layout::{KernelLayout, elements, set_strides};
 use crate::source::fusable;
 use core::ops::Range;
 use ringforge_math::error::Result;
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::Order;
-use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use std::sync::Arc;
 /// The forward NTT of elements of a ring: Cooley–Tukey butterflies of radix 2 and 3 with lazy reduction, from the top
 /// of the factorisation down.
 ///
-/// Ports: coefficients (in), evaluations (out), the twiddle [tables](Rows::table) and the [constants](Rows::constants).
+/// Ports: coefficients (in), evaluations (out), the twiddle [tables](KernelLayout::table) and the [constants](KernelLayout::constants).
 /// The first two may be the same memory, except where a kernel of only some layers writes evaluations in natural order.
 #[derive(Debug, Clone)]
 pub struct Forward {
-    rows: Rows,
+    rows: KernelLayout,
     ports: Vec<Port>,
 }
 
 impl Forward {
     /// The transform with this factorisation, with evaluations in this order.
     #[must_use]
-    pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(split, limits).order(order).fastest();
+    pub fn new(factorization: &Factorization, order: Order, limits: &Limits) -> Self {
+        let rows = KernelLayout::with_split(factorization, limits).order(order).fastest();
         Self::of(rows.in_clusters(1))
     }
 
     /// The kernels that together do the transform, in launch order: one, or several where a limb does not suit a thread
     /// block.
-    pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
+    pub(crate) fn parts(rows: &KernelLayout) -> Vec<Self> {
         rows.parts().into_iter().map(Self::of).collect()
     }
 
-    fn of(rows: Rows) -> Self {
+    fn of(rows: KernelLayout) -> Self {
         let rows = rows.by_launch();
         let mut ports = rows.ports([Port::input, Port::output]);
         if !rows.is_first() {
@@ -67,9 +67,9 @@ impl Kernel for Forward {
         (input, output) == (0, 1) && !self.rows.moves_places()
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?);
-        lay_apart(&mut kernel.ports, distances);
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(strides))?);
+        set_strides(&mut kernel.ports, strides);
         Some(Arc::new(kernel))
     }
 

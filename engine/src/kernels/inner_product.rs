@@ -8,11 +8,11 @@ use ringforge_cpu::Keys;
 
 use crate::kernels::elementwise::fused;
 use crate::kernels::spread;
-use crate::rows::{Rows, lay_apart};
+use crate::layout::{KernelLayout, set_strides};
 use crate::source::{fusable, of_engine};
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::PolyType;
-use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
@@ -26,10 +26,10 @@ const THREADS: usize = 256;
 /// have degree 1. Elements are stored one after another, keys one after another within each set, and sums one after
 /// another.
 ///
-/// Ports: a (in), b (in), sums (out), the [constants](Rows::constants).
+/// Ports: a (in), b (in), sums (out), the [constants](KernelLayout::constants).
 #[derive(Debug, Clone)]
 pub(crate) struct InnerProduct {
-    rows: Rows,
+    rows: KernelLayout,
     count: usize,
     keys: Keys,
     ports: Vec<Port>,
@@ -40,38 +40,45 @@ impl InnerProduct {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for leaves of a degree above 1, and for keys that do not match the elements.
-    pub(crate) fn new(split: &Split, count: usize, keys: &PolyType, sets: usize, limits: &Limits) -> Result<Self> {
-        let times = keys.basis().len() / split.poly().basis().len();
-        let same = split.poly().vector(times).ok().filter(|same| same == keys);
+    pub(crate) fn new(
+        factorization: &Factorization,
+        count: usize,
+        keys: &PolyType,
+        sets: usize,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let times = keys.basis().len() / factorization.poly().basis().len();
+        let same = factorization.poly().vector(times).ok().filter(|same| same == keys);
         let (of, all) = match same {
-            Some(_) => (split.poly().clone(), times),
+            Some(_) => (factorization.poly().clone(), times),
             None => keys.of_vector().unwrap_or_else(|| (keys.clone(), 1)),
         };
-        let Some(own) = common_limbs(split.poly(), &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
+        let Some(own) =
+            common_limbs(factorization.poly(), &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
         else {
-            let job = format!("inner products of {count} elements of {}", split.poly());
+            let job = format!("inner products of {count} elements of {}", factorization.poly());
             return Err(Error::Unsupported {
                 job,
                 why: format!("expected {sets} sets of {count} or more keys over this ring, got {keys}"),
             });
         };
         let keys = Keys { sets, count: all / sets, limbs: of.basis().len(), own };
-        if split.base() > 1 {
-            let job = format!("inner products in {}", split.poly());
+        if factorization.leaf_degree() > 1 {
+            let job = format!("inner products in {}", factorization.poly());
             return Err(Error::Unsupported {
                 job,
-                why: format!("its leaves must have degree 1, not {}", split.base()),
+                why: format!("its leaves must have degree 1, not {}", factorization.leaf_degree()),
             });
         }
-        let rows = Rows::with_split(split, limits).by_launch();
+        let rows = KernelLayout::with_split(factorization, limits).by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
         // no twiddle factors for leaves of degree 1
         ports.remove(ELEMENTS);
-        let row = split.n() * split.poly().width().bytes();
+        let row = factorization.n() * factorization.poly().width().bytes();
         for (port, limbs) in ports.iter_mut().zip([
-            count * split.poly().basis().len(),
+            count * factorization.poly().basis().len(),
             all * of.basis().len(),
-            sets * split.poly().basis().len(),
+            sets * factorization.poly().basis().len(),
         ]) {
             port.bytes = limbs * row;
         }
@@ -101,24 +108,24 @@ impl Kernel for InnerProduct {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let mut built = self.rows.build_part(limits)?;
-        let (n, lanes) = (self.rows.split.n(), self.rows.leaf_lanes());
+        let (n, lanes) = (self.rows.factorization.n(), self.rows.leaf_lanes());
         built.launch = spread::launch(self.rows.poly.basis().len() * n / lanes, THREADS)?;
         built.prelude += &format!(
             "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n}};\n",
             self.keys.sets
         );
         let width = self.rows.poly.width().bytes();
-        let distances = self.ports[..ELEMENTS].iter().map(|port| port.distance() / width);
-        let numbers = iter::once(self.rows.per_item).chain(distances).chain([self.count]);
+        let strides = self.ports[..ELEMENTS].iter().map(|port| port.stride() / width);
+        let numbers = iter::once(self.rows.per_item).chain(strides).chain([self.count]);
         let numbers = numbers.chain([self.keys.count, self.keys.limbs, self.keys.own]);
         let numbers = numbers.map(|number| number as u64).collect();
         Ok(fusable(of_engine(self, ringforge_kernels::INNER_PRODUCT, built, numbers)))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let rows = self.rows.apart(&firsts[..ELEMENTS], &distances[..ELEMENTS])?;
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let rows = self.rows.apart(&firsts[..ELEMENTS], &strides[..ELEMENTS])?;
         let mut kernel = Self { rows, ..self.clone() };
-        lay_apart(&mut kernel.ports, distances);
+        set_strides(&mut kernel.ports, strides);
         Some(Arc::new(kernel))
     }
 

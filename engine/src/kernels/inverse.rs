@@ -5,22 +5,22 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::kernels::elementwise::fused;
-use crate::rows::{Rows, elements, lay_apart};
+use crate::layout::{KernelLayout, elements, set_strides};
 use crate::source::fusable;
 use ringforge_math::error::Result;
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::Order;
-use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 /// The inverse NTT of elements of a ring: Gentleman–Sande butterflies of radix 2 and 3 with lazy reduction. It undoes
 /// [`Forward`](super::Forward), including the scale.
 ///
-/// Ports: evaluations (in), coefficients (out), the twiddle [tables](Rows::table) and the [constants](Rows::constants).
+/// Ports: evaluations (in), coefficients (out), the twiddle [tables](KernelLayout::table) and the [constants](KernelLayout::constants).
 /// The first two may be the same memory, except where a kernel of only some layers reads evaluations in natural order.
 #[derive(Debug, Clone)]
 pub struct Inverse {
-    rows: Rows,
+    rows: KernelLayout,
     /// Whether it transforms the product of two elements in the NTT domain, which are then two inputs.
     of_product: bool,
     ports: Vec<Port>,
@@ -29,19 +29,19 @@ pub struct Inverse {
 impl Inverse {
     /// The transform with this factorisation, with evaluations in this order.
     #[must_use]
-    pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(split, limits).order(order).fastest();
+    pub fn new(factorization: &Factorization, order: Order, limits: &Limits) -> Self {
+        let rows = KernelLayout::with_split(factorization, limits).order(order).fastest();
         Self::of(rows.in_clusters(1), false)
     }
 
     /// The kernels that together do the transform, in launch order: one, or several where a limb does not suit a thread
     /// block.
-    pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
+    pub(crate) fn parts(rows: &KernelLayout) -> Vec<Self> {
         rows.parts().into_iter().rev().map(|part| Self::of(part, false)).collect()
     }
 
-    fn of(rows: Rows, of_product: bool) -> Self {
-        let rows = Rows { back: true, ..rows.by_launch() };
+    fn of(rows: KernelLayout, of_product: bool) -> Self {
+        let rows = KernelLayout { back: true, ..rows.by_launch() };
         let mut ports = rows.ports([Port::input, Port::output]);
         if !rows.is_last() {
             ports[0] = rows.between(ports[0]);
@@ -82,9 +82,9 @@ impl Kernel for Inverse {
         input < output && output == self.output() && !self.rows.moves_places()
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?, self.of_product);
-        lay_apart(&mut kernel.ports, distances);
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(strides))?, self.of_product);
+        set_strides(&mut kernel.ports, strides);
         Some(Arc::new(kernel))
     }
 
@@ -111,10 +111,12 @@ impl Kernel for Inverse {
         fused(kernel, self.output(), &self.rows.poly, then, term)
     }
 
-    fn taking_product(&self, of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {
+    fn taking_product(&self, of: (&Factorization, Order)) -> Option<Arc<dyn Kernel>> {
         // leaves of a higher degree need their constants, which the kernel finds only if it does all layers
-        let suits = self.rows.is_whole() || self.rows.is_last() && self.rows.split.base() == 1;
-        let is_same = of == (&self.rows.split, self.rows.order) && !self.of_product && !self.rows.split.ends_high();
+        let suits = self.rows.is_whole() || self.rows.is_last() && self.rows.factorization.leaf_degree() == 1;
+        let is_same = of == (&self.rows.factorization, self.rows.order)
+            && !self.of_product
+            && !self.rows.factorization.ends_high();
         (suits && is_same).then(|| Arc::new(Self::of(self.rows.clone(), true)) as Arc<dyn Kernel>)
     }
 

@@ -13,15 +13,15 @@ use crate::kernels::lift_mul::LiftMul;
 use crate::kernels::lift_store::LiftStore;
 use crate::kernels::target::{Row, Target};
 use ringforge_math::error::Result;
+use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::{Modulus, Width};
 use ringforge_math::poly::PolyType;
-use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Kernel, Port};
 use ringforge_runtime::limits::Limits;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
 #[derive(Debug, Clone)]
-pub struct LiftRow {
+pub struct LargerNtt {
     pub(super) poly: PolyType,
     pub(super) row: usize,
     pub(super) auxiliary: PolyType,
@@ -53,7 +53,7 @@ macro_rules! with_row {
     };
 }
 
-impl LiftRow {
+impl LargerNtt {
     /// The row of this number.
     pub fn new(poly: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
         Self { poly: poly.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
@@ -61,9 +61,9 @@ impl LiftRow {
 
     /// The kernel of a whole product, by this split of the auxiliary ring; nothing where folding takes rounds, the row
     /// does not fit a block, or a multiprocessor has no room for two such blocks.
-    pub(crate) fn mul(&self, split: &Split, limits: &Limits) -> Result<Option<Arc<dyn Kernel>>> {
+    pub(crate) fn mul(&self, factorization: &Factorization, limits: &Limits) -> Result<Option<Arc<dyn Kernel>>> {
         with_row!(self.poly.width(), S => {
-            let mul = LiftMul::<S>::new(self, split, limits)?.filter(|mul| mul.fits(limits));
+            let mul = LiftMul::<S>::new(self, factorization, limits)?.filter(|mul| mul.fits(limits));
             Ok(mul.map(|mul| Arc::new(mul) as Arc<dyn Kernel>))
         })
     }

@@ -7,7 +7,7 @@ use crypto_bigint::U256;
 use ringforge_cpu::wipe::Wiped;
 
 use crate::kernels::crt::{Stored, with_stored};
-use crate::kernels::lift::LiftRow;
+use crate::kernels::lift::LargerNtt;
 use crate::kernels::rebuild::Rebuild;
 use crate::kernels::target::{Row, Target};
 use crate::source::of_engine;
@@ -23,7 +23,7 @@ const THREADS: usize = 512;
 /// folded in place; the tail ([`LiftFold::table`]); element out (in and out for rows after the first).
 #[derive(Debug)]
 pub(super) struct LiftFold<S: Row> {
-    lift: LiftRow,
+    lift: LargerNtt,
     rebuild: Rebuild<S::Target>,
     /// The terms c·x^k, c not 0, by ascending k.
     tail: Vec<Term<<S::Target as Target>::Factor>>,
@@ -39,7 +39,7 @@ struct Term<F> {
 }
 
 impl<S: Row> LiftFold<S> {
-    pub(super) fn new(lift: &LiftRow, limits: &Limits) -> Result<Self> {
+    pub(super) fn new(lift: &LargerNtt, limits: &Limits) -> Result<Self> {
         let tail = lift.poly.quotient().tail(lift.q()).into_iter().filter(|&(_, c)| c != U256::ZERO);
         let tail = tail.map(|(k, c)| Term { k, c, factor: <S::Target as Target>::factor(lift.q(), &c) }).collect();
         let rebuild = Rebuild::new(lift.auxiliary.basis(), lift.q(), &lift.scale())?;

@@ -6,10 +6,10 @@ use crypto_bigint::U256;
 use ringforge_cpu::choice::{mask, sub_once};
 
 use crate::kernels::crt::{Stored, choice, with_stored};
-use crate::kernels::lift::LiftRow;
+use crate::kernels::lift::LargerNtt;
 use crate::kernels::spread::spread;
 use crate::kernels::target::{Remainder, Row, Target};
-use crate::rows::block::ANY_WORD;
+use crate::layout::block::ANY_WORD;
 use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::modulus::{Width, low_u64};
@@ -22,7 +22,7 @@ const THREADS: usize = 256;
 /// One row of ring elements into an auxiliary ring. Ports: element in, auxiliary element out.
 #[derive(Debug)]
 pub(super) struct LiftLoad<S: Row> {
-    lift: LiftRow,
+    lift: LargerNtt,
     primes: Vec<Prime>,
     /// floor(q / 2).
     half: <S::Target as Target>::Residue,
@@ -41,7 +41,7 @@ struct Prime {
 }
 
 impl<S: Row> LiftLoad<S> {
-    pub(super) fn new(lift: LiftRow) -> Self {
+    pub(super) fn new(lift: LargerNtt) -> Self {
         let q = lift.q().value();
         let primes = lift.auxiliary.basis().iter().map(|p| {
             let minus_q = low_u64(&p.neg(&p.reduce(&q)));

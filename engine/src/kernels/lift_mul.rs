@@ -5,15 +5,15 @@ use core::ops::Range;
 use ringforge_cpu::wipe::Wiped;
 
 use crate::kernels::crt::{Stored, with_stored};
-use crate::kernels::lift::LiftRow;
+use crate::kernels::lift::LargerNtt;
 use crate::kernels::lift_load::LiftLoad;
 use crate::kernels::lift_store::LiftStore;
 use crate::kernels::ring_mul::RingMul;
 use crate::kernels::target::Row;
-use crate::rows::Rows;
+use crate::layout::KernelLayout;
 use crate::source::of_engine;
 use ringforge_math::error::Result;
-use ringforge_math::split::Split;
+use ringforge_math::factorization::Factorization;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Slice, Source, Table};
 use ringforge_runtime::limits::Limits;
 
@@ -23,27 +23,27 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// What [`LiftLoad`], [`RingMul`] and [`LiftStore`] do, one after another.
 ///
 /// Ports: left and right elements (in), their product (out; in and out for rows after the first), the
-/// [tables](Rows::table) of factors and the [constants](Rows::constants) of the auxiliary ring.
+/// [tables](KernelLayout::table) of factors and the [constants](KernelLayout::constants) of the auxiliary ring.
 #[derive(Debug)]
 pub(super) struct LiftMul<S: Row> {
-    lift: LiftRow,
+    lift: LargerNtt,
     load: LiftLoad<S>,
     mul: RingMul,
     store: LiftStore<S>,
     /// A row of the auxiliary ring, for each of its primes in turn.
-    rows: Rows,
+    rows: KernelLayout,
     ports: [Port; 5],
 }
 
 impl<S: Row> LiftMul<S> {
     /// The kernel, or `None` where folding takes rounds.
-    pub(super) fn new(lift: &LiftRow, split: &Split, limits: &Limits) -> Result<Option<Self>> {
+    pub(super) fn new(lift: &LargerNtt, factorization: &Factorization, limits: &Limits) -> Result<Option<Self>> {
         let Some(store) = LiftStore::new(lift)? else { return Ok(None) };
-        let rows = Rows::with_split(split, limits).holding(2).per_item(1);
+        let rows = KernelLayout::with_split(factorization, limits).holding(2).per_item(1);
         // the residues modulo all primes
-        let bytes = split.poly().basis().len() * split.n() * rows.arithmetic.word_bytes();
+        let bytes = factorization.poly().basis().len() * factorization.n() * rows.arithmetic.word_bytes();
         let rows = rows.extra_shared(bytes);
-        let mul = RingMul::on(Rows { per_item: split.poly().basis().len(), ..rows.clone() });
+        let mul = RingMul::on(KernelLayout { per_item: factorization.poly().basis().len(), ..rows.clone() });
         let element = Port::input(lift.poly.bytes());
         let ports = [element, element, lift.output(), rows.table_port(), rows.constants_port()];
         Ok(Some(Self { lift: lift.clone(), load: LiftLoad::new(lift.clone()), mul, store, rows, ports }))

@@ -5,7 +5,7 @@ use core::ops::Range;
 use crypto_bigint::U256;
 
 use crate::kernels::crt::{Stored, add_mod, sub_mod, with_stored};
-use crate::kernels::lift::LiftRow;
+use crate::kernels::lift::LargerNtt;
 use crate::kernels::rebuild::Rebuild;
 use crate::kernels::spread::spread;
 use crate::kernels::target::{Row, Target};
@@ -18,11 +18,11 @@ use ringforge_runtime::limits::Limits;
 /// Threads of a block.
 const THREADS: usize = 256;
 
-/// One row of ring elements from products in an auxiliary ring, by [`LiftRow::fold_of`] where they come unfolded.
+/// One row of ring elements from products in an auxiliary ring, by [`LargerNtt::fold_of`] where they come unfolded.
 /// Ports: auxiliary element in, element out (in and out for rows after the first).
 #[derive(Debug)]
 pub(super) struct LiftStore<S: Row> {
-    lift: LiftRow,
+    lift: LargerNtt,
     rebuild: Rebuild<S::Target>,
     fold: [i8; 2],
     primes: Vec<u64>,
@@ -31,7 +31,7 @@ pub(super) struct LiftStore<S: Row> {
 
 impl<S: Row> LiftStore<S> {
     /// The kernel, or `None` where folding takes rounds ([`LiftFold`](super::lift_fold::LiftFold)).
-    pub(super) fn new(lift: &LiftRow) -> Result<Option<Self>> {
+    pub(super) fn new(lift: &LargerNtt) -> Result<Option<Self>> {
         let Some(fold) = lift.fold() else { return Ok(None) };
         let rebuild = Rebuild::new(lift.auxiliary.basis(), lift.q(), &lift.scale())?;
         let primes = lift.auxiliary.basis().iter().map(|p| low_u64(&p.value())).collect();

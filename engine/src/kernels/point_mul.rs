@@ -1,12 +1,12 @@
 //! The kernels `point_mul` and `mul_add`: products in the NTT domain, alone or added to a third element.
 
 use crate::kernels::elementwise::fused;
-use crate::rows::{Rows, elements, lay_apart};
+use crate::layout::{KernelLayout, elements, set_strides};
 use crate::source::{fusable, with};
 use core::ops::Range;
 use ringforge_math::error::Result;
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::Order;
-use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Role, Source, Table};
 use ringforge_runtime::limits::Limits;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use std::sync::Arc;
 /// element.
 ///
 /// Ports: left and right evaluations (in), their product (out) or the sum it is added to (in and out), the twiddle
-/// [tables](Rows::table), and the [constants](Rows::constants). For leaves of degree 1, which need no twiddle factors,
+/// [tables](KernelLayout::table), and the [constants](KernelLayout::constants). For leaves of degree 1, which need no twiddle factors,
 /// the constants take the place of the tables too.
 #[derive(Debug, Clone)]
 pub struct PointMul {
-    rows: Rows,
+    rows: KernelLayout,
     ports: Vec<Port>,
 }
 
 impl PointMul {
     /// The product of evaluations of a transform with this factorisation and order.
     #[must_use]
-    pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
-        Self::of(Rows::with_split(split, limits).order(order))
+    pub fn new(factorization: &Factorization, order: Order, limits: &Limits) -> Self {
+        Self::of(KernelLayout::with_split(factorization, limits).order(order))
     }
 
-    fn of(rows: Rows) -> Self {
+    fn of(rows: KernelLayout) -> Self {
         let rows = rows.by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
-        if rows.split.base() == 1 {
+        if rows.factorization.leaf_degree() == 1 {
             ports[3] = ports[4];
         }
         Self { rows, ports }
@@ -62,7 +62,7 @@ impl Kernel for PointMul {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        self.rows.split.check_leaves("a product of evaluations")?;
+        self.rows.factorization.check_leaves("a product of evaluations")?;
         let text = if self.adds() { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
         let launch = self.rows.leaf_launch()?;
         let source = with(self.rows.source(self, text, limits)?, |source| source.built.launch = launch);
@@ -73,30 +73,30 @@ impl Kernel for PointMul {
         input < 2 && output == 2
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?);
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(strides))?);
         kernel.ports[2].role = self.ports[2].role;
-        lay_apart(&mut kernel.ports, distances);
+        set_strides(&mut kernel.ports, strides);
         Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {
         match port {
-            3 if self.rows.split.base() > 1 => Some(self.rows.table()),
+            3 if self.rows.factorization.leaf_degree() > 1 => Some(self.rows.table()),
             3 | 4 => Some(self.rows.constants()),
             _ => None,
         }
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        self.rows.split.check_leaves("a product of evaluations")?;
-        let kernels = self.rows.on_cpu(args, (self.rows.split.base() > 1).then_some(3), 4)?;
+        self.rows.factorization.check_leaves("a product of evaluations")?;
+        let kernels = self.rows.on_cpu(args, (self.rows.factorization.leaf_degree() > 1).then_some(3), 4)?;
         kernels.point_mul(self.rows.operands(args)?, self.rows.aligned(args.output::<u8>(2)?)?, self.adds());
         Ok(())
     }
 
-    fn product(&self) -> Option<(&Split, Order)> {
-        (!self.adds()).then_some((&self.rows.split, self.rows.order))
+    fn product(&self) -> Option<(&Factorization, Order)> {
+        (!self.adds()).then_some((&self.rows.factorization, self.rows.order))
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {

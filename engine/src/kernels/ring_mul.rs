@@ -4,29 +4,29 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::kernels::elementwise::fused;
-use crate::rows::{Rows, elements, lay_apart};
+use crate::layout::{KernelLayout, elements, set_strides};
 use crate::source::fusable;
 use crate::tuning::Choice;
 use ringforge_math::error::Result;
-use ringforge_math::split::Split;
+use ringforge_math::factorization::Factorization;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 /// The product of two elements of a ring in one kernel: forward NTTs, products of leaves, inverse NTT.
 ///
-/// Ports: left and right coefficients (in), coefficients of the product (out), the twiddle [tables](Rows::table) and
-/// the [constants](Rows::constants).
+/// Ports: left and right coefficients (in), coefficients of the product (out), the twiddle [tables](KernelLayout::table) and
+/// the [constants](KernelLayout::constants).
 #[derive(Debug, Clone)]
 pub struct RingMul {
-    rows: Rows,
+    rows: KernelLayout,
     ports: Vec<Port>,
 }
 
 impl RingMul {
     /// The product by transforms with this factorisation.
     #[must_use]
-    pub fn new(split: &Split, limits: &Limits) -> Self {
-        Self::of(Rows::with_split(split, limits).holding(2).fastest())
+    pub fn new(factorization: &Factorization, limits: &Limits) -> Self {
+        Self::of(KernelLayout::with_split(factorization, limits).holding(2).fastest())
     }
 
     /// The same kernel with a tuning choice, as far as it applies.
@@ -34,12 +34,12 @@ impl RingMul {
         Self::of(self.rows.chosen(choice))
     }
 
-    fn of(rows: Rows) -> Self {
+    fn of(rows: KernelLayout) -> Self {
         Self::on(rows.by_launch())
     }
 
     /// The product with this layout.
-    pub(super) fn on(rows: Rows) -> Self {
+    pub(super) fn on(rows: KernelLayout) -> Self {
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -61,7 +61,7 @@ impl Kernel for RingMul {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        self.rows.split.check_leaves("a product")?;
+        self.rows.factorization.check_leaves("a product")?;
         self.rows.check_whole(limits)?;
         Ok(fusable(self.rows.source(self, ringforge_kernels::RING_MUL, limits)?))
     }
@@ -70,9 +70,9 @@ impl Kernel for RingMul {
         input < 2 && output == 2
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?);
-        lay_apart(&mut kernel.ports, distances);
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(strides))?);
+        set_strides(&mut kernel.ports, strides);
         Some(Arc::new(kernel))
     }
 
@@ -81,7 +81,7 @@ impl Kernel for RingMul {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        self.rows.split.check_leaves("a product")?;
+        self.rows.factorization.check_leaves("a product")?;
         let kernels = self.rows.on_cpu(args, Some(3), 4)?;
         kernels.ring_mul(self.rows.operands(args)?, self.rows.aligned(args.output::<u8>(2)?)?);
         Ok(())

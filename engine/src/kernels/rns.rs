@@ -49,8 +49,8 @@ pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
 }
 
 /// The stride of a view, if its start and stride are multiples of a residue.
-pub(super) fn distance(poly: &PolyType, first: usize, distance: usize) -> Option<usize> {
-    (first | distance).is_multiple_of(poly.width().bytes()).then_some(distance)
+pub(super) fn stride(poly: &PolyType, first: usize, stride: usize) -> Option<usize> {
+    (first | stride).is_multiple_of(poly.width().bytes()).then_some(stride)
 }
 
 /// Work and shared memory of a block.
@@ -90,12 +90,12 @@ pub(super) fn integers(
     kernel: &dyn Kernel,
     text: &'static str,
     (limits, op, poly): (&Limits, Op, &PolyType),
-    (limbs, words, distance): (usize, usize, usize),
+    (limbs, words, stride): (usize, usize, usize),
 ) -> Result<Source> {
     let (store, narrow) = (store_type(poly.width()), limbs == 1);
     let lines = format!("    using Store = {store};\n    static constexpr bool narrow = {narrow};\n");
     let built = build(limits, op, poly, &lines, Block { lanes: 1, parts: 1, words, more: words })?;
-    let numbers = [poly.basis().len(), limbs, distance / poly.width().bytes()].map(|number| number as u64).to_vec();
+    let numbers = [poly.basis().len(), limbs, stride / poly.width().bytes()].map(|number| number as u64).to_vec();
     Ok(of_engine(kernel, text, built, numbers))
 }
 

@@ -1,9 +1,9 @@
 //! Galois automorphisms x → x^k as permutations of residues.
 
 use crate::kernels::elementwise::place;
+use ringforge_math::factorization::Factorization;
 use ringforge_math::poly::{Order, PolyType};
 use ringforge_math::ring::Quotient;
-use ringforge_math::split::Split;
 
 use super::graph::Refused;
 
@@ -38,12 +38,12 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
             }
         }
         Some((depth, of_values)) => {
-            let split = split(poly, depth)?;
+            let factorization = split(poly, depth)?;
             // the exponent at natural position i is i or 2i + 1
             let from = |i: u64| if order == n { times(i) } else { times(2 * i + 1) / 2 };
             let natural = match of_values {
                 Order::Natural => (0..n as usize).collect(),
-                Order::Tree => split.natural_places(),
+                Order::DigitReversed => factorization.natural_places(),
             };
             let mut tree = vec![0; natural.len()];
             natural.iter().enumerate().for_each(|(leaf, &at)| tree[at] = leaf);
@@ -56,10 +56,10 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
 }
 
 /// A complete factorisation, down to leaf degree 1.
-fn split(poly: &PolyType, depth: u32) -> Result<Split, Refused> {
-    let split = Split::of(poly, Some(depth)).map_err(|error| error.to_string())?;
-    match split.base() {
-        1 => Ok(split),
+fn split(poly: &PolyType, depth: u32) -> Result<Factorization, Refused> {
+    let factorization = Factorization::of(poly, Some(depth)).map_err(|error| error.to_string())?;
+    match factorization.leaf_degree() {
+        1 => Ok(factorization),
         base => Err(format!(
             "automorphisms of evaluations need leaves of degree 1, but those of {poly} have {base}: use coefficients"
         )),

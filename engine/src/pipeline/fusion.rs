@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringforge_runtime::kernel::Kernel;
 
-use super::graph::{Bound, Graph, Id, Origin, Step, meet};
+use super::graph::{Binding, Graph, Id, Origin, Step, meet};
 
 /// A step that can be fused into a later one.
 struct Found {
@@ -37,7 +37,7 @@ impl Graph {
     fn find(&self, number: usize) -> Option<Found> {
         let step = &self.steps[number];
         step.kernel.combination()?;
-        let reads = |bound: &Bound| if let Bound::Reads(id) = *bound { Some(id) } else { None };
+        let reads = |bound: &Binding| if let Binding::Reads(id) = *bound { Some(id) } else { None };
         let values: Vec<Id> = step.bound.iter().filter_map(reads).collect();
         let found = values.iter().enumerate().filter_map(|(term, &id)| {
             let (value, writer) = self.written_for(id, number)?;
@@ -50,7 +50,7 @@ impl Graph {
 
     /// The fusion of this step with the pointwise product that it reads first.
     fn find_product(&self, number: usize) -> Option<Found> {
-        let Bound::Reads(id) = *self.steps[number].bound.first()? else { return None };
+        let Binding::Reads(id) = *self.steps[number].bound.first()? else { return None };
         let (value, writer) = self.written_for(id, number)?;
         let kernel = self.steps[number].kernel.taking_product(self.steps[writer].kernel.product()?)?;
         Some(Found { step: writer, value, kernel, operands: Vec::new() })
@@ -82,7 +82,7 @@ impl Graph {
             .enumerate()
             .flat_map(|(number, step)| step.bound.iter().map(move |bound| (number, bound)));
         let mut readers = reads.filter_map(|(number, bound)| match *bound {
-            Bound::Reads(id) | Bound::Turns(id, _) if takes(id) => Some(number),
+            Binding::Reads(id) | Binding::Updates(id, _) if takes(id) => Some(number),
             _ => None,
         });
         readers.next() == Some(step) && readers.next().is_none() && !self.outputs.iter().any(|(_, id)| takes(*id))
@@ -92,12 +92,12 @@ impl Graph {
     fn is_overwritten(&self, step: usize, other: usize) -> bool {
         let sources = |id: Id| self.all_sources(id);
         let reads = self.steps[step].bound.iter().filter_map(|bound| match *bound {
-            Bound::Reads(id) | Bound::Turns(id, _) => Some(id),
+            Binding::Reads(id) | Binding::Updates(id, _) => Some(id),
             _ => None,
         });
         let reads: Vec<(Id, Range<usize>)> = reads.flat_map(sources).collect();
         let turned = self.steps[step + 1..other].iter().flat_map(|step| &step.bound).filter_map(|bound| match *bound {
-            Bound::Turns(old, _) => Some(old),
+            Binding::Updates(old, _) => Some(old),
             _ => None,
         });
         turned.flat_map(sources).any(|(id, bytes)| reads.iter().any(|(other, own)| *other == id && meet(own, &bytes)))
@@ -106,16 +106,16 @@ impl Graph {
     /// The fused step, which writes the output of the later one.
     fn fused(&mut self, other: usize, found: &Found) -> Option<Step> {
         let written = |step: &Step| {
-            step.bound.iter().find_map(|bound| if let Bound::Writes(id) = *bound { Some(id) } else { None })
+            step.bound.iter().find_map(|bound| if let Binding::Writes(id) = *bound { Some(id) } else { None })
         };
         let result = written(&self.steps[other])?;
         let Step { bound, once, .. } = &self.steps[found.step];
         // ports of the earlier step, then the operands, then tables with the parameters of the combination
-        let operands = found.operands.iter().map(|&id| Bound::Reads(id));
+        let operands = found.operands.iter().map(|&id| Binding::Reads(id));
         let own = bound.iter().cloned().map(Some).chain([None]).take(found.kernel.ports().len() - found.operands.len());
         let all = own.chain(operands.map(Some)).enumerate().map(|(port, bound)| match bound {
-            Some(Bound::Writes(id)) if id == found.value => Some(Bound::Writes(result)),
-            Some(Bound::Table(_)) | None => found.kernel.table(port).map(Bound::Table),
+            Some(Binding::Writes(id)) if id == found.value => Some(Binding::Writes(result)),
+            Some(Binding::Table(_)) | None => found.kernel.table(port).map(Binding::Table),
             bound => bound,
         });
         let bound = all.collect::<Option<Vec<_>>>()?;

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ringforge_math::poly::PolyType;
-use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Kernel, Port, Role, Sharing, Table};
+use ringforge_runtime::random::RandomKey;
 
 pub(super) use views::meet;
 
@@ -20,14 +20,14 @@ pub(super) type Refused = String;
 
 /// Size and properties of a value. For an input, they are known once a step takes it.
 #[derive(Debug, Clone)]
-pub(super) struct Kind {
+pub(super) struct ValueInfo {
     pub(super) bytes: usize,
     pub(super) sharing: Sharing,
     pub(super) secret: bool,
     /// This and the next two are as in the [`Port`] that defines the value.
     pub(super) status: bool,
-    pub(super) joint: bool,
-    pub(super) draws: bool,
+    pub(super) batch_dependent: bool,
+    pub(super) random_key: bool,
 }
 
 /// The origin of a value.
@@ -46,7 +46,7 @@ pub(super) enum Origin {
 pub(super) struct Node {
     /// The name of an input, or of the kernel that writes the value.
     name: String,
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<ValueInfo>,
     pub(super) content: Option<PolyType>,
     pub(super) origin: Origin,
     /// The value in whose memory this one is placed, and its byte offset there; `None` if it has its own memory.
@@ -55,18 +55,18 @@ pub(super) struct Node {
 
 /// The binding of a step's port.
 #[derive(Debug, Clone)]
-pub(super) enum Bound {
+pub(super) enum Binding {
     Reads(Id),
     Writes(Id),
     /// Updated in place: reads the first value and overwrites it with the second.
-    Turns(Id, Id),
+    Updates(Id, Id),
     Table(Table),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) kernel: Arc<dyn Kernel>,
-    pub(super) bound: Vec<Bound>,
+    pub(super) bound: Vec<Binding>,
     /// Whether it runs once per run, on values that all items share.
     pub(super) once: bool,
 }
@@ -81,7 +81,7 @@ pub(super) struct Graph {
     /// Bytes of inputs and step outputs that were overwritten, and the index of the step that did so.
     overwritten: Vec<(Id, Range<usize>, usize)>,
     /// Bytes of keys, and the stream ids that steps use under these keys.
-    series: Vec<(Id, Range<usize>, u32)>,
+    stream_id: Vec<(Id, Range<usize>, u32)>,
     /// Values and their copies.
     copies: Vec<(Id, Id)>,
     /// Secret values whose secrecy extends to everything derived from them.
@@ -90,10 +90,10 @@ pub(super) struct Graph {
     kept_secret: BTreeSet<Id>,
 }
 
-impl Kind {
+impl ValueInfo {
     fn of(port: &Port) -> Self {
-        let Port { bytes, sharing, secret, status, joint, draws, .. } = *port;
-        Self { bytes, sharing, secret, status, joint, draws }
+        let Port { bytes, sharing, secret, status, batch_dependent, random_key, .. } = *port;
+        Self { bytes, sharing, secret, status, batch_dependent, random_key }
     }
 }
 
@@ -109,7 +109,7 @@ impl Graph {
         if self.inputs.iter().any(|(other, _)| other == name) {
             return Err(format!("two inputs have the name {name}: names must be unique"));
         }
-        let kind = content.as_ref().map(|content| Kind::of(&Port::input(content.bytes())));
+        let kind = content.as_ref().map(|content| ValueInfo::of(&Port::input(content.bytes())));
         let id = self.node(name, Origin::Input, kind, content);
         self.inputs.push((name.into(), id));
         Ok(id)
@@ -117,7 +117,7 @@ impl Graph {
 
     pub(super) fn sized_input(&mut self, name: &str, port: &Port) -> Result<Id, Refused> {
         let id = self.input(name, None)?;
-        self.nodes[id].kind = Some(Kind::of(port));
+        self.nodes[id].kind = Some(ValueInfo::of(port));
         Ok(id)
     }
 
@@ -131,7 +131,7 @@ impl Graph {
         if matches!(node.origin, Origin::Input) {
             return Err(format!("{value} cannot be output as {name}: no step writes it"));
         }
-        if node.kind.as_ref().is_some_and(|kind| kind.joint) {
+        if node.kind.as_ref().is_some_and(|kind| kind.batch_dependent) {
             return Err(format!("{value} cannot be output as {name}: it is batch-dependent"));
         }
         if let Some((other, _)) = self.outputs.iter().find(|(_, other)| *other == id) {
@@ -156,7 +156,7 @@ impl Graph {
                 return Err(format!("{name} has {} bytes, but {content} have {bytes}", kind.bytes));
             }
             Some(_) => {}
-            None => node.kind = Some(Kind::of(&Port::input(bytes))),
+            None => node.kind = Some(ValueInfo::of(&Port::input(bytes))),
         }
         node.content = Some(content);
         Ok(id)
@@ -177,7 +177,7 @@ impl Graph {
         }
     }
 
-    fn kind(&self, id: Id) -> Result<Kind, Refused> {
+    fn kind(&self, id: Id) -> Result<ValueInfo, Refused> {
         let unknown = || format!("the size of {} is not known: give it with `bytes` or `elements`", self.name(id));
         self.nodes[id].kind.clone().ok_or_else(unknown)
     }
@@ -209,7 +209,10 @@ impl Graph {
         mut inputs: Vec<Option<Id>>,
     ) -> Result<Vec<Id>, Refused> {
         let once = self.runs_once(&inputs);
-        let kind = |port: &Port| Kind { sharing: if once { Sharing::Shared } else { port.sharing }, ..Kind::of(port) };
+        let kind = |port: &Port| ValueInfo {
+            sharing: if once { Sharing::Shared } else { port.sharing },
+            ..ValueInfo::of(port)
+        };
         // check all inputs first, because a step reads before it writes
         for (port, id) in ports.iter().zip(&inputs) {
             if let Some(id) = *id {
@@ -230,17 +233,17 @@ impl Graph {
             bound.push(match (port.role, table, id) {
                 (Role::In, Some(table), _) => {
                     check_table(kernel.name(), port, &table)?;
-                    Bound::Table(table)
+                    Binding::Table(table)
                 }
-                (Role::In, None, Some(id)) if port.tables == 0 => Bound::Reads(id),
+                (Role::In, None, Some(id)) if port.tables == 0 => Binding::Reads(id),
                 (Role::Out, None, _) => {
                     let id = self.node(kernel.name(), Origin::Step(step), Some(kind(port)), None);
                     outputs.push(id);
-                    Bound::Writes(id)
+                    Binding::Writes(id)
                 }
                 (Role::InOut, None, Some(old)) => {
                     let secret = self.is_secret(old);
-                    let kind = Kind { secret, ..kind(port) };
+                    let kind = ValueInfo { secret, ..kind(port) };
                     let id = self.node(kernel.name(), Origin::Step(step), Some(kind), None);
                     self.nodes[id].within = Some(self.home(old)).filter(|place| *place != (old, 0));
                     // even if a copy is overwritten, the original counts as gone: whether a kernel needs a copy must
@@ -249,7 +252,7 @@ impl Graph {
                         self.all_sources(original.unwrap_or(old)).into_iter().map(|(id, bytes)| (id, bytes, step));
                     self.overwritten.extend(gone.collect::<Vec<_>>());
                     outputs.push(id);
-                    Bound::Turns(old, id)
+                    Binding::Updates(old, id)
                 }
                 _ => {
                     return Err(format!(
@@ -264,46 +267,47 @@ impl Graph {
     }
 
     /// The port through which a sampler reads this key, with an unused stream id. An input of which nothing is known
-    /// becomes [`Draws`].
+    /// becomes [`RandomKey`].
     pub(super) fn key_port(&self, key: Id) -> Port {
         let port = match &self.nodes[key].kind {
-            Some(kind) if !kind.draws => {
-                let port = Port::input(Draws::BYTES);
+            Some(kind) if !kind.random_key => {
+                let port = Port::input(RandomKey::BYTES);
                 if kind.secret { port.secret() } else { port }
             }
-            _ => Port::draws(),
+            _ => Port::random_key(),
         };
-        port.of_series(self.series_of(key).max().unwrap_or(0).saturating_add(1))
+        port.with_stream_id(self.series_of(key).max().unwrap_or(0).saturating_add(1))
     }
 
     /// The stream ids used so far under a key.
     fn series_of(&self, key: Id) -> impl Iterator<Item = u32> {
         let sources = self.all_sources(key);
         let is_key = move |id, bytes| sources.iter().any(|(source, own)| *source == id && meet(own, bytes));
-        self.series.iter().filter(move |(id, bytes, _)| is_key(*id, bytes)).map(|(.., series)| *series)
+        self.stream_id.iter().filter(move |(id, bytes, _)| is_key(*id, bytes)).map(|(.., stream_id)| *stream_id)
     }
 
     /// Records the stream ids of a step's ports. Refuses one that is in use under the same key.
     fn take_series(&mut self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
-        for (port, key) in ports.iter().zip(inputs).filter(|(port, _)| port.series > 0) {
+        for (port, key) in ports.iter().zip(inputs).filter(|(port, _)| port.stream_id > 0) {
             let Some(key) = *key else { continue };
-            if self.series_of(key).any(|series| series == port.series) {
+            if self.series_of(key).any(|stream_id| stream_id == port.stream_id) {
                 let name = self.name(key);
                 return Err(format!(
                     "{kernel} uses stream id {} of {name}, which another step already uses",
-                    port.series
+                    port.stream_id
                 ));
             }
-            let taken = self.all_sources(key).into_iter().map(|(id, bytes)| (id, bytes, port.series));
-            self.series.extend(taken.collect::<Vec<_>>());
+            let taken = self.all_sources(key).into_iter().map(|(id, bytes)| (id, bytes, port.stream_id));
+            self.stream_id.extend(taken.collect::<Vec<_>>());
         }
         Ok(())
     }
 
-    /// Whether a step runs once: all its inputs are shared, and none is [`Draws`], which differ from item to item.
+    /// Whether a step runs once: all its inputs are shared, and none is [`RandomKey`], which differ from item to item.
     fn runs_once(&self, inputs: &[Option<Id>]) -> bool {
         let mut kinds = inputs.iter().flatten().map(|&id| self.nodes[id].kind.as_ref());
-        let shared = |kind: Option<&Kind>| kind.is_some_and(|kind| kind.sharing == Sharing::Shared && !kind.draws);
+        let shared =
+            |kind: Option<&ValueInfo>| kind.is_some_and(|kind| kind.sharing == Sharing::Shared && !kind.random_key);
         inputs.iter().any(Option::is_some) && kinds.all(shared)
     }
 
@@ -313,11 +317,11 @@ impl Graph {
         let name = self.name(id);
         let node = &mut self.nodes[id];
         let Some(kind) = &mut node.kind else {
-            // the caller provides an input and any statuses in it, so the port's `status` and `joint` do not apply
-            node.kind = Some(Kind { status: false, joint: false, ..Kind::of(port) });
+            // the caller provides an input and any statuses in it, so the port's `status` and `batch_dependent` do not apply
+            node.kind = Some(ValueInfo { status: false, batch_dependent: false, ..ValueInfo::of(port) });
             return Ok(());
         };
-        let broadcast = kind.sharing == Sharing::Shared && port.role == Role::In && !kind.draws;
+        let broadcast = kind.sharing == Sharing::Shared && port.role == Role::In && !kind.random_key;
         if kind.bytes != port.bytes || (kind.sharing != port.sharing && !once && !broadcast) {
             return Err(format!(
                 "{kernel} needs {}, but {name} has {}",
@@ -325,9 +329,9 @@ impl Graph {
                 size(kind.bytes, kind.sharing)
             ));
         }
-        if port.draws != kind.draws {
-            let (draws, other) = if port.draws { (kernel, &*name) } else { (&*name, kernel) };
-            return Err(format!("{draws} is for `Draws`, but {other} is not"));
+        if port.random_key != kind.random_key {
+            let (random_key, other) = if port.random_key { (kernel, &*name) } else { (&*name, kernel) };
+            return Err(format!("{random_key} is for `Draws`, but {other} is not"));
         }
         if port.secret {
             self.keep_secret(id);
@@ -357,20 +361,20 @@ impl Graph {
         for step in 0..self.steps.len() {
             let Step { kernel, bound, .. } = &self.steps[step];
             let reads = kernel.ports().iter().zip(bound).filter_map(|(port, bound)| match *bound {
-                Bound::Reads(id) | Bound::Turns(id, _) => Some((port, id)),
-                Bound::Writes(_) | Bound::Table(_) => None,
+                Binding::Reads(id) | Binding::Updates(id, _) => Some((port, id)),
+                Binding::Writes(_) | Binding::Table(_) => None,
             });
             let (mut is_derived, mut is_drawn) = (false, false);
             for (port, id) in reads {
                 is_derived |= roots(self, id).any(|id| secrets.contains(&id));
-                is_drawn |= port.series > 0 && roots(self, id).any(|id| self.is_secret(id));
+                is_drawn |= port.stream_id > 0 && roots(self, id).any(|id| self.is_secret(id));
             }
             if !is_derived && !is_drawn {
                 continue;
             }
-            let written = |bound: &Bound| match *bound {
-                Bound::Writes(id) | Bound::Turns(_, id) => Some(id),
-                Bound::Reads(_) | Bound::Table(_) => None,
+            let written = |bound: &Binding| match *bound {
+                Binding::Writes(id) | Binding::Updates(_, id) => Some(id),
+                Binding::Reads(_) | Binding::Table(_) => None,
             };
             for id in bound.iter().filter_map(written).collect::<Vec<_>>() {
                 self.keep_secret(id);
@@ -444,7 +448,7 @@ impl Graph {
         self.steps = steps.into_iter().map(|(_, step)| step).collect();
     }
 
-    fn node(&mut self, name: &str, origin: Origin, kind: Option<Kind>, content: Option<PolyType>) -> Id {
+    fn node(&mut self, name: &str, origin: Origin, kind: Option<ValueInfo>, content: Option<PolyType>) -> Id {
         self.nodes.push(Node { name: name.into(), kind, content, origin, within: None });
         self.nodes.len() - 1
     }

@@ -6,7 +6,7 @@ use ringforge_runtime::kernel::{Port, Role, Sharing};
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::{self, Home, Plan, PlanArg, Slot, Temp};
 
-use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, meet};
+use super::graph::{self, Binding, Graph, Id, Origin, Refused, ValueInfo, check_table, meet};
 
 /// The plan of a graph, with its values assigned to arguments and temporaries.
 pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, Refused> {
@@ -21,8 +21,8 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
     let step = |step: &graph::Step| {
         let kernel =
             graph.on_views(step).ok_or_else(|| format!("{} does not support its views", step.kernel.name()))?;
-        let slot = |(number, (bound, port)): (usize, (&Bound, &Port))| match bound {
-            Bound::Table(table) => {
+        let slot = |(number, (bound, port)): (usize, (&Binding, &Port))| match bound {
+            Binding::Table(table) => {
                 // a kernel made for views may have its own table
                 let table = kernel.table(number).unwrap_or_else(|| table.clone());
                 check_table(kernel.name(), port, &table).map(|()| Slot::Table(table))
@@ -30,7 +30,7 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
             _ if port.tables > 0 => {
                 Err(format!("{} has pointers to tables at a port that is bound to a value", kernel.name()))
             }
-            Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => {
+            Binding::Reads(id) | Binding::Writes(id) | Binding::Updates(_, id) => {
                 let (root, first) = graph.home(*id);
                 Ok(Slot::Memory(places[root], first))
             }
@@ -77,7 +77,7 @@ impl<'a> Memory<'a> {
         };
         for (number, step) in graph.steps.iter().enumerate() {
             for (port, bound) in step.bound.iter().enumerate() {
-                if let Bound::Reads(id) | Bound::Turns(id, _) = *bound {
+                if let Binding::Reads(id) | Binding::Updates(id, _) = *bound {
                     read(id, number, port);
                 }
             }
@@ -106,7 +106,7 @@ impl<'a> Memory<'a> {
         Ok(Self { graph, class, first, classes, reads, last, names })
     }
 
-    fn kind(&self, id: Id) -> Option<&'a Kind> {
+    fn kind(&self, id: Id) -> Option<&'a ValueInfo> {
         self.graph.nodes[id].kind.as_ref()
     }
 
@@ -114,7 +114,7 @@ impl<'a> Memory<'a> {
     fn keep_places(&mut self) -> Result<(), Refused> {
         for step in &self.graph.steps {
             for bound in &step.bound {
-                let Bound::Turns(old, new) = *bound else { continue };
+                let Binding::Updates(old, new) = *bound else { continue };
                 let (kernel, name) = (step.kernel.name(), self.graph.name(old));
                 if self.graph.all_sources(old).iter().any(|(source, bytes)| self.is_kept(*source, bytes)) {
                     return Err(format!("{kernel} overwrites {name}, which must be preserved"));
@@ -158,9 +158,9 @@ impl<'a> Memory<'a> {
     fn work_in_place(&mut self) {
         for step in self.graph.steps.iter().rev() {
             for (output, written) in step.bound.iter().enumerate() {
-                let Bound::Writes(new) = *written else { continue };
+                let Binding::Writes(new) = *written else { continue };
                 for (input, read) in step.bound.iter().enumerate() {
-                    if let Bound::Reads(old) = *read
+                    if let Binding::Reads(old) = *read
                         && step.kernel.in_place(input, output)
                         && self.are_alike(old, new)
                         && self.merge(old, new)
@@ -235,8 +235,10 @@ impl<'a> Memory<'a> {
     /// which says that the byte ranges are equal.
     fn hands_over(&self, read: &Read, same: bool, new: Id) -> bool {
         let step = &self.graph.steps[read.step];
-        let output =
-            step.bound.iter().position(|bound| matches!(bound, Bound::Writes(id) | Bound::Turns(_, id) if *id == new));
+        let output = step
+            .bound
+            .iter()
+            .position(|bound| matches!(bound, Binding::Writes(id) | Binding::Updates(_, id) if *id == new));
         output.is_some_and(|output| output == read.port || (same && step.kernel.in_place(read.port, output)))
     }
 
@@ -314,7 +316,7 @@ impl<'a> Memory<'a> {
             sharing: kind.map_or(Sharing::PerItem, |kind| kind.sharing),
             bytes: kind.map_or(0, |kind| kind.bytes),
             secret: class.iter().any(|&id| self.kind(id).is_some_and(|kind| kind.secret)),
-            draws: kind.is_some_and(|kind| kind.draws),
+            random_key: kind.is_some_and(|kind| kind.random_key),
             status: role == Role::Out && first.is_some_and(|kind| kind.status),
             before: content(input),
             after: content(output),

@@ -9,10 +9,10 @@ use crate::job::{Job, Op};
 use crate::kernels::elementwise::{combine, permute};
 use crate::kernels::inner_product::InnerProduct;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::{Modulus, low_u64};
 use ringforge_math::poly::{Order, PolyType};
 use ringforge_math::ring::Quotient;
-use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Combination, Kernel};
 
 use super::graph::{Id, Refused};
@@ -96,11 +96,11 @@ impl<'p> Value<'p> {
         self.pipeline.value(view)
     }
 
-    /// The evaluations of coefficients (forward NTT), in [`Order::Tree`], which is the fastest order.
+    /// The evaluations of coefficients (forward NTT), in [`Order::DigitReversed`], which is the fastest order.
     #[must_use]
     #[track_caller]
     pub fn forward(self) -> Self {
-        self.forward_to(Order::Tree)
+        self.forward_to(Order::DigitReversed)
     }
 
     /// The evaluations of coefficients (forward NTT), in this order.
@@ -233,9 +233,9 @@ impl<'p> Value<'p> {
                     "expected evaluations of a vector over {poly}, and keys in the same order, got {a} and {b}"
                 ));
             }
-            let split = Split::of(&poly, Some(depth)).map_err(refused)?;
+            let factorization = Factorization::of(&poly, Some(depth)).map_err(refused)?;
             let (keys, limits) = (b.coefficients(), self.pipeline.limits());
-            let kernel = InnerProduct::new(&split, count, &keys, sets, limits).map_err(refused)?;
+            let kernel = InnerProduct::new(&factorization, count, &keys, sets, limits).map_err(refused)?;
             Ok((kernel, whole(sets).map_err(refused)?))
         };
         match self.pipeline.keep(kernel()) {

@@ -3,14 +3,14 @@
 use crypto_bigint::{U256, U768};
 
 use crate::job::{Job, Op};
-use crate::kernels::lift::LiftRow;
+use crate::kernels::lift::LargerNtt;
 use crate::pipeline::Value;
 use crate::planner::{Planner, rns};
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::{Factorization, MAX_LEAF_DEGREE};
 use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::{Form, PolyType};
 use ringforge_math::ring::{Quotient, Ring};
-use ringforge_math::split::{MAX_BASE, Split};
 use ringforge_runtime::plan::Plan;
 
 /// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.
@@ -27,16 +27,16 @@ const LEAST_BITS: u32 = 17;
 pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
     let poly = &job.poly;
     let auxiliary = auxiliary_ring(poly, job.bounds)?;
-    let split = Split::of(&auxiliary, None)?;
+    let factorization = Factorization::of(&auxiliary, None)?;
     let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
     let untuned = Planner::new(planner.limits().clone());
     let p = untuned.of_kernels(job);
     let factors = ["a", "b"].map(|name| p.coefficients(name, poly));
     let mut product: Option<Value<'_>> = None;
     for row in 0..poly.basis().len() {
-        let lift = LiftRow::new(poly, row, &auxiliary);
+        let lift = LargerNtt::new(poly, row, &auxiliary);
         let load = |factor| p.dynamic_step(lift.load(), &[factor]).first().copied().unwrap_or(factor);
-        let (mut values, kernels) = match lift.mul(&split, planner.limits())? {
+        let (mut values, kernels) = match lift.mul(&factorization, planner.limits())? {
             Some(kernel) => (factors.to_vec(), vec![kernel]),
             None => {
                 let [product] = p.plan(&untuned.plan(&inner)?, &factors.map(load));
@@ -125,7 +125,7 @@ fn shapes(poly: &PolyType) -> Vec<Shape> {
     }
     let least = 2 * n - 1;
     // with c_j of min(j + 1, 2n - 1 - j) products, those of c_i + c0 c_(n+i) + c1 c_(n+i-1), or of c_i alone
-    let terms = |row| match LiftRow::fold_of(poly, row) {
+    let terms = |row| match LargerNtt::fold_of(poly, row) {
         None | Some([_, 0]) => n,
         Some([0, _]) => n + 1,
         Some(_) => 2 * n - 1,
@@ -147,8 +147,8 @@ fn shapes(poly: &PolyType) -> Vec<Shape> {
 
 /// All (a, b, d) with 2^a·3^b·d from `least` to `most`, d a possible base degree.
 fn splits(least: usize, most: usize) -> impl Iterator<Item = (u32, u32, usize)> {
-    let all =
-        (1..=MAX_BASE).flat_map(|base| (0..=18).flat_map(move |threes| (0..=29).map(move |twos| (twos, threes, base))));
+    let all = (1..=MAX_LEAF_DEGREE)
+        .flat_map(|base| (0..=18).flat_map(move |threes| (0..=29).map(move |twos| (twos, threes, base))));
     all.filter(move |&(twos, threes, base)| (least..=most).contains(&(smooth(twos, threes) * base)))
 }
 

@@ -50,7 +50,7 @@ mod tests {
     use bytemuck::{cast_slice, cast_slice_mut};
 
     use super::*;
-    use crate::rows::Rows;
+    use crate::layout::KernelLayout;
     use crate::transform::{Transform, Word};
     use crate::{Limits, PolyType};
 
@@ -81,8 +81,8 @@ mod tests {
         let mut most = [0; 3];
         for poly in rings {
             let poly: PolyType = poly.parse().expect("a ring");
-            let rows = Rows::of(&poly, &Limits::cpu()).expect("rows");
-            let layers = rows.split().depth();
+            let rows = KernelLayout::of(&poly, &Limits::cpu()).expect("rows");
+            let layers = rows.factorization().depth();
             for rows in (layers.saturating_sub(3)..=layers).filter_map(|layers| rows.clone().depth(layers).ok()) {
                 let transform = Transform::<W>::of(&rows, 0).expect("a transform");
                 let mut row = vec![W::zeroed(); poly.degree()];
@@ -90,7 +90,7 @@ mod tests {
                 let forward = depth(&mut || transform.row.forward(cast_slice_mut(&mut row)));
                 let inverse = depth(&mut || transform.row.inverse(cast_slice_mut(&mut row)));
                 let product = depth(&mut || transform.row.multiply(cast_slice_mut(&mut row), cast_slice(&other)));
-                let inversion = match rows.split().shape().can_be_inverted() {
+                let inversion = match rows.factorization().shape().can_be_inverted() {
                     true => depth(&mut || {
                         black_box(transform.row.invert(cast_slice_mut(&mut row)));
                     }),

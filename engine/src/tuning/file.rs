@@ -10,7 +10,7 @@ use ringforge_math::error::{Error, Result};
 use ringforge_runtime::limits::Limits;
 
 /// The name in errors for a text that is in no file.
-const TEXT: &str = "tuning";
+const SOURCE: &str = "tuning";
 
 const HEAD: &str =
     "# Choices of Ringforge's planner that change speed and nothing else, as `ringforge tune` writes them.\n";
@@ -108,5 +108,5 @@ impl Tuning {
 }
 
 fn malformed(why: impl fmt::Display) -> Error {
-    Error::file(TEXT, why)
+    Error::file(SOURCE, why)
 }

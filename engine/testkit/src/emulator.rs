@@ -18,8 +18,8 @@ use rayon::prelude::*;
 
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::backend::cpu;
-use ringforge_runtime::backend::{Backend, Bound, Loaded, Queue};
-use ringforge_runtime::cache::{Cache, TEXT};
+use ringforge_runtime::backend::{Backend, BackendStream, Binding, Loaded};
+use ringforge_runtime::cache::{Cache, SOURCE};
 use ringforge_runtime::columns::Shape;
 use ringforge_runtime::device::Device;
 use ringforge_runtime::kernel::{Kernel, Source};
@@ -72,7 +72,7 @@ pub fn device(options: Options) -> Result<Device> {
     if options.schedules.is_empty() {
         return Err(Error::Length { what: "schedules", expected: 1, got: 0 });
     }
-    let cache = Cache::from_environment(TEXT)?;
+    let cache = Cache::from_environment(SOURCE)?;
     let compiler = Compiler::find(options.sanitize, &cache).ok_or_else(|| Error::Unsupported {
         job: "the emulator".into(),
         why: "no C++ compiler was found (tried $CXX, g++, clang++ and c++)".into(),
@@ -111,23 +111,23 @@ impl Backend for Emulator {
         HostMemory::zeroed(bytes).map(Memory::Host).ok_or(Error::OutOfMemory { bytes })
     }
 
-    fn queue(&self) -> Result<Queue> {
-        Ok(Queue::Immediate)
+    fn queue(&self) -> Result<BackendStream> {
+        Ok(BackendStream::Immediate)
     }
 
-    fn upload_shape(&self, _: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+    fn upload_shape(&self, _: &BackendStream, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
         cpu::upload(from, shape, to)
     }
 
-    fn download(&self, _: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+    fn download(&self, _: &BackendStream, from: Read<'_>, to: &mut [u8]) -> Result<()> {
         cpu::copy(from, Write::Host(to))
     }
 
-    fn copy(&self, _: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+    fn copy(&self, _: &BackendStream, from: Read<'_>, to: Write<'_>) -> Result<()> {
         cpu::copy(from, to)
     }
 
-    fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
+    fn wipe(&self, _: &BackendStream, memory: Write<'_>) -> Result<()> {
         cpu::zero(memory)
     }
 
@@ -136,7 +136,7 @@ impl Backend for Emulator {
         kernels.par_iter().map(|kernel| self.load_one(kernel)).collect()
     }
 
-    fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+    fn launch(&self, _: &BackendStream, kernel: &Loaded, items: Range<usize>, ports: Vec<Binding<'_>>) -> Result<()> {
         let runner = kernel.code.downcast_ref::<Runner>().ok_or_else(|| Error::ForeignDevice {
             what: format!("kernel {}", kernel.kernel.name()),
             expected: self.options.limits.name.clone(),
@@ -145,7 +145,7 @@ impl Backend for Emulator {
         launch::run(runner, kernel, &self.options.schedules, items, ports)
     }
 
-    fn synchronize(&self, _: &Queue) -> Result<()> {
+    fn synchronize(&self, _: &BackendStream) -> Result<()> {
         Ok(())
     }
 

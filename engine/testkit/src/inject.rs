@@ -240,7 +240,7 @@ fn source_name(kernel: &str) -> String {
 
 /// The kernel's source and all headers that it includes, directly or not, by name.
 fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
-    let main = Header { name: source_name(kernel).leak(), text: source.text().to_owned().leak() };
+    let main = Header { name: source_name(kernel).leak(), text: source.cuda_source().to_owned().leak() };
     let mut files = BTreeMap::from([(main.name, main)]);
     let mut open: Vec<&str> = vec![main.text, source.prelude()];
     while let Some(text) = open.pop() {

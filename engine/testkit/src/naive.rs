@@ -5,10 +5,10 @@
 
 use crypto_bigint::U256;
 
+use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::{Modulus, Width};
 use ringforge_math::poly::{Form, Order, PolyType};
 use ringforge_math::ring::Quotient;
-use ringforge_math::split::Split;
 
 /// The plain residues of stored elements, converted from Montgomery form. If the ring accepts any word, words are
 /// reduced first.
@@ -154,18 +154,19 @@ pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<
 
 /// Evaluations of elements: their residues modulo each leaf x^d − β, by Horner's rule with β for x^d.
 #[must_use]
-pub fn forward(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
+pub fn forward(poly: impl Into<PolyType>, factorization: &Factorization, order: Order, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
-    let (n, d) = (split.n(), split.base());
+    let (n, d) = (factorization.n(), factorization.leaf_degree());
     let places = match order {
-        Order::Natural => split.natural_places(),
-        Order::Tree => (0..split.leaves()).collect(),
+        Order::Natural => factorization.natural_places(),
+        Order::DigitReversed => (0..factorization.leaves()).collect(),
     };
     let mut values = vec![U256::ZERO; a.len()];
     for (row, (a, values)) in a.chunks_exact(n).zip(values.chunks_exact_mut(n)).enumerate() {
         let q = modulus(poly, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(poly.limb_moduli()[row % poly.basis().len()], leaf).unwrap_or_default();
+            let beta =
+                factorization.leaf_constant(poly.limb_moduli()[row % poly.basis().len()], leaf).unwrap_or_default();
             let residue = &mut values[place * d..][..d];
             for coefficients in a.chunks_exact(d).rev() {
                 for (r, c) in residue.iter_mut().zip(coefficients) {
@@ -179,18 +180,25 @@ pub fn forward(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256
 
 /// Products of evaluations: schoolbook, leaf by leaf, modulo x^d − β.
 #[must_use]
-pub fn point_mul(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
+pub fn point_mul(
+    poly: impl Into<PolyType>,
+    factorization: &Factorization,
+    order: Order,
+    a: &[U256],
+    b: &[U256],
+) -> Vec<U256> {
     let poly = &poly.into().coefficients();
-    let (n, d) = (split.n(), split.base());
+    let (n, d) = (factorization.n(), factorization.leaf_degree());
     let places = match order {
-        Order::Natural => split.natural_places(),
-        Order::Tree => (0..split.leaves()).collect(),
+        Order::Natural => factorization.natural_places(),
+        Order::DigitReversed => (0..factorization.leaves()).collect(),
     };
     let mut product = vec![U256::ZERO; a.len()];
     for row in 0..a.len() / n {
         let q = modulus(poly, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(poly.limb_moduli()[row % poly.basis().len()], leaf).unwrap_or_default();
+            let beta =
+                factorization.leaf_constant(poly.limb_moduli()[row % poly.basis().len()], leaf).unwrap_or_default();
             let first = row * n + place * d;
             for i in 0..d {
                 for j in 0..d {

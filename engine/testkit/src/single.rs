@@ -29,7 +29,7 @@ pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
         4 => p.step::<4>(kernel, &inputs).to_vec(),
         more => panic!("the kernel has {more} outputs, but at most 4 are supported"),
     };
-    for ((_, name), value) in outputs.iter().zip(values).filter(|((port, _), _)| !port.joint) {
+    for ((_, name), value) in outputs.iter().zip(values).filter(|((port, _), _)| !port.batch_dependent) {
         p.output(name, value);
     }
     p.build()

@@ -29,7 +29,7 @@ fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
         sharing: temp.sharing,
         bytes: temp.bytes,
         secret: temp.secret,
-        draws: false,
+        random_key: false,
         status: false,
         before: None,
         after: None,

@@ -90,7 +90,7 @@ fn large_items_are_copied_in_slabs() {
     let cpu = Device::cpu();
     let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").unwrap();
     let primes = Modulus::ntt_primes(1 << 17, 60, 20).unwrap();
-    let (natural, any) = (Order::Natural, Order::Tree);
+    let (natural, any) = (Order::Natural, Order::DigitReversed);
     for (ring, batch) in [
         (Ring::cyclic(1 << 18, r).map(PolyType::from), 1),
         (Ring::rns(1 << 16, &primes).map(PolyType::from), 2),

@@ -51,9 +51,9 @@ impl Kernel for Affine {
                  out[item * WORDS + j] = value;\n\
              }\n\
          }\n";
-        const TEXT: &str = "typedef unsigned int u32;\ntypedef unsigned long long u64;\n\
+        const SOURCE: &str = "typedef unsigned int u32;\ntypedef unsigned long long u64;\n\
             static __device__ u32 times_plus(u32 x, u32 factor, u32 more) { return x * factor + more; }\n";
-        let headers = &[Header { name: "own.cuh", text: TEXT }];
+        let headers = &[Header { name: "own.cuh", text: SOURCE }];
         let Self { factor, rounds, .. } = self;
         let prelude = format!("#define WORDS {WORDS}\n#define FACTOR {factor}u\n#define ROUNDS {rounds}u\n");
         let launch = Launch { items_per_block: 1, shared_bytes: self.shared_bytes, ..Launch::thread_per_item(64) };

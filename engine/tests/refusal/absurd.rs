@@ -3,8 +3,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringforge::kernels::{Arithmetic, Port, Rows};
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
+use ringforge::kernels::{Arithmetic, KernelLayout, Port};
 use ringforge::words::Transform;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Result, Ring, U256};
 use ringforge_testkit::one_step;
@@ -70,7 +70,7 @@ fn residues_that_are_not_reduced() -> Result<()> {
 fn rows_that_are_not_reduced() -> Result<()> {
     fn check<W: ringforge::words::Word + bytemuck::Pod>(text: &str) -> Result<()> {
         let ring: PolyType = text.parse()?;
-        let transform = Transform::<W>::of(&Rows::of(&ring, &Limits::cpu())?, 0)?;
+        let transform = Transform::<W>::of(&KernelLayout::of(&ring, &Limits::cpu())?, 0)?;
         let mut row = vec![W::zeroed(); ring.degree()];
         bytemuck::cast_slice_mut(&mut row).fill(0xffu8);
         let other = row.clone();
@@ -93,17 +93,27 @@ fn rows_that_are_not_reduced() -> Result<()> {
 #[test]
 fn indices_out_of_range() -> Result<()> {
     for text in ["3457:x^48-x^24+1", "97,193:x^16+1"] {
-        let split = Split::of(text.parse::<PolyType>()?, None)?;
-        let (depth, leaves, moduli) = (split.layers().len(), split.leaves(), split.roots().len());
-        assert!(split.leaf_constant(moduli - 1, leaves - 1).is_some() && split.exponent(depth, leaves - 1).is_some());
+        let factorization = Factorization::of(text.parse::<PolyType>()?, None)?;
+        let (depth, leaves, moduli) =
+            (factorization.layers().len(), factorization.leaves(), factorization.roots().len());
+        assert!(
+            factorization.leaf_constant(moduli - 1, leaves - 1).is_some()
+                && factorization.exponent(depth, leaves - 1).is_some()
+        );
         for (modulus, leaf) in [(9, 0), (moduli, 0), (0, leaves), (usize::MAX, usize::MAX)] {
-            assert_eq!(split.leaf_constant(modulus, leaf), None);
+            assert_eq!(factorization.leaf_constant(modulus, leaf), None);
         }
         for (layer, node) in [(99, 0), (depth + 1, 0), (1, 2), (depth, leaves), (usize::MAX, usize::MAX)] {
-            assert_eq!(split.exponent(layer, node), None);
+            assert_eq!(factorization.exponent(layer, node), None);
         }
-        assert_eq!((split.nodes(0), split.nodes(99), split.nodes(usize::MAX)), (1, leaves, leaves));
-        refused!(Transform::<u32>::of(&Rows::of(split.poly(), &Limits::cpu())?, usize::MAX), Error::TooLarge { .. });
+        assert_eq!(
+            (factorization.nodes(0), factorization.nodes(99), factorization.nodes(usize::MAX)),
+            (1, leaves, leaves)
+        );
+        refused!(
+            Transform::<u32>::of(&KernelLayout::of(factorization.poly(), &Limits::cpu())?, usize::MAX),
+            Error::TooLarge { .. }
+        );
     }
     Ok(())
 }
@@ -112,7 +122,7 @@ fn indices_out_of_range() -> Result<()> {
 fn sizes_beyond_all_memory() -> Result<()> {
     let ring: PolyType = "3329:x^256+1".parse()?;
     for limits in [Limits::cpu(), Limits::h200()] {
-        let rows = || Rows::of(&ring, &limits);
+        let rows = || KernelLayout::of(&ring, &limits);
         for absurd in [usize::MAX, usize::MAX / 2 + 1, 1 << 40] {
             refused!(rows()?.extra_shared(absurd).build(&limits), Error::Unsupported { .. });
             refused!(rows()?.holding(absurd).build(&limits), Error::Unsupported { .. });
@@ -125,7 +135,7 @@ fn sizes_beyond_all_memory() -> Result<()> {
         }
     }
     let plan = one_step(Fake::new(&[Port::in_out(usize::MAX), Port::input(usize::MAX)]), &["data", "more"])?;
-    assert_eq!(plan.floor_bytes_per_item(), usize::MAX);
+    assert_eq!(plan.bytes_moved_per_item(), usize::MAX);
     refused!(Modulus::ntt_primes(1, 64, usize::MAX), Error::TooLarge { .. });
     Ok(())
 }
@@ -204,7 +214,7 @@ proptest! {
         let ring: PolyType = "7681:x^96+1".parse().expect("a ring");
         let mut limits = Limits::h200();
         (limits.block_threads, limits.block_shared_bytes) = (Some(threads), shared);
-        let rows = Rows::of(&ring, &limits).expect("rows").holding(held).per_item(per_item).extra_shared(extra);
+        let rows = KernelLayout::of(&ring, &limits).expect("rows").holding(held).per_item(per_item).extra_shared(extra);
         _ = (rows.item_bytes(), rows.table_port(), rows.constants_port());
         if let Ok(built) = rows.build(&limits) {
             prop_assert!(built.launch.shared_bytes <= shared && (1..=threads).contains(&built.launch.threads));

@@ -1,8 +1,8 @@
 //! Kernels whose ports share memory give the same result everywhere, or their plan is refused.
 
+use ringforge::factorization::Factorization;
 use ringforge::kernels::{Forward, Inverse, PointMul, RingMul};
 use ringforge::kernels::{Kernel, Port, Role};
-use ringforge::split::Split;
 use ringforge::{Device, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
 use ringforge_testkit::inject::Altered;
 use ringforge_testkit::one_step;
@@ -51,12 +51,12 @@ fn check(device: &Device, ring: &PolyType, kernel: &(impl Kernel + Clone + 'stat
 fn products() -> Result<()> {
     for text in ["3457:x^48-x^24+1", "12289,18433:x^16+1", "18446744069414584321:x^8-1"] {
         let ring: PolyType = text.parse()?;
-        let split = Split::of(&ring, None)?;
+        let factorization = Factorization::of(&ring, None)?;
         for device in devices() {
-            let point = |order| PointMul::new(&split, order, device.limits());
-            check(&device, &ring, &RingMul::new(&split, device.limits()))?;
+            let point = |order| PointMul::new(&factorization, order, device.limits());
+            check(&device, &ring, &RingMul::new(&factorization, device.limits()))?;
             check(&device, &ring, &point(Order::Natural))?;
-            check(&device, &ring, &point(Order::Tree).adding())?;
+            check(&device, &ring, &point(Order::DigitReversed).adding())?;
         }
     }
     Ok(())
@@ -115,11 +115,11 @@ fn values_that_move() -> Result<()> {
             let in_place = |kernel| one_step(Altered::new(kernel), &["data", "data"]);
             Ok::<_, Error>(plan.kernels().filter(|kernel| in_place(*kernel).is_err()).count())
         };
-        assert_eq!((refused(Order::Natural)?, refused(Order::Tree)?), (1, 0), "{op}");
+        assert_eq!((refused(Order::Natural)?, refused(Order::DigitReversed)?), (1, 0), "{op}");
     }
-    let split = Split::of("3329:x^256+1".parse::<PolyType>()?, None)?;
-    one_step(Forward::new(&split, Order::Natural, &Limits::h200()), &["data", "data"])?;
-    one_step(Inverse::new(&split, Order::Natural, &Limits::h200()), &["data", "data"])?;
+    let factorization = Factorization::of("3329:x^256+1".parse::<PolyType>()?, None)?;
+    one_step(Forward::new(&factorization, Order::Natural, &Limits::h200()), &["data", "data"])?;
+    one_step(Inverse::new(&factorization, Order::Natural, &Limits::h200()), &["data", "data"])?;
     Ok(())
 }
 

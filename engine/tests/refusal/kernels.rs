@@ -40,7 +40,7 @@ pub(crate) enum Misuse {
     OutputFirst,
 }
 
-const TEXT: &str = "\
+const SOURCE: &str = "\
 extern \"C\" __global__ void fake(const unsigned char* in, unsigned char* out, unsigned long long first,
                                 unsigned long long end) {
     for (unsigned long long i = 4 * first; i < 4 * end; i++) out[i] = 7;
@@ -49,7 +49,7 @@ extern \"C\" __global__ void fake(const unsigned char* in, unsigned char* out, u
 
 impl Fake {
     pub(crate) fn new(ports: &[Port]) -> Self {
-        Self { ports: ports.to_vec(), text: TEXT, misuse: Misuse::Nothing, in_place: false, table: None }
+        Self { ports: ports.to_vec(), text: SOURCE, misuse: Misuse::Nothing, in_place: false, table: None }
     }
 
     /// A kernel from four bytes to four, broken in this way.

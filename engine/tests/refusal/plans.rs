@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::kernels::{Port, Sharing, Table};
-use ringforge::{Device, Draws, Error, Job, Op, Order, Pipeline, Planner, PolyType, Result, Value};
+use ringforge::{Device, Error, Job, Op, Order, Pipeline, Planner, PolyType, RandomKey, Result, Value};
 use ringforge_testkit::Target;
 use ringforge_testkit::one_step;
 
@@ -97,9 +97,9 @@ fn draws_and_other_values_are_not_mixed() {
             apply(p, &[second, OUT], &[x]);
         })
     };
-    let (draws, shared) = (Port::draws(), Port::shared(Draws::BYTES));
-    assert_eq!(words(draws, shared), "the input x is for `Draws`, but fake is not");
-    assert_eq!(words(shared, draws), "fake is for `Draws`, but the input x is not");
+    let (random_key, shared) = (Port::random_key(), Port::shared(RandomKey::BYTES));
+    assert_eq!(words(random_key, shared), "the input x is for `Draws`, but fake is not");
+    assert_eq!(words(shared, random_key), "fake is for `Draws`, but the input x is not");
 }
 
 #[test]
@@ -230,11 +230,11 @@ fn duplicate_names() {
 
 #[test]
 fn batch_dependent_values() {
-    let words = mistake(|p| p.output("y", apply(p, &[IN, OUT.joint()], &[p.input("x")])));
+    let words = mistake(|p| p.output("y", apply(p, &[IN, OUT.batch_dependent()], &[p.input("x")])));
     assert_eq!(words, "the output of fake cannot be output as y: it is batch-dependent");
     let read = Planner::default().pipeline("read");
-    let joint = apply(&read, &[IN, OUT.joint()], &[read.input("x")]);
-    read.output("y", apply(&read, &[IN.joint(), OUT], &[joint]));
+    let batch_dependent = apply(&read, &[IN, OUT.batch_dependent()], &[read.input("x")]);
+    read.output("y", apply(&read, &[IN.batch_dependent(), OUT], &[batch_dependent]));
     assert!(read.build().is_ok());
 }
 
@@ -244,7 +244,7 @@ fn elements_of_the_wrong_type() -> Result<()> {
     let (ring, rooted) = (ring?, rooted?);
     let coefficients = format!("coefficients in {ring}");
     let natural = format!("evaluations in {ring} after 2 layers, {}", Order::Natural);
-    let values = format!("evaluations in {ring} after 2 layers, {}", Order::Tree);
+    let values = format!("evaluations in {ring} after 2 layers, {}", Order::DigitReversed);
     let names = ["x", "y"];
     let product = |make: &dyn Fn(&Pipeline) -> [Value<'_>; 2]| {
         mistake(|p| {
@@ -258,7 +258,7 @@ fn elements_of_the_wrong_type() -> Result<()> {
     assert_eq!(found, format!("b of {mul} must be {coefficients}, but the input y holds coefficients in {rooted}"));
     let found = product(&|p| [p.coefficients("x", &ring), p.coefficients("y", &ring).forward()]);
     assert_eq!(found, format!("b of {mul} must be {coefficients}, but the output of forward holds {values}"));
-    let found = product(&|p| [p.evaluations("x", &ring, Order::Tree), p.coefficients("y", &ring)]);
+    let found = product(&|p| [p.evaluations("x", &ring, Order::DigitReversed), p.coefficients("y", &ring)]);
     assert_eq!(found, format!("b of {point_mul} must be {values}, but the input y holds {coefficients}"));
     let found = product(&|p| {
         let [x, y] = names.map(|name| p.coefficients(name, &ring));
@@ -267,13 +267,13 @@ fn elements_of_the_wrong_type() -> Result<()> {
     assert_eq!(found, format!("b of {point_mul} must be {values}, but the output of forward holds {natural}"));
     // a sum of another type; transforms of evaluations
     let found = mistake(|p| {
-        let [x, y] = names.map(|name| p.evaluations(name, &ring, Order::Tree));
+        let [x, y] = names.map(|name| p.evaluations(name, &ring, Order::DigitReversed));
         _ = x.mul_add(y, p.coefficients("z", &ring));
     });
     let job = Job::new(&ring, Op::MulAdd).depth(2);
     assert_eq!(found, format!("sum of {job} must be {values}, but the input z holds {coefficients}"));
     let job = Job::new(&ring, Op::Forward);
-    let found = mistake(|p| _ = p.evaluations("x", &ring, Order::Tree).forward());
+    let found = mistake(|p| _ = p.evaluations("x", &ring, Order::DigitReversed).forward());
     assert_eq!(found, format!("from of {job} must be {coefficients}, but the input x holds {values}"));
     let job = Job::new(&ring, Op::Inverse);
     let found = mistake(|p| _ = p.coefficients("x", &ring).inverse());
@@ -437,7 +437,7 @@ fn overlapping_and_missing_views() {
     gone(2..4)(&p);
     assert!(p.build().is_ok());
 
-    let apart = [Port::input(4).apart(8), OUT];
+    let apart = [Port::input(4).with_stride(8), OUT];
     let words = mistake(|p| _ = apply(p, &apart, &[p.input("x")]));
     assert_eq!(words, "fake only works on items with a stride, not on contiguous ones");
     let beyond = mistake(|p| _ = p.bytes("x", 4).part(2..5));

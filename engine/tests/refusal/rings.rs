@@ -1,6 +1,6 @@
 //! Moduli, rings, factorisations and jobs that make no sense.
 
-use ringforge::split::Split;
+use ringforge::factorization::Factorization;
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 
 use super::refused;
@@ -85,7 +85,7 @@ fn transforms_modulo_what_is_not_prime() -> Result<()> {
     let wide = Modulus::new(U256::ONE.shl_vartime(200))?;
     for modulus in [q(1024), q(3455), q(1 << 40), q(u64::MAX), wide, Modulus::new(U256::MAX)?] {
         let ring = Ring::negacyclic(64, modulus)?;
-        refused!(Split::of(&ring, None), Error::NotPrime { q } if q == modulus.value());
+        refused!(Factorization::of(&ring, None), Error::NotPrime { q } if q == modulus.value());
         for op in OPS_OF_TRANSFORMS {
             refused!(plan(&Job::new(&ring, op)), Error::NotPrime { .. } | Error::Unsupported { .. });
         }
@@ -98,7 +98,7 @@ fn transforms_modulo_what_is_not_prime() -> Result<()> {
 fn transforms_without_a_root() -> Result<()> {
     // 3329 - 1 = 2^8 13: leaves of degree 16
     let ring = Ring::negacyclic(2048, q(3329))?;
-    refused!(Split::of(&ring, None), Error::NoRoot { .. });
+    refused!(Factorization::of(&ring, None), Error::NoRoot { .. });
     let none = Ring::negacyclic(256, q(4591))?;
     for op in OPS_OF_TRANSFORMS {
         refused!(plan(&Job::new(&ring, op)), Error::NoRoot { .. });
@@ -156,7 +156,7 @@ fn roots() -> Result<()> {
         if why.contains("the root 7 does not generate"));
     let binomial = |n, c: u32| Ring::new(&[q(3329)], Quotient::Binomial { n, c: U256::from(c) });
     refused!(binomial(8, 5)?.with_root(3u32), Error::Ring { why } if why.contains("the root 3 does not generate"));
-    refused!(Split::of(&binomial(8, 3329)?, None), Error::Unsupported { why, .. } if why.contains("its constant is 0"));
+    refused!(Factorization::of(&binomial(8, 3329)?, None), Error::Unsupported { why, .. } if why.contains("its constant is 0"));
     refused!(ring()?.with_root(U256::MAX), Error::Ring { .. });
     let two = Ring::rns(8, &[q(97), q(193)])?;
     refused!(two.clone().with_root(8u32), Error::Ring { .. });

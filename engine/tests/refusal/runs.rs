@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ringforge::factorization::Factorization;
 use ringforge::kernels::Port;
-use ringforge::split::Split;
 use ringforge::{
     Buffer, Device, Engine, Error, Job, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream,
 };
@@ -228,8 +228,8 @@ fn values_that_are_not_reduced() -> Result<()> {
         values[N + 6] = u16::MAX;
         refused!(stream.upload_elements(&ring, &values), Error::NotReduced { index, q }
             if index == N + 5 && q == ringforge::U256::from(3329u32));
-        let depth = Split::of(&ring, None)?.depth();
-        let content = ring.evaluations_after(depth, Order::Tree);
+        let depth = Factorization::of(&ring, None)?.depth();
+        let content = ring.evaluations_after(depth, Order::DigitReversed);
         refused!(stream.upload_elements(&content, &values), Error::NotReduced { .. });
         refused!(stream.upload_elements(&ring, &values[1..]), Error::Length { .. });
         // with several moduli, each limb has its own bound; Montgomery form has the same bounds

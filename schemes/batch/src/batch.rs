@@ -15,7 +15,7 @@ use crate::sizes::{Sizes, batch_of};
 use crate::status::BatchStatus;
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
-use Randomness::Draws;
+use Randomness::RandomKey;
 
 /// A KEM on one device: key generation, encapsulation and decapsulation of many items per call.
 ///
@@ -42,7 +42,7 @@ use Randomness::Draws;
 /// ```
 pub struct Batch<M> {
     engine: Engine,
-    mechanism: PhantomData<fn() -> M>,
+    kem: PhantomData<fn() -> M>,
 }
 
 impl<M: KemScheme> Batch<M> {
@@ -51,8 +51,8 @@ impl<M: KemScheme> Batch<M> {
     /// # Errors
     /// As [`Engine::program_of`].
     pub fn new(engine: &Engine) -> Result<Self> {
-        let batch = Self { engine: engine.clone(), mechanism: PhantomData };
-        [Generate(Draws), Encapsulate(Draws), Decapsulate].iter().try_for_each(|&operation| {
+        let batch = Self { engine: engine.clone(), kem: PhantomData };
+        [Generate(RandomKey), Encapsulate(RandomKey), Decapsulate].iter().try_for_each(|&operation| {
             batch.program(operation, false).map(drop) // cached by the engine
         })?;
         Ok(batch)
@@ -75,8 +75,8 @@ impl<M: KemScheme> Batch<M> {
     /// # Errors
     /// See [`Batch`].
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<BatchStatus<M::Error>> {
-        let draws = ringforge::Draws::from_os()?;
-        self.generate_by(Draws, draws.as_bytes(), public_keys, secret_keys)
+        let random_key = ringforge::RandomKey::from_os()?;
+        self.generate_by(RandomKey, random_key.as_bytes(), public_keys, secret_keys)
     }
 
     /// As [`Batch::generate`], from [`KEY_SEED`](crate::KEY_SEED) bytes per item. If a seed yields no key, its item has
@@ -105,8 +105,8 @@ impl<M: KemScheme> Batch<M> {
         ciphertexts: &mut [u8],
         shared_keys: &mut [u8],
     ) -> Result<BatchStatus<M::Error>> {
-        let draws = ringforge::Draws::from_os()?;
-        self.encapsulate_by(Draws, public_keys, draws.as_bytes(), ciphertexts, shared_keys)
+        let random_key = ringforge::RandomKey::from_os()?;
+        self.encapsulate_by(RandomKey, public_keys, random_key.as_bytes(), ciphertexts, shared_keys)
     }
 
     /// As [`Batch::encapsulate`], from [`ENCAPSULATION_SEED`](crate::ENCAPSULATION_SEED) bytes per item. The
@@ -170,9 +170,9 @@ impl<M: KemScheme> Batch<M> {
     /// [`Error::TooLarge`] if the size in bytes overflows.
     pub fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M>, SecretKeys<M>)> {
         let (mut public, mut secret) = (PublicKeys::new(stream, batch)?, SecretKeys::new(stream, batch)?);
-        let statuses = stream.with_draws(|draws| {
+        let statuses = stream.with_random_key(|random_key| {
             let outputs = [("public keys", &mut public.bytes), ("secret keys", &mut secret.bytes)];
-            self.run(stream, Generate(Draws), batch, &[("draws", draws)], outputs)
+            self.run(stream, Generate(RandomKey), batch, &[("random_key", random_key)], outputs)
         })?;
         Ok((public.with_statuses(&statuses), secret.with_statuses(&statuses)))
     }
@@ -189,10 +189,10 @@ impl<M: KemScheme> Batch<M> {
         let batch = public_keys.len();
         let mut sent = Ciphertexts::new(stream, batch)?.made_from(public_keys);
         let mut shared = SharedKeys::new(stream, batch)?.made_from(public_keys);
-        let statuses = stream.with_draws(|draws| {
-            let inputs = [("public keys", &public_keys.bytes), ("draws", draws)];
+        let statuses = stream.with_random_key(|random_key| {
+            let inputs = [("public keys", &public_keys.bytes), ("random_key", random_key)];
             let outputs = [("ciphertexts", &mut sent.bytes), ("shared keys", &mut shared.bytes)];
-            self.run(stream, Encapsulate(Draws), batch, &inputs, outputs)
+            self.run(stream, Encapsulate(RandomKey), batch, &inputs, outputs)
         })?;
         Ok((sent.with_statuses(&statuses), shared.with_statuses(&statuses)))
     }

@@ -37,7 +37,7 @@ pub(crate) const STATUSES: &str = "statuses";
 
 #[cfg(test)]
 mod tests {
-    use ringforge::kernels::Draw;
+    use ringforge::kernels::RandomBlock;
     use ringforge::{Device, Planner};
 
     use super::*;
@@ -46,13 +46,15 @@ mod tests {
     #[test]
     fn failed_runs_zero_their_outputs() {
         let p = Planner::default().pipeline("draw");
-        let [bytes] = p.step(Draw::new(32, 0).unwrap(), &[p.input("draws")]);
+        let [bytes] = p.step(RandomBlock::new(32, 0).unwrap(), &[p.input("random_key")]);
         p.output("bytes", bytes);
         let program = Device::cpu().compile(&p.build().unwrap()).unwrap();
         let mut drawn = [1; 64];
-        let status = run_host::<OwnError, _>(&program, 2, &[("draws", &[2; 32])], [("bytes", &mut drawn, 32)]);
+        let status = run_host::<OwnError, _>(&program, 2, &[("random_key", &[2; 32])], [("bytes", &mut drawn, 32)]);
         assert!(status.unwrap().into_result().is_ok() && drawn != [1; 64]);
-        assert!(run_host::<OwnError, _>(&program, 1, &[("draws", &[2; 32])], [("bytes", &mut drawn, 32)]).is_err());
+        assert!(
+            run_host::<OwnError, _>(&program, 1, &[("random_key", &[2; 32])], [("bytes", &mut drawn, 32)]).is_err()
+        );
         assert_eq!(drawn, [0; 64]);
     }
 }

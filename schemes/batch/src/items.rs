@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::kem_scheme::{Made, Steps};
     use crate::status::tests::OwnError;
-    use crate::status::{FINE, NOT_REACHED};
+    use crate::status::{NOT_REACHED, OK};
 
     struct Bytes;
 
@@ -224,7 +224,7 @@ mod tests {
         assert!(matches!(status, Err(Error::Unwritten { .. })), "{status:?}");
         assert_eq!(to, [1; 8]);
         // An item with an error.
-        let statuses = stream.upload(&[FINE, NOT_REACHED]).unwrap();
+        let statuses = stream.upload(&[OK, NOT_REACHED]).unwrap();
         let status = shared_keys(statuses).export(&stream, &mut to).unwrap();
         assert_eq!((status.errors()[0].item, to), (1, [7, 7, 7, 7, 0, 0, 0, 0]));
     }

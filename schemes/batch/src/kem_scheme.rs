@@ -1,6 +1,6 @@
 //! The trait by which a scheme tells a [`Batch`](crate::Batch) how to run it.
 
-use ringforge::kernels::Draw;
+use ringforge::kernels::RandomBlock;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
@@ -23,7 +23,7 @@ pub trait KemScheme: 'static {
 }
 
 /// Outputs of an operation, and its [status](crate::status()) output if it writes one. If an item's status is not
-/// [`FINE`](crate::FINE), its outputs are zeroed.
+/// [`OK`](crate::OK), its outputs are zeroed.
 pub type Made<'p, const N: usize> = ([Value<'p>; N], Option<Value<'p>>);
 
 /// The steps of a KEM. All values are contiguous bytes, of the sizes in [`KemScheme::SIZES`].
@@ -33,7 +33,7 @@ pub trait Steps {
     ///
     /// # Errors
     /// Fails if planning fails, like all others.
-    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, draws: Option<Value<'p>>) -> Result<Made<'p, 2>>;
+    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, random_key: Option<Value<'p>>) -> Result<Made<'p, 2>>;
 
     /// Encapsulation: public keys, seeds (32 bytes per item) → ciphertexts, shared keys.
     ///
@@ -81,8 +81,8 @@ pub enum Operation {
 pub enum Randomness {
     /// Seeds from the caller, one per item.
     Seeds,
-    /// [`Draws`](ringforge::Draws), the key of a counter-based random generator; the plan derives the seeds from it.
-    Draws,
+    /// [`RandomKey`](ringforge::RandomKey), the key of a counter-based random generator; the plan derives the seeds from it.
+    RandomKey,
 }
 
 impl Operation {
@@ -95,8 +95,8 @@ impl Operation {
         let p = planner.pipeline(format!("{name} {self:?}{}", if checked { ", checked" } else { "" }));
         let statuses = match self {
             Self::Generate(from) => {
-                let (seeds, draws) = from.seeds(&p, KEY_SEED)?;
-                let ([public, secret], statuses) = steps.generate(&p, seeds, draws)?;
+                let (seeds, random_key) = from.seeds(&p, KEY_SEED)?;
+                let ([public, secret], statuses) = steps.generate(&p, seeds, random_key)?;
                 p.output("public keys", public);
                 p.output("secret keys", secret);
                 statuses
@@ -131,9 +131,9 @@ impl Operation {
     pub const fn secrets(self) -> &'static [&'static str] {
         match self {
             Self::Generate(Randomness::Seeds) => &["seeds", "secret keys"],
-            Self::Generate(Randomness::Draws) => &["draws", "secret keys"],
+            Self::Generate(Randomness::RandomKey) => &["random_key", "secret keys"],
             Self::Encapsulate(Randomness::Seeds) => &["seeds", "shared keys"],
-            Self::Encapsulate(Randomness::Draws) => &["draws", "shared keys"],
+            Self::Encapsulate(Randomness::RandomKey) => &["random_key", "shared keys"],
             Self::Decapsulate => &["secret keys", "shared keys"],
             Self::CheckPublicKeys => &[],
             Self::CheckSecretKeys => &["secret keys"],
@@ -146,21 +146,21 @@ impl Randomness {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Seeds => "seeds",
-            Self::Draws => "draws",
+            Self::RandomKey => "random_key",
         }
     }
 
-    /// Returns the seeds, of `bytes` bytes per item, and the `Draws` they are derived from, if any.
+    /// Returns the seeds, of `bytes` bytes per item, and the `RandomKey` they are derived from, if any.
     ///
     /// # Errors
-    /// As [`Draw::new`].
+    /// As [`RandomBlock::new`].
     pub fn seeds(self, p: &Pipeline, bytes: usize) -> Result<(Value<'_>, Option<Value<'_>>)> {
         Ok(match self {
             Self::Seeds => (p.input(self.name()), None),
-            Self::Draws => {
-                let draws = p.input(self.name());
-                let [seeds] = p.step(Draw::new(bytes, 0)?, &[draws]);
-                (seeds, Some(draws))
+            Self::RandomKey => {
+                let random_key = p.input(self.name());
+                let [seeds] = p.step(RandomBlock::new(bytes, 0)?, &[random_key]);
+                (seeds, Some(random_key))
             }
         })
     }

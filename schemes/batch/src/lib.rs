@@ -31,7 +31,7 @@
 //! # Randomness
 //!
 //! Each call of key generation or encapsulation asks the operating system for a fresh key
-//! ([`Draws`](ringforge::Draws)), from which the device derives the seeds. A process may therefore `fork` at any time.
+//! ([`RandomKey`](ringforge::RandomKey)), from which the device derives the seeds. A process may therefore `fork` at any time.
 //! Two cases remain in which two copies use the same seeds: a machine is copied during a call, or a snapshot is
 //! restored twice and the system repeats its randomness. Both copies then generate the same key pairs and encapsulate
 //! the same messages. For one public key they get the same shared key; for two public keys, each owner can compute the
@@ -52,5 +52,5 @@ pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, ki
 pub use kem_scheme::{KemScheme, Made, Operation, Randomness, Steps};
 pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};
 pub use status::{
-    BatchStatus, ErrorKind, FINE, HALFWAY, ItemError, NOT_REACHED, PENDING, STATUS, SchemeError, status, word,
+    BatchStatus, ErrorKind, HALF_DONE, ItemError, NOT_REACHED, OK, PENDING, STATUS, SchemeError, status, word,
 };

@@ -5,12 +5,12 @@ use core::error::Error;
 use ringforge::kernels::Header;
 
 /// Status of an item without error. A magic number, so that uninitialised or stale memory does not pass for it.
-pub const FINE: u32 = 0x600d_f17e;
+pub const OK: u32 = 0x600d_f17e;
 /// Status of an item without error so far, to be completed by a later step. An item left with it was skipped by that
 /// step.
 pub const PENDING: u32 = 0x9e2d_126a;
 /// As [`PENDING`], after the second of three steps.
-pub const HALFWAY: u32 = 0x3b75_d8c4;
+pub const HALF_DONE: u32 = 0x3b75_d8c4;
 /// Status of an item before the first step, set by the engine.
 pub const NOT_REACHED: u32 = 0;
 
@@ -23,7 +23,7 @@ pub const STATUS: Header = Header { name: "kem_status.cuh", text: include_str!("
 /// coefficient.
 ///
 /// ```
-/// use ringforge_batch::{BatchStatus, FINE, SchemeError, word};
+/// use ringforge_batch::{BatchStatus, OK, SchemeError, word};
 ///
 /// #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 /// enum OwnError {
@@ -47,7 +47,7 @@ pub const STATUS: Header = Header { name: "kem_status.cuh", text: include_str!("
 /// #     }
 /// # }
 ///
-/// let status = BatchStatus::<OwnError>::of(&[FINE, 0x702, FINE]);
+/// let status = BatchStatus::<OwnError>::of(&[OK, 0x702, OK]);
 /// assert_eq!(status.errors()[0].item, 1);
 /// assert_eq!(status.errors()[0].kind, OwnError::BadCoefficient { place: 7 }.into());
 /// ```
@@ -65,13 +65,13 @@ pub const fn word(code: u8, number: usize) -> u32 {
     code as u32 | (number as u32) << u8::BITS
 }
 
-/// Returns the status of an item: [`FINE`], or the word of its error. An error whose word is reserved becomes
+/// Returns the status of an item: [`OK`], or the word of its error. An error whose word is reserved becomes
 /// `u32::MAX`, an unknown status.
 #[must_use]
 pub fn status(error: Option<impl SchemeError>) -> u32 {
     match error.map(SchemeError::word) {
-        None => FINE,
-        Some(FINE | PENDING | HALFWAY | NOT_REACHED) => u32::MAX,
+        None => OK,
+        Some(OK | PENDING | HALF_DONE | NOT_REACHED) => u32::MAX,
         Some(word) => word,
     }
 }
@@ -94,12 +94,12 @@ pub enum ErrorKind<E> {
 }
 
 impl<E: SchemeError> ErrorKind<E> {
-    /// Decodes a status; `None` if the item is ok, which only the word [`FINE`] means.
+    /// Decodes a status; `None` if the item is ok, which only the word [`OK`] means.
     fn of(status: u32) -> Option<Self> {
         let mut errors = E::all((status >> u8::BITS) as usize).into_iter();
         match status {
-            FINE => None,
-            NOT_REACHED | PENDING | HALFWAY => Some(Self::NotReached),
+            OK => None,
+            NOT_REACHED | PENDING | HALF_DONE => Some(Self::NotReached),
             _ => Some(errors.find(|e| e.word() == status).map_or(Self::UnknownStatus { status }, Self::Scheme)),
         }
     }
@@ -177,7 +177,7 @@ pub(crate) mod tests {
             match self {
                 Self::NoKey => word(1, 0),
                 Self::Coefficient { place } => word(2, place),
-                Self::Taken => FINE,
+                Self::Taken => OK,
             }
         }
 
@@ -209,12 +209,12 @@ pub(crate) mod tests {
 
     #[test]
     fn only_one_status_word_is_ok() {
-        assert_eq!(kind(FINE), None);
+        assert_eq!(kind(OK), None);
         assert_eq!(kind(0), Some(ErrorKind::NotReached), "initial memory");
-        for status in [PENDING, HALFWAY] {
+        for status in [PENDING, HALF_DONE] {
             assert_eq!(kind(status), Some(ErrorKind::NotReached), "left by an earlier step");
         }
-        let others = (0..32).map(|bit| FINE ^ 1 << bit);
+        let others = (0..32).map(|bit| OK ^ 1 << bit);
         let others = others.chain([3, 9, 10, 255, 0x101, 0x104, 0x1_0001, u32::MAX, 0xa5a5_a5a5]);
         others.for_each(|status| assert_eq!(kind(status), Some(ErrorKind::UnknownStatus { status }), "{status:#x}"));
     }

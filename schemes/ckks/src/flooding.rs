@@ -91,9 +91,10 @@ impl Flooding {
 
 impl Level {
     /// Noise with these layers, as coefficients.
-    pub(crate) fn flood<'p>(&self, p: &'p Pipeline, multipliers: &[u128], draws: Value<'p>) -> Option<Value<'p>> {
+    pub(crate) fn flood<'p>(&self, p: &'p Pipeline, multipliers: &[u128], random_key: Value<'p>) -> Option<Value<'p>> {
         let layer = |&multiplier: &u128| {
-            let integers = p.sample(self.plaintext_type(), Distribution::Gaussian { sigma: LAYER }, draws).secret();
+            let integers =
+                p.sample(self.plaintext_type(), Distribution::Gaussian { sigma: LAYER }, random_key).secret();
             let factors: Vec<U256> =
                 self.plaintext_type().basis().iter().map(|q| q.reduce(&U256::from(multiplier))).collect();
             integers.scale(&factors)
@@ -104,7 +105,7 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Draws, Engine};
+    use ringforge::{Engine, RandomKey};
 
     use super::*;
 
@@ -142,14 +143,14 @@ mod tests {
         let layers = Flooding { deviation: wanted }.multipliers(&parameters, 1.0, 0)?;
         let deviation = layers.iter().map(|&c| (c as f64 * LAYER).powi(2)).sum::<f64>().sqrt();
         let p = engine.pipeline("noise");
-        if let Some(noise) = level.flood(&p, &layers, p.input("draws")) {
+        if let Some(noise) = level.flood(&p, &layers, p.input("random_key")) {
             p.output("noise", noise);
         }
         let program = engine.compile(p)?;
         let items = 128;
         let mut words = vec![0u64; items * 1024];
-        let draws = Draws::from_bytes(&[7; 32])?;
-        program.on_host(items).input("draws", draws.as_bytes()).output("noise", &mut words).run()?;
+        let random_key = RandomKey::from_bytes(&[7; 32])?;
+        program.on_host(items).input("random_key", random_key.as_bytes()).output("noise", &mut words).run()?;
         let q = parameters.q()[0].value_u64().unwrap_or(0);
         let noise: Vec<i64> = words.iter().map(|&x| if x > q / 2 { x as i64 - q as i64 } else { x as i64 }).collect();
 

@@ -1,6 +1,6 @@
 //! Key generation: secret, public and switching keys.
 
-use ringforge::{Buffer, Draws, Program};
+use ringforge::{Buffer, Program, RandomKey};
 
 use crate::error::Result;
 use crate::programs::{Operation, bytes_of};
@@ -16,9 +16,9 @@ impl Ckks {
     /// [`Error::Engine`](crate::Error::Engine).
     pub fn secret_key(&self, randomness: &mut Randomness) -> Result<SecretKey> {
         let program = self.program(Operation::SecretKey, self.top_level(), 1)?;
-        let draws = self.draws(randomness)?;
+        let random_key = self.random_key(randomness)?;
         let mut buffer = self.stream()?.secret_buffer(bytes_of(&program, "s"))?;
-        program.on(self.stream()?, 1).input("draws", &draws).output("s", &mut buffer).run()?;
+        program.on(self.stream()?, 1).input("random_key", &random_key).output("s", &mut buffer).run()?;
         Ok(SecretKey { parameters: self.shared_parameters().clone(), buffer })
     }
 
@@ -78,13 +78,13 @@ impl Ckks {
         randomness: &mut Randomness,
     ) -> Result<([u8; 32], Buffer)> {
         self.own(&secret.parameters, "the secret key")?;
-        let mut seed = [0; Draws::BYTES];
-        seed.copy_from_slice(randomness.draws()?.as_bytes());
+        let mut seed = [0; RandomKey::BYTES];
+        seed.copy_from_slice(randomness.random_key()?.as_bytes());
         let uploaded = self.stream()?.upload(&seed)?;
-        let draws = self.draws(randomness)?;
+        let random_key = self.random_key(randomness)?;
         let mut key = self.engine().device().buffer(bytes_of(program, "key"))?;
         let call = program.on(self.stream()?, 1).input("s", &secret.buffer).input("seed", &uploaded);
-        call.input("draws", &draws).output("key", &mut key).run()?;
+        call.input("random_key", &random_key).output("key", &mut key).run()?;
         Ok((seed, key))
     }
 }

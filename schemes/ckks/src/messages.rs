@@ -68,9 +68,9 @@ impl Ckks {
         self.own(&key.parameters, "the public key")?;
         let Items { level, scale, batch, .. } = plaintext.0;
         let program = self.program(Operation::Encrypt, level, batch)?;
-        let draws = self.draws(randomness)?;
+        let random_key = self.random_key(randomness)?;
         self.ciphertext(level, scale, batch, |buffer| {
-            let call = program.on(self.stream()?, batch).input("key", &key.buffer).input("draws", &draws);
+            let call = program.on(self.stream()?, batch).input("key", &key.buffer).input("random_key", &random_key);
             Ok(call.input("message", &plaintext.0.buffer).output("ciphertext", buffer).run()?)
         })
     }
@@ -99,7 +99,7 @@ impl Ckks {
         randomness: &mut Randomness,
     ) -> Result<Vec<Vec<Complex64>>> {
         let layers = flooding.multipliers(self.parameters(), ciphertext.scale(), ciphertext.level())?;
-        self.decrypt_with(ciphertext, key, Some((layers, self.draws(randomness)?)))
+        self.decrypt_with(ciphertext, key, Some((layers, self.random_key(randomness)?)))
     }
 
     fn decrypt_with(
@@ -112,13 +112,13 @@ impl Ckks {
         self.own(&key.parameters, "the secret key")?;
         let Items { level, scale, batch, .. } = ciphertext.0;
         let steps = self.level(level)?;
-        let (layers, draws) = noise.unzip();
+        let (layers, random_key) = noise.unzip();
         let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level, batch)?;
         let stream = self.stream()?;
         let mut message = stream.secret_buffer(batch * steps.plaintext_type().bytes())?;
         let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
-        let call = match &draws {
-            Some(draws) => call.input("draws", draws),
+        let call = match &random_key {
+            Some(random_key) => call.input("random_key", random_key),
             None => call,
         };
         call.output("message", &mut message).run()?;

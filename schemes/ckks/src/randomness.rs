@@ -1,6 +1,6 @@
 //! Source of the keys for the device's random generator.
 
-use ringforge::Draws;
+use ringforge::RandomKey;
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -36,8 +36,8 @@ impl Randomness {
     }
 
     /// Returns a generator key that is used only once.
-    pub(crate) fn draws(&mut self) -> Result<Draws> {
-        let Some(seed) = &self.seed else { return Ok(Draws::from_os()?) };
+    pub(crate) fn random_key(&mut self) -> Result<RandomKey> {
+        let Some(seed) = &self.seed else { return Ok(RandomKey::from_os()?) };
         let mut hash = Shake256::default();
         hash.update(b"ringforge-ckks draws");
         hash.update(seed);
@@ -45,9 +45,9 @@ impl Randomness {
         self.used += 1;
         let mut key = [0; 32];
         hash.finalize_xof().read(&mut key);
-        let draws = Draws::from_bytes(&key);
+        let random_key = RandomKey::from_bytes(&key);
         key.zeroize();
-        Ok(draws?)
+        Ok(random_key?)
     }
 }
 

@@ -118,8 +118,8 @@ impl Ckks {
         if same { Ok(()) } else { Err(Error::Foreign { what }) }
     }
 
-    pub(crate) fn draws(&self, randomness: &mut Randomness) -> Result<Buffer> {
-        Ok(self.stream()?.upload_secret(randomness.draws()?.as_bytes())?)
+    pub(crate) fn random_key(&self, randomness: &mut Randomness) -> Result<Buffer> {
+        Ok(self.stream()?.upload_secret(randomness.random_key()?.as_bytes())?)
     }
 
     pub(crate) fn top_level(&self) -> usize {

@@ -68,7 +68,7 @@ impl Level {
     /// level.
     pub(crate) fn key_type(parameters: &Parameters) -> Result<PolyType> {
         let basis = [parameters.q(), parameters.p()].concat();
-        Ok(PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::Tree)?)
+        Ok(PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::DigitReversed)?)
     }
 
     /// As [`Level::new`], with keys of this element type.
@@ -194,7 +194,7 @@ impl Level {
 
     /// Samples a secret key: evaluations modulo Q·P of the top level.
     pub(crate) fn secret_key(&self, p: &Pipeline) {
-        let s = p.sample(&self.key, Distribution::Ternary, p.input("draws"));
+        let s = p.sample(&self.key, Distribution::Ternary, p.input("random_key"));
         p.output("s", s.secret().forward());
     }
 
@@ -217,7 +217,7 @@ impl Level {
     /// Public key at the top level: (e − a·s, a), where a is expanded from a seed.
     pub(crate) fn public_key(&self, p: &Pipeline, errors: Distribution) {
         let (limbs, a) = (self.q.basis().len(), uniform(p, &self.q));
-        let e = p.sample(&self.q, errors, p.input("draws")).secret().forward();
+        let e = p.sample(&self.q, errors, p.input("random_key")).secret().forward();
         self.output(p, "key", [e - a * self.secret(p).limbs(0..limbs), a]);
     }
 
@@ -231,7 +231,7 @@ impl Level {
     pub(crate) fn make_switching_key(&self, p: &Pipeline, switch: Switch, errors: Distribution) -> Result<()> {
         let all = self.key.vector(self.digits)?;
         let a = uniform(p, &all);
-        let (draws, s, limbs) = (p.input("draws"), self.secret(p), self.key.basis().len());
+        let (random_key, s, limbs) = (p.input("random_key"), self.secret(p), self.key.basis().len());
         let (from, to) = match switch {
             Switch::Square => (s * s, s),
             Switch::Automorphism(k) => (s, s.automorphism(inverse(k, 2 * self.q.degree() as u64))),
@@ -243,7 +243,7 @@ impl Level {
                 Some(product) if limb / self.special == j => *product,
                 _ => U256::ZERO,
             };
-            let e = p.sample(&self.key, errors, draws).secret().forward();
+            let e = p.sample(&self.key, errors, random_key).secret().forward();
             e - of(j) * to + from.scale(&(0..limbs).map(number).collect::<Vec<_>>())
         });
         let parts: Vec<Value<'_>> = b.chain((0..self.digits).map(of)).collect();
@@ -268,8 +268,8 @@ impl Level {
         let (limbs, top) = (self.q.basis().len(), self.key.limbs(0..parameters.q().len())?);
         let key = p.shared("key", 2 * top.bytes()).holding(top.vector(2)?);
         let [b, a] = [0, top.basis().len()].map(|first| key.limbs(first..first + limbs));
-        let (draws, errors) = (p.input("draws"), parameters.errors().distribution());
-        let sample = |distribution| p.sample(&self.q, distribution, draws).secret().forward();
+        let (random_key, errors) = (p.input("random_key"), parameters.errors().distribution());
+        let sample = |distribution| p.sample(&self.q, distribution, random_key).secret().forward();
         let (v, message) = (sample(Distribution::Ternary), p.elements("message", &self.q).secret());
         self.output(p, "ciphertext", [v * b + (sample(errors) + message), v * a + sample(errors)]);
         Ok(())
@@ -280,7 +280,7 @@ impl Level {
         let [c0, c1] = self.ciphertext(p, "ciphertext");
         let s = self.secret(p).limbs(0..self.q.basis().len());
         let message = (c1 * s + c0).inverse();
-        let noise = (!noise.is_empty()).then(|| self.flood(p, noise, p.input("draws"))).flatten();
+        let noise = (!noise.is_empty()).then(|| self.flood(p, noise, p.input("random_key"))).flatten();
         p.output("message", noise.map_or(message, |noise| message + noise));
     }
 }

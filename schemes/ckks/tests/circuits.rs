@@ -10,11 +10,11 @@ const STEPS: usize = 8;
 #[test]
 fn random_circuits_decrypt_correctly() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(5, &[55, 40, 40, 40], &[56])?)?;
-    let mut draws = Randomness::from_seed([5; 32]);
-    let secret = ckks.secret_key(&mut draws)?;
-    let public = ckks.public_key(&secret, &mut draws)?;
-    let key = ckks.relinearisation_key(&secret, &mut draws)?;
-    let turn = ckks.galois_keys(&secret, &[1, 2, -3], true, &mut draws)?;
+    let mut random_key = Randomness::from_seed([5; 32]);
+    let secret = ckks.secret_key(&mut random_key)?;
+    let public = ckks.public_key(&secret, &mut random_key)?;
+    let key = ckks.relinearisation_key(&secret, &mut random_key)?;
+    let turn = ckks.galois_keys(&secret, &[1, 2, -3], true, &mut random_key)?;
     let mut random = Random::new(seed());
     let mut number = {
         let mut random = Random::new(seed());
@@ -23,7 +23,7 @@ fn random_circuits_decrypt_correctly() -> Result<()> {
     for circuit in 0..CIRCUITS {
         let mut fresh = |level: usize| -> Result<(Ciphertext, Vec<Complex64>)> {
             let x: Vec<Complex64> = (0..16).map(|_| Complex64::new(number(), number()) / 2.0).collect();
-            Ok((ckks.encrypt(&ckks.encode(&[&x], level)?, &public, &mut draws)?, x))
+            Ok((ckks.encrypt(&ckks.encode(&[&x], level)?, &public, &mut random_key)?, x))
         };
         let (mut c, mut x) = fresh(3)?;
         for step in 0..STEPS {

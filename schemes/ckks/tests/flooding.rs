@@ -23,13 +23,13 @@ fn flooding_noise_has_the_requested_deviation() -> Result<()> {
         let mut last: Vec<Vec<Complex64>> = exact.clone();
         for _ in 0..16 {
             let found = ckks.decrypt_flooded(&c, &secret, &flooding, &mut random)?;
-            let distance = |to: &[Vec<Complex64>], item: usize| {
+            let stride = |to: &[Vec<Complex64>], item: usize| {
                 found[item].iter().zip(&to[item]).map(|(x, y)| (x - y).norm_sqr()).sum::<f64>() / 512.0
             };
             for item in 0..2 {
-                squares.push(distance(&exact, item));
+                squares.push(stride(&exact, item));
                 // The noise differs from the previous one and from the other item's.
-                assert!(distance(&last, item) > said * said / 2.0);
+                assert!(stride(&last, item) > said * said / 2.0);
             }
             let noise = |item: usize| found[item].iter().zip(&exact[item]).map(|(x, y)| x - y).collect::<Vec<_>>();
             let between: f64 = noise(0).iter().zip(noise(1)).map(|(a, b)| (a - b).norm_sqr()).sum();

@@ -4,9 +4,9 @@ mod on_cpu;
 mod tensor;
 mod text;
 
-use ringforge::kernels::{Args, Built, CustomKernel, Port, Rows, Table};
+use ringforge::kernels::{Args, Built, CustomKernel, KernelLayout, Port, Table};
 use ringforge::{Limits, Result};
-use ringforge_batch::{FINE, HALFWAY, PENDING};
+use ringforge_batch::{HALF_DONE, OK, PENDING};
 use ringforge_e8::{ID_BYTES, Seed, choose, xof};
 use zeroize::Zeroizing;
 
@@ -75,7 +75,7 @@ enum Work {
     /// One thread per item.
     Hash,
     /// A row of threads per item, with transforms in a cyclic ring.
-    Transform(Box<Rows>),
+    Transform(Box<KernelLayout>),
     /// One warp per item, with products on tensor cores.
     Tensor(TensorRows),
 }
@@ -177,7 +177,7 @@ impl PrimeSteps {
         let rejection = Port::input(p.rejection_pitch()).secret();
         let [coins, both_coins] = [1, 2].map(|count| Port::input(count * p.coins_pitch()).secret());
         // the polynomials of a whole group
-        let polynomial = Port::input(2 * p.n).secret().joint();
+        let polynomial = Port::input(2 * p.n).secret().batch_dependent();
         let [seed, two_seeds] = [1, 2].map(|count| Port::input(count * SEED_BYTES).secret());
         let (status, pending) = (Port::status(), Port::status().updated());
         // with one prepared key, re-encryption needs only the operand of the public key
@@ -279,7 +279,7 @@ impl PrimeSteps {
                     let rest = &rejection[ID_BYTES..][..SEED_BYTES + sizes.ciphertext];
                     let coins = padded(coins, sizes.polynomial_coins);
                     self.kem.hash_message(rejection, &[rest], &message[..sizes.message], keys, coins);
-                    go_on(status, PENDING, HALFWAY)
+                    go_on(status, PENDING, HALF_DONE)
                 }
             ),
             Stage::Compare => stage!(
@@ -289,8 +289,8 @@ impl PrimeSteps {
                     let public_key = if keys == Keys::One { key } else { sizes.parts(key)[1] };
                     self.encrypt(public_key, message, coins, again, polynomials)?;
                     // no check of the public key: any bytes are one
-                    go_on(status, HALFWAY, FINE)?;
-                    *shared_key = if *status == FINE { choose(both, ciphertext, again) } else { Seed::default() };
+                    go_on(status, HALF_DONE, OK)?;
+                    *shared_key = if *status == OK { choose(both, ciphertext, again) } else { Seed::default() };
                     Ok(())
                 }
             ),

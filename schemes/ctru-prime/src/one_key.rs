@@ -119,8 +119,8 @@ impl<P: ParameterSet> OneKey<P> {
     ) -> Result<(Ciphertexts<P>, SharedKeys<P>)> {
         let (mut sent, mut shared) = (Ciphertexts::new(stream, batch)?, SharedKeys::new(stream, batch)?);
         let program = self.program(ENCAPSULATE)?;
-        stream.with_draws(|draws| {
-            let call = program.on(stream, batch).input("prepared public key", &key.0).input("draws", draws);
+        stream.with_random_key(|random_key| {
+            let call = program.on(stream, batch).input("prepared public key", &key.0).input("random_key", random_key);
             call.output("ciphertexts", sent.bytes_mut()).output("shared keys", shared.bytes_mut()).run()
         })?;
         Ok((sent, shared))
@@ -146,4 +146,4 @@ impl<P: ParameterSet> OneKey<P> {
 }
 
 /// Encapsulation to one key, with the system's randomness.
-const ENCAPSULATE: Prepared = Prepared::EncapsulateToOne(Randomness::Draws);
+const ENCAPSULATE: Prepared = Prepared::EncapsulateToOne(Randomness::RandomKey);

@@ -1,7 +1,7 @@
 //! Products modulo x^n − x − 1 via products over the integers. They are computed by an NTT in a cyclic ring that is
 //! long enough, modulo a prime large enough for proven bounds of the operands.
 
-use ringforge::kernels::Rows;
+use ringforge::kernels::KernelLayout;
 use ringforge::words::Transform;
 use ringforge::words::{centred, residues};
 use ringforge::{Error, Limits, Modulus, Result, Ring, U256};
@@ -86,7 +86,7 @@ pub(crate) const fn integer_length(n: usize) -> usize {
 ///
 /// # Errors
 /// [`Error::Unsupported`], with the bound, if no such prime of at most 30 bits makes all products exact.
-pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<Rows> {
+pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<KernelLayout> {
     let (length, bound) = (integer_length(n), bounds.of_product(n));
     let fewest = u64::BITS - (2 * bound).leading_zeros();
     let prime = |bits| Modulus::ntt_primes(LEAVES as u64, bits, 1).ok()?.pop();
@@ -95,7 +95,7 @@ pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<
         job: format!("an exact product of polynomials of degree below {n} in a cyclic ring of length {length}"),
         why: format!("{} coefficients of up to {bound} in absolute value need a prime above 30 bits", 2 * n - 1),
     })?;
-    Rows::of(&Ring::cyclic(length, prime)?, limits)?.depth(LAYERS)
+    KernelLayout::of(&Ring::cyclic(length, prime)?, limits)?.depth(LAYERS)
 }
 
 /// Returns whether products in a cyclic ring of this length modulo this prime are exact over the integers.
@@ -172,7 +172,7 @@ mod tests {
             let bounds = Bounds::of_encryption(set);
             let rows = integer_rows(set.n, bounds, &limits)?;
             assert!(rows.poly().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
-            assert_eq!(rows.split().leaves(), LEAVES);
+            assert_eq!(rows.factorization().leaves(), LEAVES);
             // the prime of the specification, a smaller prime, and a length that wraps around
             let (spec, small) = (Modulus::new(33_550_337u32)?, Modulus::new(7681u32)?);
             let length = rows.poly().degree();

@@ -15,7 +15,7 @@ use crate::plans::Prepared;
 use crate::product::Way;
 
 use Operation::{CheckSecretKeys, Decapsulate, Encapsulate, Generate};
-use Randomness::{Draws, Seeds};
+use Randomness::{RandomKey, Seeds};
 
 /// CTRU-Prime as a scheme for the engine's tests.
 #[derive(Debug)]
@@ -62,11 +62,11 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         ("check secret keys", CheckSecretKeys, None),
         ("decapsulate with one key", Decapsulate, Some(Prepared::DecapsulateWithOne)),
         ("generate from seeds", Generate(Seeds), None),
-        ("generate", Generate(Draws), None),
+        ("generate", Generate(RandomKey), None),
         ("encapsulate from seeds", Encapsulate(Seeds), None),
-        ("encapsulate", Encapsulate(Draws), None),
+        ("encapsulate", Encapsulate(RandomKey), None),
         ("encapsulate to one key from seeds", Encapsulate(Seeds), Some(Prepared::EncapsulateToOne(Seeds))),
-        ("encapsulate to one key", Encapsulate(Draws), Some(Prepared::EncapsulateToOne(Draws))),
+        ("encapsulate to one key", Encapsulate(RandomKey), Some(Prepared::EncapsulateToOne(RandomKey))),
     ] {
         let plan = match prepared {
             Some(prepared) => steps.with_prepared(prepared, &planner)?,

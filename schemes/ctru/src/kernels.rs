@@ -1,8 +1,8 @@
 //! The kernels of key generation, encapsulation and decapsulation: ports, CPU reference, CUDA source.
 
-use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
-use ringforge::{Draws, Error, Limits, Result};
-use ringforge_batch::{FINE, HALFWAY, PENDING, STATUS, SchemeError, status};
+use ringforge::kernels::{Args, Built, CustomKernel, Header, KernelLayout, Port};
+use ringforge::{Error, Limits, RandomKey, Result};
+use ringforge_batch::{HALF_DONE, OK, PENDING, STATUS, SchemeError, status};
 use ringforge_e8::{Encryption, KeyError, Seed, choose};
 use zeroize::Zeroizing;
 
@@ -95,15 +95,15 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             }
         ),
         Stage::Retry => stage!(
-            "retry", [Port::draws(), seeds, public_key.updated(), secret_key.updated(), going_on],
-            memory => |item, (draws, seeds, public_key, secret_key, status)| {
+            "retry", [Port::random_key(), seeds, public_key.updated(), secret_key.updated(), going_on],
+            memory => |item, (random_key, seeds, public_key, secret_key, status)| {
                 let (public_key, secret_key, status): (&mut [u8], &mut [u8], &mut u32) = (public_key, secret_key, status);
                 let Memory { polynomials, coins, .. } = &mut *memory;
                 for attempt in 1..ATTEMPTS {
                     if *status != KeyError::NotInvertible.word() {
                         break;
                     }
-                    let block = Zeroizing::new(Draws::from_bytes(draws)?.block(item as u64, attempt));
+                    let block = Zeroizing::new(RandomKey::from_bytes(random_key)?.block(item as u64, attempt));
                     ringforge_e8::xof(&block.as_chunks().0[0], [&mut coins[..]]);
                     *status = key_pair(kem, coins, seeds, public_key, secret_key, polynomials)?;
                 }
@@ -122,7 +122,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             memory => |_, (public_key, message, coins, ciphertext, shared_key, status)| {
                 let found = public_key_status(kem, public_key, &mut memory.polynomials)?;
                 go_on(status, PENDING, found)?;
-                if found == FINE {
+                if found == OK {
                     return kem.pke.encrypt(public_key, message, coins, ciphertext, &mut memory.polynomials);
                 }
                 clear([ciphertext, shared_key]);
@@ -135,7 +135,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
                 let [pke_key, ..] = kem.pke.parameters.sizes().parts(secret_key);
                 let found = pke_key_status(kem, pke_key, &mut memory.polynomials)?;
                 // the public key is checked later
-                set_to(status, if found == FINE { PENDING } else { found })?;
+                set_to(status, if found == OK { PENDING } else { found })?;
                 kem.pke.decrypt(pke_key, ciphertext, message, &mut memory.polynomials)
             }
         ),
@@ -144,7 +144,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             _memory => |_, (secret_key, ciphertext, message, keys, coins, status)| {
                 let [_, public_key, z] = kem.pke.parameters.sizes().parts(secret_key);
                 kem.hash_message(public_key, &[z, ciphertext], message, keys, coins);
-                go_on(status, PENDING, HALFWAY)
+                go_on(status, PENDING, HALF_DONE)
             }
         ),
         Stage::Compare => stage!(
@@ -153,11 +153,11 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
                 let (shared_key, status): (&mut Seed, &mut u32) = (shared_key, status);
                 let Memory { polynomials, ciphertext: again, .. } = &mut *memory;
                 let [_, public_key, _] = kem.pke.parameters.sizes().parts(secret_key);
-                if *status == HALFWAY {
+                if *status == HALF_DONE {
                     *status = public_key_status(kem, public_key, polynomials)?;
                 }
                 *shared_key = Seed::default();
-                if *status == FINE {
+                if *status == OK {
                     kem.pke.encrypt(public_key, message, coins, again, polynomials)?;
                     *shared_key = choose(keys, ciphertext, again);
                 }
@@ -171,21 +171,21 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::CheckSecret => stage!("check_secret", [secret_key, status], memory => |_, (secret_key, status)| {
             let [pke_key, public_key, _] = kem.pke.parameters.sizes().parts(secret_key);
             let found = match pke_key_status(kem, pke_key, &mut memory.polynomials)? {
-                FINE => public_key_status(kem, public_key, &mut memory.polynomials)?,
+                OK => public_key_status(kem, public_key, &mut memory.polynomials)?,
                 found => found,
             };
             set_to(status, found)
         }),
     };
-    Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
+    Ok(kernel.with_tables(rows.iter().map(KernelLayout::table)).described(p.name))
 }
 
 /// The ring layout of a stage; none for stages that hash or check, with one thread per item.
-fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
+fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<KernelLayout>> {
     let wire = wire_rows(p, limits)?;
     // one layer more than in public keys where possible: leaves of degree 2 can be inverted directly, but not those of
     // degree 6
-    let deep = || Ok::<_, Error>(Rows::of(wire.poly(), limits)?.holding(2));
+    let deep = || Ok::<_, Error>(KernelLayout::of(wire.poly(), limits)?.holding(2));
     Ok(match stage {
         Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckPublic | Stage::CheckSecret => None,
         Stage::Decrypt => Some(integer_rows(p, limits)?.holding(2)),
@@ -197,7 +197,7 @@ fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
 }
 
 /// The prelude and launch of a stage on devices with these limits.
-fn build(p: &Parameters, rows: Option<&Rows>, limits: &Limits) -> Result<Built> {
+fn build(p: &Parameters, rows: Option<&KernelLayout>, limits: &Limits) -> Result<Built> {
     let built = rows.map_or_else(|| Ok(Built::thread_per_item(ITEM_THREADS)), |rows| rows.build(limits))?;
     let sizes = p.sizes();
     Ok(built.constants(
@@ -234,7 +234,7 @@ fn key_pair(
     if kem.key_pair_from(coins, public_key, secret_key, memory)? {
         let place = secret_key.len() - SEED_BYTES;
         secret_key[place..].copy_from_slice(z);
-        return Ok(FINE);
+        return Ok(OK);
     }
     clear([public_key, secret_key]);
     Ok(KeyError::NotInvertible.word())

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use ringforge::kernels::Rows;
+use ringforge::kernels::KernelLayout;
 use ringforge::words::{Divisor, Transform, centred, residues};
 use ringforge::{Limits, Modulus, Result, Ring};
 use ringforge_e8::{
@@ -35,15 +35,15 @@ const PRIME: u32 = 25_178_113;
 
 /// The ring layout of public keys, with evaluations in their order. The root of unity is 55, of order 384. For n = 768
 /// it is 3438, a cube root of 55, which allows one more layer.
-pub(crate) fn wire_rows(parameters: &Parameters, limits: &Limits) -> Result<Rows> {
+pub(crate) fn wire_rows(parameters: &Parameters, limits: &Limits) -> Result<KernelLayout> {
     let root = if parameters.n == 768 { 3438u32 } else { 55 };
     let ring = Ring::trinomial(parameters.n, Modulus::new(Q)?)?.with_root(root)?;
-    Rows::of(&ring, limits)?.depth(WIRE_DEPTH)
+    KernelLayout::of(&ring, limits)?.depth(WIRE_DEPTH)
 }
 
 /// The ring layout in which c·f is exact over the integers.
-pub(crate) fn integer_rows(parameters: &Parameters, limits: &Limits) -> Result<Rows> {
-    Rows::of(&Ring::trinomial(parameters.n, Modulus::new(PRIME)?)?, limits)
+pub(crate) fn integer_rows(parameters: &Parameters, limits: &Limits) -> Result<KernelLayout> {
+    KernelLayout::of(&Ring::trinomial(parameters.n, Modulus::new(PRIME)?)?, limits)
 }
 
 /// Key pairs, encryption and decryption of one parameter set.

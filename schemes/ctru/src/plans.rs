@@ -20,12 +20,12 @@ impl Parameters {
 }
 
 impl Steps for Parameters {
-    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, draws: Option<Value<'p>>) -> Result<Made<'p, 2>> {
+    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, random_key: Option<Value<'p>>) -> Result<Made<'p, 2>> {
         let [coins, status] = self.step(Stage::Expand, p, &[seeds])?;
         let mut made = self.step(Stage::Generate, p, &[seeds, coins, status])?;
-        if let Some(draws) = draws {
+        if let Some(random_key) = random_key {
             let [public_key, secret_key, status] = made;
-            made = self.step(Stage::Retry, p, &[draws, seeds, public_key, secret_key, status])?;
+            made = self.step(Stage::Retry, p, &[random_key, seeds, public_key, secret_key, status])?;
         }
         let [public_key, secret_key, status] = made;
         Ok(([public_key, secret_key], Some(status)))

@@ -1,7 +1,7 @@
 //! The plans of all parameter sets with test samples, for the engine's tests.
 
 use ringforge::{Limits, Plan, Planner, Result};
-use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
+use ringforge_batch::{OK, Operation, Randomness, SchemeError};
 use ringforge_e8::oracle::{self, Oracle};
 use ringforge_testkit::{NamedPlan, Scheme, bytes};
 use shake::{ExtendableOutput, Shake256, Update};
@@ -13,7 +13,7 @@ use crate::params::{Parameters, SEED_BYTES};
 use crate::sets::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet};
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
-use Randomness::{Draws, Seeds};
+use Randomness::{RandomKey, Seeds};
 use ringforge_e8::KeyError;
 
 /// The key of a random generator whose block for item 0, attempt 1, gives an f without an inverse in CTRU-768. It was
@@ -43,15 +43,15 @@ pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> 
     // each with the inputs that need more than random bytes
     let operations: [(_, &[&str]); _] = [
         (Generate(Seeds), &["seeds"]),
-        (Generate(Draws), &[]),
+        (Generate(RandomKey), &[]),
         (Encapsulate(Seeds), &["public keys"]),
-        (Encapsulate(Draws), &["public keys"]),
+        (Encapsulate(RandomKey), &["public keys"]),
         (Decapsulate, &["secret keys", "ciphertexts"]),
         (CheckPublicKeys, &["public keys"]),
         (CheckSecretKeys, &["secret keys"]),
     ];
-    let retried: &[&str] = &["draws", "public keys", "secret keys", "statuses"];
-    let mut plans = vec![(retry(&set, &planner)?, Generate(Draws), retried)];
+    let retried: &[&str] = &["random_key", "public keys", "secret keys", "statuses"];
+    let mut plans = vec![(retry(&set, &planner)?, Generate(RandomKey), retried)];
     for (operation, special) in operations {
         plans.extend(operation.plan(set.name, &set, false, &planner)?.map(|plan| (plan, operation, special)));
     }
@@ -75,7 +75,7 @@ pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> 
 /// A plan of the retry step alone, which follows key generation.
 fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
     let p = planner.pipeline(format!("{} retry", set.name));
-    let names = ["draws", "seeds", "public keys", "secret keys", "statuses"];
+    let names = ["random_key", "seeds", "public keys", "secret keys", "statuses"];
     let made: [_; 3] = set.step(Stage::Retry, &p, &names.map(|name| p.input(name)))?;
     names[2..].iter().zip(made).for_each(|(name, value)| p.output(name, value));
     p.build()
@@ -107,11 +107,14 @@ fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<
         4 => spoil(&mut secret_key[..sizes.pke_key]),
         _ => {}
     });
-    let words = [KeyError::NotInvertible.word(), FINE];
+    let words = [KeyError::NotInvertible.word(), OK];
     let statuses = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
-    let mut draws = vec![0; ringforge::Draws::BYTES];
-    draws[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
-    items.into_iter().chain([("seeds", seeds(seed, batch)), ("statuses", statuses), ("draws", draws)]).collect()
+    let mut random_key = vec![0; ringforge::RandomKey::BYTES];
+    random_key[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
+    items
+        .into_iter()
+        .chain([("seeds", seeds(seed, batch)), ("statuses", statuses), ("random_key", random_key)])
+        .collect()
 }
 
 /// Makes the last packed number too large.

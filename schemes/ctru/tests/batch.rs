@@ -1,7 +1,7 @@
 //! Batches on every device: vectors, faults in single items, handles, corrupted ciphertexts, and many round trips.
 
 use ringforge::{Device, Engine, Error, Limits};
-use ringforge_batch::{BatchStatus, ENCAPSULATION_SEED, FINE, ItemError, KEY_SEED};
+use ringforge_batch::{BatchStatus, ENCAPSULATION_SEED, ItemError, KEY_SEED, OK};
 use ringforge_ctru::{Batch, Cntr512, Cntr768, Cntr1024, Ctru, Ctru512, Ctru768, Ctru1024, KeyError, ParameterSet};
 use ringforge_testkit::inject::unseen_steps;
 use ringforge_testkit::{Random, Scheme, Target, bytes, devices, seed};
@@ -326,7 +326,7 @@ fn skipped_items_are_never_ok() {
         if named.plan.arg("statuses").is_none_or(|arg| !arg.status) {
             continue;
         }
-        let unseen = unseen_steps(&named, FINE, 2, 5).expect("runs");
+        let unseen = unseen_steps(&named, OK, 2, 5).expect("runs");
         let names: Vec<_> =
             unseen.iter().filter_map(|&step| named.plan.kernels().nth(step)).map(|k| k.name()).collect();
         // without `draw`, seeds are arbitrary memory contents; most keys need no retry

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ringforge::kernels::Rows;
+use ringforge::kernels::KernelLayout;
 use ringforge::words::Transform;
 use ringforge::{Device, Job, Limits, Modulus, Op, Result, Ring, U256};
 use ringforge_testkit::{Compiled, Named, NamedPlan, devices};
@@ -88,8 +88,8 @@ fn transforms_and_products_match_the_vectors() -> Result<()> {
 fn leaves_match_the_vectors() -> Result<()> {
     let file = file();
     for Vector { n, a, b, ntt_a, ab, .. } in file.vectors {
-        let rows = Rows::of(&ring(n)?, &Limits::cpu())?.depth(7)?;
-        let leaves = (0..rows.split().leaves()).filter_map(|leaf| rows.split().leaf_constant(0, leaf));
+        let rows = KernelLayout::of(&ring(n)?, &Limits::cpu())?.depth(7)?;
+        let leaves = (0..rows.factorization().leaves()).filter_map(|leaf| rows.factorization().leaf_constant(0, leaf));
         assert!(leaves.eq(file.beta.iter().map(|&beta| U256::from(beta))));
 
         let transform = Transform::<u32>::of(&rows, 0)?;

@@ -18,8 +18,8 @@ pub fn encode(nibble: u8) -> u8 {
 pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     // Same algorithm as in e8.cuh, which explains why sums of the distances from 0 suffice.
     let q2 = i32::from(q2);
-    let distance = v.map(|v| i32::from(v).min(q2 - i32::from(v)));
-    let pairs: [[i32; 2]; 4] = core::array::from_fn(|i| [distance[2 * i], distance[2 * i + 1]]);
+    let stride = v.map(|v| i32::from(v).min(q2 - i32::from(v)));
+    let pairs: [[i32; 2]; 4] = core::array::from_fn(|i| [stride[2 * i], stride[2 * i + 1]]);
     let same = pairs.map(|[a, b]| (q2 >> 1) - a - b);
     let other = pairs.map(|[a, b]| a - b);
     let (even, odd) = (Coset::new(same), Coset::new(other));
@@ -95,10 +95,10 @@ mod tests {
                 let found = decode(&v, q2);
                 let (integers, modulus) = (v.map(i64::from), q2.into());
                 assert_eq!(i64::from(found), oracle::decode(&integers, modulus), "{v:?} modulo {q2}");
-                let distances = oracle::distances(&integers, modulus);
-                let nearest = distances.iter().min().unwrap();
-                assert_eq!(distances[usize::from(found)], *nearest, "{v:?} modulo {q2}");
-                ties += u32::from(distances.iter().filter(|distance| *distance == nearest).count() > 1);
+                let strides = oracle::strides(&integers, modulus);
+                let nearest = strides.iter().min().unwrap();
+                assert_eq!(strides[usize::from(found)], *nearest, "{v:?} modulo {q2}");
+                ties += u32::from(strides.iter().filter(|stride| *stride == nearest).count() > 1);
             }
             assert!(ties > 1000, "too few samples are ties: {ties}");
         }

@@ -2,8 +2,8 @@
 //! polynomials over the integers. It shares only the sizes of items with the rest of the crate. It does not protect
 //! secrets.
 
-use ringforge::{Draws, Plan};
-use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, status};
+use ringforge::{Plan, RandomKey};
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, OK, Operation, status};
 use ringforge_testkit::{Named, bytes};
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
@@ -102,16 +102,16 @@ pub trait Oracle: Copy {
             Ok([public_key, secret_key])
         };
         let sizes = self.sizes().kem();
-        if inputs.contains_key("statuses") && part("statuses", 4) == FINE.to_le_bytes() {
+        if inputs.contains_key("statuses") && part("statuses", 4) == OK.to_le_bytes() {
             return Ok([part("public keys", sizes.public_key), part("secret keys", sizes.secret_key)]);
         }
-        let attempt = |attempt| match inputs.get("draws") {
-            Some(draws) if attempt > 0 => key_pair(&draw(draws, item, attempt)[..32]),
+        let attempt = |attempt| match inputs.get("random_key") {
+            Some(random_key) if attempt > 0 => key_pair(&draw(random_key, item, attempt)[..32]),
             _ => key_pair(d),
         };
         // Items with a status have had their first attempt.
         let first = u32::from(inputs.contains_key("statuses"));
-        let last = if inputs.contains_key("draws") { 16 } else { 1 };
+        let last = if inputs.contains_key("random_key") { 16 } else { 1 };
         (first + 1..last).fold(attempt(first), |made, next| made.or_else(|_| attempt(next)))
     }
 
@@ -222,13 +222,13 @@ pub fn decode(v: &[i64], q2: i64) -> i64 {
 
 /// Squared distances of eight coordinates from all sixteen codewords, modulo q2.
 #[cfg(test)]
-pub(crate) fn distances(v: &[i64], q2: i64) -> [i64; 16] {
+pub(crate) fn strides(v: &[i64], q2: i64) -> [i64; 16] {
     core::array::from_fn(|nibble| {
-        let distance = |(x, one): (&i64, i64)| {
+        let stride = |(x, one): (&i64, i64)| {
             let y = (x - one * (q2 / 2)).rem_euclid(q2);
             y.min(q2 - y).pow(2)
         };
-        v.iter().zip(encode(nibble as i64)).map(distance).sum()
+        v.iter().zip(encode(nibble as i64)).map(stride).sum()
     })
 }
 
@@ -331,15 +331,15 @@ pub fn hash(parts: &[&[u8]]) -> Vec<u8> {
 /// Seeds of all items: given in the inputs, or derived from `draws`.
 #[must_use]
 pub fn seeds(batch: usize, inputs: &Named, size: usize) -> Vec<u8> {
-    let drawn = || (0..batch).flat_map(|item| draw(&inputs["draws"], item, 0)[..size].to_vec()).collect();
+    let drawn = || (0..batch).flat_map(|item| draw(&inputs["random_key"], item, 0)[..size].to_vec()).collect();
     inputs.get("seeds").cloned().unwrap_or_else(drawn)
 }
 
 /// Random block of an item at an attempt.
 ///
 /// # Panics
-/// Unless `draws` has the length of a [`Draws`].
+/// Unless `draws` has the length of a [`RandomKey`].
 #[must_use]
-pub fn draw(draws: &[u8], item: usize, attempt: u32) -> [u8; 64] {
-    Draws::from_bytes(draws).expect("draws have a fixed number of bytes").block(item as u64, attempt)
+pub fn draw(random_key: &[u8], item: usize, attempt: u32) -> [u8; 64] {
+    RandomKey::from_bytes(random_key).expect("draws have a fixed number of bytes").block(item as u64, attempt)
 }

@@ -2,7 +2,7 @@
 
 use core::fmt::Display;
 
-use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Rows};
+use ringforge::kernels::{Args, Built, CustomKernel, Header, KernelLayout, Launch, Port};
 use ringforge::{Limits, Result};
 use ringforge_batch::STATUS;
 
@@ -102,7 +102,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::CheckPublic => stage!("check_public", check_public(), [public_key, status]),
         Stage::CheckSecret => stage!("check_secret", check_secret(), [secret_key, status]),
     };
-    Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
+    Ok(kernel.with_tables(rows.iter().map(KernelLayout::table)).described(p.name))
 }
 
 /// Adds the constants that the CUDA source refers to.

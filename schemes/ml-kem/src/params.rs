@@ -1,6 +1,6 @@
 //! The parameter sets of FIPS 203, section 8.
 
-use ringforge::kernels::Rows;
+use ringforge::kernels::KernelLayout;
 use ringforge::{Limits, Modulus, Result, Ring};
 use ringforge_batch::{KemScheme, Sizes, Steps};
 
@@ -68,10 +68,10 @@ pub(crate) const fn stream(eta: usize) -> usize {
 }
 
 /// Kernel layout of the ring Z_q[x]/(x^256 + 1): incomplete NTT with leaves of degree 2, in the order of FIPS 203.
-pub(crate) fn rows(limits: &Limits) -> Result<Rows> {
+pub(crate) fn rows(limits: &Limits) -> Result<KernelLayout> {
     let ring = Ring::negacyclic(N, Modulus::new(Q)?)?.with_root(ROOT)?;
     // two polynomials at once: 16 threads a row, 16 coefficients a thread, which the text relies on
-    Ok(Rows::of(&ring, limits)?.holding(2))
+    Ok(KernelLayout::of(&ring, limits)?.holding(2))
 }
 
 macro_rules! sets {

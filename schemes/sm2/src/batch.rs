@@ -1,7 +1,7 @@
 //! Signing and verification in batches, on any device.
 
 use ringforge::words::Limbs;
-use ringforge::{Buffer, Device, Draws, Engine, Error, Program, Result, Stream};
+use ringforge::{Buffer, Device, Engine, Error, Program, RandomKey, Result, Stream};
 use ringforge_batch::{BatchStatus, ItemError, batch_of, run_host};
 use zeroize::Zeroizing;
 
@@ -93,8 +93,8 @@ impl Signer {
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let outputs = [("private keys", private_keys, WORD), ("public keys", public_keys, PAIR)];
-        let (program, draws) = (self.0.get(Operation::Generate)?, Draws::from_os()?);
-        run_host(&program, batch, &[("draws", draws.as_bytes())], outputs)
+        let (program, random_key) = (self.0.get(Operation::Generate)?, RandomKey::from_os()?);
+        run_host(&program, batch, &[("random_key", random_key.as_bytes())], outputs)
     }
 
     /// Writes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. The error of a key out of range is
@@ -116,7 +116,7 @@ impl Signer {
     /// unless there are equally many digests, signatures and keys, or one key; as [`Signer::generate`].
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let sign = Operation::Sign { one_key: private_keys.len() == WORD };
-        self.sign_by(sign, private_keys, digests, ("draws", Draws::from_os()?.as_bytes()), signatures)
+        self.sign_by(sign, private_keys, digests, ("random_key", RandomKey::from_os()?.as_bytes()), signatures)
     }
 
     /// Like [`Signer::sign`], with a nonce of 32 bytes per item. [`Sm2Error::NonceRefused`] is the error of a nonce
@@ -165,9 +165,10 @@ impl Signer {
     ) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let sign = self.0.get(Operation::Sign { one_key: keys.len() == 1 })?;
-        stream.with_draws(|draws| {
+        stream.with_random_key(|random_key| {
             let call = sign.on(stream, batch);
-            let call = call.input("prepared keys", &keys.keys).input("digests", digests).input("draws", draws);
+            let call =
+                call.input("prepared keys", &keys.keys).input("digests", digests).input("random_key", random_key);
             call.output("signatures", signatures).output("statuses", statuses).run()
         })
     }

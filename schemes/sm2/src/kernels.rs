@@ -7,7 +7,7 @@ pub(crate) use on_cpu::RETRY;
 use std::sync::Arc;
 
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Table};
-use ringforge::{Draws, Limits};
+use ringforge::{Limits, RandomKey};
 use ringforge_batch::SchemeError;
 
 use crate::error::Sm2Error;
@@ -146,7 +146,7 @@ impl Stage {
                 shape(windows) + &flag("shared", shared) + &number("chunk", windows.chunk())
             ),
             Self::Points { base, given } => {
-                let (port, source) = if given { (scalar, "rf::u256") } else { (Port::draws(), "rf::Draws") };
+                let (port, source) = if given { (scalar, "rf::u256") } else { (Port::random_key(), "rf::Draws") };
                 stage!(
                     "points",
                     [port, base_table, scalar.written(), point.written(), status],
@@ -155,7 +155,7 @@ impl Stage {
             }
             Self::Nonces { base, one_key } => stage!(
                 "nonces",
-                [Port::draws(), base_table, key(one_key), digest, scalar.written(), point.written(), status],
+                [Port::random_key(), base_table, key(one_key), digest, scalar.written(), point.written(), status],
                 of_base(base) + &flag("one_key", one_key)
             ),
             Self::Sign { one_key, given } => {
@@ -168,7 +168,7 @@ impl Stage {
             }
             Self::SignAgain { base, one_key } => stage!(
                 "sign_again",
-                [Port::draws(), base_table, key(one_key), digest, signature.updated(), status.updated()],
+                [Port::random_key(), base_table, key(one_key), digest, signature.updated(), status.updated()],
                 of_base(base) + &flag("one_key", one_key) + &number("attempts", ATTEMPTS as usize)
             ),
             Self::Public => {
@@ -260,4 +260,4 @@ impl Windows {
     }
 }
 
-const _: () = assert!(Draws::BYTES == WORD && size_of::<Affine>() == PAIR);
+const _: () = assert!(RandomKey::BYTES == WORD && size_of::<Affine>() == PAIR);

@@ -77,28 +77,35 @@ impl Plans {
         let signed = ["signatures", "statuses"];
         match operation {
             Operation::Prepare => self.only(planner, "prepare", Stage::Prepare, ["private keys"], ["prepared keys"]),
-            Operation::Generate => {
-                plan(planner, "generate", ["draws"], ["private keys", "public keys", "statuses"], |p, draws| {
-                    self.step(p, Stage::Public, &self.points(p, false, draws))
-                })
-            }
+            Operation::Generate => plan(
+                planner,
+                "generate",
+                ["random_key"],
+                ["private keys", "public keys", "statuses"],
+                |p, random_key| self.step(p, Stage::Public, &self.points(p, false, random_key)),
+            ),
             Operation::PublicKeys => {
                 plan(planner, "public keys", ["private keys"], ["public keys", "statuses"], |p, keys| {
                     let [_, public, statuses] = self.step(p, Stage::Public, &self.points(p, true, keys));
                     [public, statuses]
                 })
             }
-            Operation::Sign { one_key } => {
-                plan(planner, "sign", ["prepared keys", "digests", "draws"], signed, |p, [keys, digests, draws]| {
-                    let [k, points, statuses] = self.step(p, Stage::Nonces { base, one_key }, &[draws, keys, digests]);
+            Operation::Sign { one_key } => plan(
+                planner,
+                "sign",
+                ["prepared keys", "digests", "random_key"],
+                signed,
+                |p, [keys, digests, random_key]| {
+                    let [k, points, statuses] =
+                        self.step(p, Stage::Nonces { base, one_key }, &[random_key, keys, digests]);
                     let sign = Stage::Sign { one_key, given: false };
                     let [signatures, statuses] = self.step(p, sign, &[keys, digests, k, points, statuses]);
-                    self.step(p, Stage::SignAgain { base, one_key }, &[draws, keys, digests, signatures, statuses])
-                })
-            }
+                    self.step(p, Stage::SignAgain { base, one_key }, &[random_key, keys, digests, signatures, statuses])
+                },
+            ),
             #[cfg(feature = "testkit")]
             Operation::SignAgain => {
-                let inputs = ["draws", "prepared keys", "digests", "signatures", "statuses"];
+                let inputs = ["random_key", "prepared keys", "digests", "signatures", "statuses"];
                 self.only(planner, "sign again", Stage::SignAgain { base, one_key: false }, inputs, signed)
             }
             #[cfg(any(feature = "hazmat", feature = "testkit"))]

@@ -3,7 +3,7 @@
 
 use ringforge::kernels::{Role, Sharing};
 use ringforge::{Limits, Plan, Planner, Result};
-use ringforge_batch::FINE;
+use ringforge_batch::OK;
 use ringforge_testkit::{NamedPlan, Random, Scheme, bytes};
 
 use crate::kernels::{RETRY, Tuning};
@@ -45,7 +45,7 @@ fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
 
 /// A plan with samples of its inputs, chosen by their names.
 fn named(what: &str, plan: Plan) -> NamedPlan {
-    let secrets = ["draws", "private keys", "prepared keys", "nonces"];
+    let secrets = ["random_key", "private keys", "prepared keys", "nonces"];
     let own: Vec<&str> = secrets.into_iter().filter(|name| plan.arg(name).is_some()).collect();
     let named = NamedPlan::new(format!("{}{what}", plan.title()), plan.clone()).with_secrets(&own).batches(&[8]);
     named.sampled(move |seed, batch| {
@@ -56,7 +56,7 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
         let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
         let lengths = (0..count("lengths")).map(|i| ((seed as usize + i) % (slot + 2)) as u32);
         // every second item needs a retry
-        let statuses = (0..batch).map(|i| if i % 2 == 0 { RETRY } else { FINE });
+        let statuses = (0..batch).map(|i| if i % 2 == 0 { RETRY } else { OK });
         let mut samples = vec![
             ("nonces", private.clone()),
             ("private keys", private),

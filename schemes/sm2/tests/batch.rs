@@ -266,12 +266,16 @@ fn nonces_are_hedged_with_key_and_digest() {
     let plans = plans_in_blocks(device.limits(), 128).expect("plans");
     let [prepare, sign, _] = plans.map(|plan| device.compile(&plan).expect("a CPU"));
     // this stands for the nonce k: the x coordinate of k G modulo n, which is r - e
-    let nonce = |draws: u8, key: u8, digest: u8| {
-        let ([draws, key], digest) = ([draws, key].map(|byte| [byte; 32]), [digest; 32]);
+    let nonce = |random_key: u8, key: u8, digest: u8| {
+        let ([random_key, key], digest) = ([random_key, key].map(|byte| [byte; 32]), [digest; 32]);
         let (mut prepared, mut signature, mut status) = ([0u64; 4], [0u8; 64], [1u32]);
         let call = prepare.on_host(1).input("private keys", &key).output("prepared keys", &mut prepared);
         call.run().expect("it runs");
-        let call = sign.on_host(1).input("prepared keys", &prepared).input("digests", &digest).input("draws", &draws);
+        let call = sign
+            .on_host(1)
+            .input("prepared keys", &prepared)
+            .input("digests", &digest)
+            .input("random_key", &random_key);
         call.output("signatures", &mut signature).output("statuses", &mut status).run().expect("it runs");
         let key = PrivateKey::from_bytes(&key).expect("in range");
         assert_eq!(key.public_key().verify_digest(&digest, &Signature::from_bytes(&signature)), Ok(()));
@@ -281,8 +285,8 @@ fn nonces_are_hedged_with_key_and_digest() {
     };
     let one = nonce(1, 2, 3);
     assert_eq!(nonce(1, 2, 3), one);
-    for (draws, key, digest) in [(9, 2, 3), (1, 9, 3), (1, 2, 9)] {
-        assert_ne!(nonce(draws, key, digest), one, "draws {draws}, key {key}, digest {digest}");
+    for (random_key, key, digest) in [(9, 2, 3), (1, 9, 3), (1, 2, 9)] {
+        assert_ne!(nonce(random_key, key, digest), one, "draws {random_key}, key {key}, digest {digest}");
     }
 }
 

@@ -5,16 +5,16 @@ fn main() {
     use std::io::{Read, Write, pipe};
     use std::process::exit;
 
-    use ringforge::{Draws, Engine};
+    use ringforge::{Engine, RandomKey};
     use ringforge_sm2::{Mode, Signer};
 
     // a thread pool of this thread only, so that the fork loses no thread
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("a pool");
     let signer = Signer::new(&Engine::cpu(), Mode::Scan).expect("it compiles");
     let made = || {
-        let mut made = [0; 64 + Draws::BYTES];
+        let mut made = [0; 64 + RandomKey::BYTES];
         signer.sign(&[7; 32], &[1; 32], &mut made[..64]).expect("it runs").into_result().expect("a signature");
-        made[64..].copy_from_slice(Draws::from_os().expect("draws").as_bytes());
+        made[64..].copy_from_slice(RandomKey::from_os().expect("random_key").as_bytes());
         made
     };
     let (mut from, mut to) = pipe().expect("a pipe");
@@ -26,7 +26,7 @@ fn main() {
     }
     assert!(child > 0, "no child");
     drop(to);
-    let (ours, mut theirs) = (made(), [0; 64 + Draws::BYTES]);
+    let (ours, mut theirs) = (made(), [0; 64 + RandomKey::BYTES]);
     from.read_exact(&mut theirs).expect("what the child made");
     assert_ne!(ours[..32], theirs[..32], "the same nonce on both sides of a fork");
     assert_ne!(ours[64..], theirs[64..], "the same draws on both sides of a fork");

@@ -12,25 +12,25 @@ use std::hint::black_box;
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport, TryKeyInit};
 use rand_core::TryRng;
 use ringforge::kernels::Distribution;
-use ringforge::{Draws, Engine, PolyType};
+use ringforge::{Engine, PolyType, RandomKey};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
 use ringforge_ctru_prime::{CtruPrime761, check_secret_key, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
 
 use secrets::{Bytes, opened};
 
-/// Samples elements of this ring from a secret ChaCha20 key ([`Draws`]).
+/// Samples elements of this ring from a secret ChaCha20 key ([`RandomKey`]).
 fn sample(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let (weight, eta, sigma) = (5, 3, 3.2);
     let small = [Distribution::Ternary, Distribution::Binomial { eta }, Distribution::Gaussian { sigma }];
     for distribution in small.into_iter().chain([Distribution::Uniform, Distribution::FixedWeight { weight }]) {
         let engine = Engine::cpu();
         let p = engine.pipeline("samples");
-        p.output("sample", p.sample(ring, distribution, p.input("draws")));
+        p.output("sample", p.sample(ring, distribution, p.input("random_key")));
         let program = engine.compile(p)?;
-        let (mut draws, mut sample) = ([0; Draws::BYTES], vec![0; ring.bytes()]);
-        rng.try_fill_bytes(&mut draws)?;
-        program.on_host(1).input("draws", &draws).output("sample", &mut sample).run()?;
+        let (mut random_key, mut sample) = ([0; RandomKey::BYTES], vec![0; ring.bytes()]);
+        rng.try_fill_bytes(&mut random_key)?;
+        program.on_host(1).input("random_key", &random_key).output("sample", &mut sample).run()?;
         opened(sample);
     }
     Ok(())

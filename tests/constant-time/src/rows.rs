@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use rand_core::TryRng;
-use ringforge::kernels::{Role, Rows};
+use ringforge::kernels::{KernelLayout, Role};
 use ringforge::words::{Transform, Word};
 use ringforge::{Engine, Form, Job, Limits, Op, Order, Plan, Planner, PolyType, U256};
 use ringforge_cpu::level::{self, Level};
@@ -93,7 +93,7 @@ fn rings(texts: &[&str]) -> impl Iterator<Item = Result<PolyType, Box<dyn Error>
 
 /// The transform of one row, and a zero row.
 fn row<W: Word>(ring: &PolyType) -> Result<(Transform<W>, Vec<W>), Box<dyn Error>> {
-    let transform = Transform::of(&Rows::of(ring, &Limits::cpu())?, 0)?;
+    let transform = Transform::of(&KernelLayout::of(ring, &Limits::cpu())?, 0)?;
     Ok((transform, vec![W::zeroed(); ring.degree()]))
 }
 
@@ -146,11 +146,11 @@ fn pipelines(rng: &mut Bytes) -> Outcome {
         let two = ring.vector(2)?;
         let p = engine.pipeline("operations on secrets");
         let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
-        let keys = p.evaluations("keys", &ring.vector(4)?, Order::Tree);
+        let keys = p.evaluations("keys", &ring.vector(4)?, Order::DigitReversed);
         p.output("sum", a + b - a.scale(&[U256::from(5u32)]));
         p.output("turned", b.automorphism(3));
         p.output("turned values", b.forward().automorphism(5).inverse());
-        let pair = p.evaluations("pair", &two, Order::Tree);
+        let pair = p.evaluations("pair", &two, Order::DigitReversed);
         p.output("inner products", pair.inner_product(&ring, keys, 2).inverse());
         p.output("quotient", a.divide_round(1));
         p.output("raised", a.limbs(0..1).raise(1, &ring));

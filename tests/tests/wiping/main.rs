@@ -119,7 +119,7 @@ impl Stage {
     }
 }
 
-const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+const SOURCE: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
     extern \"C\" __global__ void stage(const u64* in, u64* out, u64 first, u64 end) {\n\
         const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
         if (item >= end) return;\n\
@@ -142,7 +142,7 @@ impl Kernel for Stage {
         let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n#define WORDS {}\n", self.words());
         let built = Built { prelude, launch: Launch::thread_per_item(64) };
         // SAFETY: a thread reads and writes its own item, except in the failing source, which only the emulator runs.
-        Ok(unsafe { Source::new(self, TEXT, &[], built) })
+        Ok(unsafe { Source::new(self, SOURCE, &[], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -286,8 +286,8 @@ fn draws_are_wiped_however_their_run_ends() {
     for ends in [Ends::Well, Ends::WithAnError, Ends::WithAPanic] {
         let found = leaks(|| {
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                stream.with_draws(|draws| {
-                    let read = stream.download::<u64>(draws)?.leak();
+                stream.with_random_key(|random_key| {
+                    let read = stream.download::<u64>(random_key)?.leak();
                     SECRETS[0].iter().zip(read).for_each(|(word, read)| word.store(*read, SeqCst));
                     match ends {
                         Ends::WithAPanic => panic!("as it was told"),
@@ -344,11 +344,11 @@ fn operations_on_limbs_leave_nothing() -> Result<()> {
         let secrets = neighbours(&ring, &sevens);
         let has_ntt = ring.bytes() > 64 * 8;
         for (op, order) in [
-            (Op::Forward, Order::Tree),
+            (Op::Forward, Order::DigitReversed),
             (Op::Forward, Order::Natural),
-            (Op::Inverse, Order::Tree),
+            (Op::Inverse, Order::DigitReversed),
             (Op::Inverse, Order::Natural),
-            (Op::Mul, Order::Tree),
+            (Op::Mul, Order::DigitReversed),
         ] {
             if op != Op::Mul && !has_ntt {
                 continue;
@@ -403,7 +403,7 @@ fn long_transforms_of<T: Pod + PartialEq + Send + Sync>(
     let plan = LongPlan::new(engine.planner(), ring, 2)?.placed(placement, placement);
     let ntt = LongNtt::of(engine, &plan)?;
     let run = || -> Result<Vec<T>> {
-        let (mut vector, mut values) = (ntt.upload(words)?, ntt.upload_values(words)?);
+        let (mut vector, mut values) = (ntt.upload(words)?, ntt.upload_evaluations(words)?);
         ntt.forward(&mut vector)?;
         ntt.inverse(&mut values)?;
         ntt.inverse(&mut vector)?;

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use ringforge::kernels::Rows;
+use ringforge::kernels::KernelLayout;
 use ringforge::words::{Transform, Word};
 use ringforge::{Limits, PolyType};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
@@ -107,8 +107,8 @@ fn left_by_transforms<W: Word + Send>(rings: &[&str], word: fn(&mut Random) -> W
     let mut found = Vec::new();
     for ring in rings {
         let ring: PolyType = ring.parse().expect("a ring");
-        let rows = Rows::of(&ring, &Limits::cpu()).expect("rows");
-        let layers = rows.split().depth();
+        let rows = KernelLayout::of(&ring, &Limits::cpu()).expect("rows");
+        let layers = rows.factorization().depth();
         for rows in [layers, layers.saturating_sub(2)].into_iter().filter_map(|layers| rows.clone().depth(layers).ok())
         {
             let transform = Transform::<W>::of(&rows, 0).expect("a transform");
@@ -129,7 +129,7 @@ fn left_by_transforms<W: Word + Send>(rings: &[&str], word: fn(&mut Random) -> W
                 };
                 let count = dependent((row(), row()), fill, work).len();
                 if count > 0 {
-                    found.push(format!("{count} words, {ring}, {}, {step}", rows.split()));
+                    found.push(format!("{count} words, {ring}, {}, {step}", rows.factorization()));
                 }
             }
         }

@@ -122,7 +122,7 @@ impl<'a, F: HashField> Trace<'a, F> {
         copy: impl Fn(&mut Buffer, &Range<usize>) -> Result<()>,
     ) -> Result<Matrix<F>> {
         let (height, width) = (self.height(), self.width()?);
-        let [short, long] = [0, at.added_bits].map(|bits| Layout::Columns { apart: height << bits });
+        let [short, long] = [0, at.added_bits].map(|bits| Layout::Columns { stride: height << bits });
         let transform = Transform::Extend(at.added_bits, self.shift);
         let program = transform.program(at.engine, height.ilog2() as usize, short, at_once)?;
         let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;

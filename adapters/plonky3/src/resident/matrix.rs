@@ -29,29 +29,29 @@ impl<F: EngineField> Matrix<F> {
     /// # Errors
     /// [`Error::Length`] unless the buffer has whole columns, at least one, of at least one row.
     pub fn new(engine: &Engine, columns: Buffer, height: usize) -> Result<Self> {
-        Self::of_columns_apart(engine, columns, height, height)
+        Self::of_strided_columns(engine, columns, height, height)
     }
 
-    /// A column-major matrix of columns of this height, with a stride of `apart` elements. The buffer has `apart`
+    /// A column-major matrix of columns of this height, with a stride of `stride` elements. The buffer has `stride`
     /// elements for the last column, too. Elements between columns are neither read nor written. Unless the stride is
     /// a multiple of the height, transforms first copy the columns.
     ///
     /// # Errors
     /// As [`Matrix::new`], and [`Error::Length`] for a stride below the height.
-    pub fn of_columns_apart(engine: &Engine, columns: Buffer, height: usize, apart: usize) -> Result<Self> {
-        if apart < height {
+    pub fn of_strided_columns(engine: &Engine, columns: Buffer, height: usize, stride: usize) -> Result<Self> {
+        if stride < height {
             let what = "stride between columns in elements (must be at least the number of rows)";
-            return Err(Error::Length { what, expected: height, got: apart });
+            return Err(Error::Length { what, expected: height, got: stride });
         }
         whole::<F>(
             "bytes of the columns (must be a positive multiple of one column's)",
             &columns,
-            if height == 0 { 0 } else { apart },
+            if height == 0 { 0 } else { stride },
         )?;
         Ok(Self {
             engine: engine.clone(),
             elements: columns,
-            layout: Layout::Columns { apart },
+            layout: Layout::Columns { stride },
             height,
             field: PhantomData,
         })
@@ -86,7 +86,7 @@ impl<F: EngineField> Matrix<F> {
         let elements = self.elements.len() / size_of::<F>();
         match self.layout {
             Layout::Rows => elements / self.height,
-            Layout::Columns { apart } => elements / apart,
+            Layout::Columns { stride } => elements / stride,
         }
     }
 
@@ -170,7 +170,7 @@ impl<F: EngineField> Matrix<F> {
     /// [`Error::OutOfMemory`] and other errors of the device.
     pub fn into_columns(self, stream: &Stream) -> Result<Self> {
         match self.layout {
-            Layout::Columns { apart } if apart == self.height => Ok(self),
+            Layout::Columns { stride } if stride == self.height => Ok(self),
             Layout::Columns { .. } => self.transposed(stream)?.transposed(stream),
             Layout::Rows => self.transposed(stream),
         }
@@ -183,8 +183,8 @@ impl<F: EngineField> Matrix<F> {
             Layout::Rows => {
                 Self::new(engine, transpose::<F>(engine, stream, elements, *height, width, width)?, *height)
             }
-            Layout::Columns { apart } => {
-                Self::of_rows(engine, transpose::<F>(engine, stream, elements, width, apart, *height)?, width)
+            Layout::Columns { stride } => {
+                Self::of_rows(engine, transpose::<F>(engine, stream, elements, width, stride, *height)?, width)
             }
         }
     }

@@ -13,7 +13,7 @@ from . import _device, _native
 from ._engine import Engine, default_engine
 from ._errors import ArgumentError
 
-Order = Literal["natural", "tree"]
+Order = Literal["natural", "digit_reversed"]
 
 Kind = tuple[Order, "int | None"]
 """Order and depth of evaluations."""
@@ -136,7 +136,7 @@ class Ring:
     ) -> Any:
         """Forward NTT, from coefficients to evaluations. `out` may be `x`.
 
-        "natural" order is by ascending powers of the root of unity. "tree" order is digit-reversed (bit-reversed if
+        "natural" order is by ascending powers of the root of unity. "digit_reversed" order is digit-reversed (bit-reversed if
         every radix is 2), and is the fastest.
 
         `depth` is the number of layers, at most that of the ring. A transform with fewer layers than a complete one
@@ -160,7 +160,7 @@ class Ring:
 
     def mul(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
         """Products of elements, from coefficients to coefficients. Works in every ring, even without a transform."""
-        return self._run("mul", ("tree", None), {"a": a, "b": b}, out, stream)
+        return self._run("mul", ("digit_reversed", None), {"a": a, "b": b}, out, stream)
 
     def point_mul(
         self,

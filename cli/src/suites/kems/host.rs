@@ -5,10 +5,10 @@ use ringforge::{Device, Engine, PinnedBuffer};
 use ringforge_batch::{Batch, KemScheme};
 
 use super::Operation;
-use crate::floor::Floor;
 use crate::measure::{self, Effort};
 use crate::memory;
 use crate::record::{Measurement, Memory};
+use crate::roofline::Roofline;
 use crate::session::Bench;
 use crate::suite::Wanted;
 
@@ -49,7 +49,7 @@ pub(super) fn lines<M: KemScheme>(
         };
         let bytes: usize = up.iter().map(|bytes| bytes.len()).chain(down.iter().map(|bytes| bytes.len())).sum();
         let copies = copies(device, &up, &mut down, effort(operation))? / batch as f64;
-        let floor = Floor::of_host(bytes / batch, copies, 1.0 / resident.items_per_second);
+        let floor = Roofline::of_host(bytes / batch, copies, 1.0 / resident.items_per_second);
         let line = Measurement::new(M::NAME, operation, batch, times).above(floor);
         let line = Measurement { memory: Memory::Pinned, ring: resident.ring.clone(), ..line };
         lines.push(line.checked("both ends agree for every item", right));

@@ -112,7 +112,7 @@ fn each<M: KemScheme>(operation: Operation, limits: &Limits) -> Result<Plan> {
 fn all<M: KemScheme>(limits: &Limits) -> Result<Vec<Plan>> {
     let (planner, steps) = (Planner::new(limits.clone()), M::steps(limits)?);
     let mut plans = Vec::new();
-    for randomness in [Randomness::Seeds, Randomness::Draws] {
+    for randomness in [Randomness::Seeds, Randomness::RandomKey] {
         let from = [Each::Generate(randomness), Each::Encapsulate(randomness)];
         let checks = [Each::Decapsulate, Each::CheckPublicKeys, Each::CheckSecretKeys];
         for (each, checked) in from.into_iter().chain(checks).flat_map(|each| [(each, false), (each, true)]) {

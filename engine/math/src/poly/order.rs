@@ -8,7 +8,7 @@ pub enum Order {
     /// Leaves in the order of the factorisation tree, left child first: digit-reversed order, or bit-reversed order if
     /// every radix is 2. This is the fastest order.
     #[default]
-    Tree,
+    DigitReversed,
     /// Leaves x^d − root^e by ascending e: a cyclic transform returns a(root^i) at index i, a negacyclic one
     /// a(root^(2i+1)).
     Natural,
@@ -17,7 +17,7 @@ pub enum Order {
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Tree => "digit-reversed (tree) order",
+            Self::DigitReversed => "digit-reversed order",
             Self::Natural => "natural order",
         })
     }

@@ -11,7 +11,7 @@ use crate::ring::{Ring, parse::halves};
 ///
 /// - `#` and indices after the moduli select limbs ([`PolyType::with_limbs`]).
 /// - A second colon introduces the storage: `64 bits` ([`PolyType::with_width`]), `plain` or `montgomery`
-///   ([`PolyType::with_form`]), `any word` ([`PolyType::accepting_any_word`]), `3 columns` ([`PolyType::in_columns`]).
+///   ([`PolyType::with_form`]), `any word` ([`PolyType::accepting_any_word`]), `3 columns` ([`PolyType::strided_batch`]).
 ///   They must be in this order, separated by commas; each is optional.
 ///
 /// Spaces are ignored. `{:#}` prints any type of coefficients in this form.
@@ -70,7 +70,7 @@ impl PolyType {
             poly = poly.accepting_any_word();
         }
         match columns.and_then(|columns| columns.strip_suffix(COLUMNS)).map(str::parse) {
-            Some(Ok(columns)) => poly.in_columns(columns),
+            Some(Ok(columns)) => poly.strided_batch(columns),
             Some(Err(_)) => refuse(format!("the number of columns in {text:?} is not an integer")),
             None => Ok(poly),
         }

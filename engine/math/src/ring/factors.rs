@@ -1,7 +1,7 @@
 //! The factorisation of f modulo each modulus of a ring: layers of radix 2 and 3, as deep as all moduli allow.
 
 use crypto_bigint::U256;
-use ringforge_cpu::{Layer, MAX_BASE};
+use ringforge_cpu::{Layer, MAX_LEAF_DEGREE};
 
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ pub struct Roots {
 }
 
 /// The layers of the factorisation of f, the leaf degree, and the roots for each modulus, from which a
-/// [`Split`](crate::split::Split) is made.
+/// [`Factorization`](crate::factorization::Factorization) is made.
 #[derive(Debug)]
 pub struct Factors {
     pub base: usize,
@@ -34,7 +34,7 @@ impl Factors {
     /// The factorisation as deep as every modulus allows, or with exactly `depth` layers.
     ///
     /// # Errors
-    /// As [`Split::of`](crate::split::Split::of).
+    /// As [`Factorization::of`](crate::factorization::Factorization::of).
     pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
         let top = Top::of(ring)?;
         let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
@@ -65,14 +65,14 @@ impl Factors {
         }
         let t = product(&layers[usize::from(top.sixth)..]);
         let base = top.length / t;
-        if base > MAX_BASE && (depth.is_none() || layers.is_empty()) {
+        if base > MAX_LEAF_DEGREE && (depth.is_none() || layers.is_empty()) {
             let q = ring.basis().first().map_or(U256::ZERO, Modulus::value);
-            let wanted = top.order_factor * (top.length / MAX_BASE).next_power_of_two() as u64;
+            let wanted = top.order_factor * (top.length / MAX_LEAF_DEGREE).next_power_of_two() as u64;
             return match ring.basis().iter().find(|q| !q.has_root(wanted)) {
                 Some(q) if depth.is_none() => Err(Error::NoRoot { q: q.value(), order: wanted }),
                 _ => Err(Error::Unsupported {
                     job: format!("a transform in {ring} modulo {}", decimal(&q)),
-                    why: format!("its leaves have degree {base}, above the limit of {MAX_BASE}"),
+                    why: format!("its leaves have degree {base}, above the limit of {MAX_LEAF_DEGREE}"),
                 }),
             };
         }

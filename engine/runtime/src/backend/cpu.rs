@@ -5,7 +5,7 @@ mod views;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Bound, Loaded, Queue, To};
+use crate::backend::{Backend, BackendStream, Binding, Loaded, To};
 use crate::columns::{Shape, Shares};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
 use crate::limits::Limits;
@@ -31,23 +31,23 @@ impl Backend for Cpu {
         self.pool.take(bytes).map(Memory::Host).ok_or(Error::OutOfMemory { bytes })
     }
 
-    fn queue(&self) -> Result<Queue> {
-        Ok(Queue::Immediate)
+    fn queue(&self) -> Result<BackendStream> {
+        Ok(BackendStream::Immediate)
     }
 
-    fn upload_shape(&self, _: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+    fn upload_shape(&self, _: &BackendStream, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
         upload(from, shape, to)
     }
 
-    fn download(&self, _: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+    fn download(&self, _: &BackendStream, from: Read<'_>, to: &mut [u8]) -> Result<()> {
         copy(from, Write::Host(to))
     }
 
-    fn copy(&self, _: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+    fn copy(&self, _: &BackendStream, from: Read<'_>, to: Write<'_>) -> Result<()> {
         copy(from, to)
     }
 
-    fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
+    fn wipe(&self, _: &BackendStream, memory: Write<'_>) -> Result<()> {
         zero(memory)
     }
 
@@ -61,7 +61,7 @@ impl Backend for Cpu {
         Ok(kernels.iter().map(load).collect())
     }
 
-    fn launch(&self, _: &Queue, loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -> Result<()> {
+    fn launch(&self, _: &BackendStream, loaded: &Loaded, items: Range<usize>, bound: Vec<Binding<'_>>) -> Result<()> {
         ringforge_cpu::threads::start();
         let Loaded { kernel, ports, .. } = loaded;
         if views::needed(ports, &bound) {
@@ -76,7 +76,7 @@ impl Backend for Cpu {
         run_items(loaded, items, slices, item_bytes)
     }
 
-    fn synchronize(&self, _: &Queue) -> Result<()> {
+    fn synchronize(&self, _: &BackendStream) -> Result<()> {
         Ok(())
     }
 
@@ -134,8 +134,8 @@ fn foreign() -> Error {
     Error::ForeignDevice { what: "memory".into(), expected: "CPU".into(), got: "a GPU".into() }
 }
 
-fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Range<usize>) -> Result<Slice<'a>> {
-    let Bound { to, skipped, .. } = bound;
+fn host_slice<'a>(kernel: &dyn Kernel, bound: Binding<'a>, port: &Port, items: &Range<usize>) -> Result<Slice<'a>> {
+    let Binding { to, skipped, .. } = bound;
     let range = match port.sharing {
         Sharing::PerItem => (items.start - skipped) * port.bytes..(items.end - skipped) * port.bytes,
         Sharing::Shared => 0..port.bytes,

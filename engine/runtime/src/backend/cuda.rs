@@ -3,13 +3,13 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Bound, Loaded, Queue, Recording, To};
+use crate::backend::{Backend, BackendStream, Binding, Loaded, Recording, To};
 use crate::columns::Shape;
 use crate::cuda::code::{self, CudaCode};
-use crate::cuda::launch::{self, Target, Which};
+use crate::cuda::launch::{self, PortBinding, PortMemory};
 use crate::cuda::pool::Stay;
-use crate::cuda::queue::{self, Haste};
-use crate::cuda::{CudaMemory, CudaQueue, CudaRecording, Gpu, Part, PinnedBytes, copy};
+use crate::cuda::queue::{self, Priority};
+use crate::cuda::{CudaMemory, CudaRecording, Gpu, GpuStream, Part, PinnedBytes, copy};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::memory::{Memory, Read, Write};
@@ -29,11 +29,11 @@ impl Cuda {
         Gpu::open(ordinal).map(Self)
     }
 
-    fn queue_of<'a>(&self, queue: &'a Queue) -> Result<&'a CudaQueue> {
+    fn queue_of<'a>(&self, queue: &'a BackendStream) -> Result<&'a GpuStream> {
         match queue {
-            Queue::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.0) => Ok(queue),
-            Queue::Cuda(_) => Err(self.foreign("the stream", "another GPU")),
-            Queue::Immediate => Err(self.foreign("the stream", "CPU")),
+            BackendStream::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.0) => Ok(queue),
+            BackendStream::Cuda(_) => Err(self.foreign("the stream", "another GPU")),
+            BackendStream::Immediate => Err(self.foreign("the stream", "CPU")),
         }
     }
 
@@ -61,8 +61,8 @@ impl Cuda {
 }
 
 /// Replays a recording on the memory that it was recorded with.
-pub(crate) fn replay(recording: &mut CudaRecording, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
-    let Queue::Cuda(queue) = queue else {
+pub(crate) fn replay(recording: &mut CudaRecording, queue: &BackendStream, memories: &[Read<'_>]) -> Result<()> {
+    let BackendStream::Cuda(queue) = queue else {
         return Err(Error::Kernel {
             kernel: "recording".into(),
             why: "must be replayed on the device that recorded it".into(),
@@ -88,27 +88,27 @@ impl Backend for Cuda {
         CudaMemory::new(&self.0, bytes, Stay::Run).map(Memory::Cuda)
     }
 
-    fn queue(&self) -> Result<Queue> {
-        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0, Haste::Usual)?)))
+    fn queue(&self) -> Result<BackendStream> {
+        Ok(BackendStream::Cuda(Arc::new(GpuStream::new(&self.0, Priority::Normal)?)))
     }
 
-    fn urgent_queue(&self) -> Result<Queue> {
-        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0, Haste::Urgent)?)))
+    fn urgent_queue(&self) -> Result<BackendStream> {
+        Ok(BackendStream::Cuda(Arc::new(GpuStream::new(&self.0, Priority::Urgent)?)))
     }
 
-    fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+    fn upload_shape(&self, queue: &BackendStream, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
         copy::upload(self.queue_of(queue)?, from, shape, self.write(to)?)
     }
 
-    fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+    fn download(&self, queue: &BackendStream, from: Read<'_>, to: &mut [u8]) -> Result<()> {
         copy::download(self.queue_of(queue)?, self.read(from)?, to)
     }
 
-    fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+    fn copy(&self, queue: &BackendStream, from: Read<'_>, to: Write<'_>) -> Result<()> {
         copy::between(self.queue_of(queue)?, self.read(from)?, self.write(to)?)
     }
 
-    fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
+    fn wipe(&self, queue: &BackendStream, memory: Write<'_>) -> Result<()> {
         self.0.bind()?;
         self.write(memory)?.wipe(self.queue_of(queue)?)
     }
@@ -125,24 +125,34 @@ impl Backend for Cuda {
         Some(&self.0)
     }
 
-    fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+    fn launch(
+        &self,
+        queue: &BackendStream,
+        kernel: &Loaded,
+        items: Range<usize>,
+        ports: Vec<Binding<'_>>,
+    ) -> Result<()> {
         let queue = self.queue_of(queue)?;
         let targets = ports.into_iter().map(target).collect::<Result<Vec<_>>>()?;
-        targets.iter().filter_map(Target::part).try_for_each(|part| self.mine(part).map(drop))?;
+        targets.iter().filter_map(PortBinding::part).try_for_each(|part| self.mine(part).map(drop))?;
         launch::launch(queue, code(kernel)?, &kernel.ports, items, &targets)
     }
 
-    fn record(&self, work: &mut dyn FnMut(&Queue) -> Result<()>, old: Option<Recording>) -> Result<Option<Recording>> {
+    fn record(
+        &self,
+        work: &mut dyn FnMut(&BackendStream) -> Result<()>,
+        old: Option<Recording>,
+    ) -> Result<Option<Recording>> {
         queue::while_recording(|| {
-            let recorder = Arc::new(CudaQueue::recorder(&self.0)?);
-            let outcome = work(&Queue::Cuda(recorder.clone()));
+            let recorder = Arc::new(GpuStream::recorder(&self.0)?);
+            let outcome = work(&BackendStream::Cuda(recorder.clone()));
             let recording = recorder.recorded(old.map(|Recording::Cuda(old)| old));
             outcome?;
             recording.map(|recording| Some(Recording::Cuda(recording)))
         })
     }
 
-    fn synchronize(&self, queue: &Queue) -> Result<()> {
+    fn synchronize(&self, queue: &BackendStream) -> Result<()> {
         self.queue_of(queue)?.synchronize()
     }
 
@@ -181,15 +191,15 @@ pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
 }
 
 /// Converts a port's binding for a launch on a GPU. Host memory is an error.
-pub(crate) fn target(bound: Bound<'_>) -> Result<Target<'_>> {
+pub(crate) fn target(bound: Binding<'_>) -> Result<PortBinding<'_>> {
     let to = match bound.to {
         // launches are tracked on the address memory alone; its tables take over the users when dropped
-        To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => Which::Read(memory),
-        To::Write(Write::Cuda(memory)) => Which::Write(memory),
-        To::SameAs(port) => Which::SameAs(port),
+        To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => PortMemory::Read(memory),
+        To::Write(Write::Cuda(memory)) => PortMemory::Write(memory),
+        To::SameAs(port) => PortMemory::SameAs(port),
         To::Read(Read::Host(_)) | To::Write(Write::Host(_)) | To::List(Read::Host(_), _) => {
             return Err(Error::ForeignDevice { what: "memory".into(), expected: "a GPU".into(), got: "CPU".into() });
         }
     };
-    Ok(Target { to, first: bound.first, skipped: bound.skipped })
+    Ok(PortBinding { to, first: bound.first, skipped: bound.skipped })
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 
 use crate::communicator::{after, differs};
-use crate::launch::Launch;
+use crate::launch::Rank;
 use ringforge_math::error::{Error, Result};
 
 /// Pause between attempts to connect, and between polls for new connections.
@@ -45,7 +45,7 @@ type Peers = Vec<(usize, TcpStream)>;
 impl Control {
     /// Connects the processes of a launch. Returns when all have connected.
     #[doc(hidden)]
-    pub fn join(launch: &Launch) -> Result<Self> {
+    pub fn join(launch: &Rank) -> Result<Self> {
         check_token(launch)?;
         let (rank, timeout, deadline) = (launch.rank(), launch.timeout(), after(launch.timeout()));
         let peers = if rank == 0 { gather(launch, deadline)? } else { vec![(0, reach(launch, deadline)?)] };
@@ -129,13 +129,13 @@ impl Control {
 
 /// Refuses to meet over a network without a token, because any process that connects first would be taken for one of
 /// the job.
-fn check_token(launch: &Launch) -> Result<()> {
+fn check_token(launch: &Rank) -> Result<()> {
     // an address that cannot be resolved fails with its own error later
     launch.address().to_socket_addrs().into_iter().flatten().try_for_each(|address| check_address(launch, address))
 }
 
 /// Makes the same check for an address in use, because a name may have been resolved differently.
-fn check_address(launch: &Launch, address: SocketAddr) -> Result<()> {
+fn check_address(launch: &Rank, address: SocketAddr) -> Result<()> {
     if !launch.token().is_empty() || address.ip().is_loopback() {
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn check_address(launch: &Launch, address: SocketAddr) -> Result<()> {
 
 /// Accepts a connection from every other process. Connections that have not sent a whole greeting are polled together,
 /// so none of them can delay the deadline.
-fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
+fn gather(launch: &Rank, deadline: Instant) -> Result<Peers> {
     let cannot = |error: std::io::Error| lost(0, format!("cannot listen at {}: {error}", launch.address()));
     let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
     check_address(launch, listener.local_addr().map_err(cannot)?)?;
@@ -227,7 +227,7 @@ impl Guest {
 
 /// The rank and the stream of a guest; `None` if it does not belong to this job. Another number of processes is an
 /// error.
-fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Option<(usize, TcpStream)>> {
+fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Rank) -> Result<Option<(usize, TcpStream)>> {
     let number = |at: usize| greeting[at..at + 4].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
     let (job, rank, size) = (&greeting[..32], number(32), number(36));
     if job != of_job(launch) || rank == 0 || stream.set_nonblocking(false).is_err() {
@@ -243,7 +243,7 @@ fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Opt
 }
 
 /// Connects to the first process as soon as it listens.
-fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
+fn reach(launch: &Rank, deadline: Instant) -> Result<TcpStream> {
     let greeting = [&of_job(launch)[..], &(launch.rank() as u32).to_le_bytes(), &(launch.size() as u32).to_le_bytes()];
     let left = || deadline.saturating_duration_since(Instant::now());
     loop {
@@ -272,7 +272,7 @@ fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
 }
 
 /// SHA-256 of what all processes of a job share: the version, the job's name and the token.
-fn of_job(launch: &Launch) -> [u8; 32] {
+fn of_job(launch: &Rank) -> [u8; 32] {
     let parts = ["ringforge", env!("CARGO_PKG_VERSION"), launch.job(), launch.token()];
     Sha256::digest(parts.join("\0")).into()
 }
@@ -312,13 +312,13 @@ mod tests {
     use crate::threads::each_on_its_own;
 
     /// The launches of `size` processes, at a port that was free a moment ago.
-    fn launches(size: usize, timeout: Duration) -> Vec<Launch> {
+    fn launches(size: usize, timeout: Duration) -> Vec<Rank> {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let of = |rank| Launch::new(rank, size, free.to_string()).unwrap().with_token("a job").with_timeout(timeout);
+        let of = |rank| Rank::new(rank, size, free.to_string()).unwrap().with_token("a job").with_timeout(timeout);
         (0..size).map(of).collect()
     }
 
-    fn each<T: Send>(launches: Vec<Launch>, run: impl Fn(Launch) -> T + Sync) -> Vec<T> {
+    fn each<T: Send>(launches: Vec<Rank>, run: impl Fn(Rank) -> T + Sync) -> Vec<T> {
         let run = &run;
         each_on_its_own(launches.into_iter().map(|launch| move || run(launch)).collect()).unwrap()
     }
@@ -354,10 +354,10 @@ mod tests {
     fn strangers_are_ignored() {
         let outcomes = each(launches(2, LONG), |launch| {
             if launch.rank() == 1 {
-                let stranger = |launch: Launch| reach(&launch, Instant::now() + LONG);
+                let stranger = |launch: Rank| reach(&launch, Instant::now() + LONG);
                 let _other_job = stranger(launch.clone().with_token("another job"))?;
                 let _silent = TcpStream::connect(launch.address());
-                let _first = stranger(Launch::new(0, 2, launch.address())?.with_token("a job"))?;
+                let _first = stranger(Rank::new(0, 2, launch.address())?.with_token("a job"))?;
                 return Control::join(&launch)?.agree("the same");
             }
             Control::join(&launch)?.agree("the same")
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn a_network_address_needs_a_token() {
         for rank in [0, 1] {
-            let launch = Launch::new(rank, 2, "0.0.0.0:0").unwrap().with_timeout(Duration::from_millis(100));
+            let launch = Rank::new(rank, 2, "0.0.0.0:0").unwrap().with_timeout(Duration::from_millis(100));
             let refused = Control::join(&launch);
             assert!(
                 matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("RINGFORGE_TOKEN")),
@@ -413,7 +413,7 @@ mod tests {
             assert!(matches!(Control::join(&launch.with_token("a job")), Err(Error::Rank { .. })));
         }
         // a name that could not be resolved at first
-        let launch = Launch::new(1, 2, "nowhere.invalid:1").unwrap();
+        let launch = Rank::new(1, 2, "nowhere.invalid:1").unwrap();
         let address = |ip: [u8; 4]| check_address(&launch, (ip, 1).into());
         assert!(check_token(&launch).is_ok() && address([127, 0, 0, 1]).is_ok() && address([10, 0, 0, 1]).is_err());
     }
@@ -422,7 +422,7 @@ mod tests {
     fn a_wrong_number_of_processes_is_reported() {
         let outcomes = each(launches(2, LONG), |launch| match launch.rank() {
             0 => Control::join(&launch).map(drop),
-            _ => Control::join(&Launch::new(1, 3, launch.address())?.with_token("a job")).map(drop),
+            _ => Control::join(&Rank::new(1, 3, launch.address())?.with_token("a job")).map(drop),
         });
         assert!(
             matches!(&outcomes[0], Err(Error::Rank { rank: 1, why }) if why.contains("3 processes")),
@@ -438,7 +438,7 @@ mod tests {
             let alone = Control::join(&launches(2, short).remove(rank));
             assert!(matches!(&alone, Err(Error::Rank { rank: other, .. }) if *other == 1 - rank), "{alone:?}");
         }
-        let nowhere = Control::join(&Launch::new(0, 2, "no address").unwrap());
+        let nowhere = Control::join(&Rank::new(0, 2, "no address").unwrap());
         assert!(matches!(&nowhere, Err(Error::Rank { rank: 0, why }) if why.contains("no address")), "{nowhere:?}");
         let began = Instant::now();
         let outcomes = each(launches(3, LONG), |launch| {

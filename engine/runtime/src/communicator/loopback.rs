@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use crate::backend::Queue;
+use crate::backend::BackendStream;
 use crate::backend::cpu::{host_read, host_write};
 use crate::communicator::{Communicator, after, differs};
 use crate::memory::{Memory, Read, Write};
@@ -85,7 +85,12 @@ impl Communicator for Loopback {
         Ok(None)
     }
 
-    fn exchange(&self, _: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {
+    fn exchange(
+        &self,
+        _: &BackendStream,
+        sends: &[(usize, Read<'_>)],
+        receives: Vec<(usize, Write<'_>)>,
+    ) -> Result<()> {
         let work = || {
             for (to, piece) in sends {
                 self.send(*to, host_read(*piece)?);
@@ -100,7 +105,7 @@ impl Communicator for Loopback {
         self.ended(work())
     }
 
-    fn finish(&self, _: &Queue) -> Result<()> {
+    fn finish(&self, _: &BackendStream) -> Result<()> {
         Ok(())
     }
 
@@ -150,7 +155,7 @@ mod tests {
                 let mut memory = vec![[0u8; 2]; 2 * ranks];
                 let places = memory.iter_mut().enumerate();
                 let receives = places.map(|(i, x)| (i % ranks, Write::Host(x))).collect();
-                end.exchange(&Queue::Immediate, &sends, receives).unwrap();
+                end.exchange(&BackendStream::Immediate, &sends, receives).unwrap();
                 end.agree("the same").unwrap();
                 memory
             });
@@ -185,7 +190,7 @@ mod tests {
         let outcomes = start(Loopback::ends(2, Duration::from_secs(10)), |end| {
             let (piece, mut place) = ([1; 4], vec![0; 3 + end.rank]);
             let (to, place) = (1 - end.rank, Write::Host(&mut place));
-            end.exchange(&Queue::Immediate, &[(to, Read::Host(&piece))], vec![(to, place)])
+            end.exchange(&BackendStream::Immediate, &[(to, Read::Host(&piece))], vec![(to, place)])
         });
         assert!(matches!(outcomes[..], [Err(Error::Length { expected: 3, got: 4, .. }), Ok(())]), "{outcomes:?}");
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::backend::{Backend, Queue};
+use crate::backend::{Backend, BackendStream};
 use crate::communicator::{Communicator, Control};
 use crate::cuda::copy::start_between;
 use crate::cuda::driver::failed;
@@ -16,8 +16,8 @@ use crate::cuda::memory::Access;
 use crate::cuda::nccl::library::{BYTE, Code, Config, Handle, IN_PROGRESS, Nccl, SUCCESS};
 use crate::cuda::nccl::{Raw, Shared, UniqueId};
 use crate::cuda::pool::Stay;
-use crate::cuda::queue::Haste;
-use crate::cuda::{CudaMemory, CudaQueue, Gpu, Part};
+use crate::cuda::queue::Priority;
+use crate::cuda::{CudaMemory, Gpu, GpuStream, Part};
 use crate::memory::{Memory, Read, Write};
 use crate::threads;
 use ringforge_math::error::{Error, Result};
@@ -35,7 +35,7 @@ pub(crate) struct NcclCommunicator {
     handle: Arc<Mutex<Option<Raw>>>,
     others: Arc<Others>,
     /// The stream for copies that the GPU sends to itself, concurrent with sends to others.
-    aside: CudaQueue,
+    aside: GpuStream,
 }
 
 /// Allocates the place for a handle. The library may write to it even after a call that was given up; such a place is
@@ -112,7 +112,7 @@ impl NcclCommunicator {
     pub(crate) fn new(gpu: &Arc<Gpu>, to: &Connection) -> Result<Self> {
         let Connection { id, rank, size, timeout, others } = to.clone();
         gpu.bind()?;
-        let (nccl, aside) = (Nccl::get()?, CudaQueue::new(gpu, Haste::Urgent)?);
+        let (nccl, aside) = (Nccl::get()?, GpuStream::new(gpu, Priority::Urgent)?);
         let (handle, mut config) = (place(), Config::new(false));
         // SAFETY: the GPU's context is current; `place` says why the handle may be written later.
         nccl.check("ncclCommInitRankConfig", unsafe {
@@ -217,9 +217,9 @@ impl NcclCommunicator {
         Ok(())
     }
 
-    fn queue<'q>(&self, queue: &'q Queue) -> Result<&'q CudaQueue> {
+    fn queue<'q>(&self, queue: &'q BackendStream) -> Result<&'q GpuStream> {
         match queue {
-            Queue::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.gpu) => Ok(queue),
+            BackendStream::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.gpu) => Ok(queue),
             _ => Err(self.foreign("the stream")),
         }
     }
@@ -232,7 +232,7 @@ impl NcclCommunicator {
     /// for all of them.
     fn start_all<'p>(
         &self,
-        queue: &CudaQueue,
+        queue: &GpuStream,
         sends: &[(usize, Part<'p>)],
         receives: &[(usize, Part<'p>)],
     ) -> Result<()> {
@@ -253,7 +253,7 @@ impl NcclCommunicator {
     }
 
     /// Starts sends and receives as one NCCL group.
-    fn start(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+    fn start(&self, queue: &GpuStream, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
         // `meets` has an effect, so it is called for all
         let new = sends.iter().chain(receives).filter(|(_, part)| part.memory.meets()).count();
         if new > 0 {
@@ -264,7 +264,7 @@ impl NcclCommunicator {
 
     /// Starts a group at first contact between ranks, or between memory and ranks. The call then waits for other ranks,
     /// so another thread watches it. Later calls do not wait.
-    fn meet(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+    fn meet(&self, queue: &GpuStream, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
         let call = "ncclGroupEnd";
         let [begun, done] = &[const { AtomicBool::new(false) }; 2];
         let start = move || {
@@ -292,7 +292,7 @@ impl NcclCommunicator {
     fn group(
         &self,
         handle: Handle,
-        queue: &CudaQueue,
+        queue: &GpuStream,
         sends: &[(usize, Part<'_>)],
         receives: &[(usize, Part<'_>)],
         noted: impl FnOnce(),
@@ -318,7 +318,7 @@ impl NcclCommunicator {
     }
 
     /// Waits until all work on the stream is done.
-    fn finished(&self, queue: &CudaQueue) -> Result<()> {
+    fn finished(&self, queue: &GpuStream) -> Result<()> {
         let event = queue.stream().record_event(None).map_err(failed("cuEventRecord"))?;
         self.with("ncclRecv", |handle| {
             self.wait("ncclRecv", || self.state("ncclRecv", handle).map(|_| event.is_complete()))
@@ -332,7 +332,12 @@ impl Communicator for NcclCommunicator {
         Ok(Some(Memory::Cuda(CudaMemory::shared(shared, bytes))))
     }
 
-    fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {
+    fn exchange(
+        &self,
+        queue: &BackendStream,
+        sends: &[(usize, Read<'_>)],
+        receives: Vec<(usize, Write<'_>)>,
+    ) -> Result<()> {
         let queue = self.queue(queue)?;
         self.gpu.bind()?;
         let mine = |part: Part<'_>| match part.memory.is_on(&self.gpu) {
@@ -357,7 +362,7 @@ impl Communicator for NcclCommunicator {
         outcome
     }
 
-    fn finish(&self, queue: &Queue) -> Result<()> {
+    fn finish(&self, queue: &BackendStream) -> Result<()> {
         let queue = self.queue(queue)?;
         self.gpu.bind()?;
         self.finished(queue)

@@ -16,7 +16,7 @@ use crate::cuda::bundle::Bundle;
 use crate::cuda::cache::{self, Entry};
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::nvrtc;
-use crate::cuda::queue::CudaQueue;
+use crate::cuda::queue::GpuStream;
 use crate::cuda::text::{Key, Unit};
 use crate::kernel::{Epilogue, Grid, Kernel, Launch, Port};
 use ringforge_math::error::{Error, Result};
@@ -282,7 +282,7 @@ impl CudaCode {
     /// must have waited for all earlier users of that memory.
     pub(crate) unsafe fn start(
         &self,
-        queue: &CudaQueue,
+        queue: &GpuStream,
         items: &Range<usize>,
         part: Option<&Range<usize>>,
         addresses: &[u64],

@@ -10,7 +10,7 @@ use crate::columns::Shape;
 use crate::cuda::driver::failed;
 use crate::cuda::memory::{Access, CudaMemory, Part};
 use crate::cuda::pinned::is_pinned;
-use crate::cuda::queue::CudaQueue;
+use crate::cuda::queue::GpuStream;
 use crate::cuda::staging::Staged;
 use ringforge_math::error::Result;
 
@@ -34,7 +34,7 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
 }
 
 /// Packs the bytes of `shape` out of `from` into device memory. The source may be reused on return.
-pub(crate) fn upload(queue: &CudaQueue, from: &[u8], shape: &Shape, part: Part<'_>) -> Result<()> {
+pub(crate) fn upload(queue: &GpuStream, from: &[u8], shape: &Shape, part: Part<'_>) -> Result<()> {
     part.check(shape.bytes())?;
     if shape.bytes() == 0 {
         return Ok(());
@@ -56,7 +56,7 @@ pub(crate) fn upload(queue: &CudaQueue, from: &[u8], shape: &Shape, part: Part<'
     outcome
 }
 
-fn upload_staged(queue: &CudaQueue, from: &[u8], shape: &Shape, to: &CudaMemory, mut offset: usize) -> Result<()> {
+fn upload_staged(queue: &GpuStream, from: &[u8], shape: &Shape, to: &CudaMemory, mut offset: usize) -> Result<()> {
     let mut under_way = VecDeque::new();
     for piece in shape.pieces(PIECE) {
         let oldest = if under_way.len() < PIECES { None } else { under_way.pop_front() };
@@ -70,7 +70,7 @@ fn upload_staged(queue: &CudaQueue, from: &[u8], shape: &Shape, to: &CudaMemory,
 }
 
 /// Copies from device memory to the host. The bytes are there on return.
-pub(crate) fn download(queue: &CudaQueue, part: Part<'_>, to: &mut [u8]) -> Result<()> {
+pub(crate) fn download(queue: &GpuStream, part: Part<'_>, to: &mut [u8]) -> Result<()> {
     part.check(to.len())?;
     if to.is_empty() {
         return Ok(());
@@ -89,7 +89,7 @@ pub(crate) fn download(queue: &CudaQueue, part: Part<'_>, to: &mut [u8]) -> Resu
     outcome
 }
 
-fn download_staged(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
+fn download_staged(queue: &GpuStream, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
     let mut under_way: VecDeque<(Staged, &mut [u8])> = VecDeque::new();
     for (i, piece) in to.chunks_mut(PIECE).enumerate() {
         let oldest = if under_way.len() < PIECES { None } else { under_way.pop_front() };
@@ -107,7 +107,7 @@ fn download_staged(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut
 }
 
 /// Copies between device memories of the same size.
-pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
+pub(crate) fn between(queue: &GpuStream, from: Part<'_>, to: Part<'_>) -> Result<()> {
     from.check(to.len)?;
     to.check(from.len)?;
     if to.len == 0 {
@@ -127,7 +127,7 @@ pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result
 ///
 /// # Safety
 /// No other work may write either memory, or read the target, before the stream's work so far is done.
-pub(crate) unsafe fn start_between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
+pub(crate) unsafe fn start_between(queue: &GpuStream, from: Part<'_>, to: Part<'_>) -> Result<()> {
     from.check(to.len)?;
     to.check(from.len)?;
     let (source, target) = (from.memory.address(from.first), to.memory.address(to.first));
@@ -172,7 +172,7 @@ pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
 /// # Safety
 /// The source must not change before the stream's work so far is done.
 pub(crate) unsafe fn start_upload_shape(
-    queue: &CudaQueue,
+    queue: &GpuStream,
     from: &[u8],
     pitch: usize,
     to: &CudaMemory,
@@ -204,7 +204,7 @@ pub(crate) unsafe fn start_upload_shape(
 /// # Safety
 /// The target must not be touched before the stream's work so far is done.
 pub(crate) unsafe fn start_download_shape(
-    queue: &CudaQueue,
+    queue: &GpuStream,
     from: &CudaMemory,
     shape: &Shape,
     to: &mut [u8],
@@ -256,7 +256,7 @@ fn rows_of(shape: &Shape) -> sys::CUDA_MEMCPY2D {
 ///
 /// # Safety
 /// The source must not change before the stream's work so far is done.
-pub(crate) unsafe fn start_upload(queue: &CudaQueue, from: &[u8], to: &CudaMemory, offset: usize) -> Result<()> {
+pub(crate) unsafe fn start_upload(queue: &GpuStream, from: &[u8], to: &CudaMemory, offset: usize) -> Result<()> {
     to.check(offset, from.len())?;
     // SAFETY: the target is in range; the caller keeps the source.
     let outcome = unsafe { result::memcpy_htod_async(to.address(offset), from, queue.stream().cu_stream()) };
@@ -267,7 +267,7 @@ pub(crate) unsafe fn start_upload(queue: &CudaQueue, from: &[u8], to: &CudaMemor
 ///
 /// # Safety
 /// The target must not be touched before the stream's work so far is done.
-pub(crate) unsafe fn start_download(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
+pub(crate) unsafe fn start_download(queue: &GpuStream, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
     from.check(offset, to.len())?;
     // SAFETY: the source is in range; the caller does not touch the target.
     let outcome = unsafe { result::memcpy_dtoh_async(to, from.address(offset), queue.stream().cu_stream()) };

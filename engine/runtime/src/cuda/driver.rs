@@ -8,7 +8,7 @@ use cudarc::driver::{CudaContext, DriverError, sys};
 
 use crate::cuda::code::Codes;
 use crate::cuda::pool::Pool;
-use crate::cuda::queue::IdleLines;
+use crate::cuda::queue::StreamPool;
 use crate::cuda::staging::Staging;
 use crate::cuda::symbols;
 use crate::limits::Limits;
@@ -23,11 +23,11 @@ pub struct Gpu {
     pub(crate) limits: Limits,
     /// The CUDA version that the driver supports, as `1000 * major + 10 * minor`.
     pub(crate) driver: i32,
-    /// Number of `CudaQueue`s in use.
+    /// Number of `GpuStream`s in use.
     pub(crate) queues: AtomicUsize,
     /// Number of the next stream.
     pub(crate) next_queue: AtomicU64,
-    pub(crate) idle: IdleLines,
+    pub(crate) idle: StreamPool,
     pub(crate) pool: Pool,
     pub(crate) staging: Staging,
     pub(crate) codes: Codes,
@@ -70,7 +70,7 @@ impl Gpu {
             driver,
             queues: AtomicUsize::new(0),
             next_queue: AtomicU64::new(0),
-            idle: IdleLines::default(),
+            idle: StreamPool::default(),
             pool: Pool::default(),
             staging: Staging::default(),
             codes,

@@ -14,7 +14,7 @@ use cudarc::driver::{CudaStream, result};
 
 use crate::cuda::driver::failed;
 use crate::cuda::memory::{Access, CudaMemory};
-use crate::cuda::queue::{CudaQueue, Point};
+use crate::cuda::queue::{GpuStream, StreamPoint};
 use ringforge_math::error::{Error, Result};
 
 /// How recorded work uses each memory: its address and the access, in the order of first use.
@@ -188,7 +188,7 @@ pub struct CudaRecording {
     launches: Launches,
     uses: Uses,
     /// The point after the last replay.
-    last: Option<Point>,
+    last: Option<StreamPoint>,
 }
 
 // SAFETY: CUDA's graphs belong to no thread and must not be used by two at once; `&CudaRecording` gives no access.
@@ -219,7 +219,7 @@ impl CudaRecording {
 
     /// Starts all launches again, after all work that they must wait for. `memories` must contain all memory that was
     /// recorded.
-    pub(crate) fn replay(&mut self, queue: &CudaQueue, memories: &[&CudaMemory]) -> Result<()> {
+    pub(crate) fn replay(&mut self, queue: &GpuStream, memories: &[&CudaMemory]) -> Result<()> {
         let Self { launches, uses: Uses(uses), last } = self;
         let memory = |address: u64| memories.iter().find(|memory| memory.address(0) == address);
         let used = uses.iter().map(|&(address, access)| memory(address).map(|&memory| (memory, access)));

@@ -6,44 +6,44 @@ use core::ops::Range;
 use crate::cuda::code::CudaCode;
 use crate::cuda::graph::Bytes;
 use crate::cuda::memory::{Access, CudaMemory, Part};
-use crate::cuda::queue::CudaQueue;
+use crate::cuda::queue::GpuStream;
 use crate::kernel::{Port, Role, Sharing};
 use ringforge_math::error::{Error, Result};
 
 /// The memory that a port is bound to. Its first item has the index `skipped` and begins at byte `first`.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
-    pub(crate) to: Which<'a>,
+pub(crate) struct PortBinding<'a> {
+    pub(crate) to: PortMemory<'a>,
     pub(crate) first: usize,
     pub(crate) skipped: usize,
 }
 
 /// The memory that a port uses, and how.
 #[derive(Clone, Copy)]
-pub(crate) enum Which<'a> {
+pub(crate) enum PortMemory<'a> {
     Read(Part<'a>),
     Write(Part<'a>),
     /// The memory that the port with this index writes.
     SameAs(usize),
 }
 
-impl<'a> Target<'a> {
+impl<'a> PortBinding<'a> {
     /// The port's memory, unless it is bound to that of another port.
     pub(crate) fn part(&self) -> Option<Part<'a>> {
         match self.to {
-            Which::Read(part) | Which::Write(part) => Some(part),
-            Which::SameAs(_) => None,
+            PortMemory::Read(part) | PortMemory::Write(part) => Some(part),
+            PortMemory::SameAs(_) => None,
         }
     }
 }
 
 /// Starts a kernel on a range of items, after all work that it must wait for.
 pub(crate) fn launch(
-    queue: &CudaQueue,
+    queue: &GpuStream,
     code: &CudaCode,
     ports: &[Port],
     items: Range<usize>,
-    targets: &[Target<'_>],
+    targets: &[PortBinding<'_>],
 ) -> Result<()> {
     if items.is_empty() {
         return Ok(());
@@ -72,7 +72,7 @@ impl<'a> Work<'a> {
         code: &'a CudaCode,
         ports: &'a [Port],
         items: Range<usize>,
-        targets: &[Target<'a>],
+        targets: &[PortBinding<'a>],
     ) -> Result<Self> {
         let broken = |why: &str| Error::Kernel { kernel: code.name().into(), why: why.into() };
         if ports.len() != targets.len() {
@@ -84,14 +84,15 @@ impl<'a> Work<'a> {
             let part =
                 part_of(targets, number).ok_or_else(|| broken("shares memory with a port that is not written"))?;
             match target.to {
-                Which::Read(_) if port.role != Role::In => return Err(broken("writes to read-only memory")),
-                Which::Read(_) => used.push((part.memory, Access::Read)),
-                Which::Write(_) => {
-                    let shared = targets.iter().any(|other| matches!(other.to, Which::SameAs(same) if same == number));
+                PortMemory::Read(_) if port.role != Role::In => return Err(broken("writes to read-only memory")),
+                PortMemory::Read(_) => used.push((part.memory, Access::Read)),
+                PortMemory::Write(_) => {
+                    let shared =
+                        targets.iter().any(|other| matches!(other.to, PortMemory::SameAs(same) if same == number));
                     let whole = port.role == Role::Out && !shared && fills(port, target, &items, part);
                     used.push((part.memory, if whole { part.overwrite() } else { Access::Write }));
                 }
-                Which::SameAs(_) => {}
+                PortMemory::SameAs(_) => {}
             }
             let address = address(port, target, &items, part);
             addresses.push(address.ok_or_else(|| broken("the memory of a port is too short for its items"))?);
@@ -111,7 +112,7 @@ impl<'a> Work<'a> {
     }
 
     /// Makes the stream wait for all earlier users of the memory.
-    pub(crate) fn before(&self, queue: &CudaQueue) -> Result<()> {
+    pub(crate) fn before(&self, queue: &GpuStream) -> Result<()> {
         queue.gpu().bind()?;
         self.used.iter().try_for_each(|(memory, access)| memory.before(queue, *access))
     }
@@ -121,13 +122,13 @@ impl<'a> Work<'a> {
     ///
     /// # Safety
     /// The stream must have waited for all earlier users of the memory that these blocks use.
-    pub(crate) unsafe fn start(&self, queue: &CudaQueue, part: Option<&Range<usize>>, early: bool) -> Result<()> {
+    pub(crate) unsafe fn start(&self, queue: &GpuStream, part: Option<&Range<usize>>, early: bool) -> Result<()> {
         // SAFETY: every address was checked to hold the items; the caller has made the stream wait.
         unsafe { self.code.start(queue, &self.items, part, &self.addresses, early) }
     }
 
     /// Notes that the stream's work so far used the memory. Must be called even if the start failed.
-    pub(crate) fn after(&self, queue: &CudaQueue, started: bool) {
+    pub(crate) fn after(&self, queue: &GpuStream, started: bool) {
         let point = queue.point();
         for (memory, access) in &self.used {
             memory.after(point.clone(), *access, started);
@@ -136,11 +137,11 @@ impl<'a> Work<'a> {
 }
 
 /// The memory that a port is bound to. `None` if the port that it shares memory with does not write.
-pub(crate) fn part_of<'a>(targets: &[Target<'a>], port: usize) -> Option<Part<'a>> {
+pub(crate) fn part_of<'a>(targets: &[PortBinding<'a>], port: usize) -> Option<Part<'a>> {
     match targets.get(port)?.to {
-        Which::Read(part) | Which::Write(part) => Some(part),
-        Which::SameAs(same) => match targets.get(same)?.to {
-            Which::Write(part) => Some(part),
+        PortMemory::Read(part) | PortMemory::Write(part) => Some(part),
+        PortMemory::SameAs(same) => match targets.get(same)?.to {
+            PortMemory::Write(part) => Some(part),
             _ => None,
         },
     }
@@ -148,17 +149,17 @@ pub(crate) fn part_of<'a>(targets: &[Target<'a>], port: usize) -> Option<Part<'a
 
 /// The address of item 0, from which a kernel counts, even if the memory begins later. `None` if the memory does not
 /// hold the items.
-fn address(port: &Port, target: &Target<'_>, items: &Range<usize>, part: Part<'_>) -> Option<u64> {
-    let Target { first, skipped, .. } = *target;
+fn address(port: &Port, target: &PortBinding<'_>, items: &Range<usize>, part: Part<'_>) -> Option<u64> {
+    let PortBinding { first, skipped, .. } = *target;
     let last = port.bytes_of((items.end - 1).checked_sub(skipped)?, first);
     // an address before the memory is only computed with, never accessed
-    let before = (skipped as u64).wrapping_mul(port.distance() as u64);
+    let before = (skipped as u64).wrapping_mul(port.stride() as u64);
     (items.start >= skipped && last.end <= part.len)
         .then(|| part.memory.address(part.first).wrapping_add(first as u64).wrapping_sub(before))
 }
 
 /// Whether a launch on these items writes all of the bytes.
-fn fills(port: &Port, target: &Target<'_>, items: &Range<usize>, part: Part<'_>) -> bool {
+fn fills(port: &Port, target: &PortBinding<'_>, items: &Range<usize>, part: Part<'_>) -> bool {
     match port.sharing {
         Sharing::PerItem => items.start == target.skipped && items.len() * port.bytes == part.len,
         Sharing::Shared => port.bytes == part.len,

@@ -8,7 +8,7 @@ use cudarc::driver::result;
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::nccl::Shared;
 use crate::cuda::pool::{Block, Stay};
-use crate::cuda::queue::{CudaQueue, Point};
+use crate::cuda::queue::{GpuStream, StreamPoint};
 use ringforge_math::error::{Error, Result};
 
 /// How a piece of work uses memory.
@@ -61,7 +61,7 @@ impl Part<'_> {
     }
 
     /// Overwrites the bytes with zeros.
-    pub(crate) fn wipe(&self, queue: &CudaQueue) -> Result<()> {
+    pub(crate) fn wipe(&self, queue: &GpuStream) -> Result<()> {
         let Self { memory, first, len } = *self;
         memory.check(first, len)?;
         if len == 0 {
@@ -84,9 +84,9 @@ impl Part<'_> {
 /// The points that later work must wait for. A reader waits for the writer, a writer for the writer and all readers.
 struct State {
     block: Option<Block>,
-    writer: Option<Point>,
+    writer: Option<StreamPoint>,
     /// Readers since the last writer, at most one for each stream.
-    readers: Vec<Point>,
+    readers: Vec<StreamPoint>,
     /// Whether the memory must be zeroed before the first use that could reveal the contents of an earlier owner.
     stale: bool,
 }
@@ -118,7 +118,7 @@ impl CudaMemory {
     /// written elsewhere, so it is not zeroed any more.
     pub(crate) fn assume_written(&mut self) -> Result<()> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        state.writer.iter_mut().chain(&mut state.readers).try_for_each(Point::finish)?;
+        state.writer.iter_mut().chain(&mut state.readers).try_for_each(StreamPoint::finish)?;
         state.stale = false;
         Ok(())
     }
@@ -160,7 +160,7 @@ impl CudaMemory {
 
     /// Makes the stream wait for all users that this access must follow. Zeroes the memory first where that is still to
     /// be done.
-    pub(crate) fn before(&self, queue: &CudaQueue, access: Access) -> Result<()> {
+    pub(crate) fn before(&self, queue: &GpuStream, access: Access) -> Result<()> {
         if queue.records(self, access) {
             return Ok(());
         }
@@ -184,7 +184,7 @@ impl CudaMemory {
     }
 
     /// Notes that the stream's work up to the point used the memory. Must be called even if the start failed.
-    pub(crate) fn after(&self, point: Point, access: Access, started: bool) {
+    pub(crate) fn after(&self, point: StreamPoint, access: Access, started: bool) {
         let state = &mut *self.state();
         state.stale &= !(started && access == Access::Overwrite);
         state.record(point, access);
@@ -198,7 +198,7 @@ impl CudaMemory {
     /// Notes that users of `other` may have read this memory as well.
     pub(crate) fn used_with(&self, other: &Self) {
         let users = other.state();
-        let users: Vec<Point> = users.writer.iter().chain(&users.readers).cloned().collect();
+        let users: Vec<StreamPoint> = users.writer.iter().chain(&users.readers).cloned().collect();
         users.into_iter().for_each(|point| self.state().record(point, Access::Read));
     }
 
@@ -208,7 +208,7 @@ impl CudaMemory {
 }
 
 impl State {
-    fn record(&mut self, point: Point, access: Access) {
+    fn record(&mut self, point: StreamPoint, access: Access) {
         if access != Access::Read {
             self.readers.clear();
             self.writer = Some(point);
@@ -227,7 +227,7 @@ impl Drop for CudaMemory {
         if self.shared.is_some() {
             // a failure here is one of the work waited for; its owner gets the error when it waits
             let mut users = state.writer.iter_mut().chain(&mut state.readers);
-            let _ = self.gpu.bind().and_then(|()| users.try_for_each(Point::finish));
+            let _ = self.gpu.bind().and_then(|()| users.try_for_each(StreamPoint::finish));
         }
         if let Some(mut block) = state.block.take() {
             block.points.append(&mut state.readers);

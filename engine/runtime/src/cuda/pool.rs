@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 
 use crate::cuda::driver::{Gpu, failed};
-use crate::cuda::queue::Point;
+use crate::cuda::queue::StreamPoint;
 use ringforge_math::error::{Error, Result};
 
 /// A block of device memory.
@@ -15,7 +15,7 @@ pub(crate) struct Block {
     pub(crate) address: u64,
     capacity: usize,
     /// Points that the next user must wait for.
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<StreamPoint>,
 }
 
 /// How long a block is needed.
@@ -75,7 +75,7 @@ impl Pool {
         }
         for mut block in blocks.into_values().flatten() {
             // a failure here is one of the work waited for; its owner gets the error when it waits
-            let _ = block.points.iter_mut().try_for_each(Point::finish);
+            let _ = block.points.iter_mut().try_for_each(StreamPoint::finish);
             // SAFETY: the block was allocated by `allocate`, nothing else refers to it, and its users are done.
             match unsafe { result::free_sync(block.address) } {
                 Ok(()) => _ = self.held.fetch_sub(block.capacity, Ordering::Relaxed),
@@ -90,7 +90,7 @@ impl Pool {
         gpu.bind()?;
         let mut blocks = self.blocks();
         let read = |block: &mut Block| {
-            block.points.iter_mut().try_for_each(Point::finish)?;
+            block.points.iter_mut().try_for_each(StreamPoint::finish)?;
             let mut bytes = vec![0u8; block.capacity];
             // SAFETY: the block is free and has this size; its users are done, and the lock excludes new ones.
             unsafe { result::memcpy_dtoh_sync(&mut bytes, block.address) }.map_err(failed("cuMemcpyDtoH"))?;
@@ -108,7 +108,7 @@ impl Pool {
         let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };
         let (&found, blocks) = free.range_mut(capacity..=most).next()?;
         let recent = blocks.len().saturating_sub(8);
-        let done = blocks.iter().rposition(|block| block.points.iter().all(Point::is_done));
+        let done = blocks.iter().rposition(|block| block.points.iter().all(StreamPoint::is_done));
         let block = blocks.remove(done.filter(|&at| at >= recent).unwrap_or(blocks.len() - 1));
         if blocks.is_empty() {
             free.remove(&found);

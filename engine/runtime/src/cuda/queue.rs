@@ -20,62 +20,62 @@ pub(super) const CHOOSES_DEPENDENCIES: i32 = 12_030;
 pub(super) const TELLS_TIME: i32 = 12_080;
 
 /// A CUDA stream in use.
-pub struct CudaQueue {
-    line: Arc<Line>,
+pub struct GpuStream {
+    line: Arc<PooledStream>,
     gpu: Arc<Gpu>,
     /// The work received so far, if the stream is recording.
     recorder: Option<Mutex<Recorder>>,
 }
 
-/// The stream itself. Memory may refer to it after the last `CudaQueue` that could add work to it is gone.
-struct Line {
+/// The stream itself. Memory may refer to it after the last `GpuStream` that could add work to it is gone.
+struct PooledStream {
     stream: Arc<CudaStream>,
     number: u64,
-    haste: Haste,
+    priority: Priority,
 }
 
 /// The priority of a stream: where work of several streams could start, the GPU starts that of urgent ones first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Haste {
-    Usual,
-    /// Higher priority than `Usual`.
+pub(crate) enum Priority {
+    Normal,
+    /// Higher priority than `Normal`.
     Urgent,
 }
 
 /// A pool of streams that are not in use, because creating a stream costs more than a small run.
 #[derive(Default)]
-pub(crate) struct IdleLines(Mutex<VecDeque<Arc<Line>>>);
+pub(crate) struct StreamPool(Mutex<VecDeque<Arc<PooledStream>>>);
 
-impl IdleLines {
+impl StreamPool {
     /// The least recently used idle stream of this priority, which has the least work left.
-    fn take(&self, haste: Haste) -> Option<Arc<Line>> {
+    fn take(&self, priority: Priority) -> Option<Arc<PooledStream>> {
         let mut lines = self.lines();
-        let oldest = lines.iter().position(|line| line.haste == haste)?;
+        let oldest = lines.iter().position(|line| line.priority == priority)?;
         lines.remove(oldest)
     }
 
-    fn give(&self, line: Arc<Line>) {
+    fn give(&self, line: Arc<PooledStream>) {
         let mut lines = self.lines();
         if lines.len() < 16 {
             lines.push_back(line);
         }
     }
 
-    fn lines(&self) -> MutexGuard<'_, VecDeque<Arc<Line>>> {
+    fn lines(&self) -> MutexGuard<'_, VecDeque<Arc<PooledStream>>> {
         lock(&self.0)
     }
 }
 
-impl Line {
-    fn new(gpu: &Gpu, haste: Haste) -> Result<Arc<Self>> {
+impl PooledStream {
+    fn new(gpu: &Gpu, priority: Priority) -> Result<Arc<Self>> {
         gpu.bind()?;
-        let stream = match haste {
-            Haste::Usual => gpu.context.new_stream(),
-            Haste::Urgent => result::stream::get_priority_range()
+        let stream = match priority {
+            Priority::Normal => gpu.context.new_stream(),
+            Priority::Urgent => result::stream::get_priority_range()
                 .and_then(|(_, greatest)| gpu.context.new_stream_with_priority(greatest)),
         };
         let stream = stream.map_err(failed("cuStreamCreate"))?;
-        Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed), haste }))
+        Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed), priority }))
     }
 }
 
@@ -100,21 +100,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl CudaQueue {
-    pub(crate) fn new(gpu: &Arc<Gpu>, haste: Haste) -> Result<Self> {
-        let line = match gpu.idle.take(haste) {
+impl GpuStream {
+    pub(crate) fn new(gpu: &Arc<Gpu>, priority: Priority) -> Result<Self> {
+        let line = match gpu.idle.take(priority) {
             Some(line) => line,
-            None => Line::new(gpu, haste)?,
+            None => PooledStream::new(gpu, priority)?,
         };
         gpu.queues.fetch_add(1, Ordering::Relaxed);
         Ok(Self { line, gpu: gpu.clone(), recorder: None })
     }
 
-    /// A queue that records launches and wipes instead of running them, until [`CudaQueue::recorded`].
+    /// A queue that records launches and wipes instead of running them, until [`GpuStream::recorded`].
     ///
     /// Its stream is never shared, so no other thread can add work to the recording, or wait for a point in it.
     pub(crate) fn recorder(gpu: &Arc<Gpu>) -> Result<Self> {
-        let line = Line::new(gpu, Haste::Usual)?;
+        let line = PooledStream::new(gpu, Priority::Normal)?;
         // relaxed, because no other work, of this or another thread, can reach a stream that is only known here
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         line.stream.begin_capture(mode).map_err(failed("cuStreamBeginCapture"))?;
@@ -163,14 +163,14 @@ impl CudaQueue {
     ///
     /// An event is recorded only while another queue exists that could wait for it. A queue that is created later waits
     /// for an event recorded at that time. That covers more work than necessary, but is correct.
-    pub(crate) fn point(&self) -> Point {
+    pub(crate) fn point(&self) -> StreamPoint {
         let others = self.gpu.queues.load(Ordering::Relaxed) > 1;
         let event = others.then(|| self.line.stream.record_event(None).ok()).flatten();
-        Point { line: self.line.clone(), event: event.map(Arc::new) }
+        StreamPoint { line: self.line.clone(), event: event.map(Arc::new) }
     }
 
     /// Makes later work on this queue wait for a point on any queue.
-    pub(crate) fn wait(&self, point: &mut Point) -> Result<()> {
+    pub(crate) fn wait(&self, point: &mut StreamPoint) -> Result<()> {
         if point.line.number == self.line.number {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl CudaQueue {
     }
 }
 
-impl Drop for CudaQueue {
+impl Drop for GpuStream {
     fn drop(&mut self) {
         self.gpu.queues.fetch_sub(1, Ordering::Relaxed);
         if !self.is_recorder() {
@@ -199,7 +199,7 @@ impl Drop for CudaQueue {
     }
 }
 
-impl core::fmt::Debug for CudaQueue {
+impl core::fmt::Debug for GpuStream {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "CudaQueue({} on {})", self.line.number, self.gpu.limits.name)
     }
@@ -207,12 +207,12 @@ impl core::fmt::Debug for CudaQueue {
 
 /// A point in the work of a stream, with an event once one was recorded.
 #[derive(Clone)]
-pub(crate) struct Point {
-    line: Arc<Line>,
+pub(crate) struct StreamPoint {
+    line: Arc<PooledStream>,
     event: Option<Arc<CudaEvent>>,
 }
 
-impl Point {
+impl StreamPoint {
     /// Whether both are points of the same stream.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.line.number == other.line.number

@@ -9,7 +9,7 @@ use crate::cuda::copy::{start_download_shape, start_upload_shape};
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::memory::CudaMemory;
 use crate::cuda::pinned::Pinned;
-use crate::cuda::queue::CudaQueue;
+use crate::cuda::queue::GpuStream;
 use ringforge_math::error::{Error, Result};
 
 /// The most bytes that the pool keeps.
@@ -147,7 +147,7 @@ impl Staged {
     }
 
     /// Starts a copy of the first bytes to device memory.
-    pub(crate) fn start_upload(&mut self, queue: &CudaQueue, len: usize, to: &CudaMemory, offset: usize) -> Result<()> {
+    pub(crate) fn start_upload(&mut self, queue: &GpuStream, len: usize, to: &CudaMemory, offset: usize) -> Result<()> {
         to.check(offset, len)?;
         let from = &self.bytes_mut(len)?[..];
         // SAFETY: the target is in range; the source is not touched until the event recorded below is done.
@@ -159,7 +159,7 @@ impl Staged {
     /// Starts a copy from device memory to the first bytes.
     pub(crate) fn start_download(
         &mut self,
-        queue: &CudaQueue,
+        queue: &GpuStream,
         from: &CudaMemory,
         offset: usize,
         len: usize,
@@ -173,7 +173,7 @@ impl Staged {
     }
 
     /// Starts a copy of the first bytes to the runs of a shape in device memory.
-    pub(crate) fn start_upload_shape(&mut self, queue: &CudaQueue, to: &CudaMemory, shape: &Shape) -> Result<()> {
+    pub(crate) fn start_upload_shape(&mut self, queue: &GpuStream, to: &CudaMemory, shape: &Shape) -> Result<()> {
         let from = &self.bytes_mut(shape.bytes())?[..];
         // SAFETY: the source is not touched until the event recorded below is done.
         let outcome = unsafe { start_upload_shape(queue, from, shape.width, to, shape) };
@@ -181,7 +181,7 @@ impl Staged {
     }
 
     /// Starts a copy of the runs of a shape in device memory to the first bytes.
-    pub(crate) fn start_download_shape(&mut self, queue: &CudaQueue, from: &CudaMemory, shape: &Shape) -> Result<()> {
+    pub(crate) fn start_download_shape(&mut self, queue: &GpuStream, from: &CudaMemory, shape: &Shape) -> Result<()> {
         let to = self.bytes_mut(shape.bytes())?;
         // SAFETY: the target is not touched until the event recorded below is done.
         let outcome = unsafe { start_download_shape(queue, from, shape, to, shape.width) };
@@ -189,7 +189,7 @@ impl Staged {
     }
 
     /// Marks the memory as busy until the stream's work so far is done.
-    fn guard(&mut self, queue: &CudaQueue) -> Result<()> {
+    fn guard(&mut self, queue: &GpuStream) -> Result<()> {
         self.stream = Some(queue.stream().clone());
         match queue.stream().record_event(None) {
             Ok(event) => self.piece.as_mut().ok_or_else(lost)?.busy = Some(event),

@@ -18,10 +18,10 @@ use core::ffi::c_void;
 use cudarc::driver::sys::{self, CUevent_wait_flags, CUstream};
 use cudarc::driver::{CudaEvent, result};
 
-use crate::backend::Queue;
+use crate::backend::BackendStream;
 use crate::cuda::driver::failed;
 use crate::cuda::memory::CudaMemory;
-use crate::cuda::queue::{CONTEXT_EVENTS, CudaQueue, while_nothing_records};
+use crate::cuda::queue::{CONTEXT_EVENTS, GpuStream, while_nothing_records};
 use crate::device::{Buffer, Device, Stream};
 use crate::memory::{ALIGNMENT, Memory};
 use ringforge_math::error::{Error, Result};
@@ -71,7 +71,7 @@ impl Device {
     /// module says. Two buffers must not share bytes.
     pub unsafe fn buffer_from_raw(&self, pointer: u64, bytes: usize) -> Result<Buffer> {
         let stream = self.stream()?;
-        let Queue::Cuda(queue) = stream.queue() else {
+        let BackendStream::Cuda(queue) = stream.queue() else {
             let job = format!("a buffer in foreign memory on {self}");
             return Err(Error::Unsupported { job, why: "only GPUs have device memory".into() });
         };
@@ -93,8 +93,8 @@ impl Stream {
     #[must_use]
     pub fn raw_handle(&self) -> Option<*mut c_void> {
         match self.queue() {
-            Queue::Cuda(queue) => Some(queue.stream().cu_stream().cast()),
-            Queue::Immediate => None,
+            BackendStream::Cuda(queue) => Some(queue.stream().cu_stream().cast()),
+            BackendStream::Immediate => None,
         }
     }
 
@@ -152,8 +152,8 @@ impl Stream {
     }
 
     /// A new event, not yet recorded, made with the GPU's context current.
-    fn new_event(&self) -> Result<(&CudaQueue, CudaEvent)> {
-        let Queue::Cuda(queue) = self.queue() else {
+    fn new_event(&self) -> Result<(&GpuStream, CudaEvent)> {
+        let BackendStream::Cuda(queue) = self.queue() else {
             let job = format!("a raw stream on {}", self.device());
             return Err(Error::Unsupported { job, why: "only GPUs have raw streams".into() });
         };

@@ -4,12 +4,12 @@ use core::ops::Range;
 
 use bytemuck::Pod;
 
-use crate::backend::Queue;
+use crate::backend::BackendStream;
 use crate::columns::Shape;
-use crate::draws::Draws;
 use crate::event::Event;
 use crate::guarded::Guarded;
 use crate::memory::Memory;
+use crate::random::RandomKey;
 use ringforge_math::error::{Error, Result, same_length};
 use ringforge_math::poly::PolyType;
 
@@ -20,7 +20,7 @@ use super::{Buffer, BufferSlice, BufferSliceMut, Device};
 #[derive(Debug, Clone)]
 pub struct Stream {
     pub(super) device: Device,
-    pub(super) queue: Queue,
+    pub(super) queue: BackendStream,
 }
 
 impl Stream {
@@ -146,16 +146,16 @@ impl Stream {
         self.device.backend().wipe(&self.queue, buffer.memory.write())
     }
 
-    /// Calls `run` with fresh [`Draws`] in device memory, to be passed to one [run](crate::Program::on) on this stream,
+    /// Calls `run` with fresh [`RandomKey`] in device memory, to be passed to one [run](crate::Program::on) on this stream,
     /// and wipes that memory afterwards.
     ///
     /// Programs should get their randomness this way: the buffer does not outlive its run, so it cannot be passed to a
-    /// second one by mistake. For [`Program::on_host`](crate::Program::on_host), make new [`Draws`] before each call.
+    /// second one by mistake. For [`Program::on_host`](crate::Program::on_host), make new [`RandomKey`] before each call.
     ///
     /// # Errors
-    /// As [`Draws::from_os`] and [`Stream::upload`]; also errors of `run`.
-    pub fn with_draws<T>(&self, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
-        let mut buffer = self.upload_secret(Draws::from_os()?.as_bytes())?;
+    /// As [`RandomKey::from_os`] and [`Stream::upload`]; also errors of `run`.
+    pub fn with_random_key<T>(&self, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
+        let mut buffer = self.upload_secret(RandomKey::from_os()?.as_bytes())?;
         let value = run(&buffer)?;
         buffer.memory.wipe(&self.queue).map(|()| value)
     }
@@ -236,12 +236,12 @@ impl Stream {
         if secret { Guarded::secret(memory, self.device.backend(), &self.queue) } else { memory.into() }
     }
 
-    pub(crate) fn on(device: &Device, queue: Queue) -> Self {
+    pub(crate) fn on(device: &Device, queue: BackendStream) -> Self {
         Self { device: device.clone(), queue }
     }
 
     #[doc(hidden)]
-    pub fn queue(&self) -> &Queue {
+    pub fn queue(&self) -> &BackendStream {
         &self.queue
     }
 

@@ -21,7 +21,7 @@ type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 /// use ringforge::Engine;
 /// use ringforge::kernels::{Built, CustomKernel, Port};
 ///
-/// const TEXT: &str = r#"
+/// const SOURCE: &str = r#"
 /// #include "prelude.cuh"
 /// extern "C" __global__ void add_to_bytes(const rf::u8* in, rf::u8* out, rf::u64 first, rf::u64 end) {
 ///     rf::u64 item = first + blockIdx.x * (rf::u64)blockDim.x + threadIdx.x;
@@ -32,7 +32,7 @@ type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 /// # #[allow(unsafe_code)]
 /// let kernel = unsafe {
 ///     CustomKernel::new(
-///         ("add_to_bytes", TEXT, &[]),
+///         ("add_to_bytes", SOURCE, &[]),
 ///         [Port::input(1), Port::output(1)],
 ///         |_| Ok(Built::thread_per_item(128).constants("Task", &[("addend", &5)])),
 ///         |items, args| {

@@ -108,7 +108,7 @@ impl Source {
     ///
     /// - it accesses only the bytes of these items at ports of [`Sharing::PerItem`](crate::kernel::Sharing::PerItem),
     ///   the bytes of ports of [`Sharing::Shared`](crate::kernel::Sharing::Shared), and the launch's dynamic shared
-    ///   memory. The pointer of a per-item port is to item 0, and the stride between items is [`Port::distance`] bytes;
+    ///   memory. The pointer of a per-item port is to item 0, and the stride between items is [`Port::stride`] bytes;
     /// - it writes nothing at a port of [`Role::In`](crate::kernel::Role::In), and every byte of these items at one of
     ///   [`Role::Out`](crate::kernel::Role::Out);
     /// - it takes no address from elsewhere, neither from the prelude nor from any contents of a port. The only
@@ -217,7 +217,7 @@ impl Source {
 
     /// The CUDA source of the entry point.
     #[must_use]
-    pub fn text(&self) -> &str {
+    pub fn cuda_source(&self) -> &str {
         &self.0.text
     }
 

@@ -8,12 +8,12 @@ mod slabs;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::Queue;
+use crate::backend::BackendStream;
 use crate::cuda::CudaMemory;
 use crate::cuda::copy::{copy, start_download, start_upload};
 use crate::cuda::memory::Access;
 use crate::cuda::pinned;
-use crate::cuda::queue::CudaQueue;
+use crate::cuda::queue::GpuStream;
 use crate::cuda::staging::Staged;
 use crate::device::Stream;
 use crate::guarded::Guarded;
@@ -52,7 +52,7 @@ pub(crate) fn run(
 /// The slabs in which one item flows through the program; `None` if no step can be cut.
 fn flow_of(program: &Program) -> Option<Flow> {
     let steps =
-        program.steps().map(|(slots, loaded)| flow::Bound { slots, ports: &loaded.ports, shares: &loaded.shares });
+        program.steps().map(|(slots, loaded)| flow::Binding { slots, ports: &loaded.ports, shares: &loaded.shares });
     Flow::of(program.plan().args(), &steps.collect::<Vec<_>>())
 }
 
@@ -268,7 +268,7 @@ fn places<'p>(
 }
 
 impl LaneArg {
-    fn upload(&mut self, queue: &CudaQueue, from: &[u8]) -> Result<()> {
+    fn upload(&mut self, queue: &GpuStream, from: &[u8]) -> Result<()> {
         let memory = &*cuda_memory(&mut self.memory)?;
         // a short last chunk leaves older items in the lane's memory: they belong to this run, and no step reads them
         memory.before(queue, Access::Overwrite)?;
@@ -284,7 +284,7 @@ impl LaneArg {
         outcome
     }
 
-    fn download(&mut self, queue: &CudaQueue, to: &mut [u8]) -> Result<()> {
+    fn download(&mut self, queue: &GpuStream, to: &mut [u8]) -> Result<()> {
         let memory = &*cuda_memory(&mut self.memory)?;
         memory.before(queue, Access::Read)?;
         let outcome = match &mut self.staged {
@@ -303,10 +303,10 @@ fn bytes_of(arg: &PlanArg, items: &Range<usize>, first: usize) -> Range<usize> {
     (items.start - first) * arg.bytes..(items.end - first) * arg.bytes
 }
 
-fn cuda_queue(stream: &Stream) -> Result<&Arc<CudaQueue>> {
+fn cuda_queue(stream: &Stream) -> Result<&Arc<GpuStream>> {
     match stream.queue() {
-        Queue::Cuda(queue) => Ok(queue),
-        Queue::Immediate => Err(foreign()),
+        BackendStream::Cuda(queue) => Ok(queue),
+        BackendStream::Immediate => Err(foreign()),
     }
 }
 

@@ -43,7 +43,7 @@ impl Cut {
         let rows = plan.rows();
         match (holds, plan.coefficients(), plan.values()) {
             (Holds::Coefficients, Placement::Native, _) => Self::Columns { rows, parts },
-            (Holds::Values, _, Placement::Native) => Self::Strided { rows, parts, base: plan.base() },
+            (Holds::Values, _, Placement::Native) => Self::Strided { rows, parts, base: plan.leaf_degree() },
             _ => Self::Blocks { parts },
         }
     }

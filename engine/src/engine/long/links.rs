@@ -10,7 +10,7 @@ use ringforge_runtime::communicator::{Communicator, Loopback};
 #[cfg(feature = "cuda")]
 use ringforge_runtime::cuda::nccl::UniqueId;
 use ringforge_runtime::device::Device;
-use ringforge_runtime::launch::Launch;
+use ringforge_runtime::launch::Rank;
 #[cfg(feature = "cuda")]
 use ringforge_runtime::threads;
 
@@ -47,7 +47,7 @@ impl Links {
             Some(launch) => (launch.size(), vec![join(engine.device(), launch)?]),
             None => connect(&engine.devices().collect::<Vec<_>>(), engine.0.timeout).map(|ends| (ends.len(), ends))?,
         };
-        let rank = engine.0.launch.as_ref().map_or(0, Launch::rank);
+        let rank = engine.0.launch.as_ref().map_or(0, Rank::rank);
         let member = |(rank, (engine, communicator))| Member { engine, rank, communicator };
         Ok(Self { members: (rank..).zip(engines.zip(ends)).map(member).collect(), ranks, turn: Mutex::default() })
     }
@@ -80,7 +80,7 @@ fn connect_gpus(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
 
 /// Connects a device with those of other processes.
 #[cfg(feature = "cuda")]
-fn join(device: &Device, launch: &Launch) -> Result<End> {
+fn join(device: &Device, launch: &Rank) -> Result<End> {
     let (rank, size, timeout) = (launch.rank(), launch.size(), launch.timeout());
     if size == 1 {
         return Ok(None);
@@ -105,7 +105,7 @@ fn connect_gpus(_: &[&Device], _: Duration) -> Result<Vec<End>> {
 }
 
 #[cfg(not(feature = "cuda"))]
-fn join(_: &Device, launch: &Launch) -> Result<End> {
+fn join(_: &Device, launch: &Rank) -> Result<End> {
     match launch.size() {
         1 => Ok(None),
         _ => Err(Error::Unsupported {

@@ -10,12 +10,12 @@ use crate::job::Op;
 use crate::long::Placement;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::backend::cpu::Cpu;
-use ringforge_runtime::backend::{Backend, Bound, Loaded, Queue};
+use ringforge_runtime::backend::{Backend, BackendStream, Binding, Loaded};
 use ringforge_runtime::columns::Shape;
 use ringforge_runtime::communicator::Loopback;
 use ringforge_runtime::device::Device;
 use ringforge_runtime::kernel::Kernel;
-use ringforge_runtime::launch::Launch;
+use ringforge_runtime::launch::Rank;
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::memory::{Memory, Read, Write};
 
@@ -35,11 +35,11 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
             turn.all().try_for_each(|part| turn.work_on(Side::Columns, Op::Forward, part))?;
             turn.all().try_for_each(|row| match (turn.member.rank, row >= after) {
                 (2, true) => Err(failure()),
-                _ => turn.exchange(To::Rows, Side::Columns, turn.all(), row..row + 1),
+                _ => turn.exchange(To::KernelLayout, Side::Columns, turn.all(), row..row + 1),
             })
         });
         assert_eq!(outcome, Err(failure()), "the cause, not that it was heard of");
-        assert!(start.elapsed() < Launch::TIMEOUT / 2, "nobody waited");
+        assert!(start.elapsed() < Rank::TIMEOUT / 2, "nobody waited");
         assert!(matches!(ntt.download::<u32>(&vector), Err(Error::Unwritten { .. })));
         assert!(matches!(ntt.forward(&mut vector), Err(Error::Unwritten { .. })));
         let mut vector = ntt.upload(&coefficients)?;
@@ -95,23 +95,23 @@ impl Backend for Tight {
         }
     }
 
-    fn queue(&self) -> Result<Queue> {
+    fn queue(&self) -> Result<BackendStream> {
         self.0.queue()
     }
 
-    fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+    fn upload_shape(&self, queue: &BackendStream, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
         self.0.upload_shape(queue, from, shape, to)
     }
 
-    fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+    fn download(&self, queue: &BackendStream, from: Read<'_>, to: &mut [u8]) -> Result<()> {
         self.0.download(queue, from, to)
     }
 
-    fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+    fn copy(&self, queue: &BackendStream, from: Read<'_>, to: Write<'_>) -> Result<()> {
         self.0.copy(queue, from, to)
     }
 
-    fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
+    fn wipe(&self, queue: &BackendStream, memory: Write<'_>) -> Result<()> {
         self.0.wipe(queue, memory)
     }
 
@@ -119,11 +119,17 @@ impl Backend for Tight {
         self.0.load(kernels)
     }
 
-    fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+    fn launch(
+        &self,
+        queue: &BackendStream,
+        kernel: &Loaded,
+        items: Range<usize>,
+        ports: Vec<Binding<'_>>,
+    ) -> Result<()> {
         self.0.launch(queue, kernel, items, ports)
     }
 
-    fn synchronize(&self, queue: &Queue) -> Result<()> {
+    fn synchronize(&self, queue: &BackendStream) -> Result<()> {
         self.0.synchronize(queue)
     }
 
@@ -156,7 +162,7 @@ fn a_device_without_memory_ends_the_others() -> Result<()> {
             Err(error) => assert!(matches!(error, Error::OutOfMemory { .. }), "{pieces}: {error}"),
         }
     }
-    assert!(start.elapsed() < Launch::TIMEOUT / 2, "nobody waited");
+    assert!(start.elapsed() < Rank::TIMEOUT / 2, "nobody waited");
     Ok(())
 }
 
@@ -169,7 +175,7 @@ fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
     for (size, placement) in [(1, Placement::Native), (2, Placement::Native), (4, Placement::Blocks)] {
         let plan = LongPlan::new(Engine::cpu().planner(), &poly, size)?.rows_each(2)?.placed(placement, placement);
         let run = |rank: usize, end: Loopback| -> Result<()> {
-            let engine = Engine::join(&Device::cpu(), Launch::new(rank, size, "")?);
+            let engine = Engine::join(&Device::cpu(), Rank::new(rank, size, "")?);
             let member = Member { engine: Engine::cpu(), rank, communicator: Some(Box::new(end)) };
             let links = Links { members: vec![member], ranks: size, turn: Mutex::default() };
             *engine.0.links.lock().unwrap() = Some(Arc::new(links));
@@ -179,7 +185,7 @@ fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
             let mut vector = ntt.upload_part(&own[0])?;
             ntt.forward(&mut vector)?;
             assert!(ntt.download_part::<u32>(&vector)? == own[1], "{rank} of {size}");
-            let mut vector = ntt.upload_values_part(&own[1])?;
+            let mut vector = ntt.upload_evaluations_part(&own[1])?;
             ntt.inverse(&mut vector)?;
             assert!(ntt.download_part::<u32>(&vector)? == own[0], "{rank} of {size}");
             assert_eq!(ntt.download::<u32>(&ntt.upload(&coefficients)?).is_ok(), size == 1);
@@ -187,7 +193,7 @@ fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
             assert!(matches!(ntt.upload_part(&vec![u32::MAX; 4096 / size]), Err(Error::Argument { .. })));
             Ok(())
         };
-        let (run, ends) = (&run, Loopback::ends(size, Launch::TIMEOUT).into_iter().enumerate());
+        let (run, ends) = (&run, Loopback::ends(size, Rank::TIMEOUT).into_iter().enumerate());
         let outcomes = threads::each_on_its_own(ends.map(|(rank, end)| move || run(rank, end)).collect())?;
         outcomes.into_iter().collect::<Result<Vec<_>>>()?;
     }
@@ -198,10 +204,10 @@ fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
 #[test]
 fn several_processes_need_gpus() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;
-    let alone = Engine::join(&Device::cpu(), Launch::new(0, 1, "")?);
+    let alone = Engine::join(&Device::cpu(), Rank::new(0, 1, "")?);
     let ntt = alone.long_ntt(&poly)?;
     assert_eq!(ntt.download::<u32>(&ntt.upload(&[1u32; 4096])?)?, [1; 4096]);
-    let two = Engine::join(&Device::cpu(), Launch::new(0, 2, "127.0.0.1:1")?);
+    let two = Engine::join(&Device::cpu(), Rank::new(0, 2, "127.0.0.1:1")?);
     assert!(matches!(two.long_ntt(&poly), Err(Error::Unsupported { .. })));
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) enum Side {
 /// The direction of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum To {
-    Rows,
+    KernelLayout,
     Columns,
 }
 
@@ -63,7 +63,7 @@ impl Turn<'_> {
         let order = (values == Placement::Blocks).then_some(Side::Order);
         self.transform_rows(Op::Inverse, [order, Some(Side::Columns)])?;
         if coefficients == Placement::Blocks {
-            self.all().try_for_each(|part| self.exchange(To::Rows, Side::Order, part..part + 1, self.all()))?;
+            self.all().try_for_each(|part| self.exchange(To::KernelLayout, Side::Order, part..part + 1, self.all()))?;
         }
         Ok(())
     }
@@ -80,14 +80,16 @@ impl Turn<'_> {
             // transformed
             for part in self.all() {
                 self.work_on(from, op, part)?;
-                self.exchange(To::Rows, from, part..part + 1, 0..1)?;
+                self.exchange(To::KernelLayout, from, part..part + 1, 0..1)?;
             }
         }
         let last = self.all().end - 1;
         for row in self.all() {
             self.transform_row(row, op)?;
             if let (Some(from), 0) = (from, row) {
-                self.all().skip(1).try_for_each(|later| self.exchange(To::Rows, from, self.all(), later..later + 1))?;
+                self.all()
+                    .skip(1)
+                    .try_for_each(|later| self.exchange(To::KernelLayout, from, self.all(), later..later + 1))?;
             }
             match to {
                 Some(to) if row < last => self.exchange(To::Columns, to, self.all(), row..row + 1)?,
@@ -107,7 +109,7 @@ impl Turn<'_> {
     /// `rows` of each device.
     pub(super) fn exchange(&mut self, to: To, side: Side, parts: Range<usize>, rows: Range<usize>) -> Result<()> {
         let what = || match to {
-            To::Rows => format!("exchange: parts {parts:?} into rows {rows:?}"),
+            To::KernelLayout => format!("exchange: parts {parts:?} into rows {rows:?}"),
             To::Columns => format!("exchange: rows {rows:?} into parts {parts:?}"),
         };
         self.watched(
@@ -116,7 +118,7 @@ impl Turn<'_> {
             |turn| {
                 let (own, devices, piece) = (turn.all().len(), turn.ntt.plan.devices(), turn.ntt.plan.piece_bytes());
                 let (from, into, filled) = match to {
-                    To::Rows => (&turn.part.columns, &mut turn.part.rows, rows.clone()),
+                    To::KernelLayout => (&turn.part.columns, &mut turn.part.rows, rows.clone()),
                     To::Columns => (&turn.part.rows, &mut turn.part.columns, parts.clone()),
                 };
                 let places = into.iter_mut().map(|buffer| buffer.write().pieces(piece).into_iter().map(Some));
@@ -128,7 +130,7 @@ impl Turn<'_> {
                         let in_part = (part, side.place(turn.ntt, rank * own + row));
                         let in_row = (row, rank * own + part);
                         let [(buffer, place), (to, free)] = match to {
-                            To::Rows => [in_part, in_row],
+                            To::KernelLayout => [in_part, in_row],
                             To::Columns => [in_row, in_part],
                         };
                         sends.push((rank, from[buffer].read().part(&(place * piece..(place + 1) * piece))));

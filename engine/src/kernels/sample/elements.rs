@@ -9,7 +9,7 @@ use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::divisor256::Divisor256;
 use crate::kernels::rns;
 use crate::kernels::spread::spread;
-use crate::rows::lanes;
+use crate::layout::lanes;
 use ringforge_math::modulus::{Modulus, Width, limbs, low_u64};
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Built, Launch, Table};
@@ -54,9 +54,9 @@ impl Elements {
     }
 
     /// The same for elements at this byte offset and stride; `None` unless both are whole residues.
-    pub(super) fn apart(&self, first: usize, distance: usize) -> Option<Self> {
-        rns::distance(&self.poly, first, distance)?;
-        let residues = (first | distance) / self.poly.width().bytes();
+    pub(super) fn apart(&self, first: usize, stride: usize) -> Option<Self> {
+        rns::stride(&self.poly, first, stride)?;
+        let residues = (first | stride) / self.poly.width().bytes();
         Some(Self { each: lanes(self.poly.degree() | residues | CELL, &self.poly), ..self.clone() })
     }
 

@@ -1,4 +1,4 @@
-//! The key port of a sampler: [`Draws`] shared by all items, or a seed of the same size for each item. A seed's blocks
+//! The key port of a sampler: [`RandomKey`] shared by all items, or a seed of the same size for each item. A seed's blocks
 //! are those of item 0.
 
 use core::ops::Range;
@@ -6,39 +6,39 @@ use core::ops::Range;
 use zeroize::Zeroizing;
 
 use ringforge_math::error::Result;
-use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::Port;
+use ringforge_runtime::random::RandomKey;
 
 pub(super) fn is_seeds(key: &Port) -> bool {
-    !key.draws
+    !key.random_key
 }
 
 /// The numbers that `sample_block` takes: the 32-bit words from one item's key to the next, and the stream id
 /// (`series`).
 pub(super) fn numbers(key: &Port) -> [u64; 2] {
-    let words = if is_seeds(key) { key.distance() / size_of::<u32>() } else { 0 };
-    [words as u64, u64::from(key.series)]
+    let words = if is_seeds(key) { key.stride() / size_of::<u32>() } else { 0 };
+    [words as u64, u64::from(key.stream_id)]
 }
 
 /// The same port for a view with this byte offset and stride; `None` unless both are whole words.
-pub(super) fn apart(key: Port, first: usize, distance: usize) -> Option<Port> {
-    let whole = (first | distance).is_multiple_of(size_of::<u32>());
-    if is_seeds(&key) { whole.then(|| key.apart(distance)) } else { Some(key) }
+pub(super) fn apart(key: Port, first: usize, stride: usize) -> Option<Port> {
+    let whole = (first | stride).is_multiple_of(size_of::<u32>());
+    if is_seeds(&key) { whole.then(|| key.with_stride(stride)) } else { Some(key) }
 }
 
 /// The randomness of each item, and the item number under which its blocks are generated.
-pub(super) fn of_items(key: &Port, items: Range<usize>, keys: &[u8]) -> impl Iterator<Item = Result<(Draws, u64)>> {
+pub(super) fn of_items(key: &Port, items: Range<usize>, keys: &[u8]) -> impl Iterator<Item = Result<(RandomKey, u64)>> {
     let is_seeds = is_seeds(key);
     // with draws, one key serves all items
-    let own = keys.chunks_exact(Draws::BYTES).cycle();
-    items.zip(own).map(move |(item, key)| Ok((Draws::from_bytes(key)?, if is_seeds { 0 } else { item as u64 })))
+    let own = keys.chunks_exact(RandomKey::BYTES).cycle();
+    items.zip(own).map(move |(item, key)| Ok((RandomKey::from_bytes(key)?, if is_seeds { 0 } else { item as u64 })))
 }
 
 /// Block `number` of an item's random stream.
-pub(super) fn block(key: &Port, (draws, item): &(Draws, u64), number: usize) -> Zeroizing<[u8; 64]> {
-    Zeroizing::new(draws.block_of_series(key.series, *item, number as u32))
+pub(super) fn block(key: &Port, (random_key, item): &(RandomKey, u64), number: usize) -> Zeroizing<[u8; 64]> {
+    Zeroizing::new(random_key.block_of_stream(key.stream_id, *item, number as u32))
 }
 
 pub(super) fn describe(key: &Port) -> String {
-    format!("series {} of {}", key.series, if is_seeds(key) { "seeds" } else { "draws" })
+    format!("series {} of {}", key.stream_id, if is_seeds(key) { "seeds" } else { "random_key" })
 }

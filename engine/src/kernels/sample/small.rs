@@ -8,9 +8,9 @@ use crate::kernels::sample::{Distribution, key};
 use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
-use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
+use ringforge_runtime::random::RandomKey;
 
 /// Independent small integers of a symmetric distribution: 128 random bits are compared with cumulative thresholds.
 ///
@@ -40,10 +40,10 @@ impl Small {
     }
 
     #[inline(never)] // the constant-time test finds it by name in the machine code
-    fn element(&self, draws: &(Draws, u64), out: &mut [u8]) {
+    fn element(&self, random_key: &(RandomKey, u64), out: &mut [u8]) {
         let n = self.elements.poly().degree();
         for first in (0..n).step_by(CELL) {
-            let block = key::block(&self.ports[0], draws, first / CELL);
+            let block = key::block(&self.ports[0], random_key, first / CELL);
             for (bits, i) in block.as_chunks().0.iter().zip(first..n) {
                 let bits = u128::from_le_bytes(*bits);
                 let magnitude = self.thresholds.iter().map(|threshold| u64::from(bits >= *threshold)).sum();
@@ -68,17 +68,17 @@ impl Kernel for Small {
         let lines = format!("    static constexpr bool seeds = {};\n", key::is_seeds(key));
         // per thread: 128 random bits, and the integer
         let built = self.elements.built(&lines, 16 + 4);
-        let [distance, series] = key::numbers(key);
-        let own = [poly.basis().len(), out.distance() / poly.width().bytes()].map(|number| number as u64);
-        let numbers = [own[0], own[1], distance, series, self.thresholds.len() as u64].to_vec();
+        let [stride, stream_id] = key::numbers(key);
+        let own = [poly.basis().len(), out.stride() / poly.width().bytes()].map(|number| number as u64);
+        let numbers = [own[0], own[1], stride, stream_id, self.thresholds.len() as u64].to_vec();
         Ok(of_engine(self, ringforge_kernels::SAMPLE_SMALL, built, numbers))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[0] = key::apart(kernel.ports[0], firsts[0], distances[0])?;
-        kernel.elements = kernel.elements.apart(firsts[2], distances[2])?;
-        kernel.ports[2].apart = Some(distances[2]);
+        kernel.ports[0] = key::apart(kernel.ports[0], firsts[0], strides[0])?;
+        kernel.elements = kernel.elements.apart(firsts[2], strides[2])?;
+        kernel.ports[2].stride = Some(strides[2]);
         Some(Arc::new(kernel))
     }
 
@@ -88,9 +88,9 @@ impl Kernel for Small {
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let (keys, out) = (args.input::<u8>(0)?, args.output::<u8>(2)?);
-        let draws = key::of_items(&self.ports[0], items, keys);
-        for (draws, out) in draws.zip(out.chunks_exact_mut(self.elements.poly().bytes())) {
-            self.element(&draws?, out);
+        let random_key = key::of_items(&self.ports[0], items, keys);
+        for (random_key, out) in random_key.zip(out.chunks_exact_mut(self.elements.poly().bytes())) {
+            self.element(&random_key?, out);
         }
         Ok(())
     }

@@ -16,9 +16,9 @@ use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::modulus::{Modulus, Width, limbs, low_u64};
 use ringforge_math::poly::PolyType;
-use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
+use ringforge_runtime::random::RandomKey;
 
 /// Uniform residues: wide random integers reduced modulo q.
 ///
@@ -63,10 +63,10 @@ impl Uniform {
     }
 
     #[inline(never)] // the constant-time test finds it by name in the machine code
-    fn row(&self, draws: &(Draws, u64), row: usize, out: &mut [u8]) {
+    fn row(&self, random_key: &(RandomKey, u64), row: usize, out: &mut [u8]) {
         let (limb, bytes) = (&self.limbs[row], self.poly.width().bytes());
         for (group, out) in out.chunks_mut(self.each * bytes).enumerate() {
-            let block = key::block(&self.ports[0], draws, row * self.groups + group);
+            let block = key::block(&self.ports[0], random_key, row * self.groups + group);
             for (out, j) in out.chunks_exact_mut(bytes).zip(0..) {
                 out.copy_from_slice(&bytemuck::bytes_of(&limb.uniform(&block, j))[..bytes]);
             }
@@ -147,16 +147,16 @@ impl Kernel for Uniform {
             self.poly.degree(),
             key::is_seeds(key),
         );
-        let [distance, series] = key::numbers(key);
-        let out = out.distance() / self.poly.width().bytes();
-        let numbers = vec![self.limbs.len() as u64, out as u64, distance, series];
+        let [stride, stream_id] = key::numbers(key);
+        let out = out.stride() / self.poly.width().bytes();
+        let numbers = vec![self.limbs.len() as u64, out as u64, stride, stream_id];
         Ok(of_engine(self, ringforge_kernels::SAMPLE_UNIFORM, Built { prelude, launch }, numbers))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[0] = key::apart(kernel.ports[0], firsts[0], distances[0])?;
-        kernel.ports[2].apart = Some(rns::distance(&self.poly, firsts[2], distances[2])?);
+        kernel.ports[0] = key::apart(kernel.ports[0], firsts[0], strides[0])?;
+        kernel.ports[2].stride = Some(rns::stride(&self.poly, firsts[2], strides[2])?);
         Some(Arc::new(kernel))
     }
 
@@ -167,10 +167,10 @@ impl Kernel for Uniform {
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let (keys, out) = (args.input::<u8>(0)?, args.output::<u8>(2)?);
         let row = self.poly.degree() * self.poly.width().bytes();
-        let draws = key::of_items(&self.ports[0], items, keys);
-        for (draws, out) in draws.zip(out.chunks_exact_mut(self.poly.bytes())) {
-            let draws = draws?;
-            ringforge_cpu::threads::rows(out, row, &|row, out| self.row(&draws, row, out));
+        let random_key = key::of_items(&self.ports[0], items, keys);
+        for (random_key, out) in random_key.zip(out.chunks_exact_mut(self.poly.bytes())) {
+            let random_key = random_key?;
+            ringforge_cpu::threads::rows(out, row, &|row, out| self.row(&random_key, row, out));
         }
         Ok(())
     }

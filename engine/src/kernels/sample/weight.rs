@@ -13,9 +13,9 @@ use crate::kernels::sample::key;
 use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
-use ringforge_runtime::draws::Draws;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
+use ringforge_runtime::random::RandomKey;
 
 /// The two steps; the second one reads what the first one writes.
 pub(super) fn steps(poly: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
@@ -76,9 +76,9 @@ struct Places {
 
 impl Places {
     #[inline(never)] // the constant-time test finds it by name in the machine code
-    fn draw(&self, draws: &(Draws, u64), set: &mut [u32]) {
+    fn draw(&self, random_key: &(RandomKey, u64), set: &mut [u32]) {
         let Set { n, count } = self.set;
-        let block = |number: usize| key::block(&self.ports[0], draws, number);
+        let block = |number: usize| key::block(&self.ports[0], random_key, number);
         let (places, bits) = set.split_at_mut(4 * self.set.groups());
         for (number, places) in places.as_chunks_mut::<4>().0.iter_mut().enumerate() {
             for ((place, bits), i) in places.iter_mut().zip(block(number).as_chunks().0).zip(4 * number..) {
@@ -125,22 +125,22 @@ impl Kernel for Places {
             shared_bytes: (threads / 32 * size_of::<u32>()) as u32,
             ..Launch::thread_per_item(threads as u32)
         };
-        let [distance, series] = key::numbers(key);
-        let numbers = vec![distance, series, self.set.count as u64];
+        let [stride, stream_id] = key::numbers(key);
+        let numbers = vec![stride, stream_id, self.set.count as u64];
         Ok(of_engine(self, ringforge_kernels::SAMPLE_PLACES, Built { prelude, launch }, numbers))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let [key, places] = self.ports;
-        let key = key::apart(key, firsts[0], distances[0])?;
-        (distances[1] == places.bytes).then(|| Arc::new(Self { ports: [key, places], ..*self }) as Arc<dyn Kernel>)
+        let key = key::apart(key, firsts[0], strides[0])?;
+        (strides[1] == places.bytes).then(|| Arc::new(Self { ports: [key, places], ..*self }) as Arc<dyn Kernel>)
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let (keys, sets) = (args.input::<u8>(0)?, args.output::<u32>(1)?);
-        let draws = key::of_items(&self.ports[0], items, keys);
-        for (draws, set) in draws.zip(sets.chunks_exact_mut(self.ports[1].bytes / size_of::<u32>())) {
-            self.draw(&draws?, set);
+        let random_key = key::of_items(&self.ports[0], items, keys);
+        for (random_key, set) in random_key.zip(sets.chunks_exact_mut(self.ports[1].bytes / size_of::<u32>())) {
+            self.draw(&random_key?, set);
         }
         Ok(())
     }
@@ -189,18 +189,18 @@ impl Kernel for Weight {
 
     fn source(&self, _: &Limits) -> Result<Source> {
         let poly = self.elements.poly();
-        let distance = self.ports[2].distance() / poly.width().bytes();
-        let numbers = [poly.basis().len(), distance, self.set.count, usize::from(self.of_zeros)];
+        let stride = self.ports[2].stride() / poly.width().bytes();
+        let numbers = [poly.basis().len(), stride, self.set.count, usize::from(self.of_zeros)];
         let numbers = numbers.map(|number| number as u64).to_vec();
         let built = self.elements.built("", size_of::<u32>());
         Ok(of_engine(self, ringforge_kernels::SAMPLE_WEIGHT, built, numbers))
     }
 
-    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+    fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.elements = kernel.elements.apart(firsts[2], distances[2])?;
-        kernel.ports[2].apart = Some(distances[2]);
-        (distances[0] == kernel.ports[0].bytes).then(|| Arc::new(kernel) as Arc<dyn Kernel>)
+        kernel.elements = kernel.elements.apart(firsts[2], strides[2])?;
+        kernel.ports[2].stride = Some(strides[2]);
+        (strides[0] == kernel.ports[0].bytes).then(|| Arc::new(kernel) as Arc<dyn Kernel>)
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -7,7 +7,7 @@ use crate::kernels::copy::Copy;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Kernel, Port, Role, Sharing};
 
-use super::{Bound, Graph, Id, Kind, Origin, Refused, Step};
+use super::{Binding, Graph, Id, Origin, Refused, Step, ValueInfo};
 
 impl Graph {
     /// The value in whose memory `id` is placed, and its byte offset there.
@@ -60,32 +60,33 @@ impl Graph {
             _ => (id, 0),
         };
         let kind = self.kind(id)?;
-        if kind.joint || kind.status || kind.draws {
+        if kind.batch_dependent || kind.status || kind.random_key {
             return Err(format!("{name} has no views: it is batch-dependent, or holds statuses or draws"));
         }
         if bytes.is_empty() || bytes.end > kind.bytes {
             return Err(format!("{name} has {} bytes, so the view {bytes:?} is empty or out of range", kind.bytes));
         }
-        let kind = Kind { bytes: bytes.len(), ..kind };
+        let kind = ValueInfo { bytes: bytes.len(), ..kind };
         Ok(self.node("", Origin::View(of, first + bytes.start), Some(kind), content))
     }
 
     /// The concatenation of values. Those that cannot be written to their place directly are copied.
     pub(in crate::pipeline) fn side_by_side(&mut self, parts: &[Id], content: Option<PolyType>) -> Result<Id, Refused> {
-        let mut kind: Option<Kind> = None;
+        let mut kind: Option<ValueInfo> = None;
         for &part in parts {
             self.readable(part)?;
             let (name, part) = (self.name(part), self.kind(part)?);
-            if part.joint || part.status || part.draws {
+            if part.batch_dependent || part.status || part.random_key {
                 return Err(format!("{name} cannot be joined: it is batch-dependent, or holds statuses or draws"));
             }
-            let Kind { bytes, secret, sharing, .. } = kind.take().unwrap_or(Kind { bytes: 0, ..part.clone() });
+            let ValueInfo { bytes, secret, sharing, .. } =
+                kind.take().unwrap_or(ValueInfo { bytes: 0, ..part.clone() });
             if sharing != part.sharing {
                 return Err(format!(
                     "{name} cannot be joined: all parts must be per item, or all must be shared by the items"
                 ));
             }
-            kind = Some(Kind { bytes: bytes + part.bytes, secret: secret | part.secret, ..part });
+            kind = Some(ValueInfo { bytes: bytes + part.bytes, secret: secret | part.secret, ..part });
         }
         let kind = kind.ok_or("there are no values to join")?;
         let id = self.node("", Origin::Join(parts.to_vec()), Some(kind), content);
@@ -124,13 +125,13 @@ impl Graph {
         self.nodes[id].within = Some((root, first));
         let works_on = |step: &Step| {
             step.bound.iter().any(|bound| match *bound {
-                Bound::Reads(other) | Bound::Writes(other) => self.home(other).0 == root,
-                Bound::Turns(old, new) => [old, new].iter().any(|&other| self.home(other).0 == root),
-                Bound::Table(_) => false,
+                Binding::Reads(other) | Binding::Writes(other) => self.home(other).0 == root,
+                Binding::Updates(old, new) => [old, new].iter().any(|&other| self.home(other).0 == root),
+                Binding::Table(_) => false,
             })
         };
         let fits = self.steps.iter().all(|step| {
-            let turned = step.bound.iter().any(|bound| matches!(bound, Bound::Turns(_, new) if *new == id));
+            let turned = step.bound.iter().any(|bound| matches!(bound, Binding::Updates(_, new) if *new == id));
             !turned && (!works_on(step) || self.on_views(step).is_some())
         });
         if !fits {
@@ -145,10 +146,10 @@ impl Graph {
         for step in (0..self.steps.len()).rev() {
             let Step { kernel, bound, .. } = &self.steps[step];
             let turned = bound.iter().enumerate().filter_map(|(output, written)| {
-                let Bound::Writes(new) = *written else { return None };
+                let Binding::Writes(new) = *written else { return None };
                 let place = self.nodes[new].within.filter(|(root, _)| self.is_own(*root))?;
                 let old = bound.iter().enumerate().find_map(|(input, read)| match *read {
-                    Bound::Reads(old) if kernel.in_place(input, output) && self.can_lie(old, new, step) => Some(old),
+                    Binding::Reads(old) if kernel.in_place(input, output) && self.can_lie(old, new, step) => Some(old),
                     _ => None,
                 });
                 Some((old?, place))
@@ -156,7 +157,9 @@ impl Graph {
             for (old, place) in turned.collect::<Vec<_>>() {
                 self.nodes[old].within = Some(place);
                 let binds = |step: &Step| {
-                    step.bound.iter().any(|bound| matches!(*bound, Bound::Reads(id) | Bound::Writes(id) if id == old))
+                    step.bound
+                        .iter()
+                        .any(|bound| matches!(*bound, Binding::Reads(id) | Binding::Writes(id) if id == old))
                 };
                 if self.steps.iter().any(|step| binds(step) && self.on_views(step).is_none()) {
                     self.nodes[old].within = None;
@@ -176,11 +179,11 @@ impl Graph {
     fn can_lie(&self, old: Id, new: Id, step: usize) -> bool {
         let Origin::Step(writer) = self.nodes[old].origin else { return false };
         // a value updated in place is bound to the memory that it was read from
-        let is_new = self.steps[writer].bound.iter().any(|bound| matches!(*bound, Bound::Writes(id) if id == old));
+        let is_new = self.steps[writer].bound.iter().any(|bound| matches!(*bound, Binding::Writes(id) if id == old));
         let free = is_new && self.nodes[old].within.is_none();
         let alike = match (&self.nodes[old].kind, &self.nodes[new].kind) {
             (Some(a), Some(b)) => {
-                let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !a.joint;
+                let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !a.batch_dependent;
                 same && (b.secret || !a.secret)
             }
             _ => false,
@@ -196,8 +199,8 @@ impl Graph {
             .iter()
             .zip(ports)
             .map(|(bound, port)| match *bound {
-                Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => self.place(id, port, step.once),
-                Bound::Table(_) => (0, port.distance()),
+                Binding::Reads(id) | Binding::Writes(id) | Binding::Updates(_, id) => self.place(id, port, step.once),
+                Binding::Table(_) => (0, port.stride()),
             })
             .collect();
         takes(&step.kernel, ports, &places)
@@ -207,13 +210,13 @@ impl Graph {
     fn place(&self, id: Id, port: &Port, once: bool) -> (usize, usize) {
         let (root, first) = self.home(id);
         let shared = self.nodes[id].kind.as_ref().is_some_and(|kind| kind.sharing == Sharing::Shared);
-        let distance = match (port.sharing, shared) {
-            (Sharing::Shared, _) => port.distance(),
+        let stride = match (port.sharing, shared) {
+            (Sharing::Shared, _) => port.stride(),
             _ if once => port.bytes,
             (_, true) => 0,
             _ => self.bytes(root),
         };
-        (first, distance)
+        (first, stride)
     }
 
     /// A copy of a value. If `for_each`, a shared value is copied for each item.
@@ -223,8 +226,8 @@ impl Graph {
         let kernel: Arc<dyn Kernel> = Arc::new(Copy::of(kind.bytes, kind.secret));
         let sharing = if once { Sharing::Shared } else { Sharing::PerItem };
         let (step, content) = (self.steps.len(), self.nodes[id].content.clone());
-        let new = self.node(kernel.name(), Origin::Step(step), Some(Kind { sharing, ..kind }), content);
-        self.steps.push(Step { kernel, bound: vec![Bound::Reads(id), Bound::Writes(new)], once });
+        let new = self.node(kernel.name(), Origin::Step(step), Some(ValueInfo { sharing, ..kind }), content);
+        self.steps.push(Step { kernel, bound: vec![Binding::Reads(id), Binding::Writes(new)], once });
         self.copies.push((id, new));
         Ok(new)
     }
@@ -268,9 +271,9 @@ impl Graph {
         if takes(kernel, ports, &places).is_some() {
             return Ok(());
         }
-        for ((port, id), (first, distance)) in ports.iter().zip(inputs).zip(places) {
-            if let (Some(id), true) = (id, first > 0 || distance != port.bytes && port.sharing == Sharing::PerItem) {
-                *id = self.copy(*id, distance == 0)?;
+        for ((port, id), (first, stride)) in ports.iter().zip(inputs).zip(places) {
+            if let (Some(id), true) = (id, first > 0 || stride != port.bytes && port.sharing == Sharing::PerItem) {
+                *id = self.copy(*id, stride == 0)?;
             }
         }
         let dense: Vec<_> = ports.iter().map(|port| (0, port.bytes)).collect();
@@ -297,18 +300,18 @@ impl Graph {
 /// The kernel for these placements of its ports: for each port the byte offset of item 0, and the stride between
 /// items.
 fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) -> Option<Arc<dyn Kernel>> {
-    if ports.iter().zip(places).all(|(port, place)| *place == (0, port.distance())) {
+    if ports.iter().zip(places).all(|(port, place)| *place == (0, port.stride())) {
         return Some(kernel.clone());
     }
-    let (firsts, distances): (Vec<usize>, Vec<usize>) = places.iter().copied().unzip();
-    let alike = |(new, (old, distance)): (&Port, (&Port, &usize))| {
+    let (firsts, strides): (Vec<usize>, Vec<usize>) = places.iter().copied().unzip();
+    let alike = |(new, (old, stride)): (&Port, (&Port, &usize))| {
         let same = (new.role, new.sharing) == (old.role, old.sharing);
-        same && (old.sharing == Sharing::Shared || (new.bytes, new.distance()) == (old.bytes, *distance))
+        same && (old.sharing == Sharing::Shared || (new.bytes, new.stride()) == (old.bytes, *stride))
     };
     let same = |new: &Arc<dyn Kernel>| {
-        new.ports().len() == ports.len() && new.ports().iter().zip(ports.iter().zip(&distances)).all(alike)
+        new.ports().len() == ports.len() && new.ports().iter().zip(ports.iter().zip(&strides)).all(alike)
     };
-    kernel.on_views(&firsts, &distances).filter(same)
+    kernel.on_views(&firsts, &strides).filter(same)
 }
 
 /// Whether two byte ranges overlap.

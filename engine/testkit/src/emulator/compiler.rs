@@ -87,7 +87,7 @@ impl Compiler {
         let main = format!("{name}.cu");
         // a kernel's own header takes precedence over the engine's of the same name
         let shared = HEADERS.iter().filter(|header| source.headers().iter().all(|own| own.name != header.name));
-        let files: Vec<(&str, &str)> = [(main.as_str(), source.text()), ("prelude.cuh", source.prelude())]
+        let files: Vec<(&str, &str)> = [(main.as_str(), source.cuda_source()), ("prelude.cuh", source.prelude())]
             .into_iter()
             .chain(source.headers().iter().chain(shared).map(|file| (file.name, file.text)))
             .chain(shim())

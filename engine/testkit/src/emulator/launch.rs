@@ -9,7 +9,7 @@ use core::ops::Range;
 
 use ringforge_math::error::Result;
 use ringforge_runtime::backend::cpu::{host_read, host_write};
-use ringforge_runtime::backend::{Bound, Loaded, To};
+use ringforge_runtime::backend::{Binding, Loaded, To};
 use ringforge_runtime::columns::{Shape, Shares};
 use ringforge_runtime::kernel::{Port, Role, Sharing};
 
@@ -63,7 +63,7 @@ pub(super) fn run(
     Loaded { ports, shares, .. }: &Loaded,
     schedules: &[u64],
     items: Range<usize>,
-    bound: Vec<Bound<'_>>,
+    bound: Vec<Binding<'_>>,
 ) -> Result<()> {
     if items.is_empty() {
         return Ok(());
@@ -71,12 +71,12 @@ pub(super) fn run(
     let firsts: Vec<usize> = bound.iter().map(|bound| bound.first).collect();
     let (mut places, place_of) = places(runner, ports, items.end, bound)?;
     let slabs = slabs(ports, shares, &place_of, places.len());
-    let joint = ports.iter().any(|port| port.joint);
+    let batch_dependent = ports.iter().any(|port| port.batch_dependent);
     let mut reference: Option<Vec<Vec<u8>>> = None;
     for round in rounds(schedules.len(), items.len()) {
         let schedule = schedules[round];
         let mut images: Vec<Vec<u8>> = places.iter().map(|place| poisoned(place, &items, round)).collect();
-        let cut = if joint { items.start } else { items.start + round % items.len() };
+        let cut = if batch_dependent { items.start } else { items.start + round % items.len() };
         let tasks: Vec<Task<'_>> = if round % 2 == 1 && !slabs.is_empty() {
             let slabs_of = |item: usize| slabs.iter().map(move |slab| Task { items: item..item + 1, slab: Some(slab) });
             items.clone().flat_map(slabs_of).collect()
@@ -120,12 +120,12 @@ fn places<'a>(
     runner: &Runner,
     ports: &[Port],
     end: usize,
-    bound: Vec<Bound<'a>>,
+    bound: Vec<Binding<'a>>,
 ) -> Result<(Vec<Place<'a>>, Vec<usize>)> {
     let mut places: Vec<Place<'a>> = Vec::new();
     let mut of = vec![usize::MAX; ports.len()];
     let (mut aliases, mut windows) = (Vec::new(), Vec::new());
-    for (p, (Bound { to, first, skipped }, port)) in bound.into_iter().zip(ports).enumerate() {
+    for (p, (Binding { to, first, skipped }, port)) in bound.into_iter().zip(ports).enumerate() {
         // statuses are not poisoned: the engine promises that they are 0 where nothing is written
         windows.push(Window { port: *port, first, fresh: port.role == Role::Out && !port.status });
         let mut list = None;
@@ -146,7 +146,7 @@ fn places<'a>(
             }
         };
         // poison stands in for items that the memory lacks
-        let skipped = if port.sharing == Sharing::PerItem { skipped * port.distance() } else { 0 };
+        let skipped = if port.sharing == Sharing::PerItem { skipped * port.stride() } else { 0 };
         let before = [vec![poison(0); skipped], before].concat();
         of[p] = places.len();
         places.push(Place { first: p, before, skipped, result, windows: Vec::new(), list });
@@ -184,8 +184,8 @@ impl Window {
 
     /// The item that a byte belongs to; item 0 for bytes that all items share.
     fn item_of(&self, byte: usize) -> Option<usize> {
-        let shared = self.port.sharing == Sharing::Shared || self.port.distance() == 0;
-        let item = if shared { 0 } else { byte.checked_sub(self.first)? / self.port.distance() };
+        let shared = self.port.sharing == Sharing::Shared || self.port.stride() == 0;
+        let item = if shared { 0 } else { byte.checked_sub(self.first)? / self.port.stride() };
         self.bytes_of(item).contains(&byte).then_some(item)
     }
 }

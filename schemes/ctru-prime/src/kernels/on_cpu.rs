@@ -1,7 +1,7 @@
 //! CPU reference of the kernels, item by item: keys in their plain and prepared forms.
 
 use ringforge::Result;
-use ringforge_batch::{FINE, PENDING, status as status_of};
+use ringforge_batch::{OK, PENDING, status as status_of};
 
 use super::Keys;
 use super::tensor::TensorRows;
@@ -59,7 +59,7 @@ impl PrimeSteps {
         let (p, pke) = (self.parameters(), &self.kem.pke);
         if self.keys != Keys::One {
             self.check_secret(key, status, memory)?;
-            go_on(status, FINE, PENDING)?;
+            go_on(status, OK, PENDING)?;
             pke.transform_secret(p.sizes().parts(key)[0], memory)?;
             return Ok(key);
         }

@@ -3,7 +3,7 @@
 //
 // For n = 768 one item in 31 000 needs this, for other sets hardly any, so most blocks only read statuses. The run time
 // is the latency of one item, whose first thread hashes alone.
-#include "draws.cuh"
+#include "random.cuh"
 #include "keccak.cuh"
 #include "prelude.cuh"
 
@@ -11,7 +11,7 @@
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
-    ctru_retry(const Draws* draws, const u32* seeds, u32* keys, u32* secrets, u32* status, const Twiddle* table, u64 first,
+    ctru_retry(const RandomKey* draws, const u32* seeds, u32* keys, u32* secrets, u32* status, const Twiddle* table, u64 first,
                u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);

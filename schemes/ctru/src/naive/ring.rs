@@ -8,8 +8,8 @@ const LEAVES: usize = 128;
 
 /// β of each leaf, in the order of public keys.
 fn leaves() -> Vec<i64> {
-    let split = |exponents: Vec<usize>, _| exponents.into_iter().flat_map(|e| [e / 2, e / 2 + 192]).collect();
-    let exponents = (0..6).fold(vec![64, 320], split);
+    let factorization = |exponents: Vec<usize>, _| exponents.into_iter().flat_map(|e| [e / 2, e / 2 + 192]).collect();
+    let exponents = (0..6).fold(vec![64, 320], factorization);
     exponents.into_iter().map(|e| (0..e).fold(1, |power, _| power * 55 % Q)).collect()
 }
 

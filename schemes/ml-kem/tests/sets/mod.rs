@@ -8,7 +8,7 @@ use ringforge_testkit::{Named, NamedPlan, Scheme};
 use crate::support::{Items, ORACLES, Oracle};
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
-use Randomness::{Draws, Seeds};
+use Randomness::{RandomKey, Seeds};
 
 /// Contents of arguments, by name.
 type Held = Vec<(&'static str, Vec<u8>)>;
@@ -31,9 +31,9 @@ impl Oracle {
         let planner = Planner::new(limits.clone());
         let all = [
             Generate(Seeds),
-            Generate(Draws),
+            Generate(RandomKey),
             Encapsulate(Seeds),
-            Encapsulate(Draws),
+            Encapsulate(RandomKey),
             Decapsulate,
             CheckPublicKeys,
             CheckSecretKeys,
@@ -124,7 +124,7 @@ fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8
 /// Seeds of all items: given, or the first bytes of their random blocks.
 fn seeds(inputs: &Named, batch: usize, size: usize) -> Vec<u8> {
     inputs.get("seeds").cloned().unwrap_or_else(|| {
-        let draws = ringforge::Draws::from_bytes(&inputs["draws"]).expect("as many bytes as draws have");
-        (0..batch).flat_map(|item| draws.block(item as u64, 0)[..size].to_vec()).collect()
+        let random_key = ringforge::RandomKey::from_bytes(&inputs["random_key"]).expect("as many bytes as draws have");
+        (0..batch).flat_map(|item| random_key.block(item as u64, 0)[..size].to_vec()).collect()
     })
 }

@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use ringforge::kernels::Args;
 use ringforge::words::Limbs;
-use ringforge::{Draws, Result};
-use ringforge_batch::{FINE, NOT_REACHED, PENDING, SchemeError, status};
+use ringforge::{RandomKey, Result};
+use ringforge_batch::{NOT_REACHED, OK, PENDING, SchemeError, status};
 use subtle::ConditionallySelectable;
 use zeroize::Zeroizing;
 
@@ -27,11 +27,11 @@ type Bytes32 = [u8; 32];
 type Bytes64 = [u8; 64];
 
 /// A nonce for this prepared key and this digest, or 0 if both candidates are out of range.
-fn drawn_nonce(draws: &Draws, item: usize, attempt: u32, key: &Limbs, e: &Bytes32) -> Scalar {
+fn drawn_nonce(random_key: &RandomKey, item: usize, attempt: u32, key: &Limbs, e: &Bytes32) -> Scalar {
     let mut context = Zeroizing::new([0; 64]);
     context[..32].copy_from_slice(bytemuck::bytes_of(key));
     context[32..].copy_from_slice(e);
-    first_scalar(Zeroizing::new(draws.hedged_block(item as u64, attempt, &context)))
+    first_scalar(Zeroizing::new(random_key.hedged_block(item as u64, attempt, &context)))
 }
 
 /// The first of a block's two candidates that is in range, or 0.
@@ -70,13 +70,13 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
         Stage::Points { base, given } => args.each(items, |item, (source, table, out, point, status)| {
             let k = match given {
                 true => item::nonce(source).unwrap_or(Scalar::ZERO),
-                false => first_scalar(Zeroizing::new(Draws::from_bytes(source)?.block(item as u64, 0))),
+                false => first_scalar(Zeroizing::new(RandomKey::from_bytes(source)?.block(item as u64, 0))),
             };
             multiple(base, table, k, out, point, status);
             Ok(())
         }),
-        Stage::Nonces { base, .. } => args.each(items, |item, (draws, table, key, e, out, point, status)| {
-            let k = drawn_nonce(&Draws::from_bytes(draws)?, item, 0, key, e);
+        Stage::Nonces { base, .. } => args.each(items, |item, (random_key, table, key, e, out, point, status)| {
+            let k = drawn_nonce(&RandomKey::from_bytes(random_key)?, item, 0, key, e);
             multiple(base, table, k, out, point, status);
             Ok(())
         }),
@@ -91,21 +91,21 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                     (true, _) => Sm2Error::PrivateKeyRange.word(),
                     (false, true) if given => Sm2Error::NonceRefused.word(),
                     (false, true) => RETRY,
-                    (false, false) => FINE,
+                    (false, false) => OK,
                 };
-                *signature = if *status == FINE { made } else { [0; 64] };
+                *signature = if *status == OK { made } else { [0; 64] };
                 Ok(())
             })
         }
         Stage::SignAgain { base, .. } => args.each(
             items,
-            |item, (draws, table, prepared, e, signature, status): (_, &[_], &Limbs, _, &mut _, &mut u32)| {
+            |item, (random_key, table, prepared, e, signature, status): (_, &[_], &Limbs, _, &mut _, &mut u32)| {
                 if *status != RETRY {
                     return Ok(());
                 }
-                let (draws, key) = (Draws::from_bytes(draws)?, Scalar::new(*prepared));
+                let (random_key, key) = (RandomKey::from_bytes(random_key)?, Scalar::new(*prepared));
                 let made = (1..=ATTEMPTS).find_map(|attempt| {
-                    let k = Zeroizing::new(drawn_nonce(&draws, item, attempt, prepared, e));
+                    let k = Zeroizing::new(drawn_nonce(&random_key, item, attempt, prepared, e));
                     if bool::from(k.is_zero()) {
                         return None;
                     }
@@ -113,7 +113,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                     let (made, refused) = sign(&key, e, &k, &point, point.z.inverse());
                     (!refused).then_some(made)
                 });
-                *status = if made.is_some() { FINE } else { Sm2Error::NonceRefused.word() };
+                *status = if made.is_some() { OK } else { Sm2Error::NonceRefused.word() };
                 *signature = made.unwrap_or([0; 64]);
                 Ok(())
             },
@@ -129,9 +129,9 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                         // no scalar was written
                         (false, _) => NOT_REACHED,
                         (_, true) => Sm2Error::PrivateKeyRange.word(),
-                        (_, false) => FINE,
+                        (_, false) => OK,
                     };
-                    let bad = *status != FINE;
+                    let bad = *status != OK;
                     *private = if bad { [0; 32] } else { d.to_bytes() };
                     *public = if bad { [0; 64] } else { point.to_affine_by(inverses[item - first]).to_bytes() };
                     Ok(())

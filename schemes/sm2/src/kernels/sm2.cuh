@@ -2,7 +2,7 @@
 // signature.
 #pragma once
 #include "curve.cuh"
-#include "draws.cuh"
+#include "random.cuh"
 
 namespace sm2 {
 
@@ -109,7 +109,7 @@ RF_FN u256 scalar_of(const u32* block) {
 }
 
 // A random private key, or 0.   secret
-RF_FN u256 draw_key(const Draws& draws, u64 item) {
+RF_FN u256 draw_key(const RandomKey& draws, u64 item) {
     u32 block[16];
     draw(draws, item, 0, block);
     return scalar_of(block);
@@ -117,7 +117,7 @@ RF_FN u256 draw_key(const Draws& draws, u64 item) {
 
 // A nonce, or 0, for this digest in bytes and this key, (1 + d)^-1 in Montgomery form. It is hedged with both: even if
 // the system's randomness repeats, nonces for different digests or keys are independent.   secret
-RF_FN u256 draw_nonce(const Draws& draws, u64 item, u32 attempt, const u256& key, const u256& digest) {
+RF_FN u256 draw_nonce(const RandomKey& draws, u64 item, u32 attempt, const u256& key, const u256& digest) {
     u32 block[16];
     draw_hedged(draws, item, attempt, [&](u32 i) { return i < 8 ? key.limb[i] : digest.limb[i - 8]; }, block);
     return scalar_of(block);

@@ -5,7 +5,7 @@
 using namespace sm2;
 
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
-    sm2_nonces(const Draws* draws, const Affine* table, const u256* keys, const u256* digests, u256* nonces, Jacobian* points,
+    sm2_nonces(const RandomKey* draws, const Affine* table, const u256* keys, const u256* digests, u256* nonces, Jacobian* points,
                u32* statuses, u64 first, u64 end) {
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end) return;

@@ -9,7 +9,7 @@ RF_FN u256 scalar_at(const u256* given, u64 item) {
     u256 k = load_be(given + item);
     return select(is_scalar(k), k, Fn::zero());
 }
-RF_FN u256 scalar_at(const Draws* draws, u64 item) { return draw_key(*draws, item); }
+RF_FN u256 scalar_at(const RandomKey* draws, u64 item) { return draw_key(*draws, item); }
 
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     sm2_points(const Task::Source* source, const Affine* table, u256* scalars, Jacobian* points, u32* statuses, u64 first,

@@ -4,7 +4,7 @@
 using namespace sm2;
 
 extern "C" __global__ void __launch_bounds__(Task::threads)
-    sm2_sign_again(const Draws* draws, const Affine* table, const u256* keys, const u256* digests, u256* signatures,
+    sm2_sign_again(const RandomKey* draws, const Affine* table, const u256* keys, const u256* digests, u256* signatures,
                    u32* statuses, u64 first, u64 end) {
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end || statuses[item] != retry) return;

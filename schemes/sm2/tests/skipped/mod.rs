@@ -1,11 +1,11 @@
-//! Items that a step skips must not get the status `FINE`.
+//! Items that a step skips must not get the status `OK`.
 
 use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::kernels::{Args, Built, Kernel, Port, Source, Table};
 use ringforge::{Device, Limits, Planner, Result};
-use ringforge_batch::{BatchStatus, ErrorKind, FINE};
+use ringforge_batch::{BatchStatus, ErrorKind, OK};
 use ringforge_sm2::{Sm2, Sm2Error};
 use ringforge_testkit::inject::unseen_steps;
 use ringforge_testkit::{Named, NamedPlan, Scheme, devices};
@@ -33,8 +33,8 @@ impl Kernel for Skips {
         const GUARD: &str = "if (item >= end) return;";
         let own = self.inner.source(limits)?;
         let Some(item) = self.item else { return Ok(own) };
-        assert!(own.text().contains(GUARD), "sm2_verify.cu has another guard");
-        let text = own.text().replace(GUARD, &format!("if (item >= end || item == {item}) return;"));
+        assert!(own.cuda_source().contains(GUARD), "sm2_verify.cu has another guard");
+        let text = own.cuda_source().replace(GUARD, &format!("if (item >= end || item == {item}) return;"));
         let built = Built { prelude: own.prelude().into(), launch: own.launch() };
         // SAFETY: As for the original source; this one only skips one more item.
         Ok(unsafe { Source::new(self, text, own.headers(), built) })
@@ -57,7 +57,7 @@ fn verification(device: &Device) -> NamedPlan {
 }
 
 /// Runs verification and returns each item's error. It may skip one item, and uses tables of the keys with this name.
-/// The status buffer starts out as another run left it, with `FINE` for all items.
+/// The status buffer starts out as another run left it, with `OK` for all items.
 fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -> Vec<Option<ErrorKind<Sm2Error>>> {
     let sound = verification(device).plan;
     let kernel = |step: usize, item| Skips { inner: sound.kernels().nth(step).expect("two steps").clone(), item };
@@ -68,7 +68,7 @@ fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -
     let [statuses] = p.step(kernel(1, skipped), &[keys, digests, signatures, tables]);
     p.output("statuses", statuses);
     let program = device.compile(&p.build().expect("a plan")).expect("it compiles");
-    let mut statuses = [FINE; BATCH];
+    let mut statuses = [OK; BATCH];
     let call = inputs.iter().fold(program.on_host(BATCH), |call, (name, bytes)| call.input(name, bytes));
     call.output("statuses", &mut statuses).run().expect("it runs");
     let status = BatchStatus::of(&statuses);
@@ -97,7 +97,7 @@ fn skipped_items_are_never_ok() {
         if named.plan.arg("statuses").is_none_or(|arg| !arg.status) {
             continue;
         }
-        let unseen = unseen_steps(&named, FINE, 2, 5).expect("runs");
+        let unseen = unseen_steps(&named, OK, 2, 5).expect("runs");
         let names: Vec<_> = named.plan.kernels().map(|kernel| kernel.name()).collect();
         // most items need no further nonce
         assert!(unseen.iter().all(|&step| names[step] == "sm2_sign_again"), "{}: {unseen:?}", named.name);

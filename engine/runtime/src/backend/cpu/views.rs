@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Bound, Loaded, To};
+use crate::backend::{Binding, Loaded, To};
 use crate::kernel::{Args, Copies, Port, Role, Slice};
 use ringforge_math::error::{Error, Result};
 
@@ -27,14 +27,14 @@ struct View<'a> {
 }
 
 /// Whether any port is bound to a view.
-pub(super) fn needed(ports: &[Port], bound: &[Bound<'_>]) -> bool {
+pub(super) fn needed(ports: &[Port], bound: &[Binding<'_>]) -> bool {
     ports.iter().zip(bound).any(|(port, bound)| bound.first > 0 || !port.is_dense())
 }
 
 /// Runs a kernel on a range of items.
-pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -> Result<()> {
+pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Binding<'_>>) -> Result<()> {
     let (mut strips, mut views, mut same) = (Vec::new(), Vec::new(), Vec::new());
-    for (port, Bound { to, first, skipped }) in bound.into_iter().enumerate() {
+    for (port, Binding { to, first, skipped }) in bound.into_iter().enumerate() {
         let mut view = View { strip: Some(strips.len()), first, skipped, tables: None };
         match to {
             To::Read(memory) => strips.push(Strip::Read(host_read(memory)?)),
@@ -64,7 +64,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views
     // bytes of a strip that belong to items before the middle
     let before = |strip: usize| {
         let mut ports = loaded.ports.iter().zip(views).filter(|(_, view)| view.strip == Some(strip));
-        ports.next().map_or(0, |(port, view)| port.distance() * (middle - view.skipped))
+        ports.next().map_or(0, |(port, view)| port.stride() * (middle - view.skipped))
     };
     let halves = strips.into_iter().enumerate().map(|(number, strip)| match strip {
         Strip::Read(bytes) => Ok((Strip::Read(bytes), Strip::Read(bytes))),

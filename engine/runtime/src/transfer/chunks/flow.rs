@@ -38,7 +38,7 @@ pub struct Moved {
 
 /// The slots and ports of a step, and the tiles that its blocks have at each port.
 #[derive(Debug)]
-pub struct Bound<'a> {
+pub struct Binding<'a> {
     pub slots: &'a [Slot],
     pub ports: &'a [Port],
     pub shares: &'a Shares,
@@ -46,7 +46,7 @@ pub struct Bound<'a> {
 
 impl Flow {
     /// The slabs of an item with these arguments in these steps; `None` if no step can be cut into slabs.
-    pub fn of(args: &[PlanArg], steps: &[Bound<'_>]) -> Option<Self> {
+    pub fn of(args: &[PlanArg], steps: &[Binding<'_>]) -> Option<Self> {
         let (mut ins, mut outs) = (vec![Vec::new(); steps.len()], vec![Vec::new(); steps.len()]);
         for (i, arg) in args.iter().enumerate().filter(|(_, arg)| arg.sharing == Sharing::PerItem) {
             let mut uses = steps.iter().enumerate().filter_map(|(s, step)| Some((s, step.ports_of(i).next()?)));
@@ -54,7 +54,7 @@ impl Flow {
                 ins[first].push(Moved { arg: i, port, shape: Shape::run(0, arg.bytes) });
             }
             let is_written =
-                |step: &Bound<'_>, port: usize| step.ports.get(port).is_some_and(|port| port.role != Role::In);
+                |step: &Binding<'_>, port: usize| step.ports.get(port).is_some_and(|port| port.role != Role::In);
             let mut writes = steps
                 .iter()
                 .enumerate()
@@ -68,7 +68,7 @@ impl Flow {
     }
 }
 
-impl Bound<'_> {
+impl Binding<'_> {
     /// The ports that are bound to an argument.
     fn ports_of(&self, arg: usize) -> impl DoubleEndedIterator<Item = usize> {
         let slots = self.slots.iter().enumerate();

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 
 use crate::backend::cuda::{code, target};
 use crate::cuda::copy::{gather, scatter, start_download_shape, start_upload_shape};
-use crate::cuda::launch::{Target, Work, part_of};
+use crate::cuda::launch::{PortBinding, Work, part_of};
 use crate::cuda::memory::{Access, CudaMemory};
-use crate::cuda::queue::{CudaQueue, Point};
+use crate::cuda::queue::{GpuStream, StreamPoint};
 use crate::cuda::staging::Staged;
 use crate::device::Stream;
 use crate::program::Program;
@@ -29,7 +29,7 @@ pub(super) struct Beside {
     /// Staging memory, the least recently used piece first.
     pieces: VecDeque<Staged>,
     /// Slabs to be copied out through staging memory, with the events after which they are ready.
-    leaving: Vec<(Moved, Point)>,
+    leaving: Vec<(Moved, StreamPoint)>,
 }
 
 impl Beside {
@@ -138,11 +138,11 @@ impl Lane<'_> {
 /// A step of an item in flight.
 struct StepRun<'a> {
     program: &'a Program,
-    queue: &'a CudaQueue,
+    queue: &'a GpuStream,
     beside: &'a mut Beside,
     items: &'a Range<usize>,
     first: usize,
-    targets: &'a [Target<'a>],
+    targets: &'a [PortBinding<'a>],
     /// For each argument, whether the GPU copies from and to the caller's memory directly.
     direct: &'a [bool],
 }
@@ -178,7 +178,7 @@ impl<'a> StepRun<'a> {
         outcome
     }
 
-    fn upload(&mut self, up: &CudaQueue, moved: &Moved, args: &[HostArg<'_>]) -> Result<()> {
+    fn upload(&mut self, up: &GpuStream, moved: &Moved, args: &[HostArg<'_>]) -> Result<()> {
         let Moved { arg, shape, .. } = *moved;
         let from = &args[arg].bytes()[bytes_of(&self.program.plan().args()[arg], self.items, self.first)];
         let to = self.memory(moved)?;
@@ -195,7 +195,7 @@ impl<'a> StepRun<'a> {
         })
     }
 
-    fn download(&mut self, down: &CudaQueue, moved: &Moved, args: &mut [HostArg<'_>]) -> Result<()> {
+    fn download(&mut self, down: &GpuStream, moved: &Moved, args: &mut [HostArg<'_>]) -> Result<()> {
         let mut done = self.queue.point();
         if !self.direct[moved.arg] {
             self.beside.leaving.push((moved.clone(), done));

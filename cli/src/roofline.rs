@@ -1,11 +1,11 @@
 //! Roofline bounds: the least time that work can take on a device, from bytes to move, multiplications and hashing.
 
+use ringforge::factorization::{Factorization, Layer};
 use ringforge::kernels::Arithmetic;
-use ringforge::split::{Layer, Split};
 use ringforge::{Job, Limits, Op, PolyType, Quotient};
 use serde::{Deserialize, Serialize};
 
-use crate::ceilings::Ceilings;
+use crate::peaks::Peaks;
 
 /// Issue slots of 32-bit multiply-adds, of which a wide product takes two: for a product of two words (four wide
 /// products), and for its remainder, whose quotient takes three.
@@ -32,7 +32,7 @@ pub struct Words {
 /// Roofline bound of an item: the largest of its bounds, because the resources work in parallel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Floor(pub Vec<Bound>);
+pub struct Roofline(pub Vec<Bound>);
 
 /// One resource that bounds the time of an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,32 +47,32 @@ pub struct Bound {
     pub seconds: Option<f64>,
 }
 
-impl Floor {
+impl Roofline {
     /// Roofline bound of a job that moves `bytes_per_item` bytes.
-    pub fn of(job: &Job, bytes_per_item: usize, ceilings: &Ceilings, limits: &Limits) -> Self {
-        Self::new(slots_per_item(job, limits), None, bytes_per_item, ceilings)
+    pub fn of(job: &Job, bytes_per_item: usize, peaks: &Peaks, limits: &Limits) -> Self {
+        Self::new(slots_per_item(job, limits), None, bytes_per_item, peaks)
     }
 
     /// Roofline bound of arithmetic on words that moves `bytes_per_item` bytes.
-    pub fn of_words(words: &Words, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+    pub fn of_words(words: &Words, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let Words { products, remainders, blocks, slots } = *words;
         let known = |count: f64| (count > 0.0).then_some(count);
         let slots = known(slots + (PRODUCT * products + REMAINDER * remainders) as f64);
-        Self::new(slots, known((BLOCK * blocks) as f64), bytes_per_item, ceilings)
+        Self::new(slots, known((BLOCK * blocks) as f64), bytes_per_item, peaks)
     }
 
     /// Roofline bound of a fast or exact conversion to another basis below 2^64, with a remainder for every digit and
     /// every result.
-    pub fn of_conversion(job: &Job, to: &PolyType, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+    pub fn of_conversion(job: &Job, to: &PolyType, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let (n, k, l) = (job.poly.degree(), job.poly.basis().len(), to.basis().len());
         let of_digits = if job.op == Op::ConvertFast { k } else { k * (k + 1) / 2 };
         let words = Words { products: n * (of_digits + k * l), remainders: n * (k + l), ..Words::default() };
-        Self::of_words(&words, bytes_per_item, ceilings)
+        Self::of_words(&words, bytes_per_item, peaks)
     }
 
     /// Roofline bound of work with these slots, logic instructions and bytes per item. `None` leaves a resource out.
-    pub fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
-        let Ceilings { copy, pipes } = ceilings;
+    pub fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, peaks: &Peaks) -> Self {
+        let Peaks { copy, pipes } = peaks;
         let bound = |by: &str, count: Option<f64>, rate: Option<f64>| {
             count.map(|count| Bound { by: by.into(), count, seconds: rate.map(|rate| count / rate) })
         };
@@ -105,8 +105,8 @@ impl Floor {
 
 /// Multiply-add slots per item. Known for transforms and products in rings with an NTT, else `None`.
 pub fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
-    let split = Split::of(&job.poly, job.depth).ok()?;
-    let is_plain = split.base() == 1 && split.layers().iter().all(|layer| *layer == Layer::Two);
+    let split = Factorization::of(&job.poly, job.depth).ok()?;
+    let is_plain = split.leaf_degree() == 1 && split.layers().iter().all(|layer| *layer == Layer::Two);
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
     let arithmetic = if is_transform { Arithmetic::of_device(&job.poly, limits) } else { Arithmetic::of(&job.poly) };
     let (n, cost) = (split.poly().degree() as f64, arithmetic.cost());
@@ -121,8 +121,8 @@ pub fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let is_cyclic = matches!(job.poly.ring().quotient(), Quotient::Cyclic { .. });
     let ones = if is_cyclic && is_plain { n - 1.0 } else { 0.0 };
     let transform = (split.layers().iter().map(of_layer).sum::<f64>() - ones) * cost.product;
-    let d = split.base() as f64;
-    let wrapped = if split.base() > 1 { n * (d - 1.0) / d * cost.product } else { 0.0 };
+    let d = split.leaf_degree() as f64;
+    let wrapped = if split.leaf_degree() > 1 { n * (d - 1.0) / d * cost.product } else { 0.0 };
     let values = n * (d * cost.term + cost.reduction) + wrapped;
     let row = match job.op {
         Op::Forward | Op::Inverse => transform,

@@ -2,18 +2,18 @@
 
 use crypto_bigint::U256;
 
-use crate::rows::Rows;
-use crate::rows::block::Block;
+use crate::layout::KernelLayout;
+use crate::layout::block::Block;
+use ringforge_math::factorization::Layer;
 use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::Form;
-use ringforge_math::split::Layer;
 
 impl Block {
     /// `struct NAME`: the ring's shape and arithmetic, and the layout of its limbs in this block.
-    pub(crate) fn prelude(&self, name: &str, rows: &Rows) -> String {
-        let Rows { poly, split, arithmetic, .. } = rows;
+    pub(crate) fn prelude(&self, name: &str, rows: &KernelLayout) -> String {
+        let KernelLayout { poly, factorization, arithmetic, .. } = rows;
         let capacity = rows.capacity();
-        let codes: Vec<String> = split
+        let codes: Vec<String> = factorization
             .layers()
             .iter()
             .map(|layer| match layer {
@@ -21,7 +21,7 @@ impl Block {
                 Layer::Two => "2".into(),
                 Layer::Three => "3".into(),
             })
-            .chain((split.layers().is_empty()).then(|| "0".to_string()))
+            .chain((factorization.layers().is_empty()).then(|| "0".to_string()))
             .collect();
         let passes: Vec<String> = self.passes.iter().map(ToString::to_string).collect();
         let store = match self.store_bytes {
@@ -69,8 +69,8 @@ impl Block {
             length = self.length,
             above = self.above,
             stride = self.stride / self.columns,
-            base = split.column_base(),
-            layers = split.layers().len(),
+            base = factorization.column_leaf_degree(),
+            layers = factorization.layers().len(),
             columns = rows.layout.columns,
             rows = of_text * poly.basis().len(),
             per_item = of_text * rows.per_item,
@@ -85,7 +85,7 @@ impl Block {
             tile = self.rows,
             cluster = self.cluster,
             resident = self.resident(rows),
-            starts_with_one = split.roots().iter().all(|roots| roots.start == U256::ONE),
+            starts_with_one = factorization.roots().iter().all(|roots| roots.start == U256::ONE),
             shuffles = self.shuffles(rows),
             vector = self.vector,
             run = self.run,
@@ -99,7 +99,7 @@ impl Block {
                 _ => capacity,
             },
             whole_warps = self.whole_warps(),
-            natural_order = rows.is_natural() && (self.stride == 1 || rows.in_columns() && rows.is_last()),
+            natural_order = rows.is_natural() && (self.stride == 1 || rows.strided_batch() && rows.is_last()),
         )
     }
 }
@@ -116,8 +116,8 @@ pub(crate) const ANY_WORD: &str = "    static constexpr bool any_word = true;\n"
 
 /// Lines on how residues are stored, where that differs from the default of the headers (`stored.cuh`). The number of
 /// columns is a run-time constant.
-fn stored(rows: &Rows) -> String {
-    let Rows { poly, arithmetic, .. } = rows;
+fn stored(rows: &KernelLayout) -> String {
+    let KernelLayout { poly, arithmetic, .. } = rows;
     let mut lines = String::new();
     if poly.form() != Form::default_of(poly.width()) {
         let has_factor = arithmetic.has_product_factor(poly);
@@ -126,15 +126,15 @@ fn stored(rows: &Rows) -> String {
     if poly.accepts_any_word() {
         lines += ANY_WORD;
     }
-    if rows.in_columns() {
-        lines += "    static constexpr bool in_columns = true;\n";
+    if rows.strided_batch() {
+        lines += "    static constexpr bool strided_batch = true;\n";
     }
     lines
 }
 
 /// Lines on layers that are merged into radix-2^k butterflies, if there are any.
-fn groups(rows: &Rows) -> String {
-    let sixteenth = rows.arithmetic.sixteenth(&rows.split);
+fn groups(rows: &KernelLayout) -> String {
+    let sixteenth = rows.arithmetic.sixteenth(&rows.factorization);
     match sixteenth.filter(|_| rows.groups.iter().enumerate().any(|(layer, first)| layer != *first)) {
         Some(sixteenth) => {
             let groups: Vec<String> = rows.groups.iter().map(ToString::to_string).collect();

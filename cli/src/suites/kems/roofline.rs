@@ -4,8 +4,8 @@ use anyhow::Result;
 use ringforge::{Job, Limits, Modulus, Op, PolyType, Ring};
 
 use super::{Operation, Parameters};
-use crate::ceilings::Ceilings;
-use crate::floor::{Floor, slots_per_item};
+use crate::peaks::Peaks;
+use crate::roofline::{Roofline, slots_per_item};
 
 /// Instructions of a Keccak permutation (FIPS 202) on halves of 64-bit lanes: 24 rounds, each with 80 for the column
 /// parities, 48 for the rotations, 50 for the rows and 2 for the constant.
@@ -17,13 +17,13 @@ const SHA3_512: usize = 72;
 /// The modulus of the key ring, and a prime for products over the integers.
 const MODULI: [u32; 2] = [3457, 25_178_113];
 
-impl Floor {
+impl Roofline {
     /// Roofline bound of an operation that moves `bytes_per_item` bytes; unknown for a third-party scheme.
     pub(crate) fn of_kem(
         set: &Parameters,
         operation: Operation,
         bytes_per_item: usize,
-        ceilings: &Ceilings,
+        peaks: &Peaks,
         limits: &Limits,
     ) -> Result<Self> {
         let slots = match set {
@@ -32,7 +32,7 @@ impl Floor {
             Parameters::MlKem(_) => return Ok(Self::default()),
         };
         let logic = permutations(set, operation).map(|count| (count * PERMUTATION) as f64);
-        Ok(Self::new(slots, logic, bytes_per_item, ceilings))
+        Ok(Self::new(slots, logic, bytes_per_item, peaks))
     }
 }
 
@@ -82,7 +82,7 @@ fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ceilings::Pipes;
+    use crate::peaks::Pipes;
     use crate::suites::kems::Set;
 
     #[test]
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn the_largest_bound_is_the_limit() -> Result<()> {
         let limits = Limits::h200();
-        let ceilings = Ceilings { copy: 4e12, pipes: Pipes::of(&limits) };
+        let peaks = Peaks { copy: 4e12, pipes: Pipes::of(&limits) };
         let set = &Set::named("CTRU-768")?.parameters;
-        let floor = Floor::of_kem(set, Operation::Encaps, 1152 + 960, &ceilings, &limits)?;
+        let floor = Roofline::of_kem(set, Operation::Encaps, 1152 + 960, &peaks, &limits)?;
         let limit = floor.limit().filter(|(_, by)| *by == "logic").map(|(seconds, _)| seconds);
         assert!(limit.is_some_and(|seconds| (seconds * 16.4e12 / (9.0 * 24.0 * 180.0) - 1.0).abs() < 1e-9));
         let multiply = floor.0.iter().find(|bound| bound.by == "multiply").and_then(|bound| bound.seconds);

@@ -15,7 +15,7 @@ use crate::ring::Factors;
 pub use crate::ring::Roots;
 
 #[doc(inline)]
-pub use ringforge_cpu::{Layer, MAX_BASE};
+pub use ringforge_cpu::{Layer, MAX_LEAF_DEGREE};
 
 /// The factorisation tree of f modulo every modulus of a ring, into leaves x^d − β of equal degree d. By default d is
 /// at most 8. A smaller number of layers may be requested; then d is any degree, and only transforms in tree order are
@@ -33,7 +33,7 @@ pub use ringforge_cpu::{Layer, MAX_BASE};
 /// A ring in w columns factors like one of its columns, with x^w in place of x: each leaf contains one leaf of every
 /// column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Split {
+pub struct Factorization {
     poly: PolyType,
     n: usize,
     base: usize,
@@ -41,12 +41,12 @@ pub struct Split {
     roots: Vec<Roots>,
 }
 
-impl Split {
+impl Factorization {
     /// The factorisation of a ring: as deep as every modulus allows, or with exactly `depth` layers.
     ///
     /// # Errors
     /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] if the ring has no transform that ends at a
-    /// degree of at most [`MAX_BASE`], or has fewer than `depth` layers; [`Error::Ring`] for a named root or step that
+    /// degree of at most [`MAX_LEAF_DEGREE`], or has fewer than `depth` layers; [`Error::Ring`] for a named root or step that
     /// does not split f.
     pub fn of(poly: impl Into<PolyType>, depth: Option<u32>) -> Result<Self> {
         let poly = poly.into().coefficients();
@@ -61,7 +61,7 @@ impl Split {
     /// The same factorisation for one column modulo one of the moduli.
     pub fn of_modulus(&self, i: usize) -> Self {
         let Self { ref poly, n, ref layers, ref roots, .. } = *self;
-        let (n, base) = (n / poly.columns(), self.column_base());
+        let (n, base) = (n / poly.columns(), self.column_leaf_degree());
         Self { poly: poly.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
     }
 
@@ -72,17 +72,17 @@ impl Split {
 
     /// The tree of one column.
     pub fn column_shape(&self) -> Shape<'_> {
-        Shape { n: self.n / self.poly.columns(), base: self.column_base(), layers: &self.layers }
+        Shape { n: self.n / self.poly.columns(), base: self.column_leaf_degree(), layers: &self.layers }
     }
 
     /// Degree of the leaves of one column.
-    pub fn column_base(&self) -> usize {
+    pub fn column_leaf_degree(&self) -> usize {
         self.base / self.poly.columns()
     }
 
     /// Whether all layers are of radix 2, down to degree 1, which any arithmetic supports.
     pub fn is_binary(&self) -> bool {
-        self.column_base() == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
+        self.column_leaf_degree() == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
     }
 
     /// The same factorisation for the ring of some limbs, even if that ring could be factored further.
@@ -93,27 +93,27 @@ impl Split {
         Ok(Self { poly, roots, ..self.clone() })
     }
 
-    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_BASE`] or the type has
+    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_LEAF_DEGREE`] or the type has
     /// columns.
     pub fn check_leaves(&self, operation: &str) -> Result<()> {
         self.poly.check_single(operation)?;
         self.check_degree(operation)
     }
 
-    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_BASE`].
+    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_LEAF_DEGREE`].
     pub fn check_degree(&self, operation: &str) -> Result<()> {
-        match self.column_base() {
-            ..=MAX_BASE => Ok(()),
+        match self.column_leaf_degree() {
+            ..=MAX_LEAF_DEGREE => Ok(()),
             base => Err(Error::Unsupported {
                 job: format!("{operation} in {}", self.poly),
-                why: format!("its leaves have degree {base}, above the limit of {MAX_BASE}: use a larger depth"),
+                why: format!("its leaves have degree {base}, above the limit of {MAX_LEAF_DEGREE}: use a larger depth"),
             }),
         }
     }
 
     /// Whether the leaf degree is too high, or there are columns, so that evaluations can only be transformed back.
     pub fn ends_high(&self) -> bool {
-        self.base > MAX_BASE || self.poly.columns() > 1
+        self.base > MAX_LEAF_DEGREE || self.poly.columns() > 1
     }
 
     /// The type of the elements.
@@ -131,7 +131,7 @@ impl Split {
 
     /// Degree of the leaves, times the number of columns.
     #[must_use]
-    pub fn base(&self) -> usize {
+    pub fn leaf_degree(&self) -> usize {
         self.base
     }
 
@@ -237,14 +237,14 @@ impl PolyType {
     /// The same elements as evaluations in this order, after all layers of the ring's transform.
     ///
     /// # Errors
-    /// As [`Split::of`] where the ring has no transform.
+    /// As [`Factorization::of`] where the ring has no transform.
     pub fn evaluations(&self, order: Order) -> Result<Self> {
-        Ok(self.evaluations_after(Split::of(self, None)?.depth(), order))
+        Ok(self.evaluations_after(Factorization::of(self, None)?.depth(), order))
     }
 }
 
-impl fmt::Display for Split {
-    /// For example `6,2^6,3 base 2`.
+impl fmt::Display for Factorization {
+    /// For example `6,2^6,3, leaf degree 2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
         for (kind, digit) in [(Layer::Sixth, 6), (Layer::Two, 2), (Layer::Three, 3)] {
@@ -257,6 +257,6 @@ impl fmt::Display for Split {
         if parts.is_empty() {
             parts.push("none".into());
         }
-        write!(f, "{} base {}", parts.join(","), self.base)
+        write!(f, "{}, leaf degree {}", parts.join(","), self.base)
     }
 }

@@ -3,7 +3,7 @@
 
 use ringforge::{Job, Limits, Op, PolyType};
 
-use ringforge_cli::floor::{Words, slots_per_item};
+use ringforge_cli::roofline::{Words, slots_per_item};
 
 /// Number of primes of Q at a level, of P (the same as per digit), and of those that a rescaling drops.
 #[derive(Debug, Clone, Copy)]

@@ -7,11 +7,11 @@ use crypto_bigint::U256;
 use ringforge_cpu::{HEADER, Layout};
 
 use crate::arithmetic::Arithmetic;
-use crate::rows::Rows;
+use crate::layout::KernelLayout;
 use crate::source::of_engine;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::{Factorization, Layer, Roots};
 use ringforge_math::modulus::Modulus;
-use ringforge_math::split::{Layer, Roots, Split};
 use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
@@ -19,7 +19,7 @@ use ringforge_runtime::limits::Limits;
 const THREADS: u32 = 128;
 
 /// The twiddle table for one of the ring's moduli.
-pub(crate) fn table(rows: &Rows, modulus: usize) -> Table {
+pub(crate) fn table(rows: &KernelLayout, modulus: usize) -> Table {
     let kernel = Twiddles::new(rows, modulus);
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
@@ -36,7 +36,7 @@ pub(crate) fn table(rows: &Rows, modulus: usize) -> Table {
 #[derive(Clone)]
 struct Twiddles {
     /// The factorisation modulo one modulus.
-    split: Split,
+    factorization: Factorization,
     arithmetic: Arithmetic,
     layout: Layout,
     /// For each layer, the first layer that is merged with it into one radix-2^k butterfly.
@@ -60,11 +60,12 @@ pub(crate) struct Prime {
 
 impl Twiddles {
     /// The kernel for one of the ring's moduli.
-    fn new(rows: &Rows, modulus: usize) -> Self {
-        let Rows { split, arithmetic, layout, groups, .. } = rows.clone();
-        let prime = Prime::new(&split, modulus, arithmetic);
+    fn new(rows: &KernelLayout, modulus: usize) -> Self {
+        let KernelLayout { factorization, arithmetic, layout, groups, .. } = rows.clone();
+        let prime = Prime::new(&factorization, modulus, arithmetic);
         let ports = [Port::shared(0), Port::output(arithmetic.twiddle_bytes())];
-        let mut kernel = Self { split: split.of_modulus(modulus), arithmetic, layout, groups, prime, ports };
+        let mut kernel =
+            Self { factorization: factorization.of_modulus(modulus), arithmetic, layout, groups, prime, ports };
         kernel.ports[0].bytes = kernel.roots().len();
         kernel
     }
@@ -84,11 +85,11 @@ impl Twiddles {
 
 impl Prime {
     /// All inverses exist modulo a prime with the factorisation's roots: t divides q − 1, and (2Z − 1)² = −3.
-    pub(crate) fn new(split: &Split, modulus: usize, arithmetic: Arithmetic) -> Self {
-        let Roots { q, start, step } = split.roots()[modulus];
+    pub(crate) fn new(factorization: &Factorization, modulus: usize, arithmetic: Arithmetic) -> Self {
+        let Roots { q, start, step } = factorization.roots()[modulus];
         let one = q.reduce(&U256::ONE);
         let inverse = |x: &U256| q.inverse(x).unwrap_or(one);
-        let leaves = U256::from(split.tree_leaves() as u64);
+        let leaves = U256::from(factorization.tree_leaves() as u64);
         let sixth = q.pow(&start, &leaves);
         Self {
             q,
@@ -96,20 +97,20 @@ impl Prime {
             start_inverse: inverse(&start),
             step,
             scale: inverse(&q.reduce(&leaves)),
-            factor: arithmetic.product_factor(split.poly(), &q),
-            half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
+            factor: arithmetic.product_factor(factorization.poly(), &q),
+            half_sixth: if factorization.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
         }
     }
 
     /// The header entries of a table, with the inverse transform multiplied by `scale`.
-    pub(crate) fn header(&self, split: &Split, scale: &U256) -> [U256; HEADER] {
+    pub(crate) fn header(&self, factorization: &Factorization, scale: &U256) -> [U256; HEADER] {
         let Self { q, start, start_inverse, step, scale: leaves, factor, half_sixth } = self;
         let scale = &q.mul(&q.reduce(scale), leaves);
-        let t = split.tree_leaves();
+        let t = factorization.tree_leaves();
         let one = q.reduce(&U256::ONE);
         let pow = |x: &U256, e: usize| q.pow(x, &U256::from(e as u64));
-        let sigma = if split.layers().contains(&Layer::Three) { pow(step, t / 3) } else { one };
-        let last_step = |scale: &U256| match split.layers().first() {
+        let sigma = if factorization.layers().contains(&Layer::Three) { pow(step, t / 3) } else { one };
+        let last_step = |scale: &U256| match factorization.layers().first() {
             None => [*scale, one, one],
             Some(Layer::Two) => [*scale, q.mul(scale, &pow(start_inverse, t / 2)), one],
             Some(Layer::Three) => {
@@ -124,24 +125,29 @@ impl Prime {
     }
 
     /// The roots as the CPU's arithmetic represents them.
-    pub(crate) fn of_cpu(&self, split: &Split, arithmetic: Arithmetic, scale: &U256) -> ringforge_cpu::Roots {
+    pub(crate) fn of_cpu(
+        &self,
+        factorization: &Factorization,
+        arithmetic: Arithmetic,
+        scale: &U256,
+    ) -> ringforge_cpu::Roots {
         let word = |x: &U256| arithmetic.word(&self.q, x);
         ringforge_cpu::Roots {
             start: word(&self.start),
             start_inverse: word(&self.start_inverse),
             step: word(&self.step),
-            header: self.header(split, scale).each_ref().map(word),
+            header: self.header(factorization, scale).each_ref().map(word),
         }
     }
 }
 
 impl core::fmt::Debug for Twiddles {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { split, arithmetic, layout, groups, .. } = self;
+        let Self { factorization, arithmetic, layout, groups, .. } = self;
         f.debug_struct("Twiddles")
-            .field("split", &split.to_string())
-            .field("n", &split.n())
-            .field("roots", &split.roots())
+            .field("factorization", &factorization.to_string())
+            .field("n", &factorization.n())
+            .field("roots", &factorization.roots())
             .field("factor", &self.prime.factor)
             .field("arithmetic", arithmetic)
             .field("columns", &layout.columns)
@@ -161,23 +167,25 @@ impl Kernel for Twiddles {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let Self { arithmetic, layout, groups, .. } = self.clone();
-        let rows = Rows { arithmetic, layout, groups, ..Rows::with_split(&self.split, limits) }.by_launch();
+        let rows = KernelLayout { arithmetic, layout, groups, ..KernelLayout::with_split(&self.factorization, limits) }
+            .by_launch();
         let built = rows.build_part(limits)?;
         let built = Built { launch: Launch::thread_per_item(THREADS), ..built };
         Ok(of_engine(self, ringforge_kernels::TWIDDLES, built, Vec::new()))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let Self { split, arithmetic, layout, prime, .. } = self;
+        let Self { factorization, arithmetic, layout, prime, .. } = self;
         if items.end > layout.len {
             return Err(Error::Kernel {
                 kernel: "twiddles".into(),
                 why: format!("item {} is beyond the table", items.end),
             });
         }
-        let (modulus, roots) = (arithmetic.modulus(&prime.q), prime.of_cpu(split, *arithmetic, &U256::ONE));
-        let words = arithmetic.of_cpu(split.poly()).table(&modulus, &roots, split.shape(), layout, items);
-        args.output::<u8>(1)?.copy_from_slice(&arithmetic.factors(split.poly(), &prime.q, &words));
+        let (modulus, roots) = (arithmetic.modulus(&prime.q), prime.of_cpu(factorization, *arithmetic, &U256::ONE));
+        let words =
+            arithmetic.of_cpu(factorization.poly()).table(&modulus, &roots, factorization.shape(), layout, items);
+        args.output::<u8>(1)?.copy_from_slice(&arithmetic.factors(factorization.poly(), &prime.q, &words));
         Ok(())
     }
 }

@@ -9,26 +9,27 @@ use ringforge_math::poly::{Form, PolyType};
 use ringforge_runtime::kernel::{Copies, Slice};
 
 /// The twiddle factors of one limb as plain values, by definition.
-fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
-    let Roots { q, start, step } = split.roots()[row];
+fn defined(factorization: &Factorization, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
+    let Roots { q, start, step } = factorization.roots()[row];
     let pow = |x: U256, e: u64| q.pow(&x, &U256::from(e));
     let inverse = |x: U256| q.inverse(&x).expect("a unit");
     let one = q.reduce(&U256::ONE);
-    let t = split.tree_leaves() as u64;
+    let t = factorization.tree_leaves() as u64;
     let scale = inverse(q.reduce(&U256::from(t)));
-    let factor = arithmetic.product_factor(split.poly(), &q);
-    let first = usize::from(split.has_sixth());
+    let factor = arithmetic.product_factor(factorization.poly(), &q);
+    let first = usize::from(factorization.has_sixth());
     let z = |layer: usize, node: usize| {
-        let above: u64 = split.layers()[first.min(layer)..layer].iter().map(|layer| layer.radix() as u64).product();
-        let radix = match split.layers()[layer] {
+        let above: u64 =
+            factorization.layers()[first.min(layer)..layer].iter().map(|layer| layer.radix() as u64).product();
+        let radix = match factorization.layers()[layer] {
             Layer::Sixth => return pow(start, t),
             kind => kind.radix() as u64,
         };
-        let right = split.has_sixth() && node >= split.nodes(layer) / 2;
+        let right = factorization.has_sixth() && node >= factorization.nodes(layer) / 2;
         let start = if right { pow(start, 5) } else { start };
-        q.mul(&pow(start, t / above / radix), &pow(step, split.exponent(layer, node).unwrap() / radix))
+        q.mul(&pow(start, t / above / radix), &pow(step, factorization.exponent(layer, node).unwrap() / radix))
     };
-    let last = |scale: U256| match split.layers().first() {
+    let last = |scale: U256| match factorization.layers().first() {
         None => [scale, one, one],
         Some(Layer::Two) => [scale, q.mul(&scale, &inverse(z(0, 0))), one],
         Some(Layer::Three) => [0, 1, 2].map(|e| q.mul(&scale, &pow(inverse(z(0, 0)), e))),
@@ -37,14 +38,14 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
             [scale, q.mul(&scale, &inverse(q.sub(&double, &one))), z(0, 0)]
         }
     };
-    let sigma = if split.layers().contains(&Layer::Three) { pow(step, t / 3) } else { one };
+    let sigma = if factorization.layers().contains(&Layer::Three) { pow(step, t / 3) } else { one };
     let mut row_values = vec![sigma];
     row_values.extend(last(scale));
     row_values.extend(last(q.mul(&scale, &factor)));
     row_values.push(factor);
     for backward in [false, true] {
-        for (layer, kind) in split.layers().iter().enumerate() {
-            for node in 0..split.nodes(layer) {
+        for (layer, kind) in factorization.layers().iter().enumerate() {
+            for node in 0..factorization.nodes(layer) {
                 let z = z(layer, node);
                 let z = if backward && *kind != Layer::Sixth { inverse(z) } else { z };
                 row_values.push(z);
@@ -52,18 +53,18 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
             }
         }
     }
-    if split.base() > 1 {
-        row_values.extend((0..split.leaves()).map(|leaf| split.leaf_constant(row, leaf).unwrap()));
+    if factorization.leaf_degree() > 1 {
+        row_values.extend((0..factorization.leaves()).map(|leaf| factorization.leaf_constant(row, leaf).unwrap()));
     }
     if row_values.len() % 2 == 1 {
         row_values.push(one);
     }
     // ratio of the factor of a node to that of the leftmost node under the same node three layers above
-    if let Some(last) = split.layers().len().checked_sub(1)
+    if let Some(last) = factorization.layers().len().checked_sub(1)
         && last > 2
-        && split.layers()[last - 3..].iter().all(|layer| *layer == Layer::Two)
+        && factorization.layers()[last - 3..].iter().all(|layer| *layer == Layer::Two)
     {
-        let node = if split.nodes(last) > 8 { 8 } else { 0 };
+        let node = if factorization.nodes(last) > 8 { 8 } else { 0 };
         let roots = (0..8).map(|i| q.mul(&z(last, node + i), &inverse(z(last, node)))).collect::<Vec<_>>();
         row_values.extend_from_slice(&roots);
         row_values.extend(roots.into_iter().map(inverse));
@@ -114,24 +115,24 @@ fn entries_match_the_definition_in_every_range() {
     ]) {
         let (arithmetic, poly) = case.expect("a ring");
         assert!(poly.moduli().iter().all(|q| 4 * arithmetic.constants(q).len() == arithmetic.bytes()));
-        let whole = Split::of(&poly, None).expect("a split");
+        let whole = Factorization::of(&poly, None).expect("a factorization");
         (0..poly.moduli().len()).for_each(|modulus| check(&whole, modulus, arithmetic));
     }
 }
 
 /// Checks the table of one of the moduli.
-fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
-    let (poly, q) = (split.poly(), &split.roots()[modulus].q);
-    let rows = Rows { arithmetic, ..Rows::with_split(split, &Limits::default()) };
+fn check(factorization: &Factorization, modulus: usize, arithmetic: Arithmetic) {
+    let (poly, q) = (factorization.poly(), &factorization.roots()[modulus].q);
+    let rows = KernelLayout { arithmetic, ..KernelLayout::with_split(factorization, &Limits::default()) };
     let of_columns = |columns| {
-        let layout = Layout::of(split.shape(), columns);
-        Twiddles::new(&Rows { layout, ..rows.clone() }, modulus)
+        let layout = Layout::of(factorization.shape(), columns);
+        Twiddles::new(&KernelLayout { layout, ..rows.clone() }, modulus)
     };
-    let kernel = of_columns(split.layers().len());
+    let kernel = of_columns(factorization.layers().len());
     let each = arithmetic.twiddle_bytes();
     let len = kernel.layout.len;
     let table = made(&kernel, 0..len);
-    let wanted = defined(split, modulus, arithmetic);
+    let wanted = defined(factorization, modulus, arithmetic);
     assert_eq!(wanted.len(), len);
     for (i, value) in wanted.iter().enumerate() {
         let value = match arithmetic {
@@ -160,10 +161,10 @@ fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
             assert_eq!(made(&kernel, start..end), table[start * each..end * each], "{poly} {start}..{end}");
         }
     }
-    for columns in 0..split.layers().len() {
+    for columns in 0..factorization.layers().len() {
         let by_columns = of_columns(columns);
         let entries = made(&by_columns, 0..len);
-        for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(split.shape())) {
+        for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(factorization.shape())) {
             assert_eq!(entry, &entries[place * each..][..each], "{poly} columns {columns}");
         }
         let middle = len / 3..len - 1;

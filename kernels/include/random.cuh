@@ -9,8 +9,8 @@
 
 namespace rf {
 
-// The key of a run; the host's `ringforge::Draws` writes it.
-struct Draws {
+// The key of a run; the host's `ringforge::RandomKey` writes it.
+struct RandomKey {
     u32 key[8];
 };
 
@@ -33,7 +33,7 @@ RF_FN void chacha_permute(u32* x) {
 }
 
 // out: 16 words, uniform and independent of those of every other (item, number)
-RF_FN void draw(const Draws& draws, u64 item, u64 number, u32* block) {
+RF_FN void draw(const RandomKey& draws, u64 item, u64 number, u32* block) {
     const u32 start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574,  // "expand 32-byte k"
                            draws.key[0], draws.key[1], draws.key[2], draws.key[3],
                            draws.key[4], draws.key[5], draws.key[6], draws.key[7],
@@ -46,9 +46,9 @@ RF_FN void draw(const Draws& draws, u64 item, u64 number, u32* block) {
 }
 
 // in: context(i), 16 words   out: as `draw`; if the same draws serve again with another context, the words are
-//     independent (`Draws::hedged_block` says why)
+//     independent (`RandomKey::hedged_block` says why)
 template <class Context>
-RF_FN void draw_hedged(const Draws& draws, u64 item, u32 attempt, Context context, u32* block) {
+RF_FN void draw_hedged(const RandomKey& draws, u64 item, u32 attempt, Context context, u32* block) {
     draw(draws, item, attempt, block);
     RF_UNROLL
     for (u32 i = 0; i < 16; i++) block[i] ^= context(i);

@@ -3,14 +3,14 @@
 
 use ringforge_cpu::HEADER;
 
-use crate::rows::Rows;
-use crate::rows::twiddles::Prime;
+use crate::layout::KernelLayout;
+use crate::layout::twiddles::Prime;
 use ringforge_runtime::kernel::Table;
 
 /// Alignment of the two parts of a limb's constants, in bytes.
 const ALIGNMENT: usize = 16;
 
-impl Rows {
+impl KernelLayout {
     /// Bytes of the constants of a limb.
     pub(super) fn constants_bytes(&self) -> usize {
         self.header_start() + HEADER * self.arithmetic.twiddle_bytes()
@@ -19,15 +19,16 @@ impl Rows {
     /// The constants of every limb of the basis.
     pub(super) fn constants_table(&self) -> Table {
         let of_modulus = |modulus: usize| {
-            let (prime, q) = (Prime::new(&self.split, modulus, self.arithmetic), &self.split.roots()[modulus].q);
-            let words = prime.header(&self.split, &self.scale).each_ref().map(|x| self.arithmetic.word(q, x));
+            let (prime, q) =
+                (Prime::new(&self.factorization, modulus, self.arithmetic), &self.factorization.roots()[modulus].q);
+            let words = prime.header(&self.factorization, &self.scale).each_ref().map(|x| self.arithmetic.word(q, x));
             let constants = self.arithmetic.constants(q).into_iter().flat_map(u32::to_le_bytes);
             let mut bytes: Vec<u8> = constants.collect();
             bytes.resize(self.header_start(), 0);
             bytes.extend_from_slice(&self.arithmetic.factors(&self.poly, q, &words));
             bytes
         };
-        let moduli: Vec<_> = (0..self.split.roots().len()).map(of_modulus).collect();
+        let moduli: Vec<_> = (0..self.factorization.roots().len()).map(of_modulus).collect();
         Table::Bytes(self.poly.limb_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
     }
 

@@ -1,17 +1,17 @@
 //! Random blocks: they are those of ChaCha20 on every device, and no block is drawn twice.
 
-use ringforge::kernels::Draw;
-use ringforge::{Device, Draws, Error, Program, Result};
+use ringforge::kernels::RandomBlock;
+use ringforge::{Device, Error, Program, RandomKey, Result};
 use ringforge_testkit::one_step;
 use ringforge_testkit::{Target, devices};
 
 fn program(device: &Device, bytes: usize, attempt: u32) -> Result<Program> {
-    device.compile(&one_step(Draw::new(bytes, attempt)?, &["draws", "blocks"])?)
+    device.compile(&one_step(RandomBlock::new(bytes, attempt)?, &["random_key", "blocks"])?)
 }
 
-fn draw_on_host(program: &Program, draws: &Draws, items: usize) -> Result<Vec<u8>> {
+fn draw_on_host(program: &Program, random_key: &RandomKey, items: usize) -> Result<Vec<u8>> {
     let mut out = vec![0u8; items * program.plan().args()[1].bytes];
-    program.on_host(items).input("draws", draws.as_bytes()).output("blocks", &mut out).run()?;
+    program.on_host(items).input("random_key", random_key.as_bytes()).output("blocks", &mut out).run()?;
     Ok(out)
 }
 
@@ -19,16 +19,16 @@ fn draw_on_host(program: &Program, draws: &Draws, items: usize) -> Result<Vec<u8
 /// which is the item; the other words of its nonce are the attempt.
 #[test]
 fn blocks_match_the_standard() -> Result<()> {
-    let draws = Draws::from_bytes(&core::array::from_fn::<u8, { Draws::BYTES }, _>(|i| i as u8))?;
+    let random_key = RandomKey::from_bytes(&core::array::from_fn::<u8, { RandomKey::BYTES }, _>(|i| i as u8))?;
     let (item, attempt) = (0x0900_0000_0000_0001, u32::from_le_bytes([0, 0, 0, 0x4a]));
     let block = "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4e\
                  d2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e";
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    assert_eq!(hex(&draws.block(item, attempt)), block);
+    assert_eq!(hex(&random_key.block(item, attempt)), block);
     for device in devices() {
         for bytes in [32, 64] {
-            let drawn = draw_on_host(&program(&device, bytes, attempt)?, &draws, 3)?;
-            let blocks = (0..3).flat_map(|item| draws.block(item, attempt)[..bytes].to_vec());
+            let drawn = draw_on_host(&program(&device, bytes, attempt)?, &random_key, 3)?;
+            let blocks = (0..3).flat_map(|item| random_key.block(item, attempt)[..bytes].to_vec());
             assert!(blocks.eq(drawn), "{device}, {bytes} bytes");
         }
     }
@@ -47,16 +47,16 @@ fn no_block_is_drawn_twice() -> Result<()> {
         for attempt in [0, 1, u32::MAX] {
             let program = program(&device, 32, attempt)?;
             for _ in 0..2 {
-                let draws = Draws::from_os()?;
-                let found = draw_on_host(&program, &draws, items)?;
+                let random_key = RandomKey::from_os()?;
+                let found = draw_on_host(&program, &random_key, items)?;
                 for (item, block) in found.chunks_exact(32).enumerate() {
-                    assert_eq!(block, &draws.block(item as u64, attempt)[..32], "{device}, item {item}");
+                    assert_eq!(block, &random_key.block(item as u64, attempt)[..32], "{device}, item {item}");
                 }
                 all.extend(found);
             }
-            let found = stream.with_draws(|draws| {
+            let found = stream.with_random_key(|random_key| {
                 let mut out = device.buffer(32 * items)?;
-                program.on(&stream, items).input("draws", draws).output("blocks", &mut out).run()?;
+                program.on(&stream, items).input("random_key", random_key).output("blocks", &mut out).run()?;
                 Ok(out)
             });
             all.extend(stream.download::<u8>(&found?)?);
@@ -71,11 +71,11 @@ fn no_block_is_drawn_twice() -> Result<()> {
 
 #[test]
 fn keys_come_from_the_system_and_stay_hidden() -> Result<()> {
-    let (one, other) = (Draws::from_os()?, Draws::from_os()?);
+    let (one, other) = (RandomKey::from_os()?, RandomKey::from_os()?);
     assert_ne!(one.as_bytes(), other.as_bytes());
-    assert_ne!(one.as_bytes(), [0; Draws::BYTES]);
+    assert_ne!(one.as_bytes(), [0; RandomKey::BYTES]);
     assert_eq!(format!("{one:?}"), "Draws(..)");
-    assert!(matches!(Draws::from_bytes(&[0; 33]), Err(Error::Length { expected: 32, got: 33, .. })));
-    assert!(matches!(Draw::new(48, 0), Err(Error::Unsupported { .. })));
+    assert!(matches!(RandomKey::from_bytes(&[0; 33]), Err(Error::Length { expected: 32, got: 33, .. })));
+    assert!(matches!(RandomBlock::new(48, 0), Err(Error::Unsupported { .. })));
     Ok(())
 }

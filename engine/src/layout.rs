@@ -14,9 +14,9 @@ use crate::arithmetic::Arithmetic;
 use crate::job::Job;
 use crate::tuning::Choice;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::Width;
 use ringforge_math::poly::{Order, PolyType};
-use ringforge_math::split::Split;
 use ringforge_runtime::kernel::{Built, Launch, Port, Sharing, Source, Table};
 use ringforge_runtime::limits::Limits;
 
@@ -31,19 +31,19 @@ use twiddles::table;
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring};
-/// # use ringforge::kernels::Rows;
+/// # use ringforge::kernels::KernelLayout;
 /// let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
 /// let limits = Limits::of_capability(90);
 /// // two polynomials in registers at once, three limbs per item, and 512 bytes of shared memory for each limb
-/// let rows = Rows::of(&ring, &limits)?.holding(2).per_item(3).extra_shared(512);
+/// let rows = KernelLayout::of(&ring, &limits)?.holding(2).per_item(3).extra_shared(512);
 /// let built = rows.build(&limits)?.constants("Task", &[("rounds", &4)]);
 /// assert!(built.prelude.contains("struct Rq"));
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Rows {
+pub struct KernelLayout {
     pub(crate) poly: PolyType,
-    pub(crate) split: Split,
+    pub(crate) factorization: Factorization,
     /// The layers that the kernel does: all of them, or if a limb takes several kernels, by default those down to the
     /// leaves.
     pub(crate) part: Range<usize>,
@@ -84,34 +84,34 @@ const LANE_BYTES: usize = 16;
 /// block.
 const MOST_ROWS: usize = (u32::MAX >> 10) as usize;
 
-impl Rows {
+impl KernelLayout {
     /// The layout for a device with these limits. The factorisation is as deep as every modulus allows, one polynomial
     /// is in registers at a time, and evaluations are in tree (digit-reversed) order. An item has one limb per modulus.
     ///
     /// # Errors
-    /// The errors of [`Split::of`]; [`Error::Unsupported`] for a strided batch ([columns](PolyType::in_columns)).
+    /// The errors of [`Factorization::of`]; [`Error::Unsupported`] for a strided batch ([columns](PolyType::strided_batch)).
     pub fn of(of: impl Into<PolyType>, limits: &Limits) -> Result<Self> {
         let poly = &of.into().coefficients();
         poly.check_single("a kernel on whole limbs")?;
-        Ok(Self::with_split(&Split::of(poly, None)?, limits))
+        Ok(Self::with_split(&Factorization::of(poly, None)?, limits))
     }
 
-    pub(crate) fn with_split(split: &Split, limits: &Limits) -> Self {
-        let poly = split.poly();
+    pub(crate) fn with_split(factorization: &Factorization, limits: &Limits) -> Self {
+        let poly = factorization.poly();
         let rows = Self {
             poly: poly.clone(),
-            split: split.clone(),
-            part: 0..split.layers().len(),
+            factorization: factorization.clone(),
+            part: 0..factorization.layers().len(),
             cluster: 1,
             arithmetic: Arithmetic::of(poly),
-            order: Order::Tree,
+            order: Order::DigitReversed,
             held: 1,
             per_item: poly.basis().len(),
             extra: 0,
             choice: Choice::default(),
             scale: U256::ONE,
-            layout: Layout::of(split.column_shape(), split.layers().len()),
-            groups: (0..split.layers().len()).collect(),
+            layout: Layout::of(factorization.column_shape(), factorization.layers().len()),
+            groups: (0..factorization.layers().len()).collect(),
             by_launch: false,
             back: false,
             items: Job::ITEMS,
@@ -123,12 +123,13 @@ impl Rows {
     /// Recomputes what depends on other fields: the layers and cluster of the last kernel, and the table layout for its
     /// last pass.
     fn laid_out(mut self) -> Self {
-        let layers = self.split.layers().len();
+        let layers = self.factorization.layers().len();
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
         (self.part, self.cluster, self.groups) =
             last.map_or_else(|| (0..layers, 1, (0..layers).collect()), |last| (last.part, last.cluster, last.groups));
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
-        self.layout = Layout::of(self.split.column_shape(), last_pass.unwrap_or(self.split.layers().len()));
+        self.layout =
+            Layout::of(self.factorization.column_shape(), last_pass.unwrap_or(self.factorization.layers().len()));
         self
     }
 
@@ -140,11 +141,11 @@ impl Rows {
     /// The same with a factorisation of exactly this many layers, down to leaves that can be multiplied.
     ///
     /// # Errors
-    /// The errors of [`Split::of`]; [`Error::Unsupported`] for leaves of a degree above
-    /// [`MAX_BASE`](ringforge_math::split::MAX_BASE).
+    /// The errors of [`Factorization::of`]; [`Error::Unsupported`] for leaves of a degree above
+    /// [`MAX_LEAF_DEGREE`](ringforge_math::factorization::MAX_LEAF_DEGREE).
     pub fn depth(mut self, layers: u32) -> Result<Self> {
-        self.split = Split::of(&self.poly, Some(layers))?;
-        self.split.check_leaves("a kernel on whole limbs")?;
+        self.factorization = Factorization::of(&self.poly, Some(layers))?;
+        self.factorization.check_leaves("a kernel on whole limbs")?;
         Ok(self.laid_out())
     }
 
@@ -179,7 +180,7 @@ impl Rows {
 
     /// The same with a tuning choice, as far as it applies.
     pub(crate) fn chosen(mut self, choice: Choice) -> Self {
-        if self.split.is_binary() {
+        if self.factorization.is_binary() {
             let mut all = Arithmetic::all_of_device(&self.poly, &self.limits);
             let chosen = all.find(|arithmetic| choice.arithmetic == Some(*arithmetic));
             self.arithmetic = chosen.unwrap_or_else(|| Arithmetic::of_device(&self.poly, &self.limits));
@@ -201,7 +202,7 @@ impl Rows {
         self
     }
 
-    /// The same with the moduli and the number of limbs per item as run-time constants ([`Rows::numbers`]), so that
+    /// The same with the moduli and the number of limbs per item as run-time constants ([`KernelLayout::numbers`]), so that
     /// rings with any number of moduli share one source. A single modulus stays a compile-time constant where that is
     /// faster.
     pub(crate) fn by_launch(self) -> Self {
@@ -222,22 +223,22 @@ impl Rows {
     /// The run-time constants of a launch. The first has the limbs per item, and in its upper 32 bits the columns of a
     /// strided batch. Then follows the stride between items in residues, for each element port.
     pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
-        let distances = elements(ports).iter().map(|port| port.distance() / self.poly.width().bytes());
-        let columns = if self.in_columns() { self.poly.columns() } else { 0 };
+        let strides = elements(ports).iter().map(|port| port.stride() / self.poly.width().bytes());
+        let columns = if self.strided_batch() { self.poly.columns() } else { 0 };
         let rows = self.per_item as u64 | (columns as u64) << 32;
-        iter::once(rows).chain(distances.map(|distance| distance as u64)).collect()
+        iter::once(rows).chain(strides.map(|stride| stride as u64)).collect()
     }
 
     /// Whether limbs are columns of row-major matrices (a strided batch).
-    pub(crate) fn in_columns(&self) -> bool {
+    pub(crate) fn strided_batch(&self) -> bool {
         self.poly.columns() > 1
     }
 
     /// The same layout for elements with these byte offsets and strides, as run-time constants. `None` if one of
     /// them is no multiple of a limb, or if the arithmetic needs compile-time constants.
-    pub(crate) fn apart(&self, firsts: &[usize], distances: &[usize]) -> Option<Self> {
-        let row = self.split.n() * self.poly.width().bytes();
-        let fits = firsts.iter().chain(distances).all(|bytes| bytes.is_multiple_of(row));
+    pub(crate) fn apart(&self, firsts: &[usize], strides: &[usize]) -> Option<Self> {
+        let row = self.factorization.n() * self.poly.width().bytes();
+        let fits = firsts.iter().chain(strides).all(|bytes| bytes.is_multiple_of(row));
         (fits && self.arithmetic.can_be_by_launch()).then(|| Self { by_launch: true, ..self.clone() })
     }
 
@@ -249,14 +250,14 @@ impl Rows {
 
     /// How the ring factors.
     #[must_use]
-    pub fn split(&self) -> &Split {
-        &self.split
+    pub fn factorization(&self) -> &Factorization {
+        &self.factorization
     }
 
     /// Bytes of an item's limbs.
     #[must_use]
     pub fn item_bytes(&self) -> usize {
-        self.per_item.saturating_mul(self.split.n() * self.poly.width().bytes())
+        self.per_item.saturating_mul(self.factorization.n() * self.poly.width().bytes())
     }
 
     /// The port for the twiddle factors, `const rf::Tables<Rq>*`. For a ring of one modulus it is a table of
@@ -267,7 +268,7 @@ impl Rows {
         if self.has_several() { Port::tables(self.poly.basis().len(), bytes) } else { Port::shared(bytes) }
     }
 
-    /// The table that [`Rows::table_port`] reads.
+    /// The table that [`KernelLayout::table_port`] reads.
     #[must_use]
     pub fn table(&self) -> Table {
         let table = |modulus| table(self, modulus);
@@ -287,7 +288,7 @@ impl Rows {
         Port::shared(self.constants_bytes() * self.poly.basis().len())
     }
 
-    /// The table that [`Rows::constants_port`] reads.
+    /// The table that [`KernelLayout::constants_port`] reads.
     #[must_use]
     pub fn constants(&self) -> Table {
         self.constants_table()
@@ -322,7 +323,7 @@ impl Rows {
     /// This layout as a struct of another name, for the further lines of a kernel that works in two rings.
     ///
     /// # Errors
-    /// As [`Rows::build`].
+    /// As [`KernelLayout::build`].
     pub fn prelude(&self, name: &str, limits: &Limits) -> Result<String> {
         Ok(self.block(limits)?.prelude(name, self))
     }
@@ -330,21 +331,21 @@ impl Rows {
     /// Neighbouring leaves per thread in a kernel on leaves: a full vector access for leaves of degree 1, else one
     /// leaf.
     pub(crate) fn leaf_lanes(&self) -> usize {
-        if self.split.base() > 1 { 1 } else { lanes(self.split.n(), &self.poly) }
+        if self.factorization.leaf_degree() > 1 { 1 } else { lanes(self.factorization.n(), &self.poly) }
     }
 
     /// Threads per block in a kernel on leaves. A block has whole limbs, or a limb has whole blocks.
     pub(crate) fn leaf_threads(&self) -> usize {
-        let units = self.split.leaves() / self.leaf_lanes();
+        let units = self.factorization.leaves() / self.leaf_lanes();
         (1..=256).rev().find(|&t| units.is_multiple_of(t) || t.is_multiple_of(units)).unwrap_or(1)
     }
 
-    /// The launch of a kernel on the leaves of each limb, in place of the launch from [`Rows::build`].
+    /// The launch of a kernel on the leaves of each limb, in place of the launch from [`KernelLayout::build`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more blocks than can be counted.
     pub(crate) fn leaf_launch(&self) -> Result<Launch> {
-        let (units, threads) = (self.split.leaves() / self.leaf_lanes(), self.leaf_threads());
+        let (units, threads) = (self.factorization.leaves() / self.leaf_lanes(), self.leaf_threads());
         let blocks = self.per_item.saturating_mul((units / threads).max(1));
         Ok(Launch {
             items_per_block: (threads / units).max(1) as u32,
@@ -370,7 +371,7 @@ impl Rows {
 
     /// Whether the kernel's layers end at the leaves.
     pub(crate) fn is_last(&self) -> bool {
-        self.part.end == self.split.layers().len()
+        self.part.end == self.factorization.layers().len()
     }
 
     /// The layouts of the kernels of a transform, from the top layer down.
@@ -385,7 +386,7 @@ impl Rows {
 
     /// The same layout for a kernel of all layers, with each limb shared by the blocks of a cluster.
     pub(crate) fn in_clusters(&self, cluster: usize) -> Self {
-        let whole = Self { cluster, ..self.part(0..self.split.layers().len()) };
+        let whole = Self { cluster, ..self.part(0..self.factorization.layers().len()) };
         Self { groups: groups(slice::from_ref(&whole), &self.limits), ..whole }
     }
 
@@ -436,9 +437,9 @@ pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
 }
 
 /// Sets the stride between items for all per-item ports.
-pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
-    let own = ports.iter_mut().zip(distances).filter(|(port, _)| port.sharing == Sharing::PerItem);
-    own.for_each(|(port, &distance)| port.apart = Some(distance));
+pub(crate) fn set_strides(ports: &mut [Port], strides: &[usize]) {
+    let own = ports.iter_mut().zip(strides).filter(|(port, _)| port.sharing == Sharing::PerItem);
+    own.for_each(|(port, &stride)| port.stride = Some(stride));
 }
 
 /// Neighbouring residues per vector access, where limbs have or begin at a multiple of `residues` residues.
@@ -446,12 +447,12 @@ pub(crate) fn lanes(residues: usize, poly: &PolyType) -> usize {
     1 << (residues | (LANE_BYTES / poly.width().bytes()).max(1)).trailing_zeros()
 }
 
-impl fmt::Debug for Rows {
+impl fmt::Debug for KernelLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { split, part, arithmetic, order, per_item, .. } = self;
+        let Self { factorization, part, arithmetic, order, per_item, .. } = self;
         write!(
             f,
-            "{split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}, {:?}",
+            "{factorization:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}, {:?}",
             self.layout.columns, self.groups
         )
     }

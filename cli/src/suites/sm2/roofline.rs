@@ -1,7 +1,7 @@
 //! Roofline bound of SM2: the field products that its point arithmetic cannot avoid, and SM3.
 
-use crate::ceilings::Ceilings;
-use crate::floor::Floor;
+use crate::peaks::Peaks;
+use crate::roofline::Roofline;
 
 /// Multiply-add slots of a product and of a square modulo p, from wide products of 32-bit limbs. The reduction takes
 /// none.
@@ -39,14 +39,9 @@ pub(crate) enum Operation {
     VerifyCached,
 }
 
-impl Floor {
+impl Roofline {
     /// Roofline bound of an operation that first hashes `hashed_blocks` blocks and moves `bytes_per_item` bytes.
-    pub(crate) fn of_sm2(
-        operation: Operation,
-        hashed_blocks: usize,
-        bytes_per_item: usize,
-        ceilings: &Ceilings,
-    ) -> Self {
+    pub(crate) fn of_sm2(operation: Operation, hashed_blocks: usize, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let slots = match operation {
             // k·G and its x-coordinate; then (1 + d)^-1 (k + r)
             Operation::Sign => (BASE_ROWS - 1) * ADDITION + (SHARED_INVERSE + 1) * PRODUCT + SQUARE + SCALAR_PRODUCT,
@@ -57,6 +52,6 @@ impl Floor {
             Operation::VerifyCached => (CACHED_ROWS - 1 + BASE_ROWS) * ADDITION,
         };
         let logic = (hashed_blocks > 0).then_some((hashed_blocks * SM3_BLOCK) as f64);
-        Self::new(Some(slots as f64), logic, bytes_per_item, ceilings)
+        Self::new(Some(slots as f64), logic, bytes_per_item, peaks)
     }
 }

@@ -11,8 +11,8 @@ use ringforge_math::error::{Error, Result, same_length};
 /// The randomness of one run: a ChaCha20 key. The cipher serves as a counter-based generator in its original form,
 /// which maps a 64-bit counter and a 64-bit nonce to a block of 64 bytes.
 ///
-/// A kernel reads the key at a port made by [`Port::draws`](crate::kernel::Port::draws) and computes
-/// `draw(item, attempt)` of `draws.cuh`, the same block as [`Draws::block`]. The counter is the item, the nonce is the
+/// A kernel reads the key at a port made by [`Port::random_key`](crate::kernel::Port::random_key) and computes
+/// `draw(item, attempt)` of `random.cuh`, the same block as [`RandomKey::block`]. The counter is the item, the nonce is the
 /// attempt; rejection sampling takes the next attempt. Items are numbered across the chunks and launches of a run, so
 /// no two draws of a run are the same block.
 ///
@@ -23,17 +23,17 @@ use ringforge_math::error::{Error, Result, same_length};
 ///
 /// Blocks are indistinguishable from random as long as the key is secret and ChaCha20 is a pseudorandom function.
 ///
-/// [`Draws::from_os`] asks the operating system for a new key each time. No key outlives its run: the memory that held
+/// [`RandomKey::from_os`] asks the operating system for a new key each time. No key outlives its run: the memory that held
 /// it is wiped on the host, in staging memory and on the device. The library thus keeps no state that a `fork` or a
 /// machine snapshot could repeat.
 ///
 /// Two risks remain. A machine that is copied in the middle of a run continues with the same draws in each copy. And
 /// the system may repeat itself: if a snapshot is restored twice and the kernel is not told, both copies may get the
 /// same keys until it gathers new entropy. What follows from equal draws depends on the scheme. Where they would reveal
-/// a key, as with nonces of signatures, use [`Draws::hedged_block`].
-pub struct Draws(Zeroizing<[u8; Draws::BYTES]>);
+/// a key, as with nonces of signatures, use [`RandomKey::hedged_block`].
+pub struct RandomKey(Zeroizing<[u8; RandomKey::BYTES]>);
 
-impl Draws {
+impl RandomKey {
     /// Size in bytes of a ChaCha20 key.
     pub const BYTES: usize = 32;
 
@@ -42,25 +42,25 @@ impl Draws {
     /// # Errors
     /// [`Error::Unsupported`] if the system provides no randomness.
     pub fn from_os() -> Result<Self> {
-        let mut draws = Self(Zeroizing::new([0; Self::BYTES]));
-        getrandom::fill(&mut *draws.0).map_err(|e| Error::Unsupported {
+        let mut random_key = Self(Zeroizing::new([0; Self::BYTES]));
+        getrandom::fill(&mut *random_key.0).map_err(|e| Error::Unsupported {
             job: "randomness from the operating system".into(),
             why: e.to_string(),
         })?;
-        Ok(draws)
+        Ok(random_key)
     }
 
     /// Draws with this key, as a kernel reads it. This serves CPU references, tests, and repeatable runs from a stored
-    /// seed, such as a secret key that is stored as its seed. A uniform, secret seed is as good as [`Draws::from_os`],
+    /// seed, such as a secret key that is stored as its seed. A uniform, secret seed is as good as [`RandomKey::from_os`],
     /// but for one batch of one program only: other runs would draw the same blocks.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are [`Draws::BYTES`].
+    /// [`Error::Length`] unless there are [`RandomKey::BYTES`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         same_length("bytes of draws", Self::BYTES, bytes.len())?;
-        let mut draws = Self(Zeroizing::new([0; Self::BYTES]));
-        draws.0.copy_from_slice(bytes);
-        Ok(draws)
+        let mut random_key = Self(Zeroizing::new([0; Self::BYTES]));
+        random_key.0.copy_from_slice(bytes);
+        Ok(random_key)
     }
 
     /// The key, as a kernel reads it.
@@ -73,14 +73,14 @@ impl Draws {
     /// caller must wipe it.
     #[must_use]
     pub fn block(&self, item: u64, attempt: u32) -> [u8; 64] {
-        self.block_of_series(0, item, attempt)
+        self.block_of_stream(0, item, attempt)
     }
 
     /// Block `number` of an item in one of 2^32 independent random streams. `series` is the stream id, the upper half
     /// of the nonce. Attempts use stream 0, and each sampler of a pipeline uses another.
     #[must_use]
-    pub fn block_of_series(&self, series: u32, item: u64, number: u32) -> [u8; 64] {
-        let nonce = u64::from(series) << 32 | u64::from(number);
+    pub fn block_of_stream(&self, stream_id: u32, item: u64, number: u32) -> [u8; 64] {
+        let nonce = u64::from(stream_id) << 32 | u64::from(number);
         let mut cipher = ChaCha20LegacyCore::new((&*self.0).into(), &nonce.to_le_bytes().into());
         cipher.set_block_pos(item);
         let mut block = [0; 64];
@@ -88,7 +88,7 @@ impl Draws {
         block
     }
 
-    /// As [`Draws::block`], but if the same draws are used again by accident, blocks for different contexts are still
+    /// As [`RandomKey::block`], but if the same draws are used again by accident, blocks for different contexts are still
     /// independent of each other. A context combines a secret with the purpose of the block, such as a private key and
     /// a digest.
     ///
@@ -101,9 +101,9 @@ impl Draws {
     /// provided that π behaves like a random permutation and an observer sees at most half of a block.
     ///
     /// ```
-    /// let draws = ringforge::Draws::from_os()?;
-    /// assert_eq!(draws.hedged_block(3, 0, &[1; 64]), draws.hedged_block(3, 0, &[1; 64]));
-    /// assert_ne!(draws.hedged_block(3, 0, &[1; 64]), draws.hedged_block(3, 0, &[2; 64]));
+    /// let random_key = ringforge::RandomKey::from_os()?;
+    /// assert_eq!(random_key.hedged_block(3, 0, &[1; 64]), random_key.hedged_block(3, 0, &[1; 64]));
+    /// assert_ne!(random_key.hedged_block(3, 0, &[1; 64]), random_key.hedged_block(3, 0, &[2; 64]));
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     #[must_use]
@@ -139,7 +139,7 @@ fn quarter_round(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
 }
 
 // prints no bytes, because they are a key
-impl fmt::Debug for Draws {
+impl fmt::Debug for RandomKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Draws(..)")
     }
@@ -152,7 +152,7 @@ mod tests {
     /// A ChaCha20 block is π(input) + input.
     #[test]
     fn the_permutation_matches_the_cipher() -> Result<()> {
-        let draws = Draws::from_bytes(&[0x35; Draws::BYTES])?;
+        let random_key = RandomKey::from_bytes(&[0x35; RandomKey::BYTES])?;
         let (item, attempt) = (0x0123_4567_89ab_cdef_u64, 0x7654_3210);
         let mut input = [0x3535_3535; 16];
         input[..4].copy_from_slice(&[0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]);
@@ -160,7 +160,7 @@ mod tests {
         let mut permuted = input;
         permute(&mut permuted);
         let sums = permuted.iter().zip(input).flat_map(|(a, b)| a.wrapping_add(b).to_le_bytes());
-        assert!(sums.eq(draws.block(item, attempt)));
+        assert!(sums.eq(random_key.block(item, attempt)));
         Ok(())
     }
 }

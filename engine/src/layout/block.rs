@@ -7,10 +7,10 @@ use core::ops::Range;
 pub(crate) use prelude::ANY_WORD;
 
 use crate::arithmetic::Arithmetic;
-use crate::rows::Rows;
+use crate::layout::KernelLayout;
+use ringforge_math::factorization::{Factorization, Layer};
 use ringforge_math::modulus::Width;
 use ringforge_math::poly::PolyType;
-use ringforge_math::split::{Layer, Split};
 use ringforge_runtime::columns::Columns;
 use ringforge_runtime::kernel::Launch;
 use ringforge_runtime::limits::Limits;
@@ -113,23 +113,23 @@ pub(crate) struct Block {
 impl Block {
     /// The layout of a kernel's tiles, or `None` if a tile does not fit a block of the device. Blocks hold whole items,
     /// or items have whole blocks, unless the number of limbs per item is a run-time constant.
-    pub(crate) fn of(rows: &Rows, limits: &Limits) -> Option<Self> {
-        let Rows { poly, split, part, arithmetic, held, extra, back, .. } = rows;
+    pub(crate) fn of(rows: &KernelLayout, limits: &Limits) -> Option<Self> {
+        let KernelLayout { poly, factorization, part, arithmetic, held, extra, back, .. } = rows;
         let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
         // kernels that share a 256-bit limb wait for memory more than others, and want more threads
         let registers = if arithmetic.word_bytes() == 32 && !rows.is_whole() { REGISTERS / 2 } else { REGISTERS };
         let most = (registers * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
-        let above = split.nodes(part.start);
-        let is_leaf = part.end == split.layers().len() && !split.ends_high();
-        let stride = if is_leaf { 1 } else { split.n() / split.nodes(part.end) };
-        let length = split.n() / above / stride;
+        let above = factorization.nodes(part.start);
+        let is_leaf = part.end == factorization.layers().len() && !factorization.ends_high();
+        let stride = if is_leaf { 1 } else { factorization.n() / factorization.nodes(part.end) };
+        let length = factorization.n() / above / stride;
         let shape = |per_thread: usize| {
             let threads = length / per_thread;
-            let passes = passes(split, part, per_thread)?;
+            let passes = passes(factorization, part, per_thread)?;
             let fits = length.is_multiple_of(per_thread) && threads / rows.cluster <= most_threads;
-            let suits = rows.cluster == 1 || shares_out(split, &passes, per_thread, rows.cluster);
+            let suits = rows.cluster == 1 || shares_out(factorization, &passes, per_thread, rows.cluster);
             (fits && suits).then_some((passes, threads, per_thread))
         };
         // a large leaf degree with radix 3 may need more registers: a slow transform is better than none
@@ -147,31 +147,31 @@ impl Block {
         let (passes, threads, per_thread) = chosen.and_then(shape).or_else(usual).or_else(beyond)?;
 
         let store = poly.width().bytes();
-        let first_span = span(split, &passes, 0);
+        let first_span = span(factorization, &passes, 0);
         let near = length / first_span;
         let single = passes.len() <= 2;
         let vector = [8 / store.min(8), 2, 1]
             .into_iter()
             .find(|v| !single && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
-            .unwrap_or(if single && is_leaf { split.base() } else { 1 });
+            .unwrap_or(if single && is_leaf { factorization.leaf_degree() } else { 1 });
         // adjacent strided tiles in pairs share each twiddle factor and fill whole lines of memory, because the number
         // of accesses limits L2; doubles gain little
         let heavy = store == 8 && arithmetic.cost().product > LIGHT_PRODUCT && limits.holds_large_blocks();
         let fits = per_thread <= target && 4 * length * store <= limits.block_shared_bytes as usize;
-        let pairs = heavy && fits && stride.is_multiple_of(2) && !rows.in_columns();
+        let pairs = heavy && fits && stride.is_multiple_of(2) && !rows.strided_batch();
         let (vector, per_thread) = if pairs { (2, 2 * per_thread) } else { (vector, per_thread) };
 
         // threads under different nodes read different twiddle factors, twice as many bytes as residues, which keeps L2
         // busy. So a tile reads fewer factors (`by_roots`), or in an inverse transform the tiles of two items share
         // each factor (`together`)
         let own_nodes = heavy && is_leaf && !rows.is_natural();
-        let own_factors = own_nodes && arithmetic.twiddle_bytes() > store && split.shape().ends_by_twos();
+        let own_factors = own_nodes && arithmetic.twiddle_bytes() > store && factorization.shape().ends_by_twos();
 
-        let cell_bytes = cell_bytes(arithmetic, poly, &split.layers()[..passes[passes.len() - 2]]);
-        let last_base = if is_leaf { split.base() } else { 1 };
-        let run = span(split, &passes, passes.len() - 2) * last_base;
+        let cell_bytes = cell_bytes(arithmetic, poly, &factorization.layers()[..passes[passes.len() - 2]]);
+        let last_base = if is_leaf { factorization.leaf_degree() } else { 1 };
+        let run = span(factorization, &passes, passes.len() - 2) * last_base;
         let mut block = Self {
-            n: split.n(),
+            n: factorization.n(),
             columns: poly.columns(),
             length,
             above,
@@ -250,7 +250,7 @@ impl Block {
     /// words these are 80 for 16 words, 96 if positions or twiddle factors are computed too, and 128 for more words.
     /// They are 96 to 102 for 256-bit limbs shared among kernels, and 64 for up to 32 words of 32 bits. For other words
     /// the compiler leaves enough registers by itself.
-    fn resident(&self, rows: &Rows) -> usize {
+    fn resident(&self, rows: &KernelLayout) -> usize {
         let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread * self.at_once()) {
             (8, ..=16) if rows.is_natural() || self.by_roots => 640,
@@ -276,12 +276,12 @@ impl Block {
     /// Whether threads exchange residues by warp shuffles, if the tuning choice asks for it. This works between two
     /// passes of tiles within a warp, where the first pass's register index bits become thread index bits and the
     /// reverse.
-    pub(crate) fn shuffles(&self, rows: &Rows) -> bool {
-        let first = span(&rows.split, &self.passes, 0);
+    pub(crate) fn shuffles(&self, rows: &KernelLayout) -> bool {
+        let first = span(&rows.factorization, &self.passes, 0);
         // all lanes of a warp take part
         let in_warp = self.whole_warps() && self.threads > 1 && self.vector == 1;
         rows.choice.shuffles
-            && rows.split.base() == 1
+            && rows.factorization.leaf_degree() == 1
             && self.cell_bytes == self.store_bytes.clamp(4, 8)
             && self.passes.len() == 3
             && in_warp
@@ -298,7 +298,7 @@ impl Block {
 
     /// How the blocks of an item divide its coefficients, or its evaluations if `values`, where several share a
     /// polynomial.
-    pub(crate) fn columns(&self, rows: &Rows, values: bool) -> Option<Columns> {
+    pub(crate) fn columns(&self, rows: &KernelLayout, values: bool) -> Option<Columns> {
         let (above, rows_of_area) = match (rows.is_natural(), values) {
             _ if self.parts() == 1 => return None,
             // blocks have unequal or non-contiguous shares
@@ -306,7 +306,7 @@ impl Block {
             (true, true) if self.columns > 1 && rows.is_last() => return None,
             _ if self.stride > 1 => (self.above, self.length),
             (false, _) => (1, 1),
-            (true, true) => (1, self.length / rows.split.base()),
+            (true, true) => (1, self.length / rows.factorization.leaf_degree()),
             // blocks with neighbouring evaluations are far apart in the tree
             (true, false) => return None,
         };
@@ -388,7 +388,7 @@ fn gcd(a: usize, b: usize) -> usize {
 /// The layers of each kernel of a transform, from the top. One kernel does all layers if a limb suits a block.
 /// Otherwise the fewest kernels with equal shares do, or the chosen number of kernels. `None` if there is no such
 /// layout.
-pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
+pub(crate) fn parts(rows: &KernelLayout, limits: &Limits) -> Option<Vec<KernelLayout>> {
     let mut parts = parts_alone(rows, limits)?;
     let groups = groups(&parts, limits);
     parts.iter_mut().for_each(|part| part.groups.clone_from(&groups));
@@ -396,10 +396,10 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
 }
 
 /// The same before layers are merged into radix-2^k butterflies.
-fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
-    let layers = rows.split.layers().len();
+fn parts_alone(rows: &KernelLayout, limits: &Limits) -> Option<Vec<KernelLayout>> {
+    let layers = rows.factorization.layers().len();
     let bytes = rows.arithmetic.word_bytes();
-    let fits = |part: &Rows| Block::of(part, limits).is_some();
+    let fits = |part: &KernelLayout| Block::of(part, limits).is_some();
     // 256-bit words take passes of two layers, so each kernel gets whole passes
     let unit = if bytes == 32 && layers.is_multiple_of(2) { 2 } else { 1 };
     let shares = |count: usize| {
@@ -408,9 +408,9 @@ fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     };
     let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
     // a strided batch with few layers fits one kernel, for any number of columns
-    let small = match rows.in_columns() {
-        true => rows.split.leaves() * bytes <= LONG_SHARE_BYTES,
-        false => rows.split.n() * bytes <= WHOLE_BYTES || rows.split.ends_high(),
+    let small = match rows.strided_batch() {
+        true => rows.factorization.leaves() * bytes <= LONG_SHARE_BYTES,
+        false => rows.factorization.n() * bytes <= WHOLE_BYTES || rows.factorization.ends_high(),
     };
     if rows.held > 1 || limits.is_cpu() {
         return whole;
@@ -423,13 +423,13 @@ fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     if chosen.is_some() || (small && whole.is_some()) {
         return chosen.or(whole);
     }
-    let suit = |parts: &Vec<Rows>| {
+    let suit = |parts: &Vec<KernelLayout>| {
         let most = match (bytes, parts.len()) {
             (..32, _) => LONG_SHARE_BYTES,
             (_, 2) => 2 * SHARE_BYTES,
             _ => SHARE_BYTES,
         };
-        let length = |part: &Range<usize>| rows.split.nodes(part.end) / rows.split.nodes(part.start);
+        let length = |part: &Range<usize>| rows.factorization.nodes(part.end) / rows.factorization.nodes(part.start);
         parts.iter().all(|rows| fits(rows) && length(&rows.part) * bytes <= most)
     };
     (2..=layers / 2).map(shares).find(suit).or(whole)
@@ -437,15 +437,16 @@ fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
 
 /// For each layer, the first layer that is merged with it into one radix-2^k butterfly, in these kernels. Radix-2
 /// layers of one pass are merged from the end of the pass on, as many at once as the arithmetic allows.
-pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
-    let Some(Rows { split, arithmetic, .. }) = parts.first() else { return Vec::new() };
-    let mut groups: Vec<usize> = (0..split.layers().len()).collect();
+pub(crate) fn groups(parts: &[KernelLayout], limits: &Limits) -> Vec<usize> {
+    let Some(KernelLayout { factorization, arithmetic, .. }) = parts.first() else { return Vec::new() };
+    let mut groups: Vec<usize> = (0..factorization.layers().len()).collect();
     let together = arithmetic.most_together();
     for block in parts.iter().filter(|_| together > 1).filter_map(|rows| Block::of(rows, limits)) {
         for pass in block.passes.windows(2) {
             let mut end = pass[1];
             while end > pass[0] {
-                let twos = split.layers()[pass[0]..end].iter().rev().take_while(|layer| **layer == Layer::Two).count();
+                let twos =
+                    factorization.layers()[pass[0]..end].iter().rev().take_while(|layer| **layer == Layer::Two).count();
                 let first = end - twos.clamp(1, together);
                 groups[first..end].fill(first);
                 end = first;
@@ -457,20 +458,20 @@ pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
 
 /// The layout in clusters, if chosen by tuning or known to be faster. Natural order is excluded, because it would
 /// spread a block's evaluations over the whole limb.
-fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
-    let (words, bytes) = (rows.arithmetic.word_bytes(), rows.split.n() * rows.arithmetic.word_bytes());
+fn clustered(rows: &KernelLayout, limits: &Limits) -> Option<KernelLayout> {
+    let (words, bytes) = (rows.arithmetic.word_bytes(), rows.factorization.n() * rows.arithmetic.word_bytes());
     let light = words == 8 && rows.arithmetic.cost().product < CLUSTER_PRODUCT;
     let suits = (WHOLE_BYTES + 1..=CLUSTER_BLOCKS * CLUSTER_BYTES).contains(&bytes);
     let is_usual = light && suits && rows.choice.kernels.is_none() && fills(rows, limits, bytes / CLUSTER_BYTES);
     let cluster = rows.choice.cluster.or(is_usual.then_some(bytes / CLUSTER_BYTES))?;
     let can_be = (2..=limits.cluster_blocks as usize).contains(&cluster);
-    (can_be && rows.split.is_binary() && !rows.split.ends_high() && !rows.is_natural())
+    (can_be && rows.factorization.is_binary() && !rows.factorization.ends_high() && !rows.is_natural())
         .then(|| rows.in_clusters(cluster))
 }
 
 /// Whether a launch has enough limbs in clusters of `cluster` blocks to fill the device. With fewer limbs, two kernels
 /// of more blocks are faster.
-fn fills(rows: &Rows, limits: &Limits, cluster: usize) -> bool {
+fn fills(rows: &KernelLayout, limits: &Limits, cluster: usize) -> bool {
     let blocks = rows.items.saturating_mul(rows.per_item).saturating_mul(cluster);
     blocks >= FILLED_BLOCKS * limits.multiprocessors as usize
 }
@@ -478,24 +479,28 @@ fn fills(rows: &Rows, limits: &Limits, cluster: usize) -> bool {
 /// Whether each block of a cluster has whole subtrees after the first pass, and each thread's coefficients are under
 /// one node in every later pass. Then the threads of a block are neighbours there. There must be two or more later
 /// passes.
-fn shares_out(split: &Split, passes: &[usize], per_thread: usize, cluster: usize) -> bool {
+fn shares_out(factorization: &Factorization, passes: &[usize], per_thread: usize, cluster: usize) -> bool {
     let later = 1..passes.len() - 1;
-    span(split, passes, 0).is_multiple_of(cluster)
+    span(factorization, passes, 0).is_multiple_of(cluster)
         && later.len() > 1
-        && later.into_iter().all(|pass| span(split, passes, pass) == per_thread)
+        && later.into_iter().all(|pass| span(factorization, passes, pass) == per_thread)
 }
 
 /// The first layers of passes in which a thread with `per_thread` coefficients works alone, then the end; the last pass
 /// is as long as possible.
-fn passes(split: &Split, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
+fn passes(factorization: &Factorization, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
     let mut starts = vec![part.end];
-    let mut unit = if part.end == split.layers().len() && !split.ends_high() { split.base() } else { 1 };
+    let mut unit = if part.end == factorization.layers().len() && !factorization.ends_high() {
+        factorization.leaf_degree()
+    } else {
+        1
+    };
     let mut layer = part.end;
     loop {
         let mut reach = unit;
         let end = layer;
-        while layer > part.start && per_thread.is_multiple_of(reach * split.layers()[layer - 1].radix()) {
-            reach *= split.layers()[layer - 1].radix();
+        while layer > part.start && per_thread.is_multiple_of(reach * factorization.layers()[layer - 1].radix()) {
+            reach *= factorization.layers()[layer - 1].radix();
             layer -= 1;
         }
         if !per_thread.is_multiple_of(reach) || (layer == end && end > part.start) {
@@ -517,8 +522,8 @@ fn vector_bytes(run: usize) -> usize {
 }
 
 /// Coefficients that the layers of a pass combine.
-fn span(split: &Split, passes: &[usize], pass: usize) -> usize {
-    split.layers()[passes[pass]..passes[pass + 1]].iter().map(|layer| layer.radix()).product()
+fn span(factorization: &Factorization, passes: &[usize], pass: usize) -> usize {
+    factorization.layers()[passes[pass]..passes[pass + 1]].iter().map(|layer| layer.radix()).product()
 }
 
 /// Bytes of a cell: two if residues of a forward transform stay below 2^16 through these layers without reduction, else

@@ -8,7 +8,7 @@ const PIPE: f64 = 16.4e12 / 132.0;
 
 /// Peak throughput of a device per second.
 #[derive(Debug, Clone, Copy)]
-pub struct Ceilings {
+pub struct Peaks {
     /// Bytes read and written by copying device memory.
     pub copy: f64,
     /// Rates of the pipes; known for GPUs only.

@@ -3,16 +3,16 @@
 use crate::source::{of_engine, with};
 use ringforge_cpu::{Factors, Kernels};
 
-use crate::rows::Rows;
-use crate::rows::block::Block;
-use crate::rows::twiddles::Prime;
+use crate::layout::KernelLayout;
+use crate::layout::block::Block;
+use crate::layout::twiddles::Prime;
 use ringforge_math::error::{Error, Result};
+use ringforge_math::factorization::Roots;
 use ringforge_math::poly::Order;
-use ringforge_math::split::Roots;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-impl Rows {
+impl KernelLayout {
     /// These element ports, then those of the twiddle tables and the constants.
     pub(crate) fn ports<const N: usize>(&self, ports: [fn(usize) -> Port; N]) -> Vec<Port> {
         let elements = ports.into_iter().map(|port| port(self.item_bytes()));
@@ -31,7 +31,7 @@ impl Rows {
     /// The source of a transform or product with this layout, from one of the engine's CUDA sources.
     pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
         if self.is_natural() {
-            self.split.check_degree("evaluations in natural order")?;
+            self.factorization.check_degree("evaluations in natural order")?;
         }
         let source = of_engine(kernel, text, self.build_part(limits)?, self.numbers(kernel.ports()));
         // `Row` and `Leaf` wait for the preceding launch, so this one may start early (programmatic dependent launch).
@@ -41,8 +41,8 @@ impl Rows {
 
     pub(crate) fn describe(&self) -> String {
         match self.order {
-            Order::Natural => format!("split {} natural order", self.split),
-            Order::Tree => format!("split {}", self.split),
+            Order::Natural => format!("radices {} natural order", self.factorization),
+            Order::DigitReversed => format!("radices {}", self.factorization),
         }
     }
 
@@ -78,7 +78,7 @@ impl Rows {
     /// allows it and words are stored as they are.
     pub(crate) fn between(&self, port: Port) -> Port {
         let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
-        if self.arithmetic.hands_on(&self.poly) { port.below(capacity as u32) } else { port }
+        if self.arithmetic.leaves_lazy(&self.poly) { port.below(capacity as u32) } else { port }
     }
 
     /// The CPU reference of a kernel with this layout, with the tables and constants at these ports. Products need no
@@ -89,7 +89,7 @@ impl Rows {
         tables: Option<usize>,
         constants: usize,
     ) -> Result<Box<dyn Kernels + 'a>> {
-        let Self { poly, split, arithmetic, layout, .. } = self;
+        let Self { poly, factorization, arithmetic, layout, .. } = self;
         let broken = |why: &str| Error::Kernel { kernel: args.kernel.into(), why: why.into() };
         let (is_on_cpu, needs_tables) = (arithmetic.is_on_cpu(), tables.is_some());
         let tables: Option<Vec<&[u8]>> = match tables.filter(|_| is_on_cpu) {
@@ -108,7 +108,7 @@ impl Rows {
         let general = arithmetic.on_cpu(poly);
         let modulus = |(modulus, roots): (usize, &Roots)| {
             let row = poly.limb_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
-            let own = || Prime::new(split, modulus, general).of_cpu(split, general, &self.scale);
+            let own = || Prime::new(factorization, modulus, general).of_cpu(factorization, general, &self.scale);
             let given = |header| Factors::Given { header, table: tables.as_ref().map(|tables| tables[row]) };
             let factors = match (is_on_cpu, needs_tables) {
                 (true, _) => given(self.header(constants, row).into()),
@@ -117,10 +117,10 @@ impl Rows {
             };
             (general.modulus(&roots.q), factors)
         };
-        Ok(general.of_cpu(poly).kernels(ringforge_cpu::Rows {
-            shape: split.shape(),
+        Ok(general.of_cpu(poly).kernels(ringforge_cpu::ElementLayout {
+            shape: factorization.shape(),
             layout,
-            moduli: split.roots().iter().enumerate().map(modulus).collect(),
+            moduli: factorization.roots().iter().enumerate().map(modulus).collect(),
             of_row: poly.limb_moduli(),
             any_word: poly.accepts_any_word(),
             restore: self.restores(),
