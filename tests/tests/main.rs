@@ -1,11 +1,14 @@
 //! Tests that cross crates.
 
+mod algorithms;
 #[cfg(feature = "cuda")]
 mod compile;
 mod emulator;
+mod errors;
 mod figures;
 mod injection;
 mod kernels;
 mod shared_out;
+mod sources;
 mod suite;
 mod threads;
