@@ -1,4 +1,4 @@
-//! Checks that library functions call `threads::start` before they give work to rayon. Without that call, rayon panics
+//! Checks that library functions call `threads::start` before they give work to rayon. Without this call, rayon panics
 //! if the system cannot start a thread.
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::{fs, io};
 const CRATES: [&str; 4] = ["engine", "schemes", "adapters", "bindings"];
 const USES: [&str; 5] = [".par_", ".into_par_iter(", "rayon::join(", "rayon::scope(", "rayon::current_num_threads("];
 
-/// Collects the sources of libraries below a folder.
+/// Collects the Rust source files of libraries below a folder, without tests, benchmarks and examples.
 fn sources(folder: &Path, all: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -21,7 +21,7 @@ fn sources(folder: &Path, all: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Lines that give work to rayon without an earlier call of `threads::start` in the same function.
+/// Returns the lines that give work to rayon without an earlier call of `threads::start` in the same function.
 fn forgotten(text: &str) -> Vec<&str> {
     let code = text.split("\nmod tests {").next().unwrap_or_default();
     let mut started = false;
