@@ -6,7 +6,8 @@ use std::time::Instant;
 use crate::backend::BackendStream;
 use ringforge_math::error::Result;
 
-/// An event on a stream. On a GPU it is the moment when all earlier work of the stream is done, by the GPU's own clock.
+/// An event on a stream, to measure time. On a GPU it marks the moment when all earlier work of the stream is done, by
+/// the GPU's own clock.
 ///
 /// ```
 /// # fn main() -> ringforge::Result<()> {
@@ -35,12 +36,12 @@ impl Event {
         }))
     }
 
-    /// Waits for the work before both events and returns the seconds between them.
+    /// Waits for the work before both events and returns the seconds from `earlier` to this event.
     ///
     /// # Errors
     /// [`Error::Mismatch`](ringforge_math::Error::Mismatch) if one event is of a CPU and the other of a GPU;
-    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) if the driver is too old to measure;
-    /// [`Error::Driver`](ringforge_math::Error::Driver), also for events of two GPUs.
+    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) if the driver is too old to measure time;
+    /// [`Error::Driver`](ringforge_math::Error::Driver) if a driver call fails, or if the events are of two GPUs.
     pub fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         match (&self.0, &earlier.0) {
             (Kind::Host(later), Kind::Host(earlier)) => Ok(later.saturating_duration_since(*earlier).as_secs_f64()),

@@ -1,5 +1,6 @@
-//! Runs kernels on a CPU or a CUDA GPU: kernels with their ports and CUDA source, plans, programs, devices, streams and
-//! buffers. The crate `ringforge`, which plans transforms and products, re-exports all of it under its own paths.
+//! The runtime: runs kernels on a CPU or a CUDA GPU. It defines kernels, plans (lists of kernels and the memory between
+//! them), compiled programs, devices, streams and buffers. The crate `ringforge`, which plans transforms and products,
+//! re-exports the public types under its own paths.
 
 #[doc(hidden)]
 pub mod backend;
