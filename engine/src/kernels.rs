@@ -1,4 +1,4 @@
-//! Kernels: what one of your own is made of, and those that are built in.
+//! Kernels: the interface for your own kernels, and the built-in kernels.
 
 pub(crate) mod compose;
 pub(crate) mod convert;

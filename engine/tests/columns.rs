@@ -1,5 +1,5 @@
-//! Strided batches, where the polynomials are the columns of a row-major matrix, on every device. Operations without
-//! support for columns are refused.
+//! Strided batches, where the polynomials are the columns of a row-major matrix, on every device. Operations that do
+//! not support columns are rejected.
 
 use crate::fixtures::columns::Columns;
 use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, PolyType, Result};
@@ -31,7 +31,7 @@ fn unsupported_operations_on_columns_are_refused() -> Result<()> {
         let plan = Planner::default().plan(&Job::new(&three, op));
         assert!(matches!(&plan, Err(Error::Unsupported { why, .. }) if why.contains("columns")), "{plan:?}");
     }
-    // a product that would need a larger NTT
+    // a product that needs a larger NTT
     assert!(matches!(
         Planner::default().plan(&Job::new(ring("15 : x^7 - 2 : 2 columns"), Op::Mul)),
         Err(Error::Unsupported { .. })

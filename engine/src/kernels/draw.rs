@@ -11,7 +11,7 @@ use ringforge_runtime::random::RandomKey;
 
 const THREADS: u32 = 128;
 
-/// Random bytes for each item from one attempt of the counter-based generator.
+/// Writes random bytes for each item, from the counter-based generator ([`RandomKey::block`]) with one attempt number.
 ///
 /// Ports: [`RandomKey`] of this run (in, shared), bytes (out). Both are secret.
 #[derive(Debug, Clone)]

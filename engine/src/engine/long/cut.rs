@@ -13,15 +13,17 @@ use super::Holds;
 /// How a vector in natural order is cut into equal parts, one for each device or buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cut {
-    /// Each part holds contiguous columns of all rows.
+    /// For coefficients. The vector is a row-major matrix of `rows` rows, and each part has contiguous columns of this
+    /// matrix.
     Columns { rows: usize, parts: usize },
-    /// Each part holds whole rows; a row is every `rows`-th evaluation of the vector.
+    /// For evaluations of `base` residues each. Row k has the evaluations k, k + `rows`, k + 2·`rows`, …, and each part
+    /// has consecutive rows.
     Strided { rows: usize, parts: usize, base: usize },
     /// Each part is a contiguous block.
     Blocks { parts: usize },
 }
 
-/// A part of a vector: borrowed if it is contiguous, else a copy that is wiped on drop.
+/// A part of a vector: borrowed if it is contiguous in the vector, else a copy that is wiped on drop.
 pub(super) enum Piece<'t, T: Pod> {
     Borrowed(&'t [T]),
     Own(Wiped<T>),
@@ -48,7 +50,7 @@ impl Cut {
         }
     }
 
-    /// How one part is cut further.
+    /// How one part of this cut is cut into `parts` smaller parts.
     pub(super) fn within(self, parts: usize) -> Self {
         match self {
             Self::Columns { rows, .. } => Self::Columns { rows, parts },
@@ -56,7 +58,7 @@ impl Cut {
         }
     }
 
-    /// One part of the whole vector.
+    /// Part `number` of the whole vector `all`.
     pub(super) fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Piece<'_, T> {
         match self {
             Self::Columns { rows, parts } => {
@@ -83,7 +85,7 @@ impl Cut {
         }
     }
 
-    /// Assembles the whole vector from all parts, stored one after another.
+    /// Assembles the whole vector from all its parts, which `all` contains one after another.
     pub(super) fn whole<T: Pod + Send + Sync>(self, all: &[T], whole: &mut [T]) {
         match self {
             Self::Columns { rows, parts } => {

@@ -1,4 +1,4 @@
-//! The work of one device in a transform, and its order.
+//! The work of one device in a transform, and the order of this work.
 
 use core::ops::Range;
 
@@ -22,12 +22,13 @@ pub(super) struct Turn<'a> {
     pub(super) watch: Option<Watch>,
 }
 
-/// The layout that rows are exchanged with.
+/// The layout from which the rows of a vector are gathered in an exchange, or to which they are scattered.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
-    /// Columns in the middle of a transform: rows are in the order that the column transform leaves or takes.
+    /// The columns that a column transform works on. Rows are in the order in which that transform writes or reads
+    /// them.
     Columns,
-    /// A block of the vector, or columns before or after the whole transform: rows are in ascending order.
+    /// A block of the vector, or columns before or after the whole transform. Rows are in ascending order.
     Order,
 }
 
@@ -39,7 +40,7 @@ pub(super) enum To {
 }
 
 impl Side {
-    /// The position of a row of evaluations in the layout it is exchanged with.
+    /// The position of the row with index `row` in this layout.
     fn place(self, ntt: &LongNtt, row: usize) -> usize {
         match self {
             Self::Columns => ntt.places[row],
@@ -68,16 +69,17 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The indices of this device's rows, which are also those of its parts of columns.
+    /// The indices of this device's rows. The device's parts of columns have the same indices.
     pub(super) fn all(&self) -> Range<usize> {
         0..self.part.rows.len()
     }
 
-    /// Transforms every row. Rows are first gathered from `from` if it is given, and afterwards scattered to `to`.
+    /// Transforms every row of this device. If `from` is given, rows are first gathered from that layout; if `to` is
+    /// given, they are scattered to that layout afterwards.
     fn transform_rows(&mut self, op: Op, [from, to]: [Option<Side>; 2]) -> Result<()> {
         if let Some(from) = from {
-            // the first row arrives while later parts are worked on, the other rows while earlier rows are
-            // transformed
+            // the first row is gathered while later parts of the columns are transformed, and each further row while
+            // earlier rows are transformed
             for part in self.all() {
                 self.work_on(from, op, part)?;
                 self.exchange(To::KernelLayout, from, part..part + 1, 0..1)?;
@@ -105,8 +107,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Starts an exchange between columns and rows: the pieces that these parts of columns have in common with rows
-    /// `rows` of each device.
+    /// Starts an exchange between columns and rows. It moves the pieces in which these parts of the columns intersect
+    /// the rows `rows` of each device.
     pub(super) fn exchange(&mut self, to: To, side: Side, parts: Range<usize>, rows: Range<usize>) -> Result<()> {
         let what = || match to {
             To::KernelLayout => format!("exchange: parts {parts:?} into rows {rows:?}"),
@@ -124,7 +126,7 @@ impl Turn<'_> {
                 let places = into.iter_mut().map(|buffer| buffer.write().pieces(piece).into_iter().map(Some));
                 let mut places: Vec<Vec<_>> = places.map(Iterator::collect).collect();
                 let (mut sends, mut receives) = (Vec::new(), Vec::new());
-                // must be the same order on all devices
+                // all devices must list their sends and receives in the same order
                 for (row, part) in rows.clone().flat_map(|row| parts.clone().map(move |part| (row, part))) {
                     for rank in 0..devices {
                         let in_part = (part, side.place(turn.ntt, rank * own + row));
@@ -144,7 +146,7 @@ impl Turn<'_> {
         )
     }
 
-    /// Transforms a part of the columns (`Side::Columns`), or converts between it and a part of a block
+    /// Transforms a part of the columns (`Side::Columns`), or converts between pieces of all rows and a part of a block
     /// (`Side::Order`).
     pub(super) fn work_on(&mut self, side: Side, op: Op, part: usize) -> Result<()> {
         let which = usize::from(op == Op::Inverse);
@@ -204,7 +206,7 @@ impl Turn<'_> {
     }
 }
 
-/// Transforms columns or a row in place.
+/// Transforms a part of the columns, or a row, in place.
 fn transform(program: &Program, stream: &Stream, data: &mut Buffer) -> Result<()> {
     program.on(stream, 1).output("data", &mut *data).run()?;
     data.holds_anything();
