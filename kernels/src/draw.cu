@@ -1,4 +1,4 @@
-// Random bytes for each item, by ChaCha20 (draws.cuh); one thread per item.
+// Random bytes for each item, by ChaCha20 (random.cuh); one thread per item.
 #include "random.cuh"
 #include "prelude.cuh"
 using rf::u32;

@@ -8,9 +8,9 @@ pub mod host;
 /// A header that kernels include by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// The name in `#include "…"`.
+    /// The file name that `#include "…"` names.
     pub name: &'static str,
-    /// The source.
+    /// The contents of the file.
     pub text: &'static str,
 }
 
