@@ -1,9 +1,9 @@
 //! Measures ML-KEM operations per second on the best device of this machine; keys and ciphertexts stay on the device.
 //!
-//! `cargo run --release --example ml-kem-rates [items] [runs]`: by default 65536 items on a GPU, 256 on a CPU, and 20
+//! `cargo run --release --example ml-kem-rates [items] [runs]`: by default 65536 items on a GPU or 256 on a CPU, and 20
 //! runs. Times are measured with the device's clock; results are checked against the crate `ml-kem`.
 
-#![allow(deprecated)] // expanded keys as in FIPS 203, deprecated in favour of seeds
+#![allow(deprecated)] // the crate `ml-kem` deprecates expanded secret keys in favour of seeds
 
 use std::env;
 use std::error::Error;
@@ -14,12 +14,13 @@ use ringforge::{Engine, Stream};
 use ringforge_batch::{Batch, Items, KemScheme, Kind};
 use ringforge_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 
-/// Number of items that the crate `ml-kem` decapsulates too, as a check.
+/// Number of items that the crate `ml-kem` decapsulates too, to check the results.
 const CHECKED: usize = 64;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// Median time of `runs` runs in seconds, and the result of the last one. A result is dropped between measurements.
+/// Returns the median time of `runs` runs in seconds, and the result of the last run. Results are dropped outside the
+/// measured intervals.
 fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>) -> Outcome<(f64, T)> {
     let mut made = run()?; // the first run compiles
     stream.synchronize()?;

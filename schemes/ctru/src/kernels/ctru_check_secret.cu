@@ -1,4 +1,4 @@
-// Checks imported secret keys and the public keys within them: one thread per item. Its reads are not coalesced.
+// Checks imported secret keys and the public keys within them: one thread per item. The reads are not coalesced.
 #include "prelude.cuh"
 
 #include "ctru_check.cuh"

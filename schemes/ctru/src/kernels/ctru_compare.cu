@@ -1,7 +1,7 @@
-// Re-encrypts messages, compares the results with the ciphertexts, and selects shared or rejection keys (the
+// Re-encrypts messages, compares the results with the ciphertexts, and selects shared keys or rejection keys (the
 // re-encryption check of Fujisaki-Okamoto with implicit rejection).
 //
-// Cost per item for CTRU-768: that of encryption, and 3.2 KB of memory traffic.
+// Cost per item for CTRU-768: the instructions of ctru_encrypt.cu, and 3.2 KB of memory traffic.
 #include "prelude.cuh"
 
 #include "ctru_encrypt.cuh"

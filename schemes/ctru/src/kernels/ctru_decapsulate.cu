@@ -1,4 +1,5 @@
-// Derives shared keys, rejection keys and encryption coins from messages (SHA3-512, SHAKE-256): one thread per item.
+// Derives shared keys, rejection keys and encryption coins from messages with SHA3-512 and SHAKE-256: one thread per
+// item. Coins are the pseudorandom bytes from which polynomials are sampled.
 //
 // Cost per item for CTRU-768: 23 Keccak permutations, and 1.9 KB of memory traffic.
 #include "prelude.cuh"

@@ -1,5 +1,5 @@
-// Hash check of FIPS 203: whether the SHA3-256 hash in a secret key is that of the public key in it, one thread per
-// item.
+// Hash check of FIPS 203: compares the hash in a secret key with the SHA3-256 hash of the public key in it, one thread
+// per item.
 #include "prelude.cuh"
 
 #include "kem_status.cuh"

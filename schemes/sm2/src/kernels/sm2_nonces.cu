@@ -1,5 +1,5 @@
-// Generates nonces for keys and digests, and their multiples of the base point in Jacobian coordinates: one thread per
-// item. If no candidate is in range, the nonce is written as 0 and its point is G.
+// Generates nonces k for keys and digests, and computes k G in Jacobian coordinates: one thread per item. If both
+// candidates for a nonce are out of range, writes 0 and G.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;

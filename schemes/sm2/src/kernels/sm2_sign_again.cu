@@ -1,4 +1,4 @@
-// Signs items whose nonce was refused (one item in 2^64) again with further nonces: one thread per item.
+// Re-signs items whose nonce was rejected (one item in 2^64), with further nonces: one thread per item.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
