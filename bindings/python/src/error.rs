@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use ringforge::Error;
 use ringforge_bindings::{Fault, Kind};
 
-/// The exception for an error: its class in the package's `_errors.py`, with the error message.
+/// Converts an error to an exception of the class for its kind in the package's `_errors.py`, with the error message.
 pub(crate) fn exception(error: &Error) -> PyErr {
     let class = match Kind::of(error) {
         Kind::Argument | Kind::NotReduced => "ArgumentError",

@@ -2,7 +2,7 @@
 
 use ringforge::Error;
 
-/// The kind of an [`Error`], which holds the message.
+/// The kind of an [`Error`]. The error itself holds the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An argument is invalid: misaligned, of the wrong size, or of another ring or device.
@@ -11,7 +11,7 @@ pub enum Kind {
     NotReduced,
     /// The ring is invalid, or does not support the operation.
     Ring,
-    /// The device does not support the operation, or the name is unknown.
+    /// The device does not support the operation, or there is no KEM of this name.
     Unsupported,
     /// The GPU does not exist or is not usable.
     NoDevice,
