@@ -1,5 +1,5 @@
-//! `ringforge-bench report`: makes a page from records, either with plots and tables and without need of a network, or
-//! in Markdown.
+//! `ringforge-bench report`: makes a page from records. The page is HTML with plots and tables, which needs no network,
+//! or Markdown.
 
 mod areas;
 mod chart;
@@ -24,18 +24,18 @@ pub(crate) struct Options {
     /// Records to show first, as written by `ringforge bench --out`.
     #[arg(value_name = "FILE")]
     records: Vec<PathBuf>,
-    /// Folder with more records; by default that of the checkout in the working directory.
+    /// Folder with more records; by default bench/results in the working directory.
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
     /// Write the page to this file; by default ringforge-report.html, or docs/performance.md with --markdown.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the tables of all areas in Markdown.
+    /// Write the tables of all suites in Markdown.
     #[arg(long)]
     markdown: bool,
 }
 
-/// Folder of a checkout's records.
+/// Folder of the records in a checkout of this repository.
 const RECORDED: &str = "bench/results";
 
 /// Maximum characters per line of the page's tables.
@@ -141,7 +141,7 @@ mod tests {
         Ok(())
     }
 
-    /// With `RINGFORGE_BLESS=1`, rewrites the page.
+    /// Tests that `docs/performance.md` matches the records. With `RINGFORGE_BLESS=1`, rewrites the page first.
     #[test]
     fn the_page_in_docs_is_up_to_date() -> Result<()> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
@@ -156,7 +156,7 @@ mod tests {
         Ok(())
     }
 
-    /// A record that consists of these lines.
+    /// A record that consists of these measurements.
     fn of(lines: Vec<Measurement>) -> Vec<Named> {
         vec![("mine.json".into(), Record { measurements: lines, ..Bench::of_cpu().record(None) })]
     }

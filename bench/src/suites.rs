@@ -5,7 +5,7 @@ use ringforge_cli::suites::{kems, rings, sm2};
 
 use crate::{ckks, commit, convert, cpu, fhe, group, operations, papers, rates, stark, zk};
 
-/// All suites, in page order.
+/// All suites, in the order in which pages show them.
 pub(crate) static SUITES: Suites = &[
     &rings::SUITE,
     &fhe::SUITE,
@@ -37,7 +37,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs every case of every suite that a CPU supports, as briefly as possible, and times each kernel.
+    /// Tests that every case of every suite that a CPU supports gives right results. Cases run as briefly as possible,
+    /// and each kernel is timed.
     #[test]
     fn every_case_is_right_on_a_cpu() -> Result<()> {
         let bench = Bench { steps: true, ..Bench::of_cpu() };
@@ -55,7 +56,7 @@ mod tests {
                     ensure!(line.right && !line.checked.is_empty(), "{line:?}");
                     ensure!(line.suite == suite.name && line.items_per_second > 0.0, "{line:?}");
                     ensure!(line.peers.iter().all(|peer| peer.seconds > 0.0), "{line:?}");
-                    // a CPU has no multiprocessors
+                    // a CPU has no multiprocessors, so steps have no resources
                     ensure!(line.steps.iter().all(|step| step.resources.is_none()), "{line:?}");
                 }
             }

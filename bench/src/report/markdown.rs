@@ -1,4 +1,4 @@
-//! The page of all areas in Markdown.
+//! The page of all suites in Markdown.
 
 use ringforge_cli::record::Measurement;
 use ringforge_cli::suite::{Kind, Suite};
@@ -41,7 +41,7 @@ pub(super) fn page(records: &[Named]) -> String {
     page
 }
 
-/// The lines of several operations under the same conditions.
+/// Measurements of several operations with the same case, variant, batch and memory.
 type Row<'a> = Vec<&'a Measurement>;
 
 /// One table per set of operations, with a row for each case, variant, batch and memory, and a column for each
@@ -109,7 +109,7 @@ fn table(rows: &[Row<'_>], suite: &Suite) -> String {
     text
 }
 
-/// A number, as a power of two if it is a large one.
+/// Formats a number: as 2^k if it is a power of two of at least 1024, else in decimal.
 fn power(x: usize) -> String {
     if x.is_power_of_two() && x >= 1 << 10 { format!("2^{}", x.ilog2()) } else { x.to_string() }
 }
