@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Tests and measures on a GPU machine without Rust.
 #
-#   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
-#   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
-#
-# Stages: correctness, bindings, sanitize, bench, tune, papers; by default the first four. Results go to $OUT, or target/gpu/out.
+#   scripts/gpu-check.sh bundle          builds test programs and tools into target/gpu, on a machine with Rust;
+#   scripts/gpu-check.sh run [STAGE ...] runs them on the GPU machine, in the repository's root with target/gpu
+# Stages: correctness, bindings, sanitize, bench, tune, papers; by default the first four. Results are written to $OUT,
+# or target/gpu/out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=target/gpu
 most_bytes=$((48 << 20))
 
-# Prints the test programs: the crate's folder, the program's name, its path.
+# Prints a line for each test program: its crate's folder and its name, joined by -, and its path.
 programs() {
     cargo test --release --workspace --no-run --message-format=json |
         sed -n 's,.*"package_id":"path+file://[^"]*/\([^/"#]*\)#.*"kind":\["\(test\|lib\)"\].*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*,\1-\3 \4,p'
@@ -18,17 +18,17 @@ programs() {
 
 build() {
     local list release="${CARGO_TARGET_DIR:-target}/release"
-    # the commit that records name
+    # the commit that measurement records state
     RINGFORGE_COMMIT=$(git rev-parse HEAD)
     git diff --quiet HEAD || RINGFORGE_COMMIT+=" and changes"
     export RINGFORGE_COMMIT
     list=$(programs)
-    # with the features of the tests, so that nothing is compiled twice
+    # the whole workspace, so that features equal those of the tests and nothing is compiled twice
     cargo build --release --workspace --lib --bins --examples
     rm -rf "$bundle"
     mkdir -p "$bundle/tests"
     while read -r name path; do
-        # these do not use a GPU
+        # test programs that do not use a GPU
         case "$name" in
             bench-* | constant-time-* | capi-* | tests-wiping | batch-* | sm2-fork | *-ringforge_*) continue ;;
         esac
@@ -43,7 +43,7 @@ build() {
     cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0.1"
     strip "$bundle"/{ringforge-bench,groth16,bench-ml-kem} "$bundle"/tests/*
     pwd >"$bundle/root"
-    # the programs share most of their code: a window that spans several of them
+    # the programs share most of their code, so the dictionary spans several programs
     tar -C "$bundle" -c --remove-files ringforge-bench groth16 bench-ml-kem tests site libringforge.so.0.1 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
     bytes=$(du -sb "$bundle" | cut -f1)
@@ -57,8 +57,8 @@ build() {
 
 summary=()
 
-# try NAME COMMAND: runs the command with its output in a file, and prints the end of the output if it fails. Never ends
-# the script.
+# try NAME COMMAND: runs the command with its output in a file. If the command fails, prints the end of the output and
+# counts a failure, but does not end the script.
 try() {
     local name="$1" start=$SECONDS verdict=passed
     shift
@@ -72,7 +72,7 @@ correctness() {
     tail -n 1 "$out/check.log"
     local program
     for program in "$bundle"/tests/*; do
-        # CI runs the skipped tests, which need no GPU
+        # the skipped tests need no GPU, and CI runs them
         try "test-$(basename "$program")" "$program" --test-threads 4 --skip emulator --skip injection:: --skip golden:: \
             --skip compile:: --skip figures:: --skip encodings:: --skip book::
     done
@@ -80,7 +80,7 @@ correctness() {
     cat "$out/groth16.log"
 }
 
-# From Python and C. Needs a Python with numpy and, for most of it, torch, CuPy and JAX.
+# Tests the bindings for Python and C. Needs a Python with numpy; most tests also need torch, CuPy and JAX.
 bindings() {
     local example here="$PWD"
     export PYTHONPATH="$here/$bundle/site${PYTHONPATH:+:$PYTHONPATH}"
@@ -104,7 +104,7 @@ sanitize() {
         return
     fi
     for tool in memcheck racecheck synccheck initcheck; do
-        # the driver reports the end of a kernel's parameters by an error, which memcheck would count
+        # the driver reports the end of a kernel's parameter list by an error, which memcheck would count
         local options=(--tool "$tool" --error-exitcode 9)
         [ "$tool" != memcheck ] || options+=(--report-api-errors no)
         try "sanitize-$tool" "$sanitizer" "${options[@]}" "$bundle/ringforge-bench" check --device cuda
@@ -152,7 +152,7 @@ run() {
     done
     printf '\n'
     printf '%s\n' "${summary[@]}"
-    # few files are copied back, so the logs go into one archive
+    # only a few files can be copied back, so all logs go into one archive
     tar -C "$out" -czf "$out/logs.tar.gz" --exclude logs.tar.gz --remove-files $(cd "$out" && ls ./*.log)
     return $((failures > 0))
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares two builds on a GPU: their benchmarks alternate, so that drift of the GPU affects both alike.
+"""Compares two builds on a GPU. Their benchmarks alternate, so that drift of the GPU affects both builds equally.
 
     scripts/gpu-turns.py OLD NEW [--turns 3] [--out FILE] FILTER ...
 
 OLD and NEW are folders with `ringforge-bench` and, for the filter `ml-kem`, `bench-ml-kem`. A FILTER is a filter of the
-command `ringforge-bench bench`; other options of this command may follow it ("'SM2 sign' --quick"). The time of a
-benchmark is the median over its turns, of the median of each turn. Exits with 1 if NEW takes more than 2 % longer than
+command `ringforge-bench bench`; other options of this command may follow it ("'SM2 sign' --quick"). Each turn runs both
+builds once. The time of a benchmark is the median of the medians of its turns. Exits with 1 if NEW takes more than 2 % longer than
 OLD in a benchmark, if only one side has it, or if nothing can be compared.
 """
 

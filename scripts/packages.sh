@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Packages every published crate and unpacks the archives into an empty folder. There, with nothing else of this
-# repository, it documents the crates, runs their doc tests, and builds and runs README's first example in a new crate.
+# Packages every published crate and unpacks the archives into an empty folder, without the rest of this repository. In
+# this folder it documents the crates, runs their doc tests, and builds and runs README's first example in a new crate.
 #
 #   scripts/packages.sh [options of cargo doc]
 #
-# The crates find one another by path, because no registry has them. Other crates come from cargo's local copies.
+# The published crates find one another by path, because no registry has them. Other crates come from cargo's local
+# copies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -25,18 +26,18 @@ for package in json.load(sys.stdin)["packages"]:
 flags=() quick=()
 while read -r name _; do
     flags+=(-p "$name")
-    # recompiled at the new path: with optimisation that takes minutes, and doc tests take seconds either way
+    # each crate is recompiled at its new path: optimised, this takes minutes, and doc tests take seconds either way
     quick+=(--config "profile.release.package.$name.opt-level=0")
 done <<<"$published"
 
-# archives of another version in this target folder must not be found
+# removes archives of other versions from the target folder
 archives="$CARGO_TARGET_DIR/package"
 rm -f "$archives"/*.crate
 cargo package --locked --offline --allow-dirty --no-verify --quiet "${flags[@]}"
 
 away=$(mktemp -d)
 trap 'rm -rf "$away"' EXIT
-# the profiles and lock file of this repository, so that builds of other crates are reused
+# uses the profiles and the lock file of this repository, so that builds of other crates are reused
 {
     printf '[workspace]\nresolver = "3"\nmembers = ["*-*", "newcomer"]\n\n[patch.crates-io]\n'
     while read -r name version _; do printf '%s = { path = "%s" }\n' "$name" "$name-$version"; done <<<"$published"
@@ -44,23 +45,23 @@ trap 'rm -rf "$away"' EXIT
 } >"$away/Cargo.toml"
 cp Cargo.lock "$away/"
 while read -r name version _; do
-    # with new times: archives have the same times for all files, and cargo would reuse builds of earlier ones
+    # sets new file times (tar -m): all archives have the same times, so cargo would reuse builds of earlier archives
     tar -C "$away" -xzmf "$archives/$name-$version.crate"
     for file in LICENSE-MIT LICENSE-APACHE README.md; do
         [ -s "$away/$name-$version/$file" ] || { echo "$name has no $file" >&2 && exit 1; }
     done
 done <<<"$published"
 
-# the crate `newcomer`: README's first example that is a program
+# the crate `newcomer` is the first code block of README
 mkdir -p "$away/newcomer/src"
 version=$(awk '$1 == "ringforge" { print $2 }' <<<"$published")
 printf '[package]\nname = "newcomer"\nedition = "2024"\n\n[dependencies]\nringforge = { path = "../ringforge-%s" }\n' "$version" >"$away/newcomer/Cargo.toml"
 awk '/^```rust$/ { inside = 1; next } /^```$/ && inside { exit } inside' "$away/ringforge-$version/README.md" >"$away/newcomer/src/main.rs"
 
 cd "$away"
-# removes from the lock file what these crates do not need
+# removes packages that these crates do not need from the lock file
 cargo update --offline --workspace --quiet
 RUSTFLAGS="-D warnings" RUSTDOCFLAGS="-D warnings" cargo doc "$@" --locked --offline --no-deps --workspace --exclude newcomer
-# the examples of these two use `ringforge`, which depends on them
+# doc tests of ringforge-math and ringforge-runtime are left out: they use `ringforge`, which depends on these crates
 cargo test "${quick[@]}" --locked --offline --release --doc --workspace --exclude newcomer --exclude ringforge-math --exclude ringforge-runtime
 cargo run "${quick[@]}" --locked --offline --release --quiet -p newcomer

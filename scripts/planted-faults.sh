@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Plants faults in CKKS that keep decryption correct but break security, one after another, and expects a test to fail
-# for each. Changes files of this checkout while it runs, and restores them.
+# Plants faults in the CKKS crate that keep decryption correct but break security, one at a time. For each fault, a test
+# must fail. The script changes files of this checkout while it runs, and restores them.
 #
 #   scripts/planted-faults.sh [options of cargo test]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kept=$(mktemp -d)
 files=(schemes/ckks/src/steps.rs schemes/ckks/src/randomness.rs)
-# with their times, so that cargo takes restored files for those it compiled
+# keeps the files' times, so that cargo does not recompile restored files
 cp -p --parents "${files[@]}" "$kept"
 restore() { cp -p "$kept/schemes/ckks/src/"*.rs schemes/ckks/src/; }
 trap 'restore; rm -rf "$kept"' EXIT
@@ -32,11 +32,11 @@ PYTHON
     restore
 }
 
-# compiled quickly, with options of its own so that other builds stay valid
+# the crate is not optimised, so it compiles fast; other builds stay valid, because these options differ from theirs
 options=("$@" --config "profile.release.package.ringforge-ckks.opt-level=0")
 steps=schemes/ckks/src/steps.rs
 plant "the system's randomness is a constant" schemes/ckks/src/randomness.rs \
-    'return Ok(Draws::from_os()?)' 'return Ok(Draws::from_bytes(&[1; 32])?)' system_randomness_never_repeats
+    'return Ok(RandomKey::from_os()?)' 'return Ok(RandomKey::from_bytes(&[1; 32])?)' system_randomness_never_repeats
 plant "a public key without error" $steps \
     '[e - a * self.secret(p).limbs(0..limbs), a]' '[e - e - a * self.secret(p).limbs(0..limbs), a]' public_keys_have_errors
 plant "a secret key of zero" $steps \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what a release needs in addition to CI. CONTRIBUTING.md describes each step and its cost.
+# Runs the checks that a release needs in addition to CI. CONTRIBUTING.md describes each step and how long it takes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0 RUSTFLAGS="-D warnings"
@@ -12,7 +12,7 @@ schemes=(ringforge-arkworks ringforge-ckks ringforge-ctru ringforge-ctru-prime r
 oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 step "Rust $oldest, the oldest that is supported, and each crate alone without default features"
 rustup toolchain list | grep -q "^$oldest" || rustup toolchain install "$oldest" --profile minimal --no-self-update
-# the command-line tool and Plonky3 need a newer one
+# the command-line tool and Plonky3 need a newer Rust
 cargo "+$oldest" check "${unoptimised[@]}" --locked -p ringforge "${schemes[@]/#/-p}"
 for crate in ringforge "${schemes[@]}" ringforge-tests; do
     cargo "+$oldest" check "${unoptimised[@]}" --locked -p "$crate" --no-default-features

@@ -1,4 +1,4 @@
-# For scripts of several steps, to be sourced: prints the name of each step and the time spent so far.
+# To be sourced by scripts of several steps. Defines a function that prints a step's name and the time spent so far:
 #
 #   step NAME
 
@@ -6,7 +6,8 @@ clock=$(mktemp)
 trap 'rm -f "$clock"' EXIT
 
 step() {
-    # the second line has the times of ended children; written to a file, since a pipe would be a shell of its own
+    # `times` prints the times of ended children in its second line. It writes to a file, because in a pipe it would run
+    # in a subshell, which has no children.
     times >"$clock"
     awk -v step="$1" -v seconds="$SECONDS" '
         function in_seconds(time, parts) { split(time, parts, "m"); return 60 * parts[1] + parts[2] }

@@ -1,4 +1,4 @@
-//! Benchmarks of the CPU backend's hot paths, beside other implementations of the same transforms.
+//! Benchmarks of the CPU backend's hot paths, and of other implementations of the same transforms.
 
 use std::hint::black_box;
 
@@ -51,7 +51,8 @@ fn small(bench: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Forward and inverse transforms at the sizes of FHE. The peer's inverse leaves out the scale 1/n; ours includes it.
+/// Benchmarks forward and inverse transforms at the sizes of homomorphic encryption, by the engine and by tfhe-ntt. The
+/// inverse of tfhe-ntt leaves out the scale 1/n; the engine's includes it.
 fn against_tfhe_ntt(bench: &mut Criterion) -> Result<()> {
     for (q, n) in MODULI.into_iter().flat_map(|q| (12..=16).map(move |log| (q, 1 << log))) {
         let ring = PolyType::from(Ring::negacyclic(n, Modulus::new(q)?)?);

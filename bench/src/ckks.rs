@@ -1,4 +1,4 @@
-//! Operations of RNS-CKKS (eprint 2018/931), at sizes that other libraries for homomorphic encryption measure.
+//! Operations of RNS-CKKS (eprint 2018/931), at the parameter sizes of measurements of other libraries.
 
 mod roofline;
 
@@ -29,8 +29,9 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// Name; log2 N; number of primes of Q, and the bits of all but the first; bits of the first; number and bits of the
-/// primes of P; number of primes that a rescaling drops; operations.
+/// A parameter set of RNS-CKKS with ciphertext modulus Q and special modulus P: name; log2 N; number of primes of Q,
+/// and the bits of all but the first; bits of the first; number and bits of the primes of P; number of primes that a
+/// rescaling drops; operations to measure.
 type Shape = (&'static str, u32, (usize, u32), u32, (usize, u32), usize, &'static [Operation]);
 
 const SHAPES: &[Shape] = &[
@@ -42,7 +43,8 @@ const SHAPES: &[Shape] = &[
     ("2^14, 6 x 45-60 bits, 2", 14, (6, 45), 60, (2, 60), 1, &[MULTIPLY]),
 ];
 
-/// An operation: its name, and a function that builds its outputs in a pipeline, at the given level or the one below.
+/// An operation: its name, and a function that builds its outputs in a pipeline. The function gets a level and the
+/// level below it.
 type Operation = (&'static str, Make);
 type Make = for<'p> fn(&'p Pipeline, &Level, &Level);
 
@@ -66,7 +68,7 @@ const OPERATIONS: [Operation; 6] = [
         let [a, b] = ["a", "b"].map(|name| p.elements(name, level.ciphertext_type()));
         p.output("to", a + b);
     }),
-    // 5, 5^2, … modulo 2^17
+    // powers of the Galois automorphisms: 5, 5^2, … modulo 2^17
     ("eight rotations", |p, level, _| rotations(p, level, &[5, 25, 125, 625, 3125, 15_625, 78_125, 128_481])),
 ];
 
@@ -85,7 +87,8 @@ const fn quoted(case: &'static str, peer: &'static str, seconds: &'static [(&'st
     Quoted { case, peer, source: SOURCE, device: Some("H200"), seconds }
 }
 
-/// The best mode of each peer: one operation after another, or several threads at once.
+/// Quoted times of other implementations, each in its best mode: one operation after another, or several threads at
+/// once.
 const QUOTED: &[Quoted] = &[
     quoted(
         "2^16, 24 x 50 bits, 6",
@@ -114,7 +117,7 @@ const BATCH: usize = 8;
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for &(name, log_n, (count, bits), first, (special, special_bits), drop, operations) in SHAPES {
-        // a CPU measures the smaller shapes only
+        // a CPU measures only the smaller shapes
         if scope.cpu && log_n > 14 && scope.most_log_n.is_none() {
             continue;
         }

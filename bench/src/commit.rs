@@ -1,5 +1,5 @@
-//! Commitments of STARK provers: low-degree extensions of traces, hashes of rows, and both with the Merkle tree above
-//! them.
+//! Commitments of STARK provers: low-degree extensions of traces, hashes of rows, and whole commitments, which also
+//! build the Merkle tree over the hashes.
 
 use anyhow::{Context, Result};
 use p3_baby_bear::BabyBear;
@@ -35,16 +35,18 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// A field, and the multiply-add slots of a Poseidon2 permutation (eprint 2023/323): an S-box for each element in 8
-/// external rounds, and in each internal round one S-box and a product of each element with the diagonal.
+/// Fields with the multiply-add slots of a Poseidon2 permutation (eprint 2023/323) over each. Counted are an S-box for
+/// each element in 8 external rounds, and in each internal round one S-box and a product of each element with the
+/// diagonal.
 const HASHES: [(&str, usize); 3] = [
     ("KoalaBear", SLOTS * (8 * 16 * 2 + 20 * (2 + 16))),
     ("BabyBear", SLOTS * (8 * 16 * 4 + 13 * (4 + 16))),
     ("Goldilocks", SLOTS_OF_64_BITS * (8 * 8 * 4 + 22 * (4 + 8))),
 ];
-/// Slots of a product modulo a 31-bit prime: one wide product, one low one, and one high or low one.
+/// Multiply-add slots of a product modulo a 31-bit prime: one wide product, one low product, and one high or low
+/// product.
 const SLOTS: usize = 3;
-/// Slots of a product over Goldilocks: four wide products, and one by 2^32 − 1.
+/// Multiply-add slots of a product modulo the Goldilocks prime: four wide products, and one product by 2^32 − 1.
 const SLOTS_OF_64_BITS: usize = 5;
 /// Number of internal rounds for KoalaBear.
 const INTERNAL: usize = 20;
@@ -72,7 +74,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Measures permutations, each of a pair of digests.
+/// Measures Poseidon2 permutations, each of which compresses a pair of digests.
 fn hashes(bench: &Bench, case: &str, field: &str, slots: usize, batch: usize) -> Result<Measurement> {
     let plans = testkit::Hashes::plans(bench.device.limits())?;
     let named = plans

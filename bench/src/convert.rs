@@ -22,14 +22,14 @@ const LOG_N: u32 = 16;
 /// Numbers of moduli of the source and of the target basis.
 const SOURCES: [usize; 4] = [1, 3, 6, 8];
 const TARGETS: [usize; 4] = [4, 8, 24, 30];
-/// The pairs that `--quick` measures too.
+/// Pairs of source and target sizes that are also measured with `--quick`.
 const QUICK: [(usize, usize); 3] = [(1, 30), (3, 24), (8, 4)];
 /// Bytes of a batch on a GPU, inputs and outputs together.
 const BYTES: usize = 1 << 30;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let n = 1 << scope.log_n(LOG_N);
-    // primes of all sizes; no prime is in both bases
+    // primes of 50 to 60 bits; no prime is in both bases
     let basis = |of: usize, count: usize| -> Result<Vec<Modulus>> {
         let each = |i| Ok(Modulus::ntt_primes(2 << LOG_N, 50 + i as u32 % 11, count.div_ceil(11) + of)?[i / 11 + of]);
         (0..count).map(each).collect()

@@ -1,5 +1,5 @@
-//! This machine's CPU: the engine and the schemes beside other crates, on the same inputs, in the same run, with the
-//! same number of threads.
+//! Compares the engine and the schemes on this machine's CPU with other crates, on the same inputs, in the same run,
+//! with the same number of threads.
 
 #[cfg(feature = "pqclean")]
 mod pqclean;
@@ -38,19 +38,19 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// The peer of a case.
+/// The implementation that a case is compared with.
 #[derive(Debug, Clone, Copy)]
 enum Against {
-    /// arkworks' transform over BLS12-381's scalar field, with all threads: log2 of its length.
+    /// arkworks' transform over BLS12-381's scalar field, on all threads. The number is log2 of the length.
     ArkPoly(u32),
-    /// tfhe-ntt's transform modulo x^n + 1: bits of its prime, 31 or more, and log2 n.
+    /// tfhe-ntt's transform modulo x^n + 1. The numbers are the bits of the prime, 31 or more, and log2 n.
     TfheNtt(u32, u32),
     Sm2,
     #[cfg(feature = "pqclean")]
     MlKem,
 }
 
-/// Case, peer, operations, and whether `--quick` measures it too.
+/// Name of a case, the implementation that it is compared with, its operations, and whether `--quick` measures it too.
 type Entry = (&'static str, Against, &'static [&'static str], bool);
 
 const CASES: &[Entry] = &[
@@ -70,7 +70,7 @@ const CASES: &[Entry] = &[
     ("CTRU-768", Against::MlKem, &["KeyGen", "Encaps", "Decaps"], true),
 ];
 
-/// Number of calls that are timed together if one takes microseconds.
+/// Number of calls that are timed together if one call takes microseconds.
 const CALLS: usize = 64;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
@@ -93,12 +93,12 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(CASES.iter().filter(|(.., quick)| scope.wants(*quick)).map(case).collect())
 }
 
-/// The line of an operation, with the peer's time.
+/// Returns the measurement of an operation, with the time of another implementation.
 fn line(operation: &str, times: Times, (peer, peer_times): (&str, Times), checked: (&str, bool)) -> Measurement {
     Measurement::new("", operation, 1, times).beside(peer, peer_times.median_seconds).checked(checked.0, checked.1)
 }
 
-/// Measures our transform repeatedly over the same buffer, and the peer's.
+/// Measures the engine's transform repeatedly over the same buffer, and another implementation's transform.
 fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut()) -> Result<Measurement> {
     let cpu = Device::cpu();
     let planner = Planner::new(cpu.limits().clone());
@@ -107,7 +107,7 @@ fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut(
         theirs();
         Ok(())
     })?;
-    // no bound, because it would be that of the bench's device
+    // no roofline bound, because it would be that of the bench's device instead of the CPU
     Ok(line.beside(peer, times.median_seconds).above(Roofline::default()))
 }
 
@@ -130,8 +130,8 @@ fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
 }
 
-/// Compares with tfhe-ntt: transforms in place, with evaluations in each side's own order. The peer's inverse leaves
-/// out the factor 1/n; ours includes it.
+/// Compares with tfhe-ntt: in-place transforms, with evaluations in each implementation's own order. The inverse of
+/// tfhe-ntt leaves out the factor 1/n; the engine's includes it.
 fn tfhe_ntt(bits: u32, log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let n = 1 << log_n;
     let ring = PolyType::from(Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 1)?)?);
@@ -176,7 +176,7 @@ fn sm2(effort: Effort) -> Result<Vec<Measurement>> {
     Ok(vec![line("sign", sign, (PEER, peer_sign), checked), line("verify", verify, (PEER, peer_verify), checked)])
 }
 
-/// Times of one call, from many that are timed together.
+/// Returns the time of one call, from [`CALLS`] calls that are timed together.
 fn each<T>(effort: Effort, mut call: impl FnMut(usize) -> Result<T>) -> Result<Times> {
     let calls = || (0..CALLS).try_for_each(|i| call(i).map(|made| drop(black_box(made))));
     let times = measure::wall(effort, calls)?;

@@ -1,4 +1,5 @@
-//! Transforms for homomorphic encryption: x^N + 1 modulo 32 primes, with a gigabyte in one run, or one polynomial.
+//! Transforms for homomorphic encryption, modulo x^N + 1 and 32 primes: of a gigabyte of data in one run, or of one
+//! polynomial.
 
 use anyhow::Result;
 use ringforge::{Job, Modulus, Op, PolyType, Ring};
@@ -51,14 +52,14 @@ const QUOTED: &[Quoted] = &[
     quoted("2^16, one polynomial", "GPU-NTT", &[("forward", 72.0e-6), ("inverse", 80.0e-6)]),
 ];
 
-/// How much a run transforms.
+/// The amount of data that a run transforms.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// A batch that fills a gigabyte (less on a CPU).
     Batch,
     /// One polynomial.
     One,
-    /// One polynomial in place, captured; on a GPU, a graph that is replayed.
+    /// One polynomial in place, captured. On a GPU the captured graph is replayed.
     OneCaptured,
 }
 
@@ -71,7 +72,7 @@ pub(super) enum Primes {
     Friendly(u32),
 }
 
-/// Name, log2 of the length, primes, how much a run transforms, and whether `--quick` measures it too.
+/// Name, log2 of the length, primes, amount of data that a run transforms, and whether `--quick` measures the case too.
 const CASES: &[(&str, u32, Primes, How, bool)] = &[
     ("2^12, 60 bits", 12, Of(60), How::Batch, false),
     ("2^13, 60 bits", 13, Of(60), How::Batch, false),
@@ -122,7 +123,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             let run = move |bench: &Bench, batch: usize| {
                 let job = Job::new(&ring, op).batch_hint(batch);
                 if how != How::OneCaptured {
-                    // the peers ran one polynomial repeatedly
+                    // one set of buffers, because the quoted measurements transformed one polynomial repeatedly
                     let sets = (how == How::One).then_some(1);
                     return Task { sets, ..Task::new(&job, batch) }.line(bench, name, bench.effort);
                 }

@@ -1,7 +1,7 @@
-//! Several devices together: batches on all of them beside one of them alone, and transforms of one vector over all of
-//! them.
+//! Several devices together: batches on all devices compared with one device, and transforms of one vector that is
+//! distributed over all devices.
 //!
-//! The bench's device stands for its kind: all GPUs take part, or two CPUs.
+//! If the bench's device is a GPU, all GPUs take part. If it is the CPU, two CPU devices take part.
 
 use std::sync::Barrier;
 use std::time::Instant;
@@ -64,7 +64,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// All devices of the same kind as this one: every GPU, or two CPUs.
+/// Returns all GPUs if this device is a GPU, else two CPU devices.
 fn devices(device: &Device) -> Result<Vec<Device>> {
     if device.limits().is_cpu() {
         return Ok(vec![Device::cpu(), Device::cpu()]);
@@ -73,13 +73,13 @@ fn devices(device: &Device) -> Result<Vec<Device>> {
     Ok(core::iter::once(device.clone()).chain(others).collect())
 }
 
-/// Work that a device repeats.
+/// Work that a device repeats, and the stream that it runs on.
 struct Task<'a> {
     start: Box<dyn FnMut() -> Result<()> + Send + 'a>,
     stream: Stream,
 }
 
-/// Times of a run in which every device does its task once.
+/// Measures runs in which all devices do their tasks once, at the same time.
 fn times(mut tasks: Vec<Task<'_>>, effort: Effort) -> Result<Times> {
     let once = tasks.iter_mut().map(|task| {
         (task.start)()?;
@@ -120,7 +120,8 @@ fn times(mut tasks: Vec<Task<'_>>, effort: Effort) -> Result<Times> {
     Ok(Times::of(all.into_iter().next().context("there is no device")?, runs, 1))
 }
 
-/// The line of all devices, with the first device alone as a peer. Each device's task has `items` items.
+/// Measures a task on all devices at once and, for comparison, on the first device alone. Each device's task has
+/// `items` items.
 fn beside_one<'a>(
     bench: &Bench,
     [case, operation]: [&str; 2],
@@ -135,7 +136,7 @@ fn beside_one<'a>(
     Ok(line.varied(format!("{} devices", devices.len())).beside("one of them", one.median_seconds / items as f64))
 }
 
-/// Measures transforms of one vector over all devices.
+/// Measures transforms of one vector that is distributed over all devices.
 fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> {
     let one = Engine::on(bench.device.clone());
     let (engine, count, kind) = match &bench.launch {
@@ -174,7 +175,7 @@ fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> 
         let forward = is_right && part(&vector)? == values;
         ntt.inverse(&mut vector)?;
         ntt.forward(&mut vector)?;
-        // the inverse is right if transforming its output gives the expected evaluations again
+        // the inverse is right if a forward transform of its output gives the expected evaluations again
         let inverse = is_right && part(&vector)? == values;
         ntt.inverse(&mut vector)?;
         let times = alternately(bench.effort, |turn| {
@@ -195,14 +196,14 @@ fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> 
     Ok(lines)
 }
 
-/// Random residues, with edge cases among the first.
+/// Random residues of one element, with edge cases among the first 2^16.
 fn vector(ring: &PolyType, seed: u64) -> Result<Vec<[u8; 32]>> {
     let (mut bytes, few) = (sample::elements(ring, seed, 0, 1)?, coset(ring.degree().min(1 << 16), Fr::ONE)?);
     bytes[..few.bytes()].copy_from_slice(&residues(&few, seed, 1));
     Ok(bytes.chunks_exact(32).map(bytemuck::pod_read_unaligned).collect())
 }
 
-/// The timeline of the first device as steps.
+/// Converts the timeline of the first device to steps.
 fn steps(spans: &[Span]) -> Vec<Step> {
     let of_first = spans.iter().filter(|span| Some(span.rank) == spans.first().map(|first| first.rank));
     let step = |span: &Span| {
@@ -213,7 +214,7 @@ fn steps(spans: &[Span]) -> Vec<Step> {
     of_first.map(step).collect()
 }
 
-/// Times of two calls that alternate.
+/// Measures `call(0)` and `call(1)`, which run alternately, and returns the times of each.
 fn alternately(effort: Effort, mut call: impl FnMut(usize) -> Result<()>) -> Result<[Times; 2]> {
     let mut seconds = [Vec::new(), Vec::new()];
     for sample in 0..=effort.samples.clamp(1, 25) {
@@ -229,7 +230,8 @@ fn alternately(effort: Effort, mut call: impl FnMut(usize) -> Result<()>) -> Res
     Ok(seconds.map(|seconds| Times::of(seconds, 1, 1)))
 }
 
-/// Transforms on every device, and from host memory to host memory. An item is a polynomial modulo one prime.
+/// Measures batches of transforms on all devices, with data on the device and with data in host memory. An item is a
+/// polynomial modulo one prime.
 fn rows_of(bench: &Bench, ring: &PolyType, rows: usize) -> Result<Vec<Measurement>> {
     let job = Job::new(ring, Op::Forward).batch_hint(rows);
     let data = sample::elements(ring, bench.seed, 16, rows)?;
@@ -267,7 +269,7 @@ fn rows_of(bench: &Bench, ring: &PolyType, rows: usize) -> Result<Vec<Measuremen
     ])
 }
 
-/// Decapsulations on every device.
+/// Measures decapsulations on all devices at once.
 fn decapsulations(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
     let set = SETS.iter().find(|set| set.parameters.name() == "CTRU-768");
     let (set, mut inputs, mut has_key) = (set.context("there is no parameter set CTRU-768")?, Named::new(), Vec::new());
@@ -293,7 +295,7 @@ fn decapsulations(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
     Ok(vec![line.checked("shared keys of every device are those that were encapsulated", true)])
 }
 
-/// Verifications with uncached keys on every device.
+/// Measures verifications of SM2 signatures, with uncached keys, on all devices at once.
 fn verifications(bench: &Bench, items: usize) -> Result<Vec<Measurement>> {
     let engine = Engine::on(bench.device.clone());
     let signer = Signer::new(&engine, Mode::Throughput)?;

@@ -1,4 +1,5 @@
-//! The `ringforge` command with all suites of this project and their peers, and with pages of its records.
+//! The `ringforge` command with all suites of this project and other implementations, and a subcommand that makes pages
+//! from records.
 
 mod ckks;
 mod commit;
@@ -21,7 +22,7 @@ use clap::{Parser, Subcommand};
 
 use suites::SUITES;
 
-/// Measures the engine beside its peers, and makes pages of the records.
+/// Measures the engine and other implementations, and makes pages from the records.
 #[derive(Debug, Parser)]
 #[command(name = "ringforge-bench", version, propagate_version = true)]
 struct Cli {

@@ -1,5 +1,5 @@
-//! Operations of RNS schemes between transforms, and a key switch, for 24 + 6 primes and N = 2^16. Also samplers, for
-//! N = 2^15.
+//! Operations that RNS schemes need between transforms, and a key switch, for 24 + 6 primes and N = 2^16. Also
+//! samplers, for N = 2^15.
 //!
 //! Inputs are random. The first item of the timed runs is compared bit for bit with the CPU's result for that item
 //! alone.
@@ -47,7 +47,8 @@ const FUSED: [&str; 3] = ["quotient by P", "key switch", "product of ciphertexts
 
 /// The rings of a chain of moduli.
 struct Chain {
-    /// Elements modulo Q, as evaluations; `qp` is the same modulo Q·P, and `alpha` is the number of primes per digit.
+    /// Elements modulo Q, as evaluations. `qp` is the type of such elements modulo Q·P, and `alpha` is the number of
+    /// primes per digit.
     q: PolyType,
     qp: PolyType,
     alpha: usize,
@@ -56,7 +57,7 @@ struct Chain {
 /// Builds the outputs of an operation in a pipeline.
 type Make = for<'p> fn(&'p Pipeline, &Chain) -> ringforge::Result<Vec<Value<'p>>>;
 
-/// An operation, and the arithmetic that its roofline bound counts beside memory traffic.
+/// An operation, and the arithmetic that its roofline bound counts in addition to memory traffic.
 struct Operation {
     name: &'static str,
     log_n: [u32; 2],
@@ -130,7 +131,7 @@ static OPERATIONS: [Operation; 21] = [
     Operation::new("ternary samples of weight 192", |p, chain| {
         Ok(vec![chain.sample(p, Distribution::FixedWeight { weight: WEIGHT })])
     })
-    // four positions per block, and blocks with the signs of 512 coefficients
+    // a random block gives four positions, and another one the signs of 512 coefficients
     .with(|chain| Words { blocks: WEIGHT.div_ceil(4) + chain.q.degree().div_ceil(512), ..chain.small() })
     .at(LOG_N_OF_SAMPLES),
     Operation::new("binomial samples of 21", |p, chain| Ok(vec![chain.sample(p, Distribution::Binomial { eta: 21 })]))
@@ -143,7 +144,7 @@ static OPERATIONS: [Operation; 21] = [
     .at(LOG_N_OF_SAMPLES),
 ];
 
-/// Names of the outputs.
+/// Names of the outputs of an operation.
 const OUTPUTS: [&str; 2] = ["to", "to1"];
 
 impl Chain {
@@ -177,7 +178,7 @@ impl Chain {
         Ok(digits.inner_product(&self.qp, self.keys(p)?, 2).divide_round(self.alpha))
     }
 
-    /// Samples from seeds, which are the same on every device.
+    /// Samples an element from the input `seeds`. The result is the same on every device.
     fn sample<'p>(&self, p: &'p Pipeline, distribution: Distribution) -> Value<'p> {
         p.sample(&self.q, distribution, p.bytes("seeds", RandomKey::BYTES))
     }
@@ -194,7 +195,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     for operation in &OPERATIONS {
         for unfused in [false, true].into_iter().take(if FUSED.contains(&operation.name) { 2 } else { 1 }) {
             for captured in [false, true] {
-                // the cost of launches shows with one item
+                // captured runs have one item, because launches cost most with one item
                 let batches = if captured { vec![1] } else { scope.batches(&BATCHES) };
                 let variant = ["", "captured", "unfused", "unfused, captured"];
                 let variant = variant[2 * usize::from(unfused) + usize::from(captured)];
@@ -224,7 +225,7 @@ impl Operation {
         Ok(p.build()?)
     }
 
-    /// Measures the operation, launched kernel by kernel or captured, with or without fusion.
+    /// Measures the operation, captured or launched kernel by kernel, with or without fusion.
     fn line(&self, bench: &Bench, chain: &Chain, unfused: bool, captured: bool, batch: usize) -> Result<Measurement> {
         let plan = |planner: &Planner| self.plan(chain, planner, unfused);
         let (line, floor) = line(bench, &plan, &(self.words)(chain), captured, batch)?;
@@ -232,8 +233,8 @@ impl Operation {
     }
 }
 
-/// Measures a pipeline on random inputs and compares its first item with the CPU's. Returns the line and its roofline
-/// bound.
+/// Measures a pipeline on random inputs and compares its first item with the CPU's. Returns the measurement and the
+/// roofline bound.
 pub(super) fn line(
     bench: &Bench,
     plan_for: &dyn Fn(&Planner) -> Result<Plan>,

@@ -1,5 +1,5 @@
-//! `ringforge-bench bench papers`: the experiments of the papers that the engine came from, with their sizes, their
-//! batches, and their figures beside ours.
+//! `ringforge-bench bench papers`: repeats the experiments of the papers that the engine is based on, with their sizes
+//! and batches. Their figures are shown for comparison.
 
 use anyhow::Result;
 use ringforge::{Job, Op, PolyType, RandomKey};
@@ -12,13 +12,13 @@ use ringforge_cli::record::Measurement;
 use ringforge_cli::runs::Runs;
 use ringforge_cli::sample;
 use ringforge_cli::session::Bench;
-use ringforge_cli::suite::{Case, Kind, Quoted, Scope, Suite};
+use ringforge_cli::suite::{Case, Quoted, Scope, Suite, SuiteKind};
 use ringforge_cli::suites::kems::{Set, are_ok, resident};
 use ringforge_cli::work::{Work, slices};
 
 pub(crate) static SUITE: Suite = Suite {
     name: "papers",
-    kind: Kind::Papers,
+    kind: SuiteKind::Papers,
     title: "Experiments of the papers",
     about: "Throughput and latency against the batch, and kernel by kernel, as in the papers that the engine came from. The \
             figures of CTRU are of an RTX 4090, those of CTRU-Prime of an RTX 3060 with copies in its rates, those of SM2 of a \
@@ -35,12 +35,12 @@ enum What {
     Kem,
     /// A product in the scheme's ring; for CTRU-768, once in one kernel and once in four.
     Product,
-    /// Signing with one key, and verification, for blocks of each of these numbers of threads. The number of resident
+    /// Signing with one key, and verification, each with these numbers of threads per block. The number of resident
     /// threads stays about the same.
     Sm2(&'static [u32]),
 }
 
-/// Place in a paper, kind, schemes, batches, and whether each kernel is timed.
+/// Section or table of a paper, kind, schemes, batches, and whether each kernel is timed.
 type Entry = (&'static str, What, &'static [&'static str], &'static [usize], bool);
 
 const EXPERIMENTS: &[Entry] = &[
@@ -55,12 +55,12 @@ const EXPERIMENTS: &[Entry] = &[
     ("SM2 paper, blocks", What::Sm2(&[64, 128, 256, 512, 640, 1024]), &["SM2"], &[SM2_BATCH], true),
 ];
 
-/// Batches from one item upwards. `LARGE` is the batch of the papers' kernels, `SM2_BATCH` that of the SM2 paper: 480
-/// blocks.
+/// Batches from one item upwards. `LARGE` is the batch of the papers' kernels, and `SM2_BATCH` that of the SM2 paper:
+/// 480 blocks of 512 threads.
 const BATCHES: &[usize] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1024, LARGE];
 const LARGE: usize = 10_000;
 const SM2_BATCH: usize = 480 * 512;
-/// The only batch on a CPU, and with `--quick`.
+/// The only batch on a CPU, and the only one with `--quick`.
 const FEW: [usize; 1] = [32];
 
 const PRIME: &[&str] = &["CTRU-Prime-653", "CTRU-Prime-761", "CTRU-Prime-1277"];
@@ -78,7 +78,7 @@ const QUOTED: &[Quoted] = {
             "CTRU paper, table 4: CNTR-768",
             &[("KeyGen", 1.0 / 11.17e6), ("Encaps", 1.0 / 9.72e6), ("Decaps", 1.0 / 3.22e6)],
         ),
-        // microseconds of the C code, divided by the speed-up of the paper's NTT over it
+        // the time of the C code, divided by the speed-up of the paper's NTT over the C code
         paper("CTRU-Prime paper, table 4: CTRU-Prime-653", &[("mul", 13.98e-6 / 10.96)]),
         paper("CTRU-Prime paper, table 4: CTRU-Prime-761", &[("mul", 14.53e-6 / 256.13)]),
         paper("CTRU-Prime paper, table 4: CTRU-Prime-1277", &[("mul", 26.32e-6 / 256.98)]),
@@ -118,7 +118,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
                         What::Product if name == "CTRU-768" => fusion(bench, batch)?,
                         What::Product => product(bench, Set::named(name)?, batch)?,
                         What::Sm2(sizes) => {
-                            // a CPU has no blocks
+                            // a CPU has no thread blocks, so only the first size is measured
                             let sizes = if bench.device.limits().is_cpu() { &sizes[..1] } else { sizes };
                             let trips = sizes.iter().map(|&threads| signatures(bench, threads, batch));
                             trips.collect::<Result<Vec<_>>>()?.concat()
@@ -132,7 +132,8 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// A product in one kernel, and as two transforms, a pointwise product and an inverse transform.
+/// Measures CTRU-768's product in one kernel, and in four: two transforms, a pointwise product and an inverse
+/// transform.
 fn fusion(bench: &Bench, batch: usize) -> Result<Vec<Measurement>> {
     let ring: PolyType = "3457:x^768-x^384+1".parse()?;
     let job = Job::new(&ring, Op::Mul);
@@ -147,10 +148,10 @@ fn fusion(bench: &Bench, batch: usize) -> Result<Vec<Measurement>> {
     ways.into_iter().map(line).collect()
 }
 
-/// Number of items of a product that are compared with the scheme's oracle.
+/// Number of items of a product that are compared with the scheme's reference result.
 const CHECKED: usize = 4;
 
-/// A product of CTRU-Prime, by the variant that is fastest on a GPU.
+/// Measures a product in CTRU-Prime's ring, by the variant that is fastest on a GPU.
 fn product(bench: &Bench, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     let product = set.with_sample("multiply", bench.device.limits())?;
     memory::fits(batch, product.plan.bytes_moved_per_item())?;
@@ -165,7 +166,7 @@ fn product(bench: &Bench, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
 }
 
 /// Signs digests with one key and verifies all signatures. Then verifies again with one signature corrupted, which must
-/// be the only one refused.
+/// be the only one rejected.
 fn signatures(bench: &Bench, threads: u32, batch: usize) -> Result<Vec<Measurement>> {
     const KEY: [u8; 32] = [0x42; 32];
     let [prepare, sign, verify] = &plans_in_blocks(bench.device.limits(), threads)?;

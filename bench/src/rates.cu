@@ -1,10 +1,10 @@
-// Peak throughput of a pipe: independent chains of one operation in every thread, where each step depends on the one
-// before. The prelude defines the constants and the operation, `step`.
+// Peak throughput of one execution pipe. Every thread runs independent chains of one operation, in which each step
+// depends on the previous one. The prelude defines the constants and the operation, `step`.
 #include "word.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// in: the seed of the thread, which is also the operand of its steps   out: the sum of the ends of its chains
+// in: the seed of each thread, which is also the operand of its steps   out: the sum of the last values of its chains
 extern "C" __global__ void __launch_bounds__(Rates::threads) rates(const u32* in, u64* out, u64 first, u64 end) {
     const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;

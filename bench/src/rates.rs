@@ -1,5 +1,5 @@
-//! `ringforge-bench bench rates`: the peak throughput of each pipe of a GPU alone, as a record from which roofline
-//! bounds are computed.
+//! `ringforge-bench bench rates`: measures the peak throughput of each execution pipe of a GPU alone. Roofline bounds
+//! are computed from the record.
 //!
 //! The outputs of the first and the last threads are compared with the CPU's.
 
@@ -13,12 +13,12 @@ use ringforge_testkit::Random;
 use ringforge_cli::measure;
 use ringforge_cli::record::Measurement;
 use ringforge_cli::session::Bench;
-use ringforge_cli::suite::{Case, Kind, Scope, Suite};
+use ringforge_cli::suite::{Case, Scope, Suite, SuiteKind};
 use ringforge_cli::work::Work;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "rates",
-    kind: Kind::Rates,
+    kind: SuiteKind::Rates,
     title: "What a GPU's pipes do at best",
     about: "Operations of one pipe in dependent chains, with enough threads to fill the chip: an item is one operation of a \
             lane. Floors are made from the rates of multiply and logic.",
@@ -26,14 +26,14 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// An operation of one pipe.
+/// An operation that one execution pipe executes.
 struct Operation {
     name: &'static str,
-    /// Unit of the rate.
+    /// Unit of the throughput.
     unit: &'static str,
-    /// Number of units that a thread does per step.
+    /// Number of units per thread and step.
     count: usize,
-    /// CUDA source of a step, and its CPU reference.
+    /// CUDA expression of a step, and its CPU reference.
     text: &'static str,
     step: fn(u32, u32) -> u32,
 }
@@ -57,16 +57,16 @@ static OPERATIONS: [Operation; 2] = [
 
 /// Threads per block.
 const THREADS: usize = 256;
-/// Chains per thread, and steps per chain.
+/// Chains per thread. Steps per chain.
 const CHAINS: u32 = 8;
 const STEPS: usize = 1000;
 /// Steps per iteration of the unrolled loop.
 const UNROLLED: usize = 8;
-/// Blocks per multiprocessor: sixteen times the number that fits at once.
+/// Blocks per multiprocessor: sixteen times the number that is resident at once.
 const BLOCKS: usize = 8 * 16;
 
 impl Operation {
-    /// A kernel that runs chains of the operation in every thread.
+    /// A kernel that runs `CHAINS` chains of the operation in every thread.
     #[allow(unsafe_code)]
     fn kernel(&self) -> CustomKernel {
         let Self { name, text, step, .. } = *self;

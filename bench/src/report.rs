@@ -1,5 +1,5 @@
-//! `ringforge-bench report`: makes a page from records, either with plots and tables and without need of a network, or
-//! in Markdown.
+//! `ringforge-bench report`: makes a page from records. The page is HTML with plots and tables, which needs no network,
+//! or Markdown.
 
 mod areas;
 mod chart;
@@ -24,18 +24,18 @@ pub(crate) struct Options {
     /// Records to show first, as written by `ringforge bench --out`.
     #[arg(value_name = "FILE")]
     records: Vec<PathBuf>,
-    /// Folder with more records; by default that of the checkout in the working directory.
+    /// Folder with more records; by default bench/results in the working directory.
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
     /// Write the page to this file; by default ringforge-report.html, or docs/performance.md with --markdown.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the tables of all areas in Markdown.
+    /// Write the tables of all suites in Markdown.
     #[arg(long)]
     markdown: bool,
 }
 
-/// Folder of a checkout's records.
+/// Folder of the records in a checkout of this repository.
 const RECORDED: &str = "bench/results";
 
 /// Maximum characters per line of the page's tables.
@@ -112,7 +112,7 @@ mod tests {
     use ringforge_cli::measure::Times;
     use ringforge_cli::record::Measurement;
     use ringforge_cli::session::Bench;
-    use ringforge_cli::suite::Kind;
+    use ringforge_cli::suite::SuiteKind;
 
     fn recorded() -> Result<Vec<Named>> {
         Record::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results"))
@@ -122,7 +122,7 @@ mod tests {
     fn pages_cover_every_area() -> Result<()> {
         let records = recorded()?;
         let (page, markdown) = (page(&records).into_string(), markdown::page(&records));
-        for suite in SUITES.iter().filter(|suite| suite.kind == Kind::Area) {
+        for suite in SUITES.iter().filter(|suite| suite.kind == SuiteKind::Area) {
             assert!(
                 page.contains(&format!("<h2 id=\"{}\"", suite.name.replace(' ', "-"))),
                 "{} is missing",
@@ -141,7 +141,7 @@ mod tests {
         Ok(())
     }
 
-    /// With `RINGFORGE_BLESS=1`, rewrites the page.
+    /// Tests that `docs/performance.md` matches the records. With `RINGFORGE_BLESS=1`, rewrites the page first.
     #[test]
     fn the_page_in_docs_is_up_to_date() -> Result<()> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
@@ -156,7 +156,7 @@ mod tests {
         Ok(())
     }
 
-    /// A record that consists of these lines.
+    /// A record that consists of these measurements.
     fn of(lines: Vec<Measurement>) -> Vec<Named> {
         vec![("mine.json".into(), Record { measurements: lines, ..Bench::of_cpu().record(None) })]
     }

@@ -1,4 +1,4 @@
-//! Transforms over the small fields of STARK provers: columns of a trace, one after another in memory, or one column.
+//! Transforms over the small fields of STARK provers: of contiguous columns of a trace, or of a single column.
 
 use anyhow::Result;
 use ringforge::{Job, Modulus, Op, Order, PolyType, Ring};
@@ -57,7 +57,7 @@ const QUOTED: &[Quoted] = &[
     quoted("Goldilocks one 2^24, natural", "sppark", UNCHECKED, &[("forward", 728e-6)]),
 ];
 
-/// Field, modulus, log2 of the length, columns on a GPU, and whether `--quick` measures it too.
+/// Field, modulus, log2 of the length, columns on a GPU, and whether `--quick` measures the case too.
 const CASES: &[(&str, u64, u32, usize, bool)] = &[
     ("BabyBear", BABY_BEAR, 16, 4096, false),
     ("BabyBear", BABY_BEAR, 20, 64, true),

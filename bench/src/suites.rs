@@ -5,7 +5,7 @@ use ringforge_cli::suites::{kems, rings, sm2};
 
 use crate::{ckks, commit, convert, cpu, fhe, group, operations, papers, rates, stark, zk};
 
-/// All suites, in page order.
+/// All suites, in the order in which pages show them.
 pub(crate) static SUITES: Suites = &[
     &rings::SUITE,
     &fhe::SUITE,
@@ -33,16 +33,17 @@ mod tests {
     use anyhow::{Context, Result, ensure};
 
     use ringforge_cli::session::Bench;
-    use ringforge_cli::suite::{Kind, Scope};
+    use ringforge_cli::suite::{Scope, SuiteKind};
 
     use super::*;
 
-    /// Runs every case of every suite that a CPU supports, as briefly as possible, and times each kernel.
+    /// Tests that every case of every suite that a CPU supports gives right results. Cases run as briefly as possible,
+    /// and each kernel is timed.
     #[test]
     fn every_case_is_right_on_a_cpu() -> Result<()> {
         let bench = Bench { steps: true, ..Bench::of_cpu() };
         let scope = Scope { cpu: true, batches: vec![2], most_log_n: Some(8), ..Scope::default() };
-        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, Kind::Area | Kind::Papers)) {
+        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, SuiteKind::Area | SuiteKind::Papers)) {
             let cases = (suite.cases)(&scope)?;
             ensure!(!cases.is_empty(), "{} has no case", suite.name);
             for case in cases {
@@ -55,7 +56,7 @@ mod tests {
                     ensure!(line.right && !line.checked.is_empty(), "{line:?}");
                     ensure!(line.suite == suite.name && line.items_per_second > 0.0, "{line:?}");
                     ensure!(line.peers.iter().all(|peer| peer.seconds > 0.0), "{line:?}");
-                    // a CPU has no multiprocessors
+                    // a CPU has no multiprocessors, so steps have no resources
                     ensure!(line.steps.iter().all(|step| step.resources.is_none()), "{line:?}");
                 }
             }
@@ -83,7 +84,7 @@ mod tests {
     fn suite_names_are_unique_and_headlines_exist() -> Result<()> {
         let names: BTreeSet<_> = SUITES.iter().map(|suite| suite.name).collect();
         assert_eq!(names.len(), SUITES.len());
-        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, Kind::Area | Kind::Papers)) {
+        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, SuiteKind::Area | SuiteKind::Papers)) {
             let mut cases = (suite.cases)(&Scope::default())?;
             cases.extend((suite.cases)(&Scope { cpu: true, ..Scope::default() })?);
             let has = |name: &str, operation: &str| {

@@ -1,8 +1,8 @@
-//! Transforms of provers over BLS12-381's scalar field, in natural order on both sides. They run on the device, plain
-//! or on a coset, captured; from host memory to host memory; and in witness maps.
+//! Transforms of zero-knowledge provers over BLS12-381's scalar field, with inputs and outputs in natural order. They
+//! run captured on the device, on a subgroup or a coset; from host memory to host memory; and in witness maps.
 //!
 //! In addition to the checks of every [job](ringforge_cli::jobs), up to 2^20 evaluations are compared with arkworks'
-//! transform. Longer transforms are compared with the coefficients, all at once, at a random point.
+//! transform. Of longer transforms, all evaluations are checked at once against the coefficients, at a random point.
 
 mod field;
 mod witness;
@@ -70,7 +70,8 @@ const QUOTED: &[Quoted] = &[
     bellperson("2^24", &[("forward", 15.70e-3), ("inverse", 16.08e-3)]),
 ];
 
-/// log2 of the lengths, and whether `--quick` measures them too. The buffers of the last two have 2^32 bytes or more.
+/// log2 of the lengths, and whether `--quick` measures them too. The buffers of the last two lengths have 2^32 bytes or
+/// more.
 const SIZES: &[(u32, bool)] =
     &[(16, true), (18, false), (20, false), (22, false), (24, false), (26, false), (27, false), (28, false)];
 /// log2 of the longest transform on a CPU.
@@ -112,12 +113,12 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Describes the check of transforms.
+/// Description of the check of transforms, for records.
 pub(super) const CHECKED: &str =
     "all values with arkworks', beyond 2^20 points with the coefficients at a random point";
 
-/// Returns a check that evaluations at g·w^i are those of the coefficients: of the operand of a forward transform, or
-/// of the result of an inverse one.
+/// Returns a check that evaluations on the coset of this offset match the coefficients. The coefficients are the
+/// operand of a forward transform or the result of an inverse transform.
 pub(super) fn definition(op: Op, offset: Fr) -> impl Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync {
     move |operands, result, random| {
         let (inputs, values) = if op == Op::Forward { (operands[0], result) } else { (result, operands[0]) };
@@ -125,7 +126,8 @@ pub(super) fn definition(op: Op, offset: Fr) -> impl Fn(&[&[u8]], &[u8], &mut Ra
     }
 }
 
-/// Measures one transform with evaluations at g·w^i on the device: captured, always over the same buffers.
+/// Measures one captured transform to or from evaluations on the coset of this offset, on the device and always over
+/// the same buffers.
 fn transform(bench: &Bench, name: &str, n: usize, offset: Fr, op: Op) -> Result<Measurement> {
     let job = Job::new(&coset(n, offset)?, op).order(Order::Natural).batch_hint(1);
     let definition = definition(op, offset);

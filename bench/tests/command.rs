@@ -1,5 +1,5 @@
-//! The subcommands and suites that this command adds to `ringforge`: the papers' experiments, the peak rates, the
-//! report of a record.
+//! Tests the subcommands and suites that this command adds to `ringforge`: the papers' experiments, the peak rates, and
+//! the report of a record.
 
 use std::fs;
 use std::path::Path;
@@ -13,14 +13,14 @@ fn ringforge(arguments: &[&str], folder: &Path) -> Result<Output> {
     command.args(arguments).current_dir(folder).output().context("starting the command")
 }
 
-/// Standard output of a run that must succeed.
+/// Returns the standard output of a run, which must succeed.
 fn run(arguments: &[&str]) -> Result<String> {
     let output = ringforge(arguments, Path::new("."))?;
     ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Standard error of a run that must be refused (exit status 2).
+/// Returns the standard error of a run, which must be rejected (exit status 2).
 fn refused(arguments: &[&str]) -> Result<String> {
     let output = ringforge(arguments, Path::new("."))?;
     ensure!(output.status.code() == Some(2), "{arguments:?} was not refused");
@@ -75,7 +75,7 @@ fn batches_beyond_memory_are_refused() -> Result<()> {
     let usual = ["FHE 2^16", "zk host stream"].map(|filter| vec!["bench", "--filter", filter]);
     let suites = ["CTRU paper, 4.3.2", "CTRU paper, table 4", "CTRU-Prime paper, table 4", "SM2 paper, table 4"]
         .map(|filter| vec!["bench", "papers", "--filter", filter]);
-    // a batch that exceeds the memory, and the largest number that a batch can be
+    // a batch that exceeds the memory, and the largest number that the option accepts
     let batches = ["100000000000", "18446744073709551615"].into_iter().cycle();
     for (line, batch) in usual.iter().chain(&suites).zip(batches) {
         let why = refused(&[&line[..], &["--quick", "--device", "cpu", "--batch", batch]].concat())?;

@@ -1,3 +1,3 @@
-//! The command, as a user runs it.
+//! Tests the `ringforge-bench` command as a user runs it.
 
 mod command;

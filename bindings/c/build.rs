@@ -1,5 +1,5 @@
-//! Sets the soname of the shared library to `libringforge.so.MAJOR.MINOR`, since all of 0.1.x are compatible. cargo-c
-//! sets the soname itself.
+//! Sets the soname of the shared library to `libringforge.so.MAJOR.MINOR`, because all versions 0.1.x are compatible.
+//! cargo-c sets the soname itself.
 
 use std::env;
 

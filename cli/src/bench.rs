@@ -1,5 +1,5 @@
 //! `ringforge bench`: measures the throughput of each ring or scheme, operation and batch, with roofline bounds and
-//! peers.
+//! other implementations to compare with.
 
 mod against;
 
@@ -15,31 +15,32 @@ use crate::measure::Effort;
 use crate::selected::Selected;
 use crate::session::{Bench, Common};
 use crate::show;
-use crate::suite::{Kind, Suites};
+use crate::suite::{SuiteKind, Suites};
 use crate::table;
 
 /// Options of `ringforge bench`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// A ring, such as 3457:x^768-x^384+1, with an operation; all suites if omitted. `ringforge-bench` also takes
-    /// `papers`, the experiments of the papers that the engine came from, or `rates`, the peak rates of a GPU's pipes.
+    /// `papers`, the experiments of the papers that the engine is based on, or `rates`, the peak throughput of a GPU's
+    /// pipes.
     #[arg(value_name = "RING")]
     what: Option<String>,
     /// The operation on the ring, as in `ringforge plan`.
     op: Option<Op>,
     #[command(flatten)]
     shape: Shape,
-    /// Only lines whose "suite case operation" contains this text.
+    /// Only measurements whose "suite case operation" contains this text.
     #[arg(long, default_value = "")]
     filter: String,
-    /// Fewer lines and shorter measurements.
+    /// Fewer and shorter measurements.
     #[arg(long)]
     quick: bool,
     /// Also time each kernel, or each step of several devices, as `ringforge profile` does.
     #[arg(long)]
     steps: bool,
-    /// Measure the lines of this record again (or of several records, separated by commas), and print ratios to it
-    /// instead of the figures.
+    /// Repeat the measurements of this record (or of several records, separated by commas), and print their ratios to
+    /// the record.
     #[arg(long, value_name = "RECORD", value_delimiter = ',', conflicts_with_all = ["what", "steps", "out"])]
     against: Vec<PathBuf>,
     /// Also write JSON to this file.
@@ -49,19 +50,19 @@ pub struct Options {
     common: Common,
 }
 
-/// Runs `ringforge bench`. Returns whether every result is right.
+/// Runs `ringforge bench`. Returns true if every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites) -> Result<bool> {
     let Options { what, op, quick, steps, common, filter, .. } = options;
     let device = common.device(choice)?;
     let scope = common.scope(&device, *quick, suites);
     let records = against::read(&options.against, &device.to_string())?;
-    let of = |kind: Kind| Selected::of(move |suite| (suite.kind == kind).then_some(0), &scope, filter);
+    let of = |kind: SuiteKind| Selected::of(move |suite| (suite.kind == kind).then_some(0), &scope, filter);
     let selected = match (what.as_deref(), op) {
         _ if !records.is_empty() => against::selected(&records, options, &scope)?,
         (Some(ring), Some(op)) => vec![Selected::own(ring, *op, &options.shape, &common.batch)?],
-        (None, _) => of(Kind::Area)?,
+        (None, _) => of(SuiteKind::Area)?,
         (Some(what @ ("papers" | "rates")), _) => {
-            let kind = if what == "papers" { Kind::Papers } else { Kind::Rates };
+            let kind = if what == "papers" { SuiteKind::Papers } else { SuiteKind::Rates };
             ensure!(
                 suites.iter().any(|suite| suite.kind == kind),
                 "only ringforge-bench has the suites {what}: run `ringforge-bench bench {what}`"
@@ -83,7 +84,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites
     }
 }
 
-/// Measures the selected cases, writes the record to `out` if given, and prints it. Returns whether every result is
+/// Measures the selected cases, writes the record to `out` if given, and prints it. Returns true if every result is
 /// right.
 pub(crate) fn run(
     bench: &Bench,
@@ -97,7 +98,7 @@ pub(crate) fn run(
     let out = out.filter(|_| bench.is_first());
     let bar = show::progress(selected.len());
     for selected in selected {
-        // written before each case, so that a failure loses no earlier result
+        // the record is written before each case, so that a failure loses no earlier result
         out.map_or(Ok(()), |path| record.write(path))?;
         bar.set_message(selected.title());
         selected.measure(bench, &mut record)?;
@@ -105,7 +106,7 @@ pub(crate) fn run(
     }
     bar.finish_and_clear();
     if bench.steps && selected.len() == 1 {
-        // lines without kernels cannot be shown kernel by kernel
+        // measurements without kernels cannot be shown kernel by kernel
         record.measurements.retain(|line| !line.steps.is_empty());
     }
     let none = record.measurements.is_empty() && selected.len() == 1;

@@ -1,5 +1,5 @@
-//! `ringforge bundle`: writes compiled kernels to a file, for machines that have no NVRTC or should not spend time
-//! compiling.
+//! `ringforge bundle`: writes compiled kernels to a file, for machines that have no NVRTC or should not spend time on
+//! compilation.
 
 use std::fs;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ impl Wanted {
         if let Some(scheme) = all.into_iter().find(|name| name.eq_ignore_ascii_case(text)) {
             return Ok(Self::Schemes(vec![scheme]));
         }
-        // a ring may contain spaces, so words are taken off the end
+        // a ring may contain spaces, so the operation and its options are parsed from the end of the text
         let (mut rest, mut order, mut in_place) = (text, Order::DigitReversed, false);
         while let Some((before, last)) = rest.trim_end().rsplit_once(char::is_whitespace) {
             match last {
@@ -90,7 +90,7 @@ impl Wanted {
                         for job in [job.clone(), job.in_place()] {
                             match planner.plan(&job) {
                                 Ok(plan) => plans.push(plan),
-                                // a ring without an NTT still has products
+                                // a ring without an NTT still supports products, so this error only skips the operation
                                 Err(Error::Unsupported { .. } | Error::NotPrime { .. } | Error::NoRoot { .. }) => {}
                                 Err(error) => return Err(error.into()),
                             }

@@ -1,5 +1,5 @@
-//! `ringforge check`: compares results with slow, simple arithmetic. Covers rings of every kind, key encapsulation and
-//! signatures: the cases of `bench` and some more, each run once.
+//! `ringforge check`: compares results with slow, simple arithmetic. It runs each case of `bench`, and some more, once:
+//! rings of every kind, key encapsulation and signatures.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,23 +26,23 @@ pub struct Options {
     /// Only rings and schemes whose "suite case ring operation" contains this text.
     #[arg(long, default_value = "")]
     filter: String,
-    /// Large batches, which fill the device, instead of small ones, which still run every kernel.
+    /// Large batches, which fill the device, instead of small ones, which also run every kernel.
     #[arg(long)]
     all: bool,
-    /// Seed of the random polynomials and keys; a new one is drawn if omitted.
+    /// Seed of the random polynomials and keys; random if omitted.
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]
     tuning: TuningFile,
 }
 
-/// The suites whose cases are checked. Those whose kernels take longest to compile come first.
+/// The suites whose cases are checked. Suites whose kernels take longest to compile come first.
 const SUITES: [&str; 4] = ["SM2", "rings", "CTRU-Prime", "CTRU"];
 
-/// Items of a small batch: an odd number, so that the last block is not full.
+/// Items of a small batch. The number is odd, so that the last block is not full.
 const FEW: usize = 37;
 
-/// Runs `ringforge check`. Returns whether every line agrees.
+/// Runs `ringforge check`. Returns true if every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites) -> Result<bool> {
     let start = Instant::now();
     let chosen = choice.open()?;
@@ -88,7 +88,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites
     Ok(agrees)
 }
 
-/// Formats the results of a case as a line of output.
+/// Formats the results of one case as a line of output.
 fn line(title: &str, found: &Record, wrong: &[String], seconds: f64) -> String {
     let verdict = if wrong.is_empty() { "agrees" } else { "WRONG" };
     let lines = &found.measurements;
@@ -103,7 +103,7 @@ fn line(title: &str, found: &Record, wrong: &[String], seconds: f64) -> String {
 
 /// Measures all cases and passes the results of each case to `take` when its last operation is done. On a GPU,
 /// operations run on several threads, so that compilation overlaps with the longest kernels. On a CPU they run one
-/// after another, because each uses all threads.
+/// after another, because each operation uses all threads.
 fn check(
     bench: &Bench,
     empty: &Record,
@@ -126,7 +126,7 @@ fn check(
                 while let Some((case, selected)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (start, mut record) = (Instant::now(), empty.clone());
                     let outcome = selected.measure(bench, &mut record).with_context(|| format!("seed {}", bench.seed));
-                    // after an error, the receiver is gone
+                    // sending fails if the receiver is gone, which it is after an error
                     if sender.send(outcome.map(|()| (*case, record, start.elapsed().as_secs_f64()))).is_err() {
                         return;
                     }
@@ -148,13 +148,13 @@ fn check(
 }
 
 /// Compiles SM2's kernels for a GPU in parallel while the first cases run. A case waits for a kernel that is still
-/// being compiled. Errors are ignored here, because the case that needs the kernel meets them again.
+/// being compiled. Errors are ignored, because they occur again in the case that needs the kernel.
 #[cfg(feature = "schemes")]
 fn compile_ahead<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, device: &Device) -> Result<()> {
     if !device.limits().is_cpu() {
         for plan in crate::suites::sm2::checked_plans(device.limits())? {
             let device = device.clone();
-            // if the thread does not start, the cases compile the plan
+            // if the thread does not start, the case that needs the plan compiles it
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(device.compile(&plan)));
         }
     }

@@ -1,4 +1,4 @@
-//! Copy bandwidth of a device's memory: the roofline bound of everything that reads and writes each byte once.
+//! Copy bandwidth of a device's memory, which bounds all work that reads and writes each byte once.
 
 use anyhow::Result;
 use ringforge::kernels::{Built, CustomKernel, Port};
@@ -7,7 +7,7 @@ use ringforge::{Device, Limits, Planner};
 use crate::measure::{self, Effort};
 use crate::work::Work;
 
-/// Bytes per item, and threads per block.
+/// Bytes per item. Threads per block.
 const ITEM: usize = 16;
 const THREADS: u32 = 256;
 
@@ -25,7 +25,7 @@ extern "C" __global__ void copy(const rf::u32x4* in, rf::u32x4* out, rf::u64 fir
     unsafe { CustomKernel::new(("copy", SOURCE, &[]), ports, build, |_, args| args.transform::<u8>(0, 1).map(drop)) }
 }
 
-/// Measures the copy bandwidth: bytes read plus bytes written, per second.
+/// Measures the copy bandwidth: bytes read plus bytes written per second.
 pub fn bandwidth(device: &Device, effort: Effort) -> Result<f64> {
     let p = Planner::new(device.limits().clone()).pipeline("copy");
     let [copied] = p.step(copy(), &[p.input("from")]);
@@ -45,7 +45,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Whether NVRTC is present. Panics if it is absent although `RINGFORGE_REQUIRE_NVRTC` is 1.
+    /// Returns true if NVRTC is present. Panics if it is absent although `RINGFORGE_REQUIRE_NVRTC` is 1.
     pub(crate) fn has_compiler() -> bool {
         let is_required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some_and(|value| value == "1");
         let is_there = ringforge::cuda::is_compiler_present();
@@ -53,7 +53,7 @@ pub(crate) mod tests {
         is_there
     }
 
-    /// Whether a kernel compiles for sm_80, sm_90 and sm_120 without spills; true if there is no compiler.
+    /// Returns true if a kernel compiles for sm_80, sm_90 and sm_120 without spills, or if there is no compiler.
     pub(crate) fn compiles(kernel: &dyn Kernel) -> bool {
         let is_fine = |capability| {
             let outcome = ringforge::cuda::compile_check(kernel, &Limits::of_capability(capability), false);

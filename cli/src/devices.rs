@@ -1,4 +1,4 @@
-//! Devices: the choice of one, and the list of those in this machine.
+//! The choice of a device on the command line, and `ringforge devices`, which lists this machine's devices.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -42,11 +42,11 @@ impl FromStr for Choice {
     }
 }
 
-/// An open device.
+/// A device that was opened for a command.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) device: Device,
-    /// Why this device was chosen.
+    /// Why this device was chosen, for display.
     pub(crate) reason: String,
 }
 
@@ -69,7 +69,7 @@ impl Choice {
     }
 }
 
-/// The facts about a device, each with its column heading.
+/// The properties of a device, each with its column heading; `None` if it does not apply.
 fn facts(choice: String, limits: &Limits) -> [(&'static str, Option<String>); 7] {
     let of_gpu = |text: String| (!limits.is_cpu()).then_some(text);
     let (name, multiprocessors) = match limits.is_cpu() {
@@ -87,7 +87,7 @@ fn facts(choice: String, limits: &Limits) -> [(&'static str, Option<String>); 7]
     ]
 }
 
-/// Runs `ringforge devices`.
+/// Runs `ringforge devices`: prints the devices of this machine, or why there is no GPU.
 pub(crate) fn main(options: &Options) -> Result<()> {
     let mut found = vec![facts("cpu".into(), Device::cpu().limits())];
     let mut reason = None;

@@ -1,4 +1,4 @@
-//! The environment of a measurement: processor, driver, commit, date.
+//! The environment of a measurement: processor, driver, commit and date.
 
 use std::process::Command;
 use std::time::SystemTime;
@@ -59,8 +59,8 @@ pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// The commit that this program was built from: the value of `RINGFORGE_COMMIT` at build time. The working directory
-/// does not matter.
+/// The commit that this program was built from: the value of `RINGFORGE_COMMIT` at build time. The git checkout in the
+/// working directory is not read.
 fn commit() -> Option<String> {
     option_env!("RINGFORGE_COMMIT").filter(|commit| !commit.is_empty()).map(Into::into)
 }

@@ -1,4 +1,4 @@
-//! The figure in which the lines of a suite are reported.
+//! Figures of merit, in which the measurements of a suite are reported.
 
 use crate::record::{Measurement, Peer};
 use crate::show;
@@ -15,7 +15,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// Column heading.
+    /// Column heading for the figure.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Rate => "items a second",
@@ -24,12 +24,12 @@ impl Figure {
         }
     }
 
-    /// Whether a larger figure is better.
+    /// Returns true if a larger figure is better.
     pub fn is_rate(self) -> bool {
         self == Self::Rate
     }
 
-    /// The figure of a line, from the seconds per item.
+    /// The figure of an item that takes this many seconds. `line` supplies the number of limbs.
     pub fn number(self, line: &Measurement, seconds: f64) -> f64 {
         match self {
             Self::Rate => 1.0 / seconds,
@@ -43,12 +43,12 @@ impl Figure {
         if self.is_rate() { show::short(number).trim_end().to_owned() } else { show::time(number) }
     }
 
-    /// The figure of a line, formatted.
+    /// The figure of a measurement, formatted.
     pub fn of(self, line: &Measurement) -> String {
         self.show(self.number(line, 1.0 / line.items_per_second))
     }
 
-    /// The figure of a peer of a line, formatted, with its source if it is quoted.
+    /// The figure of another implementation, formatted, with its name and the source if it is quoted.
     pub fn of_peer(self, line: &Measurement, peer: &Peer) -> String {
         let source = peer.source.as_ref().map(|source| format!(" (quoted: {source})")).unwrap_or_default();
         format!("{}: {}{source}", peer.name, self.show(self.number(line, peer.seconds)))

@@ -1,4 +1,4 @@
-//! Command-line options that make a ring and an operation a job.
+//! Command-line options that select a ring, an operation and a job's further settings.
 
 use clap::Args;
 use ringforge::{Job, Op, Order, PolyType};
@@ -28,7 +28,7 @@ pub(crate) struct Shape {
     /// The target ring of a conversion.
     #[arg(long, value_name = "RING")]
     to: Option<PolyType>,
-    /// Order of the evaluations: tree (bit-reversed or digit-reversed) or natural.
+    /// Order of the evaluations: digit_reversed (bit-reversed if every radix is 2) or natural.
     #[arg(long, default_value = "digit_reversed", value_parser = order)]
     order: Order,
     /// Number of layers of the transform; all layers of the ring if omitted.
@@ -43,11 +43,11 @@ fn order(text: &str) -> Result<Order, String> {
     match text {
         "digit_reversed" => Ok(Order::DigitReversed),
         "natural" => Ok(Order::Natural),
-        _ => Err("expected tree or natural".into()),
+        _ => Err("expected digit_reversed or natural".into()),
     }
 }
 
-/// The same job with another operation.
+/// Returns the same job with another operation.
 pub(crate) fn with_op(job: &Job, op: Op) -> Job {
     let mut job = job.clone();
     job.op = op;
@@ -55,7 +55,7 @@ pub(crate) fn with_op(job: &Job, op: Op) -> Job {
 }
 
 impl Shape {
-    /// The job for this ring and operation.
+    /// Returns the job for this ring and operation.
     pub(crate) fn job(&self, ring: &PolyType, op: Op) -> Job {
         let mut job = Job::new(ring, op).order(self.order);
         (job.depth, job.in_place, job.target) = (self.depth, self.in_place, self.to.clone());

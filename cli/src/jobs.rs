@@ -1,8 +1,8 @@
-//! Jobs on random operands, measured and checked in the same way for every ring. They serve the suites about rings, RNS
-//! bases, FHE and proofs, and rings that the user names.
+//! Jobs on random operands, measured and checked in the same way for every ring. The suites about rings, RNS bases,
+//! homomorphic encryption and proofs use them, and so do rings that the user names.
 //!
-//! On a GPU, every item is compared bit for bit with the CPU's. On a CPU, a transform is inverted and must return its
-//! operands. On both, some items are compared with the definition.
+//! On a GPU, every item is compared bit for bit with the CPU's. On a CPU, the inverse of a transform must return its
+//! operands. On both, some items are compared with the mathematical definition.
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
@@ -20,17 +20,18 @@ use crate::sample;
 use crate::session::Bench;
 use crate::work::{Work, slices};
 
-/// Target time of a run in seconds, from which a batch on a CPU is chosen.
+/// Target seconds of a run on a CPU, from which the batch is chosen.
 const CPU_RUN_SECONDS: f64 = 0.02;
-/// Most bytes of the arguments of a run on a CPU.
+/// Maximum bytes of the arguments of a run on a CPU.
 const CPU_BYTES: usize = 64 << 20;
 /// Bytes of the arguments of a run on a GPU, unless the user asks for a batch.
 const GPU_BYTES: usize = 1 << 30;
-/// Number of first items, which contain many edge cases. They are compared with the definition, as is the last item.
+/// Number of items at the beginning of a batch that contain many edge cases. They are compared with the definition, as
+/// is the last item.
 const EDGES: usize = 4;
 
-/// A definition that the first items and the last item are checked against. Takes the operands and the result of an
-/// item.
+/// The definition of a job, as a check of one item. Takes the operands and the result of the item, and returns true if
+/// the result is right.
 pub type Definition<'a> = &'a (dyn Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync);
 
 /// A job and how it is run.
@@ -39,25 +40,25 @@ pub struct Task<'a> {
     pub job: &'a Job,
     /// Items per run.
     pub batch: usize,
-    /// Whether launches are captured once and replayed.
+    /// True if launches are captured once and replayed.
     pub captured: bool,
     /// Number of buffer sets, as in [`Runs`].
     pub sets: Option<usize>,
     /// The memory of the arguments before and after a run.
     pub memory: Memory,
-    /// A plan to run in place of the planner's.
+    /// A plan to run instead of the planner's.
     pub plan: Option<Plan>,
-    /// A definition to check in place of the oracle's, with its description.
+    /// A definition to check instead of the oracle's, with a description of it.
     pub definition: Option<(&'a str, Definition<'a>)>,
 }
 
 impl<'a> Task<'a> {
-    /// A job for a batch, with default settings.
+    /// A task that runs a job on a batch, with default settings.
     pub fn new(job: &'a Job, batch: usize) -> Self {
         Self { job, batch, captured: false, sets: None, memory: Memory::Device, plan: None, definition: None }
     }
 
-    /// Measures and checks the job.
+    /// Measures and checks the job. Returns the measurement with its roofline bound.
     pub fn line(&self, bench: &Bench, case: impl Into<String>, effort: Effort) -> Result<Measurement> {
         let (job, batch) = (self.job, self.batch);
         let plan = self.plan.clone().map_or_else(|| repeatable(&bench.planner, job), Ok)?;
@@ -71,12 +72,12 @@ impl<'a> Task<'a> {
         let right = outcome.alike && self.is_right(&bench.device, &inputs, result, random.bits())?;
         let line =
             outcome.line(case, job.op, batch).in_ring(&job.poly).by(&plan).checked(self.checked(&bench.device), right);
-        // the bound of a job does not include copies
+        // the roofline bound of a job does not include copies between host and device
         let floor = if memory == Memory::Device { floor(bench, job, &plan) } else { Roofline::default() };
         Ok(Measurement { memory, ..line.above(floor) })
     }
 
-    /// Whether the result of a run is right.
+    /// Returns true if the result of a run is right: compared with the CPU, inverted, and checked by definition.
     fn is_right(&self, device: &Device, inputs: &Named, result: &[u8], seed: u64) -> Result<bool> {
         let (job, batch) = (self.job, self.batch);
         let cpu = Device::cpu();
@@ -91,7 +92,7 @@ impl<'a> Task<'a> {
                 return Ok(false);
             }
         }
-        // the edge cases at the front, and the last item, which ends the last block
+        // the edge cases at the beginning of the batch, and the last item, which ends the last block
         let edges = batch.min(if self.job.poly.bytes() > 1 << 20 { 1 } else { EDGES });
         let items: Vec<usize> = (0..edges).chain((batch > edges).then_some(batch - 1)).collect();
         let agrees = |&item: &usize| {
@@ -118,7 +119,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// The inverse of a transform job; `None` for other operations.
+/// Returns the inverse of a transform job; `None` for other operations.
 fn undone(job: &Job) -> Option<Job> {
     let op = match job.op {
         Op::Forward => Op::Inverse,
@@ -128,7 +129,7 @@ fn undone(job: &Job) -> Option<Job> {
     Some(with_op(job, op))
 }
 
-/// Random operands, by the names of the plan's arguments.
+/// Returns random operands, by the names of the plan's arguments.
 fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result<Named> {
     let read = plan.args().iter().filter(|arg| arg.role != Role::Out);
     let mut bounds = job.bounds.into_iter();
@@ -138,7 +139,7 @@ fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result
         let ring = arg.before.as_ref().unwrap_or(&job.poly);
         let residues = sample::elements(ring, random.bits(), EDGES, items)?;
         let bytes = match job.op {
-            // integers below Q, made from random residues
+            // integers below the product of all moduli, made from random residues
             Op::Decompose => {
                 Work::new(&Device::cpu(), &Job::new(ring, Op::Compose))?.run(items, &[("from", &residues)])?
             }
@@ -149,8 +150,7 @@ fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result
     read.map(operand).collect()
 }
 
-/// Makes residues small: maps them to residues of numbers in [−`bound`, `bound`], for a single modulus of at most 64
-/// bits.
+/// Maps residues to residues of numbers in [−`bound`, `bound`], for a single modulus of at most 64 bits.
 fn within(bound: u64, ring: &PolyType, residues: &[u8]) -> Vec<u8> {
     let q = u128::from(ring.basis()[0].value_u64().unwrap_or(u64::MAX));
     let width = ring.width().bytes();
@@ -163,7 +163,7 @@ fn within(bound: u64, ring: &PolyType, residues: &[u8]) -> Vec<u8> {
     small.collect()
 }
 
-/// The roofline bound of a job with this plan.
+/// Returns the roofline bound of a job with this plan.
 fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Roofline {
     let bytes = plan.bytes_moved_per_item();
     match (&job.target, job.op) {
@@ -172,8 +172,8 @@ fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Roofline {
     }
 }
 
-/// A batch that suits the device, for a job without one: a gigabyte on a GPU; on a CPU a power of two that takes a
-/// suitable time.
+/// Returns a suitable batch for the device: a gigabyte on a GPU; on a CPU, a power of two of items that take about
+/// `CPU_RUN_SECONDS`.
 pub fn suiting_batch(bench: &Bench, job: &Job) -> Result<usize> {
     let work = bench.work(job)?;
     let bytes = work.bytes(1).max(1);
@@ -207,8 +207,8 @@ mod tests {
         Op::ConvertFast,
     ];
 
-    /// Tests every operation on small rings, and that a flipped bit in the first or last residue of a result is
-    /// noticed.
+    /// Tests that every operation on small rings is found right, and that a flipped bit in the first or last residue of
+    /// a result is detected.
     #[test]
     fn right_and_wrong_results_are_told_apart() -> Result<()> {
         let bench = Bench::of_cpu();
@@ -246,7 +246,7 @@ mod tests {
         Ok(())
     }
 
-    /// Tests the CUDA kernels in the emulator and, if there is one, on a GPU.
+    /// Tests that measurements of CUDA kernels are right, in the emulator and, if there is one, on a GPU.
     #[test]
     fn lines_of_a_gpu_are_right() -> Result<()> {
         use ringforge_testkit::Target;

@@ -1,5 +1,4 @@
-//! The `ringforge` command as a library: its subcommands and the measurement code of suites, for commands with further
-//! suites.
+//! The `ringforge` command as a library: its subcommands and its measurement code, for commands that add suites.
 #![allow(missing_debug_implementations, reason = "nobody prints these")]
 
 mod bench;
@@ -87,7 +86,7 @@ pub struct On<O: Args> {
 }
 
 impl Command {
-    /// Runs the subcommand with these suites, in a process that started at `began`. Returns whether every result is
+    /// Runs the subcommand with these suites, in a process that started at `began`. Returns true if every result is
     /// right.
     ///
     /// # Errors
@@ -109,7 +108,7 @@ impl Command {
     }
 }
 
-/// Prints the engine's log to standard error: warnings by default, for example about a cache that cannot be used.
+/// Prints the engine's log to standard error. The default level is warnings, such as that a cache cannot be used.
 pub fn log() {
     let level = |record: &log::Record<'_>| record.level().as_str().to_lowercase();
     env_logger::Builder::from_env(Env::default().default_filter_or("warn"))
@@ -117,15 +116,16 @@ pub fn log() {
         .init();
 }
 
-/// The exit status of the process: 0 if every result is right, 1 if one is wrong, 2 after an error, which is printed.
+/// The exit status of the process: 0 if every result is right, 1 if a result is wrong, 2 after an error. Prints the
+/// error.
 pub fn exit(outcome: &Result<bool>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // a reader that closed the pipe has read enough
+        // if the reader closes the pipe early, the command has done its work
         Err(error) if show::is_closed_pipe(error) => ExitCode::SUCCESS,
         Err(error) => {
-            // standard error may be closed too
+            // standard error may be closed too, so a failure to print is ignored
             drop(writeln!(std::io::stderr(), "error: {error:#}"));
             ExitCode::from(2)
         }

@@ -1,4 +1,4 @@
-//! Timing of many runs over rotating buffers by the device's clock, or of whole calls by the wall clock.
+//! Timing of many runs over rotating buffers by the device's clock, and of whole calls by the wall clock.
 
 use std::time::Instant;
 
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::work::{Work, bytes, slices};
 
-/// Bytes of all buffers of a measurement on a GPU: more than its caches hold.
+/// Minimum bytes of all buffers of a measurement on a GPU: more than its caches hold.
 pub const ROTATED_BYTES: usize = 256 << 20;
-/// The same for a CPU.
+/// Minimum bytes of all buffers of a measurement on a CPU.
 const ROTATED_BYTES_CPU: usize = 64 << 20;
 
 /// Minimum number of samples.
@@ -19,34 +19,34 @@ const LEAST_SAMPLES: usize = 5;
 /// Items of the short run that estimates the time per item.
 const FEW: usize = 16;
 
-/// How long to measure.
+/// How many samples to take, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Maximum number of timed samples; fewer are taken if these exceed `total_seconds`.
+    /// Maximum number of timed samples. Fewer are taken if this many would exceed `total_seconds`.
     pub samples: usize,
-    /// Approximate seconds per sample, which determine the number of runs per sample.
+    /// Approximate seconds per sample, from which the number of runs per sample is derived.
     pub sample_seconds: f64,
     /// Approximate seconds of all samples together.
     pub total_seconds: f64,
 }
 
 impl Effort {
-    /// A single run, for its result only.
+    /// A single run, for its result only, not its time.
     pub const NONE: Self = Self { samples: 0, sample_seconds: 0.0, total_seconds: 0.0 };
 
-    /// The number of samples to take if one takes `seconds`.
+    /// The number of samples to take if one sample takes `seconds`.
     fn samples(self, seconds: f64) -> usize {
         let most = self.samples;
         ((self.total_seconds / seconds) as usize).clamp(LEAST_SAMPLES.min(most), most)
     }
 }
 
-/// Time of a run, summarised over samples.
+/// Time per run, summarised over samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// Median of the samples.
+    /// Median of the samples, in seconds per run.
     pub median_seconds: f64,
-    /// 95th percentile of the samples. This and the fields below are 0 if unknown.
+    /// 95th percentile of the samples; 0 if unknown, like the fields below.
     #[serde(default)]
     pub p95_seconds: f64,
     /// Number of samples.
@@ -73,8 +73,8 @@ impl Times {
     }
 }
 
-/// Number of buffer sets that a measurement of this work rotates through. A set that is large enough by itself needs no
-/// other.
+/// Number of buffer sets that a measurement of this work rotates through, so that they exceed the caches together. A
+/// set that exceeds them alone needs no other.
 pub fn sets(work: &Work, batch: usize) -> usize {
     let rotated = if work.device().limits().is_cpu() { ROTATED_BYTES_CPU } else { ROTATED_BYTES };
     rotated.div_ceil(work.bytes(batch).max(1)).clamp(1, 64)
@@ -90,7 +90,7 @@ pub fn estimate_item(work: &Work) -> Result<f64> {
     Ok(timed(&work.stream, || work.start(FEW, &mut buffers))? / FEW as f64)
 }
 
-/// Measures runs that rotate through these buffer sets.
+/// Measures runs of a program that rotate through these buffer sets.
 pub fn measure(work: &Work, batch: usize, sets: &mut [Vec<Buffer>], effort: Effort) -> Result<Times> {
     runs(&work.stream, sets, effort, |buffers| work.start(batch, buffers))
 }
@@ -132,7 +132,7 @@ pub fn runs<S>(
     Ok(Times::of(seconds, runs, sets.len()))
 }
 
-/// The seconds that the work enqueued by `start` takes.
+/// Returns the seconds that the work enqueued by `start` takes, by the device's clock.
 fn timed(stream: &Stream, start: impl FnOnce() -> Result<()>) -> Result<f64> {
     let before = stream.mark()?;
     start()?;

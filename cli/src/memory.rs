@@ -1,8 +1,8 @@
-//! Checks whether this machine has the memory for a batch before any of it is allocated.
+//! Checks that this machine has the memory for a batch before it is allocated.
 
 use ringforge::{Error, Result};
 
-/// Factor for the data that is in memory together with the measured data: its sources, or what it is compared with.
+/// Copies of the measured data that are in memory at once: the data itself, and its source or the expected result.
 const COPIES: usize = 2;
 
 /// Returns [`Error::TooLarge`] if a batch of items of this size would not fit into this machine's memory.
@@ -20,7 +20,7 @@ fn free_bytes() -> Option<usize> {
     Some(free.min(group_bytes().unwrap_or(usize::MAX)))
 }
 
-/// Memory limit of this process's control group in bytes, which is a container's part of the machine.
+/// Memory limit of this process's control group in bytes, such as the limit of a container.
 fn group_bytes() -> Option<usize> {
     let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     files.iter().find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())

@@ -1,5 +1,5 @@
-//! The oracle at sampled positions, for rings too large for a full check: evaluations and coefficients, each by its
-//! definition.
+//! Checks results by the definition. In rings too large for a full check, sampled evaluations and coefficients are each
+//! computed by definition.
 
 mod bases;
 
@@ -9,15 +9,16 @@ use ringforge::factorization::Factorization;
 use ringforge::{Job, Op, Order, PolyType, U256, Width};
 use ringforge_testkit::{Random, naive};
 
-/// Most coefficient products of an item for which the oracle computes the whole result. `MOST_PRODUCTS` is the limit
-/// for a product modulo a polynomial with more terms than x^n − c, where a single coefficient has no short formula.
+/// Maximum number of coefficient products of an item for which the whole result is computed. `MOST_PRODUCTS` is the
+/// limit for products modulo a polynomial with more terms than x^n − c, where a single coefficient has no short
+/// formula.
 const FULL_PRODUCTS: usize = 1 << 20;
 const MOST_PRODUCTS: usize = 16 << 20;
-/// Coefficient products of all sampled positions together.
+/// Maximum number of coefficient products of all sampled positions together.
 const SAMPLED_PRODUCTS: usize = 2 << 20;
 
-/// Whether one item of a job's result is right by the definition. Checks the whole result if that takes few products,
-/// else random positions of each limb. Operands are in the order of their names.
+/// Returns true if one item of a job's result is right by definition. Checks the whole result if that takes few
+/// products, else random positions of each limb. Operands are in the order of their names.
 pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut Random) -> Result<bool> {
     let ring = &job.poly;
     let (limbs, n) = (ring.basis().len(), ring.degree());
@@ -28,7 +29,7 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
         return bases::agree(job, from, result, count, random);
     }
     let products = limbs.saturating_mul(n).saturating_mul(n);
-    // 256-bit products take many times as long
+    // 256-bit products take much longer
     let is_full = products <= if ring.width() == Width::W256 { FULL_PRODUCTS >> 4 } else { FULL_PRODUCTS };
     let plain = |bytes: &[u8]| naive::to_plain(ring, bytes);
     let operands: Vec<Vec<U256>> = operands.iter().map(|operand| plain(operand)).collect();
@@ -55,8 +56,8 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
     })
 }
 
-/// Whether `values`, the evaluations of `a`, are right at `count` random positions of each limb. An evaluation is the
-/// residue modulo a leaf x^d − β, found by substituting β for x^d.
+/// Returns true if `values`, the evaluations of `a`, are right at `count` random positions of each limb. An evaluation
+/// is the residue of `a` modulo a leaf x^d − β of the factorisation, computed by substituting β for x^d.
 fn places_agree(
     ring: &PolyType,
     split: &Factorization,
@@ -84,8 +85,9 @@ fn places_agree(
     rows.all(right)
 }
 
-/// Whether coefficients of the product of a and b modulo x^n − c are right at `count` random positions of each limb.
-/// Coefficient k is Σ a_i b_j over i + j = k plus c Σ a_i b_j over i + j = n + k. Returns an error for other quotients.
+/// Returns true if coefficients of the product of a and b modulo x^n − c are right at `count` random positions of each
+/// limb. Coefficient k is Σ a_i b_j over i + j = k plus c Σ a_i b_j over i + j = n + k. Returns an error for other
+/// quotients.
 fn product_agrees(ring: &PolyType, [a, b, product]: [&[U256]; 3], count: usize, random: &mut Random) -> Result<bool> {
     let n = ring.degree();
     let places: Vec<usize> = (0..count).map(|_| random.below(n)).collect();
@@ -122,7 +124,7 @@ mod tests {
             let mut random = Random::new(2);
             let mut product = naive::mul(&ring, &a, &b);
             assert!(product_agrees(&ring, [&a, &b, &product], 9, &mut random)?);
-            // the last limb is wrong everywhere
+            // each residue of the last limb is wrong, so any sampled position must detect it
             let q = ring.basis().last().context("a basis")?;
             product.iter_mut().rev().take(ring.degree()).for_each(|x| *x = q.add(x, &U256::ONE));
             assert!(!product_agrees(&ring, [&a, &b, &product], 1, &mut random)?);

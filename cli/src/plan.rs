@@ -1,4 +1,4 @@
-//! `ringforge plan`: prints the plan of a job.
+//! `ringforge plan`: prints the plan of an operation on a ring.
 
 use anyhow::{Context, Result, bail};
 use clap::Args;

@@ -1,4 +1,4 @@
-//! `ringforge profile`: times each kernel of an operation and says what limits it.
+//! `ringforge profile`: times each kernel of an operation and says which resource limits it.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct Options {
     common: Common,
 }
 
-/// Runs `ringforge profile`. Returns whether every result is right.
+/// Runs `ringforge profile`. Returns true if every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites) -> Result<bool> {
     let Options { what, op, shape, out, common } = options;
     let device = common.device(choice)?;

@@ -1,5 +1,5 @@
-//! Records: what `ringforge bench` measured, on which machine, and when. Every suite uses this schema, and only this
-//! module reads and writes records.
+//! Records: what was measured, on which machine, and when. Every suite uses this schema, and only this module reads and
+//! writes records.
 
 use std::fs;
 use std::path::Path;
@@ -18,20 +18,19 @@ pub struct Record {
     /// The machine and the build.
     #[serde(flatten)]
     pub environment: Environment,
-    /// The tuning file that plans were made with.
+    /// Name of the tuning file that plans were made with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<String>,
     /// Bytes read and written per second when copying device memory.
     pub copy_bytes_per_second: f64,
-    /// The measured lines.
+    /// The measurements.
     pub measurements: Vec<Measurement>,
     /// Cases that the device does not support, with the reason.
     #[serde(default)]
     pub unsupported: Vec<String>,
 }
 
-/// A line of a record: one operation for one batch, with its time, its roofline bound, and whether the result was
-/// right.
+/// One operation, measured for one batch: its time, its roofline bound, and whether the result was right.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// Name of the suite in a command's [`Suites`](crate::suite::Suites).
@@ -54,20 +53,20 @@ pub struct Measurement {
     pub limbs: Option<usize>,
     /// The memory of the arguments before and after a run.
     pub memory: Memory,
-    /// Number of CPU threads, for a line that is measured on the CPU even if the record's device is a GPU.
+    /// Number of CPU threads, for a measurement on the CPU in the record of another device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
     /// Items per run.
     pub batch: usize,
-    /// Times per run.
+    /// Time per run.
     #[serde(flatten)]
     pub times: Times,
     /// Items per second, from the median time of a run.
     pub items_per_second: f64,
-    /// Roofline bound per item.
+    /// Roofline bound of an item.
     #[serde(default, skip_serializing_if = "Roofline::is_unknown")]
     pub floor: Roofline,
-    /// Speed in percent of the roofline bound.
+    /// Speed in percent of the speed that the roofline bound allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_floor: Option<f64>,
     /// Other implementations of the same operation.
@@ -75,12 +74,12 @@ pub struct Measurement {
     pub peers: Vec<Peer>,
     /// The reference that the results were compared with.
     pub checked: String,
-    /// Whether the results agree with the reference.
+    /// True if the results agree with the reference.
     pub right: bool,
     /// The plan, as printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// A profile kernel by kernel, if requested.
+    /// A profile kernel by kernel, if it was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }
@@ -116,38 +115,38 @@ pub struct Peer {
     pub name: String,
     /// Seconds per item.
     pub seconds: f64,
-    /// Source of a quoted figure; `None` for one that was measured in the same run.
+    /// Source of a quoted figure; `None` if the implementation was measured in the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// One kernel of a plan, or one step of several devices in its place.
+/// One kernel of a plan, or one step of work on several devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Name of the kernel.
     pub kernel: String,
-    /// The kernel's description of itself.
+    /// The kernel's own description of its work.
     pub about: String,
     /// Median seconds per run.
     pub median_seconds: f64,
     /// Bytes that the kernel's ports read and write; 0 if unknown.
     #[serde(default)]
     pub bytes: usize,
-    /// Rate of memory traffic, in percent of the rate at which the device copies memory.
+    /// Memory traffic per second, in percent of the copy bandwidth of the device.
     #[serde(default)]
     pub percent_of_memory: f64,
-    /// Rate of 32-bit multiply-adds in percent of the peak, if the kernel's number of them is known.
+    /// 32-bit multiply-adds per second in percent of the peak, if the kernel's number of multiply-adds is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_multipliers: Option<f64>,
-    /// The limiting resource, in words.
+    /// The limiting resource, as text.
     #[serde(default)]
     pub limited_by: String,
-    /// The kernel's resources on a GPU.
+    /// The resources that the kernel uses on a GPU.
     #[serde(flatten)]
     pub resources: Option<Resources>,
 }
 
-/// The resources of a kernel on a multiprocessor.
+/// The resources that a kernel uses on a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
     /// Blocks per launch; 0 if unknown.
@@ -163,12 +162,12 @@ pub struct Resources {
     pub shared_bytes: u32,
     /// Blocks resident on a multiprocessor at once.
     pub blocks_per_multiprocessor: u32,
-    /// Theoretical occupancy: resident threads in percent of those that a multiprocessor can hold.
+    /// Theoretical occupancy: resident threads in percent of the maximum of a multiprocessor.
     pub occupancy_percent: f64,
 }
 
 impl Measurement {
-    /// The line of an operation, timed for a batch.
+    /// A measurement of an operation, timed for a batch.
     pub fn new(case: impl Into<String>, operation: impl ToString, batch: usize, times: Times) -> Self {
         let items_per_second = batch as f64 / times.median_seconds;
         Self { case: case.into(), operation: operation.to_string(), batch, times, items_per_second, ..Self::default() }
@@ -191,19 +190,19 @@ impl Measurement {
         Self { plan: Some(plan.to_string()), ..self }
     }
 
-    /// Sets the roofline bound and the percentage of it that was reached.
+    /// Sets the roofline bound and the speed in percent of it.
     pub fn above(self, floor: Roofline) -> Self {
         let percent_of_floor = floor.limit().map(|(seconds, _)| 100.0 * seconds * self.items_per_second);
         Self { floor, percent_of_floor, ..self }
     }
 
-    /// Adds a peer that took `seconds` per item in the same run.
+    /// Adds another implementation, which took `seconds` per item in the same run.
     pub fn beside(mut self, name: impl Into<String>, seconds: f64) -> Self {
         self.peers.push(Peer { name: name.into(), seconds, source: None });
         self
     }
 
-    /// Sets the reference that the result was compared with, and whether it agrees.
+    /// Sets the reference that the result was compared with, and whether the two agree.
     pub fn checked(self, checked: impl Into<String>, right: bool) -> Self {
         Self { checked: checked.into(), right, ..self }
     }
@@ -223,7 +222,7 @@ impl Measurement {
 }
 
 impl Record {
-    /// Reads a record from a file. Returns an error if a line has no positive time, rate or batch.
+    /// Reads a record from a file. Returns an error if a measurement has no positive time, rate or batch.
     pub fn read(path: &Path) -> Result<Self> {
         let read = || -> Result<Self> {
             let record: Self = serde_json::from_str(&fs::read_to_string(path)?)?;
@@ -245,7 +244,7 @@ impl Record {
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
 
-    /// Reads all records of a folder, sorted by file name, each with that name.
+    /// Reads all records of a folder, sorted by file name. Returns each with its file name.
     pub fn all(folder: &Path) -> Result<Vec<(String, Self)>> {
         let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -255,7 +254,7 @@ impl Record {
     }
 }
 
-/// The file name of a record.
+/// The file name in the path of a record.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

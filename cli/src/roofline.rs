@@ -1,4 +1,4 @@
-//! Roofline bounds: the least time that work can take on a device, from bytes to move, multiplications and hashing.
+//! Roofline bounds: the minimum time of work on a device, from the bytes to move, multiplications and hashing.
 
 use ringforge::factorization::{Factorization, Layer};
 use ringforge::kernels::Arithmetic;
@@ -7,43 +7,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::peaks::Peaks;
 
-/// Issue slots of 32-bit multiply-adds, of which a wide product takes two: for a product of two words (four wide
-/// products), and for its remainder, whose quotient takes three.
+/// Issue slots of 32-bit multiply-adds for a product of two 64-bit words, and for its remainder. A wide product takes
+/// two slots. A product takes four wide products, and the quotient of a remainder takes three.
 const PRODUCT: usize = 8;
 const REMAINDER: usize = 10;
 /// Instructions of a ChaCha20 block (RFC 8439) on the logic pipe: 80 quarter rounds, each with 12 additions, exclusive
 /// ors and rotations, and 16 final additions.
 const BLOCK: usize = 80 * 12 + 16;
 
-/// Work per item, other than memory traffic.
+/// Work per item, in addition to memory traffic.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Words {
-    /// Products of two words, without their remainders.
+    /// Products of two words, without reduction.
     pub products: usize,
-    /// Remainders of such products.
+    /// Reductions of such products modulo a prime.
     pub remainders: usize,
     /// ChaCha20 blocks of random bytes.
     pub blocks: usize,
-    /// Multiply-add slots in addition to the above: of 32-bit multiply-adds, or of doubles where the arithmetic uses
-    /// these.
+    /// Further multiply-add slots, of 32-bit integers or, where the arithmetic uses doubles, of doubles.
     pub slots: f64,
 }
 
-/// Roofline bound of an item: the largest of its bounds, because the resources work in parallel.
+/// Roofline bound of an item: the maximum of its bounds, because the resources work in parallel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Roofline(pub Vec<Bound>);
 
-/// One resource that bounds the time of an item.
+/// A bound on the time of an item by one resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// The resource: `memory`, `multiply`, `logic`, `copies` between host and device, or `device` for runs from host
     /// memory.
     pub by: String,
-    /// Amount that an item needs: bytes, slots of 32-bit multiply-adds (or of doubles, where the arithmetic uses
-    /// these), logic and shift instructions, or items.
+    /// Amount of the resource that an item needs: bytes, slots of 32-bit multiply-adds (or of doubles where the
+    /// arithmetic uses doubles), logic and shift instructions, or items.
     pub count: f64,
-    /// Least time for this amount. For multiplications and logic it is known on GPUs only.
+    /// Minimum time for this amount. For multiplications and logic it is known on GPUs only.
     pub seconds: Option<f64>,
 }
 
@@ -61,8 +60,8 @@ impl Roofline {
         Self::new(slots, known((BLOCK * blocks) as f64), bytes_per_item, peaks)
     }
 
-    /// Roofline bound of a fast or exact conversion to another basis below 2^64, with a remainder for every digit and
-    /// every result.
+    /// Roofline bound of a fast or exact conversion to another RNS basis of primes below 2^64. Counts a remainder for
+    /// every digit and every result.
     pub fn of_conversion(job: &Job, to: &PolyType, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let (n, k, l) = (job.poly.degree(), job.poly.basis().len(), to.basis().len());
         let of_digits = if job.op == Op::ConvertFast { k } else { k * (k + 1) / 2 };
@@ -70,7 +69,8 @@ impl Roofline {
         Self::of_words(&words, bytes_per_item, peaks)
     }
 
-    /// Roofline bound of work with these slots, logic instructions and bytes per item. `None` leaves a resource out.
+    /// Roofline bound of work with these slots, logic instructions and bytes per item. With `None`, the resource has no
+    /// bound.
     pub fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let Peaks { copy, pipes } = peaks;
         let bound = |by: &str, count: Option<f64>, rate: Option<f64>| {
@@ -84,20 +84,20 @@ impl Roofline {
         Self(bounds.into_iter().flatten().collect())
     }
 
-    /// Roofline bound of a run from host memory to host memory. The two times are per item: of the copies alone, and of
-    /// the same work with all data on the device.
+    /// Roofline bound of a run from host memory to host memory. `copy_seconds` is the time per item of the copies
+    /// alone, and `device_seconds` that of the same work with all data on the device.
     pub fn of_host(bytes_per_item: usize, copy_seconds: f64, device_seconds: f64) -> Self {
         let bound = |by: &str, count: f64, seconds| Bound { by: by.into(), count, seconds: Some(seconds) };
         Self(vec![bound("copies", bytes_per_item as f64, copy_seconds), bound("device", 1.0, device_seconds)])
     }
 
-    /// The largest bound in seconds, and its resource.
+    /// The largest bound in seconds, and its resource; `None` if no bound is known.
     pub fn limit(&self) -> Option<(f64, &str)> {
         let known = self.0.iter().filter_map(|bound| Some((bound.seconds?, bound.by.as_str())));
         known.reduce(|most, other| if other.0 > most.0 { other } else { most })
     }
 
-    /// Whether no bound is known.
+    /// Returns true if there is no bound.
     pub fn is_unknown(&self) -> bool {
         self.0.is_empty()
     }
@@ -110,14 +110,14 @@ pub fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
     let arithmetic = if is_transform { Arithmetic::of_device(&job.poly, limits) } else { Arithmetic::of(&job.poly) };
     let (n, cost) = (split.poly().degree() as f64, arithmetic.cost());
-    // per coefficient: radix 2 multiplies at most half of them; radix 3 multiplies two thirds by twiddle factors and
-    // one third by the third root of unity
+    // multiplications per coefficient: at most half with radix 2; with radix 3, two thirds by twiddle factors and one
+    // third by the third root of unity
     let of_layer = |layer: &Layer| match layer {
         Layer::Sixth => n / 2.0,
         Layer::Two => n * arithmetic.products_of_layer(),
         Layer::Three => n,
     };
-    // for x^n − 1, the leftmost node of each layer multiplies by 1
+    // for x^n − 1, the first node of each layer has twiddle factors of 1
     let is_cyclic = matches!(job.poly.ring().quotient(), Quotient::Cyclic { .. });
     let ones = if is_cyclic && is_plain { n - 1.0 } else { 0.0 };
     let transform = (split.layers().iter().map(of_layer).sum::<f64>() - ones) * cost.product;

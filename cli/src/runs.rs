@@ -1,5 +1,5 @@
-//! Runs of a plan on given inputs, as every suite measures them: over rotating buffer sets, launched one by one or
-//! captured.
+//! Runs of a plan on given inputs, as every suite measures them: over rotating buffer sets, launched kernel by kernel
+//! or captured.
 
 use anyhow::{Context, Result};
 use ringforge::kernels::Role;
@@ -13,7 +13,7 @@ use crate::session::Bench;
 use crate::steps;
 use crate::work::{Inputs, Work};
 
-/// How to run a plan.
+/// A plan, its inputs, and how to run it.
 pub struct Runs<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -21,17 +21,17 @@ pub struct Runs<'a> {
     pub batch: usize,
     /// Inputs of the plan.
     pub inputs: &'a Inputs<'a>,
-    /// Whether launches are captured once and replayed.
+    /// True if launches are captured once and replayed.
     pub captured: bool,
     /// Number of buffer sets; if `None`, enough to exceed the caches.
     pub sets: Option<usize>,
     /// The memory of the arguments before and after a run.
     pub memory: Memory,
-    /// The job of the plan, from which the multiplications of its kernels are counted.
+    /// The job of the plan, from which multiplications of kernels are counted for a profile.
     pub job: Option<&'a Job>,
 }
 
-/// Times and results of runs.
+/// The times and results of runs.
 pub struct Outcome {
     /// Time per run.
     pub times: Times,
@@ -39,17 +39,17 @@ pub struct Outcome {
     pub steps: Vec<Step>,
     /// Outputs by argument name.
     pub results: Named,
-    /// Whether all buffer sets hold the same results.
+    /// True if all buffer sets hold the same results.
     pub alike: bool,
 }
 
 impl<'a> Runs<'a> {
-    /// Runs that are launched one by one, with all data on the device.
+    /// Runs that are launched kernel by kernel, with all data on the device.
     pub fn new(plan: &'a Plan, batch: usize, inputs: &'a Inputs<'a>) -> Self {
         Self { plan, batch, inputs, captured: false, sets: None, memory: Memory::Device, job: None }
     }
 
-    /// Measures the runs, and each kernel if the bench asks for that.
+    /// Measures the runs, and each kernel if `bench.steps` is set.
     pub fn measure(&self, bench: &Bench, effort: Effort) -> Result<Outcome> {
         if self.memory != Memory::Device {
             return self.over_host_memory(&bench.device, effort);
@@ -72,7 +72,7 @@ impl<'a> Runs<'a> {
         let run = |from: &[u8], to: &mut [u8]| {
             let call = |to: &mut [u8]| Ok(program.on_host(batch).input("from", from).output("to", to).run()?);
             let times = measure::wall(effort, || call(to))?;
-            // run once more on overwritten memory, so that no result of an earlier run remains
+            // run once more on overwritten memory, so that results of an earlier run cannot remain
             to.fill(0xa5);
             call(to)?;
             anyhow::Ok((times, to.to_vec()))
@@ -87,7 +87,7 @@ impl<'a> Runs<'a> {
         Ok(Outcome { times, steps: Vec::new(), results: Named::from([("to".into(), to)]), alike: true })
     }
 
-    /// Measures whole runs.
+    /// Measures runs with all data on the device, and downloads their results.
     fn times(&self, device: &Device, effort: Effort) -> Result<Outcome> {
         let Self { plan, batch, inputs, captured, .. } = *self;
         let work = Work::of_plan(device, plan)?;
@@ -101,7 +101,7 @@ impl<'a> Runs<'a> {
         let mut times = measure::runs(&work.stream, &mut sets, effort, |set| set.start(&work, batch))?;
         times.buffer_bytes = count * work.bytes(batch);
         let (results, alike) = if plan.args().iter().any(|arg| arg.role == Role::InOut) {
-            // the timed runs worked on their own output, so a fresh run supplies the result
+            // the timed runs used their own output as input, so a fresh run supplies the result
             drop(sets);
             let mut fresh = set()?;
             fresh.start(&work, batch)?;
@@ -117,13 +117,13 @@ impl<'a> Runs<'a> {
 }
 
 impl Outcome {
-    /// The line of an operation of a case.
+    /// Returns the measurement of an operation of a case.
     pub fn line(&self, case: impl Into<String>, operation: impl ToString, batch: usize) -> Measurement {
         Measurement { steps: self.steps.clone(), ..Measurement::new(case, operation, batch, self.times) }
     }
 }
 
-/// The memory of a run: plain buffers, or a captured run that owns its buffers.
+/// The memory of a run: buffers, or a captured run that owns its buffers.
 enum Set {
     Buffers(Vec<Buffer>),
     Captured(Captured),
@@ -162,7 +162,8 @@ impl Set {
     }
 }
 
-/// The plan of a job. For a job in place, the plan accepts its own output as input, so that it can run repeatedly.
+/// Returns the plan of a job. The plan of an in-place job accepts its own output as input, so that it can run
+/// repeatedly.
 pub fn repeatable(planner: &Planner, job: &Job) -> Result<Plan> {
     let plan = planner.plan(job)?;
     let Some(content) = plan.arg("data").and_then(|arg| arg.before.clone()) else { return Ok(plan) };

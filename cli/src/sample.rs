@@ -1,5 +1,5 @@
-//! Random bytes and ring elements for batches of up to a gigabyte, generated in parallel. Returns an error if a batch
-//! would not fit into memory.
+//! Random bytes and ring elements for batches of up to a gigabyte, generated in parallel. The functions return an error
+//! if a batch would not fit into memory.
 
 use rayon::prelude::*;
 use ringforge::{Job, Modulus, Op, PolyType, Result, U256, Width};
@@ -7,11 +7,11 @@ use ringforge_testkit::{self, Named, Random};
 
 use crate::memory;
 
-/// Bytes that a thread generates at a time.
+/// Bytes per parallel task.
 const SHARE_BYTES: usize = 1 << 20;
 
-/// `batch` elements of a ring. The first `edges` of them mix random residues with edge cases of reductions; the others
-/// are uniformly random.
+/// Returns `batch` elements of a ring. The first `edges` elements mix random residues with edge cases of reductions;
+/// the others are uniformly random.
 pub fn elements(ring: &PolyType, seed: u64, edges: usize, batch: usize) -> Result<Vec<u8>> {
     memory::fits(batch, ring.bytes())?;
     let row_bytes = ring.degree() * ring.width().bytes();
@@ -28,19 +28,19 @@ pub fn elements(ring: &PolyType, seed: u64, edges: usize, batch: usize) -> Resul
     Ok(bytes)
 }
 
-/// The operands of a transform or a product, by name. Evaluations are residues too, so the same generator serves them.
+/// Returns the operands of a transform or a product, by name. Evaluations are random residues, like coefficients.
 pub fn operands(job: &Job, random: &mut Random, edges: usize, batch: usize) -> Result<Named> {
     let names = if job.op == Op::Mul { &["a", "b"][..] } else { &["from"] };
     names.iter().map(|name| Ok(((*name).into(), elements(&job.poly, random.bits(), edges, batch)?))).collect()
 }
 
-/// `batch` items of `size` random bytes.
+/// Returns `batch` items of `size` random bytes.
 pub fn bytes(seed: u64, size: usize, batch: usize) -> Result<Vec<u8>> {
     memory::fits(batch, size)?;
     Ok(ringforge_testkit::bytes(seed, size * batch))
 }
 
-/// Fills the bytes with residues in [0, q), as they are stored.
+/// Fills the bytes with uniform residues in [0, q), in the memory format of this width.
 fn fill(bytes: &mut [u8], q: &Modulus, width: Width, random: &mut Random) {
     let scale = q.value_u64().unwrap_or(0);
     let mut word = || ((u128::from(random.bits()) * u128::from(scale)) >> 64) as u64;
@@ -54,7 +54,7 @@ fn fill(bytes: &mut [u8], q: &Modulus, width: Width, random: &mut Random) {
     }
 }
 
-/// A residue modulo a wide q, by rejection sampling.
+/// Returns a uniform residue modulo a wide q, by rejection sampling.
 fn wide(q: &Modulus, random: &mut Random) -> U256 {
     loop {
         let words: [u64; 4] = core::array::from_fn(|_| random.bits());

@@ -1,4 +1,4 @@
-//! The cases and operations to measure.
+//! The cases and operations that a command measures.
 
 use anyhow::{Context, Result, bail, ensure};
 use ringforge::{Error, Op, PolyType};
@@ -6,10 +6,10 @@ use ringforge::{Error, Op, PolyType};
 use crate::job::Shape;
 use crate::record::Record;
 use crate::session::Bench;
-use crate::suite::{Case, Kind, Scope, Suite, Wanted};
+use crate::suite::{Case, Scope, Suite, SuiteKind, Wanted};
 use crate::suites::rings;
 
-/// A case of a suite and the operations of it to measure.
+/// A case of a suite, and which of its operations to measure.
 pub(crate) struct Selected {
     pub(crate) suite: &'static Suite,
     pub(crate) case: Case,
@@ -17,7 +17,8 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// An operation on a ring that the user names, for these batches. If there are none, the batch suits the device.
+    /// Selects an operation on a ring that the user names, for these batches. Without batches, a suitable batch is
+    /// chosen for the device.
     pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
         let ring: PolyType = text.parse().with_context(|| format!("{text:?} is not a ring"))?;
         let batches = if batches.is_empty() { vec![0] } else { batches.to_vec() };
@@ -25,7 +26,8 @@ impl Selected {
         Ok(Self { suite: &rings::OWN, wanted: Wanted(case.operations.clone()), case })
     }
 
-    /// The cases of all suites that have a rank, in order of rank, with the operations whose title contains `filter`.
+    /// Selects cases from all suites for which `rank` returns a number, ordered by it, and operations whose title
+    /// contains `filter`.
     pub(crate) fn of(rank: impl Fn(&Suite) -> Option<usize>, scope: &Scope, filter: &str) -> Result<Vec<Self>> {
         let mut suites: Vec<_> = scope.suites.iter().filter_map(|suite| Some((rank(suite)?, *suite))).collect();
         suites.sort_by_key(|(rank, _)| *rank);
@@ -45,11 +47,11 @@ impl Selected {
         Ok(selected)
     }
 
-    /// Finds an operation by the names of its case and itself, in the first suite that times kernels and has it. A case
-    /// of the papers is named by the part after its last colon.
+    /// Finds an operation by the name of its case and its own name, in the first suite that times kernels and has the
+    /// operation. A case of the papers' experiments is named by the part after its last colon.
     pub(crate) fn named(scope: &Scope, name: &str, operation: &str) -> Result<Self> {
         let is_timed =
-            |suite: &Suite| (suite.kind != Kind::Rates && !["CPU", "SM2"].contains(&suite.name)).then_some(0);
+            |suite: &Suite| (suite.kind != SuiteKind::Rates && !["CPU", "SM2"].contains(&suite.name)).then_some(0);
         for Self { suite, case, .. } in Self::of(is_timed, scope, "")? {
             let of = case.name.rsplit(": ").next().unwrap_or_default();
             if of.eq_ignore_ascii_case(name)
@@ -61,13 +63,14 @@ impl Selected {
         bail!("{name:?} is not a ring, and no suite has a case of that name with the operation {operation:?}")
     }
 
-    /// Title for the progress bar.
+    /// Title of the selection for the progress bar.
     pub(crate) fn title(&self) -> String {
         let (suite, case) = (self.suite.name, &self.case.name);
         if case.starts_with(suite) { case.clone() } else { format!("{suite} {case}") }
     }
 
-    /// Measures the selection into a record. If the device does not support it, the record gets the reason instead.
+    /// Measures the selection and adds the results to a record. If the device does not support it, the record gets the
+    /// reason instead.
     pub(crate) fn measure(&self, bench: &Bench, record: &mut Record) -> Result<()> {
         match self.suite.measure(&self.case, &self.wanted, bench) {
             Ok(lines) => record.measurements.extend(lines),

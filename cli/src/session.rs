@@ -1,4 +1,4 @@
-//! The session of a measurement: the device, and the user's options for it.
+//! The session of a measurement: the device, and the user's options for measurements on it.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -21,15 +21,16 @@ use crate::work::Work;
 /// Options of `bench` and `profile`.
 #[derive(Debug, Default, Args)]
 pub struct Common {
-    /// Items per run, instead of each line's own batches: a number, or several separated by commas, for one line each.
+    /// Items per run, instead of the usual batches: a number, or several separated by commas, which are measured one by
+    /// one.
     #[arg(long, value_delimiter = ',', value_parser = batch)]
     pub batch: Vec<usize>,
-    /// Compute roofline bounds from the peak rates in this file, instead of those of an H200. The file is written by
-    /// `ringforge-bench bench rates --out` for the device.
+    /// Compute roofline bounds from the peak throughput in this file, instead of that of an H200. The file is written
+    /// by `ringforge-bench bench rates --out` for the device.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
     /// Run as one of the processes that torchrun, srun or mpirun started together, each with its own GPU. Measures
-    /// transforms of one vector on all of them. The first process prints and records.
+    /// transforms of one vector that is distributed over these GPUs. The first process prints and records.
     #[arg(long)]
     ranks: bool,
     /// The tuning file of the planner.
@@ -38,12 +39,12 @@ pub struct Common {
 }
 
 impl Common {
-    /// The rank of this process among those started together; `None` without `--ranks`.
+    /// The rank of this process among the processes that were started together; `None` without `--ranks`.
     pub fn launch(&self) -> Result<Option<Rank>> {
         Ok(self.ranks.then(Rank::from_env).transpose()?)
     }
 
-    /// Opens the chosen device. With `--ranks` and no choice, opens this process's own GPU.
+    /// Opens the chosen device. With `--ranks` and no choice, opens the GPU that belongs to this process.
     pub fn device(&self, choice: Choice) -> Result<Device> {
         let choice = match (choice, self.launch()?) {
             (Choice::Best, Some(launch)) => Choice::Cuda(launch.local_rank()),
@@ -63,7 +64,7 @@ fn batch(text: &str) -> Result<usize, String> {
     text.parse::<NonZeroUsize>().map(NonZeroUsize::get).map_err(|error| format!("expected a positive number: {error}"))
 }
 
-/// The device, the planner and the settings with which lines are measured.
+/// The device, the planner and the settings of measurements.
 #[derive(Debug, Clone)]
 pub struct Bench {
     /// The device that is measured.
@@ -72,13 +73,13 @@ pub struct Bench {
     pub planner: Planner,
     /// Peak throughput of the device.
     pub peaks: Peaks,
-    /// How long to measure each line.
+    /// How long to measure each operation.
     pub effort: Effort,
-    /// Whether to time every kernel as well.
+    /// True if every kernel is timed as well.
     pub steps: bool,
     /// Seed of random operands.
     pub seed: u64,
-    /// The rank of this process among those that measure together.
+    /// The rank of this process among the processes that measure together.
     pub launch: Option<Rank>,
 }
 
@@ -91,20 +92,20 @@ impl Bench {
         };
         let copy = copy::bandwidth(&device, effort).context("copying memory")?;
         let launch = common.launch()?;
-        // processes that measure together need the same operands
+        // all processes that measure together need the same operands
         let seed = if launch.is_some() { 1 } else { std::process::id().into() };
         let bench = Self::for_results(&device, &common.tuning, seed)?;
         Ok(Self { peaks: Peaks { copy, pipes }, effort, launch, ..bench })
     }
 
-    /// A session that runs each case once, for its result, without roofline bounds.
+    /// A session that runs each case once, for its result only, without roofline bounds.
     pub fn for_results(device: &Device, tuning: &TuningFile, seed: u64) -> Result<Self> {
         let peaks = Peaks { copy: f64::INFINITY, pipes: None };
         let planner = tuning.planner(device.limits())?;
         Ok(Self { device: device.clone(), planner, peaks, effort: Effort::NONE, steps: false, seed, launch: None })
     }
 
-    /// Whether this process prints and records.
+    /// Returns true if this process prints and records.
     pub fn is_first(&self) -> bool {
         self.launch.as_ref().is_none_or(|launch| launch.rank() == 0)
     }
@@ -133,7 +134,7 @@ impl Bench {
     }
 }
 
-/// Reads the peak rates of the pipes from a record that `ringforge-bench bench rates --out` wrote for this device.
+/// Reads the peak throughput of the pipes from a record that `ringforge-bench bench rates --out` wrote for this device.
 fn read_pipes(path: &Path, limits: &Limits) -> Result<Pipes> {
     let record = Record::read(path)?;
     let read = || {

@@ -8,12 +8,12 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// Prints a line of text. If nothing reads the output any more, the error is a [closed pipe](is_closed_pipe).
+/// Prints a line of text. If the reader has closed the output, the error is a [closed pipe](is_closed_pipe).
 pub fn print(text: &str) -> Result<()> {
     Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
-/// Whether an error means that nothing reads the output any more. The command then ends quietly.
+/// Returns true if an error means that the reader has closed the output. The command then exits without a message.
 pub fn is_closed_pipe(error: &Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
@@ -36,7 +36,7 @@ pub fn table(headings: &[&str], numbers: &[usize]) -> Table {
     table
 }
 
-/// A progress bar on standard error, which is silent unless that is a terminal.
+/// A progress bar on standard error, which shows nothing unless standard error is a terminal.
 pub fn progress(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed} of about {duration}  {msg}") {
@@ -71,7 +71,7 @@ pub fn time(seconds: f64) -> String {
     format!("{}{unit}", short(seconds * scale))
 }
 
-/// Formats whether something is right; `NO` is in capitals to stand out.
+/// Formats whether a result is right; `NO` is in capitals to stand out.
 pub fn yes_or_no(right: bool) -> String {
     if right { "yes" } else { "NO" }.into()
 }

@@ -17,12 +17,12 @@ use crate::work::{Work, slices};
 pub struct Options {
     #[command(flatten)]
     asked: Asked,
-    /// Items of the run.
+    /// Number of items in the run.
     #[arg(long, default_value_t = 1)]
     batch: usize,
 }
 
-/// Runs `ringforge start` in a process that started at `began`. Returns whether the result equals the CPU's.
+/// Runs `ringforge start` in a process that started at `began`. Returns true if the result equals the CPU's.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool, began: Instant) -> Result<bool> {
     ensure!(options.batch > 0, "--batch must be at least 1");
     let mut times = vec![("command line", began.elapsed().as_secs_f64())];

@@ -1,4 +1,4 @@
-//! A profile of a plan: the time of each kernel and what limits it.
+//! Profiles of a plan: the time of each kernel and which resource limits it.
 
 use anyhow::Result;
 use comfy_table::Table;
@@ -14,17 +14,17 @@ use crate::session::Bench;
 use crate::show;
 use crate::work::Work;
 
-/// Number of runs whose kernels are timed.
+/// Number of runs in which the kernels are timed.
 const TIMED_RUNS: usize = 7;
-/// A kernel counts as limited by memory, or by the multipliers, from these percentages of their peak rates.
+/// From these percentages of the peak throughput, a kernel counts as limited by memory or by the multipliers.
 const FULL_MEMORY: f64 = 70.0;
 const FULL_MULTIPLIERS: f64 = 60.0;
-/// Registers per multiprocessor, the same on all GPUs so far, and bytes of shared memory that the driver reserves per
-/// block.
+/// Registers per multiprocessor, the same on all GPUs so far. Bytes of shared memory per block that the driver
+/// reserves.
 const REGISTERS: u32 = 1 << 16;
 const RESERVED_SHARED: u32 = 1024;
 
-/// The kernels of a line as a table.
+/// The kernels of a measurement as a table.
 pub(crate) fn table(line: &Measurement) -> Table {
     let headings = "kernel,time,of all,bytes,B/s,memory,multipliers,threads,registers,spills and stack,shared,resident \
                     blocks,limited by";
@@ -52,11 +52,11 @@ pub(crate) fn table(line: &Measurement) -> Table {
     table
 }
 
-/// Bytes of memory that a GPU clears while launches are queued: per kernel, and the maximum for all kernels.
+/// Bytes of memory that a GPU clears to stay busy while launches are queued: per kernel, and at most for all kernels.
 const HELD_BYTES: usize = 64 << 20;
 const MOST_HELD_BYTES: usize = 4 << 30;
 
-/// Times each kernel of a program on these buffers. Multiplications are counted for `job`, if it is given.
+/// Times each kernel of a program on these buffers. Multiplications are counted if a `job` is given.
 pub(crate) fn steps(
     bench: &Bench,
     work: &Work,
@@ -100,7 +100,7 @@ pub(crate) fn steps(
     Ok(kernels.zip(seconds).map(step).collect())
 }
 
-/// Bytes that a kernel's ports read and write.
+/// Bytes that a kernel's ports read and write in a run.
 fn bytes(kernel: &dyn Kernel, batch: usize) -> usize {
     let of_port = |port: &ringforge::kernels::Port| {
         let items = if port.sharing == Sharing::PerItem { batch } else { 1 };
@@ -112,7 +112,7 @@ fn bytes(kernel: &dyn Kernel, batch: usize) -> usize {
     kernel.ports().iter().map(of_port).sum()
 }
 
-/// Multiply-add slots per item of one kernel of a job, if the ring has an NTT and the kernel is known.
+/// Multiply-add slots per item of one kernel of a job; `None` if the ring has no NTT or the kernel is not known.
 fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
     let of = |op| roofline::slots_per_item(&with_op(job, op), limits);
     let about = kernel.describe();
@@ -120,7 +120,7 @@ fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
         let (from, to) = rest.split([' ', ',']).next()?.split_once("..")?;
         Some(to.parse::<f64>().ok()? - from.parse::<f64>().ok()?)
     });
-    // a kernel with some of the layers is charged in proportion, as if all layers cost the same
+    // a kernel with some of the layers counts in proportion, as if all layers had the same cost
     let depth = f64::from(Factorization::of(&job.poly, job.depth).map_or(1, |split| split.depth()));
     match kernel.name() {
         "forward" | "inverse" => Some(of(Op::Forward)? * layers.unwrap_or(depth) / depth),
@@ -149,7 +149,7 @@ fn resources(_: &Program, _: usize) -> Result<Vec<Resources>> {
     Ok(Vec::new())
 }
 
-/// Describes what limits a kernel.
+/// Describes which resource limits a kernel.
 fn limited_by(step: &Step, limits: &Limits) -> String {
     let is_full = |percent: Option<f64>, full: f64| percent.is_some_and(|percent| percent >= full);
     if step.percent_of_memory > 110.0 {
@@ -220,7 +220,7 @@ mod tests {
         assert!(
             all.zip(roofline::slots_per_item(&job, &limits)).is_some_and(|(all, job)| (all / job - 1.0).abs() < 1e-9)
         );
-        // residues in and out, and twiddle factors
+        // residues in and out, and the twiddle table
         assert!(plan.kernels().all(|kernel| bytes(&**kernel, 3) > 3 * 2 * ring.bytes()));
         Ok(())
     }

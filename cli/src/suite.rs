@@ -1,5 +1,5 @@
-//! Suites: what is measured, in which cases, and what a reader must know about each. To add a case, add an entry to the
-//! list in its suite's module. To add a suite, add an entry to a command's list of suites.
+//! Suites of measurements: what is measured, in which cases, and how it is described. To add a case, add an entry to
+//! the list in its suite's module. To add a suite, add an entry to a command's list of suites.
 
 use anyhow::Result;
 use ringforge::Device;
@@ -9,29 +9,30 @@ use crate::measure::Effort;
 use crate::record::{Measurement, Peer};
 use crate::session::Bench;
 
-/// Measurements that belong together.
+/// Measurements of one area, such as a scheme or a kind of ring.
 pub struct Suite {
-    /// Name in filters and records.
+    /// Name of the suite in filters and records.
     pub name: &'static str,
     /// When the suite runs.
-    pub kind: Kind,
-    /// Heading.
+    pub kind: SuiteKind,
+    /// Heading of the suite.
     pub title: &'static str,
-    /// One or two sentences: what is measured, which data is resident on the device, and which peers there are.
+    /// One or two sentences: what is measured, which data is resident on the device, and which other implementations
+    /// there are.
     pub about: &'static str,
-    /// The figure in which the lines are reported.
+    /// The figure in which the measurements are reported.
     pub figure: Figure,
     /// The case and operation that represent the suite in overviews.
     pub headline: Option<(&'static str, &'static str)>,
-    /// Quoted figures of other implementations, shown with the lines that do the same.
+    /// Quoted figures of other implementations, shown with the measurements of the same operations.
     pub quoted: &'static [Quoted],
-    /// Makes the cases.
+    /// Makes the cases of the suite.
     pub cases: fn(&Scope) -> Result<Vec<Case>>,
-    /// Whether processes that were started together (`--ranks`) measure it together.
+    /// True if processes that were started together (`--ranks`) measure the suite together.
     pub by_ranks: bool,
 }
 
-/// The suites of a command, in page order.
+/// The suites of a command, in the order in which tables and pages show them.
 pub type Suites = &'static [&'static Suite];
 
 impl core::fmt::Debug for Suite {
@@ -40,30 +41,30 @@ impl core::fmt::Debug for Suite {
     }
 }
 
-/// When a suite runs.
+/// The command that runs a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// With `ringforge bench`.
+pub enum SuiteKind {
+    /// The suite runs with `ringforge bench`.
     Area,
-    /// With `ringforge-bench bench papers`.
+    /// The suite runs with `ringforge-bench bench papers`.
     Papers,
-    /// With `ringforge-bench bench rates`.
+    /// The suite runs with `ringforge-bench bench rates`.
     Rates,
-    /// With `ringforge bench RING OP`, or `ringforge tune`.
+    /// The suite runs with `ringforge bench RING OP` or `ringforge tune`.
     Own,
 }
 
 /// Figures of another implementation that were not measured in the same run.
 #[derive(Debug)]
 pub struct Quoted {
-    /// The case of the suite that does the same.
+    /// Name of the same case in the suite.
     pub case: &'static str,
     /// Name of the other implementation.
     pub peer: &'static str,
     /// Source of the figures.
     pub source: &'static str,
-    /// The device whose lines are compared with the figures; `None` for all, if the source measured on a device of its
-    /// own.
+    /// The device whose measurements are compared with the figures. `None` for all devices, if the source used its own
+    /// device.
     pub device: Option<&'static str>,
     /// Pairs of an operation and its seconds per item.
     pub seconds: &'static [(&'static str, f64)],
@@ -74,17 +75,17 @@ pub struct Quoted {
 pub struct Scope {
     /// All suites of the command.
     pub suites: Suites,
-    /// Whether the device is a CPU.
+    /// True if the device is a CPU.
     pub cpu: bool,
-    /// Whether to measure fewer lines (`--quick`).
+    /// True to measure fewer cases (`--quick`).
     pub quick: bool,
-    /// Whether to add lines that are checked but not measured.
+    /// True to add cases that are checked but not measured.
     pub check: bool,
-    /// Whether to keep only what several processes measure together (`--ranks`).
+    /// True to keep only suites that several processes measure together (`--ranks`).
     pub ranks: bool,
-    /// Batches that the user asked for; empty for the usual ones.
+    /// Batches that the user asked for; empty for the usual batches.
     pub batches: Vec<usize>,
-    /// Limit on log2 of transform lengths, for tests.
+    /// Maximum log2 of transform lengths, for tests.
     pub most_log_n: Option<u32>,
 }
 
@@ -104,27 +105,27 @@ impl Scope {
         if self.batches.is_empty() { usual.to_vec() } else { self.batches.clone() }
     }
 
-    /// log2 of a transform length, reduced to the limit.
+    /// Returns log2 of a transform length, reduced to the maximum.
     pub fn log_n(&self, log_n: u32) -> u32 {
         self.most_log_n.map_or(log_n, |most| log_n.min(most))
     }
 
-    /// Whether to measure a line: with `--quick`, only if `is_quick` is set.
+    /// Returns true if a case is to be measured: with `--quick`, only if `is_quick` is set.
     pub fn wants(&self, is_quick: bool) -> bool {
         is_quick || !self.quick
     }
 }
 
-/// The operations of a case to measure. Others may be run for their results only.
+/// The operations of a case to measure. A case may run other operations for their results only.
 pub struct Wanted(pub Vec<String>);
 
 impl Wanted {
-    /// Whether this operation is to be measured.
+    /// Returns true if this operation is to be measured.
     pub fn has(&self, operation: impl ToString) -> bool {
         self.0.contains(&operation.to_string())
     }
 
-    /// How long to measure this operation; one run if it is not to be measured.
+    /// How long to measure this operation; a single run if it is not to be measured.
     pub fn effort(&self, operation: impl ToString, bench: &Bench) -> Effort {
         if self.has(operation) { bench.effort } else { Effort::NONE }
     }
@@ -137,9 +138,9 @@ type Run = Box<dyn Fn(&Bench, &Wanted) -> Result<Vec<Measurement>> + Send + Sync
 pub struct Case {
     /// Name of the case.
     pub name: String,
-    /// Further text that filters match.
+    /// The ring or other text that filters also match.
     pub ring: String,
-    /// Names of the operations; empty for one without a name.
+    /// Names of the operations; an operation that the case implies has an empty name.
     pub operations: Vec<String>,
     /// Measures the wanted operations.
     pub run: Run,
@@ -156,7 +157,7 @@ impl Case {
         Self { name: name.into(), ring: String::new(), operations, run: Box::new(run) }
     }
 
-    /// A case of one operation, with a line for each batch.
+    /// A case of one operation, with one measurement per batch.
     pub fn of_batches<O: ToString>(
         name: impl Into<String>,
         operation: O,
@@ -177,10 +178,10 @@ impl Case {
 }
 
 impl Suite {
-    /// A suite without cases, as a base for others.
+    /// A suite without cases, whose fields are defaults for other suites.
     pub const NONE: Self = Self {
         name: "",
-        kind: Kind::Area,
+        kind: SuiteKind::Area,
         title: "",
         about: "",
         figure: Figure::Rate,
@@ -201,7 +202,7 @@ impl Suite {
         Ok(lines)
     }
 
-    /// Adds the quoted figures of the same operation to a line.
+    /// Adds the quoted figures of the same operation to a measurement.
     fn quote(&self, line: &mut Measurement, device: &str) {
         let same = |quoted: &&Quoted| {
             quoted.case == line.case && quoted.device.is_none_or(|reference| device.contains(reference))

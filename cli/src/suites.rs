@@ -13,7 +13,7 @@ use ringforge::{Limits, Plan};
 
 use crate::suite::Suites;
 
-/// All suites, in page order.
+/// All suites, in the order in which tables and pages show them.
 pub static SUITES: Suites = &[
     &rings::SUITE,
     #[cfg(feature = "schemes")]
@@ -27,19 +27,19 @@ pub static SUITES: Suites = &[
     &rings::OWN,
 ];
 
-/// Names of all schemes.
+/// Names of all schemes: KEMs and SM2.
 #[cfg(all(feature = "cuda", feature = "schemes"))]
 pub(crate) fn schemes() -> Vec<&'static str> {
     kems::SETS.iter().map(|set| set.parameters.name()).chain(["SM2"]).collect()
 }
 
-/// Without schemes, an empty list.
+/// The empty list, because this build has no schemes.
 #[cfg(all(feature = "cuda", not(feature = "schemes")))]
 pub(crate) fn schemes() -> Vec<&'static str> {
     Vec::new()
 }
 
-/// All plans of a scheme.
+/// All plans of the scheme with this name.
 #[cfg(all(feature = "cuda", feature = "schemes"))]
 pub(crate) fn plans(scheme: &str, limits: &Limits) -> Result<Vec<Plan>> {
     match kems::SETS.iter().find(|set| set.parameters.name() == scheme) {
@@ -48,7 +48,7 @@ pub(crate) fn plans(scheme: &str, limits: &Limits) -> Result<Vec<Plan>> {
     }
 }
 
-/// Without schemes, an empty list.
+/// The empty list, because this build has no schemes.
 #[cfg(all(feature = "cuda", not(feature = "schemes")))]
 pub(crate) fn plans(_: &str, _: &Limits) -> Result<Vec<Plan>> {
     Ok(Vec::new())

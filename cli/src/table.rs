@@ -25,8 +25,8 @@ pub fn print(record: &Record, suites: Suites) -> Result<()> {
     record.unsupported.iter().try_for_each(|line| show::print(line))
 }
 
-/// The lines of a suite as a table of this width, else as wide as the terminal, followed by the profiles of lines that
-/// have one.
+/// Formats measurements of a suite as a table of this width, or else as wide as the terminal. The profiles of
+/// measurements that have one follow.
 pub fn text(suite: &Suite, lines: &[&Measurement], width: Option<u16>) -> String {
     let headings =
         ["case", "operation", "batch", "a run", "p95", suite.figure.heading(), "of the floor", "peers", "right"];

@@ -1,8 +1,8 @@
 //! `ringforge tune`: measures the planner's alternatives and writes the faster ones to a tuning file that the planner
 //! reads.
 //!
-//! Every alternative must leave the same bytes as the usual plan; otherwise the command fails. The gain is measured in
-//! a second run, with plans made from the file.
+//! Every alternative must produce the same bytes as the planner's own choice; otherwise the command fails. The gain is
+//! measured again in a second run, with plans made from the file.
 
 mod search;
 
@@ -19,7 +19,7 @@ use crate::measure::Effort;
 use crate::record::Measurement;
 use crate::session::{Bench, Common};
 use crate::show;
-use crate::suite::{Figure, Kind, Suite, Suites};
+use crate::suite::{Figure, Suite, SuiteKind, Suites};
 use crate::table;
 
 use search::Contest;
@@ -38,10 +38,10 @@ pub struct Options {
     out: PathBuf,
 }
 
-/// The suite in whose table the alternatives of all jobs are shown.
+/// The suite whose table shows the alternatives of all jobs.
 static SUITE: Suite = Suite {
     name: "tune",
-    kind: Kind::Own,
+    kind: SuiteKind::Own,
     title: "Ways of jobs",
     about: "Each way beside the usual one; the chosen one once more in a second run, planned by the file.",
     figure: Figure::Item,
@@ -50,19 +50,21 @@ static SUITE: Suite = Suite {
 
 static SUITES: Suites = &[&SUITE];
 
-/// Rings, with the operations tuned in them.
+/// A ring, or the parameters of one, with its tuned operations.
 enum Jobs {
     /// A small ring, in batches.
     Small(&'static str),
-    /// x^n + 1 modulo primes of a given size, in batches, transforms only: log2 n and the bits of a prime.
+    /// x^n + 1 modulo primes of a given size, in batches; transforms only. The numbers are log2 n and the bits of a
+    /// prime.
     Rns(u32, u32),
-    /// x^n − 1 over BLS12-381's scalar field, one at a time in natural order, transforms only: log2 n.
+    /// x^n − 1 over BLS12-381's scalar field, one polynomial at a time in natural order; transforms only. The number is
+    /// log2 n.
     Proof(u32),
 }
 
 use Jobs::{Proof, Rns, Small};
 
-/// The jobs, each with whether `--quick` tunes it too.
+/// The jobs, and whether `--quick` tunes each of them.
 const JOBS: &[(Jobs, bool)] = &[
     (Small("3329:x^256+1"), true),
     (Small("12289:x^1024+1"), false),
@@ -89,7 +91,7 @@ const OPERAND_BYTES: [usize; 2] = [128 << 20, 4 << 20];
 const MODULI: usize = 8;
 const BLS12_381: &str = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
-/// The jobs whose title contains `filter`, each with its number of items per run.
+/// Returns the jobs whose title contains `filter`, each with its number of items per run.
 fn jobs(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<(Job, usize)>> {
     let mut jobs = Vec::new();
     for (kind, _) in JOBS.iter().filter(|(_, is_quick)| *is_quick || !quick) {
@@ -140,7 +142,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
                 _ => return Err(error.context(job.to_string())),
             },
         }
-        // written after each job, so that a failure loses no earlier choice
+        // the file is written after each job, so that a failure loses no earlier choice
         tuning.save(&options.out, device.limits())?;
         bar.inc(1);
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use ringforge::tuning::Tuning;
 use ringforge::{Limits, Planner, Result};
 
-/// The tuning file that the planner's choices come from.
+/// The tuning file that determines the planner's choices.
 #[derive(Debug, Default, Args)]
 pub struct TuningFile {
     /// Plan with the choices in this file, which `ringforge tune` writes for the device.
@@ -15,7 +15,7 @@ pub struct TuningFile {
 }
 
 impl TuningFile {
-    /// A planner for a device with these limits.
+    /// Returns a planner for a device with these limits, with the choices of the tuning file if one is given.
     pub(crate) fn planner(&self, limits: &Limits) -> Result<Planner> {
         let tuning = self.path.as_ref().map(|path| Tuning::load(path, limits)).transpose()?;
         Ok(Planner::new(limits.clone()).tuned(tuning.unwrap_or_default()))

@@ -26,12 +26,12 @@ pub fn bytes(arg: &PlanArg, batch: usize) -> usize {
 pub struct Work {
     /// The compiled plan.
     pub program: Program,
-    /// The stream that it runs on.
+    /// The stream that the program runs on.
     pub stream: Stream,
 }
 
 impl Work {
-    /// Plans and compiles a job for exactly this device.
+    /// Plans and compiles a job for this device, without tuning.
     pub fn new(device: &Device, job: &Job) -> Result<Self> {
         Self::of_plan(device, &Planner::new(device.limits().clone()).plan(job)?)
     }
@@ -41,7 +41,7 @@ impl Work {
         Ok(Self { program: device.compile(plan)?, stream: device.stream()? })
     }
 
-    /// The device.
+    /// The device that the plan is compiled for.
     pub fn device(&self) -> &Device {
         self.program.device()
     }
@@ -51,9 +51,10 @@ impl Work {
         self.program.plan().args().iter().map(|arg| bytes(arg, batch)).fold(0, usize::saturating_add)
     }
 
-    /// Buffers for one run, in the order of the plan's arguments. Inputs are uploaded; the other buffers are new.
+    /// Makes buffers for one run, in the order of the plan's arguments. Inputs are uploaded; the contents of other
+    /// buffers are unspecified.
     pub fn buffers(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<Buffer>> {
-        // a GPU has memory of its own and reports when it is full
+        // a GPU has its own memory and reports an error when the memory is full
         if self.device().limits().is_cpu() {
             memory::fits(1, self.bytes(batch))?;
         }
@@ -68,12 +69,12 @@ impl Work {
         buffers.collect()
     }
 
-    /// Starts one run.
+    /// Enqueues one run on the stream.
     pub fn start(&self, batch: usize, buffers: &mut [Buffer]) -> Result<()> {
         Ok(self.call(batch, buffers).run()?)
     }
 
-    /// Seconds of each step of one run.
+    /// Runs once and returns the seconds of each step.
     pub fn steps(&self, batch: usize, buffers: &mut [Buffer]) -> Result<Vec<f64>> {
         Ok(self.call(batch, buffers).run_timed()?)
     }
@@ -102,14 +103,14 @@ impl Work {
         results.into_values().next().context("one argument")
     }
 
-    /// One run from host memory to host memory.
+    /// Runs once, from host memory to host memory. Returns every argument that the run writes.
     pub fn run_all(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Named> {
         let mut buffers = self.buffers(batch, inputs)?;
         self.start(batch, &mut buffers)?;
         self.results(&buffers)
     }
 
-    /// The same for a plan that writes one argument.
+    /// Runs once, from host memory to host memory, a plan that writes one argument. Returns this argument.
     pub fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
         self.only(self.run_all(batch, inputs)?)
     }

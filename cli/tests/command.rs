@@ -1,5 +1,5 @@
-//! The command from outside: it writes and reads tuning files and refuses those of another device, refuses invalid
-//! arguments, and shows and clears caches.
+//! Tests the command as a user runs it. It must write and read tuning files, reject tuning files of another device and
+//! invalid arguments, and show and clear caches.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -16,14 +16,14 @@ fn ringforge(args: &[&str]) -> Result<Output> {
     command(args).output().context("starting the command")
 }
 
-/// Standard output of a run that must succeed.
+/// Returns the standard output of a run, which must succeed.
 fn printed(args: &[&str]) -> Result<String> {
     let output = ringforge(args)?;
     ensure!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Standard error of a run that must be refused (exit status 2).
+/// Returns the standard error of a run, which must be rejected (exit status 2).
 fn refused(args: &[&str]) -> Result<String> {
     let output = ringforge(args)?;
     ensure!(output.status.code() == Some(2), "{args:?} was not refused");
@@ -54,7 +54,7 @@ fn tuning_files_are_written_and_read() -> Result<()> {
     printed(&["check", "--device", "cpu", "--filter", "ML-KEM", "--tuning", file])?;
     printed(&["bench", "--quick", "--device", "cpu", "--filter", "ML-KEM 3329:x^256+1 forward", "--tuning", file])?;
 
-    // a choice written by hand changes a plan
+    // a choice that was written by hand changes a plan
     let ring = "562949950537729:x^65536+1";
     let h200 = ["plan", ring, "forward", "--target", "h200"];
     let choice = "\n[[choice]]\nop = \"forward\"\nbits = 50\nn = 65536\nkernels = 3\n";
@@ -63,7 +63,7 @@ fn tuning_files_are_written_and_read() -> Result<()> {
     let with = printed(&[&h200[..], &["--tuning", text(&own)]].concat())?;
     assert!(with.matches("layers").count() == 3 && printed(&h200)?.matches("layers").count() == 2, "{with}");
 
-    // a file for another device and one with an unknown field are refused
+    // tuning files for another device or with an unknown field are rejected
     let foreign = refused(&[&h200[..], &["--tuning", file]].concat())?;
     assert!(foreign.contains("expected NVIDIA H200, got CPU"), "{foreign}");
     std::fs::write(&own, "device = \"NVIDIA H200\"\nspeed = 9\n")?;
@@ -145,7 +145,7 @@ fn caches_are_shown_and_cleared() -> Result<()> {
     assert_eq!([&shown["entries"], &shown["bytes"], &shown["most_bytes"]], [1, 1000, 1 << 30]);
     let shown = cache(&[])?;
     assert!(String::from_utf8(shown.stdout)?.contains("1.00 kB"));
-    // the engine's warnings are printed
+    // the command prints the engine's warnings
     assert!(String::from_utf8(shown.stderr)?.contains("warn: RINGFORGE_CACHE_MIB=much is not a number"));
     assert_eq!(text(&["--json", "clear"])?["entries"], 0);
     assert!(!entry.exists());

@@ -14,7 +14,7 @@ fn main() -> Result<()> {
         println!("{why}");
     }
 
-    // a thousand pairs (x^i, x^255), coefficients in ascending order, one polynomial after another
+    // 1000 pairs (x^i, x^255) with i = item mod 256; each polynomial is stored as 256 coefficients, constant term first
     let n = ring.degree();
     let (mut a, mut b) = (vec![0u16; 1000 * n], vec![0u16; 1000 * n]);
     for item in 0..1000 {
@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     }
     let products = engine.mul(&ring, &a, &b)?;
 
-    // x^i · x^255 = −x^(i−1) for i > 0, and x^255 for i = 0
+    // with i = item mod 256: x^i · x^255 = −x^(i−1) for i > 0, and x^255 for i = 0
     for (item, c) in products.chunks(n).enumerate() {
         match item % n {
             0 => assert_eq!(c[255], 1),
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         }
     }
 
-    // the plan: which kernels ran
+    // prints the plan, which lists the kernels that ran
     println!("{}", engine.program(&Job::new(&ring, Op::Mul))?.plan());
     Ok(())
 }

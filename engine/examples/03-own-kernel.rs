@@ -5,8 +5,8 @@
 use ringforge::kernels::{Built, CustomKernel, Port};
 use ringforge::{Engine, Result, Ring};
 
-/// The CUDA source: one entry point with one pointer for each port, then the range of items. It usually has a file of
-/// its own.
+/// The CUDA source of the kernel: its entry point takes one pointer per port, then the range of items. The source of a
+/// larger kernel would be in a file of its own.
 const SOURCE: &str = r#"
 #include "word.cuh"
 #include "prelude.cuh"
@@ -34,7 +34,7 @@ fn round(n: usize, q: u32, p: u32) -> CustomKernel {
             ("round_residues", SOURCE, &[]),
             [Port::input(element), Port::output(element)],
             move |_| Ok(built.clone()),
-            // the CPU reference implementation, which is also what a CPU device runs
+            // the CPU reference implementation, which also runs on a CPU device
             move |_, args| {
                 for x in args.transform::<u16>(0, 1)? {
                     *x = ((u32::from(*x) * p + q / 2) / q % p) as u16;

@@ -13,8 +13,8 @@ const ERROR: Distribution = Distribution::Gaussian { sigma: 3.2 };
 fn main() -> Result<()> {
     let engine = Engine::best();
     println!("on {}", engine.device());
-    // ciphertexts are modulo Q, a product of three primes; the four primes of P make room for an exact product of two
-    // of them
+    // ciphertexts are modulo Q, the product of three primes; modulo P·Q, with four more primes, the product of two
+    // ciphertexts does not wrap around
     let primes = Modulus::ntt_primes(2 * N as u64, 50, 7)?;
     let (ring, wide) = (Ring::rns(N, &primes[4..])?, Ring::rns(N, &primes)?);
     let plain = Ring::rns(N, &Modulus::ntt_primes(2 * N as u64, 36, 1)?)?; // message space, modulo T
@@ -25,7 +25,8 @@ fn main() -> Result<()> {
     let random_key = p.input("random_key");
     let sample = |distribution| p.sample(&ring, distribution, random_key);
     let [s, e, e2, c, c2] = [Ternary, ERROR, ERROR, Uniform, Uniform].map(sample);
-    // encryption: c0 + c1 s = ⌊Q/T⌋ m + e, for a small error e and a uniform c1; then centred and extended to Q·P
+    // encryption of m: c0 + c1 s = ⌊Q/T⌋ m + e, for a small error e and a uniform c1; c0 and c1 are then centred and
+    // converted to P·Q
     let to = |ring: &Ring, op, value: Value<'_>, from: &Ring| p.job(&Job::new(from, op).to(ring), &[value]);
     let delta = q.checked_div(&t).unwrap_or(U256::ZERO);
     let encrypt = |name, e, c1| {
@@ -33,11 +34,13 @@ fn main() -> Result<()> {
         [c0, c1].map(|c| to(&wide, Op::ConvertCentred, c, &ring).forward())
     };
     let ([a0, a1], [b0, b1]) = (encrypt("m", e, c), encrypt("m'", e2, c2));
-    // (a0 + a1 s) (b0 + b1 s) = d0 + d1 s + d2 s²; scaled by T/Q and rounded, which P has room for; then back modulo Q
+    // the product (a0 + a1 s) (b0 + b1 s) = d0 + d1 s + d2 s²: each d is scaled by T/Q and rounded, which leaves
+    // residues modulo P, and is then converted to Q
     let left = Ring::rns(N, &wide.basis()[..4])?;
     let scaled = |d: Value<'_>| to(&ring, Op::ConvertCentred, d.inverse().scale(&[t]).divide_round(3), &left);
     let [d0, d1, d2] = [scaled(a0 * b0), scaled(a0.mul_add(b1, a1 * b0)), scaled(a1 * b1)];
-    // decryption: (d2 s + d1) s + d0 is Q/T m plus noise; scale by T/Q, round, reduce modulo T
+    // decryption: (d2 s + d1) s + d0 is Q/T times the message product plus noise, so it is scaled by T/Q, rounded and
+    // reduced modulo T
     let phase = (d2 * s + d1) * s + d0;
     let both = Ring::rns(N, &[plain.basis(), ring.basis()].concat())?;
     p.output("product", p.join(both, &[to(&plain, Op::Convert, phase, &ring), phase]).scale(&[t]).divide_round(3));

@@ -1,5 +1,6 @@
-//! Hybrid key switching (Han–Ki, eprint 2019/688), as used by relinearisation and rotations in RNS schemes. From d, a
-//! factor of s', it computes c0 and c1 with c0 + c1 s ≈ d s'.
+//! Hybrid key switching (Han–Ki, eprint 2019/688), as used by relinearisation and rotations in RNS schemes. The input d
+//! is the component of a ciphertext that is multiplied by a key s'. The outputs c0 and c1 satisfy c0 + c1 s ≈ d s' for
+//! another key s.
 //!
 //! A toy example: its randomness is not secret, and its parameters are not chosen for security.
 //!
@@ -8,13 +9,13 @@
 use ringforge::{Engine, Modulus, Order, Pipeline, PolyType, Program, Result, Ring, U256, Value};
 
 const N: usize = 4096;
-/// Primes of Q in a digit (P has the same number of primes), and the number of digits.
+/// Number of primes of Q per digit. P has the same number of primes.
 const ALPHA: usize = 3;
 const DIGITS: usize = 4;
 const LIMBS: usize = ALPHA * DIGITS;
 
-/// Raises the digits of d to Q·P (ModUp), takes their inner products with the two sets of keys, and divides by P
-/// (ModDown): c0 and c1.
+/// The key-switching program: raises the digits of d to Q·P (ModUp), takes their inner products with the two sets of
+/// keys, and divides by P (ModDown). The output holds c0 and c1.
 fn key_switch(engine: &Engine, q: &PolyType, qp: &PolyType) -> Result<Program> {
     let p = engine.pipeline("key switch");
     let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(qp.vector(2 * DIGITS)?);
@@ -70,7 +71,7 @@ fn main() -> Result<()> {
         moduli.iter().flat_map(|q| numbers.iter().map(move |x| (q + x - range / 2) % q)).collect::<Vec<u64>>()
     };
     let [s, other, noise] = [3, 3, 9].map(&mut small);
-    // 49 bits, below every modulus
+    // random 49-bit residues; all moduli have 50 bits
     let [a, d] =
         [DIGITS * (LIMBS + ALPHA), LIMBS].map(|limbs| (0..limbs * N).map(|_| random(49)).collect::<Vec<u64>>());
 
@@ -82,7 +83,7 @@ fn main() -> Result<()> {
     let call = check.on_host(1).input("c", &c).input("d", &d).input("s", &s).input("s'", &other);
     call.output("noise", &mut left).run()?;
 
-    // the noise is one small integer, the same in every limb
+    // every noise coefficient is one small integer, so its centred residues are equal in all limbs
     let centred = |x: u64, q: u64| if x > q / 2 { x as i64 - q as i64 } else { x as i64 };
     let most = (0..N).map(|i| {
         let noise = centred(left[i], moduli[0]);

@@ -14,8 +14,8 @@ use ringforge_runtime::limits::Limits;
 pub use descriptor::Cost;
 use descriptor::{Descriptor, Given, Serves};
 
-/// Declares the modulus types: the name, file and documentation of each. Among the `general` types, the first one that
-/// serves a ring is taken; these are also the arithmetic of the CPU.
+/// Declares the modulus types: the name, file and documentation of each. A ring uses the first of the `general` types
+/// that serves it, and CPUs compute in that type. Kernels for GPUs may use a type of `on_gpus` instead.
 macro_rules! modulus_types {
     (
         general { $($(#[$about:meta])* $name:ident = $file:ident),* $(,)? }
@@ -78,7 +78,8 @@ modulus_types! {
 }
 
 impl Arithmetic {
-    /// The fastest type that serves every modulus of the ring at the ring's width, independent of how the ring factors.
+    /// The first general type that serves every modulus of the ring at the ring's width. It does not depend on how the
+    /// ring factors.
     #[must_use]
     pub fn of(poly: impl Into<PolyType>) -> Self {
         let poly = &poly.into().coefficients();
@@ -89,12 +90,13 @@ impl Arithmetic {
         Self::ALL.iter().copied().find(serves).unwrap_or(Self::Mod256)
     }
 
-    /// Whether the CPU computes in this type too.
+    /// Whether the CPU backend implements this type.
     pub(crate) fn is_on_cpu(self) -> bool {
         matches!(self.descriptor().serves, Serves::Rings { .. })
     }
 
-    /// The type that the CPU computes in: this one, or for a GPU-only type the general one that serves the ring.
+    /// The type that the CPU computes in: this one if the CPU implements it, else the general type that serves the
+    /// ring.
     pub(crate) fn on_cpu(self, poly: &PolyType) -> Self {
         if self.is_on_cpu() { self } else { Self::of(poly) }
     }
@@ -102,19 +104,26 @@ impl Arithmetic {
     /// The fastest type for kernels that transform limbs of the ring on a device with these limits. The choice changes
     /// the encoding of twiddle tables; stored residues are the same in every arithmetic.
     ///
-    /// [`Arithmetic::Mod50`] replaces [`Arithmetic::Mod64`] where the moduli allow it and the device multiplies doubles
-    /// at full rate. On a GPU, [`Arithmetic::Mod255`] replaces [`Arithmetic::Mod256`] for a single modulus in its
-    /// range, if its table (twice as large) takes at most a quarter of the device's memory.
+    /// The general type ([`Arithmetic::of`]) is replaced by the first of these types that serves the ring:
     ///
-    /// The result serves rings that split by radix-2 layers down to degree 1. Rings that accept any word never use
-    /// doubles, which cannot hold every 64-bit word.
+    /// - [`Arithmetic::Mod50`] for moduli of up to 50 bits, where [`Limits::has_fast_doubles`]. Rings that accept any
+    ///   word never
+    /// use it, because a double cannot hold every 64-bit word.
+    /// - [`Arithmetic::Mod64Friendly`] for its primes.
+    /// - [`Arithmetic::Mod61`] on a GPU, for moduli of up to 61 bits in 64-bit words.
+    /// - [`Arithmetic::Mod255`] on a GPU, for a single modulus in its range, if the twiddle table takes at most a
+    ///   quarter of the
+    /// device's memory.
+    ///
+    /// Use the result only for rings that factor by radix-2 layers down to degree 1.
     #[must_use]
     pub fn of_device(poly: impl Into<PolyType>, limits: &Limits) -> Self {
         let poly = &poly.into().coefficients();
         Self::all_of_device(poly, limits).next().unwrap_or(Self::of(poly))
     }
 
-    /// All types that serve such kernels on such a device: fastest first, as far as is known without measuring.
+    /// All types for kernels that transform limbs of the ring on a device with these limits. They are ordered by
+    /// estimated speed, fastest first.
     pub fn all_of_device(poly: &PolyType, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
         let others = |faster: bool| {
             let serves = move |arithmetic: &Self| match arithmetic.descriptor().serves {
@@ -126,7 +135,8 @@ impl Arithmetic {
         others(true).into_iter().chain([Self::of(poly)]).chain(others(false))
     }
 
-    /// The C++ type for a modulus: the type's name, with the digit pattern of the modulus for [`Arithmetic::Mod255`].
+    /// The C++ type for a modulus: [`Arithmetic::name`], for [`Arithmetic::Mod255`] with the modulus's digit pattern as
+    /// its template argument.
     #[must_use]
     pub fn type_name(self, q: &Modulus) -> String {
         match (self.descriptor().template)(q) {
@@ -178,13 +188,14 @@ impl Arithmetic {
         ((((1u128 << bits) - 1) / u128::from(q)) as u64).clamp(1, most)
     }
 
-    /// Whether a kernel that does only some layers of this ring leaves residues lazy for the next kernel.
+    /// Whether a kernel that computes only some layers of the ring's transform leaves residues unreduced (lazy) for the
+    /// next kernel.
     pub(crate) fn leaves_lazy(self, poly: &PolyType) -> bool {
         self.descriptor().leaves_lazy && poly.width().bytes() == self.word_bytes()
     }
 
-    /// Whether kernels receive the moduli as run-time constants rather than compile-time ones. `several` tells whether
-    /// the ring has several moduli.
+    /// Whether kernels receive the moduli as run-time constants rather than compile-time ones. `several` says that the
+    /// ring has more than one modulus.
     pub(crate) fn by_launch(self, several: bool) -> bool {
         match self.descriptor().given {
             Given::Text => false,
@@ -198,18 +209,18 @@ impl Arithmetic {
         self.descriptor().given != Given::Text
     }
 
-    /// Whether a single modulus is a compile-time constant, unless the launch passes it.
+    /// Whether the modulus of a ring with one modulus is a compile-time constant, unless the launch passes it.
     pub(crate) fn is_in_text(self) -> bool {
         self.descriptor().given != Given::Argument
     }
 
-    /// The largest k of a radix-2^k pass: the number of radix-2 layers that it merges.
+    /// The number of radix-2 layers that one radix-2^k pass merges at most, that is, the largest k.
     pub(crate) fn most_together(self) -> usize {
         self.descriptor().groups.as_ref().map_or(1, |groups| groups.layers)
     }
 
     /// Products by twiddle factors per coefficient and radix-2 layer: one half, or less in a radix-2^k pass, where
-    /// products by the inner roots of unity are shifts.
+    /// products by the roots of unity inside the pass are shifts.
     #[must_use]
     pub fn products_of_layer(self) -> f64 {
         let layers = self.most_together();
@@ -217,8 +228,8 @@ impl Arithmetic {
         (points - 1.0) / (points * layers as f64)
     }
 
-    /// For radix-2^k passes, the exponent e such that 2^e is the tree's root of unity of order 16. If the tree has none
-    /// of that order, 2^e is a root of order 16 of which the tree's roots of lower order are powers.
+    /// The exponent e for which 2^e is a root of unity of order 16 whose powers include the roots of unity of a
+    /// radix-2^k pass. `None` if the type has no radix-2^k passes.
     pub(crate) fn sixteenth(self, factorization: &Factorization) -> Option<u32> {
         let (groups, roots) = (self.descriptor().groups.as_ref()?, factorization.roots().first()?);
         let t = factorization.tree_leaves();
@@ -227,7 +238,7 @@ impl Arithmetic {
         Some((groups.exponent)(&roots.q, &root) >> (groups.layers - twos))
     }
 
-    /// The CPU's arithmetic for the ring.
+    /// The CPU arithmetic for the ring: that of the type [`Arithmetic::on_cpu`].
     pub(crate) fn of_cpu(self, poly: &PolyType) -> &'static dyn ringforge_cpu::Arithmetic {
         match self.on_cpu(poly).descriptor().serves {
             Serves::Rings { on_cpu, .. } => on_cpu(poly),
@@ -245,7 +256,7 @@ impl Arithmetic {
         ringforge_cpu::Modulus { q: limbs(&q.value()), one: self.word(q, &U256::ONE) }
     }
 
-    /// Encodes factors as the bytes of a twiddle table, from words of the CPU.
+    /// Encodes twiddle factors, given as CPU words, as the bytes of a twiddle table.
     pub(crate) fn factors(self, poly: &PolyType, q: &Modulus, words: &[Limbs]) -> Vec<u8> {
         let Serves::Binary { factor, .. } = self.descriptor().serves else {
             return self.of_cpu(poly).factors(&self.modulus(q), words);
@@ -257,18 +268,19 @@ impl Arithmetic {
         words.iter().flat_map(|word| factor(q, &plain(word))).collect()
     }
 
-    /// Whether kernels keep every value in Montgomery form.
+    /// Whether kernels keep every residue in Montgomery form.
     pub(crate) fn is_montgomery(self) -> bool {
         self.descriptor().is_montgomery
     }
 
-    /// The factor by which a reduced product of two residues is too small modulo q, as a plain value: D / R. Reduction
-    /// divides by the power of two D (Montgomery). Residues are stored times R, so their product has one R too many.
+    /// The factor D/R mod q, as a plain value, that corrects a product of two stored residues. Stored residues are
+    /// multiplied by R, and kernels reduce a product by dividing it by D (Montgomery): (a·R)·(b·R)/D is too large by
+    /// R/D.
     #[must_use]
     pub fn product_factor(self, poly: impl Into<PolyType>, q: &Modulus) -> U256 {
         let poly = &poly.into().coefficients();
         let divisor = descriptor::power_of_two(q, self.descriptor().product_bits);
-        // R is a power of two for odd q, and 1 for even q
+        // R is invertible modulo q: it is a power of two for odd q, and 1 for even q
         let inverse = q.inverse(&poly.radix(q)).unwrap_or(U256::ONE);
         q.mul(&divisor, &q.reduce(&inverse))
     }
@@ -278,19 +290,20 @@ impl Arithmetic {
         self.descriptor().product_bits != poly.radix_bits()
     }
 
-    /// Size of the type's fields in bytes.
+    /// Size in bytes of the C++ struct, which holds the constants of one modulus.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.descriptor().bytes
     }
 
-    /// The type's fields for a modulus, as 32-bit words; longer fields have their least significant word first.
+    /// The fields of the C++ struct for a modulus, as 32-bit words. Longer fields have their least significant word
+    /// first.
     #[must_use]
     pub fn constants(self, q: &Modulus) -> Vec<u32> {
         (self.descriptor().fields)(q).iter().flat_map(descriptor::Value::words).collect()
     }
 
-    /// A C++ initializer of the type for a modulus.
+    /// A C++ initializer of the struct for a modulus.
     #[must_use]
     pub fn initializer(self, q: &Modulus) -> String {
         let fields: Vec<String> = (self.descriptor().fields)(q).iter().map(descriptor::Value::text).collect();

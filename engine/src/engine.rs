@@ -32,8 +32,8 @@ pub use ntt::Ntt;
 use long::Links;
 use programs::Programs;
 
-/// A device, or a [group](Engine::group) of them, with a planner and a program cache. Cloning is cheap and gives the
-/// same engine; threads may share it.
+/// One device, or a [group](Engine::group) of devices, with a planner and a program cache. A clone is the same engine,
+/// and threads may share it.
 ///
 /// ```
 /// let ring: ringforge::Ring = "3457:x^768-x^384+1".parse()?;
@@ -44,36 +44,37 @@ use programs::Programs;
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 ///
-/// Each program is planned and compiled once, even if two threads ask for it at the same time. Only threads of rayon
-/// do not wait for one another, so they may do it twice. Beyond [`Engine::MOST_PROGRAMS`] programs, or the limit of
-/// [`Engine::with_cache_limit`], the least recently used one is dropped.
+/// Each program is planned and compiled once, even if two threads ask for it at the same time. Rayon threads are an
+/// exception: they do not wait for one another, so two of them may compile the same program. Beyond
+/// [`Engine::MOST_PROGRAMS`] programs, or the limit of [`Engine::with_cache_limit`], the least recently used program is
+/// dropped.
 #[derive(Clone)]
 pub struct Engine(Arc<Parts>);
 
 struct Parts {
     device: Device,
-    /// The device as it was given; in a group, the first device.
+    /// The first device, as a device of its own; `device` is the same device as the first of the group.
     first: Device,
-    /// Why no GPU is used, if one was looked for.
+    /// Why [`Engine::best`] or [`Engine::all`] fell back to the CPU.
     no_gpu: Option<Error>,
     planner: Planner,
     programs: Programs,
     stream: OnceLock<Stream>,
-    /// The other devices of a group.
+    /// The devices of a group after the first.
     others: Vec<Other>,
-    /// The process group, for a device that works together with those of other processes.
+    /// This process's rank, if the engine was made by [`Engine::join`].
     launch: Option<Rank>,
-    /// How long the devices wait for one another.
+    /// The longest time that devices wait for one another.
     timeout: Duration,
-    /// The connections between the devices, once they are made.
+    /// The connections between the devices, made at first use.
     links: Mutex<Option<Arc<Links>>>,
 }
 
-/// Another device of a group.
+/// A device of a group other than the first.
 #[derive(Clone)]
 struct Other {
     engine: Engine,
-    /// Throughput relative to the first device, in items.
+    /// Throughput in items, relative to that of the first device.
     rate: f64,
 }
 
@@ -89,10 +90,11 @@ impl Parts {
 }
 
 impl Engine {
-    /// The default limit of cached programs.
+    /// The default limit on the number of cached programs.
     pub const MOST_PROGRAMS: usize = 256;
 
-    /// An engine on the first CUDA GPU if it is usable, else on the CPU. [`Engine::no_gpu`] then says why.
+    /// An engine on the first CUDA GPU if it is usable, else on the CPU. [`Engine::no_gpu`] returns the reason for the
+    /// CPU.
     #[must_use]
     pub fn best() -> Self {
         match Self::cuda(0) {
@@ -110,7 +112,7 @@ impl Engine {
     /// An engine on the CUDA GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if there is none.
+    /// [`Error::NoDevice`] if there is no such GPU or no usable driver.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         Device::cuda(ordinal).map(Self::on)
     }
@@ -121,7 +123,7 @@ impl Engine {
         Self::new(device, None)
     }
 
-    /// An engine on the same device with this tuning, which affects speed only. Its program cache starts empty.
+    /// An engine on the same devices with this tuning, which affects speed only. Its program cache starts empty.
     #[must_use]
     pub fn tuned(&self, tuning: Tuning) -> Self {
         let others = self.map_others(|engine| engine.tuned(tuning.clone()));
@@ -152,7 +154,7 @@ impl Engine {
         Self(Arc::new(Parts::new(device, no_gpu, planner, Programs::new(Self::MOST_PROGRAMS))))
     }
 
-    /// The same devices with this planner and a limit of `most` cached programs.
+    /// An engine on the same devices with this planner and at most `most` cached programs.
     fn with(&self, planner: Planner, most: usize, others: Vec<Other>) -> Self {
         Self(Arc::new(self.parts(planner, most, others)))
     }
@@ -164,38 +166,39 @@ impl Engine {
         Parts { device, others, launch, timeout, ..parts }
     }
 
-    /// The device, or the first device of a [group](Engine::group).
+    /// The engine's device; in a [group](Engine::group), the first device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// Why [`Engine::best`] uses no GPU.
+    /// Why [`Engine::best`] or [`Engine::all`] fell back to the CPU; `None` if it uses a GPU, or if the caller chose
+    /// the device.
     #[must_use]
     pub fn no_gpu(&self) -> Option<&Error> {
         self.0.no_gpu.as_ref()
     }
 
-    /// The planner.
+    /// The planner, with the device's limits and the engine's tuning.
     #[must_use]
     pub fn planner(&self) -> &Planner {
         &self.0.planner
     }
 
-    /// The program for a job, planned and compiled at the first call.
+    /// The program for a job. It is planned and compiled at the first call, and cached.
     ///
     /// # Errors
-    /// As [`Planner::plan`] and [`Device::compile`].
+    /// The errors of [`Planner::plan`] and [`Device::compile`].
     pub fn program(&self, job: &Job) -> Result<Program> {
         self.program_of(job, |planner| planner.plan(job))
     }
 
-    /// The program of your own plan, planned and compiled the first time that this key is asked for (in a group, for
-    /// each device). The key must contain everything that the plan depends on. Keys of different types never collide,
-    /// so a crate's own key type keeps its programs apart from those of other crates.
+    /// The program of your own plan, cached under `key`. It is planned and compiled at the first call with this key, in
+    /// a group for each device. The key must contain everything that the plan depends on. Keys of different types never
+    /// collide, so a crate that uses its own key type shares no programs with other crates.
     ///
     /// # Errors
-    /// As `plan` and [`Device::compile`].
+    /// The errors of `plan` and [`Device::compile`].
     pub fn program_of<K: Any + Clone + PartialEq + Send + Sync>(
         &self,
         key: &K,
@@ -208,9 +211,9 @@ impl Engine {
     /// program is not cached.
     ///
     /// # Errors
-    /// As [`Pipeline::build`] and [`Device::compile`]. [`Error::Unsupported`] for a group whose devices differ in
-    /// their [limits](crate::Limits), because each needs its own plan: use [`Engine::program_of`], which plans for
-    /// each device.
+    /// The errors of [`Pipeline::build`] and [`Device::compile`]. [`Error::Unsupported`] for a group whose devices
+    /// differ in their [limits](crate::Limits), because each device needs its own plan: use [`Engine::program_of`]
+    /// instead.
     pub fn compile(&self, pipeline: Pipeline) -> Result<Program> {
         let differs = |limits: &Limits| limits != pipeline.limits();
         if let Some(other) = self.devices().map(Device::limits).find(|limits| differs(limits)) {
@@ -233,10 +236,10 @@ impl Engine {
         Program::new(self.device(), &plan(self.planner())?, others.collect::<Result<_>>()?)
     }
 
-    /// Drops all cached programs, and releases the memory that the devices cache.
+    /// Drops all cached programs and the connections between devices, and releases the memory that the devices cache.
     pub fn trim(&self) {
         self.0.programs.clear();
-        // drops the cached programs of the group's members too
+        // the connections hold engines with cached programs, so dropping them drops those programs too
         self.0.links.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.0.others.iter().for_each(|other| other.engine.trim());
         self.device().trim();
@@ -251,18 +254,20 @@ impl Engine {
     /// Number-theoretic transforms of a ring, between coefficients and evaluations.
     ///
     /// # Errors
-    /// As [`Factorization::of`](ringforge_math::factorization::Factorization::of) if the ring has no transform.
+    /// The errors of [`Factorization::of`](ringforge_math::factorization::Factorization::of), if the ring has no
+    /// transform.
     pub fn ntt(&self, of: impl Into<PolyType>) -> Result<Ntt> {
         Ntt::new(self, &of.into().coefficients())
     }
 
-    /// Products a_i·b_i of two batches of ring elements in host memory, coefficients in and out. Elements are
-    /// contiguous, with residues in the ring's [form](PolyType::form).
+    /// The products a_i·b_i of two batches of ring elements in host memory. Operands and products are coefficients.
+    /// Elements are contiguous, with residues in the ring's [form](PolyType::form).
     ///
     /// # Errors
-    /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] if the integer type is not as wide as the
-    /// ring's residues, [`Error::Length`] for incomplete elements and for batches of different lengths,
-    /// [`Error::NotReduced`]. As [`Engine::program`] and [`HostCall::run`](crate::run::HostCall::run).
+    /// [`Error::Argument`] with the argument's name and one of three errors. [`Error::Mismatch`] if the integer type is
+    /// not as wide as the ring's residues. [`Error::Length`] for incomplete elements or batches of different lengths.
+    /// [`Error::NotReduced`] for a residue that is not below its modulus. Also the errors of [`Engine::program`] and
+    /// [`HostCall::run`](crate::run::HostCall::run).
     pub fn mul<T: Pod>(&self, of: impl Into<PolyType>, a: &[T], b: &[T]) -> Result<Vec<T>> {
         let poly = of.into();
         checked(&poly, "a", a)?;
@@ -270,11 +275,11 @@ impl Engine {
         self.mul_unchecked(poly, a, b)
     }
 
-    /// Like [`Engine::mul`], without checking that residues are below their moduli. If one is not, that element's
-    /// product is meaningless, unless the ring [accepts any word](PolyType::accepts_any_word).
+    /// Like [`Engine::mul`], without checking that residues are below their moduli. An element with a larger residue
+    /// has a meaningless product, unless the ring [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
-    /// As [`Engine::mul`], except [`Error::NotReduced`].
+    /// The errors of [`Engine::mul`], except [`Error::NotReduced`].
     pub fn mul_unchecked<T: Pod>(&self, poly: impl Into<PolyType>, a: &[T], b: &[T]) -> Result<Vec<T>> {
         let poly = poly.into();
         let batch = elements_of(&poly, "a", a)?;
@@ -300,7 +305,8 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] as [`Engine::mul`]; [`Error::OutOfMemory`]; [`Error::Driver`].
+    /// [`Error::Argument`] as for [`Engine::mul`]; [`Error::OutOfMemory`] if the elements do not fit in device memory;
+    /// [`Error::Driver`] if a driver call fails.
     pub fn upload<T: Pod>(&self, of: impl Into<PolyType>, coefficients: &[T]) -> Result<Elements> {
         Elements::upload(self, of.into().coefficients(), coefficients)
     }
@@ -308,7 +314,7 @@ impl Engine {
     /// The stream on which operations on [`Elements`] run.
     ///
     /// # Errors
-    /// [`Error::Driver`].
+    /// [`Error::Driver`] if the stream cannot be created.
     pub fn stream(&self) -> Result<&Stream> {
         if let Some(stream) = self.0.stream.get() {
             return Ok(stream);
@@ -328,18 +334,18 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// Names the argument that an error is about.
+/// Wraps an error in [`Error::Argument`] with the name of the argument that caused it.
 fn of(name: &'static str, error: Error) -> Error {
     Error::Argument { name, error: Box::new(error) }
 }
 
-/// The number of ring elements in an argument, after checking that the ring accepts every word.
+/// Checks that an argument has whole ring elements with valid residues, and returns the number of elements.
 fn checked<T: Pod>(poly: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
     let batch = elements_of(poly, name, numbers)?;
     poly.check(numbers).map_err(|error| of(name, error)).map(|()| batch)
 }
 
-/// The number of ring elements in an argument.
+/// Checks that an argument has whole ring elements, and returns their number.
 fn elements_of<T: Pod>(poly: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
     let (width, size) = (poly.width().bytes(), poly.bytes());
     if size_of::<T>() != width {

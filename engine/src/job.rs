@@ -1,4 +1,4 @@
-//! Jobs: an operation on a ring, and what the caller promises about its operands.
+//! Jobs: an operation on a ring, its options, and the bounds of its operands.
 
 use core::fmt;
 
@@ -26,8 +26,7 @@ use ringforge_math::poly::{Order, PolyType};
 pub enum Op {
     /// Forward NTT, from coefficients to evaluations (residues modulo the factors of f).
     Forward,
-    /// Inverse NTT, from evaluations to coefficients. The normalisation factor is folded in, so that it undoes
-    /// `Forward`.
+    /// Inverse NTT, from evaluations to coefficients. It undoes `Forward`: the normalisation factor is folded in.
     Inverse,
     /// Pointwise product of evaluations.
     PointMul,
@@ -35,22 +34,23 @@ pub enum Op {
     MulAdd,
     /// Product of ring elements, from coefficients to coefficients.
     Mul,
-    /// CRT composition: the integers in [0, Q) that RNS limbs represent. The output is n integers of ⌈bits(Q)/64⌉
-    /// 64-bit words, least significant first. This and the operations below take RNS bases of at most 64 moduli of up
-    /// to 64 bits.
+    /// CRT composition: the integers in [0, Q) that RNS limbs represent, for the product Q of the moduli. The output is
+    /// one integer per coefficient, in ⌈bits(Q)/64⌉ 64-bit words, least significant first. `Compose` and the operations
+    /// below take RNS bases of at most 64 moduli of up to 64 bits.
     Compose,
-    /// RNS decomposition: reduces integers modulo each modulus. The input is n integers of ⌈bits(Q)/64⌉ 64-bit words,
-    /// least significant first, of any value.
+    /// RNS decomposition: reduces integers modulo each modulus. The input is one integer of any value per coefficient,
+    /// in ⌈bits(Q)/64⌉ 64-bit words for the product Q of the moduli, least significant first.
     Decompose,
-    /// Exact base conversion from one RNS basis to another, the job's [target](Job::to): the integer in [0, Q) that
-    /// the limbs represent, modulo each modulus of the target. Elements of a [vector](PolyType::vector) are converted
-    /// one by one, as by the operations below.
+    /// Exact base conversion from one RNS basis to another, the job's [target](Job::to): reduces the integer in [0, Q),
+    /// which the limbs represent, modulo each modulus of the target. Conversions, including the two below, convert the
+    /// elements of a [vector](PolyType::vector) one by one.
     Convert,
-    /// Exact base conversion of the centred integer in (−Q/2, Q/2].
+    /// Exact base conversion to the job's [target](Job::to) of the centred integer in (−Q/2, Q/2] that the limbs
+    /// represent.
     ConvertCentred,
-    /// Fast base conversion (BEHZ, eprint 2016/510): Σ [x_i·(Q/q_i)^-1]_(q_i)·(Q/q_i) = x + u·Q for x in [0, Q), with
-    /// an unspecified integer 0 ≤ u < k for the k moduli of the source. It takes two thirds of the work of the exact
-    /// conversion between bases of equal size.
+    /// Fast base conversion (BEHZ, eprint 2016/510) of an integer x in [0, Q) with residues x_i modulo k moduli q_i: Σ
+    /// [x_i·(Q/q_i)^-1]_(q_i)·(Q/q_i) = x + u·Q, with an unspecified integer 0 ≤ u < k. It takes two thirds of the work
+    /// of the exact conversion between bases of equal size.
     ConvertFast,
 }
 
@@ -115,11 +115,11 @@ pub struct Job {
     pub op: Op,
     /// Order of the evaluations.
     pub order: Order,
-    /// The number of layers of a transform; `None` for the most that the ring and its root allow.
+    /// The number of layers of a transform; `None` for the largest number that the ring and its root of unity allow.
     pub depth: Option<u32>,
     /// Bounds on the absolute values of a product's centred operands, left operand first. Small bounds save auxiliary
-    /// primes in products via a larger NTT, for rings that store plain residues ([`Form`](crate::Form)). Operands
-    /// beyond their bounds give wrong products.
+    /// primes in a product via a larger NTT, if the ring stores plain residues ([`Form`](crate::Form)). An operand
+    /// beyond its bound gives a wrong product.
     pub bounds: [Option<u64>; 2],
     /// The target ring of a base conversion.
     pub target: Option<PolyType>,
@@ -135,8 +135,8 @@ impl Job {
     /// The default of [`Job::batch_hint`].
     pub(crate) const ITEMS: usize = 1 << 16;
 
-    /// The operation with defaults for everything else: [`Order::DigitReversed`], full depth, no bounds on operands, out of
-    /// place.
+    /// The operation with defaults for everything else: [`Order::DigitReversed`], full depth, no bounds on operands,
+    /// out of place.
     #[must_use]
     pub fn new(of: impl Into<PolyType>, op: Op) -> Self {
         Self {
@@ -159,7 +159,7 @@ impl Job {
         self
     }
 
-    /// Sets the number of layers.
+    /// Sets the number of layers of the transform.
     #[must_use]
     pub fn depth(mut self, depth: u32) -> Self {
         self.depth = Some(depth);
@@ -189,9 +189,9 @@ impl Job {
         self
     }
 
-    /// Sets a constant that the coefficients of an inverse transform are multiplied by, reduced modulo each modulus.
-    /// This costs nothing extra. A forward transform does not multiply by it, but shares its twiddle table with
-    /// inverse transforms of the same scale.
+    /// Sets a constant, reduced modulo each modulus, by which an inverse transform multiplies its coefficients. This
+    /// costs nothing extra. A forward transform does not multiply by it, but reads the same tables as inverse
+    /// transforms of the same scale.
     ///
     /// ```
     /// # use ringforge::{Device, Job, Modulus, Op, Planner, Ring};
@@ -209,7 +209,7 @@ impl Job {
         self
     }
 
-    /// Makes a transform overwrite its input.
+    /// Makes a transform overwrite its input: its plan has the single argument `data`.
     #[must_use]
     pub fn in_place(mut self) -> Self {
         self.in_place = true;

@@ -1,4 +1,4 @@
-//! Kernels: what one of your own is made of, and those that are built in.
+//! Kernels: the interface for your own kernels, and the built-in kernels.
 
 pub(crate) mod compose;
 pub(crate) mod convert;
@@ -7,7 +7,6 @@ pub(crate) mod crt;
 pub(crate) mod decompose;
 pub(crate) mod digits;
 mod divisor256;
-mod draw;
 pub(crate) mod elementwise;
 mod forward;
 pub(crate) mod inner_product;
@@ -19,6 +18,7 @@ mod lift_load;
 mod lift_mul;
 mod lift_store;
 mod point_mul;
+mod random_block;
 mod rebuild;
 mod ring_mul;
 mod rns;
@@ -32,7 +32,6 @@ pub use crate::arithmetic::{Arithmetic, Cost};
 pub use crate::layout::KernelLayout;
 #[doc(hidden)]
 pub use compose::Compose;
-pub use draw::RandomBlock;
 #[doc(hidden)]
 pub use forward::Forward;
 #[doc(hidden)]
@@ -41,6 +40,7 @@ pub use inverse::Inverse;
 pub use lift::LargerNtt;
 #[doc(hidden)]
 pub use point_mul::PointMul;
+pub use random_block::RandomBlock;
 #[doc(hidden)]
 pub use ring_mul::RingMul;
 pub use ringforge_kernels::Header;

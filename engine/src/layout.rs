@@ -26,8 +26,8 @@ use twiddles::table;
 /// How a kernel works on limbs ("rows") of a ring. A limb is one polynomial modulo one modulus, held in the registers
 /// of the threads that share it.
 ///
-/// All that a kernel must agree on derives from one such value: the ports, the twiddle tables, the constants, and the
-/// `struct Rq` that the CUDA source uses (its members: `kernels/README.md`).
+/// The ports, the twiddle tables, the constants and the `struct Rq` of the CUDA source (see `kernels/README.md`) all
+/// derive from one value of this type, so they agree.
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring};
@@ -44,11 +44,11 @@ use twiddles::table;
 pub struct KernelLayout {
     pub(crate) poly: PolyType,
     pub(crate) factorization: Factorization,
-    /// The layers that the kernel does: all of them, or if a limb takes several kernels, by default those down to the
-    /// leaves.
+    /// The layers that the kernel computes: all layers, or if a transform takes several kernels, those of one kernel,
+    /// by default the last one.
     pub(crate) part: Range<usize>,
-    /// Blocks of a cluster that share a limb. It is 1 where a block has whole limbs, or where several kernels share a
-    /// limb.
+    /// Number of blocks of a cluster that share a limb. It is 1 if a block has whole limbs, or if several kernels share
+    /// the work on a limb.
     pub(crate) cluster: usize,
     pub(crate) arithmetic: Arithmetic,
     pub(crate) order: Order,
@@ -66,7 +66,7 @@ pub struct KernelLayout {
     /// Whether the moduli and the number of limbs per item are run-time constants; otherwise they are compile-time
     /// constants.
     pub(crate) by_launch: bool,
-    /// Whether the kernel is an inverse transform.
+    /// Whether the kernel computes an inverse transform.
     pub(crate) back: bool,
     /// Approximate number of items of a launch.
     pub(crate) items: usize,
@@ -74,10 +74,10 @@ pub struct KernelLayout {
     pub(crate) limits: Limits,
 }
 
-/// Upper limit of the capacity in use: that of 60-bit primes in 64-bit words.
+/// Maximum of [`KernelLayout::capacity`] for run-time moduli: that of 60-bit primes in 64-bit words.
 const MOST_CAPACITY: u64 = 16;
 
-/// Bytes of a thread's vector access.
+/// Bytes of a vector that a thread loads or stores at once.
 const LANE_BYTES: usize = 16;
 
 /// Maximum number of limbs per item. Limbs are counted in 32 bits, with room for one limb per thread of the largest
@@ -86,7 +86,7 @@ const MOST_ROWS: usize = (u32::MAX >> 10) as usize;
 
 impl KernelLayout {
     /// The layout for a device with these limits. The factorisation is as deep as every modulus allows, one polynomial
-    /// is in registers at a time, and evaluations are in tree (digit-reversed) order. An item has one limb per modulus.
+    /// is in registers at a time, and evaluations are in digit-reversed order. An item has one limb per modulus.
     ///
     /// # Errors
     /// The errors of [`Factorization::of`]; [`Error::Unsupported`] for a strided batch ([columns](PolyType::strided_batch)).
@@ -120,8 +120,8 @@ impl KernelLayout {
         rows.laid_out()
     }
 
-    /// Recomputes what depends on other fields: the layers and cluster of the last kernel, and the table layout for its
-    /// last pass.
+    /// Recomputes the fields that depend on others: the layers and cluster of the last kernel, and the layout of the
+    /// twiddle table for its last pass.
     fn laid_out(mut self) -> Self {
         let layers = self.factorization.layers().len();
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
@@ -133,12 +133,12 @@ impl KernelLayout {
         self
     }
 
-    /// The same for launches of about `items` items.
+    /// The same layout for launches of about `items` items.
     pub(crate) fn of_items(self, items: usize) -> Self {
         Self { items, ..self }
     }
 
-    /// The same with a factorisation of exactly this many layers, down to leaves that can be multiplied.
+    /// The same layout with a factorisation of exactly this many layers.
     ///
     /// # Errors
     /// The errors of [`Factorization::of`]; [`Error::Unsupported`] for leaves of a degree above
@@ -149,36 +149,37 @@ impl KernelLayout {
         Ok(self.laid_out())
     }
 
-    /// The same for a kernel that holds this many polynomials in registers at once.
+    /// The same layout for a kernel that holds this many polynomials in registers at once.
     #[must_use]
     pub fn holding(mut self, polynomials: usize) -> Self {
         self.held = polynomials;
         self.laid_out()
     }
 
-    /// The same with this many limbs per item. Unless the kernel says otherwise, limb i of an item is modulo limb i mod
-    /// k of the basis, which has k limbs.
+    /// The same layout with this many limbs per item. Limb i of an item is modulo modulus i mod k of the basis, which
+    /// has k moduli, unless the kernel chooses another modulus.
     #[must_use]
     pub fn per_item(mut self, rows: usize) -> Self {
         self.per_item = rows;
         self.laid_out()
     }
 
-    /// The same with at least this many bytes of extra shared memory per limb for the kernel itself, aligned to 16.
+    /// The same layout with at least this many bytes of extra shared memory per limb, aligned to 16, for the kernel's
+    /// own use.
     #[must_use]
     pub fn extra_shared(mut self, bytes_per_row: usize) -> Self {
         self.extra = bytes_per_row.checked_next_multiple_of(16).unwrap_or(usize::MAX);
         self.laid_out()
     }
 
-    /// The same in the fastest arithmetic of the target device, [`Arithmetic::of_device`], if the ring splits down to
-    /// degree 1 by radix-2 layers.
+    /// The same layout in the fastest arithmetic of the target device, [`Arithmetic::of_device`], if the ring factors
+    /// by radix-2 layers down to degree 1.
     #[must_use]
     pub fn fastest(self) -> Self {
         self.chosen(Choice::default())
     }
 
-    /// The same with a tuning choice, as far as it applies.
+    /// The same layout with a tuning choice. Parts of the choice that the ring or device does not allow are ignored.
     pub(crate) fn chosen(mut self, choice: Choice) -> Self {
         if self.factorization.is_binary() {
             let mut all = Arithmetic::all_of_device(&self.poly, &self.limits);
@@ -189,29 +190,29 @@ impl KernelLayout {
         self.laid_out()
     }
 
-    /// The same with inverse transforms multiplied by this constant.
+    /// The same layout with inverse transforms multiplied by this constant.
     pub(crate) fn scale(mut self, constant: U256) -> Self {
         self.scale = constant;
         self
     }
 
-    /// The same with evaluations in this order.
+    /// The same layout with evaluations in this order.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// The same with the moduli and the number of limbs per item as run-time constants ([`KernelLayout::numbers`]), so that
-    /// rings with any number of moduli share one source. A single modulus stays a compile-time constant where that is
-    /// faster.
+    /// The same layout with the moduli and the number of limbs per item as run-time constants
+    /// ([`KernelLayout::numbers`]), so that rings with any number of moduli share one source. A single modulus stays a
+    /// compile-time constant if that is faster.
     pub(crate) fn by_launch(self) -> Self {
         let by_launch = self.arithmetic.by_launch(self.poly.basis().len() > 1);
         Self { by_launch: self.by_launch || by_launch, ..self }
     }
 
-    /// The largest k for which lazy residues below k·q fit, for every modulus. Run-time moduli of more than 16 bits use
-    /// a power of two up to `MOST_CAPACITY`, so that many moduli share one source.
+    /// The largest k for which lazy residues below k·q fit a word, for every modulus q. Run-time moduli of more than 16
+    /// bits use a power of two up to `MOST_CAPACITY`, so that many moduli share one source.
     pub(crate) fn capacity(&self) -> u64 {
         let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
         match self.by_launch && self.poly.width() != Width::W16 {
@@ -220,8 +221,8 @@ impl KernelLayout {
         }
     }
 
-    /// The run-time constants of a launch. The first has the limbs per item, and in its upper 32 bits the columns of a
-    /// strided batch. Then follows the stride between items in residues, for each element port.
+    /// The run-time constants of a launch. The first one has the number of limbs per item, and in its upper 32 bits the
+    /// number of columns of a strided batch. Then follows for each element port the stride between items, in residues.
     pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
         let strides = elements(ports).iter().map(|port| port.stride() / self.poly.width().bytes());
         let columns = if self.strided_batch() { self.poly.columns() } else { 0 };
@@ -234,8 +235,8 @@ impl KernelLayout {
         self.poly.columns() > 1
     }
 
-    /// The same layout for elements with these byte offsets and strides, as run-time constants. `None` if one of
-    /// them is no multiple of a limb, or if the arithmetic needs compile-time constants.
+    /// The same layout with run-time constants, for elements with these byte offsets and strides. `None` unless each of
+    /// them is a multiple of a limb, and if the arithmetic needs compile-time constants.
     pub(crate) fn apart(&self, firsts: &[usize], strides: &[usize]) -> Option<Self> {
         let row = self.factorization.n() * self.poly.width().bytes();
         let fits = firsts.iter().chain(strides).all(|bytes| bytes.is_multiple_of(row));
@@ -248,20 +249,21 @@ impl KernelLayout {
         &self.poly
     }
 
-    /// How the ring factors.
+    /// The factorisation of the ring.
     #[must_use]
     pub fn factorization(&self) -> &Factorization {
         &self.factorization
     }
 
-    /// Bytes of an item's limbs.
+    /// Bytes of all limbs of an item.
     #[must_use]
     pub fn item_bytes(&self) -> usize {
         self.per_item.saturating_mul(self.factorization.n() * self.poly.width().bytes())
     }
 
-    /// The port for the twiddle factors, `const rf::Tables<Rq>*`. For a ring of one modulus it is a table of
-    /// `Rq::M::Twiddle`, else an array of pointers to the table of each limb of the basis.
+    /// The port for the twiddle factors, `const rf::Tables<Rq>*`. It is a table of `Rq::M::Twiddle` for a single
+    /// modulus that is a compile-time constant. Otherwise it is an array of pointers to the table of each limb of the
+    /// basis.
     #[must_use]
     pub fn table_port(&self) -> Port {
         let bytes = self.layout.len * self.arithmetic.twiddle_bytes();
@@ -294,7 +296,8 @@ impl KernelLayout {
         self.constants_table()
     }
 
-    /// Whether there may be several twiddle tables.
+    /// Whether the kernel reads an array of pointers to twiddle tables, one for each limb of the basis, instead of a
+    /// single table.
     pub(crate) fn has_several(&self) -> bool {
         self.by_launch || self.poly.basis().len() > 1
     }
@@ -302,7 +305,7 @@ impl KernelLayout {
     /// Builds the kernel: the launch, and a prelude with this layout as `Rq`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a limb does not fit a block.
+    /// [`Error::Unsupported`] if a limb does not fit a block, or if the number of limbs per item is 0 or too large.
     pub fn build(&self, limits: &Limits) -> Result<Built> {
         self.check_whole(limits)?;
         self.build_part(limits)
@@ -313,28 +316,28 @@ impl KernelLayout {
         if self.is_whole() && self.cluster == 1 { Ok(()) } else { Err(self.too_long(limits)) }
     }
 
-    /// The same for a kernel that may do only some layers, or that needs to know only the ring.
+    /// Like [`KernelLayout::build`], for a kernel that may compute only some layers, or that uses only the description
+    /// of the ring.
     pub(crate) fn build_part(&self, limits: &Limits) -> Result<Built> {
         let block = self.block(limits)?;
         let prelude = format!("#pragma once\n{}", block.prelude("Rq", self));
         Ok(Built { prelude, launch: block.launch(self.per_item).ok_or_else(|| self.uncounted())? })
     }
 
-    /// This layout as a struct of another name, for the further lines of a kernel that works in two rings.
+    /// This layout as a C++ struct with this name, to be added to the prelude of a kernel that works in two rings.
     ///
     /// # Errors
-    /// As [`KernelLayout::build`].
+    /// [`Error::Unsupported`] if a limb does not fit a block, or if the number of limbs per item is 0 or too large.
     pub fn prelude(&self, name: &str, limits: &Limits) -> Result<String> {
         Ok(self.block(limits)?.prelude(name, self))
     }
 
-    /// Neighbouring leaves per thread in a kernel on leaves: a full vector access for leaves of degree 1, else one
-    /// leaf.
+    /// Adjacent leaves per thread in a kernel on leaves: a full vector for leaves of degree 1, else one leaf.
     pub(crate) fn leaf_lanes(&self) -> usize {
         if self.factorization.leaf_degree() > 1 { 1 } else { lanes(self.factorization.n(), &self.poly) }
     }
 
-    /// Threads per block in a kernel on leaves. A block has whole limbs, or a limb has whole blocks.
+    /// Threads per block in a kernel on leaves. A block has whole limbs, or whole blocks share a limb.
     pub(crate) fn leaf_threads(&self) -> usize {
         let units = self.factorization.leaves() / self.leaf_lanes();
         (1..=256).rev().find(|&t| units.is_multiple_of(t) || t.is_multiple_of(units)).unwrap_or(1)
@@ -343,7 +346,7 @@ impl KernelLayout {
     /// The launch of a kernel on the leaves of each limb, in place of the launch from [`KernelLayout::build`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for more blocks than can be counted.
+    /// [`Error::Unsupported`] for 2^32 or more blocks per item.
     pub(crate) fn leaf_launch(&self) -> Result<Launch> {
         let (units, threads) = (self.factorization.leaves() / self.leaf_lanes(), self.leaf_threads());
         let blocks = self.per_item.saturating_mul((units / threads).max(1));
@@ -354,12 +357,12 @@ impl KernelLayout {
         })
     }
 
-    /// Whether the kernel does all layers at once in a block of a device with these limits.
+    /// Whether the kernel computes all layers in one block of a device with these limits.
     pub(crate) fn fits(&self, limits: &Limits) -> bool {
         self.check_whole(limits).is_ok() && Block::of(self, limits).is_some()
     }
 
-    /// Whether the kernel does all layers.
+    /// Whether the kernel computes all layers.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_first() && self.is_last()
     }
@@ -374,41 +377,41 @@ impl KernelLayout {
         self.part.end == self.factorization.layers().len()
     }
 
-    /// The layouts of the kernels of a transform, from the top layer down.
+    /// The layouts of the kernels of a transform, one layout per kernel, from the top layer down.
     pub(crate) fn parts(&self) -> Vec<Self> {
         parts(self, &self.limits).unwrap_or_else(|| vec![self.in_clusters(1)])
     }
 
-    /// The same layout for a kernel of these layers.
+    /// The same layout for a kernel that computes these layers.
     pub(crate) fn part(&self, part: Range<usize>) -> Self {
         Self { part, cluster: 1, ..self.clone() }
     }
 
-    /// The same layout for a kernel of all layers, with each limb shared by the blocks of a cluster.
+    /// The same layout for a kernel that computes all layers, with each limb shared by the blocks of a cluster.
     pub(crate) fn in_clusters(&self, cluster: usize) -> Self {
         let whole = Self { cluster, ..self.part(0..self.factorization.layers().len()) };
         Self { groups: groups(slice::from_ref(&whole), &self.limits), ..whole }
     }
 
-    /// The source of a transform, with how blocks divide its first two ports; `values` tells which of them hold
-    /// evaluations.
+    /// The source of a transform, with the division of its first two ports among thread blocks added. `values` says for
+    /// each of these ports whether it holds evaluations.
     #[allow(unsafe_code)]
-    pub(crate) fn with_columns(&self, source: Source, values: [bool; 2], limits: &Limits) -> Source {
+    pub(crate) fn with_tiles(&self, source: Source, values: [bool; 2], limits: &Limits) -> Source {
         let block = Block::of(self, limits);
         let columns = values.map(|values| block.as_ref().and_then(|block| block.columns(self, values)));
-        // SAFETY: the sources of transforms take their positions from `Row` of `ring.cuh`, which counts the blocks
-        // before them.
-        unsafe { source.with_columns(columns.to_vec()) }
+        // SAFETY: in the sources of transforms, each block takes its positions from `Row` of `ring.cuh`, which adds the
+        // number of the item's blocks before the launch.
+        unsafe { source.with_tiles(columns.to_vec()) }
     }
 
-    /// Whether blocks that share a limb write evaluations where other blocks have yet to read coefficients, or the
-    /// reverse.
+    /// Whether some block may write evaluations over coefficients that another block of the same limb has yet to read,
+    /// or the reverse.
     pub(crate) fn moves_places(&self) -> bool {
         self.is_natural() && self.is_last() && !self.is_whole()
     }
 
     fn block(&self, limits: &Limits) -> Result<Block> {
-        // a block counts limbs in 32 bits
+        // limbs are counted in 32 bits
         let counted = (1..=MOST_ROWS).contains(&self.per_item);
         let block = if counted { Block::of(self, limits) } else { None };
         block.ok_or_else(|| if counted { self.too_long(limits) } else { self.uncounted() })
@@ -431,7 +434,7 @@ impl KernelLayout {
     }
 }
 
-/// The entries of the element ports of a kernel on limbs: all but the last two ports, which are tables.
+/// The entries for the element ports of a kernel on limbs: all but the last two entries, which are for tables.
 pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
     &ports[..ports.len().saturating_sub(2)]
 }
@@ -442,7 +445,7 @@ pub(crate) fn set_strides(ports: &mut [Port], strides: &[usize]) {
     own.for_each(|(port, &stride)| port.stride = Some(stride));
 }
 
-/// Neighbouring residues per vector access, where limbs have or begin at a multiple of `residues` residues.
+/// Number of adjacent residues per vector access, if lengths and offsets of limbs are multiples of `residues` residues.
 pub(crate) fn lanes(residues: usize, poly: &PolyType) -> usize {
     1 << (residues | (LANE_BYTES / poly.width().bytes()).max(1)).trailing_zeros()
 }

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! # fn main() -> ringforge::Result<()> {
-//! let ring: ringforge::Ring = "3329 : x^256 + 1".parse()?; // ML-KEM's
+//! let ring: ringforge::Ring = "3329 : x^256 + 1".parse()?; // the ring of ML-KEM
 //! let engine = ringforge::Engine::best(); // a CUDA GPU where there is one, else the CPU
 //! let (mut a, mut b) = (vec![0u16; 512], vec![0u16; 512]); // two elements each, stored contiguously
 //! (a[255], b[1], a[256], b[256]) = (1, 1, 2, 3);
@@ -12,7 +12,7 @@
 //! # }
 //! ```
 //!
-//! Staying on the device, and moving between coefficients and evaluations:
+//! Elements can stay on the device and change between coefficients and evaluations:
 //!
 //! ```
 //! # fn main() -> ringforge::Result<()> {
@@ -31,11 +31,11 @@
 //!
 //! | you want | begin with |
 //! | --- | --- |
-//! | a scheme with your own kernels | [`Pipeline`], [`Kernel`](kernels::Kernel), `docs/own-scheme.md`, example `03-own-kernel` |
+//! | your own scheme: kernels | [`Pipeline`], [`Kernel`](kernels::Kernel), `docs/own-scheme.md`, example `03-own-kernel` |
 //! | homomorphic encryption: RNS bases, long limbs | [`Ring::rns`], [`Op::Convert`], `docs/fhe.md`, example `05-fhe-multiply` |
 //! | zero-knowledge proofs: cosets, 256-bit fields | [`Ring::coset`], [`Engine::ntt`], `docs/zk.md`, the crate `ringforge-arkworks` |
-//! | several GPUs | [`Engine::all`], [`Engine::long_ntt`], `docs/scale.md` |
-//! | batches of key exchanges and signatures | the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
+//! | several GPUs: large batches, or one long vector | [`Engine::all`], [`Engine::long_ntt`], `docs/scale.md` |
+//! | batches: key exchanges and signatures | the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
 //!
 //! # Overview
 //!
@@ -55,7 +55,7 @@
 //! | `planner.rs` | the strategy for a job: the ring's own transform, or a product via a larger NTT |
 //! | `math/src/ring/factors.rs` | the factorisation of f: layers, roots of unity, leaf degree |
 //! | `kernels/forward.rs` | one step: its ports and its CPU reference |
-//! | `rows.rs`, `rows/block.rs` | how limbs map to thread blocks; this generates `prelude.cuh` |
+//! | `layout.rs`, `layout/block.rs` | how limbs map to thread blocks; this generates `prelude.cuh` |
 //! | `forward.cu`, `ntt.cuh` | the CUDA source, in the crate `ringforge-kernels` |
 //!
 //! `docs/fhe.md` and `docs/zk.md` in the repository describe the support for homomorphic encryption and for
@@ -100,7 +100,7 @@ pub use job::{Job, Op};
 pub use pipeline::{Pipeline, Value};
 pub use planner::Planner;
 
-/// Calls: the types that [`Program`] and [`Engine`] return for running work.
+/// Types for running work: calls and captured runs of a [`Program`], and the transforms that an [`Engine`] returns.
 pub mod run {
     pub use ringforge_runtime::{BufferSlice, BufferSliceMut, Call, Captured, CapturedArg, HostCall, PlanArg, Rank};
 

@@ -14,10 +14,10 @@ use ringforge_math::ring::{Quotient, Ring};
 use ringforge_runtime::memory::ALIGNMENT;
 use ringforge_runtime::plan::Plan;
 
-/// The limit of rows of all devices. A column transform across this many rows stays in a thread's registers.
+/// Maximum number of rows over all devices. A column transform across this many rows stays in a thread's registers.
 const MOST_ROWS: usize = 16;
 
-/// Least row size in bytes when a device's part is cut into several rows, so that the transform of one row overlaps
+/// Minimum row size in bytes if a device's part is cut into several rows, so that the transform of one row overlaps
 /// with the exchange of the next.
 const LONG_ROW_BYTES: usize = 128 << 20;
 
@@ -29,24 +29,26 @@ pub enum Placement {
     /// Coefficients: device g has a[b·m + i] for all b, with i in the g-th of G equal parts of 0 … m − 1, in
     /// ascending order.
     ///
-    /// Evaluations: device g has rows k1 = g·r … (g + 1)·r − 1, one after another. Row k1 is the values at
-    /// root·step^(k1 + G·r·k2) in the order of k2.
+    /// Evaluations: device g has rows k1 = g·r … (g + 1)·r − 1, one after another. Row k1 has the values at
+    /// root·step^(k1 + G·r·k2), in the order of k2.
     #[default]
     Native,
     /// Device g has the g-th of G equal parts of the vector in natural order. This costs one more exchange.
     Blocks,
 }
 
-/// Plan of a transform modulo x^n − c on several devices. Coefficients are a matrix of G·r rows; the algorithm is the
-/// four-step transform (Bailey 1990) with its twiddle factors merged into the row transforms:
+/// Plan of a transform modulo x^n − c on G devices with r rows each. The coefficients form a matrix of G·r rows of
+/// length m. The algorithm is the four-step transform (Bailey 1990) with its twiddle factors merged into the row
+/// transforms:
 ///
-/// 1. each device runs the first log2(G·r) radix-2 layers on its columns;
+/// 1. each device computes the first log2(G·r) radix-2 layers on its columns;
 /// 2. an all-to-all exchange turns columns into rows;
-/// 3. each device transforms its rows, whose rings are the factors x^m − c' of x^n − c.
+/// 3. each device transforms its rows. The ring of a row is modulo a factor x^m − c' of x^n − c, with a constant c' for
+///    each row.
 ///
-/// The inverse runs the other way round.
+/// The inverse transform does the reverse of each step in the reverse order.
 ///
-/// A plan is a plain value, made and printed without any device.
+/// A plan is a plain value. Making and printing it needs no device.
 ///
 /// ```
 /// use ringforge::run::LongPlan;
@@ -66,7 +68,7 @@ pub struct LongPlan {
     rows: usize,
     coefficients: Placement,
     values: Placement,
-    /// The plans for a part of the columns (none with a single row), for a row, and for a part of a block.
+    /// The plans for a part of the columns (`None` with a single row), for a row, and for a part of a block.
     plans: [Option<Plan>; 3],
 }
 
@@ -74,9 +76,9 @@ impl LongPlan {
     /// A plan for this ring on `devices` devices, with the planner's limits and tuning.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a ring with several moduli or a quotient other than x^n − c; unless the number of
-    /// devices is a power of two up to 16; if the ring is too short, or does not factor far enough, for that many
-    /// devices. As [`Factorization::of`].
+    /// [`Error::Unsupported`] in these cases: the ring has several moduli; its quotient is not x^n − c; the number of
+    /// devices is not a power of two up to 16; the ring is too short, or does not factor far enough, for this number of
+    /// devices. Also the errors of [`Factorization::of`].
     pub fn new(planner: &Planner, of: impl Into<PolyType>, devices: usize) -> Result<Self> {
         let poly = of.into().coefficients();
         let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &poly, why);
@@ -103,12 +105,12 @@ impl LongPlan {
         Ok(plan)
     }
 
-    /// Sets the number of rows on each device, a power of two. Columns and blocks are cut into as many parts. More
-    /// rows hide more of the exchanges behind computation.
+    /// Sets the number of rows on each device, a power of two. Columns and blocks are cut into the same number of
+    /// parts. With more rows, more of the exchanges overlap with computation.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless the number is a power of two and the ring is long enough for it; as
-    /// [`Planner::plan`].
+    /// [`Error::Unsupported`] unless the number is a power of two and the ring is long enough for it. Also the errors
+    /// of [`Planner::plan`].
     pub fn rows_each(mut self, rows: usize) -> Result<Self> {
         self.rows = rows;
         self.check()?;
@@ -118,7 +120,7 @@ impl LongPlan {
         Ok(self)
     }
 
-    /// Sets the layouts of coefficients and evaluations.
+    /// Sets the layouts of coefficients and of evaluations.
     #[must_use]
     pub fn placed(self, coefficients: Placement, values: Placement) -> Self {
         Self { coefficients, values, ..self }
@@ -190,7 +192,7 @@ impl LongPlan {
         self.values
     }
 
-    /// The ring of one row of evaluations in natural order. Products of evaluations are products in these rings.
+    /// The ring of one row of evaluations in natural order. The products of two rows are products in this ring.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if there is no such row.
@@ -206,14 +208,16 @@ impl LongPlan {
         self.with(self.poly.degree() / self.rows(), start, power(&step, count))
     }
 
-    /// The ring of a part of a device's columns; its job uses only the first layers.
+    /// The ring of a part of a device's columns. A column transform computes only the first layers of this ring's
+    /// transform.
     pub(crate) fn column_type(&self) -> Result<PolyType> {
         let ([start, step], q) = (self.roots(), &self.poly.moduli()[0]);
         let [start, step] = [start, step].map(|root| q.pow(&root, &U256::from(self.rows() as u64)));
         self.with(self.poly.degree() / self.rows(), start, step)
     }
 
-    /// The ring modulo x^degree − c with leaves x^d − start·step^e, which stores residues as this plan's ring does.
+    /// The ring modulo x^degree − c with leaves x^d − start·step^e, where c follows from `start`. Residues are stored
+    /// as in this plan's ring.
     fn with(&self, degree: usize, start: U256, step: U256) -> Result<PolyType> {
         let q = self.poly.moduli()[0];
         let c = q.pow(&start, &U256::from((degree / self.factorization.leaf_degree()) as u64));
@@ -241,18 +245,19 @@ impl LongPlan {
         self.rows().ilog2()
     }
 
-    /// The job on a part of the columns; `None` with a single row.
+    /// The column transform on a part of a device's columns, as a job. `None` with a single row, which needs no column
+    /// transform.
     pub(crate) fn of_columns(&self, op: Op) -> Result<Option<Job>> {
         let job = |poly| Job::new(&poly, op).depth(self.column_layers()).in_place();
         if self.rows() == 1 { Ok(None) } else { self.column_type().map(|poly| Some(job(poly))) }
     }
 
-    /// The job on a row.
+    /// The transform of one row of the vector, as a job.
     pub(crate) fn of_row(&self, op: Op, row: usize) -> Result<Job> {
         Ok(Job::new(&self.row_type(row)?, op).order(Order::Natural).in_place())
     }
 
-    /// The plan that interleaves pieces of all rows into a part of a block, or (for `Inverse`) does the reverse.
+    /// The plan that converts pieces of all rows to a part of a block by a transpose, or the reverse for `Inverse`.
     pub(crate) fn between_rows(&self, op: Op) -> Result<Plan> {
         let (is_block, title) =
             (op == Op::Forward, if op == Op::Forward { "rows to a block" } else { "a block to rows" });
@@ -276,7 +281,7 @@ impl LongPlan {
         self.factorization.leaf_degree()
     }
 
-    /// Bytes of a device's part of the vector. Transforms need as much again for a second buffer.
+    /// Bytes of a device's part of the vector. Transforms need a second buffer of this size.
     #[must_use]
     pub fn share_bytes(&self) -> usize {
         self.poly.bytes() / self.devices
@@ -287,7 +292,7 @@ impl LongPlan {
         self.poly.bytes() / self.rows()
     }
 
-    /// Bytes of a piece, the intersection of a row and a part of columns, which is sent as a whole.
+    /// Bytes of a piece: the intersection of a row and a part of the columns, which an exchange sends as a whole.
     pub(crate) fn piece_bytes(&self) -> usize {
         self.row_bytes() / self.rows()
     }

@@ -1,4 +1,4 @@
-//! Pipelines: a graph of named values, and the steps between them, that becomes a plan.
+//! Pipelines: a graph of named values and of the steps between them, which becomes a plan.
 
 mod automorphism;
 mod fusion;
@@ -46,13 +46,13 @@ use graph::{Graph, Id, Refused};
 ///
 /// # Fusion
 /// On a GPU, a sum, difference or multiple of elements is fused into the kernel that writes one of its terms, if
-/// nothing else reads that term. Transforms, products, automorphisms and other kernels allow this. The term then
-/// needs no separate pass over memory. A printed plan shows what was fused.
-/// [`Tuning::unfused`](crate::tuning::Tuning::unfused) turns fusion off; results are the same bits.
+/// nothing else reads that term. Transforms, products, automorphisms and other kernels allow this. The term then needs
+/// no separate pass over memory. A printed plan shows what was fused.
+/// [`Tuning::unfused`](crate::tuning::Tuning::unfused) turns fusion off; results are bit-identical.
 ///
 /// # Memory
-/// Temporaries are reused once their value is no longer needed. A kernel that can run [in place](Kernel::in_place)
-/// does so if nothing else reads what it overwrites.
+/// Temporaries are reused once their value is no longer needed. A kernel that can run [in place](Kernel::in_place) does
+/// so if no other step reads the value that it overwrites.
 ///
 /// An output with the name of an input overwrites that input: the caller passes one argument for both. A port that is
 /// both read and written destroys the value it reads. If that value is an input, the new value must be output under
@@ -64,7 +64,7 @@ pub struct Pipeline {
     error: Cell<Option<Error>>,
 }
 
-/// Plans a job.
+/// A function that plans a job.
 pub(crate) type PlanJob = Box<dyn Fn(&Job) -> Result<Plan> + Send + Sync>;
 
 /// The device limits and options that a pipeline is planned for.
@@ -77,15 +77,15 @@ pub(crate) struct Target {
     pub(crate) plan: PlanJob,
 }
 
-/// A value of a [`Pipeline`]: an input, or what a step writes.
+/// A value of a [`Pipeline`]: an input, or the output of a step.
 ///
-/// A value that holds ring elements knows its ring and whether they are coefficients or evaluations, and in which
-/// order. `+`, `-` and `*` of two such values are their sum, difference and product. Other values are plain bytes.
-/// Each item has its own value, or all items share one.
+/// A value that holds ring elements has their type: the ring, whether they are coefficients or evaluations, and the
+/// order of evaluations. `+`, `-` and `*` of two such values are their sum, difference and product. Other values are
+/// plain bytes. Each item has its own value, or all items share one.
 #[derive(Clone, Copy)]
 pub struct Value<'p> {
     pipeline: &'p Pipeline,
-    /// `None` after an error.
+    /// `None` if an error occurred.
     id: Option<Id>,
 }
 
@@ -106,8 +106,8 @@ impl Pipeline {
         &self.target.limits
     }
 
-    /// Declares an input. The first step that reads it defines its size, whether each item has its own or all share
-    /// one, and whether it is secret.
+    /// Declares an input. The first step that reads it determines its size, whether each item has a value of its own or
+    /// all items share one, and whether it is secret.
     #[track_caller]
     pub fn input(&self, name: &str) -> Value<'_> {
         self.value(self.graph.borrow_mut().input(name, None))
@@ -119,8 +119,8 @@ impl Pipeline {
         self.value(self.graph.borrow_mut().sized_input(name, &Port::input(bytes)))
     }
 
-    /// Declares an input of this many bytes that all items share, for steps that run once and for kernels that would
-    /// otherwise read one per item.
+    /// Declares an input of this many bytes that all items share. A step that reads only shared inputs runs once. A
+    /// kernel that otherwise reads one value per item reads the shared one for every item.
     #[track_caller]
     pub fn shared(&self, name: &str, bytes: usize) -> Value<'_> {
         self.value(self.graph.borrow_mut().sized_input(name, &Port::shared(bytes)))
@@ -147,28 +147,29 @@ impl Pipeline {
         self.value(self.graph.borrow_mut().input(name, Some(of.into())))
     }
 
-    /// Adds a kernel step. `inputs` are the values for the ports that it reads, in port order, without those bound to
-    /// its own [tables](Kernel::table). Returns the values that it writes, in port order. An in-out port counts as
-    /// both.
+    /// Adds a kernel step. `inputs` are the values for the ports that it reads, in port order, except ports bound to
+    /// the kernel's own [tables](Kernel::table). Returns the values that it writes, in port order. An in-out port takes
+    /// an input and returns a value.
     ///
     /// ```ignore
     /// let [signatures, statuses] = p.step(Sign::new(), &[keys, digests, random_key]);
     /// ```
-    /// A step whose inputs are all shared, and none of them draws, runs once: before the other steps, and before a
-    /// batch is cut into chunks. Its outputs are shared as well.
+    /// A step runs once if all its inputs are shared and none of them is a [`RandomKey`](crate::RandomKey): before the
+    /// other steps, and before a batch is divided into chunks. Its outputs are shared as well.
     #[track_caller]
     pub fn step<const N: usize>(&self, kernel: impl Kernel + 'static, inputs: &[Value<'_>]) -> [Value<'_>; N] {
         self.outputs(self.dynamic_step(Arc::new(kernel), inputs))
     }
 
-    /// Adds the steps of a plan. `inputs` are for the arguments that it reads, in their order. Returns the values of
-    /// the arguments that it writes, in their order.
+    /// Adds the steps of a plan. `inputs` are the values for the arguments that the plan reads, in their order. Returns
+    /// the values of the arguments that it writes, in their order.
     #[track_caller]
     pub fn plan<const N: usize>(&self, plan: &Plan, inputs: &[Value<'_>]) -> [Value<'_>; N] {
         self.outputs(self.steps_of(plan, inputs))
     }
 
-    /// Adds the steps of a job. `inputs` are its operands, in their order.
+    /// Adds the steps of a job, and returns its result. `inputs` are the job's operands, in the order of the table at
+    /// [`Op`](crate::Op).
     #[track_caller]
     pub fn job(&self, job: &Job, inputs: &[Value<'_>]) -> Value<'_> {
         match (self.target.plan)(job) {
@@ -179,17 +180,18 @@ impl Pipeline {
 
     /// Samples random ring elements as coefficients, from a key of [`RandomKey::BYTES`](crate::RandomKey::BYTES).
     ///
-    /// If `from` is an [input](Pipeline::input) of which nothing else is known, the key is [`RandomKey`](crate::RandomKey),
-    /// and each item gets its own random element. A run takes draws from
-    /// [`Stream::with_random_key`](crate::Stream::with_random_key), or from [`RandomKey::from_bytes`](crate::RandomKey::from_bytes) if
-    /// it must be repeatable.
+    /// If `from` is an [input](Pipeline::input) whose size is not yet known, it becomes an input for a
+    /// [`RandomKey`](crate::RandomKey), and each item gets its own random element. The caller passes a fresh key for
+    /// each run ([`Stream::with_random_key`](crate::Stream::with_random_key)), or one from
+    /// [`RandomKey::from_bytes`](crate::RandomKey::from_bytes) if the run must be repeatable.
     ///
-    /// Any other value is a seed ([`Pipeline::bytes`], [`Pipeline::shared`], or the output of a step). An item's
-    /// element then depends on its seed alone. A seed that all items share gives one element that all items share.
+    /// Any other value is a seed ([`Pipeline::bytes`], [`Pipeline::shared`], or the output of a step). The element of
+    /// an item then depends only on the item's seed. A seed that all items share gives one element that all items
+    /// share.
     ///
-    /// Each sampler of a key uses its own [stream id](crate::RandomKey::block_of_stream), counted from 1, so no block is
-    /// used twice. Once a pipeline has samplers of a key, adding a plan that samples from the same key is refused.
-    /// Samples are secret, except uniform elements from public seeds.
+    /// Each sampler that reads a key uses its own [stream id](crate::RandomKey::block_of_stream), counted from 1, so no
+    /// random block is used twice. Once a pipeline has samplers of a key, adding a plan that samples from the same key
+    /// is an error. Samples are secret, except uniform elements from public seeds.
     ///
     /// ```
     /// use ringforge::kernels::Distribution;
@@ -213,8 +215,8 @@ impl Pipeline {
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     ///
-    /// [`Pipeline::build`] reports parameters of a [`Distribution`] that are out of range ([`Error::Unsupported`]),
-    /// and keys of the wrong size.
+    /// [`Pipeline::build`] returns [`Error::Unsupported`] for parameters of a [`Distribution`] that are out of range,
+    /// and an error for keys of the wrong size.
     #[track_caller]
     pub fn sample(&self, of: impl Into<PolyType>, distribution: Distribution, from: Value<'_>) -> Value<'_> {
         let poly = of.into().coefficients();
@@ -230,9 +232,9 @@ impl Pipeline {
         }
     }
 
-    /// Concatenates limbs of ring elements to elements of type `whole`: each part must hold the corresponding limbs.
-    /// Outputs of steps are written directly to their place if possible. Views of other values are copied, and so are
-    /// values of which a later step needs a contiguous copy.
+    /// Concatenates limbs of ring elements to elements of type `whole`: each part must hold the corresponding limbs. If
+    /// possible, the step that computes a part writes it directly to its position. Views of other values are copied,
+    /// and so are values that a later step must read contiguously.
     #[track_caller]
     pub fn join(&self, whole: impl Into<PolyType>, parts: &[Value<'_>]) -> Value<'_> {
         let whole = whole.into();
@@ -261,7 +263,7 @@ impl Pipeline {
         self.value(joined)
     }
 
-    /// Makes a value an output of the plan. Under the name of an input, it overwrites that input.
+    /// Makes a value an output of the plan. An output with the name of an input overwrites that input.
     #[track_caller]
     pub fn output(&self, name: &str, value: Value<'_>) {
         if let Some([id]) = self.ids(&[value]).as_deref() {
@@ -272,7 +274,7 @@ impl Pipeline {
     /// Builds the plan.
     ///
     /// # Errors
-    /// [`Error::Plan`] with the first mistake and its source location: values that do not fit a kernel's ports or a
+    /// [`Error::Plan`] with the first error and its source location: values that do not fit a kernel's ports or a
     /// plan's arguments, that belong to another pipeline, or that were overwritten; duplicate names; inputs that no
     /// step reads; outputs that no step writes. Errors from planning a job are returned as they are.
     pub fn build(self) -> Result<Plan> {
@@ -294,14 +296,14 @@ impl Pipeline {
             fused.fuse();
             plan(fused).ok()
         });
-        // fusion can make it impossible to place a value in memory
+        // fusion can make it impossible to place a value in memory; then the plan is made without it
         match fused.flatten() {
             Some(fused) => Ok(fused),
             None => plan(graph).map_err(|why| Error::Plan { plan: self.title.clone(), why }),
         }
     }
 
-    /// [`Pipeline::step`] for a shared kernel, with a dynamic number of outputs.
+    /// [`Pipeline::step`] for a kernel in an [`Arc`], with any number of outputs.
     #[doc(hidden)]
     #[track_caller]
     pub fn dynamic_step(&self, kernel: Arc<dyn Kernel>, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
@@ -346,7 +348,8 @@ impl Pipeline {
         Value { pipeline: self, id: self.keep(id) }
     }
 
-    /// The ids of values; `None` if one follows from an error or belongs to another pipeline.
+    /// The ids of values. `None` if one of them is the placeholder after an error; `None` and a recorded error if one
+    /// belongs to another pipeline.
     #[track_caller]
     fn ids(&self, values: &[Value<'_>]) -> Option<Vec<Id>> {
         if let Some(value) = values.iter().find(|value| !core::ptr::eq(value.pipeline, self)) {
@@ -356,7 +359,7 @@ impl Pipeline {
         values.iter().map(|value| value.id).collect()
     }
 
-    /// The value of an outcome; records its error.
+    /// Returns the value of `outcome`, or records its error and returns `None`.
     #[track_caller]
     fn keep<T>(&self, outcome: Result<T, Refused>) -> Option<T> {
         match outcome {
@@ -374,7 +377,7 @@ impl Pipeline {
         Error::Plan { plan: self.title.clone(), why: format!("{why} (at {})", Location::caller()) }
     }
 
-    /// Records an error if it is the first.
+    /// Records an error if it is the first, and returns the placeholder for a value.
     fn fail(&self, error: Error) -> Value<'_> {
         let first = self.error.take().unwrap_or(error);
         self.error.set(Some(first));

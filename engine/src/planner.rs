@@ -19,7 +19,8 @@ use ringforge_math::poly::{Order, PolyType};
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::Plan;
 
-/// The limit of launches for one ring whose limbs are fastest in different arithmetics.
+/// Maximum number of runs of adjacent limbs that get launches of their own because different arithmetics are fastest
+/// for them.
 const MOST_RUNS: usize = 4;
 
 /// Turns jobs into plans for devices with given limits.
@@ -58,7 +59,7 @@ impl Planner {
         self
     }
 
-    /// The tuning.
+    /// The tuning, which affects speed only.
     pub(crate) fn tuning(&self) -> &Tuning {
         &self.tuning
     }
@@ -76,14 +77,14 @@ impl Planner {
         self.empty(title.into(), Box::new(move |job| planner.plan(job)))
     }
 
-    /// An empty pipeline for a strategy, which builds a plan from kernels and other plans but plans no jobs.
+    /// An empty pipeline for a planning strategy. A strategy adds kernels and other plans, but no jobs.
     fn of_kernels(&self, job: &Job) -> Pipeline {
         let refuse = |job: &Job| Err(Error::unsupported(job.op, &job.poly, "a strategy cannot plan jobs"));
         self.empty(job.to_string(), Box::new(refuse))
     }
 
     fn empty(&self, title: String, plan: PlanJob) -> Pipeline {
-        // on a CPU, a fused step would still make its own pass over memory
+        // on a CPU, a fused step would still make a pass of its own over memory
         let fuses = self.tuning.fuses() && !self.limits.is_cpu();
         Pipeline::new(title, Target { limits: self.limits.clone(), fuses, items: self.items, plan })
     }
@@ -91,7 +92,8 @@ impl Planner {
     /// The plan for a job by the first strategy that applies. Its arguments are named as in [`Op`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`]; [`Error::Mismatch`] for a target ring with another quotient; as [`Factorization::of`] for
+    /// [`Error::Unsupported`] for an option that the operation does not have, or if no strategy applies.
+    /// [`Error::Mismatch`] for a target ring with another quotient. Also the errors of [`Factorization::of`] for
     /// transforms that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
@@ -139,9 +141,9 @@ impl Planner {
         p.build()
     }
 
-    /// Applies `make` to values in the job's ring: to all limbs at once, or to each run of neighbouring limbs that
-    /// the same arithmetic is fastest for. The arithmetic of a limb then does not depend on the other limbs of the
-    /// basis.
+    /// Applies `make` to values in the job's ring: to all limbs at once if the same arithmetic is fastest for all, else
+    /// to each run of adjacent limbs with the same fastest arithmetic. The arithmetic of a limb then does not depend on
+    /// the other limbs of the basis.
     fn by_arithmetic<'p, const N: usize>(
         &self,
         p: &'p Pipeline,
@@ -162,7 +164,8 @@ impl Planner {
         Ok(p.join(content.clone(), &parts))
     }
 
-    /// The runs of neighbouring limbs with the same arithmetic.
+    /// The runs of adjacent limbs for which the same arithmetic is fastest; a single run if there would be too many, or
+    /// if the tuning chooses an arithmetic.
     fn runs(&self, job: &Job, factorization: &Factorization) -> Vec<Range<usize>> {
         let limbs = job.poly.basis().len();
         let whole = || core::iter::once(0..limbs).collect();
@@ -225,10 +228,10 @@ impl Planner {
     }
 }
 
-/// Adds a transform to a pipeline, one step for each pass.
+/// A function that adds a transform to a pipeline, one step for each of its kernels.
 type Transform = for<'p> fn(&'p Pipeline, &KernelLayout, Value<'p>) -> Value<'p>;
 
-/// Adds a forward transform, one step for each pass.
+/// Adds a forward transform to a pipeline, one step for each of its kernels.
 fn forward<'p>(p: &'p Pipeline, rows: &KernelLayout, coefficients: Value<'p>) -> Value<'p> {
     Forward::parts(rows).into_iter().fold(coefficients, |value, part| {
         let [value] = p.step(part, &[value]);
@@ -236,7 +239,7 @@ fn forward<'p>(p: &'p Pipeline, rows: &KernelLayout, coefficients: Value<'p>) ->
     })
 }
 
-/// Adds an inverse transform, one step for each pass.
+/// Adds an inverse transform to a pipeline, one step for each of its kernels.
 fn inverse<'p>(p: &'p Pipeline, rows: &KernelLayout, values: Value<'p>) -> Value<'p> {
     Inverse::parts(rows).into_iter().fold(values, |value, part| {
         let [value] = p.step(part, &[value]);

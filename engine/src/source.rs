@@ -1,28 +1,28 @@
-//! The sources of the engine's kernels.
+//! Sources of the engine's kernels, which are in the crate `ringforge-kernels`.
 
 #![allow(unsafe_code)]
 
 use ringforge_runtime::kernel::{Built, Epilogue, Kernel, Parts, Source};
 
-/// The source of a kernel from `ringforge-kernels`. Its ports and constants must derive from the same values; `numbers`
-/// are its run-time constants.
+/// The source of `kernel`, from a CUDA source of `ringforge-kernels`. The ports of `kernel` and the constants in
+/// `built` and `numbers` must derive from the same values. `numbers` are the run-time constants.
 pub(crate) fn of_engine(kernel: &dyn Kernel, text: &'static str, built: Built, numbers: Vec<u64>) -> Source {
-    // SAFETY: the crate's CUDA sources keep the contract; the test kit runs each under sanitizers and with poisoned
-    // memory.
+    // SAFETY: the crate's CUDA sources keep the contract of `Source::new`; the test kit runs each of them under
+    // sanitizers and with poisoned memory.
     unsafe { Source::new(kernel, text, &[], built).with_numbers(numbers) }
 }
 
-/// The same source, changed in what a kernel of `ringforge-kernels` leaves open. Tests also alter sources for the
-/// emulator, which watches them.
+/// The source, with those parts changed that a kernel of `ringforge-kernels` leaves open. Tests also make other changes
+/// to sources, but run them only in the emulator, which detects errors.
 pub(crate) fn with(source: Source, change: impl FnOnce(&mut Parts)) -> Source {
-    // SAFETY: as above.
+    // SAFETY: a kernel of `ringforge-kernels` keeps its contract for all choices of the parts that it leaves open.
     unsafe { source.with(change) }
 }
 
 /// The prelude's last line if nothing is fused.
 const NO_EPILOGUE: &str = "using Epilogue = rf::NoEpilogue;\n";
 
-/// A source that takes an `Epilogue` after its pointers, so that steps can be fused to it.
+/// Lets the kernel of a source take an `Epilogue` after its pointers, so that other steps can be fused to it.
 pub(crate) fn fusable(source: Source) -> Source {
     with(source, |source| {
         source.built.prelude += NO_EPILOGUE;
@@ -30,8 +30,9 @@ pub(crate) fn fusable(source: Source) -> Source {
     })
 }
 
-/// The same for a kernel with other ports. The struct `Epilogue` in `lines` has pointers to the last of them, then these
-/// strides. Its items are processed whole.
+/// A [`fusable`] source with the epilogue in `lines` and the ports of `kernel`, the fused kernel. The generated struct
+/// `Epilogue` has `pointers` pointers to the last ports, then these strides. The division of items among blocks is
+/// dropped, so items are copied as a whole.
 pub(crate) fn with_epilogue(
     source: Source,
     kernel: &dyn Kernel,

@@ -33,9 +33,9 @@ mod sealed {
 
 /// In-place transforms and products of one limb of n residues on the CPU, for the CPU references of fused kernels.
 ///
-/// All residues are in the ring's [form](crate::PolyType::form) and canonical (below the modulus). This also holds
-/// where the ring accepts any word, because kernels reduce such words when they load them. Evaluations are in tree
-/// (digit-reversed) order, leaf by leaf and low degree first, as in [`Order::DigitReversed`](crate::Order::DigitReversed).
+/// All residues are in the ring's [form](crate::PolyType::form) and canonical (below the modulus). This also holds if
+/// the ring accepts any word, because kernels reduce such words when they load them. Evaluations are in digit-reversed
+/// order, leaf by leaf and low degree first, as in [`Order::DigitReversed`](crate::Order::DigitReversed).
 ///
 /// Neither time nor memory addresses depend on residues, and copies left on the stack are wiped. A limb of more than 64
 /// KiB also uses other threads, whose stacks are not wiped. Cloning is cheap.
@@ -66,8 +66,8 @@ impl<W: Word> Transform<W> {
     /// The transform modulo this one of the ring's [moduli](crate::PolyType::moduli), with the factorisation of `rows`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the ring has no modulus with this number. [`Error::Unsupported`] if the ring's words are
-    /// not `W`: all moduli use words as wide as the widest modulus needs.
+    /// [`Error::TooLarge`] if the ring has no modulus with this index. [`Error::Unsupported`] if `W` is not the ring's
+    /// word, whose width the widest modulus determines for all moduli.
     pub fn of(rows: &KernelLayout, modulus: usize) -> Result<Self> {
         let limit = rows.poly.moduli().len() - 1;
         if modulus > limit {
@@ -98,7 +98,7 @@ impl<W: Word> Transform<W> {
     /// Transforms evaluations into coefficients (inverse NTT).
     ///
     /// # Errors
-    /// As [`Transform::forward`].
+    /// The errors of [`Transform::forward`].
     pub fn inverse(&self, row: &mut [W]) -> Result<()> {
         self.check(row)?;
         self.row.inverse(cast_slice_mut(row));
@@ -109,7 +109,7 @@ impl<W: Word> Transform<W> {
     /// Multiplies the evaluations `a` by the evaluations `b`, in place.
     ///
     /// # Errors
-    /// As [`Transform::forward`].
+    /// The errors of [`Transform::forward`], for both slices.
     pub fn multiply(&self, a: &mut [W], b: &[W]) -> Result<()> {
         self.check(a)?;
         self.check(b)?;
@@ -118,11 +118,11 @@ impl<W: Word> Transform<W> {
         Ok(())
     }
 
-    /// Replaces evaluations by those of the inverse element and returns whether it exists; if not, their contents are
-    /// unspecified.
+    /// Inverts the element with these evaluations in place, and returns true. If it has no inverse, returns false, and
+    /// the evaluations are unspecified.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for leaves of degree 5 or 7; otherwise as [`Transform::forward`].
+    /// [`Error::Unsupported`] for leaves of degree 5 or 7. Also the errors of [`Transform::forward`].
     pub fn invert(&self, row: &mut [W]) -> Result<bool> {
         self.check(row)?;
         if !self.factorization.shape().can_be_inverted() {
@@ -142,11 +142,11 @@ impl<W: Word> Transform<W> {
 
 impl<W> fmt::Debug for Transform<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Transform(n {}, split {})", self.factorization.n(), self.factorization)
+        write!(f, "Transform(n {}, radices {})", self.factorization.n(), self.factorization)
     }
 }
 
-/// Creates the CPU transform. Not generic, so that crates which use [`Transform`] do not compile it again.
+/// Creates the CPU transform. It is not generic, so that crates which use [`Transform`] do not compile it again.
 fn row(rows: &KernelLayout, modulus: usize) -> Arc<dyn ringforge_cpu::Transform> {
     let KernelLayout { poly, factorization, .. } = rows;
     let (arithmetic, q) = (rows.arithmetic.on_cpu(poly), &factorization.roots()[modulus].q);

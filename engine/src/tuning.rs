@@ -1,4 +1,4 @@
-//! Choices of a planner that change speed and nothing else.
+//! Choices of a planner that change only the speed.
 
 mod file;
 
@@ -10,17 +10,17 @@ use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::Modulus;
 use ringforge_runtime::limits::Limits;
 
-/// How a transform, or a product by transforms, is done. The default is what was fastest on an H200. A choice that a
-/// job or a device does not allow falls back to the default.
+/// How a transform, or a product by transforms, is computed. The default is the choice that was fastest on an H200. A
+/// choice that a job or a device does not allow falls back to the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Choice {
     /// Whether threads exchange residues by warp shuffles in place of shared memory, half of the registers for each bit
-    /// of the lane. It applies between two passes of limbs that lie in a warp, with words of up to 64 bits.
+    /// of the lane index. It applies between two passes on limbs that lie within a warp, with words of up to 64 bits.
     pub shuffles: bool,
     /// The arithmetic, one of [`Arithmetic::all_of_device`].
     pub arithmetic: Option<Arithmetic>,
-    /// Number of kernels that share the layers of a transform.
+    /// Number of kernels among which the layers of a transform are divided.
     pub kernels: Option<usize>,
     /// Coefficients per thread in registers.
     pub per_thread: Option<usize>,
@@ -28,11 +28,12 @@ pub struct Choice {
     pub cluster: Option<usize>,
 }
 
-/// The jobs that a choice is for; they differ at most in order, quotient and number of moduli.
+/// The key of a choice. Jobs with the same key may differ in everything else, such as order, quotient and number of
+/// moduli.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Shape {
     op: Op,
-    /// Bits of the largest modulus that the same arithmetic serves.
+    /// Size of the largest modulus in bits, rounded up to one of `BITS`.
     bits: u32,
     /// Degree of the ring.
     n: usize,
@@ -49,8 +50,8 @@ impl Shape {
     }
 }
 
-/// Choices that change the speed of plans and nothing else, for one device. Each choice is for a shape of jobs: the
-/// operation, the size of the moduli and the degree. Other jobs are done as was fastest on an H200.
+/// Choices that change only the speed of plans, for one device. Each choice applies to jobs with the same operation,
+/// size of moduli and degree. Other jobs use the choice that was fastest on an H200.
 ///
 /// `ringforge tune` measures a device and writes such choices into a file.
 ///
@@ -82,7 +83,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The same with fusion off: every step of a pipeline stays a separate kernel.
+    /// The same tuning with kernel fusion off: every step of a pipeline stays a separate kernel.
     ///
     /// ```
     /// use ringforge::tuning::Tuning;

@@ -1,15 +1,15 @@
 //! Residues in CPU words, for the CPU references of kernels ([`Kernel::on_cpu`](crate::kernels::Kernel::on_cpu)).
 //!
-//! Numbers may be secret; moduli and divisors must not be. Nothing here branches on a number, indexes by it or passes
-//! it to a division, whose time depends on its operands. [`Divisor`] divides by Barrett's method, [`Montgomery256`]
-//! multiplies by Montgomery's.
+//! Numbers may be secret; moduli and divisors must not be. The functions of this module do not branch on a number,
+//! index by it or pass it to a division instruction, whose time depends on its operands. [`Divisor`] divides by
+//! Barrett's method, and [`Montgomery256`] multiplies by Montgomery's.
 
 pub use crate::transform::{Transform, Word};
 pub use ringforge_cpu::{Limbs, Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs, sub_limbs_once};
 
-/// A divisor, which divides by multiplication with its reciprocal.
+/// A divisor d with a precomputed reciprocal, by which it divides numbers without a division instruction.
 ///
-/// Quotients and remainders are exact for every divisor d and all numbers below 2^31. With 2^k the least power of two
+/// Quotients and remainders are exact for every divisor d and all numbers x below 2^31. With 2^k the least power of two
 /// not below d, the reciprocal is C = ⌈2^(31 + k) / d⌉, which is below 2^32. Then x·C/2^(31 + k) exceeds x/d by less
 /// than 1/d.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// Computes the reciprocal. The divisor must not be secret. Division by 0 gives 0.
+    /// Computes the reciprocal of a divisor, which must not be secret. With the divisor 0, quotients are 0.
     #[must_use]
     pub const fn new(divisor: u32) -> Self {
         if divisor == 0 {
@@ -37,7 +37,7 @@ impl Divisor {
         self.divisor
     }
 
-    /// The reciprocal, and the number of bits by which a product with it is shifted right.
+    /// The reciprocal C, and the number of bits by which the product x·C is shifted right.
     #[must_use]
     pub const fn reciprocal(self) -> (u32, u32) {
         (self.reciprocal, self.shift)
@@ -65,14 +65,14 @@ pub fn sub_once(x: u32, q: u32) -> u32 {
     x.min(x.wrapping_sub(q))
 }
 
-/// The residue in [0, q) of a number in (-q, q).
+/// The residue in [0, q) of an integer x in (-q, q).
 #[inline(always)]
 #[must_use]
 pub const fn residue(x: i32, q: u32) -> u32 {
     (x as u32).wrapping_add(q & (x >> 31) as u32)
 }
 
-/// Residues in [0, q) of numbers in (-q, q).
+/// Writes the residues in [0, q) of integers in (-q, q).
 pub fn residues(small: &[i16], q: u32, out: &mut [u32]) {
     out.iter_mut().zip(small).for_each(|(out, &x)| *out = residue(x.into(), q));
 }
@@ -89,12 +89,12 @@ pub const fn centred(x: u32, q: u32) -> i32 {
 mod tests {
     use super::*;
 
-    /// Checks multiples of the divisor and their neighbours, where the quotient changes.
+    /// Quotients are exact at multiples of the divisor and at their neighbours, where the quotient changes.
     #[test]
     fn quotients_are_exact() {
         const TOP: u64 = 1 << 31;
         let powers = (0..32).flat_map(|k| [(1u32 << k) - 1, 1 << k, (1 << k) + 1]);
-        // moduli of schemes, and divisors of all sizes
+        // divisors of all sizes, and moduli of schemes
         for d in powers.chain([2, 3, 3457, 4621, 4591, 7879, 12461, u32::MAX - 1, u32::MAX]).filter(|d| *d > 0) {
             let divisor = Divisor::new(d);
             assert_eq!(divisor.get(), d);

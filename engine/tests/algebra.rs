@@ -1,4 +1,4 @@
-//! Algebraic laws of transforms and products, checked without a second implementation, on fixed and on random rings.
+//! Algebraic laws of transforms and products on fixed and on random rings. Most need no second implementation.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -9,7 +9,7 @@ use ringforge_testkit::{self, Random, naive, residues, seed};
 use crate::support::{devices, prime};
 use ringforge_testkit::run;
 
-/// The parameters of one round of checks.
+/// The ring, transform depth, order, batch size and seed of one round of checks.
 #[derive(Debug, Clone)]
 struct Case {
     ring: PolyType,
@@ -28,7 +28,7 @@ impl Case {
         }
     }
 
-    /// Whether the leaf degree is too high for products of evaluations.
+    /// True if the leaf degree is too high for products of evaluations.
     fn ends_high(&self) -> bool {
         Factorization::of(&self.ring, self.depth)
             .is_ok_and(|factorization| factorization.leaf_degree() > MAX_LEAF_DEGREE)
@@ -42,7 +42,7 @@ impl Case {
         residues(&self.ring, self.seed.wrapping_add(number), self.batch)
     }
 
-    /// The sum of stored elements, as stored residues.
+    /// The sum of two stored elements, in stored form.
     fn sum(&self, a: &[u8], b: &[u8]) -> Vec<u8> {
         let ring = &self.ring;
         naive::to_stored(ring, &naive::add(ring, &naive::to_plain(ring, a), &naive::to_plain(ring, b)))
@@ -74,8 +74,8 @@ fn check_transforms(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     check_impulse(device, case)
 }
 
-/// The forward transform of x^k: it is β^⌊k/d⌋·x^(k mod d) modulo a leaf x^d − β. Also checks that f is the product
-/// of the leaves: each divides f, and all are distinct.
+/// Checks the forward transform of x^k: modulo a leaf x^d − β it is β^⌊k/d⌋·x^(k mod d). Also checks that f is the
+/// product of the leaves: each leaf divides f, and all leaves are distinct.
 fn check_impulse(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     let ring = &case.ring;
     let factorization = Factorization::of(ring, case.depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -129,7 +129,7 @@ fn check_oracle(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks random cases, determined by `RINGFORGE_SEED`. The CPU gets more of them, because nothing is compiled there.
+/// Checks random cases, determined by `RINGFORGE_SEED`. The CPU gets more cases, because it compiles nothing.
 fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Case) -> Result<(), TestCaseError>) {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed().to_le_bytes());
@@ -145,7 +145,7 @@ fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Cas
     }
 }
 
-/// Changes how a ring stores residues, to a random one of the ways it supports; usually not at all.
+/// Lets a ring store residues in a random one of the ways that it supports; usually the ring stays as it is.
 fn stored() -> impl Strategy<Value = fn(PolyType) -> PolyType> {
     fn montgomery(ring: PolyType) -> PolyType {
         ring.clone().with_form(Form::Montgomery).unwrap_or(ring)
@@ -164,7 +164,7 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::DigitReversed), Just(Order::Natural)]
 }
 
-/// Rings with a transform: 1 to 3 primes of 8 to 256 bits that have the roots, n = 2^a·3^b·base.
+/// Rings that have an NTT: 1 to 3 primes of 8 to 256 bits with the roots of unity, n = 2^a·3^b·base.
 fn splitting() -> impl Strategy<Value = Case> {
     let shape = (0u32..4, 0u32..6, 0u32..3, 1u64..9);
     let bits = prop_oneof![
@@ -197,12 +197,12 @@ fn splitting() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Rings with a transform whose evaluations can be multiplied.
+/// Rings with an NTT whose evaluations can be multiplied.
 fn multiplying() -> impl Strategy<Value = Case> {
     splitting().prop_map(|case| if case.ends_high() { Case { depth: None, ..case } } else { case })
 }
 
-/// Rings with any modulus up to 256 bits and any quotient. If there is no transform, products use a larger NTT.
+/// Rings with any modulus of up to 256 bits and any quotient. If a ring has no NTT, its products use a larger NTT.
 fn any_ring() -> impl Strategy<Value = Case> {
     let wide = (any::<[u64; 4]>(), 65u32..=256).prop_map(|(words, bits)| {
         let x = words.iter().fold(U256::ZERO, |x, &word| x.shl_vartime(64).bitor(&U256::from(word)));
@@ -252,7 +252,7 @@ fn products_of_random_rings_equal_the_oracle() {
     check_random(prop_oneof![1 => multiplying(), 3 => any_ring()], check_oracle);
 }
 
-/// Few layers over long columns, as in the column transforms between devices.
+/// Transforms of few layers, as in the column transforms of an NTT over several devices, end at leaves of any degree.
 #[test]
 fn transforms_of_few_layers_end_at_any_degree() {
     let modulus = |bits, order| prime(bits, order).expect("a prime");
@@ -291,7 +291,7 @@ fn transforms_of_few_layers_end_at_any_degree() {
     }
 }
 
-/// Sizes that random cases do not reach: several passes and blocks.
+/// Checks the laws at sizes that need several passes and blocks, which random cases do not reach.
 #[test]
 fn large_rings_keep_the_laws() {
     let modulus = |bits, order| prime(bits, order).expect("a prime");

@@ -1,4 +1,4 @@
-//! Checks the arithmetic of the device headers against big integers, and its PTX against the portable versions.
+//! Checks the arithmetic of the CUDA headers against big integers, and their PTX functions against the portable twins.
 
 use crate::fixtures::arithmetic::wanted::Reference;
 use crate::fixtures::arithmetic::{Probe, Which};
@@ -23,24 +23,24 @@ const BITS_50: u64 = 1_125_899_902_124_033;
 const FRIENDLY_60: u64 = 1_152_921_092_289_986_561;
 const BITS_60: u64 = 1_152_921_504_606_830_593;
 
-/// The number of random pairs of each kind for each modulus.
+/// The number of random pairs of words of each kind for each modulus.
 const RANDOM: usize = 400;
 
-/// One kernel, and the moduli it is tested with.
+/// A kernel of one arithmetic, and the moduli with which it is tested.
 struct Run {
     which: Which,
     moduli: Vec<Modulus>,
     as_argument: bool,
 }
 
-/// The test words for one modulus.
+/// A modulus and the pairs of words with which it is tested.
 struct Sample {
     q: Modulus,
     pairs: Vec<(BigUint, BigUint)>,
 }
 
-/// Kernels that read the modulus at run time. The first modulus of each list is the largest, and decides how lazy
-/// residues may be.
+/// Kernels that read the modulus at run time. The first modulus of each list is the largest. It decides up to which
+/// multiple of q residues may grow.
 fn arguments() -> Result<Vec<Run>> {
     let q = |q: u64| Modulus::new(q);
     let hex = Modulus::from_hex;
@@ -130,7 +130,7 @@ fn arguments() -> Result<Vec<Run>> {
     Ok(runs.chain(shoup256).collect())
 }
 
-/// Kernels with a compile-time modulus, and the kernel for plain words, which uses none.
+/// Kernels with a compile-time modulus, and the kernel for plain words, which uses no modulus.
 fn constants() -> Result<Vec<Run>> {
     let q = |q: u64| Modulus::new(q);
     let hex = Modulus::from_hex;
@@ -152,7 +152,7 @@ fn constants() -> Result<Vec<Run>> {
     Ok(lists.into_iter().flat_map(|(which, moduli)| moduli.into_iter().map(one(which))).collect())
 }
 
-/// Moduli with limbs of every pattern, the largest that is allowed, and small ones.
+/// Moduli for 256-bit Shoup multiplication: limbs of every pattern, the largest modulus allowed, and small ones.
 fn shoup256() -> Result<Vec<Modulus>> {
     let hex = Modulus::from_hex;
     let largest = U256::MAX.wrapping_shr_vartime(1).wrapping_sub(&(U256::ONE.wrapping_shl_vartime(230)));
@@ -179,7 +179,7 @@ fn big(q: &Modulus) -> BigUint {
 }
 
 impl Sample {
-    /// All pairs of edge cases, random words, and words next to multiples of q. For 256-bit words, only valid
+    /// All pairs of edge cases, random words, and words next to multiples of q. Words of 256 bits are always valid
     /// residues.
     fn new(run: &Run, q: Modulus, random: &mut Random) -> Self {
         let bits = 8 * run.which.word_bytes();
@@ -239,7 +239,7 @@ impl Sample {
     }
 }
 
-/// Words below `end` at which the behaviour of an operation changes.
+/// Words below `end` that are edge cases: next to multiples of q, to powers of two and to `end`.
 fn edges(q: &BigUint, bound: u64, end: &BigUint) -> Vec<BigUint> {
     let near = |x: BigUint| [&x + 1u32, x.clone(), if x.bits() == 0 { x } else { x - 1u32 }];
     let multiples = [0, 1, 2, 3, 4, 5, 6, 7, 8, bound - 1, bound, 2 * bound - 1, 2 * bound].map(|k| q * k);
@@ -252,7 +252,7 @@ fn edges(q: &BigUint, bound: u64, end: &BigUint) -> Vec<BigUint> {
     edges
 }
 
-/// A random limb, which is an edge case half of the time.
+/// A random 32-bit limb; half of the limbs are edge cases.
 fn limb(random: &mut Random) -> u32 {
     const EDGES: [u32; 6] = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
     match random.below(2 * EDGES.len()) {
@@ -268,14 +268,14 @@ impl Run {
         Compiled::new(&(if portable { probe.portable() } else { probe }).plan()?, device)
     }
 
-    /// The samples of each modulus, which are the same on every device.
+    /// The samples of each modulus. They depend only on the seed, so all devices get the same.
     fn samples(&self, seed: u64) -> Vec<Sample> {
         let mut random = Random::new(seed);
         self.moduli.iter().map(|&q| Sample::new(self, q, &mut random)).collect()
     }
 }
 
-/// An emulator with a single thread schedule, because the threads of these kernels do not interact.
+/// An emulator that runs threads in one fixed order, because the threads of these kernels do not interact.
 fn emulator_device(sanitize: bool) -> Option<Device> {
     let target = if sanitize { Target::EmulatorSanitized } else { Target::Emulator };
     target.device()?;

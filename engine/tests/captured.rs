@@ -1,5 +1,5 @@
-//! Captured runs give the same results as ordinary runs, can be replayed any number of times, and refuse the same
-//! mistakes.
+//! Captured runs give the same results as ordinary runs, can be replayed any number of times, and return the same
+//! errors for invalid arguments.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn program(device: &Device, op: Op) -> Program {
     device.compile(&plan).expect("a program")
 }
 
-/// The result of an ordinary run.
+/// The product computed by an ordinary run, without capture.
 fn product(device: &Device, batch: usize, a: &[u8], b: &[u8]) -> Vec<u8> {
     let stream = device.stream().expect("a stream");
     let [a, b] = [a, b].map(|bytes| stream.upload(bytes).expect("a buffer"));
@@ -99,7 +99,7 @@ fn captured_runs_refuse_the_same_arguments() {
         assert!(matches!(captured.write("product", &[0u8]), Err(Error::Arguments { .. })));
         assert!(matches!(captured.write("to", &[0u8]), Err(Error::Length { .. })));
 
-        // in place: the second run would read the evaluations of the first one as coefficients, which is a mismatch
+        // in place, so the second run would read the evaluations of the first run as coefficients, which is a mismatch
         let job = Job::new(&ring, Op::Forward).in_place();
         let plan = Planner::new(device.limits().clone()).plan(&job).expect("a plan");
         let in_place = device.compile(&plan).expect("a program");
@@ -110,10 +110,10 @@ fn captured_runs_refuse_the_same_arguments() {
     }
 }
 
-/// Each replay makes its own draws; the caller supplies none.
+/// Each replay makes a new random key. The caller supplies none.
 #[test]
 fn every_run_has_fresh_randomness() {
-    let p = Planner::default().pipeline("draw");
+    let p = Planner::default().pipeline("random_block");
     let [blocks] = p.step(RandomBlock::new(32, 0).expect("a kernel"), &[p.input("random_key")]);
     p.output("blocks", blocks);
     let plan = p.build().expect("a plan");

@@ -1,4 +1,5 @@
-//! Modulus chains, as in homomorphic encryption: rings of all levels, of digits and of Q·P share kernels and tables.
+//! Modulus chains, as in homomorphic encryption: the rings of all levels, of digits and of Q·P share kernels and
+//! tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use ringforge_testkit::Target;
 const DEGREE: usize = 1 << 16;
 /// The number of moduli of Q.
 const LEVELS: usize = 24;
-/// The number of moduli of P, and of a digit.
+/// The number of moduli of P, which is also that of a digit.
 const SPECIAL: usize = 3;
 
 /// The plans of a scheme at all levels: transforms and products in Q and in Q·P, ModUp of digits to Q·P, and ModDown
@@ -38,7 +39,7 @@ fn plans(limits: &Limits) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// Limit for the bytes of all tables: 1.5 times 27 primes with 2 · 2^16 twiddle factors of 16 bytes.
+/// Limit for the bytes of all tables: 1.5 times those of 27 primes with 2 · 2^16 twiddle factors of 16 bytes.
 const MOST_BYTES: usize = 90_000_000;
 /// Limit for the number of compiled kernels.
 const MOST_KERNELS: usize = 12;
@@ -63,7 +64,8 @@ fn kernels_and_tables_are_shared() -> Result<()> {
     Ok(())
 }
 
-/// Counts a table once, together with everything that it is made from.
+/// Adds the size of a table and of all tables it is computed from, each once, and the sources of the kernels that
+/// compute them.
 fn count(
     table: &Table,
     limits: &Limits,

@@ -1,23 +1,23 @@
-//! Strided batches, where the polynomials are the columns of a row-major matrix, on every device. Operations without
-//! support for columns are refused.
+//! Strided batches, where the polynomials are the columns of a row-major matrix, on every device. Operations that do
+//! not support columns are rejected.
 
-use crate::fixtures::columns::Columns;
+use crate::fixtures::columns::TileGrid;
 use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, PolyType, Result};
 use ringforge_testkit::{Target, check_scheme};
 
 #[test]
 fn cpu() {
-    check_scheme::<Columns>(Target::Cpu);
+    check_scheme::<TileGrid>(Target::Cpu);
 }
 
 #[test]
 fn emulator() {
-    check_scheme::<Columns>(Target::Emulator);
+    check_scheme::<TileGrid>(Target::Emulator);
 }
 
 #[test]
 fn cuda() {
-    check_scheme::<Columns>(Target::Cuda);
+    check_scheme::<TileGrid>(Target::Cuda);
 }
 
 fn ring(text: &str) -> PolyType {
@@ -31,7 +31,7 @@ fn unsupported_operations_on_columns_are_refused() -> Result<()> {
         let plan = Planner::default().plan(&Job::new(&three, op));
         assert!(matches!(&plan, Err(Error::Unsupported { why, .. }) if why.contains("columns")), "{plan:?}");
     }
-    // a product that would need a larger NTT
+    // a product that needs a larger NTT
     assert!(matches!(
         Planner::default().plan(&Job::new(ring("15 : x^7 - 2 : 2 columns"), Op::Mul)),
         Err(Error::Unsupported { .. })

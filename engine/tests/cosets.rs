@@ -1,4 +1,4 @@
-//! Evaluations on cosets match their definition on every device, and parameters that define no coset are refused.
+//! Evaluations on cosets match their definition on every device, and parameters that define no coset are rejected.
 
 use crate::fixtures::cosets::{Coset, Cosets, FIELDS};
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
@@ -56,7 +56,7 @@ fn steps_are_named_where_roots_do_not_determine_them() -> Result<()> {
     let refused = |ring: Ring, numbers: &[u32]| ring.with_steps(&steps(numbers)).is_err();
     assert!(refused(Ring::cyclic(8, q(97))?, &[33]));
     assert!(refused(Ring::negacyclic(8, q(97))?, &[33]));
-    // x^8 − 1 modulo both primes, with a root and a step for each
+    // x^8 − 1 modulo two primes, with a root and a step for each prime
     let two = || Ring::new(&[q(97), q(17)], Quotient::Binomial { n: 8, c: U256::ONE });
     let named = two()?.with_roots(&steps(&[1, 1]))?.with_steps(&steps(&[33, 9]))?;
     assert_eq!(named.steps(), steps(&[33, 9]));
@@ -77,8 +77,8 @@ fn only_transforms_are_scaled() -> Result<()> {
     Ok(())
 }
 
-/// Tables are cached under their `Debug` text: another offset, root or scale gives another table. Forward and inverse
-/// transforms share one.
+/// Tables are cached by their `Debug` form, so it must differ for another offset, root or scale. Forward and inverse
+/// transforms share a table.
 #[test]
 fn tables_differ_where_they_must() -> Result<()> {
     let p = Modulus::from_hex(FIELDS[0])?;

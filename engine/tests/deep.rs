@@ -1,12 +1,12 @@
-//! Threads with a small stack. While a thread waits for half of a polynomial that another thread took, it steals
-//! halves of other polynomials, which run on top of its own stack.
+//! Transforms on threads with a small stack. While a thread waits for half of a polynomial that another thread took, it
+//! steals halves of other polynomials, whose work runs on top of its stack.
 
 use rayon::ThreadPoolBuilder;
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Result, Ring};
 
-/// Stack size in bytes, an eighth of the default of rayon's threads.
+/// Stack size of a thread in bytes, an eighth of the default of rayon's threads.
 const STACK_BYTES: usize = 256 << 10;
-/// More threads than polynomials, so that halves are stolen.
+/// The number of threads, which exceeds that of polynomials, so that halves are stolen.
 const THREADS: usize = 16;
 const ROWS: usize = 8;
 

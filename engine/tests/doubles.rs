@@ -1,4 +1,4 @@
-//! Transforms and products in double precision, which plans use on GPUs with fast doubles, against the oracle.
+//! Transforms and products in double precision, which plans use on GPUs with fast doubles, against slow reference code.
 
 use ringforge::factorization::Factorization;
 use ringforge::kernels::Arithmetic;
@@ -6,14 +6,14 @@ use ringforge::{Device, Job, Limits, Modulus, Op, Order, Plan, Planner, PolyType
 use ringforge_testkit::naive;
 use ringforge_testkit::{Target, residues};
 
-/// The largest primes of these bit lengths with roots of order 1024.
+/// The largest primes of these bit lengths with roots of unity of order 1024.
 const BITS_30: u64 = 1_073_738_753;
 const BITS_33: u64 = 8_589_921_281;
 const BITS_40: u64 = 1_099_511_592_961;
 const BITS_49: u64 = 562_949_953_408_001;
 const BITS_50: u64 = 1_125_899_906_826_241;
 const BITS_51: u64 = 2_251_799_813_667_841;
-/// The largest primes of 49 bits with a root of order 64 but not 128, and of 50 bits with a root of order 72.
+/// The largest primes of 49 bits with a root of unity of order 64 but not 128, and of 50 bits with one of order 72.
 const HALF: u64 = 562_949_953_420_609;
 const THIRDS: u64 = 1_125_899_906_839_489;
 
@@ -21,7 +21,7 @@ fn modulus(q: u64) -> Modulus {
     Modulus::new(q).expect("a modulus")
 }
 
-/// The plan of a job for an H100 or H200.
+/// The plan of a job for an H100 or H200. Panics if a kernel of the plan does not use doubles.
 fn planned(job: &Job) -> Plan {
     let limits = Limits::of_capability(90);
     let plan = Planner::new(limits.clone()).plan(job).unwrap_or_else(|e| panic!("{job}: {e}"));
@@ -64,7 +64,8 @@ fn check(ring: &PolyType, a: &[u8], b: &[u8]) {
     }
 }
 
-/// 50-bit primes leave room for residues up to 4q, 49-bit primes for 8q: every other layer, or every eighth, reduces.
+/// With 50-bit primes residues may grow to 4q, so every other layer reduces; with 49-bit primes to 8q, and every eighth
+/// does.
 #[test]
 fn transforms_and_products_in_doubles_equal_the_oracle() {
     for (q, n) in [(BITS_50, 2), (BITS_50, 512), (BITS_49, 64), (BITS_49, 512), (BITS_33, 512)] {
@@ -94,7 +95,7 @@ fn doubles_are_used_where_they_are_fast_and_exact() {
     }
     let narrow = PolyType::from(Ring::negacyclic(64, modulus(BITS_30)).expect("a ring"));
     assert_eq!(Arithmetic::of_device(&narrow, &fast), Arithmetic::Mod32);
-    // leaf degree 2, and radix-3 layers
+    // leaf degree 2, and radix-3 layers, for which plans do not use doubles
     for ring in
         [Ring::negacyclic(64, modulus(HALF)).map(PolyType::from), Ring::cyclic(72, modulus(THIRDS)).map(PolyType::from)]
     {

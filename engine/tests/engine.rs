@@ -1,11 +1,11 @@
-//! [`Engine`]: transforms and products in one call, on host memory and on the device, and the mistakes it refuses.
+//! [`Engine`]: transforms and products in one call, on host memory and on the device, and errors for invalid arguments.
 
 use ringforge::factorization::Factorization;
 use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
 use ringforge_testkit::naive;
 use ringforge_testkit::{Target, residues};
 
-/// Rings of every width, and whether they have a transform.
+/// Rings of every width of residues, and for each ring whether it has an NTT.
 fn rings() -> Vec<(PolyType, bool)> {
     let texts = [
         ("3329 : x^256 + 1", true),
@@ -22,7 +22,7 @@ fn engines() -> Vec<Engine> {
     one.chain(groups()).collect()
 }
 
-/// Groups of CPUs, cut evenly and by rate, and of a GPU with a CPU.
+/// Groups of CPUs, with items divided evenly or by given rates, and of a GPU with a CPU.
 fn groups() -> Vec<Engine> {
     let cpus = |count| vec![(); count].into_iter().map(|()| Device::cpu()).collect::<Vec<_>>();
     let gpu = Target::Cuda.device().map(|gpu| vec![(gpu, 3.0), (Device::cpu(), 1.0)]);
@@ -101,7 +101,7 @@ fn transforms_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Slices, vectors and arrays are accepted, and empty batches.
+/// Operations accept slices, vectors and arrays, and empty batches.
 #[test]
 fn any_slice_is_accepted() -> Result<()> {
     let (engine, ring) = (Engine::cpu(), "17 : x^2 + 1".parse::<PolyType>()?);
@@ -115,7 +115,7 @@ fn any_slice_is_accepted() -> Result<()> {
     Ok(())
 }
 
-/// The argument name and error of an outcome.
+/// The argument name in the error of an operation, and the error itself. Panics if the operation succeeded.
 fn argument<T: std::fmt::Debug>(outcome: Result<T>) -> (&'static str, Error) {
     match outcome {
         Err(Error::Argument { name, error }) => (name, *error),
@@ -134,7 +134,7 @@ fn errors_name_the_argument() -> Result<()> {
     assert!(matches!(argument(engine.mul(&ring, &[1u32, 2], &[1, 2])), ("a", Error::Mismatch { .. })));
     assert!(matches!(argument(engine.ntt(&ring)?.forward(&mut [17u16, 0])), ("elements", Error::NotReduced { .. })));
     assert!(matches!(argument(engine.upload(&ring, &[0u8; 4])), ("coefficients", Error::Mismatch { .. })));
-    // unchecked residues are the caller's responsibility
+    // the caller must ensure that unchecked residues are below q
     assert!(engine.mul_unchecked(&ring, &good, &[1, 17]).is_ok());
     assert!(engine.ntt(&ring)?.forward_unchecked(&mut [17u16, 0]).is_ok());
 
@@ -171,7 +171,7 @@ fn elements_are_added_and_moved() -> Result<()> {
         assert_eq!(a.sub(&b)?.download::<u16>()?, [2, 2, 3, 3, 6, 6, 7, 7]);
         assert_eq!(a.scale(&[2u32, 3].map(U256::from))?.download::<u16>()?, [2, 4, 6, 8, 15, 18, 21, 24]);
         assert_eq!(a.automorphism(3)?.download::<u16>()?, [1, 4, 14, 2, 5, 8, 90, 6]);
-        // evaluations give the same results
+        // the same operations on evaluations give the same results
         let there = a.forward()?.add(&b.forward()?)?.automorphism(3)?.inverse()?;
         assert_eq!(there.download::<u16>()?, a.add(&b)?.automorphism(3)?.download::<u16>()?);
         assert!(matches!(argument(a.add(&b.forward()?)), ("other", Error::Mismatch { .. })));
@@ -183,8 +183,7 @@ fn elements_are_added_and_moved() -> Result<()> {
     Ok(())
 }
 
-/// Making a ring of thousands of moduli, planning for it and taking a range of its limbs must not take quadratic
-/// time.
+/// Making a ring of thousands of moduli, planning for it and taking a range of its limbs must not take quadratic time.
 #[test]
 fn thousands_of_moduli() -> Result<()> {
     let primes = Modulus::ntt_primes(32, 45, 4000)?;
@@ -193,7 +192,7 @@ fn thousands_of_moduli() -> Result<()> {
     Planner::new(Limits::h200()).plan(&Job::new(&ring, Op::Forward))?;
     assert_eq!(ring.limbs(1000..4000)?.basis(), &primes[1000..]);
     assert!(start.elapsed().as_secs_f64() < 2.0, "{:?}", start.elapsed());
-    // common factors are found nevertheless
+    // common factors of moduli are found nevertheless
     let product = primes[30].value_u64().unwrap_or(0) * 3;
     let wrong = Ring::rns(16, &[&primes[..40], &[Modulus::new(product)?]].concat()).map(PolyType::from);
     assert!(matches!(&wrong, Err(Error::Ring { why }) if why.contains("common factor")), "{wrong:?}");

@@ -1,13 +1,13 @@
-//! Rings of homomorphic encryption, x^n + 1 for n from 2^10 to 2^17, modulo the largest primes of each width. Jobs
-//! are checked in plain 128-bit arithmetic, by evaluation at powers of ψ. All other devices must agree with the CPU
-//! bit for bit.
+//! Rings of homomorphic encryption: x^n + 1 for n from 2^10 to 2^17, modulo the largest primes of each width. Reference
+//! code in plain 128-bit arithmetic checks jobs by evaluation at powers of a root ψ of x^n + 1. All other devices must
+//! agree with the CPU bit for bit.
 
 use rayon::prelude::*;
 use ringforge::{Device, Job, Modulus, Op, Order, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::{Random, Target, seed};
 
-/// The number of modular products that the oracle spends on a ring. If that is not enough, it checks only some
-/// positions of each limb.
+/// The number of modular products that the reference code may use for a ring. If this is too few for all positions of
+/// each limb, only some positions are checked.
 const FEW_PRODUCTS: usize = 1 << 22;
 
 fn mul(q: u64, a: u64, b: u64) -> u64 {
@@ -25,13 +25,13 @@ fn pow(q: u64, a: u64, e: u64) -> u64 {
     })
 }
 
-/// ψ, ψ^3, ψ^5, …: all roots of x^n + 1.
+/// ψ, ψ^3, ψ^5, …: all n roots of x^n + 1, if ψ is one of them.
 fn odd_powers(q: u64, n: usize, psi: u64) -> Vec<u64> {
     let square = mul(q, psi, psi);
     std::iter::successors(Some(psi), |x| Some(mul(q, *x, square))).take(n).collect()
 }
 
-/// All roots of x^n + 1, as odd powers of the first one that is found.
+/// All roots of x^n + 1 modulo q, as odd powers of the first root that a search finds.
 fn roots(q: &Modulus, n: usize) -> Vec<u64> {
     let q = value(q);
     let powers = (2..q).map(|x| pow(q, x, (q - 1) / (2 * n as u64)));
@@ -43,7 +43,7 @@ fn value(q: &Modulus) -> u64 {
     q.value_u64().expect("up to 64 bits")
 }
 
-/// The largest primes of these widths for degree n.
+/// The largest primes of these widths that are 1 modulo 2n.
 fn primes(n: usize, widths: &[u32]) -> Vec<Modulus> {
     widths.iter().flat_map(|bits| Modulus::ntt_primes(2 * n as u64, *bits, 1).expect("a prime")).collect()
 }
@@ -51,15 +51,15 @@ fn primes(n: usize, widths: &[u32]) -> Vec<Modulus> {
 /// The contents of one limb of an input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
-    /// q − 1 everywhere.
+    /// q − 1 for every coefficient.
     Largest,
     Random,
-    /// q − 1 in the last place, else 0.
+    /// q − 1 for the last coefficient, else 0.
     Impulse,
     Zero,
 }
 
-/// A limb of an item: its inputs and its output.
+/// A limb of an item, with its inputs a and b and its output.
 struct Row<'a> {
     kind: Kind,
     q: u64,
@@ -76,13 +76,13 @@ impl Row<'_> {
         self.a.len()
     }
 
-    /// The evaluation point at this position.
+    /// The evaluation point at position `place` of this order.
     fn point(&self, order: Order, place: usize) -> u64 {
         let bits = self.n().trailing_zeros();
         self.x[if order == Order::Natural { place } else { place.reverse_bits() >> (usize::BITS - bits) }]
     }
 
-    /// Whether `values` are the evaluations of `coefficients`, checked at `places`.
+    /// True if `values` are the evaluations of `coefficients`; compares them at `places` only.
     fn are_values(&self, order: Order, coefficients: &[u64], values: &[u64]) -> bool {
         self.places.iter().all(|&place| {
             let x = self.point(order, place);
@@ -90,7 +90,7 @@ impl Row<'_> {
         })
     }
 
-    /// Whether `out` is the forward transform of a.
+    /// True if `out` is the forward transform of a.
     fn is_forward(&self, order: Order) -> bool {
         let q = self.q;
         let at_all = |right: &dyn Fn(u64, u64) -> bool| {
@@ -98,22 +98,22 @@ impl Row<'_> {
         };
         self.are_values(order, self.a, self.out)
             && match self.kind {
-                // −(x^n − 1)/(x − 1) with x^n = −1
+                // the evaluation is −(x^n − 1)/(x − 1), with x^n = −1
                 Kind::Largest => at_all(&|x, v| mul(q, v, x - 1) == 2),
-                // −x^(n−1) = 1/x
+                // the evaluation is −x^(n−1) = 1/x
                 Kind::Impulse => at_all(&|x, v| mul(q, v, x) == 1),
                 Kind::Zero => at_all(&|_, v| v == 0),
                 Kind::Random => true,
             }
     }
 
-    /// Whether `out` is the inverse transform of a.
+    /// True if `out` is the inverse transform of a.
     fn is_inverse(&self, order: Order) -> bool {
         let (q, n) = (self.q, self.n());
         self.are_values(order, self.out, self.a)
             && match self.kind {
                 Kind::Largest => self.out[0] == q - 1 && self.out[1..].iter().all(|c| *c == 0),
-                // −x^−j/n = x^(n−j)/n
+                // coefficient j is −x^−j/n = x^(n−j)/n
                 Kind::Impulse => {
                     let x = self.point(order, n - 1);
                     let powers = std::iter::successors(Some(x), |power| Some(mul(q, *power, x)));
@@ -124,7 +124,7 @@ impl Row<'_> {
             }
     }
 
-    /// Whether `out` is the product a·b in the ring.
+    /// True if `out` is the product a·b in the ring.
     fn is_product(&self) -> bool {
         let Self { kind, q, a, b, out, .. } = *self;
         let n = self.n();
@@ -135,22 +135,23 @@ impl Row<'_> {
         };
         self.places.iter().all(|place| schoolbook(*place))
             && match kind {
-                // (1 + x + … )^2: j + 1 products stay below x^n, the others wrap around with a minus sign
+                // the product is (1 + x + … )^2: for coefficient j, j + 1 terms stay below x^n, the others wrap around
+                // with a minus sign
                 Kind::Largest => out.iter().zip(1..).all(|(c, j)| *c == (2 * j + q - n as u64) % q),
-                // −x^(n−1) = 1/x
+                // a is −x^(n−1) = 1/x
                 Kind::Impulse => out[n - 1] == (q - b[0]) % q && out[..n - 1] == b[1..],
                 Kind::Zero => out.iter().all(|c| *c == 0),
                 Kind::Random => true,
             }
     }
 
-    /// Whether `out` is `right` applied to each pair of residues.
+    /// True if `out` is `right` applied to each pair of residues of a and b.
     fn is_each(&self, right: impl Fn(u64, u64) -> u64) -> bool {
         self.a.iter().zip(self.b).zip(self.out).all(|((a, b), out)| *out == right(*a, *b))
     }
 }
 
-/// A ring on some devices. The oracle checks the first device, and the others are compared with it.
+/// A ring and devices. The reference code checks the first device, and the other devices are compared with it.
 struct Case {
     ring: PolyType,
     devices: Vec<Device>,
@@ -162,7 +163,7 @@ struct Case {
 }
 
 impl Case {
-    /// ψ is the root that the ring names for a modulus, else the smallest root.
+    /// ψ is the root that the ring names for a modulus, or else the smallest root.
     fn new(ring: Result<PolyType, ringforge::Error>, targets: &[Target]) -> Self {
         let ring = ring.expect("a ring");
         let (n, rows) = (ring.degree(), ring.basis().len());
@@ -189,7 +190,7 @@ impl Case {
         [Kind::Largest, Kind::Random, Kind::Impulse, Kind::Zero][(row / rows + row % rows) % 4]
     }
 
-    /// Limbs of every kind if `every_kind`, else only largest and random ones, for a second operand.
+    /// Limbs of every kind if `every_kind`, else only largest and random ones (used for the second operand).
     fn input(&self, number: u64, every_kind: bool) -> Vec<u64> {
         let mut random = Random::new(self.seed ^ number);
         let (n, basis) = (self.ring.degree(), self.ring.basis());
@@ -206,7 +207,7 @@ impl Case {
         words
     }
 
-    /// Runs a job, checks that all devices agree, and checks the result with the oracle.
+    /// Runs a job, checks that all devices agree, and checks the result of the first device with the reference code.
     fn check(&self, job: &Job, inputs: &[&[u64]], right: impl Fn(&Row<'_>) -> bool + Sync) -> Vec<u64> {
         let size = self.ring.width().bytes();
         let bytes = |words: &&[u64]| words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(size)).collect();
@@ -253,7 +254,7 @@ impl Case {
 const BOTH: [Order; 2] = [Order::DigitReversed, Order::Natural];
 const EVERY: [Target; 3] = [Target::Cpu, Target::Emulator, Target::Cuda];
 const FAST: [Target; 2] = [Target::Cpu, Target::Cuda];
-/// Widths at the limits of the arithmetics (62, 50 and 30 bits) and at the limits of lazy residues.
+/// Bit widths at the limits of the arithmetics (62, 50 and 30 bits) and at the limits of lazy residues.
 const WIDTHS: [u32; 8] = [62, 61, 60, 51, 50, 49, 32, 30];
 
 #[test]
@@ -303,7 +304,7 @@ fn rows_of_mapped_moduli_by_named_roots() {
         let n = 1 << log;
         let moduli = primes(n, &[62, 60, 61]);
         let ring = Ring::new(&moduli, Quotient::Negacyclic { n }).expect("a ring");
-        // neither the smallest root nor the one that the oracle finds first
+        // names the largest root, which is neither the smallest nor the first root found by the search
         let largest = |q| U256::from(*roots(q, n).iter().max().expect("a root"));
         let named: Vec<U256> = ring.basis().iter().map(largest).collect();
         let rows = ring.with_roots(&named).and_then(|ring| PolyType::from(ring).with_limbs(&[2, 0, 1, 0, 2]));

@@ -1,4 +1,4 @@
-//! Kernel fusion: which steps are fused, which are not, and that results are bit-identical.
+//! Kernel fusion: which steps are fused, which are not, and that fused and unfused plans give bit-identical results.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use ringforge_testkit::{Compiled, Named, NamedPlan, Target, difference, residues
 
 use crate::rings;
 
-/// A name, a pipeline of elements a, b and c, and its numbers of kernels without and with fusion.
+/// A name, a pipeline of elements a, b and c, and the pipeline's number of kernels without and with fusion.
 type Rule = (&'static str, for<'p> fn(&'p Pipeline, &PolyType), usize, usize);
 
 fn coefficients<'p>(p: &'p Pipeline, ring: &PolyType) -> [Value<'p>; 3] {
@@ -29,7 +29,7 @@ fn both<'p>(p: &'p Pipeline, ring: &PolyType, order: Order) -> (Value<'p>, [Valu
 
 const FIVE: [U256; 1] = [U256::from_u8(5)];
 
-/// Pipelines that are fused.
+/// Pipelines in which steps are fused.
 const RULES: &[Rule] = &[
     (
         "forward",
@@ -159,7 +159,7 @@ const RULES: &[Rule] = &[
         4,
         2,
     ),
-    // views of limbs of a larger element
+    // views of single limbs of the elements
     (
         "views",
         |p, ring| {
@@ -176,8 +176,8 @@ const RULES: &[Rule] = &[
     ),
 ];
 
-/// Pipelines that are not fused: the value is read by other steps, is an output, is read only in part, or is
-/// overwritten before.
+/// Pipelines in which no steps are fused. In each, the result of the first step is read by other steps, too, is an
+/// output, is read only in part, or is overwritten before.
 const OTHERS: &[Rule] = &[
     (
         "read twice",
@@ -230,7 +230,7 @@ const OTHERS: &[Rule] = &[
         4,
         2,
     ),
-    // the sum overwrites an input of the product, which a later product would still need
+    // the sum overwrites an input of the product, which would still be needed if the product were computed later
     (
         "written over",
         |p, ring| {
@@ -262,7 +262,7 @@ fn plans_say_what_was_fused() -> Result<()> {
         assert!(!unfused.to_string().contains("fused:"));
         assert_eq!(fused.to_string().contains("fused:"), after < before, "{fused}");
     }
-    // several limbs, including views and fewer limbs
+    // a ring with several limbs; some pipelines take views of fewer limbs
     let ring: PolyType = "97,193:x^16+1".parse()?;
     for rule in RULES {
         let [unfused, fused] = plans(rule, &ring, &Limits::h200())?;
@@ -274,7 +274,7 @@ fn plans_say_what_was_fused() -> Result<()> {
     Ok(())
 }
 
-/// The results of a plan for random elements on a device.
+/// The outputs of a plan on a device, for random elements as inputs.
 fn run(plan: &Plan, ring: &PolyType, batch: usize, device: &Device) -> Named {
     let mut inputs = Named::new();
     for (arg, seed) in plan.args().iter().filter(|arg| arg.role != Role::Out).zip(1..) {
@@ -299,7 +299,7 @@ fn check(device: &Device, limits: &Limits, rings: &[PolyType]) -> Result<()> {
     Ok(())
 }
 
-/// Rings of every arithmetic, stored in every way, that have leaf degree 1 and the automorphism.
+/// Rings for every arithmetic and every stored form, with leaf degree 1 and the automorphism that the pipelines use.
 fn all_rings() -> Vec<PolyType> {
     let suits = |ring: &PolyType| {
         let n = ring.degree();
@@ -313,7 +313,7 @@ fn all_rings() -> Vec<PolyType> {
     rings::rings().into_iter().filter(suits).collect()
 }
 
-/// Checks the CPU reference of fused kernels.
+/// Compares the CPU references of fused kernels with unfused plans.
 #[test]
 fn bits_are_the_same_on_the_cpu() -> Result<()> {
     let rings = all_rings();
@@ -335,7 +335,7 @@ fn bits_are_the_same_on_the_emulator() -> Result<()> {
 #[test]
 fn bits_are_the_same_on_a_gpu() -> Result<()> {
     let Some(device) = Target::Cuda.device() else { return Ok(()) };
-    // one ring for each arithmetic, because each kernel must be compiled
+    // one ring for each arithmetic, because each needs its kernels compiled
     let mut seen = HashSet::new();
     let rings: Vec<PolyType> = all_rings().into_iter().filter(|ring| seen.insert(Arithmetic::of(ring))).collect();
     assert!(rings.len() > 4, "{}", rings.len());

@@ -1,4 +1,4 @@
-//! Kernels whose names and sources are generated at run time.
+//! Kernels whose names and CUDA sources are generated at run time.
 
 #![allow(unsafe_code)]
 
@@ -6,7 +6,7 @@ use ringforge::kernels::{Built, CustomKernel, Port};
 use ringforge::{Planner, Result};
 use ringforge_testkit::{NamedPlan, check_plan, devices, seed};
 
-/// Adds a constant that is part of its name and of its source.
+/// A kernel that adds a constant to each byte. The constant is part of the kernel's name and of its source.
 fn adds(constant: u8) -> CustomKernel {
     let name = format!("adds_{constant}");
     let text = format!(

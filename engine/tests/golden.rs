@@ -1,4 +1,4 @@
-//! Plans for named devices must equal those in `tests/golden/`. `RINGFORGE_BLESS=1` rewrites these files.
+//! Plans for three named devices must equal those stored in `tests/golden/`. `RINGFORGE_BLESS=1` rewrites these files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn jobs() -> Result<Vec<Job>> {
     ])
 }
 
-/// The plans of all jobs, each with the launches of its steps, separated by empty lines.
+/// The text of the plans of all jobs, each with the launches of its steps, separated by empty lines.
 fn plans(limits: &Limits) -> Result<String> {
     let planner = Planner::new(limits.clone());
     let mut text = String::new();
@@ -62,7 +62,7 @@ fn plans(limits: &Limits) -> Result<String> {
     Ok(text)
 }
 
-/// The plans that differ, old lines marked − and new ones +.
+/// The plans that differ between two texts; lines of the old text are marked − and lines of the new one +.
 fn difference(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split("\n\n").collect(), new.split("\n\n").collect());
     let marked = |mark, text: &str| text.lines().fold(String::new(), |all, line| all + &format!("{mark} {line}\n"));

@@ -1,4 +1,4 @@
-//! Groups of devices: each item goes to one of them, and the results are those of a single device.
+//! Groups of devices: each item goes to one of the devices, and the results equal those of a single device.
 
 use bytemuck::cast_slice;
 use rayon::prelude::*;
@@ -22,8 +22,8 @@ fn samples(planner: &Planner, ring: &PolyType) -> Result<Plan> {
     p.build()
 }
 
-/// Randomness depends on the index of an item in the whole batch, so the second device must not repeat the draws of
-/// the first.
+/// Samplers depend on the index of an item in the whole batch, so the second device must not repeat the random blocks
+/// of the first.
 #[test]
 fn draws_of_a_group_match_one_device() -> Result<()> {
     let ring: PolyType = "3329 : x^256 + 1".parse()?;
@@ -73,7 +73,7 @@ fn programs_run_on_streams_of_every_device() -> Result<()> {
     Ok(())
 }
 
-/// The threads that wait for devices are not those that do the CPU's work.
+/// Groups can be used on rayon's threads, because other threads wait for the devices.
 #[test]
 fn groups_work_on_the_threads_of_rayon() -> Result<()> {
     let ring: PolyType = "998244353 : x^4096 + 1".parse()?;
@@ -96,12 +96,12 @@ fn invalid_groups_are_refused() -> Result<()> {
         assert!(matches!(group, Err(Error::Mismatch { .. })), "{rate}: {group:?}");
     }
     assert_eq!(Engine::group(std::slice::from_ref(&a))?.devices().count(), 1);
-    // compiling for a group's device alone is refused, because it would not use the other devices
+    // compiling for one device of a group is rejected, because the program would not use the other devices
     let group = Engine::group(&[a.clone(), b])?;
     let plan = group.planner().plan(&Job::new("17:x^4+1".parse::<PolyType>()?, Op::Mul))?;
     let refused = group.device().compile(&plan);
     assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("Engine::compile")), "{refused:?}");
-    // a pipeline for other devices than the group's
+    // a pipeline planned for devices that are not in the group
     let other = Planner::new(Limits::h200()).pipeline("planned for a GPU");
     let refused = group.compile(other);
     assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("program_of")), "{refused:?}");
@@ -132,13 +132,13 @@ fn pipelines_run_on_all_devices() -> Result<()> {
     Ok(())
 }
 
-/// If one device fails, no results of the others are left.
+/// If one device fails, all results are cleared, including those of the other devices.
 #[test]
 fn nothing_is_left_where_one_device_fails() -> Result<()> {
     let ring: PolyType = "3329 : x^256 + 1".parse()?;
     let group = Engine::group(&[Device::cpu(), Device::cpu()])?;
     let program = group.program(&Job::new(&ring, Op::Mul))?;
-    // the second half is misaligned, which the CPU refuses because it works directly on the caller's memory
+    // the second half is misaligned, and the CPU rejects it because it works directly on the caller's memory
     let (a, mut out) = (vec![1u8; 2 * ring.bytes() + 1], vec![7u8; 2 * ring.bytes() + 1]);
     let odd = usize::from((out.as_ptr() as usize).is_multiple_of(2));
     let a = &a[odd..][..2 * ring.bytes()];

@@ -1,5 +1,5 @@
-//! Radix-2^k passes whose roots of unity are powers of two. For every factorisation, root and thread layout, the CUDA
-//! source gives the result of the CPU, which computes radix-2 layers one by one.
+//! Radix-2^k passes, in which roots of unity are powers of two. For every factorization, root and thread layout, the
+//! CUDA source must give the result of the CPU, which computes radix-2 layers one by one.
 
 use rayon::prelude::*;
 use ringforge::factorization::Factorization;
@@ -9,14 +9,15 @@ use ringforge_testkit::{NamedPlan, Target, check_plan, naive, seed};
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 
-/// How the threads of a block share a limb.
+/// A tuning choice of how the threads of a block share a limb.
 fn choice(kernels: usize, per_thread: usize, cluster: Option<usize>) -> Choice {
     let mut choice = Choice::default();
     (choice.kernels, choice.per_thread, choice.cluster) = (Some(kernels), Some(per_thread), cluster);
     choice
 }
 
-/// An operation planned with this choice. For short limbs, the expected evaluations are computed by direct summation.
+/// The plan of an operation with this tuning choice. For short limbs it includes the expected evaluations, computed by
+/// direct summation.
 fn plan(
     ring: &PolyType,
     op: Op,
@@ -54,7 +55,7 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     };
     let q = Modulus::new(Q)?;
     let transforms = [Op::Forward, Op::Inverse];
-    // every length, and every number of layers per pass
+    // all lengths up to 2^12, with each number of layers per pass
     for log_n in 1..=12 {
         let n = 1 << log_n;
         let coset = PolyType::from(Ring::coset(n, q, 7u32, q.root(n as u64).unwrap_or_default())?);
@@ -68,13 +69,13 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         }
         add(third, Op::Mul, Order::DigitReversed, None, usual)?;
     }
-    // every root of order 16
+    // roots of unity of order 16 other than the default
     let root = q.root(64).unwrap_or_default();
     for exponent in [3u32, 5, 9, 31] {
         let ring = PolyType::from(Ring::negacyclic(32, q)?.with_root(q.pow(&root, &U256::from(exponent)))?);
         transforms.iter().try_for_each(|op| add(&ring, *op, Order::DigitReversed, None, usual))?;
     }
-    // combined with layers of other radices, and with fewer layers than a radix-2^k pass can have
+    // radix-2^k passes combined with layers of other radices, and with fewer layers than such a pass can have
     for f in [
         "x^12 - 1",
         "x^48 - 1",
@@ -95,7 +96,7 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
             add(&format!("{Q}{text}").parse()?, op, Order::DigitReversed, None, usual)?;
         }
     }
-    // limbs shared by a cluster of blocks, and incomplete transforms
+    // limbs shared by a cluster of blocks, and incomplete NTTs
     for op in transforms {
         add(&ring("x^512 - 1")?, op, Order::DigitReversed, None, choice(1, 8, Some(2)))?;
         add(&ring("x^4096 + 1")?, op, Order::DigitReversed, None, choice(1, 16, Some(4)))?;
@@ -124,7 +125,7 @@ fn cuda() -> Result<()> {
     check(Target::Cuda)
 }
 
-/// The layers of each kernel are grouped into radix-2^k passes separately, with k as large as possible.
+/// Each kernel groups its layers into radix-2^k passes separately, with k as large as possible.
 #[test]
 fn groups_follow_passes() -> Result<()> {
     let limits = Limits::h200();
@@ -144,11 +145,11 @@ fn groups_follow_passes() -> Result<()> {
     Ok(())
 }
 
-/// The smallest and largest value of an integer.
+/// The smallest and the largest value that an integer may have.
 type Range = (i128, i128);
 
 /// The range of the results of `fold_signed` and its variants for shifted inputs, by the formulas of `word.cuh`.
-/// `None` if an intermediate value needs more than 96 bits.
+/// Returns `None` if an intermediate result needs more than 96 bits.
 fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
     let [least, most] = [least, most].map(|x| x << (by % 32));
     let (word, less, fits) = (1i128 << 32, (1i128 << 32) - 1, -(1i128 << 95)..1i128 << 95);
@@ -163,8 +164,8 @@ fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
     (fits.contains(&least) && fits.contains(&most)).then_some(left)
 }
 
-/// For every root, no intermediate value of `rotations.cuh` needs more than 96 bits, and no final value is below 2^32
-/// − 1.
+/// For every root, no intermediate result of `rotations.cuh` needs more than 96 bits, and no final one is below 2^32 −
+/// 1.
 #[test]
 fn values_of_groups_fit() {
     let (unit, q) = (1i128 << 64, i128::from(Q));

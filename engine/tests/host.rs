@@ -1,4 +1,4 @@
-//! Programs that run in place over host memory, and their errors for arguments that do not fit.
+//! Programs that run in place over host memory, and their errors for arguments of the wrong size or name.
 
 use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, Program, Result, Ring};
 

@@ -1,10 +1,10 @@
-//! Products via a larger NTT, and CRT composition of RNS limbs, against the oracle and big integers.
+//! Products via a larger NTT, and CRT composition of RNS limbs, compared with slow reference code and big integers.
 use num_bigint::BigUint;
 use ringforge::factorization::Factorization;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Quotient, Ring, U256};
 use ringforge_testkit::naive;
 
-/// Fills operands: a residue modulo q for each index of a coefficient.
+/// A function that fills operands: the residue modulo q of the coefficient with this index.
 type Fill = fn(&Modulus, u64) -> U256;
 
 fn mix(x: u64) -> u64 {
@@ -22,17 +22,17 @@ fn random(q: &Modulus, i: u64) -> U256 {
     q.reduce(&words.fold(U256::ZERO, |x, word| x.shl_vartime(64).bitor(&word)))
 }
 
-/// The largest centred residue everywhere.
+/// The largest centred residue modulo q, for every coefficient.
 fn highest(q: &Modulus, _: u64) -> U256 {
     q.value().shr_vartime(1)
 }
 
-/// The smallest centred residue everywhere.
+/// The smallest centred residue modulo q, for every coefficient.
 fn lowest(q: &Modulus, i: u64) -> U256 {
     q.add(&q.reduce(&highest(q, i)), &q.reduce_i64(1))
 }
 
-/// A random mix of the largest and the smallest centred residue.
+/// The largest or the smallest centred residue modulo q, at random.
 fn extreme(q: &Modulus, i: u64) -> U256 {
     if number(2, i) == 0 { highest(q, i) } else { lowest(q, i) }
 }
@@ -182,7 +182,7 @@ fn bounds_save_primes() {
     let ring = PolyType::from(Ring::negacyclic(64, modulus(1 << 60)).unwrap());
     let primes = |job: &Job| -> usize {
         let plan = Planner::default().plan(job).unwrap();
-        // "mod … <-> …, 5 primes, split …"
+        // for example "mod … <-> …, 5 primes"
         let about = plan.kernels().next().unwrap().describe();
         about.split(", ").find_map(|part| part.split_once(" prime")?.0.parse().ok()).unwrap_or(0)
     };
@@ -197,12 +197,12 @@ fn bounds_save_primes() {
     check_job(&small, 2, &elements(&ring, 2, 1, left), &elements(&ring, 2, 2, right));
     let (left, right): (Fill, Fill) = (|_, _| U256::from(1000u32), |q, _| q.neg(&U256::from(3000u32)));
     check_job(&small, 1, &elements(&ring, 1, 1, left), &elements(&ring, 1, 2, right));
-    // bounds of 0 allow only zeros, and there is a plan nevertheless
+    // bounds of 0 allow only zero operands; there is a plan nevertheless
     check_job(&Job::new(&ring, Op::Mul).bounds(0, 0), 1, &vec![U256::ZERO; 64], &vec![U256::ZERO; 64]);
 }
 
-/// The residue whose Montgomery form is x. Products via a larger NTT work on stored residues, so these must be
-/// extreme.
+/// The residue whose Montgomery form is x. Products via a larger NTT work on stored residues, so the stored form of a
+/// test operand must be extreme.
 fn stored(q: &Modulus, x: U256) -> U256 {
     q.from_montgomery(&x).unwrap_or(x)
 }
@@ -251,8 +251,8 @@ fn large_moduli() {
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
 }
 
-/// Extension fields of small degree that provers use, such as x^4 − 11 over BabyBear's field and x^2 − 7 over
-/// Goldilocks.
+/// Extension fields of small degree that proof systems use, such as x^4 − 11 over BabyBear's field and x^2 − 7 over
+/// Goldilocks, have a single leaf.
 #[test]
 fn small_extensions_multiply_in_one_leaf() {
     for (q, n, c, leaf) in [(0x7800_0001, 4, 11u32, 4), (0xffff_ffff_0000_0001, 2, 7, 2), (0x7800_0001, 8, 11, 8)] {
@@ -262,7 +262,7 @@ fn small_extensions_multiply_in_one_leaf() {
     }
 }
 
-/// Rings whose plans once took minutes, or never finished.
+/// Plans for these rings are fast: no roots of their constants are searched for, which could take minutes or never end.
 #[test]
 fn roots_of_constants_are_not_searched_for() {
     let p224 = "0xffffffffffffffffffffffffffffffff000000000000000000000001";
@@ -271,7 +271,7 @@ fn roots_of_constants_are_not_searched_for() {
     }
 }
 
-/// On a GPU, limbs that do not fit shared memory are reduced modulo f in device memory. Any length works.
+/// On a GPU, limbs that do not fit shared memory are reduced modulo f in device memory, for any length.
 #[test]
 fn folding_in_rounds_in_device_memory() {
     let limits = Limits::of_capability(90);
@@ -283,7 +283,7 @@ fn folding_in_rounds_in_device_memory() {
         assert_eq!(names.contains(&"lift_store"), steps == 2, "{plan}");
         plan.kernels().for_each(|kernel| drop(kernel.source(&limits).unwrap()));
     }
-    // the unreduced product would be longer than a ring can be
+    // the product before reduction would be longer than a ring can be
     let ring = PolyType::from(Ring::prime_trinomial(1 << 28, modulus(4591)).unwrap());
     let plan = Planner::default().plan(&Job::new(&ring, Op::Mul));
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
@@ -317,7 +317,7 @@ fn check_compose(moduli: &[u64], n: usize, batch: usize, kind: fn(u64) -> u64) {
     }
 }
 
-/// The largest primes below 2^bits.
+/// The `count` largest primes below 2^bits.
 fn primes_below(bits: u32, count: usize) -> Vec<u64> {
     let top = u64::MAX >> (64 - bits);
     (0..).map(|i| top - i).filter(|&q| modulus(q).is_prime()).take(count).collect()

@@ -1,4 +1,4 @@
-//! The kernels before and after a product via a larger NTT, on arbitrary residues.
+//! The kernels that convert to and from the auxiliary ring of a product via a larger NTT, on arbitrary residues.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&PolyType; 2], limits: &Lim
     let p = Planner::new(limits.clone()).pipeline(about.join(", "));
     let mut value = p.coefficients("from", from);
     for kernel in kernels {
-        // an in-out port keeps the limbs stored before
+        // an in-out port keeps the limbs that earlier kernels have stored
         let stored = kernel.ports().last().is_some_and(|port| port.role == Role::InOut);
         let inputs = [value].into_iter().chain(stored.then(|| p.coefficients("to", to)));
         value = *p.dynamic_step(kernel, &inputs.collect::<Vec<_>>()).last().unwrap();
@@ -27,8 +27,8 @@ fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&PolyType; 2], limits: &Lim
     check_plan(&NamedPlan::new(about.join(", "), p.build().unwrap()), &devices(), seed());
 }
 
-/// Arbitrary residues, beyond those that products of bounded operands reach. Covers both sizes of primes, and
-/// reduction modulo f in shared memory and in device memory.
+/// The emulator and the CPU agree on arbitrary residues, including those that products of bounded operands cannot
+/// reach. Covers both sizes of primes, and reduction modulo f in shared memory and in device memory.
 #[test]
 fn emulator_and_cpu_agree() {
     let small = |moduli: &[u64]| moduli.iter().map(|&q| Modulus::new(q).unwrap()).collect::<Vec<_>>();
@@ -56,7 +56,7 @@ fn emulator_and_cpu_agree() {
             check(vec![lift.load()], [&poly, &auxiliary], &shared);
             let store = |limits| lift.store(limits).unwrap();
             check(store(&shared), [&auxiliary, &poly], &shared);
-            // in two steps, if a reduction modulo f is needed
+            // two kernels, if a reduction modulo f in device memory is needed
             if store(&none).len() == 2 {
                 check(store(&none), [&auxiliary, &poly], &none);
             }
@@ -64,7 +64,7 @@ fn emulator_and_cpu_agree() {
     }
 }
 
-/// Small integers, for which the estimate of the quotient by Q is too small.
+/// CRT composition of small integers, for which the estimate of the quotient by Q is too small.
 #[test]
 fn emulator_and_cpu_agree_on_small_integers() {
     let poly = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();

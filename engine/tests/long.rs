@@ -9,7 +9,7 @@ fn group(count: usize) -> Engine {
     Engine::group(&(0..count).map(|_| Device::cpu()).collect::<Vec<_>>()).expect("a group")
 }
 
-/// A ring modulo x^n − c of every width and arithmetic, some on a coset.
+/// Rings modulo x^n − c of every width and arithmetic, some of them on a coset.
 fn rings(n: usize) -> Result<Vec<PolyType>> {
     let bls = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
     let q = |q: u64| Modulus::new(q);
@@ -37,7 +37,7 @@ fn rings(n: usize) -> Result<Vec<PolyType>> {
     Ok(rings)
 }
 
-/// The transform on one device, with evaluations in natural order.
+/// The evaluations computed by one device, in natural order.
 fn values<T: Pod>(ring: &PolyType, coefficients: &[T]) -> Result<Vec<T>> {
     Engine::cpu().ntt(ring)?.order(Order::Natural).evaluate(coefficients)
 }
@@ -74,7 +74,7 @@ fn check_ring(engine: &Engine, plan: &LongPlan, seed: u64) -> Result<()> {
 
 const PLACED: [Placement; 2] = [Placement::Native, Placement::Blocks];
 
-/// All combinations of length (from 2^4), ring, number of devices, number of rows, and placement.
+/// Checks all combinations of length (from 2^4), ring, number of devices, number of rows, and placement.
 #[test]
 fn transforms_over_groups_match_one_device() -> Result<()> {
     let (mut checked, mut refused) = (0, 0);
@@ -108,7 +108,7 @@ fn transforms_over_groups_match_one_device() -> Result<()> {
     Ok(())
 }
 
-/// The CUDA source on the emulator, and on GPUs if there are any.
+/// Runs the CUDA source on the emulator, and on GPUs if there are any.
 #[test]
 fn kernels_of_long_transforms() -> Result<()> {
     for target in [Target::Emulator, Target::Cuda] {
@@ -122,7 +122,7 @@ fn kernels_of_long_transforms() -> Result<()> {
     Ok(())
 }
 
-/// Several GPUs that exchange data: two of them, and the largest power of two that is available.
+/// Several GPUs that exchange data: two GPUs, and the largest available number that is a power of two.
 #[test]
 fn several_gpus() -> Result<()> {
     let gpus: Vec<Device> = (0..16).map_while(|ordinal| Device::cuda(ordinal).ok()).collect();
@@ -151,8 +151,8 @@ fn several_gpus() -> Result<()> {
     Ok(())
 }
 
-/// Several processes, each with its own GPU, or sharing one GPU as if on hosts connected by sockets only. Together
-/// they hold the parts of one transform. If one process exits or is killed midway, the other ends with an error.
+/// Several processes hold the parts of one transform, each with a separate GPU, or sharing one GPU as if on hosts
+/// connected only by sockets. If one process exits or is killed midway, the other ends with an error.
 #[test]
 fn several_processes() -> Result<()> {
     let Ok(gpu) = Device::cuda(0) else {
@@ -209,7 +209,7 @@ fn one_process_of_several() -> Result<()> {
                 Ok("ends") => std::process::exit(0),
                 _ => std::thread::spawn(|| {
                     std::thread::sleep(core::time::Duration::from_millis(500));
-                    // SIGKILL in the middle of a transform
+                    // kills this process by SIGKILL in the middle of a transform
                     std::process::Command::new("kill").args(["-9", &std::process::id().to_string()]).status()
                 }),
             });
@@ -230,7 +230,7 @@ fn one_process_of_several() -> Result<()> {
         ntt.inverse(&mut vector)?;
         assert!(ntt.download_part::<u32>(&vector)? == own, "inverse: {plan}");
     }
-    // all ranks must be given the same ring
+    // all ranks must use the same ring
     let ring: PolyType =
         if launch.rank() == 0 { "998244353 : x^4096 - 1" } else { "998244353 : x^4096 + 1" }.parse()?;
     assert!(matches!(engine.long_ntt(&ring), Err(Error::Rank { .. })));
@@ -259,7 +259,7 @@ fn rings_that_cannot_be_cut_are_refused() -> Result<()> {
         assert!(matches!(plan.clone().rows_each(rows), Err(Error::Unsupported { .. })), "{rows}");
     }
     assert!(matches!(plan.row_type(2), Err(Error::TooLarge { limit: 1, got: 2, .. })));
-    // another plan, another vector
+    // a plan for another number of devices, and a vector of another ring
     let two = group(2);
     let other = LongNtt::of(&group(4), &plan);
     assert!(matches!(other, Err(Error::Mismatch { .. })), "{other:?}");
@@ -275,7 +275,7 @@ fn rings_that_cannot_be_cut_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Each row of evaluations is an element of its own ring.
+/// Each row of evaluations is an element of a separate ring.
 #[test]
 fn rows_have_rings() -> Result<()> {
     let ring: PolyType = "998244353 : x^1024 - 1".parse()?;

@@ -1,5 +1,5 @@
-//! Operations of pipelines on elements between transforms, against the oracle, in rings with any moduli where that
-//! makes sense.
+//! Operations of pipelines on elements between transforms, compared with slow reference code. Operations that need no
+//! transform are tested in rings with any moduli, too.
 
 use num_bigint::BigUint;
 use ringforge::factorization::Factorization;
@@ -8,7 +8,7 @@ use ringforge_testkit::{naive, residues};
 
 use crate::rings;
 
-/// The rings of the transform tests, and others without transforms.
+/// The rings of the transform tests, and rings without transforms.
 fn all_rings() -> Vec<PolyType> {
     let sparse = |n| Quotient::Sparse { n, terms: vec![(1, -1), (0, 1)] };
     let wide = |hex| Modulus::from_hex(hex).expect("a modulus");
@@ -30,7 +30,7 @@ fn sums_equal_the_oracle() {
     let engine = Engine::cpu();
     for ring in all_rings() {
         let rows = ring.basis().len();
-        // a basis of several moduli with one above 64 bits supports sums of reduced residues only
+        // a basis of several moduli, one of them above 64 bits, supports sums of reduced residues only
         let multiples = rows == 1 || ring.basis().iter().all(|q| q.bits() <= 64);
         if !multiples && ring.accepts_any_word() {
             continue;
@@ -87,7 +87,7 @@ fn sums_need_equal_types() {
 
 const ORDERS: [Order; 2] = [Order::DigitReversed, Order::Natural];
 
-/// The output "to" of a pipeline with these inputs.
+/// The output "to" of a pipeline with these inputs, run on the CPU.
 fn run(batch: usize, inputs: &[(&str, &[u8])], bytes: usize, make: impl FnOnce(&Pipeline)) -> Vec<u8> {
     let engine = Engine::cpu();
     let p = engine.pipeline("operation");
@@ -134,7 +134,7 @@ fn automorphisms_equal_the_oracle() {
             }
         }
     }
-    // k that give no automorphism, and a ring without any
+    // k that define no automorphism, and a ring without automorphisms
     let engine = Engine::cpu();
     for (ring, k) in [("97:x^16+1", 2u64), ("13:x^12-1", 3), ("97:x^16+1", 0), ("3457:x^768-x^384+1", 5)] {
         let p = engine.pipeline("refused");
@@ -157,7 +157,7 @@ fn rotations_move_slots() {
     assert_eq!(rotated(&[3, -3]), rotated(&[8]), "there are 8 slots");
     let five = naive::automorphism(&ring, 5, &naive::to_plain(&ring, &a));
     assert_eq!(rotated(&[1]), naive::to_stored(&ring, &five));
-    // a single slot, which stays in place; and rings without slots
+    // a ring with a single slot, which rotations do not move; and rings without slots
     let small = negacyclic(2, &[rings::modulus(97)]);
     let b = residues(&small, 5, 1);
     assert_eq!(
@@ -172,7 +172,7 @@ fn rotations_move_slots() {
     }
 }
 
-/// The integers in [0, Q) that the first limbs of an element represent.
+/// The integers in [0, Q) that an element represents, where Q is the product of its moduli.
 fn integers(ring: &PolyType, plain: &[U256]) -> Vec<BigUint> {
     let big = |x: &U256| BigUint::from_bytes_le(x.to_le_bytes().as_ref());
     let moduli: Vec<BigUint> = ring.basis().iter().map(|q| big(&q.value())).collect();
@@ -239,7 +239,7 @@ fn quotients_are_rounded() {
             }
         }
     }
-    // by no modulus; by all moduli of an element; with limbs that are not those of a vector
+    // a rescaling by no modulus; by all moduli of an element; of limbs that are not those of a vector
     let engine = Engine::cpu();
     let ring = negacyclic(8, &bases[2]);
     let rows = PolyType::from(Ring::new(ring.basis(), ring.ring().quotient().clone()).expect("a ring"))
@@ -332,7 +332,7 @@ fn keys_of_a_chain_serve_all_its_levels() {
     let (all, batch, sets) = (negacyclic(8, &primes), 2, 2);
     let key_ring = all.vector(3 * sets).expect("a ring");
     let keys = residues(&key_ring, 2, 1);
-    // keys without the limbs in the middle, the last ones, the first ones
+    // keys without the limbs in the middle, without the last limbs, and without the first limbs
     for (left, count) in [(vec![0, 4], 1), (vec![0, 1, 2, 4], 2), (vec![0, 1], 3), (vec![2, 3, 4], 2)] {
         let ring = negacyclic(8, &left.iter().map(|&limb| primes[limb]).collect::<Vec<_>>());
         let few = ring.vector(count * sets).expect("a ring");
@@ -411,7 +411,7 @@ fn groups_of_limbs_are_raised() {
             }
         }
     }
-    // an empty group; a basis that `to` does not begin with; a target basis with duplicate moduli
+    // an empty group of limbs; a basis that `to` does not begin with; a target basis with duplicate moduli
     let engine = Engine::cpu();
     let [ring, other]: [PolyType; 2] = ["97,193:x^8+1", "193,97,257:x^8+1"].map(|text| text.parse().expect("a ring"));
     let twice = ring.vector(2).expect("a ring");
@@ -422,7 +422,7 @@ fn groups_of_limbs_are_raised() {
     }
 }
 
-/// Rings modulo up to 64 bits, of every width and stored in every way, of odd degree.
+/// Rings with moduli of up to 64 bits, of every width and every stored form, of odd degree.
 fn word_rings() -> Vec<PolyType> {
     let modulus = rings::modulus;
     let bases = [
@@ -448,7 +448,7 @@ fn digits_equal_the_oracle() {
         let longest = ring.basis().iter().map(Modulus::bits).max().unwrap_or(0);
         for bits in [1, 2, 7, 20, 31, 32, 63] {
             let count = longest.div_ceil(bits) as usize;
-            // the ring itself, and one of the others in rotation
+            // target rings: the ring itself, and another ring in rotation
             for to in [ring, &targets[(i + bits as usize) % targets.len()]] {
                 let all = to.vector(ring.basis().len() * count).expect("a ring");
                 for batch in [1, 5] {
@@ -474,7 +474,7 @@ fn digits_are_small_and_exact() {
     };
     for q in [2, 3, 97, 128, 65_521, (1 << 32) - 5, 1 << 63, u64::MAX].map(rings::modulus) {
         let ring = PolyType::from(Ring::cyclic(40, q).expect("a ring"));
-        // digits are below 2^63 in absolute value
+        // in this ring of a 70-bit modulus, digits can be read exactly: they are below 2^63 in absolute value
         let to = PolyType::from(
             Ring::cyclic(40, Modulus::new(U256::ONE.shl_vartime(70)).expect("a modulus")).expect("a ring"),
         );

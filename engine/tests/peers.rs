@@ -1,4 +1,4 @@
-//! Independent implementations give the same evaluations and products: arkworks, tfhe-ntt, num-bigint.
+//! Other implementations (arkworks, tfhe-ntt, num-bigint) give the same evaluations and products.
 
 use ark_bls12_381::Fr;
 use ark_ff::{BigInt, Field, PrimeField};
@@ -10,7 +10,7 @@ use ringforge_testkit::{residues, seed};
 use crate::support::{devices, prime};
 use ringforge_testkit::run;
 
-/// Field elements of arkworks from stored bytes; both are in Montgomery form.
+/// Field elements of arkworks from stored residues; both are in Montgomery form.
 fn elements(bytes: &[u8]) -> Vec<Fr> {
     let element = |limbs: &[u64]| Fr::new_unchecked(BigInt(limbs.try_into().expect("four limbs")));
     words(bytes).chunks(4).map(element).collect()
@@ -25,7 +25,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks(8).map(word).collect()
 }
 
-/// A plain residue from little-endian limbs.
+/// A plain residue from little-endian 64-bit limbs.
 fn plain(limbs: &[u64]) -> U256 {
     let bytes: Vec<u8> = limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect();
     U256::from_le_slice(&bytes)
@@ -39,14 +39,14 @@ fn sizes() -> impl Iterator<Item = usize> {
     (0..=12).chain([16]).map(|log| 1 << log)
 }
 
-/// Whether the device has a plan for a transform in this ring.
+/// True if the device supports forward transforms in this ring.
 fn holds(device: &Device, ring: &PolyType) -> bool {
     let plan = Planner::new(device.limits().clone()).plan(&Job::new(ring, Op::Forward));
     !matches!(plan.and_then(|plan| device.compile(&plan)), Err(Error::Unsupported { .. }))
 }
 
-/// Checks forward and inverse transforms in natural order against the domain's, on every device that supports the
-/// ring.
+/// Checks forward and inverse transforms in natural order against those of an arkworks domain, on every device that
+/// supports the ring.
 fn check_domain(ring: &PolyType, domain: &Radix2EvaluationDomain<Fr>) {
     let batch = if ring.degree() > 1 << 12 { 1 } else { 5 };
     let (a, n) = (residues(ring, seed(), batch), ring.degree());
@@ -73,8 +73,8 @@ fn cyclic_transforms_equal_those_of_arkworks_bit_for_bit() {
     }
 }
 
-/// A coset ring names only the offset. Its evaluations follow the modulus's default root of unity, which the domain
-/// is given.
+/// A coset ring names only the offset. Its evaluations use the modulus's default root of unity, so the test sets the
+/// arkworks domain to the same root.
 #[test]
 fn coset_transforms_equal_those_of_arkworks_bit_for_bit() {
     let (q, offset) = (bls12_381(), Fr::from(7u64));
@@ -124,7 +124,7 @@ fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
     }
 }
 
-/// Checks products modulo f with big integers, which also convert from and to the stored form.
+/// Checks products modulo f with big integers, for which residues are converted from and to their stored form.
 fn check_big(ring: &PolyType, device: &Device) {
     let (n, width) = (ring.degree(), ring.width().bytes());
     let q = BigUint::from_bytes_le(ring.basis()[0].value().to_le_bytes().as_ref());

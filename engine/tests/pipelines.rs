@@ -1,4 +1,4 @@
-//! Pipelines: placement of values in memory, in-place steps, plans within plans, and correct results throughout.
+//! Pipelines: placement of values in memory, in-place steps, plans within plans, and correct results in all cases.
 
 use core::ops::Range;
 
@@ -8,11 +8,11 @@ use ringforge::{Engine, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyTyp
 use ringforge_testkit::naive;
 use ringforge_testkit::{devices, residues};
 
-/// The number of items in a run.
+/// The number of items in each run.
 const BATCH: usize = 70;
 
-/// Computes 3a + b + 1 of words, repeating the inputs if the output is longer. With `onto`, adds it to the output's
-/// old contents.
+/// A kernel that computes 3a + b + 1 for each word, repeating the inputs if the output is longer. With `onto`, it adds
+/// the result to the old contents of the output.
 #[derive(Debug, Clone, Copy)]
 struct Add {
     from: usize,
@@ -30,7 +30,7 @@ const fn add(from: usize, to: usize) -> Add {
 const ADD: Add = add(4, 4);
 const ADD_IN_PLACE: Add = Add { in_place: true, ..ADD };
 const ADD_ONTO: Add = Add { onto: true, ports: [ADD.ports[0], ADD.ports[1], Port::in_out(BYTES)], ..ADD };
-/// Bytes of an item that these kernels read and write.
+/// Bytes of an item that `ADD` and its variants read and write.
 const BYTES: usize = 16;
 
 const SOURCE: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
@@ -83,12 +83,12 @@ fn apply<'p>(p: &'p Pipeline, kernel: Add, a: Value<'p>, b: Value<'p>) -> Value<
     value
 }
 
-/// A chain of steps, each with the value of the previous one for both inputs.
+/// A chain of steps, in which each step takes the result of the previous step for both inputs.
 fn chain<'p>(p: &'p Pipeline, kernels: &[Add], x: Value<'p>) -> Value<'p> {
     kernels.iter().fold(x, |x, kernel| apply(p, *kernel, x, x))
 }
 
-/// The result of a chain of this many steps for one word.
+/// The word that a chain of this many steps computes from the word x.
 fn chained(steps: usize, x: u32) -> u32 {
     (0..steps).fold(x, |x, _| sum(x, x))
 }
@@ -100,13 +100,13 @@ fn plan(limits: Limits, make: impl FnOnce(&Pipeline)) -> Plan {
     p.build().unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Plans for a CPU, where optional in-place steps are not used, and for a GPU, where they are.
+/// The plan for a CPU, where optional in-place steps are not used, and that for a GPU, where they are.
 fn both(make: impl Fn(&Pipeline)) -> [Plan; 2] {
     [Limits::cpu(), Limits::h200()].map(|limits| plan(limits, &make))
 }
 
 /// Runs a plan on every device. Each item of every argument starts as four copies of one word, and must end as
-/// `expected` says.
+/// `expected` computes from this word.
 fn check(plan: &Plan, expected: &[(&str, &dyn Fn(u32) -> u32)]) {
     let words: Vec<u32> = (0..BATCH as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let of_items = |f: &dyn Fn(u32) -> u32| words.iter().flat_map(|&x| [f(x); 4]).collect::<Vec<_>>();
@@ -175,7 +175,8 @@ fn values_needed_later_are_preserved() {
     }
 }
 
-/// On a GPU, kernels run in place if they can, so a chain that leads to an output works in the output's memory.
+/// On a GPU, kernels run in place if they can. So a chain of such kernels that ends in an output works in the output's
+/// memory.
 #[test]
 fn chains_run_in_place() {
     for steps in 1..8 {
@@ -183,7 +184,7 @@ fn chains_run_in_place() {
         assert_eq!(plan.temporary_bytes(1), (steps - 1).min(2) * BYTES, "{plan}");
         assert_eq!(for_gpu.temporary_bytes(1), 0, "{for_gpu}");
         for plan in [plan, for_gpu] {
-            // the input is preserved
+            // the input keeps its contents
             check(&plan, &[("x", &|x| x), ("y", &|x| chained(steps, x))]);
         }
 
@@ -194,7 +195,7 @@ fn chains_run_in_place() {
             check(&plan, &[("data", &|x| chained(steps, x))]);
         }
     }
-    // of two steps that cannot run in place, the last may still overwrite what the first one read
+    // two steps that cannot run in place: the last may still overwrite the memory that the first one read
     for plan in both(|p| p.output("data", chain(p, &[ADD, ADD], p.input("data")))) {
         assert_eq!(plan.temporary_bytes(1), BYTES, "{plan}");
         check(&plan, &[("data", &|x| chained(2, x))]);
@@ -219,7 +220,8 @@ fn in_out_ports_update_values_in_place() {
     }
 }
 
-/// Plans are connected by values, so argument names do not matter, and their temporaries are reused like any others.
+/// Plans within a pipeline are connected by values, so their argument names do not matter. Their temporaries are reused
+/// like other temporaries.
 #[test]
 fn plans_are_joined() {
     for limits in [Limits::cpu(), Limits::h200()] {
@@ -245,7 +247,7 @@ fn plans_are_joined() {
             };
             check(&whole, &[("x", &|x| x), ("again", &|x| of_whole(x)[0]), ("z", &|x| of_whole(x)[1])]);
 
-            // in place: the value passed in is gone, and the plan returns the new one
+            // in place: the plan overwrites the value passed in, and returns the new value
             let part = plan(limits.clone(), |p| p.output("data", chain(p, &[ADD, kernel], p.input("data"))));
             let whole = plan(limits.clone(), |p| {
                 let first = apply(p, kernel, p.input("x"), p.input("x of another name"));
@@ -257,7 +259,8 @@ fn plans_are_joined() {
     }
 }
 
-/// Jobs and operators are plans of the planner, joined to the pipeline.
+/// Jobs and operators on ring elements become plans of the planner within the pipeline, and give the results of slow
+/// reference code.
 #[test]
 fn operators_on_ring_elements_equal_the_oracle() -> Result<()> {
     let ring: PolyType = "3329:x^256+1".parse()?;
@@ -315,7 +318,8 @@ fn statuses_share_no_memory() {
     assert_eq!((temporaries(add(1, 1)), temporaries(statuses)), ([1, 0], [1; 2]));
 }
 
-/// A value that one step declares secret is secret wherever it is read. Public memory is not reused for secrets.
+/// A value that one step declares secret is secret wherever it is read. Memory of public values is not reused for
+/// secrets.
 #[test]
 fn secrets_share_memory_only_with_secrets() {
     let secret = |in_port: bool, out_port: bool| {

@@ -1,4 +1,4 @@
-//! Products on the CPU against the oracle.
+//! Products on the CPU compared with slow reference code.
 
 use ringforge::factorization::Factorization;
 use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, PolyType, Ring};
@@ -63,8 +63,8 @@ fn products_of_values_equal_the_oracle() {
     }
 }
 
-/// If a limb does not fit a thread block, a product takes three transforms of two kernels each. The first kernel of
-/// the inverse transform includes the pointwise product. Results equal those of the fused kernel.
+/// If a limb does not fit a thread block, a product takes three transforms of two kernels each. The first kernel of the
+/// inverse transform includes the pointwise product. The results equal those of a single fused kernel.
 #[test]
 fn a_product_in_steps_equals_the_fused_one() {
     let ring = PolyType::from(Ring::negacyclic(1 << 16, prime(60, 1 << 17)).expect("a ring"));

@@ -1,4 +1,4 @@
-//! Random blocks: they are those of ChaCha20 on every device, and no block is drawn twice.
+//! Random blocks: every device computes those of ChaCha20, and no block occurs twice.
 
 use ringforge::kernels::RandomBlock;
 use ringforge::{Device, Error, Program, RandomKey, Result};
@@ -15,8 +15,8 @@ fn draw_on_host(program: &Program, random_key: &RandomKey, items: usize) -> Resu
     Ok(out)
 }
 
-/// The test vector of RFC 8439, section 2.3.2. Its 32-bit counter and the first word of its nonce form our counter,
-/// which is the item; the other words of its nonce are the attempt.
+/// The test vector of RFC 8439, section 2.3.2. The standard's 32-bit counter and the first word of its nonce form
+/// Ringforge's 64-bit counter, which is the item. The other two words of the nonce are the attempt.
 #[test]
 fn blocks_match_the_standard() -> Result<()> {
     let random_key = RandomKey::from_bytes(&core::array::from_fn::<u8, { RandomKey::BYTES }, _>(|i| i as u8))?;
@@ -35,7 +35,7 @@ fn blocks_match_the_standard() -> Result<()> {
     Ok(())
 }
 
-/// Enough items that a GPU run over host memory cuts them into chunks.
+/// No two items get the same block. There are enough items that a GPU run over host memory is cut into chunks.
 #[test]
 fn no_block_is_drawn_twice() -> Result<()> {
     let targets =
@@ -74,7 +74,7 @@ fn keys_come_from_the_system_and_stay_hidden() -> Result<()> {
     let (one, other) = (RandomKey::from_os()?, RandomKey::from_os()?);
     assert_ne!(one.as_bytes(), other.as_bytes());
     assert_ne!(one.as_bytes(), [0; RandomKey::BYTES]);
-    assert_eq!(format!("{one:?}"), "Draws(..)");
+    assert_eq!(format!("{one:?}"), "RandomKey(..)");
     assert!(matches!(RandomKey::from_bytes(&[0; 33]), Err(Error::Length { expected: 32, got: 33, .. })));
     assert!(matches!(RandomBlock::new(48, 0), Err(Error::Unsupported { .. })));
     Ok(())

@@ -1,4 +1,4 @@
-//! Random pipelines against an interpreter that computes the values one by one, each in its own memory.
+//! Random pipelines compared with an interpreter that computes every value in separate memory.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use ringforge::{Device, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyTyp
 use ringforge_testkit::naive;
 use ringforge_testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
 
-/// Works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i. The second input may be shared.
+/// A kernel that works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i, where i is the index of
+/// the byte in the item. The second input may be shared by all items.
 #[derive(Debug, Clone, Copy)]
 struct Weave {
     bytes: usize,
     turns: bool,
     shared: bool,
     in_place: bool,
-    /// Whether its source supports views.
+    /// True if the kernel's source supports views.
     views: bool,
     ports: [Port; 3],
     count: usize,
@@ -46,7 +47,7 @@ impl Weave {
         a.wrapping_add(b).wrapping_add(i as u8)
     }
 
-    /// The result for whole batches.
+    /// The output for the inputs `a` and `b` of a whole batch.
     fn apply(self, a: &[u8], b: &[u8]) -> Vec<u8> {
         let b = b.iter().cycle();
         a.iter().zip(b).enumerate().map(|(i, (a, b))| self.byte(i % self.bytes, *a, *b)).collect()
@@ -116,7 +117,7 @@ impl Kernel for Weave {
     }
 }
 
-/// The type of a value.
+/// The type of a value: coefficients, evaluations in some order, or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Coefficients,
@@ -124,24 +125,24 @@ enum What {
     Bytes,
 }
 
-/// A value, its type, and what the interpreter knows of it.
+/// A value of the pipeline, its type, and the interpreter's state for it.
 struct Known<'p> {
     value: Value<'p>,
     what: What,
     shared: bool,
     data: Vec<u8>,
-    /// The input that it must be output as, because a step overwrote that input.
+    /// The name of the input that a step has overwritten with this value; the value can only be output under this name.
     place: Option<String>,
     input: Option<String>,
     gone: bool,
-    /// The values whose memory it may share, including itself.
+    /// The numbers of the values whose memory this value may share, including its own number.
     memory: Vec<usize>,
-    /// The operation since which its memory is in use, and the last operation that reads it.
+    /// The operation since which the value's memory is in use, and the last operation that reads it.
     since: usize,
     read: Option<usize>,
 }
 
-/// An operation, and a choice of its operands among the values that fit.
+/// An operation, and random numbers that select its operands among the values that fit.
 type Choice = (u8, [u8; 3]);
 
 struct Maker<'p, 'a> {
@@ -195,7 +196,8 @@ impl<'p> Maker<'p, '_> {
         self.known.len() - 1
     }
 
-    /// A random value of this kind, which is not in `but`; sometimes a new input.
+    /// A random value of the kind `what` whose number is not in `but`, or sometimes a new input. Marks the value as
+    /// read.
     fn operand(&mut self, what: impl Fn(What) -> bool, or: What, shared: bool, pick: u8, but: &[usize]) -> usize {
         let fits = |(i, known): &(usize, &Known<'_>)| {
             let whole = known.data.len() == self.ring.bytes() * if shared { 1 } else { self.batch };
@@ -211,14 +213,14 @@ impl<'p> Maker<'p, '_> {
         i
     }
 
-    /// Records that a value is read, and everything that may share its memory with it.
+    /// Records that value `i` is read, and with it all values that may share its memory.
     fn read(&mut self, i: usize) {
         for k in self.sharing(i) {
             self.known[k].read = Some(self.now);
         }
     }
 
-    /// The values that may share memory with this one.
+    /// The numbers of the values that may share memory with value `i`.
     fn sharing(&self, i: usize) -> Vec<usize> {
         let memory = &self.known[i].memory;
         let shares = |known: &Known<'_>| known.memory.iter().any(|place| memory.contains(place));
@@ -229,7 +231,7 @@ impl<'p> Maker<'p, '_> {
         self.push_over(value, what, data, (None, self.now));
     }
 
-    /// Adds a value that overwrites another one.
+    /// Adds a value. If it overwrites another value, `place` and `since` are those that `replace` returned.
     fn push_over(&mut self, value: Value<'p>, what: What, data: Vec<u8>, (place, since): (Option<String>, usize)) {
         let known = Known {
             value,
@@ -246,7 +248,8 @@ impl<'p> Maker<'p, '_> {
         self.known.push(known);
     }
 
-    /// Marks a value as overwritten, and returns what its successor inherits.
+    /// Marks value `old` and all values that share its memory as overwritten. Returns the input name and the start of
+    /// use that the new value inherits.
     fn replace(&mut self, old: usize) -> (Option<String>, usize) {
         self.sharing(old).into_iter().for_each(|i| self.known[i].gone = true);
         let known = &self.known[old];
@@ -271,7 +274,7 @@ impl<'p> Maker<'p, '_> {
                 self.push(self.known[a].value.forward_to(order), What::Values(order), data);
             }
             1 => {
-                // only transforms of coefficients are used as evaluations, never random residues
+                // evaluations come only from transforms of coefficients, never from random residues
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
                 let data = self.known[a].data.clone();
                 let there = self.known[a].value.forward_to(order);
@@ -322,7 +325,7 @@ impl<'p> Maker<'p, '_> {
                 self.push_over(value, What::Bytes, data, place);
             }
             8 => {
-                // a step that runs once
+                // a step whose inputs are shared by all items, so that it runs once
                 let [a, b] = [0, 1].map(|i| self.operand(is(What::Bytes), What::Bytes, true, picks[i], &[]));
                 let kernel = Weave::new(width, false, picks[2] % 2 == 0);
                 let data = kernel.apply(&self.known[a].data, &self.known[b].data);
@@ -331,7 +334,7 @@ impl<'p> Maker<'p, '_> {
                 self.known.last_mut().expect("it was pushed").shared = true;
             }
             9 => {
-                // a shared value, for a kernel with one input per item
+                // a step with one shared input and one input with separate bytes for each item
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let b = self.operand(is(What::Bytes), What::Bytes, true, picks[1], &[]);
                 let kernel = Weave::new(width, false, picks[2] % 2 == 0).viewing(picks[2].is_multiple_of(3));
@@ -340,7 +343,7 @@ impl<'p> Maker<'p, '_> {
                 self.push(value, What::Bytes, data);
             }
             10 => {
-                // parts of one value or of two
+                // a step on parts of one value or of two values
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let b = self.operand(any, What::Bytes, false, picks[1], &[]);
                 let half = width / 2;
@@ -352,7 +355,7 @@ impl<'p> Maker<'p, '_> {
                 self.push_over(value, What::Bytes, kernel.apply(&data_x, &data_y), (None, 0));
             }
             11 => {
-                // overwrites one half of a value while the other half is read
+                // a step that overwrites one half of a value while it reads the other half
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let (half, kernel) = (width / 2, Weave::new(width, false, picks[1] % 2 == 0));
                 let data = kernel.apply(&self.known[a].data, &self.known[a].data);
@@ -365,7 +368,7 @@ impl<'p> Maker<'p, '_> {
             }
             12 => self.join(picks, order),
             13 | 14 => {
-                // sums, differences, multiples
+                // sums, differences and multiples
                 let what = if picks[2].is_multiple_of(3) { What::Values(order) } else { What::Coefficients };
                 let a = self.operand(is(what), what, false, picks[0], &[]);
                 let b = if op % 17 == 13 { self.operand(is(what), what, false, picks[1], &[]) } else { a };
@@ -381,7 +384,7 @@ impl<'p> Maker<'p, '_> {
                 self.push(value, what, stored(plain));
             }
             15 => {
-                // one of the digits
+                // one digit of a gadget decomposition
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
                 let (limbs, bits) = (ring.basis().len(), 1 + u32::from(picks[1]) % 63);
                 let longest = ring.basis().iter().map(ringforge::Modulus::bits).max().unwrap_or(0);
@@ -407,7 +410,7 @@ impl<'p> Maker<'p, '_> {
         }
     }
 
-    /// Joins limbs of two values. Those of the first are used as they are, or after an operation.
+    /// Concatenates limbs of two values. The limbs of the first are used unchanged, or after an operation.
     fn join(&mut self, picks: [u8; 3], order: Order) {
         let (ring, limbs) = (self.ring, self.ring.basis().len());
         if limbs == 1 {
@@ -423,7 +426,7 @@ impl<'p> Maker<'p, '_> {
         let (x, data) = match (what, picks[2] / 3 % 3) {
             (What::Coefficients, 0) => (x * x, naive::to_stored(ring, &square())),
             (What::Coefficients, 1) => {
-                // a value that is updated in place, and then joined
+                // a value that is updated in place, and then concatenated
                 let [y, sum] = [(); 2].map(|()| x.forward_to(order));
                 (y.mul_add(y, sum).inverse(), naive::to_stored(ring, &naive::add(ring, &square(), &part(a))))
             }
@@ -434,22 +437,23 @@ impl<'p> Maker<'p, '_> {
         for (to, from) in joined.chunks_exact_mut(ring.bytes()).zip(data.chunks_exact(ring.bytes())) {
             to[..left * limb].copy_from_slice(&from[..left * limb]);
         }
-        // if both parts come from one value, the join may be that value
+        // if both parts come from one value, the concatenated value may be that value
         let memory = if what == What::Coefficients { Vec::new() } else { self.known[a].memory.clone() };
         let value = self.p.join(content, &[x, y]);
         self.push_over(value, what, joined, (None, 0));
         self.known.last_mut().expect("it was pushed").memory.extend(memory);
     }
 
-    /// `these`, and all values that may share memory.
+    /// The numbers `these`, those of the values that share their memory, and those of all values that share memory with
+    /// others.
     fn but(&self, these: &[usize]) -> Vec<usize> {
         let shares = |i: &usize| self.sharing(*i).len() > 1;
         let others = these.iter().flat_map(|&i| self.sharing(i));
         (0..self.known.len()).filter(shares).chain(others).collect()
     }
 
-    /// Outputs the values that must be output, those that nothing reads, and some others; sometimes under the name of
-    /// an input.
+    /// Outputs the values that must be output, those that no step reads, and some others, sometimes under the name of
+    /// an input. Returns the expected contents of the outputs.
     fn outputs(&mut self) -> Named {
         let mut expected = Named::new();
         let mut free: Vec<(String, usize)> = Vec::new();
@@ -478,7 +482,7 @@ impl<'p> Maker<'p, '_> {
     }
 }
 
-/// A plan of random operations, the contents of its inputs, and the expected outputs.
+/// A plan of random operations, the contents of its inputs, and its expected outputs.
 fn random(
     ring: &PolyType,
     limits: &Limits,
@@ -506,12 +510,12 @@ fn random(
     Ok((p.build()?, inputs, expected))
 }
 
-/// These bytes of each item.
+/// The bytes `bytes` of each item; items have `width` bytes.
 fn items(data: &[u8], width: usize, bytes: Range<usize>) -> Vec<u8> {
     data.chunks_exact(width).flat_map(|item| item[bytes.clone()].to_vec()).collect()
 }
 
-/// The results of one replay of a captured run.
+/// The outputs of one replay of a captured run of the plan.
 fn captured(plan: &Plan, device: &Device, batch: usize, inputs: &Named) -> Result<Named> {
     let (program, stream) = (device.compile(plan)?, device.stream()?);
     let mut args: Vec<(&str, CapturedArg)> = Vec::new();
@@ -548,7 +552,7 @@ fn check(device: &Device, limits: &Limits, rings: &[PolyType], cases: u32, steps
         let found = Compiled::new(&named, device)
             .and_then(|compiled| compiled.run(batch, &inputs))
             .map_err(|error| TestCaseError::fail(format!("{error}\n{}", named.plan)))?;
-        // in a captured run, independent steps run concurrently
+        // a captured run executes independent steps concurrently
         let replayed =
             captured(&named.plan, device, batch, &inputs).map_err(|error| TestCaseError::fail(error.to_string()))?;
         for found in [found, replayed] {
@@ -578,7 +582,7 @@ fn on_the_cpu() {
     check(&Device::cpu(), &Limits::cpu(), &rings(), 400, 24);
 }
 
-/// Plans for a GPU have in-place steps, which plans for a CPU do not.
+/// Plans for a GPU have in-place steps, which plans for a CPU do not. They are run on the CPU here.
 #[test]
 fn plans_for_a_gpu_on_the_cpu() {
     check(&Device::cpu(), &Limits::h200(), &rings(), 400, 24);
@@ -586,7 +590,7 @@ fn plans_for_a_gpu_on_the_cpu() {
 
 #[test]
 fn on_the_emulator() {
-    // few kernels, because each is compiled once
+    // few kernels, because each kernel is compiled
     let Some(device) = Target::Emulator.device() else { return };
     check(&device, device.limits(), &[rings()[0].clone(), rings()[3].clone()], 60, 16);
 }

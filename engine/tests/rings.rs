@@ -1,4 +1,4 @@
-//! Rings of every kind of arithmetic and quotient, small enough for the oracle.
+//! Rings of every kind of arithmetic and quotient, small enough for slow reference code.
 
 use ringforge::{Form, Modulus, PolyType, Quotient, Ring, U256};
 
@@ -8,7 +8,7 @@ pub(crate) fn modulus(q: u64) -> Modulus {
     Modulus::new(q).expect("a modulus")
 }
 
-/// The largest prime of this many bits with a root of this order.
+/// The largest prime of this many bits that has a root of unity of this order.
 pub(crate) fn prime(bits: u32, order: u64) -> Modulus {
     let order = U256::from(order);
     let top = U256::MAX.wrapping_shr_vartime(256 - bits);
@@ -30,13 +30,13 @@ fn non_zero(x: U256) -> crypto_bigint::NonZero<U256> {
     crypto_bigint::NonZero::new(x).into_option().expect("an order")
 }
 
-/// The same ring, in all other ways to store its residues.
+/// The same ring in all other forms in which it can store residues.
 pub(crate) fn stored_otherwise(ring: &PolyType) -> Vec<PolyType> {
     let forms = [Form::Plain, Form::Montgomery].into_iter().filter_map(|form| ring.clone().with_form(form).ok());
     forms.flat_map(|ring| [ring.clone(), ring.accepting_any_word()]).filter(|other| other != ring).collect()
 }
 
-/// The rings of the transform and product tests. Smaller ones come with all ways to store residues.
+/// The rings of the transform and product tests. The smaller rings are included in all stored forms.
 pub(crate) fn rings() -> Vec<PolyType> {
     let bls = Modulus::from_hex(BLS12_381_R).expect("a modulus");
     let goldilocks = modulus(0xffff_ffff_0000_0001);

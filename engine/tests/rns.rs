@@ -1,4 +1,4 @@
-//! Conversions between integers and RNS limbs, and between bases, on every device against big integers.
+//! Conversions between integers and RNS limbs, and between bases, on every device, compared with big integers.
 
 use num_bigint::BigUint;
 use ringforge::{Device, Job, Modulus, Op, PolyType, Quotient, Ring, U256};
@@ -18,7 +18,7 @@ fn big(q: &Modulus) -> BigUint {
     BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
 }
 
-/// A basis, with values derived from it.
+/// A ring, the product Q of its moduli, and the number of 64-bit words of an integer below Q.
 struct Basis {
     ring: PolyType,
     product: BigUint,
@@ -37,12 +37,12 @@ impl Basis {
         Self { ring, product, limbs }
     }
 
-    /// Q/q.
+    /// The weight Q/q of a modulus q, where Q is the product of all moduli.
     fn weight(&self, q: &Modulus) -> BigUint {
         &self.product / big(q)
     }
 
-    /// The digit x·(Q/q)^-1 mod q.
+    /// The digit x·(Q/q)^-1 mod q of the fast base conversion, where Q is the product of all moduli.
     fn digit(&self, q: &Modulus, x: &BigUint) -> BigUint {
         let q_big = big(q);
         let weight = U256::from_le_slice(&bytes_of(&(self.weight(q) % &q_big), 4));
@@ -50,11 +50,13 @@ impl Basis {
         x % &q_big * inverse % q_big
     }
 
-    /// Integers below Q: edge cases of every operation first, then random ones of random sizes.
+    /// Integers below Q, the product of the moduli: edge cases of every operation first, then random ones of random
+    /// sizes.
     fn integers(&self, seed: u64, count: usize) -> Vec<BigUint> {
         let q = &self.product;
         let one = BigUint::from(1u32);
-        // all digits of the fast conversion at their largest, which maximises the missing multiple of Q
+        // every digit of the fast conversion at its largest, which maximises the multiple of Q by which the result is
+        // too large
         let weights: BigUint = self.ring.basis().iter().map(|p| self.weight(p)).sum();
         let most = q * self.ring.basis().len() as u64 - weights;
         let mut edges = vec![BigUint::ZERO, one.clone(), q - &one, q / 2u32, q / 2u32 + &one, most];
@@ -71,7 +73,7 @@ impl Basis {
         edges.into_iter().map(|x| x % q).collect()
     }
 
-    /// The limbs of these integers, element after element, as stored.
+    /// The residues of these integers, in the stored form, as elements with consecutive limbs.
     fn rows(&self, integers: &[BigUint]) -> Vec<u8> {
         let plain = integers.chunks(self.ring.degree()).flat_map(|element| {
             let row = |q: &Modulus| element.iter().map(|x| x % big(q)).collect::<Vec<_>>();
@@ -81,7 +83,8 @@ impl Basis {
         naive::to_stored(&self.ring, &plain)
     }
 
-    /// The same limbs as inputs: with random multiples of q added if the ring accepts any word.
+    /// The residues of these integers as inputs: those of `rows`, plus random multiples of q if the ring accepts any
+    /// word.
     fn inputs(&self, integers: &[BigUint]) -> Vec<u8> {
         let (ring, size) = (&self.ring, self.ring.width().bytes());
         let mut rows = self.rows(integers);
@@ -99,20 +102,20 @@ impl Basis {
     }
 }
 
-/// A ring with residues stored as `how` says.
+/// A ring that stores residues in the form `how`, with values derived from its moduli.
 fn stored(moduli: &[Modulus], n: usize, how: &str) -> Basis {
     let ring = PolyType::from(Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring"));
     Basis::of(format!("{ring:#} : {how}").parse().expect("a ring"))
 }
 
-/// An integer as 64-bit limbs.
+/// An integer as little-endian bytes of this many 64-bit words.
 fn bytes_of(x: &BigUint, limbs: usize) -> Vec<u8> {
     let mut bytes = x.to_bytes_le();
     bytes.resize(8 * limbs, 0);
     bytes
 }
 
-/// The result of the fast conversion (BEHZ) before reduction: x plus a multiple of Q.
+/// The result of the fast conversion (BEHZ) before reduction: x plus a multiple of the product of the moduli of `from`.
 fn fast(from: &Basis, x: &BigUint) -> BigUint {
     let moduli = from.ring.basis();
     let sum: BigUint = moduli.iter().map(|q| from.digit(q, x) * from.weight(q)).sum();
@@ -128,7 +131,8 @@ fn check_bases(device: &Device, from: &Basis, to: &Basis, batch: usize) {
     let n = from.ring.degree();
     let integers = from.integers(seed(), batch * n);
     let rows = from.inputs(&integers);
-    // negative integers are represented by adding Q·P, which changes no residue modulo the target moduli
+    // negative integers are represented by adding Q·P, the product of all moduli, which changes no residue modulo the
+    // target moduli
     let (q, p) = (&from.product, &to.product);
     let centred = |x: &BigUint| if *x > q / 2u32 { q * p + x - q } else { x.clone() };
     let expected = |op, what: &dyn Fn(&BigUint) -> BigUint| {
@@ -153,7 +157,7 @@ fn check_basis(device: &Device, basis: &Basis, batch: usize) {
     assert!(run(device, &Job::new(ring, Op::Compose), batch, &[&inputs]) == limbs, "compose {ring:?} on {device}");
     let decompose = |limbs: &[u8]| run(device, &Job::new(ring, Op::Decompose), batch, &[limbs]);
     assert!(decompose(&limbs) == rows, "decompose {ring:?} on {device}");
-    // the limbs of an integer may exceed Q: the largest value first, then random ones
+    // integers of this many words may exceed Q: the largest one first, then random ones
     let size = 8 * basis.limbs;
     let mut any = bytes(seed(), batch * n * size);
     any[..size].fill(0xff);
@@ -161,21 +165,21 @@ fn check_basis(device: &Device, basis: &Basis, batch: usize) {
     assert!(decompose(&any) == basis.rows(&integers), "decompose any limbs, {ring:?} on {device}");
 }
 
-/// 64 pairwise coprime moduli of all widths up to 62 bits.
+/// 64 pairwise coprime moduli, of all widths up to 62 bits.
 fn mixed() -> Vec<Modulus> {
     let mut moduli: Vec<Modulus> = (3..=62).map(|bits| primes(bits, 1)[0]).collect();
     moduli.extend([1 << 40, 3, 25, 121].map(modulus));
     moduli
 }
 
-/// A few shapes, for devices where each must be compiled.
+/// Checks a few shapes of conversions, for devices where each shape must be compiled.
 fn check_few(target: Target) {
     let Some(device) = target.device() else { return };
-    // sums of digits just below 2^64, modulo the largest words
+    // sums of digits just below 2^64, modulo the largest 64-bit moduli
     check_conversions(&device, &primes(62, 4), &primes(64, 3), 300, 2);
     check_conversions(&device, &mixed(), &primes(62, 64), 12, 2);
-    // few small moduli to others, many coefficients in parts; sums of eight digits of 60 bits, and of even and tiny
-    // moduli
+    // a few small moduli to others, many coefficients with the targets in parts; sums of eight digits of 60 bits, and
+    // of digits of even and tiny moduli
     check_conversions(&device, &primes(60, 8), &primes(59, 30), 300, 2);
     check_conversions(
         &device,
@@ -186,7 +190,7 @@ fn check_few(target: Target) {
     );
     check_conversions(&device, &primes(60, 1), &[1 << 59, 3, 25].map(modulus), 300, 1);
     check_conversions(&device, &primes(50, 9), &primes(60, 4), 40, 2);
-    // the same for moduli below 2^30: sums of sixteen digits, and of one more
+    // moduli below 2^30: sums of sixteen digits, and of seventeen
     check_conversions(&device, &primes(30, 16), &primes(29, 30), 300, 2);
     check_conversions(&device, &primes(30, 10), &[3, 25, 1 << 29].map(modulus), 40, 3);
     check_conversions(&device, &primes(30, 17), &primes(30, 2), 40, 1);
@@ -198,7 +202,7 @@ fn check_few(target: Target) {
     check_stored(&device);
 }
 
-/// Residues in other forms than plain, and arbitrary words.
+/// Checks conversions of residues in other forms than plain, and of arbitrary words.
 fn check_stored(device: &Device) {
     let goldilocks = modulus(0xffff_ffff_0000_0001);
     let plain = [
@@ -222,7 +226,7 @@ fn check_stored(device: &Device) {
         check_bases(device, plain, &otherwise[0], 2);
         check_bases(device, &otherwise[1], plain, 2);
     }
-    // between two forms of the same moduli
+    // between two stored forms of the same moduli
     check_bases(device, &plain[0], &otherwise[0], 2);
     check_bases(device, &otherwise[0], &plain[0], 2);
 }

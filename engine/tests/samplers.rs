@@ -1,5 +1,5 @@
-//! Samplers: the bytes of their definition on all devices, their distributions, and separate random blocks for each
-//! sampler.
+//! Samplers: all devices compute the samples of the definition, samples have the right distribution, and no two
+//! samplers use the same random block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use ringforge::{
 };
 use ringforge_testkit::{bytes, devices};
 
-/// BLS12-381's scalar field.
+/// The order of BLS12-381's scalar field.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
-/// Rings of every width and form, with duplicate, tiny and even moduli.
+/// Rings of every width and stored form, with duplicate, tiny and even moduli.
 fn rings() -> Result<Vec<PolyType>> {
     let q = |q: u64| Modulus::new(q);
     let rows = |moduli: &[Modulus], map: &[usize], n: usize| {
@@ -35,7 +35,7 @@ fn plan(limits: &Limits, make: impl FnOnce(&Pipeline)) -> Result<Plan> {
     p.build()
 }
 
-/// The output of one sampler with these draws.
+/// The output of one sampler with this random key.
 fn sampled(
     device: &Device,
     ring: &PolyType,
@@ -49,7 +49,7 @@ fn sampled(
     Ok(out)
 }
 
-/// Stored residues as plain residues, limb after limb.
+/// Stored residues converted to plain residues, limb after limb.
 fn values(ring: &PolyType, element: &[u8]) -> Vec<Vec<BigUint>> {
     let width = ring.width().bytes();
     let rows = element.chunks_exact(ring.degree() * width).zip(ring.basis());
@@ -61,14 +61,15 @@ fn big(q: &Modulus) -> BigUint {
     BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
 }
 
-/// The factor that turns a stored residue into the plain one.
+/// The factor that converts a stored residue to a plain one.
 fn unit(ring: &PolyType, q: &Modulus) -> BigUint {
     let is_plain = ring.form() == Form::Plain || !q.is_odd();
     let radix = if is_plain { BigUint::from(1u32) } else { BigUint::from(1u32) << (8 * ring.width().bytes()) };
     radix.modinv(&big(q)).unwrap_or_default()
 }
 
-/// The definition of each distribution in big integers: plain residues for these random blocks, limb after limb.
+/// The samples of a distribution by its definition, in big integers: plain residues from these random blocks, limb
+/// after limb.
 fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [u8; 64]) -> Vec<Vec<BigUint>> {
     let n = ring.degree();
     if distribution == Uniform {
@@ -86,7 +87,7 @@ fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [
     let small = |i: usize| {
         let bits = u128::from_le_bytes(block(i as u32 / 4).as_chunks().0[i % 4]);
         let magnitude = match distribution {
-            // |x| > m for the topmost P(|x| > m)·2^128 of all 128-bit numbers
+            // |x| > m for the highest P(|x| > m)·2^128 of all 128-bit numbers
             Ternary => usize::from(BigUint::from(bits) * 3u32 >= one),
             Binomial { eta } => {
                 let ways = |k: u32| (0..k).fold(BigUint::from(1u32), |ways, j| ways * (2 * eta - j) / (j + 1));
@@ -105,8 +106,8 @@ fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [
     ring.basis().iter().map(|q| small.iter().map(|x| residue(q, *x)).collect()).collect()
 }
 
-/// Ternary integers of fixed weight. The random places are those of the zeros or of the non-zeros, whichever are
-/// fewer; sign bits follow in later blocks.
+/// Ternary integers of fixed weight. The random indices are those of the zeros or of the non-zeros, whichever are
+/// fewer; the sign bits are in later blocks.
 fn of_weight(n: usize, weight: usize, block: impl Fn(u32) -> [u8; 64]) -> Vec<i64> {
     let count = weight.min(n - weight);
     let mut places = BTreeSet::new();
@@ -142,7 +143,7 @@ fn elements_match_their_blocks() -> Result<()> {
                     let block = |number| random_key.block_of_stream(1, item as u64, number);
                     assert_eq!(values(&ring, found), defined(&ring, distribution, block), "{about}, item {item}");
                 }
-                // a seed for each item, given as a view; and one seed for all items
+                // a separate seed for each item, given as a view; and one seed shared by all items
                 let plan = plan(device.limits(), |p| {
                     let pairs = p.bytes("pairs", 2 * RandomKey::BYTES);
                     p.output("own", p.sample(&ring, distribution, pairs.part(RandomKey::BYTES..2 * RandomKey::BYTES)));
@@ -167,7 +168,8 @@ fn elements_match_their_blocks() -> Result<()> {
     Ok(())
 }
 
-/// The small integers of the first limb, whose modulus is large enough. All limbs hold the same integers.
+/// The small integers of an element, from its first limb, whose modulus is large enough to hold them. Also checks that
+/// all limbs hold the same integers.
 fn integers(ring: &PolyType, element: &[u8]) -> Vec<i64> {
     let rows = values(ring, element);
     let (first, q) = (&rows[0], big(&ring.basis()[0]));
@@ -183,7 +185,7 @@ fn integers(ring: &PolyType, element: &[u8]) -> Vec<i64> {
     integers
 }
 
-/// Coefficients from a fixed seed on the CPU.
+/// The coefficients of `batch` elements, sampled from a fixed seed on the CPU.
 fn many(distribution: Distribution, batch: usize) -> Result<Vec<Vec<i64>>> {
     let moduli = [65_521u32, 12_289, 97].map(Modulus::new).into_iter().collect::<Result<Vec<_>>>()?;
     let ring = PolyType::from(Ring::rns(1024, &moduli)?);
@@ -191,14 +193,14 @@ fn many(distribution: Distribution, batch: usize) -> Result<Vec<Vec<i64>>> {
     Ok(all.chunks_exact(ring.bytes()).map(|element| integers(&ring, element)).collect())
 }
 
-/// A χ² test with a bound of six standard deviations above the mean.
+/// A χ² test that fails beyond six standard deviations above the mean.
 fn check_counts(about: &str, counts: &[f64], wanted: &[f64]) {
     let squares = counts.iter().zip(wanted).map(|(count, wanted)| (count - wanted) * (count - wanted) / wanted);
     let (sum, degrees) = (squares.sum::<f64>(), counts.len() as f64 - 1.0);
     assert!(sum < degrees + 6.0 * (2.0 * degrees).sqrt() + 6.0, "{about}: {sum} for {degrees}");
 }
 
-/// The probability of an integer under a rounded Gaussian, by numerical integration of the density.
+/// The probability of an integer x under a rounded Gaussian, by numerical integration of the density.
 fn gaussian(sigma: f64, x: i64) -> f64 {
     let density = |t: f64| (-t * t / (2.0 * sigma * sigma)).exp() / (sigma * std::f64::consts::TAU.sqrt());
     (0..100).map(|i| density(x as f64 - 0.5 + (f64::from(i) + 0.5) / 100.0)).sum::<f64>() / 100.0
@@ -225,7 +227,7 @@ fn small_integers_are_distributed_as_named() -> Result<()> {
         let squares = samples.iter().map(|x| (x * x) as f64).sum::<f64>() / count;
         assert!(mean.abs() < 5.0 * (variance / count).sqrt(), "{distribution}: mean {mean}");
         assert!((squares / variance - 1.0).abs() < 0.05, "{distribution}: variance {squares}");
-        // one class for each frequent value, and one for all others
+        // one class for each frequent integer, and one class for all others
         let often: Vec<i64> = (-most..=most).filter(|x| probability(*x) * count > 10.0).collect();
         let seen = |x: i64| samples.iter().filter(|sample| **sample == x).count() as f64;
         let (mut counts, mut wanted): (Vec<f64>, Vec<f64>) =
@@ -244,7 +246,7 @@ fn small_integers_are_distributed_as_named() -> Result<()> {
 fn elements_of_any_weight_match_their_blocks() -> Result<()> {
     const BATCH: usize = 3;
     let mut rings = rings()?;
-    // a ring where many places must be redrawn, and where a block's threads need several rounds
+    // a ring for which many indices must be replaced, and for which the threads of a block need several rounds
     rings.push(PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 300 })?).with_limbs(&[0])?);
     let random_key = bytes(6, RandomKey::BYTES);
     for device in devices() {
@@ -281,7 +283,7 @@ fn weights_are_exact_and_places_uniform() -> Result<()> {
             check_counts(&format!("signs of {weight}"), &signs, &[(weight * BATCH) as f64 / 2.0; 2]);
         }
         if weight % N != 0 {
-            // draws without replacement have a smaller variance, by this factor
+            // indices drawn without replacement have a variance that is smaller by this factor
             let share = weight as f64 / N as f64;
             let (wanted, smaller) = (share * BATCH as f64, 1.0 - share);
             let counts: Vec<f64> = places.iter().map(|x| wanted + (x - wanted) / smaller.sqrt()).collect();
@@ -330,7 +332,7 @@ fn uniform_residues_are_uniform_and_independent() -> Result<()> {
     Ok(())
 }
 
-/// The stream ids of all steps, in order.
+/// The stream ids of all ports of all steps, in order, without the zeros.
 fn stream_id(plan: &Plan) -> Vec<u32> {
     plan.kernels().flat_map(|kernel| kernel.ports().iter().map(|port| port.stream_id).filter(|s| *s > 0)).collect()
 }
@@ -355,7 +357,7 @@ fn no_two_samplers_share_a_block() -> Result<()> {
     assert_eq!(stream_id(&two), [1, 1, 2, 1, 2, 3], "the shared one first");
     let of_draws = plan(&limits, |p| {
         sample(p, "a", p.input("random_key"));
-        sample(p, "b", p.input("other draws"));
+        sample(p, "b", p.input("other key"));
     })?;
     assert_eq!(stream_id(&of_draws), [1, 1]);
 
@@ -369,7 +371,7 @@ fn no_two_samplers_share_a_block() -> Result<()> {
     let program = Device::cpu().compile(&both)?;
     program.on_host(1).input("random_key", &random_key).output("a", &mut a).output("b", &mut b).run()?;
     assert_ne!(a, b);
-    // a plan within a plan
+    // a plan that samples with the key of a plan within it
     let twice = plan(&limits, |p| {
         let random_key = p.input("random_key");
         sample(p, "c", random_key);

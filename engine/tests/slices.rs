@@ -3,7 +3,7 @@
 use ringforge::{Device, Error, Job, Modulus, Op, Planner, PolyType, Program, Ring};
 use ringforge_testkit::{devices, residues};
 
-/// Elements in a buffer, of which a slice holds fewer.
+/// The number of elements in a buffer. Slices hold fewer.
 const ALL: usize = 5;
 
 fn ring() -> PolyType {
@@ -49,7 +49,7 @@ fn runs_work_on_slices() {
             assert_eq!(stream.download::<u8>(&out).expect("bytes"), wanted, "{device}");
             assert_eq!(out.content(), Some(&ring), "whole elements of what was there");
         }
-        // after this, the buffer holds two types of elements
+        // after this run, the buffer holds two types of elements
         let forward = program(&device, Op::Forward);
         let from = x.slice(0..bytes).expect("a slice");
         let to = out.slice_mut(0..bytes).expect("a slice");
@@ -73,7 +73,7 @@ fn copies_and_clones_are_of_slices() {
         assert!(matches!(refused, Err(Error::Unwritten { .. })), "{device}: the rest would be readable");
         stream.copy(&from, &mut to).expect("a copy");
         assert_eq!(to.content(), from.content());
-        // any bytes, across element boundaries
+        // copies of any bytes, across the boundaries of elements
         stream.copy(part(3, 3 + 2 * bytes), to.slice_mut(bytes + 1..3 * bytes + 1).expect("a slice")).expect("a copy");
         let mut wanted = x.clone();
         wanted[bytes + 1..3 * bytes + 1].copy_from_slice(&x[3..3 + 2 * bytes]);
@@ -116,8 +116,7 @@ fn slices_that_do_not_fit_are_refused() {
     assert_eq!(buffer.content(), Some(&ring), "nothing is lost");
 }
 
-/// Strided copies from pageable memory, which is staged in several pieces if it is large, and from page-locked
-/// memory.
+/// Strided copies from pageable memory, which is staged in several pieces if it is large, and from page-locked memory.
 #[test]
 fn columns_of_rows_are_copied() {
     for device in devices() {

@@ -1,5 +1,5 @@
-//! Statuses fail closed: an item that no kernel reached never looks ok, however the program is run and whatever
-//! memory held before.
+//! Statuses fail closed: an item that no kernel reached never has the status ok, in whichever way the program is run
+//! and whatever its memory held before.
 
 use core::ops::Range;
 
@@ -7,13 +7,14 @@ use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result, Value};
 use ringforge_testkit::devices;
 
-/// The status of an ok item, which memory also holds before each run.
+/// The status of an ok item. Memory also holds it before each run.
 const OK: u32 = 0x600d_f17e;
-/// The number of items, and the item that is skipped.
+/// The number of items in a run. The next constant is the item that `SKIPS` skips.
 const BATCH: usize = 70;
 const SKIPPED: usize = 41;
 
-/// Writes the status ok for all items, or all but one; with `passes_on`, copies the status of an earlier step.
+/// A kernel that writes the status ok for all items (or all but one, if `skips`). With `passes_on` it copies the
+/// statuses of an earlier step instead.
 #[derive(Debug)]
 struct Check {
     passes_on: bool,
@@ -21,7 +22,7 @@ struct Check {
     ports: [Port; 2],
 }
 
-/// Skips one item.
+/// Writes the status ok for all items except `SKIPPED`.
 const SKIPS: Check = Check { passes_on: false, skips: true, ports: [Port::input(4), Port::status()] };
 const PASSES_ON: Check = Check { passes_on: true, skips: false, ports: SKIPS.ports };
 
@@ -71,8 +72,8 @@ fn skips(p: &Pipeline) -> Value<'_> {
     statuses
 }
 
-/// Three programs with a skipped item: a single step; a step followed by one that passes statuses on; the same with a
-/// plan for the first step.
+/// Three programs in which one item is skipped: a single step; this step followed by one that passes its statuses on;
+/// the same two steps, where the first one is a plan within the pipeline.
 fn programs(device: &Device) -> [Program; 3] {
     let one = plan(device, skips);
     let two = plan(device, |p| {
@@ -86,7 +87,7 @@ fn programs(device: &Device) -> [Program; 3] {
     [one, two, joined].map(|plan| device.compile(&plan).expect("a program"))
 }
 
-/// The expected statuses: 0 for the skipped item.
+/// The expected statuses of a batch: 0 for the skipped item.
 fn expected(batch: usize) -> Vec<u32> {
     (0..batch).map(|item| if item == SKIPPED { 0 } else { OK }).collect()
 }
@@ -97,7 +98,7 @@ fn items_that_no_step_reaches_are_skipped() {
         for program in programs(&device) {
             let stream = device.stream().expect("a stream");
             let words = vec![1u32; BATCH];
-            // memory that an earlier run left, with all items ok
+            // memory of an earlier run, in which all items were ok
             let held = || stream.upload(&[OK; BATCH]).expect("a buffer");
 
             let mut statuses = vec![OK; BATCH];
@@ -114,7 +115,7 @@ fn items_that_no_step_reaches_are_skipped() {
                 call().output("statuses", &mut statuses).within(budget).run().expect("a run");
                 assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: cut");
             }
-            // a slice of memory: bytes before and after it belong to others
+            // a slice of a buffer: bytes before and after the slice must stay unchanged
             let mut many = stream.upload(&[OK - 1; 4 + BATCH + 1]).expect("a buffer");
             let slice = many.slice_mut(16..16 + 4 * BATCH).expect("a slice");
             call().output("statuses", slice).run().expect("a run");
@@ -138,7 +139,7 @@ fn items_that_no_step_reaches_are_skipped() {
 
 #[test]
 fn chunks_have_statuses_of_their_own() {
-    // several chunks on devices that cut batches into chunks; the emulator does not
+    // several chunks on devices that cut batches into chunks, which the emulator does not
     let batch = 1 << 20;
     for device in [Some(Device::cpu()), ringforge_testkit::Target::Cuda.device()].into_iter().flatten() {
         for program in programs(&device) {

@@ -1,5 +1,5 @@
-//! Rings that store residues in other ways than the default, in every arithmetic: the oracle, the CPU and the CUDA
-//! source agree.
+//! Rings that store residues in other forms than the default, in every arithmetic: slow reference code, the CPU and the
+//! CUDA source agree.
 
 use rayon::prelude::*;
 use ringforge::factorization::Factorization;
@@ -8,13 +8,13 @@ use ringforge_testkit::naive;
 use ringforge_testkit::run;
 use ringforge_testkit::{Target, residues, seed};
 
-/// The scalar field of BLS12-381, and the largest prime below 2^256 that is 1 modulo 64.
+/// The order of the scalar field of BLS12-381, and the largest prime below 2^256 that is 1 modulo 64.
 const WIDE: [&str; 2] = [
     "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001",
     "0xfffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff3c1",
 ];
 
-/// Rings with a transform, in each arithmetic: leaf degree 1 and higher; several moduli, mapped ones included.
+/// Rings that have an NTT, in each arithmetic: leaf degree 1 and higher; several moduli, including mapped ones.
 fn splitting() -> Vec<String> {
     let narrow = [
         "3329:x^16+1",                // Mod16
@@ -42,7 +42,7 @@ fn splitting() -> Vec<String> {
     narrow.iter().map(ToString::to_string).chain(wide).chain([mixed]).collect()
 }
 
-/// Rings whose products use a larger NTT, with and without reduction modulo f, and with even moduli among them.
+/// Rings whose products use a larger NTT, with and without reduction modulo f, including rings with even moduli.
 fn lifted() -> Vec<String> {
     let even = format!("{}:x^10-3*x^8+x^7+5", "0x8000000000000000000000000000000000000000000000000000000000000000");
     let ones = format!("0x{}:x^9-x-1", "f".repeat(64));
@@ -57,7 +57,7 @@ fn lifted() -> Vec<String> {
     narrow.iter().map(ToString::to_string).chain([even, ones]).collect()
 }
 
-/// A ring in every way to store residues except the default.
+/// A ring in every stored form except the default.
 fn ways(text: &str) -> Vec<PolyType> {
     let all = ["any word", "montgomery", "montgomery, any word", "plain", "plain, any word"];
     let mut rings: Vec<PolyType> = vec![text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))];
@@ -85,7 +85,7 @@ fn check_transforms(device: &Device, ring: &PolyType, order: Order, seed: u64) {
     let product = naive::point_mul(ring, &factorization, order, &a, &b);
     check(Op::PointMul, &[x, y], &product);
     check(Op::MulAdd, &[x, y, z], &naive::add(ring, &product, &c));
-    // checks the inverse of arbitrary words by a forward transform
+    // checks the inverse transform of arbitrary words by a forward transform of its result
     let back = naive::to_plain(ring, &run(device, &job(Op::Inverse), 3, &[x]));
     assert!(naive::forward(ring, &factorization, order, &back) == a, "inverse {ring} {order} on {device}");
     check(Op::Inverse, &[x], &back);
@@ -98,8 +98,8 @@ fn check_products(device: &Device, ring: &PolyType, seed: u64) {
     assert!(found == naive::to_stored(ring, &wanted), "mul {ring} on {device}");
 }
 
-/// The ways in which rings are stored: all of them, or a single one that rotates from ring to ring, starting at this
-/// index.
+/// The stored forms in which each ring is tested: all of them, or a single one. The index of the single one advances
+/// from ring to ring, starting at this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ways {
     All,
@@ -166,7 +166,8 @@ fn every_arithmetic_is_covered() -> Result<()> {
     Ok(())
 }
 
-/// Bounds of operands save primes in plain form. In other forms they are ignored, and products are right.
+/// Bounds on operands save auxiliary primes if residues are plain. In other forms bounds are ignored, and products are
+/// still correct.
 #[test]
 fn bounds_are_for_plain_residues() -> Result<()> {
     for how in ["plain", "montgomery", "plain, any word", "montgomery, any word"] {
@@ -196,7 +197,7 @@ fn mismatched_storage_is_named() -> Result<()> {
     p.output("product", p.coefficients("a", &rings[0]) * p.coefficients("b", &rings[1]));
     let why = p.build().expect_err("another ring").to_string();
     assert!(why.contains("Montgomery form"), "{why}");
-    // reduced residues are required exactly where the ring requires them
+    // reduced residues are required only by rings that do not accept any word
     assert!(matches!(engine.upload(&rings[1], &[u32::MAX; 8]), Err(Error::Argument { .. } | Error::NotReduced { .. })));
     engine.upload(&rings[2], &[u32::MAX; 8])?;
     rings[2].check(&[u32::MAX; 8])?;

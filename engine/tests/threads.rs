@@ -1,4 +1,5 @@
-//! If the system cannot start a thread, the engine works on the caller's thread, and starts threads once it can.
+//! If the operating system cannot start a thread, the engine works on the caller's thread. It starts threads as soon as
+//! it can.
 
 use std::process::Command;
 use std::{env, fs};
@@ -7,7 +8,7 @@ use ringforge::{Engine, Job, Op, Order, PolyType, Result};
 use ringforge_testkit::residues;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Set in the child process, which runs a single test on its only thread.
+/// An environment variable that is set in the child process, which runs one test on its only thread.
 const CHILD: &str = "RINGFORGE_TEST_WITHOUT_THREADS";
 
 #[test]
@@ -54,7 +55,7 @@ fn work_is_done_without_threads() {
 
     const NOBODY: u32 = 65_534;
 
-    // a directory that the unprivileged user can access
+    // a folder that the unprivileged user can access
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
     let program = folder.path().join("tests");
@@ -63,13 +64,13 @@ fn work_is_done_without_threads() {
     let mut command = Command::new(program);
     command.args(["--exact", test, "--test-threads=1", "--nocapture"]).env(CHILD, "1").env_remove("RAYON_NUM_THREADS");
     command.current_dir("/");
-    // the limit does not apply to root
+    // the limit on threads does not apply to root
     if rustix::process::getuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
     let output = loop {
         match command.output() {
-            // a child that another test forked holds the copy open for writing until it executes its own program
+            // a child that another test forked keeps this copy open for writing until it executes its program
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
             output => break output.expect("the program"),
         }

@@ -1,4 +1,4 @@
-//! Transforms of single limbs on the CPU against the oracle.
+//! Transforms of single limbs on the CPU, compared with slow reference code.
 
 use core::fmt::Debug;
 
@@ -14,7 +14,7 @@ fn rows(ring: &PolyType) -> KernelLayout {
     KernelLayout::of(ring, &Limits::default()).expect("rows")
 }
 
-/// Stored residues as words.
+/// Stored residues as words of the arithmetic.
 fn words<W: Word>(ring: &PolyType, stored: &[u8]) -> Vec<W> {
     let words = stored.chunks_exact(ring.width().bytes()).map(|bytes| {
         let mut word = W::zeroed();
@@ -35,7 +35,7 @@ macro_rules! with_words {
     };
 }
 
-/// Checks every method on every limb of two elements.
+/// Checks every method of `Transform` on every limb of two elements.
 fn check<W: Word + PartialEq + Debug>(rows: &KernelLayout) {
     let (ring, factorization) = (rows.poly(), rows.factorization());
     let n = ring.degree();
@@ -148,7 +148,7 @@ fn long_rows_have_the_right_values() {
     }
 }
 
-/// An inverse exists exactly if no evaluation at full depth is zero, for any leaf degree.
+/// Checks that an inverse exists exactly if no evaluation at full depth is zero, for any leaf degree.
 fn check_invertible<W: Word>(rows: &KernelLayout) {
     let ring = rows.poly();
     let full = KernelLayout::of(ring, &Limits::default()).expect("rows");

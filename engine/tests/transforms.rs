@@ -1,4 +1,4 @@
-//! Transforms on every device against the oracle.
+//! Transforms on every device, compared with slow reference code.
 
 use ringforge::factorization::{Factorization, MAX_LEAF_DEGREE};
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
@@ -28,7 +28,7 @@ fn forward(ring: &PolyType, order: Order, a: &[u8]) -> Vec<u8> {
     run(&Job::new(ring, Op::Forward).order(order), a.len() / ring.bytes(), &[a])
 }
 
-/// The same elements with every word reduced.
+/// The same elements with every word reduced modulo q.
 fn reduced(ring: &PolyType, a: &[u8]) -> Vec<u8> {
     naive::to_stored(ring, &naive::to_plain(ring, a))
 }
@@ -69,7 +69,7 @@ fn every_depth_equals_the_oracle() {
         let most = Factorization::of(&ring, None).expect("a factorization").depth();
         for depth in 0..=most {
             let Ok(factorization) = Factorization::of(&ring, Some(depth)) else { continue };
-            // leaves of a higher degree have one order only, and no products
+            // leaves of a higher degree support only digit-reversed order, and no products
             let multiply = factorization.leaf_degree() <= MAX_LEAF_DEGREE;
             for order in if multiply { &ORDERS[..] } else { &[Order::DigitReversed] } {
                 let (order, a) = (*order, residues(&ring, 2, 3));
@@ -89,8 +89,8 @@ fn every_depth_equals_the_oracle() {
     }
 }
 
-/// Sizes at which the work is cut into cache blocks, tasks and tiles. Checked at a few evaluations, and by the
-/// inverse transform.
+/// Transforms of sizes at which the work is cut into cache blocks, tasks and tiles. They are checked at a few
+/// evaluations, and by the inverse transform.
 #[test]
 fn large_transforms_equal_the_oracle_at_sampled_leaves() {
     let bls = Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
@@ -154,7 +154,7 @@ fn natural_order_of_a_cyclic_ring_evaluates_at_the_powers_of_its_root() {
     assert_eq!(values, powers);
 }
 
-/// The root determines the leaves and their order.
+/// A ring's root of unity determines the constants of its leaves and their order.
 #[test]
 fn root_55_leads_to_its_own_leaves() {
     let q = modulus(3457);
@@ -174,7 +174,7 @@ fn bytes(words: &[u16]) -> &[u8] {
 
 #[test]
 fn timed_runs_report_each_step_and_give_the_same_result() {
-    // two kernels on a GPU, one on a CPU
+    // the transform has two kernels on a GPU, and one on a CPU
     let q = Modulus::new(1_152_921_504_606_584_833u64).expect("a modulus");
     let ring = PolyType::from(Ring::negacyclic(1 << 14, q).expect("a ring"));
     for device in devices() {

@@ -1,4 +1,4 @@
-//! Tuning: its file format, its effect on plans, and that it changes no results.
+//! Tuning choices: their file format, their effect on plans, and that they do not change results.
 
 use ringforge::kernels::Arithmetic;
 use ringforge::tuning::{Choice, Tuning};
@@ -28,7 +28,7 @@ fn all() -> Choice {
     })
 }
 
-/// A planner with this choice for a job, after a round trip through the file format.
+/// A planner with this choice for a job, after a round trip of the choice through the file format.
 fn planner(limits: &Limits, job: &Job, choice: Choice) -> Planner {
     let mut tuning = Tuning::default();
     tuning.choose(job, choice);
@@ -50,7 +50,7 @@ fn a_file_records_the_choices() -> ringforge::Result<()> {
     assert_eq!(read, tuning);
     assert_eq!(read.choice(&job), all());
 
-    // applies to any modulus of the same size and any order, but to no other operation, size or degree
+    // the choice applies to any modulus of the same size and any order, but to no other operation, size or degree
     let alike = Job::new(Ring::cyclic(1 << 16, Modulus::new(1_125_899_906_826_241u64)?)?, Op::Forward);
     assert_eq!(read.choice(&alike.order(Order::Natural)), all());
     for other in [
@@ -61,7 +61,7 @@ fn a_file_records_the_choices() -> ringforge::Result<()> {
         assert_eq!(read.choice(&other), Choice::default());
     }
 
-    // the last choice counts, and a default choice is not written
+    // the last choice for a job counts, and a default choice is not written
     tuning.choose(&job, Choice::default());
     assert!(!tuning.to_text(&limits).contains("65536"));
     for tuning in [Tuning::default(), Tuning::default().unfused(), tuning.unfused()] {
@@ -125,7 +125,7 @@ fn plans_show_the_choices() -> ringforge::Result<()> {
     assert_eq!(plan.kernels().len(), 3);
     let text = plan.to_string();
     assert!(text.contains("in Mod64 with 8 a thread"), "{text}");
-    // other jobs are unaffected
+    // choices for one job do not affect other jobs
     let other = Job::new(ring(1 << 15, PRIME_49), Op::Forward);
     let other_text = |planner: Planner| planner.plan(&other).map(|plan| plan.to_string());
     assert_eq!(other_text(planner(&limits, &job, all()))?, other_text(Planner::new(limits.clone()))?);
@@ -140,10 +140,10 @@ fn plans_show_the_choices() -> ringforge::Result<()> {
     Ok(())
 }
 
-/// The output of a job with this choice.
+/// The output of a job that is planned with this choice.
 fn run(device: &Device, job: &Job, choice: Choice, inputs: &[&[u8]]) -> Vec<u8> {
     let plan = planner(device.limits(), job, choice).plan(job).unwrap_or_else(|e| panic!("{job}, {choice:?}: {e}"));
-    // the choice must have an effect, except for fused products and on a CPU, where little can be chosen
+    // the choice must have an effect, except for fused products and on a CPU, where few choices exist
     if choice != Choice::default() && job.op != Op::Mul && !device.limits().is_cpu() {
         let usual = planner(device.limits(), job, Choice::default()).plan(job).map(|plan| plan.to_string());
         assert_ne!(usual, Ok(plan.to_string()), "{choice:?} changes nothing");

@@ -1,5 +1,5 @@
-//! Views: limbs of elements and byte ranges of items, in kernels that support them and in others; shared values; and
-//! batches that are cut to a memory budget.
+//! Views: limbs of elements and byte ranges of items, for kernels that support views and for kernels that do not. Also
+//! tests shared values, and batches that are cut to a memory budget.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Plan, Pl
 use ringforge_testkit::naive;
 use ringforge_testkit::{NamedPlan, Target, check_plan, devices, residues, seed};
 
-/// 60-bit primes among primes of 50 bits.
+/// A ring with 60-bit primes among 50-bit primes.
 fn mixed(n: usize) -> Result<PolyType> {
     let primes = |bits, count| Modulus::ntt_primes(2 * n as u64, bits, count);
     let small = primes(50, 3)?;
     Ring::rns(n, &[&small[..2], &primes(60, 2)?, &small[2..]].concat()).map(PolyType::from)
 }
 
-/// Results are bit-identical to those of a single arithmetic for the whole basis, as on a CPU.
+/// On a GPU, each limb uses the fastest arithmetic for its modulus. Results are bit-identical to those of a single
+/// arithmetic for the whole basis, as on a CPU.
 #[test]
 fn limbs_use_their_fastest_arithmetic() -> Result<()> {
     let ring = mixed(64)?;
@@ -29,7 +30,7 @@ fn limbs_use_their_fastest_arithmetic() -> Result<()> {
             assert!(parts.kernels().all(|kernel| kernel.name() != "copy"), "{parts}");
         }
     }
-    // each arithmetic has one compiled kernel, which serves all limbs
+    // there is one compiled kernel for each arithmetic, which serves all its limbs
     let plan = Planner::new(Limits::h200()).plan(&Job::new(&ring, Op::Forward))?;
     let texts = plan.kernels().map(|kernel| kernel.source(&Limits::h200()).map(|source| source.prelude().to_owned()));
     let texts = texts.collect::<Result<Vec<_>>>()?;
@@ -59,7 +60,7 @@ fn limbs_agree_on_all_devices() -> Result<()> {
     Ok(())
 }
 
-/// x is an element of Q·P in a batch, and y = x + key·x in the limbs of Q alone. The other limbs stay the same.
+/// x is an element modulo Q·P in a batch. The result is y = x + key·x in the limbs of Q; the limbs of P stay the same.
 #[test]
 fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
     let ring: PolyType = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;
@@ -110,7 +111,7 @@ fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
                     all.chunks_exact(bytes).flat_map(|item| item[q.bytes()..].to_vec()).collect::<Vec<_>>()
                 };
                 assert!(rest(&found) == rest(&x), "{} on {}", program.plan(), engine.device());
-                // the product is written directly to its place, and the rest is copied there
+                // the product is written directly to its limbs of the output, and the other limbs are copied
                 let names: Vec<_> = program.plan().kernels().map(|kernel| kernel.name()).collect();
                 assert_eq!(names, ["point_mul", "copy"], "{}", program.plan());
             }
@@ -119,7 +120,7 @@ fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
     Ok(())
 }
 
-/// Adds one to a byte. Declares that it supports views, possibly wrongly.
+/// A kernel that adds one to a byte. If `takes_views`, it declares that it supports views, wrongly if not `honest`.
 #[derive(Debug, Clone, Copy)]
 struct AddOne {
     ports: [Port; 2],
@@ -170,7 +171,7 @@ impl Kernel for AddOne {
     }
 }
 
-/// The second of three bytes, plus one.
+/// A plan that outputs the second of three bytes, plus one.
 fn second(limits: &Limits, kernel: AddOne) -> Result<Plan> {
     let p = Planner::new(limits.clone()).pipeline("second");
     let [sum] = p.step(kernel, &[p.bytes("bytes", 3).part(1..2)]);
@@ -195,7 +196,7 @@ fn kernels_that_take_no_views_are_given_copies() -> Result<()> {
     Ok(())
 }
 
-/// A step after the copy declares the value secret.
+/// If a step declares the copy of a view secret, the original and its other copies are secret, too.
 #[test]
 fn copies_of_secrets_are_secret() -> Result<()> {
     let p = Planner::default().pipeline("secrets");
@@ -213,8 +214,8 @@ fn copies_of_secrets_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// A view is secret if any reader says so: for every kind of argument, by a port or by the value, before and after
-/// another step reads it.
+/// A view is secret if any reader declares it secret. Tested for every kind of argument, for declarations by a port and
+/// on a value, before and after another step reads the view.
 #[test]
 fn views_of_secrets_are_secret() -> Result<()> {
     for (takes_views, by_port, first) in (0..8).map(|i| (i & 1 == 1, i & 2 == 2, i & 4 == 4)) {
@@ -240,8 +241,8 @@ fn views_of_secrets_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// Secrets of a plan are secret in a pipeline that includes the plan: arguments, temporaries, and what other steps
-/// derive from them.
+/// Secrets of a plan stay secret in a pipeline that includes the plan: arguments, temporaries, and all values that
+/// other steps derive from them.
 #[test]
 fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
     let step = |ports| AddOne { ports, ..AddOne::new(false, true) };
@@ -285,7 +286,7 @@ fn draws_from_secret_keys_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// Samples are also secret if a copy of the key, or the original of the key, is declared secret.
+/// Samples are secret, too, if a copy of their key or the original of their key is declared secret.
 #[test]
 fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^8+1".parse()?;
@@ -305,7 +306,7 @@ fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// If a join is marked secret, so are its parts, in place or copied, and everything derived from them.
+/// If a concatenated value is declared secret, so are its parts (in place or copied) and all values derived from them.
 #[test]
 fn results_from_parts_of_secret_joins_are_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^8+1".parse()?;
@@ -323,7 +324,7 @@ fn results_from_parts_of_secret_joins_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// A step that reads limbs joined from copies declares them secret, and so the originals are secret.
+/// If a step declares concatenated copies of limbs secret, the originals are secret, too.
 #[test]
 fn originals_of_secret_copies_are_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^4+1".parse()?;
@@ -339,8 +340,8 @@ fn originals_of_secret_copies_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// A kernel for views must have the same ports as before. A larger port would access foreign memory, and a port of
-/// pointers would follow invalid ones.
+/// The kernel that `on_views` returns must have the same ports. A larger port would access foreign memory, and a port
+/// of pointers would follow invalid ones.
 #[test]
 fn kernels_do_not_change_on_views() {
     #[derive(Debug)]
@@ -373,7 +374,7 @@ fn kernels_do_not_change_on_views() {
     };
     let viewed = "changes\n  add_one      bytes[1..2] -> sum";
     assert_eq!(why(Port::input(1)), Ok(viewed.into()));
-    // as if it did not support views
+    // the value is copied, as if the kernel did not support views
     let copied = "changes\n  copy         bytes[1..2] -> temp0\n  add_one      temp0 -> sum";
     for other in [Port::input(2), Port::in_out(1), Port::shared(1)] {
         assert_eq!(why(other), Ok(copied.into()));
@@ -383,7 +384,7 @@ fn kernels_do_not_change_on_views() {
     assert_eq!(why, "add_one has pointers to tables at a port that is bound to a value");
 }
 
-/// The emulator varies the bytes between views from run to run.
+/// The emulator changes the bytes between views from run to run, so it finds kernels that read them.
 #[test]
 fn kernels_that_read_between_views_are_found() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
@@ -395,7 +396,7 @@ fn kernels_that_read_between_views_are_found() -> Result<()> {
     Ok(())
 }
 
-/// Temporaries hold few items at a time, and results are the same.
+/// Temporaries hold few items at a time if memory is limited, and results stay the same.
 #[test]
 fn batches_are_cut_to_a_budget() -> Result<()> {
     let ring: PolyType = "998244353:x^64+1".parse()?;
@@ -437,7 +438,7 @@ fn rings_of_limbs() -> Result<()> {
         assert!(why(&ring, limbs).contains("empty or out of range"));
     }
     let wide: PolyType = "1152921504606830593,12289:x^8+1".parse()?;
-    // stored as in the basis, although 16 bits would suffice
+    // the limb is stored in 64 bits as in the whole basis, although 16 bits would suffice
     let narrow = wide.limbs(1..2)?;
     assert_eq!((format!("{narrow:#}"), narrow.bytes()), ("12289 : x^8 + 1 : 64 bits".into(), 64));
     Ok(())

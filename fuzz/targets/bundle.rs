@@ -1,5 +1,5 @@
-//! Fuzzes the loading of kernel bundles. The header carries a hash; the target computes the right one, so that fuzzing
-//! also reaches the code after that check.
+//! Fuzzes the loading of kernel bundles. A bundle contains a hash of its header. The fuzz target computes this hash, so
+//! that inputs also reach the code after the hash check.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Fuzzes the decoding of CKKS ciphertexts and keys: accepted bytes must be encoded as the same bytes.
+//! Fuzzes the decoding of CKKS ciphertexts and keys. Bytes that are accepted must encode to the same bytes again.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,5 @@
-//! Fuzzes the parsing of rings: the text of a parsed ring must parse as the same ring.
+//! Fuzzes the parsing of polynomial types, which includes rings. The text printed for a parsed type must parse as an
+//! equal type.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

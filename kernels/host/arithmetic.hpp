@@ -24,7 +24,7 @@ inline unsigned long long __brevll(unsigned long long x) {
     return high << 32 | __brev(static_cast<unsigned>(x >> 32));
 }
 
-// Byte i of the result is the byte of y:x that the lower three bits of nibble i of the selector name.
+// Byte i of the result is the byte of y:x whose index is the lower three bits of nibble i of the selector.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
     unsigned result = 0;
@@ -35,7 +35,7 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     return result;
 }
 
-// The high word of high:low shifted left, and the low word of high:low shifted right, by (shift mod 32).
+// The upper word of high:low shifted left by (shift mod 32), and the lower word of high:low shifted right by it.
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
 }
@@ -56,7 +56,7 @@ inline long long __mul64hi(long long x, long long y) {
     return static_cast<long long>(static_cast<Product>(x) * y >> 64);
 }
 
-// Each rounds once, to nearest even: compile without contraction.
+// Each function rounds once, to nearest even. Compile without contraction (-ffp-contract=off).
 inline double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
 inline double __dmul_rn(double x, double y) { return x * y; }
 inline double __dadd_rn(double x, double y) { return x + y; }

@@ -1,4 +1,4 @@
-// The shim's calls of AddressSanitizer; without the sanitizer, they do nothing.
+// The shim's calls to AddressSanitizer. Without the sanitizer, these functions do nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 
-// Wide red zones, so that a stride past the end does not land in an adjacent buffer. Leaks of a test process do not
+// Wide red zones, so that an index past the end does not land in an adjacent buffer. Leaks of a test process do not
 // matter.
 extern "C" inline __attribute__((used, visibility("default"))) const char* __asan_default_options() {
     return "redzone=1024:detect_leaks=0";
@@ -28,18 +28,18 @@ namespace rf_host::asan {
 
 constexpr bool enabled = true;
 
-// Announces a switch to the stack [bottom, bottom + bytes). The fake stack of the context that is left is saved in
-// *fake; null if it never resumes.
+// Announces a switch to the stack [bottom, bottom + bytes). Saves the fake stack of the context that is being left in
+// *fake; `fake` is null if this context never resumes.
 inline void leave(void** fake, const void* bottom, std::size_t bytes) {
     __sanitizer_start_switch_fiber(fake, bottom, bytes);
 }
 
-// Ends a switch; returns the bounds of the stack that was left.
+// Ends a switch and returns the bounds of the stack that was left.
 inline void arrive(void* fake, const void** bottom, std::size_t* bytes) {
     __sanitizer_finish_switch_fiber(fake, bottom, bytes);
 }
 
-// Forgets the frames of a stack whose functions will never return.
+// Clears AddressSanitizer's marks on a stack whose functions will never return.
 inline void forget(const void* bottom, std::size_t bytes) { __asan_unpoison_memory_region(bottom, bytes); }
 
 #else

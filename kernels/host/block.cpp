@@ -1,5 +1,5 @@
-// A thread block, or the blocks of a cluster, on the CPU: threads are fibers that run one at a time, each until its
-// next barrier.
+// Runs a thread block, or the blocks of a cluster, on the CPU: threads are fibers that run one at a time, each until
+// its next barrier.
 #include "block.hpp"
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace {
 
 std::string text(Site site) { return std::string("(") + site.file + ":" + std::to_string(site.line) + ")"; }
 
-// The threads that a thread waits for: the lanes of a mask, its block, or all blocks of the cluster. Deadlocks are
-// explained in this order, the closest to the cause first.
+// The set of threads that a barrier waits for: the lanes of a mask, a block, or all blocks of a cluster. Deadlocks are
+// reported in this order, because the first is closest to the cause.
 enum class Scope { warp, block, cluster };
 
-// A barrier: all threads of a scope must reach the same operation on the same line.
+// The identity of a barrier: all threads of a scope must reach the same operation on the same line.
 struct Meeting {
     const char* what;
     Site site;
@@ -45,7 +45,7 @@ struct Meeting {
     }
 };
 
-// A pending copy to shared memory.
+// A pending asynchronous copy to shared memory.
 struct Copy {
     void* to;
     const void* from;
@@ -54,25 +54,25 @@ struct Copy {
 
 class Cluster {
    public:
-    // Runs the consecutive blocks from `first` on, of blockDim.x threads each; every thread calls `body`.
+    // Runs consecutive blocks, starting with block `first`, of blockDim.x threads each; every thread calls `body`.
     Outcome run(std::uint32_t first, const std::vector<unsigned char*>& shared, std::size_t shared_bytes, Schedule& schedule,
                 const std::function<void()>& body);
 
     // Called by a thread: waits until every thread of the block has arrived.
     void meet_block(const char* what, Site site);
 
-    // Called by a thread: waits until every lane of the mask has arrived; gives a value and takes that of the lane
-    // `source`.
+    // Called by a thread: waits until every lane of the mask has arrived. The thread gives a value and receives the
+    // value that the lane `source` gave.
     Taken meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source);
 
-    // Called by a thread: arrives at the cluster's barrier, and later waits until all threads have arrived.
+    // Called by a thread: arrives at the cluster's barrier; waits until all threads have arrived.
     void arrive(Site site);
     void wait_for_all(Site site);
 
-    // Called by a thread: the same address in another block's shared memory.
+    // Called by a thread: returns the address in another block's shared memory that corresponds to `address`.
     void* map(void* address, std::uint32_t block);
 
-    // Called by a thread: begins a copy, and waits for all its copies.
+    // Called by a thread: starts a copy; waits for all copies that this thread started.
     void copy_later(const Copy& copy);
     void await_copies();
 
@@ -106,19 +106,19 @@ class Cluster {
     std::string name(std::uint32_t thread) const;
 
     std::uint32_t block_of(std::uint32_t thread) const { return thread / blockDim.x; }
-    // The first thread of a thread's warp, and the warp's number; each block has a whole number of warps.
+    // The first thread of a thread's warp, and the warp's number. Warps do not cross block boundaries.
     std::uint32_t warp_start(std::uint32_t thread) const { return thread - thread % blockDim.x % warpSize; }
     std::uint32_t warp(std::uint32_t thread) const {
         return block_of(thread) * ((blockDim.x + warpSize - 1) / warpSize) + thread % blockDim.x / warpSize;
     }
 
-    std::deque<Thread> threads_;  // grows to the largest number so far; the first count_ are in use, block after block
+    std::deque<Thread> threads_;  // grows as needed; the first count_ are in use, block after block
     std::uint32_t count_ = 0;
     std::uint32_t current_ = 0;
     std::uint32_t first_ = 0;  // number of the first block in the grid
     std::vector<unsigned char*> shared_;  // of each block
     std::size_t shared_bytes_ = 0;
-    std::vector<std::uint32_t> at_block_barrier_;  // threads of each block
+    std::vector<std::uint32_t> at_block_barrier_;  // for each block, its threads that wait at a block barrier
     std::uint32_t arrived_ = 0, completed_ = 0;  // cluster barrier: arrivals since it last completed, and completions
     std::vector<std::uint32_t> warp_waits_;  // for each warp, its lanes that wait at a warp barrier
     std::vector<std::uint32_t> members_;     // threads of the current meeting
@@ -128,7 +128,7 @@ class Cluster {
     Outcome outcome_;
 };
 
-Cluster cluster;  // the running one
+Cluster cluster;  // the cluster that is running
 
 Outcome Cluster::run(std::uint32_t first, const std::vector<unsigned char*>& shared, std::size_t shared_bytes,
                      Schedule& schedule, const std::function<void()>& body) {
@@ -238,8 +238,8 @@ Taken Cluster::meet_warp(const char* what, Site site, std::uint32_t mask, std::u
     return self.taken;
 }
 
-// Suspends the current thread. The last thread to arrive releases the others and itself, and is scheduled again like
-// them.
+// Suspends the current thread. The last thread to arrive marks all threads of the barrier, itself included, as
+// runnable.
 void Cluster::wait(const Meeting& meeting) {
     Thread& self = threads_[current_];
     self.state = State::waiting;
@@ -301,8 +301,8 @@ void Cluster::release() {
     turns_.release(members_);
 }
 
-// No thread can run: either all have exited, or some wait at a barrier that will not complete. Warp barriers are
-// examined first, because they are closest to the cause.
+// Called when no thread can run: either all have exited, or some wait at a barrier that will not complete. Warp
+// barriers are examined first, because they are closest to the cause.
 Outcome Cluster::deadlock() {
     constexpr Status statuses[] = {Status::warp_barrier, Status::block_barrier, Status::cluster_barrier};
     for (const Scope scope : {Scope::warp, Scope::block, Scope::cluster}) {
@@ -311,7 +311,7 @@ Outcome Cluster::deadlock() {
             if (thread.state != State::waiting || thread.meeting.scope != scope) continue;
             find_members(thread.meeting);
             for (std::uint32_t other : members_) {
-                // a thread that arrived at the cluster's barrier may do other things before it waits
+                // a thread that has arrived at the cluster's barrier may reach other barriers before it waits there
                 const bool is_there = scope == Scope::cluster ? threads_[other].arrivals > completed_ : threads_[other].waits_at(thread.meeting);
                 if (is_there) continue;
                 return {statuses[static_cast<int>(scope)],

@@ -1,8 +1,8 @@
-// Fibers: functions on their own stacks, between which one thread of the operating system switches.
+// Fibers: functions with separate stacks, between which one thread of the operating system switches.
 //
-// The switch is assembly for x86-64 and aarch64 (System V and AAPCS64: only callee-saved registers live across a call).
-// Elsewhere, and with RF_HOST_UCONTEXT, it is ucontext. Include from one translation unit only: the switch is a global
-// symbol.
+// The switch is written in assembly for x86-64 and aarch64 (System V and AAPCS64: only callee-saved registers live
+// across a call). On other processors, and with RF_HOST_UCONTEXT, it uses ucontext. Include this file in one
+// translation unit only: the switch is a global symbol.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,7 +20,7 @@
 #if defined(RF_HOST_UCONTEXT)
 #include <ucontext.h>
 #else
-// Saves the registers on the stack and the stack pointer in *from, then restores both from `to`.
+// Pushes the callee-saved registers and saves the stack pointer in *from; then restores both from the stack `to`.
 extern "C" void rf_host_switch(void*** from, void** to) asm("rf_host_switch");
 
 #if defined(__x86_64__)
@@ -112,7 +112,8 @@ class Position {
    private:
     void** top_ = nullptr;
 #if defined(__x86_64__)
-    // Six registers, the entry, and a null return address: a function starts with its stack 8 bytes off a multiple of 16.
+    // Six registers, the entry, and a null return address: on entry, a function's stack pointer is 8 bytes off a
+    // multiple of 16.
     static constexpr int frame_words = 8, entry_word = 6;
 #else
     static constexpr int frame_words = 20, entry_word = 11;  // the entry is x30
@@ -120,23 +121,23 @@ class Position {
 #endif
 };
 
-// One side of a switch: the stack of the thread of the operating system, or that of a fiber.
+// One side of a switch: the stack of the operating system's thread, or that of a fiber.
 struct Context {
     Position position;
     const void* bottom = nullptr;  // bounds and fake stack, for AddressSanitizer
     std::size_t bytes = 0;
     void* fake = nullptr;
 
-    // Continues `to` until it switches back here. A context is entered from only one other context, so it is `to` that
-    // switches back.
+    // Runs the context `to` until it switches back to this context. Each context is entered from only one other
+    // context, so it is `to` that switches back.
     void switch_to(Context& to) {
         asan::leave(&fake, to.bottom, to.bytes);
         position.jump(to.position);
         asan::arrive(fake, &to.bottom, &to.bytes);
     }
 
-    // Continues `to` for good. Never inlined: the sanitizer clears the stack frames of the caller of a function that
-    // does not return.
+    // Switches to `to` and never returns. Not inlined, because the sanitizer clears the stack frames of the caller of a
+    // function that does not return.
     [[noreturn, gnu::noinline]] void leave_to(Context& to) {
         asan::leave(nullptr, to.bottom, to.bytes);
         position.jump(to.position);
@@ -144,7 +145,7 @@ struct Context {
     }
 };
 
-// A context with a stack that is mapped once, serves many runs, and faults below its end.
+// A context with a stack that is mapped once and used by many runs; an overflow of the stack faults.
 class Fiber : public Context {
    public:
     Fiber() {
@@ -166,9 +167,10 @@ class Fiber : public Context {
         position.begin(stack_, stack_bytes, entry);
         fake = nullptr;
     }
+    // The first call of an entry function: completes the switch from the context `from`.
     static void started(Context& from) { asan::arrive(nullptr, &from.bottom, &from.bytes); }
 
-    // Discards a suspended run that will not be continued.
+    // Discards a suspended run that will not continue.
     void abandon() { asan::forget(bottom, bytes); }
 
    private:

@@ -1,4 +1,4 @@
-// CUDA's built-in index variables, for the running thread and its grid; and the block's shared memory.
+// CUDA's built-in index variables, for the running thread and its grid, and the address of the block's shared memory.
 #pragma once
 
 struct uint3 {

@@ -1,4 +1,4 @@
-// The kernel of a runner; runner.cpp says how it is compiled.
+// The kernel of a runner; runner.cpp describes how to compile this file.
 #include "shim.hpp"
 
 #include "kernel.hpp"

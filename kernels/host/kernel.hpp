@@ -1,4 +1,4 @@
-// A kernel as the runner calls it: a function of 64-bit words.
+// The form in which the runner calls a kernel: a function of 64-bit words, which hold the kernel's parameters.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Kernel {
 
 extern const Kernel kernel;  // the kernel of this program
 
-// Number of words of a parameter: a pointer, a number, or a struct of these, which may be empty.
+// Number of 64-bit words of a parameter: a pointer, a number, or a struct of these, which may be empty.
 template <class Parameter>
 constexpr std::size_t words_of = std::is_empty_v<Parameter> ? 0 : sizeof(Parameter) / 8;
 
@@ -29,7 +29,7 @@ Parameter parameter(const std::uint64_t* words) {
     return value;
 }
 
-// Index of the first word of each parameter, and of the end.
+// Index of the first word of each parameter, followed by the number of words of all parameters.
 template <class... Parameter>
 struct Places {
     std::size_t at[sizeof...(Parameter) + 1] = {};

@@ -1,5 +1,5 @@
-// Launches a kernel for a request: checks the request against the kernel's parameters, then runs blocks or clusters one
-// after another.
+// Launches a kernel for a request: checks the request against the kernel's parameters, then runs blocks (or clusters)
+// one after another.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@
 
 namespace rf_host {
 
-// Returns what is wrong with a request for the kernel; ok if nothing is.
+// Returns ok if the request fits the kernel, else an outcome that says why it does not.
 inline Outcome check(const Request& request) {
     const auto bad = [](const std::string& message) { return Outcome{Status::bad_request, message}; };
     const std::size_t pointers = request.slots.size(), numbers = request.numbers.size() + 2;
@@ -37,7 +37,7 @@ inline Outcome check(const Request& request) {
     return {};
 }
 
-// Runs a block, or the blocks of a cluster, in fresh shared memory.
+// Runs a block, or all blocks of a cluster, in new shared memory filled with a poison pattern.
 inline Outcome run_blocks(std::uint32_t first, const Request& request, Schedule& schedule, const std::function<void()>& body) {
     constexpr int poison = 0xa5;  // on a GPU, shared memory starts with whatever the last block left
     std::deque<Guarded> memories;

@@ -1,4 +1,5 @@
-// The operations of a kernel that need the block that runs it: waiting for other threads, and ending the run.
+// The operations of a kernel that need its running block: barriers, cluster memory, asynchronous copies, and ending the
+// run with an error.
 #pragma once
 
 #include <cstddef>
@@ -18,32 +19,33 @@ struct Site {
 
 // The result of a warp barrier for one lane.
 struct Taken {
-    std::uint64_t value = 0;   // the value that its source lane gave
-    std::uint32_t ballot = 0;  // the lanes that gave something other than zero
+    std::uint64_t value = 0;   // the value that the lane's source lane gave
+    std::uint32_t ballot = 0;  // a bit for each lane that gave a value other than zero
 };
 
-// Waits until every thread of the block has arrived.
+// Waits until every thread of the block has arrived at this barrier.
 void meet_block(const char* what, Site site);
 
-// Arrives at the barrier of the cluster's blocks; waits until all their threads have arrived.
+// Arrives at the barrier of the cluster's blocks; waits until all threads of these blocks have arrived.
 void arrive_at_cluster(Site site);
 void wait_for_cluster(Site site);
 
-// The same address in the shared memory of a block of the cluster.
+// Returns the address in the shared memory of block `block` of the cluster that corresponds to `address`.
 void* in_block(void* address, std::uint32_t block);
 
-// Asynchronous copies to shared memory: the old contents are lost at once, and the new ones are there once the thread
-// has waited.
+// Starts an asynchronous copy to shared memory; waits for all copies of this thread. A started copy destroys the old
+// contents at once, and the new contents may be read only after the wait.
 void copy_later(void* shared, const void* from, std::size_t bytes);
 void await_copies();
 
-// Waits until every lane of the mask has arrived; gives a value and takes that of the lane `source`.
+// Waits until every lane of the mask has arrived. The lane gives a value and receives the value that the lane `source`
+// gave.
 Taken meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source);
 
-// Ends the run: a shuffle has no valid width.
+// Ends the run with an error: the width of a shuffle is not 1, 2, 4, 8, 16 or 32.
 [[noreturn]] void refuse_width(const char* what, Site site, int width);
 
-// Ends the run: a shuffle reads a lane that is not in its mask.
+// Ends the run with an error: a shuffle reads a lane that is not in its mask.
 [[noreturn]] void refuse_source(const char* what, Site site, std::uint32_t mask, std::uint32_t source);
 
 inline std::uint32_t lane() { return threadIdx.x % warpSize; }

@@ -27,7 +27,7 @@ class Guarded {
     unsigned char* data() const { return block_ + zone; }
     std::size_t size() const { return size_; }
 
-    // Returns where a byte outside the bounds was overwritten, if one was.
+    // Describes the first byte found overwritten outside the bounds, or returns nothing if there is none.
     std::optional<std::string> damage() const {
         const auto damaged = [](unsigned char byte) { return byte != canary; };
         const unsigned char* end = data() + size_;

@@ -15,7 +15,7 @@
 
 namespace rf_host {
 
-// One pointer argument of the kernel; null where the request named no valid alias.
+// The memory of one pointer argument of the kernel; null if the request named no valid alias.
 using Slot = std::shared_ptr<Guarded>;
 
 struct Request {
@@ -51,8 +51,8 @@ inline Slot read_memory(std::uint64_t size) {
     return slot;
 }
 
-// Reads a slot. An alias shares the memory of an earlier slot of the same length, so it has no contents; a list has
-// tables.
+// Reads the description of one buffer and appends it to the request. An alias shares the memory of an earlier buffer of
+// the same length, so it has no contents. A list has tables instead.
 inline void read_slot(Request& request) {
     request.starts.push_back(read_u64());
     const std::uint64_t alias = read_u64();
@@ -72,7 +72,7 @@ inline void read_slot(Request& request) {
     }
 }
 
-// Reads the next request; none at the end of the input.
+// Reads the next request; returns nothing at the end of the input.
 inline std::optional<Request> read_request() {
     const int next = std::getc(stdin);
     if (next == EOF) return std::nullopt;

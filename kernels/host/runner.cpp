@@ -15,17 +15,17 @@
 //   request   blocks in the grid, threads in a block, blocks in a cluster, bytes of shared memory, schedule, first,
 //             end; number of numbers, the numbers; number of buffers, then for each buffer: byte offset of its pointer,
 //             alias, length in bytes, contents
-//   schedule  0 ascending, 1 descending, other: the seed of a random order, of blocks and of threads; that of threads
-//             is drawn again at barriers
-//   alias     2^64 - 1: memory of its own. 2^64 - 2: an array of pointers to tables; the length is their number, and
-//             the contents are, for each table, its length in bytes and contents. Other: the number of an earlier
-//             buffer of the same length, whose memory this one shares; no contents follow
+//   schedule  the order of blocks and of threads. 0: ascending. 1: descending. Other: a random order with this seed,
+//             in which the order of threads changes at barriers
+//   alias     2^64 - 1: the buffer has separate memory. 2^64 - 2: the buffer is an array of pointers to tables; the
+//             length is their number, and the contents are, for each table, its length in bytes and contents. Other:
+//             the number of an earlier buffer of the same length, whose memory this buffer shares; no contents follow
 //   response  status, length of the message, message (UTF-8), number of buffers; then for each buffer: length, contents
 //
-// Status 0 is success; Status in outcome.hpp has the others. The response carries the buffers as the run left them,
-// with length 0 for arrays of pointers. It has this form also if the run failed. Exit code 2, with a line on standard
-// error, means that the input broke off, or that memory ran out. A sanitizer's finding, or a fault such as a stack
-// overflow, ends the process without a response.
+// Status 0 is success; `Status` in outcome.hpp lists the others. The response has the contents of the buffers after the
+// run, with length 0 for arrays of pointers. It has this form also if the run failed. Exit code 2, with a line on
+// standard error, means that the input ended early or that memory ran out. A sanitizer's finding, or a fault such as a
+// stack overflow, ends the process without a response.
 #include <exception>
 
 #include "launch.hpp"

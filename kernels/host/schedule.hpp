@@ -1,4 +1,4 @@
-// The order in which threads run: ascending, descending or random, and always the same for the same request.
+// The order in which threads run: ascending, descending or random. The same request always gives the same order.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace rf_host {
 
-constexpr std::uint32_t max_threads = 1024;          // of a block
-constexpr std::uint32_t max_cluster_threads = 4096;  // of blocks that run at once
+constexpr std::uint32_t max_threads = 1024;          // in a block
+constexpr std::uint32_t max_cluster_threads = 4096;  // in blocks that run at once
 
-// 0: ascending; 1: descending; any other value seeds a random order.
+// The order of blocks and threads. 0: ascending; 1: descending; any other number is the seed of a random order.
 class Schedule {
    public:
     explicit Schedule(std::uint64_t choice) : choice_(choice), state_(choice) {}
@@ -31,7 +31,7 @@ class Schedule {
         return order;
     }
 
-    // A random number below `bound` (splitmix64, high half scaled; the bias of 2^-32 does not matter here).
+    // A random number below `bound` (splitmix64, high half scaled; its bias of 2^-32 does not matter for a schedule).
     std::uint32_t below(std::uint32_t bound) {
         std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -43,7 +43,7 @@ class Schedule {
     std::uint64_t choice_, state_;
 };
 
-// The runnable threads, by rank: the thread of the lowest rank goes first, whatever its warp.
+// The runnable threads, each with a rank: the thread of the lowest rank runs first, whichever warp it belongs to.
 //
 // Ranks are strict priorities. So a warp that needs no other warp runs as far ahead as it can, and a missing barrier
 // between warps shows even if both have warp barriers in between. With a random schedule, the threads that a barrier
@@ -62,7 +62,7 @@ class Turns {
 
     bool empty() const { return nonempty_ == 0; }
 
-    // Removes the first thread and returns it.
+    // Removes the runnable thread of the lowest rank and returns it.
     std::uint32_t take() {
         const auto word = static_cast<std::uint32_t>(__builtin_ctzll(nonempty_));
         const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(ready_[word]));
@@ -98,7 +98,7 @@ class Turns {
 
     Schedule* schedule_ = nullptr;
     std::vector<std::uint32_t> thread_at_, rank_of_;
-    std::array<std::uint64_t, max_cluster_threads / 64> ready_{};  // by rank
+    std::array<std::uint64_t, max_cluster_threads / 64> ready_{};  // a bit for each rank
     std::uint64_t nonempty_ = 0;                            // bit i is set if ready_[i] is not zero
 };
 

@@ -1,10 +1,10 @@
 // CUDA's execution model for a C++17 compiler: with this included first, a kernel's CUDA source compiles and runs on
 // the CPU.
 //
-// grid.hpp has the index variables, meeting.hpp what barriers are built on, warp.hpp the operations across lanes,
-// arithmetic.hpp the arithmetic. Every kernel is compiled with all of it, so it includes little. Compile with
-// -ffp-contract=off and -fno-strict-aliasing. Static shared memory, __activemask and thread fences are missing, so that
-// a kernel with them does not compile rather than run with partial emulation.
+// grid.hpp has the index variables, meeting.hpp the operations under barriers, warp.hpp the operations across lanes,
+// arithmetic.hpp the arithmetic. Every kernel is compiled with all of this, so it includes few other headers. Compile
+// with -ffp-contract=off and -fno-strict-aliasing. Static shared memory, __activemask and thread fences are missing: a
+// kernel that uses them fails to compile, instead of running with partial emulation.
 #pragma once
 
 #include <type_traits>
@@ -39,11 +39,12 @@ T __ldg(const T* address) {
 
 namespace rf_host {
 
-// The type of a value, which is not deduced but follows the address, so that literals convert as with CUDA's overloads.
+// The type of an operand of an atomic. It is not deduced but taken from the address, so that literals convert as with
+// CUDA's overloads.
 template <class T>
 using Operand = std::common_type_t<T>;
 
-// Replaces *address by change(*address) and returns the old value. Threads run one at a time, so this is atomic.
+// Replaces *address by change(*address) and returns the old value. It is atomic, because threads run one at a time.
 template <class T, class Change>
 T update(T* address, Change change) {
     static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "atomics need words of 32 or 64 bits");
@@ -57,7 +58,7 @@ T update(T* address, Change change) {
 template <class T>
 T atomicAdd(T* address, rf_host::Operand<T> value) {
     return rf_host::update(address, [value](T old) {
-        if constexpr (std::is_integral_v<T>) __builtin_add_overflow(old, value, &old);  // wraps, signed too
+        if constexpr (std::is_integral_v<T>) __builtin_add_overflow(old, value, &old);  // signed integers wrap, too
         else old += value;
         return old;
     });

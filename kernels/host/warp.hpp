@@ -43,7 +43,7 @@ struct Segment {
     }
 };
 
-// Shuffles words of 32 and 64 bits; shorter integers are promoted to int first, as by CUDA's overloads.
+// Shuffles words of 32 and 64 bits. Shorter integers are promoted to int first, as CUDA's overloads do.
 template <class T>
 T shuffle(const char* what, Site site, std::uint32_t mask, T value, std::uint32_t source) {
     static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "shuffles need words of 32 or 64 bits");
@@ -57,7 +57,7 @@ T shuffle(const char* what, Site site, std::uint32_t mask, T value, std::uint32_
 
 }  // namespace rf_host
 
-// Reads a lane of the caller's segment, numbered within it.
+// Reads lane `lane` of the caller's segment of `width` lanes, counted from the segment's start.
 template <class T>
 auto __shfl_sync(unsigned mask, T value, int lane, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_sync", site, width);
@@ -65,8 +65,8 @@ auto __shfl_sync(unsigned mask, T value, int lane, int width = warpSize, rf_host
     return rf_host::shuffle("__shfl_sync", site, mask, +value, source);
 }
 
-// Reads the lane whose number differs in the bits of `flip`; beyond the caller's segment, returns the caller's value
-// (earlier segments can be read).
+// Reads the lane whose number differs from the caller's in the bits of `flip`. Returns the caller's value if that lane
+// lies after the caller's segment of `width` lanes (lanes of earlier segments can be read).
 template <class T>
 auto __shfl_xor_sync(unsigned mask, T value, int flip, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_xor_sync", site, width);
@@ -74,7 +74,7 @@ auto __shfl_xor_sync(unsigned mask, T value, int flip, int width = warpSize, rf_
     return rf_host::shuffle("__shfl_xor_sync", site, mask, +value, source <= segment.last ? source : segment.lane);
 }
 
-// Reads the lane `delta` before; outside the segment, returns the caller's value.
+// Reads the lane `delta` before the caller; if it is outside the segment of `width` lanes, returns the caller's value.
 template <class T>
 auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_up_sync", site, width);
@@ -82,7 +82,7 @@ auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize
     return rf_host::shuffle("__shfl_up_sync", site, mask, +value, inside ? segment.lane - (delta & 31) : segment.lane);
 }
 
-// Reads the lane `delta` after; outside the segment, returns the caller's value.
+// Reads the lane `delta` after the caller; if it is outside the segment of `width` lanes, returns the caller's value.
 template <class T>
 auto __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
     const rf_host::Segment segment("__shfl_down_sync", site, width);

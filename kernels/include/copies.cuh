@@ -4,8 +4,9 @@
 
 namespace rf {
 
-// Copies 4, 8 or 16 bytes, to which both addresses must be aligned. The thread may read them after await_copies.
-// (Before sm_80 the copy is synchronous.)
+// Starts an asynchronous copy of Bytes (4, 8 or 16) bytes from device to shared memory. Both addresses must be
+// multiples of Bytes. The thread may read the copied bytes after `await_copies`. (Before sm_80 the copy is
+// synchronous.)
 template <u32 Bytes>
 RF_FN void copy_ahead(void* shared, const void* device) {
 #if RF_PTX && __CUDA_ARCH__ >= 800
@@ -19,6 +20,7 @@ RF_FN void copy_ahead(void* shared, const void* device) {
     rf_host::copy_later(shared, device, Bytes);
 #endif
 }
+// Waits until the copies that this thread started with `copy_ahead` are complete.
 RF_FN void await_copies() {
 #if RF_PTX && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" : : : "memory");

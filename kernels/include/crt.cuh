@@ -1,16 +1,16 @@
 // CRT reconstruction by Garner's algorithm, and remainders (Barrett, Moeller-Granlund) modulo any q of up to 64 bits,
-// even or composite ones included.
+// including even and composite q.
 #pragma once
 #include "shoup32.cuh"
 
 namespace rf {
 
-// in: a, b < q   out: a + b, < q
+// in: a, b < q   out: a + b mod q, < q
 RF_FN u64 add_mod(u64 a, u64 b, u64 q) { return a - (q - b) + select(a < q - b, q, 0ull); }
-// in: a, b < q   out: a - b, < q; for any other a, a word that is a - b modulo q
+// in: a, b < q   out: a - b mod q, < q; for any other a, a 64-bit word congruent to a - b modulo q
 RF_FN u64 sub_mod(u64 a, u64 b, u64 q) { return a - b + select(a < b, q, 0ull); }
 
-// Remainders of 64-bit values by q <= 2^63, by Barrett reduction.
+// Remainders of 64-bit integers modulo q <= 2^63, by Barrett reduction.
 struct Barrett {
     u64 q;
     u64 ratio;  // floor(2^64 / q)
@@ -19,7 +19,7 @@ struct Barrett {
     RF_METHOD u64 rem(u64 x) const { return sub_once(mad_lo(mul_hi(x, ratio), 0ull - q, x), q); }
 };
 
-// Remainders of 128-bit values by any q >= 2, with a precomputed reciprocal.
+// Remainders of 128-bit integers modulo any q >= 2, with a precomputed reciprocal.
 // Source: Moeller, Granlund, "Improved division by invariant integers", algorithm 4.
 struct Divisor {
     u64 d;           // 2^shift q, its top bit set
@@ -39,7 +39,7 @@ struct Divisor {
         r -= select(r >= d, d, 0ull);
         return r >> shift;
     }
-    // in: any a, b < q   out: a b mod q
+    // in: any a; b < q   out: a b mod q
     RF_METHOD u64 mul(u64 a, u64 b) const { return rem(mul_wide(a, b)); }
     // in: a, b < q   out: a + b mod q
     RF_METHOD u64 add(u64 a, u64 b) const { return add_mod(a, b, modulus()); }
@@ -50,8 +50,8 @@ struct Divisor {
     RF_METHOD u64 modulus() const { return d >> shift; }
 };
 
-// in: `count` <= 64 digits with stride `stride`, any words; their weights, < q; if Narrow, the digits' sum is at most
-//     2^64
+// in: `count` <= 64 digits, any words, digit i at digits[i * stride]; their weights, < q. If Narrow, the digits' sum
+//     must be at most 2^64.
 // out: the sum of digits times weights, mod q
 template <bool Narrow>
 RF_FN u64 weighted_sum(const u64* digits, u32 stride, const u64* weights, u32 count, Divisor q) {
@@ -68,17 +68,17 @@ RF_FN u64 weighted_sum(const u64* digits, u32 stride, const u64* weights, u32 co
         }
     }
     if constexpr (Narrow) return q.rem(sum);
-    // (sum.hi, above) < 64 q
+    // the integer sum.hi + 2^64 above is below 64 q, so the inner remainder is valid
     return q.rem(u128{sum.lo, q.rem(u128{sum.hi, above})});
 }
 
-// out: whether a > b
+// out: 1 if a > b, else 0
 RF_FN u32 is_above(u64 a, u64 b) { return a > b; }
 // out: x mod p
 RF_FN u64 remainder(u64 x, Barrett p) { return p.rem(x); }
 
-// Accumulators for `rebuild`, of digits times weights. WordSum: below 2^32, with q below 2^31; NarrowSum: below 2^64;
-// WideSum: below 2^64 q.
+// Accumulators of digits times weights, for `rebuild`. Bounds of the sum: 2^32 in WordSum, which needs q < 2^31; 2^64
+// in NarrowSum; 2^64 q in WideSum.
 struct WordSum {
     u32 sum;
     u32 q;
@@ -102,13 +102,13 @@ struct WideSum {
     RF_METHOD u64 rest() const { return q.rem(sum); }
 };
 
-// Garner's algorithm (mixed-radix CRT).
-// in: L::Word residue(u32 j): an integer x modulo prime j of the primes p_0 < p_1 < ... of the generated struct L;
-//     |x| <= H = floor(P / 2); P: the product of the L::primes primes
-// out: s x mod q; s is a factor of the engine's choice.
-// x + H is in [0, P) and has the mixed-radix digits x + H = d_0 + d_1 p_0 + d_2 p_0 p_1 + ... L::weight(j) is
-// s p_0 ... p_(j-1) mod q; L::inverse(i, j) is p_i^-1 modulo p_j; L::offset(j) is H mod p_j; L::sum() begins with -s H
-// mod q.
+// Garner's algorithm (mixed-radix CRT), for the primes p_0 < p_1 < ... of a generated struct L. P is the product of
+// these L::primes primes.
+// in: residue(j): x modulo p_j, for an integer x with |x| <= H = floor(P / 2).
+// out: s x mod q, for a constant s that the engine chooses.
+// x + H is in [0, P) and has the mixed-radix digits x + H = d_0 + d_1 p_0 + d_2 p_0 p_1 + ... L::weight(j) is s p_0 ...
+// p_(j-1) mod q; L::inverse(i, j) is p_i^-1 modulo p_j; L::offset(j) is H mod p_j. L::sum() returns an accumulator that
+// starts with -s H mod q.
 template <class L, class Residues>
 RF_FN typename L::Residue rebuild(Residues residue) {
     typename L::Word digit[L::primes];

@@ -1,20 +1,20 @@
-// Points of curves y^2 = x^3 - 3x + b over a field F of `field256.cuh`, in Jacobian coordinates, and windows of signed
-// odd digits.
+// Points of curves y^2 = x^3 - 3x + b over a field F of `field256.cuh`, in Jacobian coordinates, and scalars as windows
+// of signed odd digits.
 //
 // Recoding of an odd k < 2^L: k is the sum of s_j 2^j over j < L. The sign s_j is + if bit j + 1 of k is set, else -;
-// bit L counts as set. A window of w signs is an odd digit d, |d| < 2^w, and so never 0. Row i of a table has
-// |d| 2^(w i) P.
+// bit L counts as set. A window of w signs is an odd digit d, |d| < 2^w, and so never 0. Row i of a precomputed table
+// of a point P has the points |d| 2^(w i) P for all |d|.
 #pragma once
 #include "field256.cuh"
 
 namespace rf {
 
-// A point other than infinity; 64 contiguous bytes.
+// A point (x, y) other than infinity, in affine coordinates; 64 contiguous bytes.
 struct Affine {
     u256 x, y;
 };
 
-// (X / Z^2, Y / Z^3); infinity where Z = 0.
+// The point (X / Z^2, Y / Z^3), or infinity if Z = 0, in Jacobian coordinates.
 struct Jacobian {
     u256 x, y, z;
 };
@@ -24,14 +24,15 @@ RF_FN Jacobian from_affine(const Affine& p) {
     return {p.x, p.y, F::one()};
 }
 
-// out: (x, -y) if c is not 0, else p
+// out: (x, -y) if c is not 0, else p = (x, y)
 template <class F>
 RF_FN Affine negate_if(u32 c, const Affine& p) {
     return {p.x, select(c, F::sub(F::zero(), p.y), p.y)};
 }
 
-// out: 2 p, infinity for infinity   (4 products, 4 squares)
-// Because Z is YZ and not the usual 2YZ, the usual factors of two become one half: slope = 3 (X - Z^2)(X + Z^2) / 2.
+// out: 2 p, or infinity for infinity   (4 products, 4 squares)
+// The result's Z is Y Z instead of the usual 2 Y Z. This turns the usual factors of two into one half: slope = 3 (X -
+// Z^2)(X + Z^2) / 2.
 template <class F>
 RF_FN Jacobian double_point(const Jacobian& p) {
     u256 delta = F::square(p.z), gamma = F::square(p.y);
@@ -45,8 +46,8 @@ RF_FN Jacobian double_point(const Jacobian& p) {
     return r;
 }
 
-// The coordinates of q minus those of p, scaled by p's Z. Both are zero exactly if p = q, or if p is infinity with
-// X = Y = 0.
+// The difference of an affine point q and a Jacobian point p = (X, Y, Z), scaled by Z: (q.x Z^2 - X, q.y Z^3 - Y). Both
+// coordinates are zero exactly if p = q, or if p is infinity with X = Y = 0.
 struct Difference {
     u256 x, y;
 
@@ -59,7 +60,8 @@ RF_FN Difference difference(const Jacobian& p, const Affine& q) {
     return {F::sub(F::mul(q.x, zz), p.x), F::sub(F::mul(F::mul(q.y, zz), p.z), p.y)};
 }
 
-// out: p + q from their difference; infinity (Z = 0) if p = -q; wrong, with Z = 0, if p = q or p is infinity
+// in: p and d = difference(p, q)   out: p + q; infinity (Z = 0) if p = -q; a wrong point with Z = 0 if p = q or p is
+//     infinity
 template <class F>
 RF_FN Jacobian add_difference(const Jacobian& p, const Difference& d) {
     Jacobian r;
@@ -72,13 +74,13 @@ RF_FN Jacobian add_difference(const Jacobian& p, const Difference& d) {
     return r;
 }
 
-// Mixed addition.   out: p + q; wrong, with Z = 0, if p = q or p is infinity   (8 products, 3 squares)
+// Mixed addition.   out: p + q; a wrong point with Z = 0 if p = q or p is infinity   (8 products, 3 squares)
 template <class F>
 RF_FN Jacobian add_different(const Jacobian& p, const Affine& q) {
     return add_difference<F>(p, difference<F>(p, q));
 }
 
-// out: p + q for any p and q; it branches on the exceptional cases, so it is for public points only
+// out: p + q for any p and q. It branches on the exceptional cases, so use it for public points only.
 template <class F>
 RF_FN Jacobian add_public(const Jacobian& p, const Affine& q) {
     if (is_zero(p.z)) return from_affine<F>(q);
@@ -87,7 +89,7 @@ RF_FN Jacobian add_public(const Jacobian& p, const Affine& q) {
     return add_difference<F>(p, d);
 }
 
-// out: p + q for p and q other than infinity, without a branch (the doubling is selected by a mask)
+// out: p + q for p and q other than infinity, without a branch (a mask selects the doubling if p = q)
 template <class F>
 RF_FN Jacobian add_masked(const Jacobian& p, const Affine& q) {
     Difference d = difference<F>(p, q);
@@ -98,14 +100,14 @@ RF_FN Jacobian add_masked(const Jacobian& p, const Affine& q) {
 
 // ---- digits ----
 
-// A scalar 0 < k < n made odd: k, or n - k if k is even (then `opposite` is 1), with zero words above it for reading
-// windows.
+// A scalar 0 < k < n made odd: k, or n - k if k is even (then `opposite` is 1). The two words above its 256 bits are
+// zero, so that windows may extend beyond them.
 struct OddScalar {
     u32 word[10];
     u32 opposite;
 };
 
-// in: 0 < k < n, n odd   out: the odd one of k and n - k
+// in: 0 < k < n, n odd   out: whichever of k and n - k is odd
 RF_FN OddScalar odd_scalar(const u256& k, const u256& n) {
     OddScalar r;
     r.opposite = ~k.limb[0] & 1;
@@ -115,12 +117,13 @@ RF_FN OddScalar odd_scalar(const u256& k, const u256& n) {
     return r;
 }
 
-// A digit as a table look-up: the index of the point in its row, and whether to negate the point.
+// A signed digit as a table look-up. `place` is the index of the point in its table row; `opposite` is 1 if the point
+// must be negated.
 struct Digit {
     u32 place, opposite;
 };
 
-// in: row < rows, the number of rows; width <= 16   out: the digit of that row
+// in: row < rows, the number of windows; width <= 16, the bits of a window   out: the digit of window `row`
 RF_FN Digit digit_of(const OddScalar& k, u32 row, u32 rows, u32 width) {
     u32 from = row * width + 1;
     u64 pair = join(k.word[from / 32], k.word[from / 32 + 1]);
@@ -130,10 +133,10 @@ RF_FN Digit digit_of(const OddScalar& k, u32 row, u32 rows, u32 width) {
     return {(bits ^ (positive - 1)) & ((1u << (width - 1)) - 1), positive ^ 1 ^ k.opposite};
 }
 
-// out: the point at an index that is public or needs no protection
+// out: row[place]. The access reveals `place`, which must be public or need no protection.
 RF_FN Affine look_up(const Affine* row, u32 place) { return row[place]; }
 
-// out: the point at a secret index: all `count` points are read
+// out: row[place] for a secret `place`; all `count` points are read
 RF_FN Affine scan(const Affine* row, u32 place, u32 count) {
     Affine found = row[0];
     RF_LOOP
@@ -146,13 +149,13 @@ RF_FN Affine scan(const Affine* row, u32 place, u32 count) {
 }
 
 // Fixed-base multiplication.
-// in: a table of G with W::rows rows of windows of W::width bits, 0 < k < n   out: k G
+// in: a table of a point G of odd order n, with W::rows rows for windows of W::width bits; 0 < k < n   out: k G
 //
-// Rows are added from the lowest, so that only the last addition can meet equal points. The sum so far is m G with odd
-// |m| < 2^(w i), and the term is +-d 2^(w i) G with odd d. So m = +-d 2^(w i) is impossible. It is impossible modulo n,
-// too, while |m| + d 2^(w i) < n, which fails in the last row only. There it happens for a single k (w = 16:
-// k = 2 * 0xffff * 2^240 - n). If Complete, this case is doubled, by a mask; otherwise Z = 0 shows it. Sums are never
-// infinity, since all are m G with 0 < |m| < n.
+// Rows are added from the lowest, so that only the last addition can meet equal points. Before row i, the sum is m G
+// with odd |m| < 2^(w i), where w = W::width; the row's term is +-d 2^(w i) G with odd d. The scalars m and +-d 2^(w i)
+// differ, because one is odd and the other even. They also differ modulo n if |m| + d 2^(w i) < n, which fails in the
+// last row only, for a single k (w = 16: k = 2 * 0xffff * 2^240 - n). If Complete, a mask selects the doubling in this
+// case; otherwise the result has Z = 0. Sums are never infinity, since each is m G with 0 < |m| < n.
 template <class F, class W, bool Scan, bool Complete>
 RF_FN Jacobian multiply_base(const Affine* table, const u256& k, const u256& n) {
     constexpr u32 count = 1u << (W::width - 1);
@@ -171,11 +174,11 @@ RF_FN Jacobian multiply_base(const Affine* table, const u256& k, const u256& n) 
     return sum;
 }
 
-// out: calls put(i, X, Y, ratio) for the `count` multiples (2 j + 1) q, j = start + i. (X, Y) is the point scaled by
-//     its Z, which is `ratio` times the previous Z. Returns the last Z.
+// Calls put(i, X, Y, ratio) for each of the `count` points (2 (start + i) + 1) q, and returns the last point's Z. X and
+// Y are Jacobian coordinates. `ratio` is the point's Z over that of the previous point, and 1 for the first point.
 //
-// Adds 2 q repeatedly by co-Z addition (Meloni): both points have the same Z, which the addition then does not need. It
-// takes 5 products, including that for Z, and 2 squares. Its intermediate results also give 2 q with the new Z.
+// Each step adds 2 q by co-Z addition (Meloni): both points have the same Z, so the addition does not need it. A step
+// takes 5 products, one of them for Z, and 2 squares. Its intermediate results also give 2 q with the new Z.
 template <class F, class Put>
 RF_FN u256 odd_multiples(const Affine& q, u32 start, u32 count, Put put) {
     Jacobian p = from_affine<F>(q), twice = double_point<F>(p);
@@ -190,7 +193,7 @@ RF_FN u256 odd_multiples(const Affine& q, u32 start, u32 count, Put put) {
         twice.x = F::mul(twice.x, square);
         twice.y = F::mul(twice.y, F::mul(square, p.z));
     }
-    u256 square = F::square(q.y);  // the Z of `twice` is y
+    u256 square = F::square(q.y);  // `twice` has y times the Z of p, so p is scaled to the same Z
     p = {F::mul(p.x, square), F::mul(p.y, F::mul(square, q.y)), F::mul(p.z, q.y)};
     put(0, p.x, p.y, F::one());
     RF_LOOP

@@ -1,4 +1,4 @@
-// Arithmetic modulo any q of up to 256 bits, even or composite ones included: sums of small multiples of residues, by
+// Arithmetic modulo any q of up to 256 bits, including even and composite q: sums of small multiples of residues, by
 // Barrett reduction.
 #pragma once
 #include "crt.cuh"
@@ -6,7 +6,7 @@
 
 namespace rf {
 
-// out: the 64 bits of x from bit `bit` on; bits above its N limbs are zero
+// out: bits `bit` to `bit` + 63 of x, which has N limbs; bits above these limbs are zero
 template <u32 N>
 RF_FN u64 bits_from(const u32* x, u32 bit) {
     u32 at = bit / 32, by = bit % 32;
@@ -14,7 +14,7 @@ RF_FN u64 bits_from(const u32* x, u32 bit) {
     return low >> by | above << 1 << (63 - by);
 }
 
-// in: x + digit a < 2^320, digit < 2^62   out: x + digit a
+// in: x of ten limbs, a of eight; x + digit a < 2^320, digit < 2^62   out: x += digit a
 RF_FN void add_multiple(u32* x, u64 digit, const u32* a) {
     u32 none = 0;
     row_mad<8>(x, a, low(digit), x[8]);
@@ -23,19 +23,19 @@ RF_FN void add_multiple(u32* x, u64 digit, const u32* a) {
     row_mad<8>(x + 2, a + 1, high(digit), none);
 }
 
-// q of Bits bits, 2 <= Bits <= 256.
+// Arithmetic modulo q of exactly Bits bits, 2 <= Bits <= 256.
 template <u32 Bits>
 struct Divisor256 {
     u32 q[8];
     u64 ratio;  // floor(2^(63 + Bits) / q), at most 2^64 - 1
 
     using Residue = u256;
-    // c 2^(52 i) mod q, for products by a known c
+    // A known factor c: part[i] is c 2^(52 i) mod q.
     struct Factor {
         u256 part[5];
     };
 
-    // in: acc, a < q, digit < 2^62   out: acc + digit a mod q
+    // in: acc, a < q, digit < 2^62   out: (acc + digit a) mod q
     RF_METHOD u256 mad(u256 acc, u64 digit, u256 a) const {
         u32 x[10] = {}, multiple[10] = {};
         RF_UNROLL
@@ -64,7 +64,7 @@ struct Divisor256 {
     }
     // in: a < q   out: -a mod q
     RF_METHOD u256 negate(u256 a) const { return sub(u256{}, a); }
-    // in: any a   out: a c mod q   (a is split into five digits of 52 bits)
+    // in: any a   out: a c mod q   (a is cut into five digits of 52 bits)
     RF_METHOD u256 mul(u256 a, const Factor& c) const {
         u256 sum{};
         RF_UNROLL
@@ -73,7 +73,7 @@ struct Divisor256 {
     }
 
   private:
-    // in: x + 2^256 carry < 2q   out: the same mod q
+    // in: x + 2^256 carry < 2q   out: (x + 2^256 carry) mod q
     RF_METHOD u256 sub_q_once(const u32* x, u32 carry) const {
         u256 r;
         u32 borrow = sub_limbs<8>(r.limb, x, q);
@@ -82,7 +82,7 @@ struct Divisor256 {
     }
 };
 
-// A sum of digits below 2^62 times weights, for `rebuild`.
+// Accumulator for `rebuild`: a sum modulo q of digits below 2^62 times weights.
 template <u32 Bits>
 struct Sum256 {
     u256 sum;
@@ -92,7 +92,7 @@ struct Sum256 {
     RF_METHOD u256 rest() const { return sum; }
 };
 
-// out: whether a > b
+// out: 1 if a > b, else 0
 RF_FN u32 is_above(const u256& a, const u256& b) {
     u32 difference[8];
     return sub_limbs<8>(difference, b.limb, a.limb) != 0;

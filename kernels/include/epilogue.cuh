@@ -1,14 +1,15 @@
-// Epilogues: element-wise steps on residues that a kernel is about to store, fused into it to save a pass over memory.
+// Epilogues: element-wise steps that a kernel applies to residues just before it stores them, which saves a pass over
+// memory.
 #pragma once
 #include "multiples.cuh"
 #include "packed.cuh"
 
 namespace rf {
 
-// Applies E, the generated struct `Epilogue`, to a row. E has the stages of Multiples with their table, for residues
-// E::Store. Stage i adds the next operand if E::adds(i); the E::operands operands each have their own stride between
-// items. E::minus(i, 0) says whether stage i negates the kernel's result, E::minus(i, 1) whether it negates the
-// operand.
+// Applies the steps of E, the generated struct `Epilogue`, to one limb. E has the table and the stages of `Multiples`,
+// for residues of type E::Store in memory. Stage i first adds the next of the E::operands operands, if E::adds(i).
+// E::minus(i, 0) says whether it negates the kernel's result, and E::minus(i, 1) whether it negates the operand.
+// Operands have separate strides between items.
 template <class E>
 struct Ending {
     using Store = typename E::Store;
@@ -19,8 +20,8 @@ struct Ending {
     Multiples<E> multiples;
     const Store* operand[E::operands + 1];
 
-    // in: the row's number in the item; offset(stride), the row's offset in memory for a stride between items, in
-    //     residues
+    // in: the limb's index in the item; offset(stride): the limb's offset in memory, in residues, in an operand with
+    //     that stride between items
     template <class Offset>
     RF_METHOD Ending(const E& e, u32 row, Offset offset) : multiples(e.table, row) {
         if constexpr (E::operands > 0) {
@@ -28,7 +29,7 @@ struct Ending {
             for (u32 i = 0; i < E::operands; i++) operand[i] = e.operand[i] + offset(e.distance[i]);
         }
     }
-    // The residues read from all operands.
+    // Count residues of each operand, in registers.
     template <u32 Count>
     struct Operands {
         Store x[E::operands + 1][Count];
@@ -42,7 +43,8 @@ struct Ending {
             Move<Store, Count, Align>::template load<Store>(operand[i] + at, [&](u32 v, Store x) { operands.x[i][v] = x; });
         return operands;
     }
-    // in: residues get(0) to get(Count - 1), canonical
+    // Applies the steps to the canonical residues get(0) to get(Count - 1) and to the operands, and stores the results
+    // from row[at] on.
     template <u32 Count, u32 Align, bool Device = false, class Get>
     RF_METHOD void store(Store* row, i64 at, const Operands<Count>& operands, Get get) const {
         Residue x[Count];

@@ -1,8 +1,8 @@
-// Prime fields of 256 bits as types: canonical residues in Montgomery form, R = 2^256, with the words of `mod256.cuh`.
+// Prime fields of 256 bits as types: canonical residues in Montgomery form, R = 2^256, of type u256 (`mod256.cuh`).
 //
-// For q + 1 = (2^32 - 1)(2^224 - 2^64), the prime of SM2, Montgomery reduction needs no products; this form is detected
-// at compile time. A product then costs the 64 limb products of a b, and a square 36: 148 and 92 multiplier slots on
-// sm_90.
+// For a prime q with q + 1 = (2^32 - 1)(2^224 - 2^64), the prime of SM2, Montgomery reduction needs no products; q of
+// this form is detected at compile time. A product then costs the 64 limb products of a b, and a square 36: 148 and 92
+// issue slots of the multiplier on sm_90.
 #pragma once
 #include "mod256.cuh"
 
@@ -10,16 +10,16 @@ namespace rf {
 
 // out: t = a b, 16 limbs: 64 products
 RF_FN void product_limbs(u32* t, const u32* a, const u32* b) {
-    // even: sums of products of limbs i, j with i + j even. odd: those with i + j odd, one position up. The limb above
-    // a row holds its carry.
+    // `even` sums the products of limbs i, j with i + j even, and `odd` those with i + j odd, from one limb higher on.
+    // The limb above each row of products holds the row's carry.
     u32 even[17], odd[16];
     row_mul<8>(even, a, b[0]);
     row_mul<8>(odd, a + 1, b[0]);
     u32 even_carry = 0, odd_carry = 0;
     RF_UNROLL
     for (u32 j = 1; j < 8; j += 2) {
-        // row j of the odd limbs of a begins at j + 1, that of the even ones at j: both end one product beyond earlier
-        // rows
+        // The products of b[j] with the odd limbs of a begin at limb j + 1, those with the even limbs at limb j. Both
+        // rows end one product beyond the earlier rows.
         row_mad_end<8>(even + j + 1, a + 1, b[j], even_carry);
         odd_carry = 0;
         row_mad<8>(odd + j - 1, a, b[j], odd_carry);
@@ -35,7 +35,8 @@ RF_FN void product_limbs(u32* t, const u32* a, const u32* b) {
 
 // out: t = a^2, 16 limbs: 36 products
 RF_FN void square_limbs(u32* t, const u32* a) {
-    // each product of two different limbs once: even (i + j even) begins at limb 2, odd at limb 1
+    // Each product of two different limbs i, j is computed once. `even` (i + j even) begins at limb 2, `odd` at limb 1.
+    // The remarks below list i + j.
     u32 even[12], odd[14], twice[16];
     row_mul<6>(even, a + 2, a[0]);      // 2, 4, 6
     row_mul<8>(odd, a + 1, a[0]);       // 1, 3, 5, 7
@@ -66,12 +67,13 @@ RF_FN void square_limbs(u32* t, const u32* a) {
     square_row(t, a, twice);
 }
 
-// Q::limb(i), i < 8: the limbs of a prime q > 2^255; Q::inverse: -q^-1 mod 2^32; Q::r2(i): 2^512 mod q. All constexpr.
+// Q describes a prime q > 2^255 at compile time: Q::limb(i) and Q::r2(i), i < 8, are the limbs of q and of 2^512 mod q;
+// Q::inverse is -q^-1 mod 2^32.
 template <class Q>
 struct Field256 {
     using Word = u256;
 
-    // Whether q + 1 = (2^32 - 1)(2^224 - 2^64).
+    // True if q + 1 = (2^32 - 1)(2^224 - 2^64).
     RF_CONST bool is_sparse() {
         for (u32 i = 0; i < 8; i++)
             if (Q::limb(i) != (i == 2 ? 0 : i == 7 ? 0xfffffffe : 0xffffffff)) return false;
@@ -82,7 +84,6 @@ struct Field256 {
     RF_METHOD static Word modulus() {
         return {{Q::limb(0), Q::limb(1), Q::limb(2), Q::limb(3), Q::limb(4), Q::limb(5), Q::limb(6), Q::limb(7)}};
     }
-    // out: 0
     RF_METHOD static Word zero() { return {{0, 0, 0, 0, 0, 0, 0, 0}}; }
     // out: 2^256 mod q = 2^256 - q: 1 in Montgomery form
     RF_METHOD static Word one() {
@@ -91,13 +92,13 @@ struct Field256 {
         return r;
     }
 
-    // in: a, b < q   out: a + b, < q
+    // in: a, b < q   out: a + b mod q, < q
     RF_METHOD static Word add(Word a, Word b) {
         Word r;
         u32 carry = add_limbs<8>(r.limb, a.limb, b.limb);
         return sub_once(r, carry);
     }
-    // in: a, b < q   out: a - b, < q
+    // in: a, b < q   out: a - b mod q, < q
     RF_METHOD static Word sub(Word a, Word b) {
         Word r, lift = modulus();
         u32 mask = sub_limbs<8>(r.limb, a.limb, b.limb);
@@ -106,7 +107,7 @@ struct Field256 {
         add_limbs<8>(r.limb, r.limb, lift.limb);
         return r;
     }
-    // in: a < q   out: a / 2, < q
+    // in: a < q   out: a / 2 mod q, < q
     RF_METHOD static Word half(Word a) {
         Word lift = modulus();
         u32 mask = 0 - (a.limb[0] & 1), sum[9];
@@ -117,7 +118,7 @@ struct Field256 {
         for (u32 i = 0; i < 8; i++) a.limb[i] = sum[i] >> 1 | sum[i + 1] << 31;
         return a;
     }
-    // in: x + 2^256 carry < 2q   out: the same mod q, < q
+    // in: x + 2^256 carry < 2q   out: (x + 2^256 carry) mod q, < q
     RF_METHOD static Word sub_once(Word x, u32 carry) {
         Word t, q = modulus();
         u32 borrow = sub_limbs<8>(t.limb, x.limb, q.limb);
@@ -130,7 +131,7 @@ struct Field256 {
         return sub_limbs<8>(t.limb, x.limb, q.limb) & 1;
     }
 
-    // in: a, b < q   out: a b 2^-256, < q
+    // in: a, b < q   out: a b 2^-256 mod q, < q
     RF_METHOD static Word mul(Word a, Word b) {
         if constexpr (is_sparse()) {
             u32 t[16];
@@ -140,7 +141,7 @@ struct Field256 {
             return generic().mul_montgomery(a, b);
         }
     }
-    // in: a < q   out: a^2 2^-256, < q
+    // in: a < q   out: a^2 2^-256 mod q, < q
     RF_METHOD static Word square(Word a) {
         if constexpr (is_sparse()) {
             u32 t[16];
@@ -150,7 +151,8 @@ struct Field256 {
             return generic().mul_montgomery(a, a);
         }
     }
-    // in: a, b, c, d < q   out: (a b - c d) 2^-256, < q   (one reduction; the result 0 may be q if the products differ)
+    // in: a, b, c, d < q   out: (a b - c d) 2^-256 mod q, < q   (one reduction; if a b and c d differ, the result may
+    //     be q instead of 0)
     RF_METHOD static Word mul_sub(Word a, Word b, Word c, Word d) {
         if constexpr (is_sparse()) {
             u32 t[16], u[16];
@@ -161,7 +163,7 @@ struct Field256 {
             return sub(mul(a, b), mul(c, d));
         }
     }
-    // in: a, b, c < q   out: (a b - c^2) 2^-256, < q   (see mul_sub)
+    // in: a, b, c < q   out: (a b - c^2) 2^-256 mod q, < q   (may be q instead of 0, as in mul_sub)
     RF_METHOD static Word mul_sub_square(Word a, Word b, Word c) {
         if constexpr (is_sparse()) {
             u32 t[16], u[16];
@@ -172,14 +174,14 @@ struct Field256 {
             return sub(mul(a, b), square(c));
         }
     }
-    // in: any a   out: 2^256 a mod q, < q: plain to Montgomery form
+    // in: any a   out: 2^256 a mod q, < q: converts from plain to Montgomery form
     RF_METHOD static Word to_montgomery(Word a) {
         return mul(a, {{Q::r2(0), Q::r2(1), Q::r2(2), Q::r2(3), Q::r2(4), Q::r2(5), Q::r2(6), Q::r2(7)}});
     }
-    // in: a < q   out: 2^-256 a, < q: Montgomery form to plain
+    // in: a < q   out: 2^-256 a mod q, < q: converts from Montgomery to plain form
     RF_METHOD static Word from_montgomery(Word a) { return mul(a, {{1, 0, 0, 0, 0, 0, 0, 0}}); }
 
-    // in: a < q   out: 1 / a in Montgomery form, < q; 0 for 0   (a^(q-2) with 4-bit windows)
+    // in: a < q   out: 1 / a in Montgomery form, < q; 0 if a is 0   (a^(q-2) with 4-bit windows)
     RF_METHOD static Word inverse(Word a) {
         Word powers[16], exponent = modulus(), r = one();
         exponent.limb[0] -= 2;  // no borrow: the lowest limb of q is above 1
@@ -220,22 +222,22 @@ struct Field256 {
         below = sub_limbs_from<2>(m + 6, t + 6, b + 4, below);
         u32 carry = add_limbs<1>(m + 7, m + 7, b);
         // t 2^-256 is the upper half of t - b 2^64 + b 2^224. At the same time q + 1 = 2^256 - 2^224 - 2^96 + 2^64 is
-        // subtracted. Its 2^64 goes into b[8] < 2^32 - 1, and its other limbs go where b 2^64 has none, with 2^224 too
-        // much. This b[8] in b 2^224 adds the 2^224 back. The result is negative exactly if q need not be subtracted.
-        // (The value q itself would stay, but arises only from products with q.)
+        // subtracted. Its term 2^64 is added to b[8] < 2^32 - 1. Its other limbs go above b in `wide`, which subtracts
+        // 2^224 too much. The new b[8] in b 2^224 adds this 2^224 back. The result is negative exactly if q need not be
+        // subtracted. (A result of q would not be reduced, but q arises only from products with q.)
         const u32 last[3] = {m[6], m[7], 0xffffffff};
         sub_limbs_from<3>(b + 6, m + 5, last, above);
         const u32 wide[8] = {b[6], b[7], b[8], 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff};
         Word r;
         below = sub_limbs_from<8>(r.limb, t + 8, wide, below);
         carry = add_limbs_from<8>(r.limb, r.limb, b + 1, carry);
-        // if negative, q + 1 is added back, else 1: by subtracting their complements
+        // Adds q + 1 if the result is negative, else 1. Both are added by subtracting their complements.
         u32 kept = ~(carry + below);
         const u32 back[8] = {kept, kept, 0xffffffff, kept, kept, kept, kept, kept | 1};
         sub_limbs<8>(r.limb, r.limb, back);
         return r;
     }
-    // in: t, u < 2^256 q, q sparse   out: (t - u) 2^-256 mod q, < q, or q for 0
+    // in: t, u < 2^256 q, q sparse   out: (t - u) 2^-256 mod q, < q, or q instead of 0; t is overwritten
     RF_METHOD static Word reduce_difference(u32* t, const u32* u) {
         Word lift = modulus();
         u32 mask = sub_limbs<16>(t, t, u);
@@ -246,8 +248,8 @@ struct Field256 {
     }
 };
 
-// The same field with products as function calls, for code between the rounds of a hot loop: the loop's own
-// instructions then stay close together. The loop itself is faster with inlined products.
+// The field F with products as function calls. Use it between the rounds of a hot loop, so that the loop's own
+// instructions stay close together; the loop itself is faster with inlined products.
 template <class F>
 struct Called : F {
     RF_CALL u256 mul(u256 a, u256 b) { return F::mul(a, b); }
@@ -275,14 +277,14 @@ RF_FN u256 select(u32 c, const u256& yes, const u256& no) {
     return r;
 }
 
-// out: a, or 1 if a is 0 (by a mask), for products that leave zeros out
+// out: a, or 1 if a is 0 (selected by a mask), so that zeros do not change a product
 template <class F>
 RF_FN u256 nonzero(u256 a) {
     return select(is_zero(a), F::one(), a);
 }
 
 // Montgomery's trick (1987): one inversion for n elements.
-// in: a[0 .. n), which may have zeros; before[0 .. n), scratch   out: a[i] = 1 / a[i], zeros as they were
+// in: a[0 .. n), which may contain zeros; before[0 .. n), scratch   out: a[i] = 1 / a[i]; zeros stay zero
 template <class F>
 RF_FN void invert_all(u256* a, u256* before, u32 n) {
     u256 product = F::one();

@@ -2,8 +2,8 @@
 // branches on data.
 //
 // Roofline bound: a round is 122 LOP3 (theta 20 + 50, chi 50, iota 2) and 58 SHF (theta 10, rho 48; pi is a renaming).
-// All go to one pipe, of 64 lanes per clock and multiprocessor, so a permutation takes 24 * 180 = 4320 lane-cycles of
-// it. An H200 (132 multiprocessors at 1.98 GHz) does at most 3.87e9 permutations a second: 526 GB/s of SHAKE-256.
+// All issue to one pipe of 64 lanes per clock and multiprocessor, so a permutation takes 24 * 180 = 4320 lane-cycles.
+// An H200 (132 multiprocessors at 1.98 GHz) computes at most 3.87e9 permutations a second: 526 GB/s of SHAKE-256.
 #pragma once
 #include "word.cuh"
 
@@ -31,7 +31,8 @@ RF_FN void keccak_f(u64* a) {
             RF_UNROLL
             for (u32 y = 0; y < 25; y += 5) a[x + y] = xor3(a[x + y], left, right);
         }
-        // rho and pi: lanes other than (0, 0) move along one cycle, (x, y) to (y, 2x + 3y), and are rotated on the way.
+        // rho and pi: lanes other than (0, 0) move along one cycle, (x, y) to (y, 2x + 3y), and are rotated as they
+        // move.
         u64 moving = a[1];
         u32 x = 1, y = 0;
         RF_UNROLL
@@ -56,14 +57,15 @@ RF_FN void keccak_f(u64* a) {
     }
 }
 
-// A sponge with blocks of Rate 64-bit words. Suffix has the bits that follow the message, and the first padding bit.
-// Use: absorb once, then squeeze once.
+// A sponge with blocks of Rate 64-bit words. Suffix holds the domain-separation bits that follow the message and the
+// first padding bit. Call `absorb` once, then `squeeze` once.
 template <u32 Rate, u8 Suffix>
 struct Sponge {
     u64 state[25];
 
-    // in: a message of Bytes bytes as words next(0), next(1), …, least significant byte first, with zeros above the end
-    //     of the last   out: the message absorbed and padded; its last block is not permuted yet
+    // in: a message of Bytes bytes as little-endian words next(0), next(1), …; bytes of the last word beyond the
+    //     message must be zero
+    // out: the state after absorbing the padded message, without the permutation that follows its last block
     template <u32 Bytes, class Next>
     RF_METHOD void absorb(Next next) {
         constexpr u32 block = 8 * Rate, blocks = Bytes / block, left = Bytes % block;
@@ -81,7 +83,7 @@ struct Sponge {
         state[Rate - 1] ^= 1ull << 63;
     }
 
-    // out: put(i, word) for each of `Words` words of output
+    // Calls put(i, word) for the output words i < Words.
     template <u32 Words, class Put>
     RF_METHOD void squeeze(Put put) {
         RF_LOOP

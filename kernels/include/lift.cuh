@@ -1,33 +1,33 @@
 // Products via a larger NTT: conversions between one limb of a ring and the auxiliary ring in which its products are
-// computed (zero-padded, multi-modular, CRT). L is generated. The limb's residues are L::Store in memory and L::Residue
-// in registers; residues modulo the L::primes auxiliary primes are L::Word. The limb has L::n coefficients, an
-// auxiliary limb L::length.
+// computed (zero-padded, multi-modular, CRT). L is a generated struct. The limb's residues are L::Store in memory and
+// L::Residue in registers; residues modulo the L::primes auxiliary primes are L::Word. The limb has L::n coefficients,
+// an auxiliary limb L::length.
 #pragma once
 #include "crt.cuh"
 #include "stored.cuh"
 
 namespace rf {
 
-// in: a word as the ring's inputs may have it   out: the residue, < q
+// in: a residue < q of the ring's input, or any word if `any_word<L>`   out: the residue, < q
 template <class L>
 RF_FN typename L::Residue input_of(typename L::Residue x) {
     if constexpr (any_word<L>) return L::modulo().mul(x, L::one());
     else return x;
 }
 
-// in: x < q   out: its centred representative modulo prime number j
+// in: x < q   out: x, or x - q if x > L::half(), modulo auxiliary prime j
 template <class L>
 RF_FN typename L::Word lifted(typename L::Residue x, u32 j) {
     u64 correction = select(is_above(x, L::half()), L::minus_q(j), 0ull);
-    // q <= p: values above q / 2 move by p - q
+    // q <= p: adding p - q to x > q / 2 needs no reduction
     if constexpr (L::below_primes) return (typename L::Word)x + (typename L::Word)correction;
     else return (typename L::Word)sub_once(remainder(x, L::divider(j)) + correction, (u64)L::prime(j).q);
 }
 
-// in: the residues of an item's product, L::length for each prime
+// in: the residues of an item's product, L::length for each prime.
 // out: coefficient i of the product modulo f = x^n - c1 x - c0, where L::c0 and L::c1 are -1, 0 or 1.
-// The reduction modulo f is done on residues, so that only one integer is rebuilt. The product has L::high coefficients
-// above x^(n-1).
+// The reduction modulo f is applied to the residues, so that only one integer is rebuilt. The product has L::high
+// coefficients above x^(n-1).
 template <class L>
 RF_FN typename L::Residue folded(const typename L::Word* product, u32 i) {
     return rebuild<L>([&](u32 j) {
@@ -41,8 +41,9 @@ RF_FN typename L::Residue folded(const typename L::Word* product, u32 i) {
     });
 }
 
-// in: the item's element; a coefficient's number j and its value x < q
-// Stores one limb; earlier limbs stay. If L::clears, all other limbs are set to zero.
+// in: the item's first residue; the index j of a coefficient and the coefficient x < q
+// Stores x as coefficient j of limb L::row. If L::clears, coefficient j of every other limb is set to zero; else other
+// limbs are unchanged.
 template <class L>
 RF_FN void store_coefficient(typename L::Store* item, u32 j, typename L::Store x) {
     if constexpr (L::clears) {

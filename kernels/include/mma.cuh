@@ -5,7 +5,7 @@
 namespace rf {
 
 #if !RF_PTX
-// in: four signed bytes in each word   out: c + their scalar product
+// in: four signed bytes in each of a and b   out: c + their scalar product
 RF_FN i32 dot_bytes(u32 a, u32 b, i32 c) {
     RF_UNROLL
     for (u32 i = 0; i < 32; i += 8) c += (i32)(signed char)(a >> i) * (i32)(signed char)(b >> i);
@@ -13,8 +13,8 @@ RF_FN i32 dot_bytes(u32 a, u32 b, i32 c) {
 }
 #endif
 
-// Warp barrier between the lanes' writes to shared memory and accesses after `mma_bytes`. The portable twin needs none,
-// because its shuffles synchronise the lanes.
+// Warp barrier between the lanes' writes to shared memory and their accesses after the next `mma_bytes`. The portable
+// build needs no barrier, because the shuffles of its `mma_bytes` synchronise the lanes.
 RF_FN void meet_before_mma() {
 #if RF_PTX
     asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
@@ -22,7 +22,8 @@ RF_FN void meet_before_mma() {
 }
 
 // c += a b for matrices of signed bytes: a is 16 x 32, b is 32 x 8, c is 16 x 8 with 32-bit entries.
-// All lanes of the warp must call it. Their fragments, lowest byte first, with g = lane / 4 and t = lane % 4:
+// All lanes of the warp must call it. With g = lane / 4 and t = lane % 4, a lane holds these entries, lowest byte
+// first:
 //   a[h + 2 k]: row g + 8 h, columns 16 k + 4 t + (0 .. 3);
 //   b[k]: column g, rows 16 k + 4 t + (0 .. 3);
 //   c[e + 2 h]: row g + 8 h, column 2 t + e.

@@ -1,9 +1,10 @@
 // Arithmetic modulo odd q < 2^255 - 2^230 in eight 32-bit limbs, for transforms: Shoup multiplication, residues below
 // 2q.
 //
-// Data stays in Montgomery form (x stands for x 2^-256) and factors are plain, so that products keep the form. A factor
-// comes with its quotient w' = floor(2^256 w / q), and x w - floor(x w' / 2^256) q is a residue. Of x w' only the 43
-// partial products of limbs i + j >= 6 are computed, and of the other two products only the lower halves.
+// Data stays in Montgomery form (x stands for x 2^-256) and known factors w are plain, so that products stay in
+// Montgomery form. A factor comes with its quotient w' = floor(2^256 w / q), and x w - floor(x w' / 2^256) q is a
+// residue. Of x w' only the 43 partial products of limbs i + j >= 6 are computed, and of the other two products only
+// the lower halves.
 //
 // -q mod 2^256 is written in signed 32-bit digits: a digit 1 or -1 costs an addition instead of eight products, and 0
 // nothing. `Digits` gives the kind of each digit (BLS12-381's r: -1, 1, then six full ones). A product takes 186
@@ -23,18 +24,18 @@ struct Mod255 : Mod256Of<false> {
 
     static constexpr u32 product_bound = 1;  // every residue is below 2q, for every B
 
-    // A known factor, plain, and its quotient.
+    // A known factor w < q in plain form, and floor(2^256 w / q).
     struct Twiddle {
         u256 w, quotient;
     };
 
-    // in: w < q, in Montgomery form   out: w as a factor
+    // in: w < q, in Montgomery form   out: the Twiddle of the plain factor
     // The Montgomery form is 2^256 w mod q = 2^256 w - q w', so modulo 2^256 it is -q w'.
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{from_montgomery(w), mul_low(w, minus_inverse)}; }
 
-    // in: x < 2q, a factor   out: x w, < 2q
-    // x w / q - floor(x w' / 2^256) < 1 + x / 2^256. The partial products of x w' that are left out are below 6 2^-32
-    // of 2^256. Together the error of the quotient is below 2.
+    // in: x < 2q, the Twiddle of a factor w   out: x w mod q, < 2q
+    // Here w' is the quotient. x w / q - floor(x w' / 2^256) < 1 + x / 2^256. The partial products of x w' that are
+    // left out are below 6 2^-32 of 2^256. So the total error of the quotient is below 2.
     RF_METHOD Word mul(Word x, Twiddle w) const {
         u32 quotient[8];
         high_half(quotient, x.limb, w.quotient.limb);
@@ -63,7 +64,7 @@ struct Mod255 : Mod256Of<false> {
     RF_METHOD Word canonical(Word x) const {
         return sub_q_once(x, 0);
     }
-    // in: a, b < 2q   out: a + b, < 2q
+    // in: a, b < 2q   out: a + b mod q, < 2q
     RF_METHOD Word add(Word a, Word b) const {
         Word r, less;
         u32 carry = add_limbs<8>(r.limb, a.limb, b.limb);
@@ -71,7 +72,7 @@ struct Mod255 : Mod256Of<false> {
         select_limbs<8>(r.limb, borrow & (carry - 1), r.limb, less.limb);
         return r;
     }
-    // in: a, b < 2q   out: a - b, < 2q
+    // in: a, b < 2q   out: a - b mod q, < 2q
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         Word r, lift;
@@ -81,15 +82,16 @@ struct Mod255 : Mod256Of<false> {
         add_limbs<8>(r.limb, r.limb, lift.limb);
         return r;
     }
-    // in: b < 2q   out: -b, < 2q
+    // in: b < 2q   out: -b mod q, < 2q
     template <u32 B>
     RF_METHOD Word negate(Word b) const {
         return sub<1>(Word{{0, 0, 0, 0, 0, 0, 0, 0}}, b);
     }
 
-    // in: a, b < 2q   out: a b 2^-256, < q   (one canonical factor keeps the sum before the last subtraction below 2q)
+    // in: a, b < 2q   out: a b 2^-256 mod q, < q   (a is made canonical, so that the sum before the last subtraction is
+    //     below 2q)
     RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_montgomery(canonical<1>(a), b); }
-    // in: acc, a, b < 2q   out: acc + a b 2^-256, < 2q
+    // in: acc, a, b < 2q   out: acc + a b 2^-256 mod q, < 2q
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, wide_mul(a, b)); }
 
   private:
@@ -108,7 +110,7 @@ struct Mod255 : Mod256Of<false> {
         default: row_mad_low<1>(odd + 6, a, b);
         }
     }
-    // out: r += quotient times the digits 1 and -1 from J on
+    // out: r += quotient times digits J to 7, where only digits 1 and -1 count
     template <u32 J>
     RF_METHOD void add_digits(u32* r, const u32* quotient) const {
         if constexpr (J < 8) {
@@ -129,7 +131,8 @@ struct Mod255 : Mod256Of<false> {
     }
     // out: r = floor(a b / 2^256) or one less, from the partial products of limbs i + j >= 6
     RF_METHOD void high_half(u32* r, const u32* a, const u32* b) const {
-        // limbs 6 .. 15 and 7 .. 15; before each row its topmost limb pair holds at most a carry, so no carry leaves it
+        // `even` holds limbs 6 .. 15 of the product, `odd` limbs 7 .. 15. Before a row is added, the topmost two limbs
+        // it reaches hold at most a carry, so the row has no carry out.
         u32 even[10] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, odd[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
         row_mad_low<2>(even, a + 6, b[0]), row_mad_low<2>(odd, a + 7, b[0]);
         row_mad_low<4>(even, a + 5, b[1]), row_mad<2>(odd, a + 6, b[1], odd[2]);

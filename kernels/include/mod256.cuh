@@ -4,14 +4,14 @@
 // the even and the odd limbs of the left operand, so that every 32 x 32 product is one aligned multiply-add with carry.
 // If Full is false, q < 2^255: no sum exceeds 256 bits, and the carry words vanish.
 //
-// Pass these as kernel arguments rather than as constants: for a constant limb of 1 or 2^32 - 1 (BLS12-381's r), ptxas
-// splits each multiply-add with carry into two instructions.
+// Pass a modulus of this type as a kernel argument rather than as a constant: for a constant limb of 1 or 2^32 - 1
+// (BLS12-381's r), ptxas splits each multiply-add with carry into two instructions.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// 256 bits, least significant limb first; two 16-byte loads.
+// 256 bits, least significant limb first; loaded by two 16-byte accesses.
 struct alignas(16) u256 {
     u32 limb[8];
 };
@@ -37,9 +37,9 @@ struct Mod256Of {
     static constexpr bool wide_factor = false;  // Montgomery form times Montgomery form is Montgomery form
     static constexpr bool wide_reduced = true;
 
-    // in: w < q   out: w as a factor
+    // in: w < q, in Montgomery form   out: w as a Twiddle
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w}; }
-    // in: x, w < q   out: x w 2^-256, < q
+    // in: x, w < q   out: x w 2^-256 mod q, < q
     RF_METHOD Word mul(Word x, Twiddle w) const { return mul_montgomery(x, w.w); }
 
     // in: x < q   out: x
@@ -54,7 +54,7 @@ struct Mod256Of {
         return reduce<B>(x);
     }
 
-    // in: any x   out: x, < q
+    // in: any x   out: x mod q, < q
     RF_METHOD Word reduce_any(Word x) const {
         Word w;
         RF_UNROLL
@@ -62,13 +62,13 @@ struct Mod256Of {
         return mul_montgomery(w, x);
     }
 
-    // in: a, b < q   out: a + b, < q
+    // in: a, b < q   out: a + b mod q, < q
     RF_METHOD Word add(Word a, Word b) const {
         Word r;
         u32 carry = add_limbs<8>(r.limb, a.limb, b.limb);
         return sub_q_once(r, carry);
     }
-    // in: a, b < q   out: a - b, < q   (for every B)
+    // in: a, b < q   out: a - b mod q, < q   (for every B)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         Word r, lift;
@@ -78,15 +78,15 @@ struct Mod256Of {
         add_limbs<8>(r.limb, r.limb, lift.limb);
         return r;
     }
-    // in: b < q   out: -b, < q
+    // in: b < q   out: -b mod q, < q
     template <u32 B>
     RF_METHOD Word negate(Word b) const {
         return sub<1>(Word{{0, 0, 0, 0, 0, 0, 0, 0}}, b);
     }
 
-    // in: a, b < q   out: a b 2^-256, < q
+    // in: a, b < q   out: a b 2^-256 mod q, < q
     RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_montgomery(a, b); }
-    // in: acc, a, b < q   out: acc + a b 2^-256, < q
+    // in: acc, a, b < q   out: acc + a b 2^-256 mod q, < q
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, mul_montgomery(a, b)); }
     // in: acc < q   out: acc
     RF_METHOD Word wide_fold(Wide acc) const { return acc; }
@@ -95,7 +95,7 @@ struct Mod256Of {
         return acc;
     }
 
-    // in: a < q, any b   out: a b 2^-256, < q.
+    // in: a < q, any b   out: a b 2^-256 mod q, < q.
     // After each limb of b the sum is below a + q < 2q, and after the last one below (b / 2^256 + 1) q < 2q.
     RF_METHOD Word mul_montgomery(Word a, Word b) const {
         u32 x[8], y[8];  // one holds limbs 0..7, the other 1..8; they swap roles at each limb of b
@@ -118,21 +118,21 @@ struct Mod256Of {
         u32 carry = add_limbs<8>(r.limb, x, rest);
         return sub_q_once(r, carry + over);
     }
-    // in: a < q   out: 2^256 a, < q: plain to Montgomery form
+    // in: a < q   out: 2^256 a mod q, < q: converts from plain to Montgomery form
     RF_METHOD Word to_montgomery(Word a) const {
         Word w;
         RF_UNROLL
         for (u32 i = 0; i < 8; i++) w.limb[i] = r2[i];
         return mul_montgomery(a, w);
     }
-    // in: a < q   out: 2^-256 a, < q: Montgomery form to plain
+    // in: a < q   out: 2^-256 a mod q, < q: converts from Montgomery to plain form
     RF_METHOD Word from_montgomery(Word a) const {
         return mul_montgomery(a, Word{{1, 0, 0, 0, 0, 0, 0, 0}});
     }
-    // in: a, b < q, plain   out: a b, plain, < q
+    // in: a, b < q, plain   out: a b mod q, plain, < q
     RF_METHOD Word mul_plain(Word a, Word b) const { return to_montgomery(mul_montgomery(a, b)); }
 
-    // in: x + 2^256 carry < 2q   out: the same mod q, < q
+    // in: x + 2^256 carry < 2q   out: (x + 2^256 carry) mod q, < q
     RF_METHOD Word sub_q_once(Word x, u32 carry) const {
         Word t;
         u32 borrow = sub_limbs<8>(t.limb, x.limb, q);
@@ -142,7 +142,8 @@ struct Mod256Of {
     }
 
   private:
-    // Adds the multiple of q that clears limb 0 of low_row; high_row is one limb higher, over is the limb above it.
+    // Adds the multiple of q that clears limb 0 of low_row. high_row begins one limb higher, and `over` is the limb
+    // above high_row.
     RF_METHOD void reduce_limb(u32* low_row, u32* high_row, u32& over) const {
         u32 m = low_row[0] * inverse;
         row_mad<8>(high_row, q + 1, m, over);

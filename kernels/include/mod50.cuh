@@ -3,12 +3,14 @@
 // A word is a double that holds an integer of either sign: "< B q" bounds its absolute value, and B q <= 2^52.
 //
 // Products are exact by fused multiply-adds (TwoProduct). Let p = x w be an integer, |p| <= 2^101, and c an integer
-// near p / q. h = round(p) differs from p by the integer l = p - h, at most 2^47, which one fused multiply-add gives
-// exactly. Then h - c q = (p - c q) - l is an integer below 2^53, which another one gives exactly. The sum of both is
-// p - c q. So nothing is lost, and the size of the result depends only on how near c is to p / q.
+// near p / q. h = round(p) differs from p by the integer l = p - h, at most 2^47, which one fused multiply-add computes
+// exactly. Then h - c q = (p - c q) - l is an integer below 2^53, which a second fused multiply-add computes exactly.
+// The sum of l and h - c q is p - c q. So nothing is lost, and the size of the result depends only on how near c is to
+// p / q.
 // To round y to an integer, |y| <= 2^51, magic = 1.5 2^52 is added: the sum is between 2^52 and 2^53, where doubles are
 // the integers. The addition is fused into the product that gives y, so that y is rounded only once.
-// No function returns -0 (sums that vanish are +0 unless both operands are -0), so the sign bit shows negative words.
+// No function returns -0 (sums that vanish are +0 unless both operands are -0), so the sign bit is set exactly for
+// negative words.
 #pragma once
 #include "word.cuh"
 
@@ -20,7 +22,7 @@ struct Mod50 {
 
     using Storage = u64;
     using Word = double;
-    // A known factor |w| < q / 2 with w / q, rounded.
+    // A known factor |w| < q / 2 and the quotient w / q, rounded.
     struct alignas(16) Twiddle {
         double w, quotient;
     };
@@ -32,23 +34,23 @@ struct Mod50 {
     static constexpr bool wide_factor = false;
     static constexpr bool wide_reduced = false;
 
-    // in: |w| < q   out: w as a factor
+    // in: |w| < q   out: w mod q as a Twiddle
     RF_METHOD Twiddle twiddle(Word w) const {
         w = reduce<2>(w);
         return Twiddle{w, w / q};
     }
 
-    // in: |x| <= 2^52, |w.w| < q / 2   out: x w, <= (1/2 + |x| 2^-54) q, so <= 3/4 q.
+    // in: |x| <= 2^52, |w.w| < q / 2   out: x w mod q, <= (1/2 + |x| 2^-54) q, so <= 3/4 q
     RF_METHOD Word mul(Word x, Twiddle w) const { return remainder(x, w.w, nearest(x, w.quotient)); }
 
-    // in: x < B q   out: x if B is 1, else <= (q + 1) / 2: < min(B, 1) q
+    // in: x < B q   out: x if B <= 1, else x mod q, <= (q + 1) / 2. In both cases the result is < min(B, 1) q.
     // The relative error of the inverse is up to 2^-53, which changes x / q by up to 1 / (2q).
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
         if constexpr (B <= 1) return x;
         else return __fma_rn(-nearest(x, inverse), q, x);
     }
-    // in: x < B q   out: x in [0, q)
+    // in: x < B q   out: x mod q in [0, q)
     template <u32 B>
     RF_METHOD Word canonical(Word x) const {
         x = reduce<B>(x);
@@ -68,17 +70,18 @@ struct Mod50 {
         return __dadd_rn(0.0, -b);
     }
 
-    // in: a < A q, b < B q, A B q <= 2^50   out: a b, < q
-    // Product and inverse have relative errors of up to 2^-53 each, which change a b / q by less than 1/4 + 2^-55.
+    // in: a < A q, b < B q, A B q <= 2^50   out: a b mod q, < q.
+    // The product and the inverse have relative errors of up to 2^-53 each, which change a b / q by less than 1/4 +
+    // 2^-55.
     RF_METHOD Wide wide_mul(Word a, Word b) const { return remainder(a, b, nearest(__dmul_rn(a, b), inverse)); }
-    // in: a, b as for wide_mul, acc of at most B products   out: acc + a b, of at most B + 1
+    // in: a, b as for wide_mul; acc, a sum of at most B products   out: acc + a b, a sum of at most B + 1 products
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, wide_mul(a, b)); }
-    // in: acc of at most B products, B q <= 2^52   out: acc, < q
+    // in: acc, a sum of at most B products, B q <= 2^52   out: acc mod q, < q
     template <u32 B>
     RF_METHOD Word wide_reduce(Wide acc) const {
         return reduce<B>(acc);
     }
-    // in: a, b < q   out: a b in [0, q)
+    // in: a, b < q   out: a b mod q in [0, q)
     RF_METHOD Word mul_plain(Word a, Word b) const { return canonical<1>(wide_mul(a, b)); }
 
   private:

@@ -17,7 +17,7 @@ struct Mod64 {
 
     using Storage = u64;
     using Word = u64;
-    // A known factor w < q with floor(2^64 w / q).
+    // A known factor w < q and its Shoup quotient floor(2^64 w / q).
     struct alignas(16) Twiddle {
         u64 w, quotient;
     };
@@ -25,19 +25,19 @@ struct Mod64 {
 
     static constexpr u32 product_bound = 2;
     static constexpr bool lazy = true;
-    static constexpr bool wide_factor = true;  // wide_reduce yields acc 2^-64
+    static constexpr bool wide_factor = true;  // wide_reduce returns acc 2^-64
     static constexpr bool wide_reduced = false;
 
-    // in: w < q   out: w with its quotient
+    // in: w < q   out: w with its Shoup quotient
     // Exact division: with r = 2^64 w mod q, the quotient is (2^64 w - r) / q = -r / q mod 2^64.
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w, 0ull - to_montgomery(w) * inverse}; }
 
-    // in: any x, w.w < q   out: x w, < 2q   (Shoup; the quotient is exact or one too small)
+    // in: any x, w.w < q   out: x w mod q, < 2q   (Shoup; the quotient is exact or one too small)
     RF_METHOD Word mul(Word x, Twiddle w) const { return dot_lo(x, w.w, mul_hi(x, w.quotient), 0ull - q); }
 
-    // in: x < B q, B <= 64   out: x, < min(B, 2) q
-    // Barrett reduction with the upper word of 2^shift x, whose truncation and that of the ratio are relative errors of
-    // up to 2^-25: the quotient is exact or one too small.
+    // in: x < B q, B <= 64   out: x mod q, < min(B, 2) q
+    // Barrett reduction with the upper word of 2^shift x. Truncating it and the ratio causes relative errors of up to
+    // 2^-25, so the quotient is exact or one too small.
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
         static_assert(B <= 64, "2^shift x must fit in a word, so B must be at most 64");
@@ -45,14 +45,14 @@ struct Mod64 {
         else if constexpr (B <= 4) return sub_once(x, 2 * q);
         else return x + (u64)(mul_hi(high(x << shift), ratio) >> 25) * (0ull - q);
     }
-    // in: x < B q   out: x, < q
+    // in: x < B q   out: x mod q, < q
     template <u32 B>
     RF_METHOD Word canonical(Word x) const {
         if constexpr (B <= 1) return x;
         else return sub_once(reduce<B>(x), q);
     }
 
-    // in: any x   out: x, < q   (a Montgomery product by 2^64 mod q, which the compiler computes once)
+    // in: any x   out: x mod q, < q   (a Montgomery product by 2^64 mod q, which the compiler computes once)
     RF_METHOD Word reduce_any(Word x) const { return mul_montgomery(x, to_montgomery(1)); }
 
     // in: a + b < 2^64   out: a + b, not reduced
@@ -72,28 +72,28 @@ struct Mod64 {
     RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_wide(a, b); }
     // in: acc + a b < 2^128   out: acc + a b, not reduced
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return mad_wide(a, b, acc); }
-    // in: acc + 2^64 q < 2^128   out: acc 2^-64, <= acc / 2^64 + q
+    // in: acc + 2^64 q < 2^128   out: acc 2^-64 mod q, <= acc / 2^64 + q
     RF_METHOD Word wide_fold(Wide acc) const { return acc.hi - mul_hi(mad_lo(acc.lo, inverse, 0), q) + q; }
-    // in: acc < B q^2, acc + 2^64 q < 2^128   out: acc 2^-64, < 2q   (B <= 12 suits every q; a product of residues
-    //     below 2q counts as B = 4)
+    // in: acc < B q^2, acc + 2^64 q < 2^128   out: acc 2^-64 mod q, < 2q   (B <= 12 suits every q; a product of
+    //     residues below 2q counts as B = 4)
     template <u32 B>
     RF_METHOD Word wide_reduce(Wide acc) const {
         return reduce<1 + (B + 3) / 4>(wide_fold(acc));
     }
 
-    // in: a b < 2^64 q   out: a b 2^-64, < q
+    // in: a b < 2^64 q   out: a b 2^-64 mod q, < q
     RF_METHOD Word mul_montgomery(Word a, Word b) const { return canonical<2>(wide_fold(mul_wide(a, b))); }
-    // in: any a   out: 2^64 a, < q
+    // in: any a   out: 2^64 a mod q, < q
     RF_METHOD Word to_montgomery(Word a) const { return mul_montgomery(a, r2); }
-    // in: any a   out: 2^-64 a, < q
+    // in: any a   out: 2^-64 a mod q, < q
     RF_METHOD Word from_montgomery(Word a) const { return canonical<2>(wide_fold(u128{a, 0})); }
-    // in: a b < 2^64 q   out: a b, < q   (Montgomery twice)
+    // in: a b < 2^64 q   out: a b mod q, < q   (Montgomery twice)
     RF_METHOD Word mul_plain(Word a, Word b) const {
         return mul_montgomery(wide_fold(mul_wide(a, b)), r2);
     }
 };
 
-// Any odd q < 2^64: nothing is lazy, every operand and result is in [0, q).
+// Arithmetic modulo any odd q < 2^64. Residues are canonical: every operand and result is in [0, q).
 struct Mod64Full {
     u64 q;
     u32 ratio, shift;  // unused, so that both types have the same layout
@@ -102,7 +102,7 @@ struct Mod64Full {
 
     using Storage = u64;
     using Word = u64;
-    // A known factor in Montgomery form: w = 2^64 times it, mod q.
+    // A known factor f in Montgomery form: w = 2^64 f mod q.
     struct alignas(8) Twiddle {
         u64 w;
     };
@@ -113,9 +113,9 @@ struct Mod64Full {
     static constexpr bool wide_factor = true;  // a wide product is already reduced and carries 2^-64
     static constexpr bool wide_reduced = true;
 
-    // in: w < q   out: w as a factor
+    // in: w < q   out: w as a Twiddle
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{to_montgomery(w)}; }
-    // in: x < q, w.w < q   out: x times the factor, < q
+    // in: x < q; w, the Twiddle of a factor f   out: x f mod q, < q
     RF_METHOD Word mul(Word x, Twiddle w) const { return mul_montgomery(x, w.w); }
 
     // in: x < q   out: x
@@ -130,29 +130,29 @@ struct Mod64Full {
         return reduce<B>(x);
     }
 
-    // in: any x   out: x, < q   (if q has its top bit set, x < 2q; else as in Mod64)
+    // in: any x   out: x mod q, < q   (if q has its top bit set, x < 2q and one subtraction suffices; else as in Mod64)
     RF_METHOD Word reduce_any(Word x) const {
         if (q >> 63) return x - select(x >= q, q, 0ull);
         return mul_montgomery(x, to_montgomery(1));
     }
 
-    // in: a, b < q   out: a + b, < q
+    // in: a, b < q   out: a + b mod q, < q
     RF_METHOD Word add(Word a, Word b) const { return sub<1>(a, q - b); }
-    // in: a < q, b <= q   out: a - b, < q   (for every B)
+    // in: a < q, b <= q   out: a - b mod q, < q   (for every B)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         u64 t = a - b;
         return t + select(a < b, q, 0ull);
     }
-    // in: b < q   out: -b, < q
+    // in: b < q   out: -b mod q, < q
     template <u32 B>
     RF_METHOD Word negate(Word b) const {
         return sub<1>(0, b);
     }
 
-    // in: a b < 2^64 q   out: a b 2^-64, < q
+    // in: a b < 2^64 q   out: a b 2^-64 mod q, < q
     RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_montgomery(a, b); }
-    // in: acc < q, a b < 2^64 q   out: acc + a b 2^-64, < q
+    // in: acc < q, a b < 2^64 q   out: acc + a b 2^-64 mod q, < q
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, mul_montgomery(a, b)); }
     // in: acc < q   out: acc   (it includes the factor 2^-64)
     RF_METHOD Word wide_fold(Wide acc) const { return acc; }
@@ -161,16 +161,16 @@ struct Mod64Full {
         return acc;
     }
 
-    // in: a b < 2^64 q   out: a b 2^-64, < q
+    // in: a b < 2^64 q   out: a b 2^-64 mod q, < q
     RF_METHOD Word mul_montgomery(Word a, Word b) const {
         u128 p = mul_wide(a, b);
         return sub<1>(p.hi, mul_hi(mad_lo(p.lo, inverse, 0), q));
     }
-    // in: any a   out: 2^64 a, < q
+    // in: any a   out: 2^64 a mod q, < q
     RF_METHOD Word to_montgomery(Word a) const { return mul_montgomery(a, r2); }
-    // in: any a   out: 2^-64 a, < q
+    // in: any a   out: 2^-64 a mod q, < q
     RF_METHOD Word from_montgomery(Word a) const { return sub<1>(0, mul_hi(a * inverse, q)); }
-    // in: a b < 2^64 q   out: a b, < q   (Montgomery twice)
+    // in: a b < 2^64 q   out: a b mod q, < q   (Montgomery twice)
     RF_METHOD Word mul_plain(Word a, Word b) const { return mul_montgomery(mul_montgomery(a, b), r2); }
 };
 

@@ -1,15 +1,15 @@
-// Products of residues and known factors, modulo any q.
+// Products of residues and known constant factors, modulo any q.
 #pragma once
 #include "divisor256.cuh"
 
 namespace rf {
 
-// A modulus below 2^63 with Shoup multiplication: less than half the instructions of Divisor's.
+// A modulus below 2^63 with Shoup multiplication, which takes less than half the instructions of Divisor's.
 struct Divisor63 {
     u64 q;
 
     using Residue = u64;
-    // c and floor(2^64 c / q)
+    // A known factor c < q and its Shoup quotient floor(2^64 c / q).
     struct Factor {
         u64 c, quotient;
     };
@@ -27,7 +27,8 @@ struct Divisor63 {
     RF_METHOD u64 negate(u64 a) const { return sub_mod(0, a, q); }
 };
 
-// Reads a modulus and known factors from the words of a table.
+// Reads a modulus of type Q and known factors from a table: a modulus takes `words` 64-bit words, a factor
+// `factor_words`.
 template <class Q>
 struct Known;
 
@@ -71,9 +72,9 @@ struct Known<Divisor256<Bits>> {
     }
 };
 
-// Multiplies the residues of a row by known factors, in stages. The generated struct L gives the type of modulus L::Q,
+// Multiplies the residues of a limb by known factors, in stages. The generated struct L gives the type of modulus L::Q,
 // whether inputs need to be reduced (L::reduces), and whether stage i of L::stages has a factor (L::factor(i)). The
-// table has for each row the modulus, the factor 1 if L::reduces, and the factors.
+// table has for each limb the modulus, the factor 1 if L::reduces, and the factors of the stages.
 template <class L>
 struct Multiples {
     using Q = typename L::Q;
@@ -88,7 +89,7 @@ struct Multiples {
         q = K::modulo(known);
         factors = known + K::words;
     }
-    // in: an input word   out: the same mod q
+    // in: an input word, any word if L::reduces   out: x mod q
     RF_METHOD Residue reduced(Residue x) const {
         if constexpr (L::reduces) return q.mul(x, K::factor(factors));
         else return x;

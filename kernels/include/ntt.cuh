@@ -4,8 +4,8 @@
 // (digit-reversed with radix 3). Inverse: Gentleman-Sande butterflies, back. The first layer of x^n - x^(n/2) + 1
 // splits it by a primitive sixth root of unity, as in NTTRU (Lyubashevsky-Seiler, eprint 2019/040).
 //
-// ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a row must call them; they meet at
-// sync_row barriers only. Residues are reduced lazily, as in Harvey's butterflies (arXiv:1205.2926). B is a bound in
+// ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a tile must call them; their only
+// barriers are sync_row. Residues are reduced lazily, as in Harvey's butterflies (arXiv:1205.2926). B is a bound in
 // multiples of q (on the absolute value, if words have signs), and R::capacity is the multiple of q that fits a word.
 // Every reduction is decided at compile time.
 #pragma once
@@ -18,50 +18,53 @@ constexpr bool same_type = false;
 template <class A>
 constexpr bool same_type<A, A> = true;
 
-// Bounds after one layer, in multiples of q.
+// Bounds of residues after one layer, in multiples of q. Layer codes are 2, 3 and 6 (`Tree` in ring.cuh).
 template <class R>
 struct Bound {
     static constexpr u64 capacity = R::capacity;
     static constexpr bool lazy = R::M::lazy;
     static constexpr u32 product = R::M::product_bound;  // bound of products and of reduced residues
 
-    // in: B before a forward layer   out: bound after the layer reduced what could overflow
+    // in: the bound b of a forward layer's inputs   out: the bound of its first input after the reduction that prevents
+    //     overflow
     RF_CONST u32 before_forward(u32 code, u32 b) {
         return b + (code == 3 ? 2 : 1) * product > capacity && b > product ? product : b;
     }
     // Radix 3 adds two products to an input. If three products do not fit a word, the sum of the two is reduced first.
     static constexpr bool tight = capacity < 3 * product;
-    // Whether the sum of both inputs of a layer 6, each below b q, must be reduced before a product is subtracted.
+    // True if a layer of code 6 must reduce the sum of its two inputs, each below b q, before it subtracts a product.
     RF_CONST bool squeezed(u32 b) { return lazy && 2 * b + product > capacity; }
     RF_CONST u32 forward(u32 code, u32 b) {
         if (!lazy) return 1;
         if (code == 6) return squeezed(b) ? product + (b > product ? b : product) : 2 * b + product;
         return before_forward(code, b) + (code == 3 && !tight ? 2 : 1) * product;
     }
-    // Whether a kernel of some of the layers leaves residues lazy for the next kernel: if words are stored unchanged.
+    // True if a kernel of only some of the layers leaves residues lazy for the next kernel. This requires that words
+    // are stored unchanged.
     static constexpr bool kept = lazy && same_type<typename R::Store, typename R::M::Word>;
-    // out: bound before forward pass p
+    // out: the bound of the inputs of forward pass p
     RF_CONST u32 forward_pass(u32 p) {
         u32 b = 1;
         for (u32 l = kept ? 0 : R::pass[0]; l < R::pass[p]; l++) b = forward(R::layer[l], b);
         return b;
     }
-    // in: B before an inverse layer   out: bound after the layer made its inputs canonical where it must
+    // in: the bound b of an inverse layer's inputs   out: the bound after making them canonical where the layer must
     RF_CONST u32 before_inverse(u32 code, u32 b) { return code == 3 && 3 * b + 2 > capacity ? 1 : b; }
-    // inverse_sum: bound of the sum of all inputs of an inverse layer. inverse: bound after its reduction, small enough
-    // for the next layer to double.
+    // inverse_sum: bound of the sum of all inputs of an inverse layer. inverse: bound of the layer's outputs; the sum
+    // is reduced if the next layer could not double it.
     RF_CONST u32 inverse_sum(u32 code, u32 b) { return before_inverse(code, b) * (code == 3 ? 3 : 2); }
     RF_CONST u32 inverse(u32 code, u32 b) {
         if (!lazy) return 1;
         u32 sum = inverse_sum(code, b);
         return 2 * (u64)sum <= capacity && sum > product ? sum : product;
     }
-    // in: b before inverse pass p   out: bound after its layers
+    // in: the bound b of the inputs of inverse pass p   out: the bound after its layers
     RF_CONST u32 inverse_pass(u32 p, u32 b) {
         for (u32 l = R::pass[p + 1]; l > R::pass[p]; l--) b = inverse(R::layer[l - 1], b);
         return b;
     }
-    // in: bound of the evaluations   out: bound before the last pass of this kernel, which inverts that pass first
+    // in: the bound of the evaluations   out: the bound of the inputs of this kernel's first inverse pass, after
+    //     another kernel has inverted the layers below it
     RF_CONST u32 inverse_below(u32 b) {
         for (u32 l = R::layers; kept && l > R::pass[R::passes]; l--) b = inverse(R::layer[l - 1], b);
         return b;
@@ -69,7 +72,8 @@ struct Bound {
     RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > product ? product : b; }
 };
 
-// Index in layer L's section of node `inner` below a thread's node `top` at the input of pass P.
+// Index, in layer L's section of the twiddle table, of the node with number `inner` below `top`, a thread's node at the
+// input of pass P.
 template <class R, u32 P, u32 L>
 RF_FN u32 twiddle_slot(u32 top, u32 inner) {
     using S = Pass<R, P>;
@@ -77,10 +81,10 @@ RF_FN u32 twiddle_slot(u32 top, u32 inner) {
     else return Tree<R>::template slot<L>(top * (Tree<R>::nodes(L) / Tree<R>::nodes(S::first)) + inner);
 }
 
-// Address of the twiddle factors of that node. Compile-time offsets are added to the address rather than to the 32-bit
-// index, which might wrap. They become immediate offsets of the loads, so that one address serves all nodes of a layer
-// and the saved registers let loads run ahead of their use. This is faster in inverse layers and in clusters; other
-// forward layers are faster by index (`twiddle_slot`).
+// Address of the twiddle factors of the node at index `twiddle_slot`. Compile-time offsets are added to the address
+// rather than to the 32-bit index, which might wrap. They become immediate offsets of the loads, so that one address
+// serves all nodes of a layer and the saved registers let loads run ahead of their use. This is faster in inverse
+// layers and in clusters; other forward layers are faster by index (`twiddle_slot`).
 template <class R, u32 P, u32 L>
 RF_FN const typename R::M::Twiddle* twiddle_at(const typename R::M::Twiddle* section, u32 top, u32 inner) {
     using S = Pass<R, P>;
@@ -127,7 +131,7 @@ RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typenam
     a = m.add(a, sum);
 }
 
-// Whether the leftmost node of a pass has the twiddle factor 1 in every thread: at the top of x^n - 1. (Not used for
+// True if the leftmost node of a pass has the twiddle factor 1 in every thread, as at the top of x^n - 1. (Not used for
 // lazy types: without the product, sums would grow beyond the bounds above.)
 template <class R, u32 P>
 constexpr bool starts_with_one = R::starts_with_one && !R::M::lazy && R::pass[P] == 0;
@@ -143,7 +147,7 @@ struct Ahead {
 
     typename R::M::Twiddle factor[used ? count : 1];
 
-    // in: the layer's section of the table
+    // in: the section of layer `layer` of the table
     RF_METHOD void read(const typename R::M::Twiddle* section, u32 thread, u32 node) {
         if constexpr (used) {
             RF_UNROLL
@@ -156,20 +160,20 @@ struct Ahead {
 };
 
 // The node whose twiddle factor is loaded for node `inner` at layer L of pass P: `inner` itself or, for the last two
-// layers if ByRoots, the first of its eight nodes. The factors of the others are that one times the roots of unity at
-// the end of the table. That costs one product each, and saves most reads of a table that is twice as large as an
-// item's rows.
+// layers if ByRoots, the first of its group of eight nodes. The factors of the other seven are this factor times the
+// roots of unity at the end of the table. That costs one product each, and saves most reads of a table that is twice as
+// large as an item's limb.
 template <class R, u32 P, u32 L, bool ByRoots>
 RF_CONST u32 read_for(u32 inner) {
     return ByRoots && L > Pass<R, P>::first && L + 2 >= R::layers ? inner / 8 * 8 : inner;
 }
 
-// A radix-2^k pass: the radix-2 layers of a group, from L on, computed at once below each node by a network of the
-// modulus type (M::Network). With C the constant of that node, point j is first multiplied by the j-th power of
-// C^(1/points). The twiddle factors inside the network then are roots of unity, the same below all nodes.
-// The table stores the powers in place of the twiddle factors of these layers, which are equally many. Power
-// j = (2 k + 1) 2^i has the place of node k in the layer with i layers of the group below it. For k = 0 this is the
-// factor of that node in layer-by-layer transforms, too.
+// A radix-2^k pass: the radix-2 layers of a group, from L on, computed at once below each node by the transform
+// M::Network of the modulus type. With x^m - C the polynomial of that node, point j is first multiplied by the j-th
+// power of C^(1/points). The twiddle factors inside the network then are roots of unity, the same below all nodes.
+// The table stores these powers instead of the twiddle factors of the group's layers; their number is the same. Power j
+// = (2 k + 1) 2^i is stored at node k of the layer that has i more layers of the group below it. For k = 0 the power
+// equals the twiddle factor that transforms layer by layer use.
 template <class R, u32 P, u32 L>
 struct Group {
     using S = Pass<R, P>;
@@ -182,10 +186,11 @@ struct Group {
     static constexpr u32 last = in_groups<R> ? end() : L + 1, layers = last - L, points = 1 << layers;
     static constexpr bool used = layers > 1;
     static_assert(group_of<R>(L) == L && last <= S::last, "a pass must contain whole groups of layers");
-    // nodes: nodes of layer L below a set's node. part: networks per node, which are interleaved in registers.
+    // nodes: nodes of layer L below a set's node. part: networks per node; their points are interleaved in registers.
     static constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), part = S::span / nodes / points;
 
-    // The factor of point j > 0 below a node; `section` is that of layer At, and those of later layers follow.
+    // The factor of point j > 0 below a node; `section` is that of layer At, and the sections of later layers follow
+    // it.
     template <u32 At = L>
     RF_FN typename M::Twiddle factor(const typename M::Twiddle* section, u32 top, u32 node, u32 j) {
         constexpr u32 lowest = points >> (At - L + 1);  // lowest set bit of the powers in layer At
@@ -196,7 +201,7 @@ struct Group {
     }
 };
 
-// Whether layer L, if it is before End, begins a group of more than one layer.
+// True if layer L precedes End and begins a group of more than one layer.
 template <class R, u32 P, u32 L, u32 End>
 RF_CONST bool grouped() {
     if constexpr (in_groups<R> && L < End) return Group<R, P, L>::used;
@@ -229,7 +234,7 @@ RF_FN void forward_group(const typename R::M& m, typename R::M::Word* x, const t
     }
 }
 
-// The forward layers from L to the end of pass P. If P > 0, the pass begins with the prefetched factors `ahead`.
+// The forward layers from L to the end of pass P. If P > 0, the first layer uses the prefetched factors `ahead`.
 template <class R, u32 P, u32 L, u32 B>
 RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           u32 thread, u32 node, const Ahead<R, P, false>& ahead) {
@@ -294,22 +299,23 @@ RF_FN void forward_passes(const typename R::M& m, typename R::M::Word* x, const 
     }
 }
 
-// Bound of ntt_forward's result, in multiples of q.
+// Bound of the evaluations that ntt_forward leaves, in multiples of q.
 template <class R>
 RF_CONST u32 ntt_forward_bound() {
     return Bound<R>::forward_pass(R::passes);
 }
 
 // in: coefficients < q in the layout of pass 0   out: evaluations < ntt_forward_bound q in that of the last pass.
-// In a kernel of some of the layers, the row lies under `node` and enters as the layers above it leave it.
+// In a kernel of only some of the layers, the tile lies under node `node`, and its residues are those that the layers
+// above have left.
 template <class R>
 RF_FN void ntt_forward(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                        unsigned char* shared, u32 thread, u32 node = 0) {
     forward_passes<R, 0, Bound<R>::forward_pass(0)>(m, x, table, shared, thread, node);
 }
 
-// Gentleman-Sande butterfly.   in: a, b < B q, 2 B q fits a word   out: a + b, reduced if the next layer needs it, and
-// (a - b) z
+// Gentleman-Sande butterfly.
+// in: a, b < B q, where 2 B q fits a word   out: a + b, reduced if the next layer needs it, and (a - b) z
 template <class R, u32 B>
 RF_FN void inverse_two(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
                        typename R::M::Twiddle z) {
@@ -321,7 +327,7 @@ RF_FN void inverse_two(const typename R::M& m, typename R::M::Word& a, typename 
 }
 
 // Radix-3 Gentleman-Sande butterfly; s is a third root of unity.   in: a, b, c < B q
-// out: their sum, z (a + s^2 b + s c), z^2 (a + s b + s^2 c), before any scale
+// out: their sum, z (a + s^2 b + s c), z^2 (a + s b + s^2 c), not yet multiplied by a scale
 template <class R, u32 B>
 RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
                          typename R::M::Word& c, typename R::M::Twiddle z, typename R::M::Twiddle z2,
@@ -375,9 +381,8 @@ RF_FN void inverse_group(const typename R::M& m, typename R::M::Word* x, const t
     }
 }
 
-// The layers from L - 1 down to To of inverse pass P, for the rows of `Items` items. The pass begins with the
-// prefetched factors `ahead`, unless it is the first pass that runs. Layer 0 multiplies by the scales from
-// header[Scale] on.
+// The layers from L - 1 down to To of inverse pass P, for the tiles of `Items` items. The first layer uses the
+// prefetched factors `ahead`, unless this pass runs first. Layer 0 multiplies by the scales from header[Scale] on.
 template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 Items, u32 To = Pass<R, P>::first>
 RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           const typename R::M::Twiddle* header, u32 thread, u32 node,
@@ -406,7 +411,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                 for (u32 j = 0; j < part * S::vector * Items; j++) {
                     auto* at = x + S::group(set, j / part) + i * size + j % part;
                     if constexpr (code == 2 && scaled) {
-                        // the product with the scale accepts any word, so the sum needs no reduction
+                        // the product with the scale accepts any word, so the sum is not reduced
                         auto difference = m.template sub<B>(at[0], at[part]);
                         at[0] = m.mul(m.add(at[0], at[part]), header[Scale]);
                         at[part] = m.mul(difference, z);
@@ -455,7 +460,7 @@ RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const 
     }
 }
 
-// Bound of ntt_inverse's result before the final canonical reduction, in multiples of q.
+// Bound of ntt_inverse's coefficients before the final canonical reduction, in multiples of q.
 template <class R, u32 B, bool Product>
 RF_CONST u32 ntt_inverse_bound() {
     if (!R::M::lazy) return 1;
@@ -468,10 +473,10 @@ RF_CONST u32 ntt_inverse_bound() {
 }
 
 // in: evaluations < B q (B <= 2) in the layout of the last pass   out: canonical coefficients in the layout of pass 0
-// Product: the evaluations are products that lack the product factor; the scale includes it. `header` holds the scales:
-// the table itself, or the Constants of the limb. The rows of `Items` items are transformed at once.
-// In a kernel of some of the layers, the row lies under `node`, enters as the layers below leave it, and leaves as the
-// layers above accept it.
+// Product: true if the evaluations are products that lack the product factor; the scale then includes it. `header`
+// holds the scales: the table itself, or the Constants of the limb. The tiles of `Items` items are transformed at once.
+// In a kernel of only some of the layers, the tile lies under node `node`. Its inputs are what the layers below have
+// left, and its outputs may be lazy, as the layers above accept them.
 template <class R, u32 B, bool Product, u32 Items = 1>
 RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                        const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node = 0) {
@@ -485,17 +490,17 @@ RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typ
     }
 }
 
-// The same with the table's own scales.
+// ntt_inverse with the scales in the table's header.
 template <class R, u32 B, bool Product>
 RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                        unsigned char* shared, u32 thread) {
     ntt_inverse<R, B, Product>(m, x, table, table, shared, thread);
 }
 
-// Evaluations after fewer layers, for formats that fix the depth of the transform: layers of the last pass need no
-// exchange.
+// The functions below compute evaluations after fewer layers, for formats that fix the depth of the transform: only
+// layers of the last pass are inverted, which needs no exchange.
 
-// Bound of ntt_ascend's result, in multiples of q.
+// Bound of the evaluations that ntt_ascend leaves, in multiples of q.
 template <class R, u32 To, u32 B>
 RF_CONST u32 ntt_ascend_bound() {
     u32 b = B;
@@ -504,7 +509,7 @@ RF_CONST u32 ntt_ascend_bound() {
 }
 
 // in: evaluations < B q (B <= 2) in the layout of the last pass, which begins at layer To or before it, To > 0
-// out: evaluations of the first To layers times the radices of the inverted layers, < ntt_ascend_bound q
+// out: evaluations after the first To layers, multiplied by the radices of the inverted layers, < ntt_ascend_bound q
 template <class R, u32 To, u32 B>
 RF_FN void ntt_ascend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                       u32 thread) {

@@ -1,23 +1,23 @@
-// Adjacent residues in memory, moved by vector accesses.
+// Vector loads and stores of adjacent residues in memory.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// Conversions between elements in memory and words in registers. Doubles are stored as integers in device memory, and
-// as doubles in shared cells.
+// Conversions between elements in memory and words in registers. A residue that is a double in registers is an integer
+// in device memory, and a double in cells of shared memory. is_same tells these two cases apart.
 template <class A, class B>
 constexpr bool is_same = false;
 template <class A>
 constexpr bool is_same<A, A> = true;
 
-// in: an element, < 2^52 if its word is a double   out: its word
+// in: an element of memory, < 2^52 if its word is a double   out: its word
 template <class W, class E>
 RF_FN W word_of(E element) {
     if constexpr (is_same<W, double> && !is_same<E, double>) return to_double(element);
     else return (W)element;
 }
-// in: a word that fits E, >= 0 if it is a double   out: its element
+// in: a word that fits E, >= 0 if it is a double   out: its element in memory
 template <class E, class W>
 RF_FN E element_of(W word) {
     if constexpr (is_same<W, double> && !is_same<E, double>) return (E)to_integer(word);
@@ -31,14 +31,14 @@ RF_FN E from_bits(u64 bits) {
     else return bits;
 }
 
-// The largest power of two that divides both arguments, at most 16.
+// The largest power of two, at most 16, that divides both arguments.
 RF_CONST u32 vector_bytes(u32 a, u32 b) {
     u32 bytes = 16;
     while (a % bytes || b % bytes) bytes /= 2;
     return bytes;
 }
 
-// `Count` consecutive elements of memory, moved by accesses of `Bytes` bytes, to which `at` is aligned.
+// Moves `Count` consecutive elements by accesses of `Bytes` bytes. The address `at` must be a multiple of `Bytes`.
 template <class E, u32 Count, u32 Bytes>
 struct Packed {
     static constexpr u32 each = Bytes / sizeof(E);
@@ -66,7 +66,7 @@ struct Packed {
             }
         }
     }
-    // in: Device: whether `at` is in device memory
+    // in: Device: true if `at` is in device memory
     template <bool Device = false, class Get>
     RF_FN void store(E* at, Get get) {
         RF_UNROLL
@@ -90,7 +90,7 @@ struct Packed {
     }
 };
 
-// Elements of 256 bits: the compiler emits two vector accesses for each.
+// Moves elements of 256 bits; the compiler emits two vector accesses for each.
 template <class E, u32 Count>
 struct Packed<E, Count, 0> {
     template <class W, class Put>
@@ -108,33 +108,34 @@ struct Packed<E, Count, 0> {
 template <class E, u32 Count, u32 Align>
 using Move = Packed<E, Count, sizeof(E) <= 8 ? vector_bytes(Count * sizeof(E), Align) : 0>;
 
-// The default ending: stores residues unchanged. Other endings (`epilogue.cuh`) take its place.
+// The default epilogue: stores residues unchanged. `Ending` (`epilogue.cuh`) has the same interface and applies fused
+// steps.
 struct AsIs {
     static constexpr bool plain = true;
-    static constexpr u32 operand_bytes = 0;  // bytes of operands per residue
+    static constexpr u32 operand_bytes = 0;  // per residue, of all operands
 
     template <u32 Count>
     struct Operands {};
 
     template <u32 Count, u32 Align>
     RF_FN Operands<Count> load(i64) { return {}; }
-    // in: a row; `at`: index in it of the first of Count adjacent residues; get(i): residue i; Device: whether the row
-    //     is in device memory
+    // Stores the Count adjacent residues get(0) to get(Count - 1) from row[at] on. Device: true if `row` is in device
+    // memory.
     template <u32 Count, u32 Align, bool Device = false, class E, class Get>
     RF_FN void store(E* row, i64 at, const Operands<Count>&, Get get) {
         Move<E, Count, Align>::template store<Device>(row + at, get);
     }
 };
 
-// Stores adjacent residues get(0) to get(Count - 1) in device memory, through an ending.
+// Stores adjacent residues get(0) to get(Count - 1) in device memory, through an epilogue (`AsIs` or `Ending`).
 template <u32 Count, u32 Align, class Ending, class E, class Get>
 RF_FN void store_run(const Ending& ending, E* row, i64 at, Get get) {
     ending.template store<Count, Align, true>(row, at, ending.template load<Count, Align>(at), get);
 }
 
-// Stores `Runs` such runs of a thread: run i, if live(i), has the residues get(i, 0) to get(i, Count - 1) and goes to
-// place(i). The operands of several runs, as registers allow, are read before their stores, which may be to the same
-// memory.
+// Stores `Runs` runs of Count adjacent residues of a thread through an epilogue. If live(i), run i has the residues
+// get(i, 0) to get(i, Count - 1) and goes to row[place(i)]. The operands of several runs, limited by the number of
+// registers, are read before these runs are stored, because operands and results may be the same memory.
 template <u32 Runs, u32 Count, u32 Align, class Ending, class E, class Place, class Get, class Live>
 RF_FN void store_runs(const Ending& ending, E* row, Place place, Get get, Live live) {
     constexpr u32 most = 128 / (Count * (Ending::operand_bytes + 1)), ahead = most < 1 ? 1 : most < Runs ? most : Runs;

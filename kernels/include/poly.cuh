@@ -1,32 +1,34 @@
-// Products and inverses of evaluations: residues modulo the leaves x^d - beta of a ring's tree, leaf degree
-// d = 1 ... 8. (d > 1 is an incomplete NTT, as in ML-KEM.)
+// Products and inverses of evaluations: residues modulo the leaves x^d - beta of a ring's factorization tree, for leaf
+// degrees d = 1 ... 8. (d > 1 is an incomplete NTT, as in ML-KEM.)
 #pragma once
 #include "ntt.cuh"
 
 namespace rf {
 
-// Bounds to which operands must be reduced before the d products of a coefficient are summed in one accumulator.
+// Bounds, in multiples of q, to which operands must be reduced before the d products of a coefficient are summed in one
+// accumulator.
 template <class R, u32 A, u32 B, u32 D>
 struct ProductRange {
     static constexpr u32 d = D;
-    // The number of products of canonical residues that an accumulator holds: any number if each product is reduced on
-    // the way, 12 by the contract of wide_reduce. For 16-bit moduli it is what fits 32 bits, q being at most
-    // (2^32 - 1) / capacity.
+    // The number of products of canonical residues that an accumulator holds: any number if each product is reduced as
+    // it is added, else 12 by the contract of wide_reduce. For 16-bit moduli it is what fits 32 bits, since q is at
+    // most (2^32 - 1) / capacity.
     static constexpr u64 q = 0xffffffffull / R::capacity;
     static constexpr u64 limit = R::M::wide_reduced ? ~0ull : R::M::wide_factor ? 12 : 0xffffffffull / (q * q);
     RF_CONST bool fits(u64 a, u64 b) { return d * a * (d > 1 && b < 2 ? 2 : b) <= limit; }
     static constexpr u32 least(u32 a, u32 b) { return a < b ? a : b; }
-    // Bounds of the operands when they are multiplied. A second operand times beta is below 2q, or canonical if
+    // Bounds a, b of the operands when they are multiplied. The second operand times beta is below 2q, or canonical if
     // wraps_canonical.
     static constexpr u32 a = fits(A, B) ? A : fits(least(A, 2), B) || fits(least(A, 2), least(B, 2)) ? least(A, 2) : 1;
     static constexpr u32 b = fits(a, B) ? B : fits(a, least(B, 2)) ? least(B, 2) : 1;
     static constexpr bool wraps_canonical = d > 1 && d * a * 2 > limit;
-    // If not even canonical operands fit, every product is reduced separately.
+    // True if not even canonical operands fit; every product is then reduced separately.
     static constexpr bool single = d * a * b > limit;
     static constexpr u32 sum = single ? 2 * d : d * a * (b < 2 && d > 1 && !wraps_canonical ? 2 : b);
 };
 
-// Schoolbook product.   in: a < A q, b < B q, of degree < d   out: a b mod x^d - beta, over the product factor, < 2q
+// Schoolbook product of two residues modulo a leaf.
+// in: a < A q, b < B q, of degree < d   out: a b mod x^d - beta, divided by the product factor, < 2q
 template <class R, u32 A, u32 B, u32 d = R::base>
 RF_FN void leaf_product(const typename R::M& m, const typename R::M::Word* a, const typename R::M::Word* b,
                         typename R::M::Twiddle beta, typename R::M::Word* out) {
@@ -59,14 +61,14 @@ RF_FN void leaf_product(const typename R::M& m, const typename R::M::Word* a, co
     }
 }
 
-// Bound of a reduced product, in multiples of q.
+// Bound of the products that multiply_values leaves, in multiples of q.
 template <class R>
 RF_CONST u32 product_bound() {
     return R::M::product_bound;
 }
 
-// in: x < A q, y < B q, evaluations in the layout of the last pass   out: x = their products over the product factor, <
-//     2q
+// in: x < A q, y < B q, evaluations in the layout of the last pass   out: x = their products divided by the product
+//     factor, < 2q
 template <class R, u32 A, u32 B>
 RF_FN void multiply_values(const typename R::M& m, typename R::M::Word* x, const typename R::M::Word* y,
                            const typename R::M::Twiddle* table, u32 thread) {
@@ -93,7 +95,7 @@ RF_FN void multiply_values(const typename R::M& m, typename R::M::Word* x, const
 
 // Inversion of a residue modulo a leaf by norms that halve the degree. With y = x^2 and a = A(y) + x B(y), the product
 // a (A - x B) = A^2 - y B^2 is a residue modulo y^(d/2) - beta; recursion ends at a number. Requires prime q, d a power
-// of two, and a modulus type whose products carry no factor.
+// of two, and a modulus type whose wide products carry no Montgomery factor.
 template <class R, u32 d>
 struct Norm {
     using M = typename R::M;
@@ -101,13 +103,13 @@ struct Norm {
     static constexpr u32 h = d / 2;
     static_assert(d == 2 * h && !M::wide_factor, "d must be even, and products must have no factor");
 
-    // in: a, b < q   out: a b mod y^h - beta, < q
+    // in: a, b < q, residues modulo y^h - beta   out: a b mod y^h - beta, < q
     RF_FN void multiply(const M& m, const Word* a, const Word* b, typename M::Twiddle beta, Word* out) {
         leaf_product<R, 1, 1, h>(m, a, b, beta, out);
         RF_UNROLL
         for (u32 i = 0; i < h; i++) out[i] = m.template canonical<2>(out[i]);
     }
-    // in: a < q, a residue modulo x^d - beta   out: adjugate with a * adjugate = norm, < q; returns the norm, < q
+    // in: a < q, a residue modulo x^d - beta   out: adjugate, < q, with a * adjugate = norm; returns the norm, < q
     RF_FN Word adjugate(const M& m, const Word* a, typename M::Twiddle beta, Word* adjugate) {
         Word even[h], odd[h], even2[h], odd2[h];
         RF_UNROLL
@@ -152,8 +154,8 @@ RF_FN typename M::Word invert_word(const M& m, typename M::Word x) {
     return power;
 }
 
-// in: evaluations x < q in the layout of the last pass   out: x = their inverses, < q; returns whether all of this
-//     thread's exist
+// in: evaluations x < q in the layout of the last pass   out: x = their inverses, < q; returns true if all inverses of
+//     this thread exist
 // Montgomery's trick (1987): one exponentiation inverts the product of the norms of all leaves of a thread.
 template <class R>
 RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
@@ -189,7 +191,8 @@ RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const t
     return exist;
 }
 
-// in: x < 2q, a product that lacks the product factor; the header of the table   out: the product itself, < 2q
+// in: x < 2q, a product that lacks the product factor; the header of the twiddle table   out: x times the product
+//     factor, < 2q
 template <class R>
 RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::Word x,
                                          const typename R::M::Twiddle* header) {
@@ -197,8 +200,8 @@ RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::
     else return x;
 }
 
-// Position of a thread in a launch over the items first .. end, with one thread for each leaf of each limb, or for
-// R::leaf_lanes adjacent leaves of degree 1.
+// Position of a thread in a launch over the items first .. end. A thread has one leaf of a limb, or R::leaf_lanes
+// adjacent leaves of degree 1.
 template <class R>
 struct Leaf {
     using Word = typename R::M::Word;
@@ -206,12 +209,12 @@ struct Leaf {
     static_assert(lanes == 1 || R::base == 1, "a thread takes several leaves only if they have degree 1");
 
     u64 item;
-    u64 index;   // the limb's number over all items
-    u32 number;  // the limb's number in the item
-    u32 place;   // the first leaf's number in the limb
+    u64 index;   // index of the limb over all items
+    u32 number;  // index of the limb in the item
+    u32 place;   // index in the limb of the thread's first leaf
     bool live;
 
-    // in: limbs per item, if not a constant of R
+    // in: limbs per item, ignored if R::per_item is a constant
     RF_METHOD Leaf(u64 first, u64 end, u64 per_item) {
         follow();
         constexpr u32 units = Tree<R>::leaf_count / lanes, threads = R::leaf_threads;
@@ -226,12 +229,12 @@ struct Leaf {
         number = row.number;
         index = item * count + number;
     }
-    // Offset of the first leaf's first coefficient in memory, in residues.
-    // in: stride between items in residues; ignored if R::per_item is a constant
+    // Offset in memory of the first coefficient of the thread's first leaf, in residues.
+    // in: the stride between items in residues, ignored if R::per_item is a constant
     RF_METHOD u64 offset(u64 distance) const {
         return (R::per_item ? index * R::n : item * distance + (u64)number * R::n) + (u64)place * R::base;
     }
-    // in: the address of the leaves' first residue   out: all their residues, < q
+    // in: the address of the first residue of the thread's leaves   out: all residues of these leaves, < q
     RF_FN void load(const typename R::M& m, const typename R::Store* at, Word* x) {
         if constexpr (lanes > 1) {
             Access::template load<Word>(at, [&](u32 v, Word word) { x[v] = word; });
@@ -251,7 +254,8 @@ struct Leaf {
                 store_run<1, sizeof(typename R::Store)>(ending, at, v, [&](u32) { return get(v); });
         }
     }
-    // in: the addresses of the leaves' first residues in both operands   out: the products of the leaves, < 2q
+    // in: the addresses of the first residues of the thread's leaves in both operands   out: the products modulo the
+    //     leaves, < 2q
     template <bool Natural>
     RF_METHOD void multiply(const typename R::M& m, const typename R::Store* a, const typename R::Store* b,
                             const Tables<R>* tables, const Constants<R>* constants, Word* product) const {

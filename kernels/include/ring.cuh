@@ -1,16 +1,17 @@
-// Data layout of transforms: how rows map to thread blocks, threads, registers, shared memory and device memory.
+// Data layout of transforms: how tiles map to thread blocks, threads, registers, shared memory and device memory.
 //
-// A row is one limb (a residue polynomial) of a ring element. In a kernel that computes only some of the layers, it is
-// one of the independent sub-transforms of a limb. R is the struct that the engine generates for a ring (see
-// README.md). R::threads threads share a row and hold R::per_thread residues each in registers. A block holds R::tile
-// rows, and a batch item has R::per_item.
+// A tile (struct Row below) is one limb (a residue polynomial) of a ring element. In a kernel that computes only some
+// of the layers, it is one of the independent sub-transforms of a limb. R is the struct that the engine generates for a
+// ring (see README.md). R::threads threads share a tile and hold R::per_thread residues each in registers. A block
+// holds R::tile tiles, and a batch item has R::per_item limbs.
 //
 // Layers run in passes: within a pass, butterflies combine only residues in the registers of one thread. In pass P,
 // register r of thread t holds coefficient Pass<R, P>::coeff(t, r). The forward transform takes coefficients in the
 // layout of the first pass and leaves evaluations in that of the last pass.
 //
-// The R::cluster blocks of a thread-block cluster may share a row; its threads are then numbered across these blocks.
-// The first pass combines coefficients of all blocks; after it, each block has whole subtrees to itself.
+// The R::cluster blocks of a thread-block cluster may share a tile; its threads are then numbered across these blocks.
+// The first pass combines coefficients of all blocks. After it, each block has whole subtrees of the factorization
+// tree.
 #pragma once
 #include "packed.cuh"
 #include "stored.cuh"
@@ -24,21 +25,21 @@ namespace rf {
 template <class R>
 struct Tree {
     RF_CONST u32 radix(u32 layer) { return R::layer[layer] == 3 ? 3 : 2; }
-    // Number of nodes at the input of a layer; for R::layers, of leaves.
+    // Number of nodes at the input of a layer; nodes(R::layers) is the number of leaves.
     RF_CONST u32 nodes(u32 layer) {
         u32 count = 1;
         for (u32 l = 0; l < layer; l++) count *= radix(l);
         return count;
     }
-    // Number of twiddle factors before a layer's own: radix - 1 for each node.
+    // Number of twiddle factors of all earlier layers; a node of radix r has r - 1 of them.
     RF_CONST u32 entries(u32 layer) {
         u32 count = 0;
         for (u32 l = 0; l < layer; l++) count += nodes(l) * (radix(l) - 1);
         return count;
     }
     // The twiddle table of one modulus: eight header entries (third root of unity, scales, product factor), forward
-    // layers, inverse layers, leaf constants. If a job includes a constant factor, Constants hold the header with that
-    // factor.
+    // layers, inverse layers, leaf constants. If a job includes a constant factor, its `Constants` have a copy of the
+    // header with scales that include this factor.
     static constexpr u32 third_root = 0, scale = 1, product_scale = 4, product_factor = 7;
     static constexpr u32 header = 8;
     RF_CONST u32 forward(u32 layer) { return header + entries(layer); }
@@ -55,29 +56,30 @@ struct Tree {
     RF_CONST u32 table() { return inverse_roots() + root_count; }
 
     // Sections of the layers after R::columns are transposed: entries at the same position below different nodes of
-    // layer R::columns are adjacent. So threads that each hold one of those nodes read adjacent entries.
+    // layer R::columns are adjacent. So threads that each hold one of these nodes read adjacent entries.
     RF_CONST u32 tops() { return nodes(R::columns); }
-    // Index, in a transposed section, of the node with number `inner` below node `top` of layer R::columns.
+    // Index, in a transposed section, of node `inner` below node `top` of layer R::columns.
     RF_CONST u32 column(u32 top, u32 inner) { return inner * tops() + top; }
     template <u32 L>
     RF_FN u32 slot(u32 node) {
         if constexpr (L <= R::columns) return node;
         else return column(node / (nodes(L) / tops()), node % (nodes(L) / tops()));
     }
-    // The node whose entry has this index in layer L's section: the inverse of `slot`.
+    // The node of layer L whose entry has index `slot` in the layer's section: the inverse of the function `slot`.
     template <u32 L>
     RF_FN u32 node_at(u32 slot) {
         if constexpr (L <= R::columns) return slot;
         else return slot % tops() * (nodes(L) / tops()) + slot / tops();
     }
 
-    // Mixed-radix digit reversal of a node's number at layer L, over the digits of layers To to L - 1.
+    // Reverses the mixed-radix digits of a node's number at layer L: the digits of layers To to L - 1.
     template <u32 To, u32 L>
     RF_FN u32 reversed(u32 node, u32 place = 0) {
         if constexpr (L == To) return place;
         else return reversed<To, L - 1>(node / radix(L - 1), place * radix(L - 1) + node % radix(L - 1));
     }
-    // The leaf at position `place` in natural order; for fewer layers, the node whose leaves begin at that position.
+    // The leaf at position `place` of the natural order. If To < R::layers, the node of layer To whose leaves begin at
+    // that position.
     template <u32 To = R::layers, u32 L = 0>
     RF_FN u32 leaf_at(u32 place, u32 leaf = 0) {
         if constexpr (L == To) return leaf;
@@ -85,20 +87,20 @@ struct Tree {
     }
 };
 
-// Whether radix-2 layers are merged into radix-2^k passes (`Group` in ntt.cuh): true if R::group exists.
+// True if radix-2 layers are merged into radix-2^k passes (`Group` in ntt.cuh). R::group exists only in this case.
 template <class R, class = void>
 constexpr bool in_groups = false;
 template <class R>
 constexpr bool in_groups<R, decltype((void)R::group)> = true;
 
-// The first layer of the group that contains a layer; the layer itself if it is in no group.
+// The first layer of the group (radix-2^k pass) that contains `layer`; `layer` itself if it is in no group.
 template <class R>
 RF_CONST u32 group_of(u32 layer) {
     if constexpr (in_groups<R>) return R::group[layer];
     else return layer;
 }
 
-// Whether the row length is a power of two, so that thread and register numbers are disjoint bit fields of a
+// True if a tile's length is a power of two, so that thread and register numbers are disjoint bit fields of a
 // coefficient's index. The compile-time part of an index is then added to the address and becomes the immediate offset
 // of the access. So one address serves all accesses of a thread.
 template <class R>
@@ -108,30 +110,30 @@ constexpr bool by_bits = (R::length & (R::length - 1)) == 0;
 template <class R, u32 P>
 struct Pass {
     static constexpr u32 first = R::pass[P], last = R::pass[P + 1];
-    static constexpr u32 nodes = Tree<R>::nodes(first) / R::above;              // of the row, at layer `first`
+    static constexpr u32 nodes = Tree<R>::nodes(first) / R::above;              // of the tile, at layer `first`
     static constexpr u32 span = Tree<R>::nodes(last) / Tree<R>::nodes(first);  // coefficients that the pass combines
     static constexpr u32 stride = R::length / nodes / span;
     // A thread holds `sets` sets of `vector` groups of `span` registers. The groups of a set are adjacent in memory;
-    // `near` of them belong to the same row.
+    // `near` of them belong to the same tile.
     static constexpr u32 vector = stands_apart<R> ? R::vector : last == R::layers ? R::base : P == 0 ? R::vector : 1;
     static constexpr u32 near = stands_apart<R> ? 1 : vector;
     static constexpr u32 sets = R::per_thread / span / vector;
     static_assert(sets * span * vector == R::per_thread && stride % near == 0, "the pass must fit the registers of a thread");
 
-    // The node of the row's tree, at layer `first`, whose coefficients a set combines.
+    // The node of the tile's tree, at layer `first`, whose coefficients the set combines.
     RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * near / stride; }
 
     // A run is `run` coefficients of one thread that are adjacent in memory.
     static constexpr u32 run = !stands_apart<R> && stride == vector ? span * vector : vector;
     static constexpr u32 runs = R::per_thread / run;
-    // Index of the first coefficient of a run.
+    // Index in the tile of the first coefficient of run i.
     RF_FN u32 run_start(u32 thread, u32 i) {
         u32 set = i / (runs / sets), k = i % (runs / sets);
         u32 column = (set * R::threads + thread) * near;
         return column / stride * (stride * span) + column % stride + k * stride;
     }
-    // Offset of a run in memory, in residues. `columns`: number of columns of a strided batch (`strided_batch`), else 1.
-    // Natural: the leaves of all rows are in natural order.
+    // Offset of run i in memory, in residues. `columns`: number of columns of a strided batch (`strided_batch`), else
+    // 1. Natural: true if the leaves of all tiles are stored in natural order.
     template <bool Natural = false>
     RF_FN u64 run_place(u32 thread, u32 i, u32 columns = 1) {
         if constexpr (Natural) {
@@ -143,42 +145,43 @@ struct Pass {
             return run_start(thread, i) * R::stride * columns;
         }
     }
-    // The register that holds coefficient c of run i; for strided rows, the run's coefficient in the c-th row.
+    // The register that holds coefficient c of run i. For interleaved tiles (`stands_apart`), c counts tiles instead,
+    // and each has one coefficient in the run.
     RF_CONST u32 reg(u32 i, u32 c) {
         u32 set = i / (runs / sets), k = i % (runs / sets) + c / vector;
         return (set * vector + c % vector) * span + k;
     }
-    // Index of the coefficient in register r.
+    // Index in the tile of the coefficient in register r.
     RF_FN u32 coeff(u32 thread, u32 r) {
         u32 column = (r / span / vector * R::threads + thread) * near + r / span % near;
         return column / stride * (stride * span) + column % stride + r % span * stride;
     }
-    // The first register of group g of a set; g counts through the rows of all items that the thread holds.
+    // The first register of group g of a set; g counts through the tiles of all items that the thread holds.
     RF_FN u32 group(u32 set, u32 g) { return g / vector * R::per_thread + (set * vector + g % vector) * span; }
-    // Last pass only: leaf `inner` below a set's node has position natural_node + natural_inner in natural order, among
-    // the leaves of the row.
+    // For the last pass only: leaf `inner` below a set's node has position natural_node + natural_inner in natural
+    // order, among the leaves of the tile.
     RF_FN u32 natural_node(u32 thread, u32 set) { return Tree<R>::template reversed<R::pass[0], first>(node(thread, set)); }
     RF_FN u32 natural_inner(u32 inner) { return Tree<R>::template reversed<first, last>(inner) * nodes; }
 };
 
-// Coefficients and threads of a row in one block; the whole row's, except in clusters.
+// Coefficients and threads of a tile in one block: those of the whole tile, except in clusters.
 template <class R>
 constexpr u32 share_length = R::length / R::cluster;
 template <class R>
 constexpr u32 share_threads = R::threads / R::cluster;
 
-// Barrier among the threads of a row that are in one block.
+// Barrier among the threads of a tile that are in one block.
 template <class R>
 RF_FN void sync_row() {
     if constexpr (R::whole_warps) __syncwarp();
     else __syncthreads();
 }
 
-// Whether the threads of a block fill whole warps.
+// True if the threads of a block fill whole warps.
 template <class R>
 constexpr bool full_warps = share_threads<R> * R::tile % 32 == 0;
 
-// Barrier among the threads that exchange residues: those of a warp if InWarp, else those of a row in one block.
+// Barrier among the threads that exchange residues: those of a warp if InWarp, else those of a tile in one block.
 template <class R, bool InWarp>
 RF_FN void sync_near() {
     if constexpr (InWarp) __syncwarp();
@@ -186,8 +189,8 @@ RF_FN void sync_near() {
 }
 
 // Barrier among all blocks of a cluster, in two halves: a thread arrives, and later waits until all threads have
-// arrived. After the wait, writes to other blocks' shared memory that preceded the arrival are visible, unless it was
-// made with Written = false. (Architectures before sm_90 do not declare these intrinsics.)
+// arrived. After the wait, writes to other blocks' shared memory that preceded the arrivals are visible, except those
+// of threads that arrived with Written = false. (Architectures before sm_90 do not declare these intrinsics.)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define RF_IN_CLUSTERS(otherwise, ...) otherwise
 #else
@@ -207,21 +210,21 @@ RF_FN void sync_cluster() {
     arrive_at_cluster<R>();
     wait_for_cluster<R>();
 }
-// Completes the pending cluster barrier and arrives at the next one: this thread no longer reads cells that other
-// blocks may overwrite after that barrier.
+// Completes the pending cluster barrier and arrives at the next one. After this call, the thread must not read cells
+// that other blocks overwrite after the next barrier.
 template <class R>
 RF_FN void pass_cluster() {
     wait_for_cluster<R>();
     arrive_at_cluster<R>();
 }
-// The same address in the shared memory of a block of the cluster (distributed shared memory).
+// The address of `cells` in the shared memory of another block of the cluster (distributed shared memory).
 template <class Cell>
 RF_FN Cell* in_block(Cell* cells, u32 block) {
     return RF_IN_CLUSTERS(cells, (Cell*)__cluster_map_shared_rank(cells, block));
 }
 #undef RF_IN_CLUSTERS
 
-// out: whether `yes` is true in any thread of the row   (all threads of its warp must call it)
+// out: true if `yes` is true in any thread of the tile   (all threads of its warp must call it)
 template <class R>
 RF_FN bool any_in_row(bool yes) {
     static_assert(R::whole_warps, "the limb must be within one warp");
@@ -229,8 +232,8 @@ RF_FN bool any_in_row(bool yes) {
     return (votes >> threadIdx.x % 32 / R::threads * R::threads & 0xffffffffu >> (32 - R::threads)) != 0;
 }
 
-// Constants of a limb of the basis, besides its table: the modulus, and the table's eight header entries with the job's
-// constant factor in the scales (see Tree).
+// Constants of a limb of the basis, besides its twiddle table: the modulus, and a copy of the table's eight header
+// entries in which the scales include the job's constant factor (see Tree).
 template <class R>
 struct Constants {
     alignas(16) typename R::M m;
@@ -251,13 +254,13 @@ struct TablesOf<R, true> {
 template <class R>
 using Tables = typename TablesOf<R>::Type;
 
-// A polynomial (limb) of a launch in which each block has `Count` consecutive polynomials.
+// Position of a polynomial (limb) in a launch whose blocks have `Count` consecutive polynomials each.
 template <u32 Count>
 struct Polynomial {
-    u64 item;    // counted from the first of the launch
-    u32 number;  // in the item
-    // in: the block, the slot in it, polynomials per item; Count * per_item must fit 32 bits, so that 32-bit divisions
-    //     suffice
+    u64 item;    // index of the item, counted from the launch's first item
+    u32 number;  // index in the item
+    // in: the block; the slot in the block; polynomials per item. Count * per_item must fit 32 bits, so that 32-bit
+    //     divisions suffice.
     RF_METHOD Polynomial(u32 block, u32 place, u32 per_item) {
         if (per_item == 1) {
             item = (u64)block * Count + place, number = 0;
@@ -268,8 +271,8 @@ struct Polynomial {
     }
 };
 
-// Double buffering (turns.cuh): offset in shared memory at which the row of the block's next item is prefetched,
-// R::next. If R has no such member it is 0, and a thread holds the rows of all the block's items at once.
+// Double buffering (turns.cuh): offset in shared memory at which the tile of the block's next item is prefetched
+// (R::next). It is 0 if R has no such member; a thread then holds the tiles of all the block's items at once.
 template <class R, class = void>
 constexpr u32 next_row = 0;
 template <class R>
@@ -277,31 +280,32 @@ constexpr u32 next_row<R, decltype((void)R::next)> = R::next;
 template <class R>
 constexpr u32 items_at_once = next_row<R> > 0 ? 1 : R::together;
 
-// Position of a thread in a launch over the rows of the items first .. end.
+// Position of a thread in a launch over the tiles of the items first .. end.
 //
-// If several blocks share a polynomial, consecutive blocks handle the same modulus and position in it for all items. So
-// they share cached twiddle factors.
-// Rows with R::stride > 1 are interleaved in a block: adjacent threads work on adjacent groups of R::vector rows, whose
-// twiddle factors are the same.
+// If several blocks share a polynomial, consecutive blocks handle the same modulus and the same part of the polynomial
+// for all items. So they share cached twiddle factors.
+// Tiles with R::stride > 1 are interleaved in a block: adjacent threads work on adjacent groups of R::vector tiles,
+// which have the same twiddle factors.
 // If a launch covers only some blocks of one item, the upper half of end - first is the number of blocks to skip.
-// In a strided batch, a block has R::tile adjacent rows of the matrix; the last block has the remainder.
+// In a strided batch, a block has R::tile adjacent tiles of the matrix; the last block has the remainder.
 template <class R>
 struct Row {
-    static constexpr u32 parts = R::above * R::stride;  // rows of a polynomial
+    static constexpr u32 parts = R::above * R::stride;  // tiles of a polynomial
 
     u64 item;
-    u32 number;  // polynomial's number in the item
-    u32 part;    // row's number in the polynomial (a group's first): by node, or by position in natural order
-    u32 node;    // tree node above the row
-    u32 thread;  // within the row
+    u32 number;  // index of the polynomial in the item
+    u32 part;    // index of the tile (or a group's first) in the polynomial: by node, or by position in natural order
+    u32 node;    // node of the factorization tree above the tile
+    u32 thread;  // index in the tile
     bool live;   // false for surplus threads of the last block, which compute but never store
     u32 columns;  // columns of a strided batch (`strided_batch`)
-    u32 items;   // items with this row: R::together from `item` on, or fewer at the end
-    unsigned char* shared;  // R::row_bytes for the functions below
+    u32 items;   // items with this tile: R::together from `item` on, or fewer at the end
+    unsigned char* shared;  // the tile's R::row_bytes bytes, used by the functions below
     unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
-    u64 index;              // polynomial's number over all items
+    u64 index;              // index of the polynomial over all items
 
-    // in: polynomials per item, if not a constant of R; for a strided batch, the number of columns in the upper 32 bits
+    // in: polynomials per item, ignored if R::per_item is a constant; for a strided batch, the number of columns in the
+    //     upper 32 bits
     RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end, u64 per_item = R::per_item) {
         follow();
         constexpr bool apart = stands_apart<R>;
@@ -350,35 +354,36 @@ struct Row {
         else shared = block_shared + slot * (R::row_bytes * items_at_once<R> + R::extra);
         extra = shared + R::row_bytes * items_at_once<R>;
     }
-    // The same row in item `item` + i.
-    // in: polynomials per item, if not a constant of R
+    // The position of the same tile in item `item` + i.
+    // in: polynomials per item, ignored if R::per_item is a constant
     RF_METHOD Row of_item(u32 i, u64 per_item = R::per_item) const {
         Row row = *this;
         if constexpr (R::together > 1) row.item += i, row.index += i * (R::per_item ? R::per_item : per_item);
         return row;
     }
-    // Number of columns of a strided batch, else 1. (Multiply by it only if in_columns: elsewhere the factor 1 is
+    // Number of columns of a strided batch, else 1. (Multiply by it only if strided_batch<R>: elsewhere the factor 1 is
     // optimised away but changes the order in which the compiler places loads.)
     RF_METHOD u32 width() const { return strided_batch<R> ? columns : 1; }
-    // Offset of the row's polynomial in memory, in residues.
+    // Offset of the tile's polynomial in memory, in residues.
     // in: stride between items in residues; ignored if R::per_item is a constant
     RF_METHOD u64 polynomial(u64 distance) const {
         if constexpr (strided_batch<R>) return R::per_item ? index * R::n * columns : item * distance + (u64)number * R::n * columns;
         else return R::per_item ? index * R::n : item * distance + (u64)number * R::n;
     }
-    // Offset of the row's first coefficient, in residues.
+    // Offset of the tile's first coefficient in memory, in residues.
     RF_METHOD u64 offset(u64 distance = 0) const {
         if constexpr (strided_batch<R>) return polynomial(distance) + (u64)node * (R::length * R::stride) * columns + part;
         else return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
     }
-    // Offset of the block's first evaluation of the row; it differs from `offset` in clusters and in natural order.
+    // Offset in memory of the first evaluation of the tile's part in this block, in residues. It differs from `offset`
+    // in clusters and in natural order.
     RF_METHOD u64 values(u64 distance = 0) const {
         if constexpr (R::cluster > 1) return offset(distance) + thread / share_threads<R> * share_length<R>;
         else if constexpr (strided_batch<R> && R::natural_order)
             return polynomial(distance) + (u64)Tree<R>::template reversed<0, R::pass[0]>(node) * R::stride * columns + part;
         else return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
     }
-    // Index in the basis of the row's modulus.
+    // Index of the tile's modulus in the basis.
     RF_METHOD u32 of_basis() const {
         if constexpr (R::per_item == R::rows) return number;
         else return number % R::rows;
@@ -392,7 +397,7 @@ template <u32 N>
 struct Number {
     static constexpr u32 value = N;
 };
-// Calls work(Number<k>) once: k is items_at_once if the block has that many items, else 1.
+// Calls work(Number<k>) once. k is items_at_once<R> if the block still has that many items, else 1.
 template <class R, class F>
 RF_FN void at_once(const Row<R>& row, F work) {
     static_assert(items_at_once<R> <= 2, "a block takes at most two items at once");
@@ -402,12 +407,12 @@ RF_FN void at_once(const Row<R>& row, F work) {
     work(Number<1>{});
 }
 
-// Alignment in bytes of a row in memory, or of a group of strided rows.
+// Alignment in bytes of a tile in memory, or of a group of interleaved tiles.
 template <class R>
 constexpr u32 row_alignment = (stands_apart<R> ? R::vector : R::length) * sizeof(typename R::Store);
 
-// in: a row in memory with coefficient stride R::stride, times `columns` in a strided batch; leaves in natural order if
-//     Natural
+// in: a tile in memory with coefficient stride R::stride, times `columns` in a strided batch; leaves in natural order
+//     if Natural
 // out: registers in the layout of pass P (zero in surplus threads)
 template <class R, u32 P, bool Natural = false>
 RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live, u32 columns = 1) {
@@ -423,7 +428,7 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     }
 }
 
-// in: residues in registers in the layout of pass P   out: a row in memory, stored through `ending`
+// in: registers in the layout of pass P   out: a tile in memory, stored through the epilogue `ending`
 template <class R, u32 P, bool Natural = false, class Ending = AsIs>
 RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live, const Ending& ending = {},
                      u32 columns = 1) {
@@ -440,8 +445,8 @@ RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 t
         [&](u32 i, u32 c) { return x[S::reg(i, c)]; }, [](u32) { return true; });
 }
 
-// A block's part of a row, staged in shared memory so that device memory is accessed in order and in vectors for every
-// register layout. Gaps avoid bank conflicts between threads with adjacent runs.
+// The part of a tile that a block has, staged in shared memory so that device memory is accessed in order and in
+// vectors for every register layout. Gaps avoid bank conflicts between threads with adjacent runs.
 template <class R>
 struct Stage {
     using Store = typename R::Store;
@@ -452,8 +457,8 @@ struct Stage {
     static constexpr u32 units = length * sizeof(Store) / unit;
     static constexpr u32 bytes = length * sizeof(Store) + length / R::run * gap;
     static constexpr u32 steps = (units + threads - 1) / threads;
-    // in_warps: whether each warp stages its own part of the row. as_cells: whether elements have the addresses of
-    // their cells.
+    // in_warps: true if each warp stages a separate part of the tile. as_cells: true if staged elements have the
+    // addresses of their cells.
     using Last = Pass<R, R::passes - 1>;
     static constexpr bool in_warps = full_warps<R> && threads % 32 == 0 && R::stride == 1 && Last::sets * Last::runs == 1;
     static constexpr bool as_cells = sizeof(Store) == sizeof(typename R::Cell) && gap == R::gap * sizeof(Store);
@@ -478,12 +483,12 @@ struct Stage {
         else return element(shared, node + inner);
     }
     RF_FN u32 at(u32 byte) { return byte + byte / run_bytes * gap; }
-    // Index of the i-th of the `each` parts of the row that a thread moves; adjacent threads have adjacent parts.
+    // Index of the i-th of the `each` parts of the tile that a thread moves; adjacent threads have adjacent parts.
     RF_FN u32 part(u32 i, u32 each, u32 thread) {
         if constexpr (in_warps) return (thread / 32 * each + i) * 32 + thread % 32;
         else return i * threads + thread;
     }
-    // `out` copies the row from shared to device memory, `in` the other way.
+    // `out` copies the tile from shared to device memory, and `in` copies it from device to shared memory.
     template <class Ending>
     RF_FN void out(unsigned char* shared, Store* row, u32 thread, const Ending& ending) {
         if constexpr (Ending::plain) {
@@ -493,7 +498,7 @@ struct Stage {
                 if (units % threads == 0 || c < units) ((Unit*)row)[c] = *(const Unit*)(shared + at(c * unit));
             }
         } else {
-            // the ending takes whole elements
+            // the epilogue takes whole elements
             constexpr u32 each = unit < sizeof(Store) ? 1 : unit / sizeof(Store), count = length / each;
             constexpr u32 runs = (count + threads - 1) / threads;
             store_runs<runs, each, unit>(
@@ -511,9 +516,9 @@ struct Stage {
     }
 };
 
-// Staging for a block's rows whose evaluations are interleaved in memory: natural order puts leaf k of one row next to
-// leaf k of the next. They are staged by leaf position, so that accesses to device memory are contiguous across the
-// rows.
+// Staging for the tiles of a block whose evaluations are interleaved in memory: in natural order, leaf k of one tile is
+// adjacent to leaf k of the next tile. Evaluations are staged by leaf position, so that accesses to device memory are
+// contiguous across tiles.
 template <class R>
 struct Across {
     using Store = typename R::Store;
@@ -521,19 +526,20 @@ struct Across {
     static constexpr u32 pitch = wide | 1;  // odd, against bank conflicts between positions
     static constexpr u32 block = R::tile * R::threads;
 
-    // Address at which the evaluation in register r of a thread is staged; `slot` is the row's number in the block.
+    // Address at which the evaluation in register r of a thread is staged; `slot` is the index of the tile in the
+    // block.
     RF_FN Store* at(Store* stage, u32 slot, u32 thread, u32 r) {
         using S = Pass<R, R::passes - 1>;
         Store* node = stage + (S::natural_node(thread, r / S::span / S::vector) * pitch + slot * R::base);
         return node + S::natural_inner(r % S::span) * pitch + r / S::span % S::vector;
     }
-    // Calls move(staged, memory) for each element that this thread moves; `memory` counts from the first evaluation of
-    // the block's first row.
+    // Calls move(staged, memory) with the two offsets of each element that this thread moves; `memory` counts from the
+    // first evaluation of the block's first tile.
     template <class F>
     RF_FN void each(F move) {
         RF_UNROLL
         for (u32 i = 0; i < places * wide; i += block) {
-            // the compile-time part of an index is kept apart if the step size is a multiple of a position's width
+            // the compile-time part of an index is separated if the step size is a multiple of a position's width
             constexpr bool whole = block % wide == 0;
             u32 known = whole ? i / wide : 0, c = (whole ? 0 : i) + threadIdx.x, place = c / wide;
             if (places * wide % block == 0 || i + threadIdx.x < places * wide)
@@ -543,9 +549,9 @@ struct Across {
     }
 };
 
-// in: a block's evaluations of a row in memory, leaves in natural order if Natural
+// in: the evaluations of a tile (its part in this block) in memory, leaves in natural order if Natural
 // out: registers in the layout of the last pass
-// All threads of the row must call it. If shared memory is in use, they must meet at sync_row first.
+// All threads of the tile must call it. If shared memory is in use, they must first meet at sync_row.
 template <class R, bool Natural>
 RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live,
                        unsigned char* shared, u32 columns = 1) {
@@ -563,7 +569,7 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
         __syncthreads();
         RF_UNROLL
         for (u32 r = 0; r < R::per_thread; r++) x[r] = word_of<Word>(*Across<R>::at(stage, slot, thread, r));
-        __syncthreads();  // if a row lies in one warp, later barriers cover only its lanes
+        __syncthreads();  // if a tile lies in one warp, later barriers cover only its lanes
     } else {
         if (live) Stage<R>::in(shared, row, thread);
         sync_near<R, Stage<R>::in_warps && !Natural>();
@@ -581,9 +587,10 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
 }
 
 // in: evaluations in the layout of the last pass
-// out: a row in memory, leaves in natural order if Natural, stored through `ending`
-// All threads of the row must call it. Shared memory may still be in use. No barrier is needed if its last user was
-// ntt_forward (`Exchanged`) and elements have the addresses of their cells.
+// out: a tile in memory, leaves in natural order if Natural, stored through the epilogue `ending`
+// All threads of the tile must call it. Shared memory may still be in use, because the function begins with a barrier.
+// It leaves the barrier out if ntt_forward used shared memory last (`Exchanged`) and staged elements have the addresses
+// of their cells.
 template <class R, bool Natural, bool Exchanged = false, class Ending = AsIs>
 RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live,
                         unsigned char* shared, const Ending& ending = {}, u32 columns = 1) {
@@ -620,27 +627,28 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
     }
 }
 
-// Index of a coefficient's cell in shared memory. R::gap cells stay free after every R::run, so that threads whose
-// coefficients are R::run apart use different banks. Rows that are interleaved in memory are interleaved here too.
+// Index in shared memory of the cell of a coefficient. R::gap cells stay free after every R::run cells, so that threads
+// whose coefficients have stride R::run use different banks. Tiles that are interleaved in device memory are
+// interleaved in shared memory, too.
 template <class R>
 RF_FN u32 cell(u32 coeff) {
     return (coeff + coeff / R::run * R::gap) * (stands_apart<R> ? R::tile * R::vector : 1);
 }
-// in: the cells of a row   out: the cell of coefficient c of a thread's run i in pass S
+// in: the cells of a tile   out: the cell of coefficient c of a thread's run i in pass S
 template <class R, class S>
 RF_FN typename R::Cell* cell_at(typename R::Cell* cells, u32 thread, u32 i, u32 c) {
     if constexpr (by_bits<R>) return cells + cell<R>(S::run_start(thread, 0)) + cell<R>(S::run_start(0, i) + c);
     else return cells + cell<R>(S::run_start(thread, i) + c);
 }
 
-// out: x of the lane whose number differs from this one in `bits`
+// out: x of the lane whose number differs from the calling lane's in the bits `bits`
 RF_FN u32 from_lane(u32 x, u32 bits) { return __shfl_xor_sync(0xffffffff, x, bits); }
 RF_FN u64 from_lane(u64 x, u32 bits) { return join(from_lane(low(x), bits), from_lane(high(x), bits)); }
 RF_FN double from_lane(double x, u32 bits) { return double_of(from_lane(bits_of(x), bits)); }
 
-// The exchange between two passes of a row that lies in a warp, as a transposition by shuffles. For each bit of the
-// thread number, the two threads that differ in it swap registers: those with the bit clear in the upper thread for
-// those with the bit set in the lower one.
+// The exchange between two passes of a tile that lies in a warp, as a transposition by shuffles. For each bit of the
+// thread number, two threads that differ in this bit swap registers. The thread with the bit set gives its registers
+// whose number has the bit clear, and gets the other thread's registers whose number has the bit set.
 template <class R>
 RF_FN void exchange_lanes(typename R::M::Word* x, u32 thread) {
     RF_UNROLL
@@ -657,9 +665,9 @@ RF_FN void exchange_lanes(typename R::M::Word* x, u32 thread) {
     }
 }
 
-// The exchange between the blocks of a cluster, between the first and the second pass. Each thread writes to the shared
-// memory of the block that continues with a residue, so that all reads are local. A set of the first pass leaves `span`
-// residues under different nodes; each block takes `each` of these nodes.
+// The exchange between the blocks of a cluster, between the first and the second pass. Each thread writes a residue to
+// the shared memory of the block that processes it next, so that all reads are local. A set of the first pass leaves
+// `span` residues under different nodes; each block takes `each` of these nodes.
 template <class R>
 struct Handed {
     using First = Pass<R, 0>;
@@ -683,7 +691,8 @@ struct Handed {
             }
         }
     }
-    // in: registers in the layout of pass 1   out: cells; a thread's registers of pass 0 have stride `threads`
+    // in: registers in the layout of pass 1   out: cells in which the registers of a thread in pass 0 have stride
+    //     `threads`
     RF_FN void up(const Word* x, Cell* cells, u32 thread) {
         u32 node = thread / Second::stride, column = thread % Second::stride;
         RF_UNROLL
@@ -704,7 +713,7 @@ struct Handed {
     }
 };
 
-// Whether residues stay in their warp between two passes. If each thread has all its residues under one node in both
+// True if residues stay in their warp between two passes. If each thread has all its residues under one node in both
 // passes, only threads under the same node of the upper pass exchange residues.
 template <class R, u32 From, u32 To>
 RF_CONST bool stays_in_warp() {
@@ -714,9 +723,9 @@ RF_CONST bool stays_in_warp() {
 }
 
 // in: registers in the layout of pass From, residues that fit a cell   out: registers in the layout of pass To
-// All threads of the row must call it. It begins with a barrier, because shared memory may still be in use. The barrier
-// is left out after an exchange to pass From (`Exchanged`), whose cells are each thread's own. The rows of all items
-// are exchanged at once.
+// All threads of the tile must call it. It begins with a barrier, because shared memory may still be in use. The
+// barrier is left out directly after an exchange to pass From (`Exchanged`), because each thread then overwrites only
+// cells that it has read itself. The tiles of all `Items` items are exchanged at once.
 template <class R, u32 From, u32 To, bool Exchanged, u32 Items = 1>
 RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     using F = Pass<R, From>;
@@ -729,10 +738,10 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     constexpr u32 from = stands_apart<R> || R::run % F::run == 0 ? F::run : 1;
     constexpr u32 to = stands_apart<R> || R::run % T::run == 0 ? T::run : 1;
     Cell* cells = (Cell*)shared;
-    constexpr u32 apart = R::row_bytes / sizeof(Cell);  // cells from one item to the next
+    constexpr u32 apart = R::row_bytes / sizeof(Cell);  // stride between items, in cells
     const u32 own = R::cluster > 1 ? thread % share_threads<R> : thread;
     if constexpr (among_blocks) {
-        // other blocks may not have started yet, or may still read their cells
+        // other blocks may not have started yet, or may still be reading their cells
         wait_for_cluster<R>();
         if constexpr (From == 0) Handed<R>::down(x, cells, thread);
         else Handed<R>::up(x, cells, thread);

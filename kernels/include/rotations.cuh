@@ -1,37 +1,39 @@
 // Transforms of up to sixteen points modulo q = 2^64 - 2^32 + 1, where 2^96 = -1: roots of unity are powers of two, so
 // that products by twiddle factors are shifts.
 //
-// Between layers values are signed 96-bit integers, and nothing is reduced. In units of 2^64, points enter below 2; a
-// layer at most doubles that, and shifted values are below 2 again. So values to be shifted are at most 8 units, or 7
-// if the shift exceeds whole words by up to 28 bits, and fit.
+// Between layers, points are signed 96-bit integers, and nothing is reduced. In units of 2^64, points enter below 2; a
+// layer at most doubles that, and shifted points are below 2 again. So points to be shifted are at most 8 units, or 7
+// if the shift exceeds whole words by up to 28 bits, and fit 96 bits.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// Radix-2 layers below a node whose constant is 1. 2^Sixteenth is the tree's root of unity of order 16. If the tree has
-// none of that order, it is a root whose powers are the tree's roots of lower orders.
+// Radix-2 layers below a node x^m - 1 of the factorization tree. 2^Sixteenth is the tree's root of unity of order 16.
+// If the tree has no root of that order, it is a root whose powers are the tree's roots of lower orders.
 template <u32 Layers, u32 Sixteenth>
 struct Rotations {
     static_assert(Layers <= 4 && Sixteenth % 24 == 12 && Sixteenth < 192, "at most 4 layers, of a root of order 16");
     static constexpr u32 points = 1 << Layers;
     using Point = i96;
 
-    // The exponent of two in the twiddle factor of a node of any layer: the bit-reversed node number times Sixteenth.
+    // The exponent of two in the twiddle factor of a node of any layer: the bit-reversed index of the node times
+    // Sixteenth.
     RF_CONST u32 exponent(u32 node) { return ((node & 1) * 4 + (node >> 1 & 1) * 2 + (node >> 2)) * Sixteenth % 192; }
 
-    // Point 0 is a term of every value and is never shifted, so an offset added to it is in every value. The offset is
-    // 2^32 - 1, which `out` subtracts, plus a multiple of q that makes all values non-negative.
+    // Point 0 is a term of every output and is never shifted, so an offset added to point 0 appears in every output.
+    // The offset is 2^32 - 1, which `out` subtracts, plus a multiple of q that makes all outputs non-negative.
     static constexpr u64 lifted = (u64)1 << 29;
     RF_FN i96 in_first(u64 x) {
         constexpr u64 less = (lifted - 1) * 0xffffffffu;
         return add_signed(i96{low(x), high(x), 0}, i96{low(0 - less), high(0 - less), (u32)lifted - 1});
     }
     RF_FN i96 in(u64 x) { return i96{low(x), high(x), 0}; }
-    // out: the residue, < q
+    // in: an output of the transform, with its offset   out: the residue, < q
     RF_FN u64 out(i96 x) { return canonical_folded(x); }
 
-    // in: by < 96, a compile-time constant   out: = 2^by x mod q, less than 2 units; more if not Folded and by < 32
+    // in: by < 96, a compile-time constant   out: 2^by x modulo q, below 2 units of 2^64; larger if not Folded and by <
+    //     32
     template <bool Folded>
     RF_FN i96 shifted(i96 x, u32 by) {
         if (by == 0) return x;
@@ -43,7 +45,7 @@ struct Rotations {
     }
 
     // Forward transform, from points to evaluations in bit-reversed order: in(j) is point j, and out(j, x) receives
-    // evaluation j. Nodes are processed depth-first, so that few values are live at once.
+    // evaluation j. Nodes are processed depth-first, so that few registers are live at once.
     template <class In, class Out>
     RF_FN void forward(In in, Out out) {
         i96 x[points];
@@ -51,7 +53,8 @@ struct Rotations {
         for (u32 j = 0; j < points; j++) x[j] = in(j);
         forward_under<0>(x, 0, out);
     }
-    // Inverse transform, times the number of points.
+    // Inverse transform without the division by the number of points: in(j) is evaluation j in bit-reversed order, and
+    // out(j, x) receives point j times the number of points.
     template <class In, class Out>
     RF_FN void inverse(In in, Out out) {
         i96 x[points];

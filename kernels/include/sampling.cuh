@@ -1,16 +1,16 @@
-// Random blocks of an item, and uniform residues modulo moduli that are data of the launch.
+// Random blocks of an item, and uniform residues modulo moduli that a kernel reads from memory.
 //
 // The generated struct S gives the types of residues and moduli (S::Store, S::Limb), the degree S::n, and whether keys
-// are seeds (S::seeds). A seed belongs to one item, whose blocks are then those of item 0. Otherwise keys are draws,
-// and items count as in the run.
+// are seeds (S::seeds). A seed belongs to one item, which then gets the blocks of item 0 under its own key. Otherwise
+// the key is a run's RandomKey, and an item gets the blocks of its index in the run.
 #pragma once
 #include "divisor256.cuh"
 #include "random.cuh"
 
 namespace rf {
 
-// A modulus q of up to 64 bits. Table: d, reciprocal, shift (`Divisor`); R, 2^64 R, 2^128 R mod q. Residues are stored
-// times R.
+// A modulus q of up to 64 bits. Stored residues are multiplied by a constant R. Table: d, reciprocal, shift
+// (`Divisor`); R, 2^64 R, 2^128 R mod q.
 struct WordLimb {
     static constexpr u32 words = 6, per_block = 2;
     Divisor q;
@@ -18,7 +18,8 @@ struct WordLimb {
 
     RF_METHOD WordLimb(const u64* table) : q{table[0], table[1], (u32)table[2]}, weights(table + 3) {}
 
-    // in: a block, j < per_block   out: 192 bits of it, times R, mod q
+    // in: a block of 16 words, j < per_block   out: words 6 j to 6 j + 5 of the block as an integer of 192 bits, times
+    //     R, mod q
     RF_METHOD u64 uniform(const u32* block, u32 j) const {
         u64 digits[3];
         RF_UNROLL
@@ -27,8 +28,8 @@ struct WordLimb {
     }
 };
 
-// A modulus q of up to 256 bits. Table: d = 2^shift q, whose top bit is set; floor(2^319 / d), at most 2^64 - 1; shift;
-// 2^(62 i + shift) R mod d for i < 7.
+// A modulus q of up to 256 bits. Stored residues are multiplied by a constant R. Table: d = 2^shift q, whose top bit is
+// set; floor(2^319 / d), at most 2^64 - 1; shift; 2^(62 i + shift) R mod d for i < 7.
 struct WideLimb {
     static constexpr u32 words = 34, per_block = 1;
     Divisor256<256> d;
@@ -42,7 +43,7 @@ struct WideLimb {
         d.ratio = table[4];
     }
 
-    // in: a block   out: 434 bits of it, times R, mod q
+    // in: a block of 16 words   out: its lowest 434 bits as an integer, times R, mod q
     RF_METHOD u256 uniform(const u32* block, u32) const {
         u256 sum{};
         RF_UNROLL
@@ -70,15 +71,15 @@ struct WideLimb {
     }
 };
 
-// in: `distance`: words from one item's key to the next   out: block `number` of stream `series` for an item, under its
-//     key
+// Writes block `number` of random stream `series` for an item. The item's key is at keys + item * distance, in 32-bit
+// words.
 template <class S>
 RF_FN void sample_block(const u32* keys, u64 distance, u64 item, u64 series, u32 number, u32* block) {
     const RandomKey* key = (const RandomKey*)(keys + item * distance);
-    draw(*key, S::seeds ? 0 : item, series << 32 | number, block);
+    random_block(*key, S::seeds ? 0 : item, series << 32 | number, block);
 }
 
-// out: the j-th quarter of a block, 128 bits
+// out: quarter j of a block, 128 bits
 RF_FN u128 sample_bits(const u32* block, u32 j) {
     return u128{join(block[4 * j], block[4 * j + 1]), join(block[4 * j + 2], block[4 * j + 3])};
 }

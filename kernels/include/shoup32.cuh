@@ -8,7 +8,7 @@
 
 namespace rf {
 
-// A known factor w < q with floor(2^32 w / q).
+// A known factor w < q and its Shoup quotient floor(2^32 w / q).
 struct alignas(8) Twiddle32 {
     u32 w, quotient;
 };

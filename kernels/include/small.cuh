@@ -1,8 +1,8 @@
-// Ring elements with small integer coefficients, reduced modulo each modulus of the ring; the moduli are data of the
-// launch.
+// Ring elements with small integer coefficients, reduced modulo each modulus of the ring; kernels read the moduli from
+// memory.
 //
-// The generated struct S gives the residues S::Store of S::limbs 32-bit words, the degree S::n, and S::each, the
-// residues that a thread stores at once (1, 2 or 4; it divides n). A block has S::threads threads and S::threads
+// The generated struct S gives the type S::Store of residues of S::limbs 32-bit words and the degree S::n. A thread
+// stores S::each residues at once (1, 2 or 4; it divides n). A block has S::threads threads and S::threads
 // coefficients: four for each cell of a generated struct C, which `Spread` assigns to blocks.
 #pragma once
 #include "mod256.cuh"
@@ -11,14 +11,14 @@
 
 namespace rf {
 
-// Added to small integers to make them non-negative; above all magnitudes.
+// Added to small integers to make them non-negative; larger than all magnitudes.
 constexpr u32 small_bias = 1 << 14;
 
-// in: a magnitude; a sign, 1 if negative   out: the integer plus small_bias
+// in: a magnitude; a sign, 1 for negative   out: the signed integer plus small_bias
 RF_FN u32 biased(u32 magnitude, u32 sign) { return small_bias + ((magnitude ^ 0 - sign) + sign); }
 
 // Shoup multiplication of small integers by a known factor w, modulo q of N 32-bit limbs. Table: floor(2^32 w / q),
-// floor(2^32 c / q); w; c = -2^14 w mod q, which cancels the bias; -q mod 2^(32 N); zeros up to a whole vector.
+// floor(2^32 c / q); w; c = -2^14 w mod q, which cancels the bias; -q mod 2^(32 N); zeros up to a multiple of 16 bytes.
 template <u32 N>
 struct SmallMultiples {
     static constexpr u32 words = (3 * N + 2 + 3) / 4 * 4;
@@ -32,9 +32,9 @@ struct SmallMultiples {
         }
     }
 
-    // in: x + 2^14, |x| <= 2^14   out: r = w x mod q
+    // in: biased = x + 2^14, |x| <= 2^14   out: r = w x mod q
     // The quotient is exact or one too small, and the latter only if its fraction is above 1 - 2^-17. So q is
-    // subtracted if the fraction has its top bit set and r - q, known modulo 2^(32 N), has not.
+    // subtracted if the fraction has its top bit set and r - q, known modulo 2^(32 N), does not.
     RF_METHOD void multiple(u32 biased, u32* r) const {
         const u32 *w = known + 2, *c = w + N, *minus_q = c + N;
         const u64 quotient = mad_wide(biased, known[0], known[1]);
@@ -48,7 +48,7 @@ struct SmallMultiples {
     }
 
   private:
-    // out: x + digit a mod 2^(32 N)
+    // out: x += digit a mod 2^(32 N)
     static RF_METHOD void add_multiple(u32* x, const u32* a, u32 digit) {
         row_mad_low<N>(x, a, digit);
         if constexpr (N > 1) row_mad_low<N - 1>(x + 1, a + 1, digit);
@@ -66,7 +66,8 @@ RF_FN E stored_limbs(const u32* limbs) {
     else return (E)limbs[0];
 }
 
-// in: the block's small integers with their bias, in shared memory   out: the elements, modulo all moduli
+// in: the block's small integers, biased, in shared memory   out: elements that have these integers as coefficients,
+//     modulo all moduli
 // Adjacent threads store adjacent vectors of one limb; S::each groups of threads alternate between the limbs.
 template <class S, class C>
 RF_FN void store_small(const u32* integers, const u32* table, typename S::Store* out, u32 moduli, u64 distance, u64 first, u64 end) {

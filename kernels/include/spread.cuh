@@ -4,15 +4,15 @@
 
 namespace rf {
 
-// S is generated. An item has S::cells cells: coefficients, or groups of adjacent ones. Small items share a block of
-// S::threads cells; large ones take several blocks. A thread has the cell of its own number, or asks for cells by their
-// number in the block.
+// Position of a thread in a launch over cells. S is a generated struct: an item has S::cells cells, which are
+// coefficients or groups of adjacent ones. Small items share a block of S::threads cells; large ones take several
+// blocks. By default a thread has the cell of the block with its own number; `number` names another.
 template <class S>
 struct Spread {
     u64 start;  // first cell of the block, counted over all items
     u32 count;  // cells of the block
     u64 item;
-    u32 cell;   // within the item
+    u32 cell;   // index in the item
     bool live;  // false in surplus threads
 
     RF_METHOD Spread(u64 first, u64 end, u32 number = threadIdx.x) {
@@ -27,13 +27,13 @@ struct Spread {
     }
 };
 
-// The same, with the number of units of work per item as a launch argument. If Together, a block holds the same units
-// of several items, and the blocks with the same units of all items are consecutive. Data that items share is then read
-// from memory once, and from the L2 cache once per block.
+// Position of a thread in a launch over units of work, whose number per item is a launch argument. If Together, a block
+// holds the same units of several items, and the blocks with the same units of all items are consecutive. Data that
+// items share is then read from memory once, and from the L2 cache once per block.
 template <u32 Threads, bool Together = false>
 struct Units {
     u64 item;
-    u32 unit;   // within the item
+    u32 unit;   // index in the item
     bool live;  // false in surplus threads
 
     RF_METHOD Units(u64 first, u64 end, u32 units) {

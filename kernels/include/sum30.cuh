@@ -17,9 +17,9 @@ struct Short {
 struct Sum30 {
     u64 sum;
 
-    // in: a first term < 2^30
+    // Starts the sum with a term `first` < 2^30.
     RF_METHOD explicit Sum30(u64 first) : sum(first) {}
-    // in: x, y < 2^30
+    // Adds x y, for x, y < 2^30.
     RF_METHOD void add(Short x, u64 y) { sum = mad_fused(x.x, rf::low(y), sum); }
 };
 
@@ -29,8 +29,8 @@ struct Divisor30 {
     u32 shift;  // unused, so that both divisors have the same layout
 
     // out: the sum mod q
-    // Barrett reduction. The quotient is at most two too small: truncating the ratio, the product and its lowest
-    // partial product costs less than one each. So the remainder is below 3q and fits 32 bits.
+    // Barrett reduction. The quotient is at most two too small, because truncating the ratio, truncating the product
+    // and dropping its lowest partial product cost less than one each. So the remainder is below 3q and fits 32 bits.
     RF_METHOD u64 rem(const Sum30& s) const {
         u32 q = rf::low(d), r = rf::low(s.sum) - rf::low(mul_hi_middle(s.sum, ratio)) * q;
         return sub_once(sub_once(r, q << 1), q);

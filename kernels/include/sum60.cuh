@@ -18,11 +18,11 @@ struct Halves {
 };
 
 struct Sum60 {
-    u64 low, high, mixed;  // first term and sum of x0 y0; sum of x1 y1; first term and sum of (x0 + x1)(y0 + y1) mod 2^64
+    u64 low, high, mixed;  // first + sum of x0 y0; sum of x1 y1; first + sum of (x0 + x1)(y0 + y1) mod 2^64
 
-    // in: a first term < 2^60
+    // Starts the sum with a term `first` < 2^60.
     RF_METHOD explicit Sum60(u64 first) : low(first), high(0), mixed(first) {}
-    // in: y with its lower half in the lower 32 bits, its upper half above
+    // Adds x y; y has its lower 30 bits in its lower word and its upper 30 bits in its upper word.
     RF_METHOD void add(Halves x, u64 y) {
         u32 y0 = rf::low(y), y1 = rf::high(y);
         low = mad_fused(x.low, y0, low);
@@ -31,15 +31,15 @@ struct Sum60 {
     }
 };
 
-// Barrett reduction by a modulus times 2^shift, for sums whose terms all have that factor.
+// Barrett reduction of sums whose terms all carry a factor 2^shift, by the modulus times 2^shift.
 struct Divisor60 {
     u64 d;      // 2^shift q, 2^59 <= d < 2^60
     u64 ratio;  // floor(2^123 / d), at most 2^64 - 1
     u32 shift;
 
-    // out: the sum / 2^shift mod q
-    // The quotient is at most three too small: truncating the sum, the ratio, the product and its lowest partial
-    // product costs less than one each.
+    // out: the sum / 2^shift mod q.
+    // The quotient is at most three too small, because truncating the sum, the ratio and the product and dropping the
+    // product's lowest part cost less than one each.
     RF_METHOD u64 rem(const Sum60& s) const {
         u64 middle = s.mixed - s.low - s.high;  // x0 y1 + x1 y0, < 2^64 - 2^34
         u64 top = (s.high << 1) + ((middle + (s.low >> 30)) >> 29);  // floor(sum / 2^59)

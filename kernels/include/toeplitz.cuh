@@ -1,39 +1,39 @@
-// Products of polynomials over the integers on tensor cores, one warp each: one factor in two signed-byte digits, the
-// other small.
+// Products of polynomials over the integers on tensor cores, one warp per product: one factor has coefficients of two
+// signed-byte digits, the other of one.
 //
 // The small factor b is cut into 8 blocks of `block` coefficients, the columns of a matrix. The other factor a gives a
 // Toeplitz matrix A[i][t] = a[i - t], of which only the polynomial itself is stored. Row i and column s of their
 // product is the sum over t of a[i - t] b[block s + t], a part of coefficient i + block s.
 //
-// A word of A has four coefficients of falling index, from any index on. So a is stored backwards, in four copies that
-// are shifted by one byte each: lanes whose rows differ by one read different copies at the same word.
+// A word of A has four coefficients of falling index, and may start at any index. So a is stored backwards, in four
+// copies that are shifted by one byte each: lanes whose rows differ by one read the same word of different copies.
 #pragma once
 #include "mma.cuh"
 
 namespace rf {
 
-// N: coefficients of either factor.
+// Products of two polynomials with N coefficients each.
 template <u32 N>
 struct Toeplitz {
-    static constexpr u32 steps = (N + 255) / 256;                  // along a block, 32 coefficients each
+    static constexpr u32 steps = (N + 255) / 256;                  // steps of 32 coefficients along a block
     static constexpr u32 block = 32 * steps;
-    static constexpr u32 delay = block / 16;                       // tiles from one column to the next, 16 rows each
+    static constexpr u32 delay = block / 16;                       // row tiles (16 rows) from one column to the next
     static constexpr u32 turns = (N + block - 1 + block - 1) / block;
-    static constexpr u32 tiles = turns * delay;                    // along the rows
-    static constexpr u32 origin = 16 * tiles;                      // byte of coefficient 0 of a in a copy
-    static constexpr u32 words = (origin + block) / 4 + 1;         // of a copy
+    static constexpr u32 tiles = turns * delay;                    // row tiles
+    static constexpr u32 origin = 16 * tiles;                      // byte of a copy that has coefficient 0 of a
+    static constexpr u32 words = (origin + block) / 4 + 1;         // words of a copy
     static constexpr u32 pitch = (words + 23) / 32 * 32 + 8;       // so that copies begin in different banks
     static constexpr u32 digits = 2;
     static constexpr u32 skew = 8;                                 // words between two blocks of sums, against bank conflicts
     static constexpr u32 sums = (tiles + delay + 6 * delay) * 16;  // coefficients of the product, then zeros
     static constexpr u32 sum_words = sums + sums / (2 * block) * skew + skew;
-    static constexpr u32 copy_words = digits * 4 * pitch;          // of all copies
+    static constexpr u32 copy_words = digits * 4 * pitch;          // words of all copies
     static_assert(pitch >= words && pitch % 32 == 8, "the stride of copies must be 8 banks");
 
-    // The word of `sums` that holds coefficient k of the product.
+    // Index in `sums` of the word that holds coefficient k of the product.
     RF_FN u32 place(u32 k) { return k + k / (2 * block) * skew; }
 
-    // The words of the first copy that a lane has, for both digits: lane w % 32 has word w.
+    // The words of the first copy that a lane computes, for both digits: lane w % 32 has word w.
     static constexpr u32 each = (pitch + 31) / 32;
     using Words = u32[each][digits];
 
@@ -55,7 +55,7 @@ struct Toeplitz {
         }
     }
 
-    // Writes all copies, from the words of the first one.   All lanes must call it, and must meet before `multiply`.
+    // Writes all copies, given the words of the first copy. All lanes must call it, and must meet before `multiply`.
     RF_FN void store(u32* copies, const Words& words, u32 lane) {
         RF_UNROLL
         for (u32 i = 0; i < each; i++) {
@@ -73,8 +73,8 @@ struct Toeplitz {
         }
     }
 
-    // The same from the words of all lanes in memory, one digit after the other, by `threads` threads, which must meet
-    // afterwards.
+    // Writes all copies as `store` does, given all words of the first copy in memory, those of digit 0 before those of
+    // digit 1. `threads` threads must call it, and must meet afterwards.
     RF_FN void store_from(u32* copies, const u32* words, u32 thread, u32 threads) {
         RF_LOOP
         for (u32 w = thread; w < digits * pitch; w += threads) {
@@ -85,10 +85,10 @@ struct Toeplitz {
         }
     }
 
-    // Index of a lane's word k of b, in words of four coefficients.
+    // Index in b of a lane's word k, in words of four coefficients.
     RF_FN u32 word_of_block(u32 lane, u32 k) { return (lane / 4 * block + 16 * k) / 4 + lane % 4; }
 
-    // Loads a lane's fragments of b.   in: get(c), coefficient c < N, a signed byte
+    // Loads a lane's fragments of b.   in: get(c), c < N: coefficient c, a signed byte
     template <class Get>
     RF_FN void load(u32 (&b)[2 * steps], u32 lane, Get get) {
         RF_UNROLL
@@ -102,13 +102,13 @@ struct Toeplitz {
         }
     }
 
-    // Writes the product to sums: coefficient k goes to place(k).   in: digits with a = 2^Bits high + low
-    // All lanes must call it; they meet at its end. They must have met since sums were last read and copies were
+    // Writes the product to `sums`: coefficient k is at place(k).   in: copies of a with a = 2^Bits high + low
+    // All lanes must call it; they meet at its end. They must also have met since `sums` was last read and `copies` was
     // written.
     //
-    // The fragment of A that a step uses is used by the next step two tiles later, so a tile loads one new fragment of
-    // each digit. A loop body has `delay` tiles, so that fragments and sums keep their registers. Tiles come in pairs
-    // and digits have sums of their own, so that four independent chains of products overlap.
+    // Step k + 1 uses the fragment of A of step k again two tiles later, so a tile loads only one new fragment of each
+    // digit. A loop body has `delay` tiles, so that fragments and sums stay in the same registers. Tiles are processed
+    // in pairs, and the two digits have separate sums, so that four independent chains of products overlap.
     template <u32 Bits>
     RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
         static_assert(delay % 2 == 0 && sum_words % 4 == 0, "delay must be even, and sum_words a multiple of 4");
@@ -116,7 +116,7 @@ struct Toeplitz {
         meet_before_mma();
         const u32 g = lane / 4, t = lane % 4;
         const u32* from = copies + (g % 4) * pitch + (origin - (g & ~3u)) / 4 + t;
-        i32* to = sums + g + t * (2 * block + skew);  // where column 2 t begins
+        i32* to = sums + g + t * (2 * block + skew);  // start of column 2 t
         u32 window[digits][2][steps][4] = {};         // for even and odd tiles; zero before coefficient 0
         i32 held[delay][2] = {};                      // sums of columns 2 t + 1, until their rows are reached
         RF_LOOP
@@ -165,7 +165,7 @@ struct Toeplitz {
     }
 
    private:
-    // Slot of the window with the fragment of step k in tile r.
+    // Index in the window of the fragment that step k uses in tile r.
     RF_CONST u32 slot(u32 k, u32 r) { return (k + delay - r / 2) % steps; }
 };
 

@@ -1,4 +1,4 @@
-// Double buffering: a block works on the rows of several items one after another, and prefetches the next row
+// Double buffering: a block works on the tiles of several items one after another, and prefetches the next tile
 // meanwhile.
 #pragma once
 #include "copies.cuh"
@@ -6,7 +6,7 @@
 
 namespace rf {
 
-// Prefetch of the residues that a thread needs in pass 0 of the next item's row. Each thread copies them to cells that
+// Prefetches the residues that a thread needs in pass 0 of the next item's tile. Each thread copies them to cells that
 // no other thread accesses, so that no barrier is needed.
 template <class R>
 struct Next {
@@ -31,7 +31,7 @@ struct Next {
     }
 };
 
-// Calls work(row, x) for each item of the block, x being the row's coefficients in the layout of pass 0.
+// Calls work(row, x) for each item of the block, where x holds the tile's coefficients in the layout of pass 0.
 template <class R, class F>
 RF_FN void in_turn(Row<R> row, const typename R::Store* in, u64 distance, u64 per_item, unsigned char* block_shared, F work) {
     typename R::M::Word x[R::per_thread];

@@ -1,8 +1,8 @@
 // Machine words, wide products and carry chains. Inline PTX appears only here, in copies.cuh and in mma.cuh.
 //
-// Every PTX function has a portable twin below it with the same result for every input. Host compilers always use the
-// twins; -DRF_PORTABLE makes the device use them too, so that both can be compared bit for bit.
-// No function here branches on its arguments.
+// Every PTX function has a portable twin in this file with the same result for every input. Host compilers always use
+// the twins; -DRF_PORTABLE makes the device use them too, so that both can be compared bit for bit. No function of this
+// file branches on its arguments.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -39,7 +39,7 @@ using i64 = long long;
 
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "u16, u32 and u64 must have 2, 4 and 8 bytes");
 
-// Sixteen or eight bytes that move as one vector load or store (LDG.128, STS.128, …).
+// Vectors of sixteen or eight bytes that move by one load or store (LDG.128, STS.128, …).
 struct alignas(16) u32x4 {
     u32 x, y, z, w;
 };
@@ -50,11 +50,11 @@ struct alignas(8) u32x2 {
     u32 x, y;
 };
 
-// lo + 2^64 hi
+// The integer lo + 2^64 hi.
 struct u128 {
     u64 lo, hi;
 };
-// x0 + 2^32 x1 + 2^64 x2 with the sign of x2
+// The integer x0 + 2^32 x1 + 2^64 x2, where x2 counts as signed.
 struct i96 {
     u32 x0, x1, x2;
 };
@@ -74,10 +74,9 @@ RF_FN u64 mad_wide(u32 a, u32 b, u64 c) { return (u64)a * b + c; }
 RF_FN u32 rotate_left(u32 x, u32 by) { return x << by | x >> (32 - by & 31); }
 RF_FN u64 rotate_left(u64 x, u32 by) { return x << by | x >> (64 - by & 63); }
 
-// out: the smaller one
 RF_FN u32 min_word(u32 a, u32 b) { return a < b ? a : b; }
 
-// out: x - m if x >= m, else x   (any x, m: x - m wraps above x exactly when x < m)
+// out: x - m if x >= m, else x   (for any x, m: x - m wraps to more than x exactly if x < m)
 RF_FN u32 sub_once(u32 x, u32 m) { return min_word(x, x - m); }
 
 // ---- doubles ----
@@ -86,12 +85,12 @@ RF_FN u32 sub_once(u32 x, u32 m) { return min_word(x, x - m); }
 RF_FN u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
 RF_FN double double_of(u64 bits) { return __longlong_as_double((i64)bits); }
 
-// in: x < 2^52   out: x   (x is the lower bits of the double 2^52 + x)
+// in: x < 2^52   out: x as a double   (x is the lower bits of the double 2^52 + x)
 RF_FN double to_double(u64 x) {
     constexpr double offset = 4503599627370496.0;
     return __dadd_rn(double_of(x | 0x4330000000000000ull), -offset);
 }
-// in: an integer, 0 <= x < 2^52   out: x
+// in: an integer, 0 <= x < 2^52   out: x as an integer
 RF_FN u64 to_integer(double x) {
     constexpr double offset = 4503599627370496.0;
     return bits_of(__dadd_rn(x, offset)) & 0x000fffffffffffffull;
@@ -119,7 +118,7 @@ RF_FN u64 mad_fused(u32 a, u32 b, u64 c) {
     return r;
 }
 
-// out: a b   (PTX, because the compiler makes 64-bit products of operands that are the upper half of a word)
+// out: a b   (PTX, because the compiler makes 64-bit products if an operand is the upper half of a word)
 RF_FN i64 mul_signed(i32 a, i32 b) {
     i64 r;
     asm("mul.wide.s32 %0, %1, %2;" : "=l"(r) : "r"(a), "r"(b));
@@ -183,7 +182,7 @@ RF_FN u64 mul_hi_above(u64 a, u64 b) {
     return r;
 }
 
-// out: floor(a b / 2^64) - e, e in {0, 1}   (three products: the lowest one is dropped)
+// out: floor(a b / 2^64) - e mod 2^64, e in {0, 1}   (three products: the lowest one is dropped)
 RF_FN u64 mul_hi_middle(u64 a, u64 b) {
     u64 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, t0, t1, t2;\n\t"
@@ -247,7 +246,7 @@ RF_FN u64 xor3(u64 a, u64 b, u64 c) {
 }
 
 // Arithmetic modulo the Goldilocks prime q = 2^64 - 2^32 + 1, where 2^64 = 2^32 - 1. A GPU adds and multiplies in
-// different pipes, and the multiplier pipe also takes additions without carry-out. The sequences below keep both
+// different pipes, and the multiplier pipe also takes additions without carry-out. The functions below keep both pipes
 // equally busy in a butterfly.
 
 // out: a - b mod 2^64, plus q if a < b
@@ -261,7 +260,8 @@ RF_FN u64 sub_folded(u64 a, u64 b) {
     return r;
 }
 
-// in: b < q   out: a + b mod 2^64, minus q if a + b >= q   (q is subtracted first and added back without a carry)
+// in: b < q   out: a + b mod 2^64, minus q if a + b >= q   (q is subtracted first, and added back if a + b gave no
+//     carry)
 RF_FN u64 add_folded(u64 a, u64 b) {
     u64 r;
     asm("{\n\t.reg .u32 a0, a1, b0, b1, back;\n\tmov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
@@ -275,7 +275,7 @@ RF_FN u64 add_folded(u64 a, u64 b) {
 
 // Montgomery reduction with R = 2^64.   in: p.hi < q - 1   out: 2^-64 p mod q, < q
 // Let p = (hi, l1, l0) and l0 + l1 = 2^32 e + sum. Subtracting the multiple of q with the same lower half as p leaves
-// hi + l1 + e - 2^32 (sum + e) as upper half. The sum is computed twice, since its carry has two uses.
+// hi + l1 + e - 2^32 (sum + e) as the upper half. The sum is computed twice, since its carry has two uses.
 RF_FN u64 reduce_folded(u128 p) {
     u64 r;
     asm("{\n\t.reg .u32 l0, l1, h0, h1, sum, taken;\n\tmov.b64 {l0, l1}, %1;\n\tmov.b64 {h0, h1}, %2;\n\t"
@@ -288,7 +288,7 @@ RF_FN u64 reduce_folded(u128 p) {
     return r;
 }
 
-// out: a + b, a - b mod 2^96
+// out: a + b (add_signed) or a - b (sub_signed), mod 2^96
 RF_FN i96 add_signed(i96 a, i96 b) {
     i96 r;
     asm("add.cc.u32 %0, %3, %6;\n\taddc.cc.u32 %1, %4, %7;\n\taddc.u32 %2, %5, %8;"
@@ -304,16 +304,15 @@ RF_FN i96 sub_signed(i96 a, i96 b) {
     return r;
 }
 
-// out: x >> 31   (PTX, because the compiler extracts the bit from the operands of x, in two steps)
+// out: x >> 31   (PTX, because from plain C++ the compiler takes two steps to extract the bit from the operands of x)
 RF_FN u32 top_bit(u32 x) {
     u32 r;
     asm("shr.u32 %0, %1, 31;" : "=r"(r) : "r"(x));
     return r;
 }
 
-// Partial reductions modulo q: the top word of x is folded into the words below it, so that x, 2^32 x and 2^64 x are
-// left with little above 2^64. A signed word is subtracted as an unsigned one, and its top bit is added back one word
-// higher.
+// Partial reductions modulo q: the top word of x, 2^32 x or 2^64 x is folded into the words below it, which leaves
+// little more than 2^64. A signed word is subtracted as an unsigned one, and its top bit is added back one word higher.
 
 // out: x0 + 2^32 x1 + (2^32 - 1) x2
 RF_FN i96 fold_signed(i96 x) {
@@ -345,8 +344,8 @@ RF_FN i96 fold_signed_64(i96 x) {
     return r;
 }
 
-// in: unsigned x >= 2^32 - 1   out: x - (2^32 - 1) mod q, < q   (without a carry the excess is subtracted, as in
-//     add_folded)
+// in: unsigned x >= 2^32 - 1   out: x - (2^32 - 1) mod q, < q   (if the addition gives no carry, 2^32 - 1 is
+//     subtracted, as in add_folded)
 RF_FN u64 canonical_folded(i96 x) {
     u64 r;
     asm("{\n\t.reg .u32 r0, r1, back;\n\t.reg .u64 p;\n\tmul.wide.u32 p, %3, 0xffffffff;\n\tmov.b64 {r0, r1}, p;\n\t"
@@ -382,8 +381,8 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) {
     return r;
 }
 
-// Stores x and y as one vector in device memory, at a multiple of 16 bytes. For a struct of two words that were just
-// computed, the compiler emits two stores, each of half of every sector.
+// Stores x and y as one vector in device memory, at a multiple of 16 bytes. From a struct of two words that were just
+// computed, the compiler would emit two stores, which fill half of every sector each.
 RF_FN void store_device(void* at, u64 x, u64 y) {
     asm volatile("st.global.v2.u64 [%0], {%1, %2};" : : "l"(at), "l"(x), "l"(y) : "memory");
 }
@@ -443,7 +442,7 @@ RF_FN i96 sub_signed(i96 a, i96 b) {
     u64 x = join(a.x0, a.x1), y = join(b.x0, b.x1);
     return i96{low(x - y), high(x - y), a.x2 - b.x2 - (u32)(x < y)};
 }
-// out: a (2^32 - 1)
+// out: (2^32 - 1) a
 RF_FN i96 folded_word(u32 a) { return sub_signed(i96{0, a, 0}, i96{a, 0, 0}); }
 RF_FN i96 fold_signed(i96 x) {
     i96 r = add_signed(i96{x.x0, x.x1, 0}, folded_word(x.x2)), sign = folded_word(x.x2 >> 31);
@@ -467,15 +466,15 @@ RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
 
-// in: p.hi < q - 1   out: = 2^-64 p mod q, between -2^65 and 2^64.
+// in: p.hi < q - 1   out: an integer between -2^65 and 2^64 that is 2^-64 p modulo q.
 // Modulo q, 2^-32 = 1 - 2^32 and 2^-64 = -2^32, so p = (hi, l1, l0) leaves hi + l1 - 2^32 (l0 + l1).
 RF_FN i96 reduce_signed(u128 p) {
     const u64 h = p.hi + high(p.lo), upper = (u64)high(h) - low(p.lo) - high(p.lo);
     return i96{low(h), low(upper), high(upper)};
 }
 
-// Programmatic dependent launch (Source::follows); must precede the first access to memory. Waits for the launches
-// before this one and lets the next one start. (From sm_90 on; it computes nothing and so has no twin.)
+// Programmatic dependent launch (Source::follows). Waits for the launches before this one and lets the next one start.
+// Must precede the kernel's first access to memory. (From sm_90 on; it computes nothing and so has no twin.)
 RF_FN void follow() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" : : : "memory");
@@ -514,7 +513,7 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     return borrow;
 }
 
-// out: r = a + b + carry mod 2^(32 N); returns the carry.   carries are 0 or 1
+// in: carry, 0 or 1   out: r = a + b + carry mod 2^(32 N); returns the new carry, 0 or 1
 template <u32 N>
 RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
     asm volatile("add.cc.u32 %0, %0, 0xffffffff;" : "+r"(carry));
@@ -524,7 +523,7 @@ RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
     return carry;
 }
 
-// out: r = a - b - borrow mod 2^(32 N); returns the borrow.   borrows are 0 or all ones
+// in: borrow, 0 or all ones   out: r = a - b - 1 mod 2^(32 N) if borrow is set, else a - b; returns the new borrow
 template <u32 N>
 RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
     asm volatile("sub.cc.u32 %0, 0, %0;" : "+r"(borrow));
@@ -534,10 +533,10 @@ RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
     return borrow;
 }
 
-// A row is the product of b with every second limb of a (a[0], a[2], …), whose N/2 limb products do not overlap. Adding
-// whole rows keeps each limb product in an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
+// row(a) b is the product of b with every second limb of a (a[0], a[2], …), whose N/2 limb products do not overlap.
+// Adding whole rows keeps each limb product in an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
 
-// out: acc += row(a) b, over += its carry.   N even
+// out: acc += row(a) b, where row(a) has limbs a[0], a[2], …; over += the carry   (N even)
 template <u32 N>
 RF_FN void row_mad(u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
@@ -550,7 +549,8 @@ RF_FN void row_mad(u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("addc.u32 %0, %0, 0;" : "+r"(over));
 }
 
-// out: (acc, top, over) += row(a) b, top and over being the limbs above acc.   N even
+// out: (acc, top, over) += row(a) b, where row(a) has limbs a[0], a[2], …, and top and over are the limbs above acc
+//     (N even)
 template <u32 N>
 RF_FN void row_mad_top(u32* acc, const u32* a, u32 b, u32& top, u32& over) {
     asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
@@ -564,10 +564,10 @@ RF_FN void row_mad_top(u32* acc, const u32* a, u32 b, u32& top, u32& over) {
     asm volatile("addc.u32 %0, %0, 0;" : "+r"(over));
 }
 
-// The step from one limb of a Montgomery product to the next: acc is shifted down by two limbs. Its limb 1, which has
-// no place there, is added to limb 0 of the other accumulator, one position below the new acc[0].
-// out: other0 += acc[1]; then with the carry of that acc = floor(acc / 2^64) + 2^(32 (N-1)) over + row(a) b; over = the
-//     last carry.   N even
+// The step from one limb of a Montgomery product to the next: acc is shifted down by two limbs. The new acc has no limb
+// for acc[1], which is added to limb 0 of the other accumulator, one position below the new acc[0].
+// out: other0 += acc[1]; then, with the carry of this sum, acc = floor(acc / 2^64) + 2^(32 (N-1)) over + row(a) b; over
+//     = the last carry. row(a) has limbs a[0], a[2], …   (N even)
 template <u32 N>
 RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("add.cc.u32 %0, %0, %1;" : "+r"(other0) : "r"(acc[1]));
@@ -581,7 +581,7 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("addc.u32 %0, 0, 0;" : "=r"(over));
 }
 
-// A row whose last product is added to limbs that hold nothing but the carry `end`, so that there is no carry out.
+// out: acc += row(a) b, without carry out: the last limb product is added to `end`, the only content of its two limbs
 template <u32 N>
 RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
     if constexpr (N == 2) {
@@ -600,7 +600,7 @@ RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
     }
 }
 
-// out: t = c + the squares of a's limbs, square i at limb 2 i, < 2^512.   a has 8 limbs, c and t 16
+// out: t = c + the squares of the limbs of a, square i at limb 2 i, < 2^512   (a has 8 limbs, c and t have 16)
 RF_FN void square_row(u32* t, const u32* a, const u32* c) {
     asm volatile("mad.lo.cc.u32 %0, %1, %1, %2;" : "=r"(t[0]) : "r"(a[0]), "r"(c[0]));
     asm volatile("madc.hi.cc.u32 %0, %1, %1, %2;" : "=r"(t[1]) : "r"(a[0]), "r"(c[1]));
@@ -611,7 +611,7 @@ RF_FN void square_row(u32* t, const u32* a, const u32* c) {
     }
 }
 
-// out: acc = acc + row(a) b mod 2^(32 N)
+// out: acc = acc + row(a) b mod 2^(32 N), where row(a) has limbs a[0], a[2], …
 template <u32 N>
 RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
     if constexpr (N == 1) {
@@ -723,7 +723,7 @@ RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
 
 #endif
 
-// out: acc = row(a) b.   N even
+// out: acc = row(a) b, where row(a) has limbs a[0], a[2], …   (N even)
 template <u32 N>
 RF_FN void row_mul(u32* acc, const u32* a, u32 b) {
     RF_UNROLL

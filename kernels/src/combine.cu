@@ -1,4 +1,4 @@
-// Linear combinations of elements: sums, differences, multiples by a number for each limb.
+// Linear combinations of elements: sums, differences, and multiples by a constant for each limb.
 //
 // Roofline bound: memory. Every residue of the elements is read once, and every residue of the result is written once.
 #include "elementwise.cuh"

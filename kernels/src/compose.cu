@@ -1,15 +1,15 @@
 // CRT reconstruction: the integers in [0, Q) from RNS residues, as 64-bit words, least significant first. One thread
 // per coefficient.
 //
-// x = sum of y_i Q/q_i - t Q with y_i = x_i (Q/q_i)^-1 mod q_i, x_i any word, and t = floor(sum of y_i / q_i). t is
-// computed in fixed point and may be one too small; then Q is subtracted once more.
+// x = sum of y_i Q/q_i - t Q with y_i = x_i (Q/q_i)^-1 mod q_i, where x_i is the residue modulo q_i (any word). Here
+// t = floor(sum of y_i / q_i). It is computed in fixed point and may be one too small; then Q is subtracted once more.
 #include "crt.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// Table: for each modulus d, reciprocal, shift (`Divisor`) and (Q/q_i R)^-1, for residues stored times R; the words of
-// Q; for each word number, that word of every Q/q_i.
+// Stored residues are multiplied by a constant R. Table: for each modulus d, reciprocal, shift (`Divisor`) and (Q/q_i
+// R)^-1; the words of Q; for each word number, that word of every Q/q_i.
 extern "C" __global__ void compose(const Rns::Store* in, const u64* table, u64* out, u64 row_count, u64 limb_count,
                                    u64 in_distance, u64 first, u64 end) {
     RF_SHARED(shared);
@@ -23,7 +23,7 @@ extern "C" __global__ void compose(const Rns::Store* in, const u64* table, u64* 
     Spread<Cells> at(first, end);
     if (at.live) {
         const Rns::Store* from = in + at.item * in_distance + at.cell;
-        u64 estimate = 0;  // of t, in units of 2^-56: at most 64 terms, each less than two units too small
+        u64 estimate = 0;  // estimates t in units of 2^-56: at most 64 terms, each less than two units too small
         for (u32 i = 0; i < moduli; i++) {
             Divisor q{table[4 * i], table[4 * i + 1], (u32)table[4 * i + 2]};
             u64 v = q.mul(from[(u64)i * Cells::cells], table[4 * i + 3]);

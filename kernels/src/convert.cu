@@ -1,13 +1,13 @@
 // RNS base conversion: residues modulo p_j from residues modulo q_i, whose product is Q.
 //
-// x is a sum of digits times weights. Exact (Garner): mixed-radix digits, weight_i = q_0 ... q_(i-1), each found from
-// x_i and the digits before it. Fast (BEHZ, eprint 2016/510): weight_i = Q/q_i and digit_i = x_i weight_i^-1 mod q_i,
-// exact up to a multiple of Q.
+// x is a sum of digits times weights. Exact (Garner): mixed-radix digits with weight_i = q_0 ... q_(i-1); each digit is
+// computed from x_i and the digits before it. Fast (BEHZ, eprint 2016/510): weight_i = Q/q_i and digit_i = x_i
+// weight_i^-1 mod q_i, exact up to a multiple of Q.
 //
 // Roofline bound for a coefficient from k moduli to l, of 64 bits: 8 (k + l) bytes of memory traffic; k products and l
-// sums of k products; if exact, k (k - 1) / 2 products more. A product takes 8 multiplier slots. A remainder takes 11,
-// for every product of the first kind and every sum; a sum of digits above 2^64 needs two. Below 2^60 a product takes 6
-// slots and a remainder 10; below 2^30, 2 and 7.
+// sums of k products; if exact, k (k - 1) / 2 products more. A product takes 8 issue slots of the multiplier. Each of
+// the first k products and each sum takes a remainder of 11 slots; a sum of digits above 2^64 takes two. Below 2^60 a
+// product takes 6 slots and a remainder 10; below 2^30, 2 and 7.
 #include "multiples.cuh"
 #include "packed.cuh"
 #include "spread.cuh"
@@ -16,14 +16,14 @@
 #include "prelude.cuh"
 using namespace rf;
 
-// Destination of the residues of adjacent coefficients.
+// Destination of the residues of a thread's adjacent coefficients.
 struct Output {
     Epilogue epilogue;
     Rns::To* out;
     u64 distance, item;
-    u32 coefficient;  // the first of the adjacent coefficients
+    u32 coefficient;  // index of the first of the adjacent coefficients
 
-    // in: their residues modulo the j-th modulus of the target
+    // in: x, the residues of the adjacent coefficients modulo the j-th modulus of the target
     RF_METHOD void store(u32 j, const u64* x) const {
         auto offset = [&](u64 apart) { return item * apart + (u64)j * Rns::n + coefficient; };
         auto ending = epilogue.of_row(j, offset);
@@ -32,7 +32,7 @@ struct Output {
     }
 };
 
-// Types for sums of a few products: of numbers below 2^60, or below 2^30 if Short.
+// Types for sums of a few products of numbers below 2^60, or below 2^30 if Short.
 template <bool Short>
 struct Sums {
     using Digit = Halves;
@@ -46,13 +46,14 @@ struct Sums<true> {
     using Divisor = Divisor30;
 };
 
-// Converts from K moduli below 2^60, or below 2^30, with the digits of Rns::lanes coefficients in registers.
+// Converts from K moduli below 2^60 (below 2^30 if Rns::is_short), with the digits of Rns::lanes coefficients in
+// registers.
 // Table: if fast, for each q_i the modulus, the factor of its digit, floor(2^64 factor / q_i) and 0. Then, if exact for
-// each q_i, and for each p_j, a row of 4 + K words, padded to an even number:
+// each q_i, and always for each p_j, a record of 4 + K words, padded to an even number:
 //  1. d, ratio, shift;
 //  2. for q_i the digit of floor(Q/2), for p_j -Q mod p_j times 2^shift;
 //  3. the weights of the sum, times 2^shift and in halves: for q_i those that give its digit from the earlier digits
-//     and x_i, for p_j those of all digits.
+//  and x_i, for p_j those of all digits.
 template <u32 K>
 RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 targets, u32 part) {
     using Of = Sums<Rns::is_short>;
@@ -111,8 +112,8 @@ RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& 
 }
 
 // Converts from any moduli, with the digits in shared memory.
-// Table: for each q_i d, reciprocal, shift, weight_i^-1, the digit of floor(Q/2), and if exact the weights of the
-// earlier digits; for each p_j d, reciprocal, shift, Q mod p_j, the weights of all digits.
+// Table: for each q_i d, reciprocal, shift (`Divisor`), weight_i^-1, the digit of floor(Q/2), and if exact the weights
+// of the earlier digits; for each p_j d, reciprocal, shift, Q mod p_j, the weights of all digits.
 RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& to, u32 sources, u32 targets, u64* digits) {
     constexpr u32 stride = Cells::threads;
     u32 above_half = 0;
@@ -136,7 +137,7 @@ RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& t
     }
 }
 
-// Resident threads per multiprocessor that registers suffice for.
+// Resident threads per multiprocessor for which the registers suffice.
 constexpr u32 resident = Rns::fewest == 0 ? Cells::threads : Rns::fewest <= 3 ? 1280 : Rns::fewest == 5 || Rns::is_short ? 1024 : 768;
 
 extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::threads)

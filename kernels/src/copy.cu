@@ -1,11 +1,12 @@
-// Strided copies of words, of which a part may be zeros: a thread for a word of the result.
+// Strided copies of words, padded with zeros: one thread per word of the result.
 //
 // Roofline bound: memory. Every word is read and written once.
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// out[i][j][k] = in[i * i_stride + j * j_stride + k] for k < read, else 0. There are `runs` values of j and `run` of k.
+// For each item, out[i][j][k] = in[i * i_stride + j * j_stride + k] for k < read, else 0. There are `runs` values of j
+// and `run` of k.
 extern "C" __global__ void copy(const Task::Word* in, Task::Word* out, u64 units, u64 runs, u64 run, u64 read, u64 i_stride,
                                 u64 j_stride, u64 in_stride, u64 out_stride, u64 first, u64 end) {
     Units<Task::threads> at(first, end, (u32)units);

@@ -1,14 +1,14 @@
-// RNS residues of integers of 64-bit words, least significant first: word l has the weight 2^(64 l) modulo each
-// modulus. One thread per coefficient.
+// RNS residues of integers of 64-bit words, least significant first: word l is multiplied by the weight 2^(64 l) modulo
+// each modulus. One thread per coefficient.
 //
 // Roofline bound for an integer of L words and k moduli of 64 bits: 8 (L + k) bytes of memory traffic. For each
-// modulus, L multiply-adds of 8 multiplier slots and two remainders of 11 (one for L = 1).
+// modulus, L multiply-adds of 8 issue slots of the multiplier and two remainders of 11 slots (one for L = 1).
 #include "crt.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// Table: for each modulus d, reciprocal and shift (`Divisor`), then the weights of the words.
+// Table: for each modulus d, reciprocal and shift (`Divisor`), then the weights of the words modulo it.
 extern "C" __global__ void decompose(const u64* in, const u64* table, Rns::Store* out, u64 row_count, u64 limb_count,
                                      u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);

@@ -1,13 +1,14 @@
-// Gadget decomposition: the centred integers that residues represent, in signed digits to the base 2^bits, each modulo
-// all moduli of a ring. A thread computes one digit of several adjacent residues of a limb.
+// Gadget decomposition: each residue stands for a centred integer, which is written in signed digits to the base
+// 2^bits. Each digit is stored modulo all moduli of a ring. A thread computes one digit of several adjacent residues of
+// a limb.
 //
-// Roofline bound: memory; for each residue of 64 bits, 8 bytes in, and 8 bytes out for each digit and modulus, with a
-// product and a remainder each.
+// Roofline bound: memory. A residue of 64 bits takes 8 bytes in, and for each digit and modulus 8 bytes out, a product
+// and a remainder.
 #include "elementwise.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// out: x, from a word, not reduced; or from a residue of a table
+// take_word: x = word, not reduced. take_residue: x = the residue at `at` in a table.
 RF_FN void take_word(u64& x, u64 word) { x = word; }
 RF_FN void take_word(u256& x, u64 word) { x = u256{}, x.limb[0] = low(word), x.limb[1] = high(word); }
 RF_FN void take_residue(u64& x, const u64* at) { x = at[0]; }
@@ -16,8 +17,8 @@ RF_FN void take_residue(u256& x, const u64* at) {
     for (u32 i = 0; i < 4; i++) x.limb[2 * i] = low(at[i]), x.limb[2 * i + 1] = high(at[i]);
 }
 
-// Table: for each modulus of the input d, reciprocal, shift (`Divisor`), 1/R; for each modulus of the digits the
-// modulus, R and -2^63 R. Residues are stored times R. 0 < bits < 64.
+// Stored residues are multiplied by a constant R. Table: for each modulus of the input d, reciprocal, shift
+// (`Divisor`), 1/R; for each modulus of the digits the modulus, R and -2^63 R. 0 < bits < 64.
 extern "C" __global__ void digits(const Digits::From* in, const u64* table, Digits::To* out, u64 units, u64 in_distance,
                                   u64 out_distance, u64 targets, u64 count, u64 bits, u64 first, u64 end) {
     using K = Known<Digits::Q>;

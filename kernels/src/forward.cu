@@ -1,11 +1,12 @@
-// Forward NTT: coefficients to evaluations, one row (limb) for R::threads threads; or some of the layers. Cooley-Tukey
-// butterflies with lazy reduction (ntt.cuh). Inputs are residues, or any words if R::any_word; outputs are canonical.
-// Kernels of some of the layers may leave residues lazy for the next one (Bound::kept).
+// Forward NTT, from coefficients to evaluations, with R::threads threads for each tile: a limb, or if the kernel
+// computes only some of the layers, a sub-transform of a limb. Cooley-Tukey butterflies with lazy reduction (ntt.cuh).
+// Inputs are residues, or any words if R::any_word; outputs are canonical. Kernels of only some of the layers may leave
+// residues lazy for the next one (Bound::kept).
 //
-// Roofline bound for a row: 2 n residues of memory traffic, and one product by a twiddle factor for each radix-2
-// butterfly, three for radix 3. A product takes 4 multiplier slots in 32 bits and 15 in 64; in 256 bits 186 with
-// quotients (Mod255), 272 without. (Goldilocks: for 16 residues and four layers 15 products, of 8 slots.) Measured
-// rates: docs/performance.md.
+// Roofline bound for a limb of n coefficients: 2 n residues of memory traffic, and one product by a twiddle factor for
+// each radix-2 butterfly, three for radix 3. A product takes 4 issue slots of the multiplier in 32 bits and 15 in 64;
+// in 256 bits 186 with quotients (Mod255), 272 without. (Goldilocks: 15 products of 8 slots for 16 residues and four
+// layers.) Measured rates: docs/performance.md.
 #include "ntt.cuh"
 #include "turns.cuh"
 #include "prelude.cuh"
@@ -18,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);
-    // (two branches, since a common one takes more registers without double buffering)
+    // The two branches differ only in double buffering. A common one would take more registers without it.
     if constexpr (next_row<Rq> > 0) {
         in_turn(row, in, in_distance, per_item, shared, [&](const Row<Rq>& at, Rq::M::Word* x) {
             if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);

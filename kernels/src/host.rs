@@ -1,4 +1,4 @@
-//! The shim with which a C++ compiler turns a kernel's CUDA source into a program for the CPU, as data.
+//! The C++ shim with which a compiler turns a kernel's CUDA source into a program for the CPU, as data.
 
 use crate::Header;
 

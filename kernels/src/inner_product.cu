@@ -1,23 +1,24 @@
 // Inner products of lists of evaluations, as in key switching: for each set of keys s, out_s = sum of a_j b_(s,j).
 // Leaves have degree 1. A thread computes several adjacent evaluations.
 //
-// Roofline bound: memory; the evaluations a once, and for each set the keys b (which a batch may share) and the sum.
+// Roofline bound: memory. The evaluations a are read once; for each set, the keys b are read (a batch may share them)
+// and the sum is written.
 #include "poly.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
 // An item has `count` elements a of `rows` limbs each, at least `count` keys for each set, and one sum for each set.
-// Keys have `key_rows` limbs: the first `own` limbs of an element, then limbs that elements lack, then the other limbs
-// of an element.
+// Keys have `key_rows` limbs: first those of the element's first `own` limbs, then limbs that elements lack, then those
+// of the element's other limbs.
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
                                          const Constants<Rq>* constants, Epilogue epilogue, u64 rows, u64 a_distance,
                                          u64 b_distance, u64 out_distance, u64 count, u64 key_count, u64 key_rows,
                                          u64 own, u64 first, u64 end) {
-    // products that an accumulator holds
+    // number of products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
     constexpr u32 group = limit < 12 ? (u32)limit : 12;
-    // terms of a group that are loaded before they are multiplied
+    // number of terms of a group that are loaded before they are multiplied
     constexpr u32 ahead = sizeof(Rq::Store) <= 8 && group % 2 == 0 ? 2 : 1;
     constexpr u32 lanes = Rq::leaf_lanes, units = Rq::n / lanes;
     using Access = Move<Rq::Store, lanes, lanes * sizeof(Rq::Store)>;

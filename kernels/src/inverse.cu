@@ -1,6 +1,7 @@
-// Inverse NTT: evaluations to coefficients, one row (limb) for R::threads threads; or some of the layers.
-// Gentleman-Sande butterflies with lazy reduction (ntt.cuh). Inputs are residues, or any words if R::any_word; outputs
-// are canonical. Kernels of some of the layers may leave residues lazy for the next one (Bound::kept).
+// Inverse NTT, from evaluations to coefficients, with R::threads threads for each tile: a limb, or if the kernel
+// computes only some of the layers, a sub-transform of a limb. Gentleman-Sande butterflies with lazy reduction
+// (ntt.cuh). Inputs are residues, or any words if R::any_word; outputs are canonical. Kernels of only some of the
+// layers may leave residues lazy for the next one (Bound::kept).
 //
 // Roofline bound: that of forward.cu; the scale costs another half product for each coefficient. Measured rates:
 // docs/performance.md.
@@ -14,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
-    const auto* table = row.table(tables);  // before the barriers of load_values: its address is read from memory
+    const auto* table = row.table(tables);  // read before load_values' barriers, as the address is in memory
     const auto* header = constants[row.number].header;
     at_once(row, [&](auto items) {
         constexpr u32 count = decltype(items)::value * Rq::per_thread;

@@ -1,7 +1,8 @@
-// Products of the evaluations of two elements, and their inverse NTT, fused: one row (limb) for R::threads threads; or
-// some of the layers. Schoolbook products modulo the leaves (poly.cuh), then Gentleman-Sande butterflies (ntt.cuh).
+// Products of the evaluations of two elements and their inverse NTT, fused, with R::threads threads for each tile: a
+// limb, or if the kernel computes only some of the layers, a sub-transform of a limb. Schoolbook products modulo the
+// leaves (poly.cuh), then Gentleman-Sande butterflies (ntt.cuh).
 //
-// Roofline bound: that of inverse.cu, with one more row of memory traffic and the products.
+// Roofline bound: that of inverse.cu, plus the products and the memory traffic of one more limb.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -13,9 +14,10 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
-    const auto* table = row.table(tables);  // before the barriers of load_values: its address is read from memory
+    const auto* table = row.table(tables);  // read before load_values' barriers, as the address is in memory
     const auto* header = constants[row.number].header;
-    // if another kernel does the last layers, it also scales; it accepts what results from canonical evaluations
+    // If another kernel does the last layers, that kernel also scales. It expects residues as bounded as those from
+    // canonical evaluations, so products are then made canonical and the product factor is restored.
     constexpr bool scales = Rq::pass[0] == 0;
     at_once(row, [&](auto items) {
         Rq::M::Word x[decltype(items)::value * Rq::per_thread], y[Rq::per_thread];
@@ -26,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
             unsigned char* stage = row.shared + i * Rq::row_bytes;
             load_values<Rq, Rq::natural_order>(values, a + at.values(a_distance), row.thread, row.live, stage);
             reduce_inputs<Rq, Rq::per_thread>(m, values);
-            // both rows are staged in the same shared memory
+            // both tiles are staged in the same shared memory
             if constexpr (Rq::threads > 1 && Rq::stride == 1 && !(Rq::natural_order && Rq::above > 1)) sync_row<Rq>();
             load_values<Rq, Rq::natural_order>(y, b + at.values(b_distance), row.thread, row.live, stage);
             reduce_inputs<Rq, Rq::per_thread>(m, y);

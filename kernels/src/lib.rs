@@ -8,9 +8,9 @@ pub mod host;
 /// A header that kernels include by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// The name in `#include "…"`.
+    /// The file name that `#include "…"` names.
     pub name: &'static str,
-    /// The source.
+    /// The contents of the file.
     pub text: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub const HEADERS: &[Header] = headers![
 
 macro_rules! kernels {
     ($($constant:ident = $name:literal),* $(,)?) => {$(
-        #[doc = concat!("The text of the kernel `", $name, "`.")]
+        #[doc = concat!("The CUDA source of the kernel `", $name, "`.")]
         pub const $constant: &str = include_str!(concat!($name, ".cu"));
     )*};
 }
@@ -75,7 +75,7 @@ kernels! {
     COPY = "copy",
     DECOMPOSE = "decompose",
     DIGITS = "digits",
-    DRAW = "draw",
+    RANDOM_BLOCK = "random_block",
     FORWARD = "forward",
     INNER_PRODUCT = "inner_product",
     INVERSE = "inverse",

@@ -1,14 +1,16 @@
-// Product via a larger NTT, last step: one limb of ring elements from products in an auxiliary ring, reduced modulo any
-// sparse f in rounds; one block per limb. If a limb fits shared memory, it is rebuilt (Garner) and reduced there.
-// Otherwise the input is its 2n - 1 residues, which are reduced in place.
+// Product via a larger NTT, last step for any sparse f: one limb of ring elements from products in an auxiliary ring,
+// reduced modulo f in rounds; one block per limb. If a limb fits shared memory, the block rebuilds the product's 2n - 1
+// residues (Garner) and reduces them there. Otherwise the input already holds these residues, which are reduced in
+// place.
 //
-// x^n = sum of c x^k over the tail of f. A round reduces the `gap` highest coefficients, gap = n - (largest k), so that
-// none of them contributes to another. Each target sums all its contributions.
+// Modulo f, x^n is the sum of c x^k over the terms of the tail of f. A round reduces the `gap` highest coefficients,
+// gap = n - (largest k), so that no reduced coefficient contributes to another. Each target coefficient sums all its
+// contributions.
 #include "lift.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// out: the 2n - 1 residues of an item; all threads of the block have met since they were written
+// out: the 2n - 1 residues of the item's product, visible to all threads of the block
 template <class L>
 RF_FN typename L::Store* unfolded(typename L::Source* in, u64 item, unsigned char* shared) {
     if constexpr (L::in_place) {
@@ -23,7 +25,7 @@ RF_FN typename L::Store* unfolded(typename L::Source* in, u64 item, unsigned cha
     }
 }
 
-// in: x < q   out: c x
+// in: x < q; c, the coefficient of a term of the tail   out: c x mod q
 template <class L>
 RF_FN typename L::Residue term(typename L::Residue x, const typename L::Coefficient& c) {
     auto q = L::modulo();
@@ -31,7 +33,8 @@ RF_FN typename L::Residue term(typename L::Residue x, const typename L::Coeffici
     else return q.mul(x, c);
 }
 
-// tail: its terms by ascending k: first each c (if Lift::units, 1 for c = 1 and 0 for c = -1), then each k.
+// tail: the terms of x^n modulo f by ascending exponent k: first each coefficient c (if Lift::units, 1 for c = 1 and 0
+// for c = -1), then each k.
 extern "C" __global__ void lift_fold(Lift::Source* in, const Lift::Coefficient* tail, Lift::Store* out, u64 first, u64 end) {
     RF_SHARED(shared);
     constexpr u32 n = Lift::n, gap = Lift::gap, terms = Lift::terms;
@@ -42,12 +45,12 @@ extern "C" __global__ void lift_fold(Lift::Source* in, const Lift::Coefficient* 
     u32 top = 2 * n - 1;
     while (top > n) {
         u32 bottom = top - n > gap ? top - gap : n;
-        // term i adds sources bottom .. top to targets that are n - k lower
+        // term i adds coefficients bottom .. top to targets that are n - k lower
         for (u64 pair = threadIdx.x; pair < (u64)terms * gap; pair += Lift::threads) {
             u32 i = (u32)(pair / gap), above = (u32)(pair % gap);
-            // k is at most n - gap, and larger values are replaced: a pipeline may bind any bytes here
+            // k is at most n - gap; larger numbers are clamped, because a pipeline may bind any bytes to this port
             u32 k = (u32)exponent[i] < n - gap ? (u32)exponent[i] : n - gap;
-            // each target is summed by the highest term that reaches it
+            // the highest term that reaches a target computes its sum
             if (above >= top - bottom || (i + 1 < terms && exponent[i + 1] <= k + above)) continue;
             u32 target = bottom - n + k + above;
             Lift::Residue sum = x[target];

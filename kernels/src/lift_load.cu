@@ -1,5 +1,5 @@
-// Product via a larger NTT, first step: one limb of ring elements into an auxiliary ring, as centred representatives
-// modulo each auxiliary prime, zero-padded. One thread per coefficient of the auxiliary ring.
+// Product via a larger NTT, first step: writes one limb of ring elements into an auxiliary ring, as centred
+// representatives modulo each auxiliary prime, zero-padded. One thread per coefficient of the auxiliary ring.
 #include "lift.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"

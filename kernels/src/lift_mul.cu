@@ -1,16 +1,17 @@
 // Product of one limb of two ring elements via a larger NTT (zero-padded, multi-modular, CRT), fused in registers and
-// shared memory. Each prime is handled as in ring_mul.cu; residues stay in shared memory until those of all primes are
-// there.
+// shared memory. Each prime is handled as in ring_mul.cu. The product's residues stay in shared memory until those of
+// all primes are computed.
 //
-// Roofline bound for a limb: 3 n residues of memory traffic, and for each prime the products of three transforms of the
-// auxiliary length. One operand is parked in shared memory: the registers that this saves allow more warps, where
-// launch bounds alone would spill.
+// Roofline bound for a limb of n coefficients: 3 n residues of memory traffic, and for each prime the products of three
+// transforms of the auxiliary length. One operand is parked in shared memory: the saved registers allow more resident
+// warps, where launch bounds alone would cause spills.
 #include "lift.cuh"
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// out: registers in the layout of the first pass; those that hold no thread's coefficient are zero at compile time
+// out: the operand's coefficients modulo prime j, in registers in the layout of pass 0; registers beyond the L::n
+//     coefficients of every thread are zero at compile time
 template <class R, class L>
 RF_FN void load_lifted(typename L::Word* x, const typename L::Store* row, u32 j, u32 thread, bool live) {
     using S = Pass<R, 0>;
@@ -37,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
         load_lifted<Rq, Lift>(x, a + at, j, row.thread, row.live);
         ntt_forward<Rq>(m, x, table, row.shared, row.thread);
-        // parked in the place of the product's residues, so that registers hold one polynomial at a time
+        // parked where the product's residues will be stored, so that registers hold one polynomial at a time
         auto parked = residues + j * Lift::length + row.thread;
         RF_UNROLL
         for (u32 r = 0; r < Rq::per_thread; r++) parked[r * Rq::threads] = x[r];

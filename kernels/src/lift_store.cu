@@ -1,5 +1,5 @@
-// Product via a larger NTT, last step: one limb of ring elements from products in an auxiliary ring (Garner), reduced
-// modulo f = x^n - c1 x - c0 with c0, c1 in {-1, 0, 1}. One thread per coefficient.
+// Product via a larger NTT, last step: rebuilds one limb of ring elements from products in an auxiliary ring (Garner),
+// reduced modulo f = x^n - c1 x - c0 with c0, c1 in {-1, 0, 1}. One thread per coefficient.
 #include "lift.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"

@@ -1,6 +1,6 @@
 // acc += a b on evaluations, modulo the leaves: one thread per leaf, or per several leaves of degree 1.
 //
-// Roofline bound: memory, four residues for each coefficient.
+// Roofline bound: memory traffic of four residues for each coefficient.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,6 +1,6 @@
 // out = a b on evaluations, modulo the leaves: one thread per leaf, or per several leaves of degree 1.
 //
-// Roofline bound: memory, three residues for each coefficient.
+// Roofline bound: memory traffic of three residues for each coefficient.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

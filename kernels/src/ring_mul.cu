@@ -1,8 +1,8 @@
 // Product of two ring elements, coefficients to coefficients, fused in registers and shared memory: two forward NTTs
 // (Cooley-Tukey), products modulo the leaves, one inverse NTT (Gentleman-Sande).
 //
-// Roofline bound for a row: 3 n residues of memory traffic, and the products of three transforms (forward.cu) and of
-// the leaves. Measured rates: docs/performance.md.
+// Roofline bound for a limb of n coefficients: 3 n residues of memory traffic, and the products of three transforms
+// (forward.cu) and of the leaves. Measured rates: docs/performance.md.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,10 +1,11 @@
 // Ring elements with independent small integer coefficients from a symmetric distribution, by inversion of the
-// cumulative distribution. One thread per coefficient; some threads first draw a block for four coefficients.
+// cumulative distribution. One thread per coefficient; some threads first draw a block of 16 random words for four
+// coefficients.
 //
 // A magnitude is the number of thresholds that do not exceed 128 random bits; all thresholds are compared, so the time
-// is constant. The lowest bit is the sign and decides nothing else.
+// is constant. The lowest of these bits is the sign and does not affect the magnitude.
 //
-// Roofline bound: memory, every residue written once; a quarter of a block of ChaCha20 for each coefficient.
+// Roofline bound: memory, since every residue is written once; a quarter of a block of ChaCha20 for each coefficient.
 #include "sampling.cuh"
 #include "small.cuh"
 #include "prelude.cuh"

@@ -1,6 +1,6 @@
 // Uniform ring elements: a thread computes the coefficients of one random block, limb after limb.
 //
-// Roofline bound for a residue: half a block of ChaCha20, some 500 instructions, for up to 64 bits, and a block for
+// Roofline bound for a residue: half a block of ChaCha20, about 500 instructions, for up to 64 bits, and a block for
 // 256.
 #include "sampling.cuh"
 #include "spread.cuh"

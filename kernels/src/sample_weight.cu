@@ -1,13 +1,14 @@
-// Ring elements with coefficients 1 or -1 at the indices of a set, or at all others, and 0 elsewhere. One thread per
-// coefficient, which compares its index with the whole set.
+// Ring elements whose coefficients are 1 or -1 at the indices in a set and 0 elsewhere, or the other way round. One
+// thread per coefficient, which compares its index with the whole set.
 //
-// Roofline bound: memory, every residue written once; a comparison of each coefficient with each index of the set.
+// Roofline bound: memory, since every residue is written once; a comparison of each coefficient with each index of the
+// set.
 #include "small.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// in: the items' sets of `count` indices, and signs, as `sample_places` leaves them; of_zeros: whether these are the
-//     indices of the zeros
+// in: for each item a set of `count` indices, and signs, in the layout of `sample_places`; of_zeros: 1 if the set has
+//     the indices of the zeros, else 0
 extern "C" __global__ void __launch_bounds__(Sample::threads)
     sample_weight(const u32* sets, const u32* table, Sample::Store* out, u64 moduli, u64 distance, u64 count, u64 of_zeros,
                   u64 first, u64 end) {
@@ -18,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(Sample::threads)
     const u32 cell = 4 * at.cell + threadIdx.x % 4, groups = (u32)(count + 3) / 4;
     if (at.live && cell < Sample::n) {
         const u32* set = sets + at.item * (4 * groups + bit_words);
-        u32 above = ~0u;  // least difference of an index of the set and this one, modulo 2^32
+        u32 above = ~0u;  // least difference modulo 2^32 of an index of the set and this thread's index
         for (u32 i = 0; i < groups; i++) {
             const u32x4 places = ((const u32x4*)set)[i];
             above = min_word(above, places.x - cell);

@@ -1,4 +1,4 @@
-// The table of twiddle factors of a modulus (layout: Tree in ring.cuh), one thread per entry.
+// The table of twiddle factors of a modulus (layout: Tree in ring.cuh), one thread per table entry.
 #include "ring.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -11,7 +11,7 @@ struct Roots {
 };
 enum { START, STEP, SCALE, FACTOR, HALF_SIXTH };
 
-// An entry: (start^a step^b)^±1 times the residues that the flags name.
+// The recipe of a table entry: (start^a step^b)^±1 times the residues whose flags are set.
 struct Entry {
     u64 a = 0, b = 0;
     bool inverse = false, scale = false, factor = false, half_sixth = false;
@@ -45,7 +45,7 @@ struct Field {
         }
         return power;
     }
-    // a^(q-2)
+    // out: a^(q-2), the inverse of a modulo a prime q
     RF_METHOD Word inverse(Word a) const {
         constexpr u32 limbs = sizeof(Word) / 4;
         u32 q[limbs];
@@ -84,14 +84,14 @@ struct Field {
     }
 };
 
-// The exponents of each entry, from the shape of the tree alone.
+// The exponents of each table entry. They depend only on the shape of the factorization tree.
 template <class R>
 struct Powers {
     using Layers = Tree<R>;
     static constexpr bool two_trees = R::layer[0] == 6;
     static constexpr u64 leaves = Layers::leaf_count >> two_trees;
 
-    // The constant of the left child of a node of layer L; for L == R::layers, that of the leaf itself.
+    // The constant of the left child of a node of layer L; if L == R::layers, the constant of leaf `node` itself.
     template <u32 L>
     RF_FN Entry constant(u32 node) {
         Entry entry;
@@ -105,8 +105,8 @@ struct Powers {
         }
         return entry;
     }
-    // The exponent of the step root in the constant of a node: the digit-reversed node number as a fraction of
-    // `weight`.
+    // The exponent of the step root in the constant of a node of layer L: the digit-reversed node number as a fraction
+    // of `weight`.
     template <u32 L>
     RF_FN u64 exponent(u32 node, u64 weight) {
         if constexpr (L == 0) {
@@ -118,7 +118,7 @@ struct Powers {
             return node % radix * (weight / radix) + exponent<L - 1>(node / radix, weight / radix);
         }
     }
-    // An entry of the layer sections from L on; `entry` counts from the start of layer L's section.
+    // An entry of the sections of layers L and later; `entry` counts from the start of layer L's section.
     template <u32 L>
     RF_FN Entry layer(u32 entry, bool inverse) {
         if constexpr (L == R::layers) {
@@ -126,7 +126,7 @@ struct Powers {
         } else {
             constexpr u32 each = Layers::radix(L) - 1, count = Layers::nodes(L) * each;
             if (entry >= count) return layer<L + 1>(entry - count, inverse);
-            // in a group, an odd power of the entry of the group's first node
+            // in a group of layers, the entry is an odd power of the entry of the group's first node
             const u32 node = Layers::template node_at<L>(entry / each), k = node % (Layers::nodes(L) / Layers::nodes(group_of<R>(L)));
             Entry z = constant<L>(node - k);
             z.a *= 2 * k + 1, z.b *= 2 * k + 1;
@@ -135,7 +135,7 @@ struct Powers {
             return z;
         }
     }
-    // One of the eight header entries.
+    // One of the eight header entries of the table.
     RF_FN Entry head(u32 entry) {
         constexpr u32 code = R::layer[0];
         constexpr bool thirds = R::layers > 0 && R::layer[R::layers > 0 ? R::layers - 1 : 0] == 3;
@@ -157,7 +157,7 @@ struct Powers {
         e.scale = true;
         return e;
     }
-    // One of the roots of unity at the end of the table, or of their inverses after them.
+    // One of the eight roots of unity at the end of the table (entry < 8), or the inverse of one.
     RF_FN Entry root(u32 entry) {
         u32 i = entry % 8;
         Entry e;

@@ -1,5 +1,5 @@
-//! The catalogue: plans that cover all kernels of the workspace in tests, at the smallest shapes that reach every
-//! branch.
+//! The catalogue: plans for tests that together contain all kernels of the workspace, at the smallest shapes that reach
+//! every branch of their code.
 
 use ringforge::factorization::Factorization;
 use ringforge::kernels::{Distribution, RandomBlock};
@@ -14,15 +14,15 @@ use ringforge_testkit::{NamedPlan, Scheme};
 use crate::shared_out;
 use ringforge_testkit::one_step;
 
-/// The scalar field of BLS12-381; its modulus is below 2^255.
+/// The modulus of the scalar field of BLS12-381, in hexadecimal. It is below 2^255.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
-/// The largest prime below 2^256 that is 1 mod 64: its top bit is set.
+/// The largest prime below 2^256 that is 1 modulo 64, in hexadecimal. Its top bit is set.
 const TOP_BIT: &str = "fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff3c1";
 
 const TRANSFORMS: [Op; 4] = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd];
 
-/// Jobs whose plans contain the engine's kernels.
+/// Returns jobs whose plans together contain the engine's kernels.
 ///
 /// # Errors
 /// Any error of constructing a ring.
@@ -33,34 +33,35 @@ pub fn jobs() -> Result<Vec<Job>> {
     let all = [&TRANSFORMS[..], &[Op::Mul]].concat();
     let through = [Op::Forward, Op::Inverse, Op::Mul];
 
-    // every arithmetic, every kind of layer, one and several passes, rows within a warp and across warps
+    // Every arithmetic and every kind of layer; one pass and several passes; limbs that fit into one warp and limbs
+    // that need several warps.
     add(&PolyType::from(Ring::trinomial(768, q(3457)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(256, q(3329)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(256, q(998_244_353)?)?), &all);
     add(&PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?), &all);
-    add(&PolyType::from(Ring::negacyclic(64, q(4_293_918_721)?)?), &all); // 32-bit q: stored in 32 bits, computed in 64
+    add(&PolyType::from(Ring::negacyclic(64, q(4_293_918_721)?)?), &all); // 32-bit q, computed in 64-bit words
     add(&PolyType::from(Ring::negacyclic(1024, q(1_152_921_504_606_830_593)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(64, q(0xffff_ffff_0000_0001)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(64, q(0xffff_ffff_ff00_0001)?)?), &all);
     add(&PolyType::from(Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?), &all);
     add(&PolyType::from(Ring::cyclic(32, Modulus::from_hex(TOP_BIT)?)?), &through);
-    // leaf degrees
+    // different leaf degrees
     add(&PolyType::from(Ring::trinomial(512, q(3457)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::trinomial(1024, q(3457)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::cyclic(24, q(97)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::cyclic(40, q(41)?)?), &[Op::Mul]);
-    add(&PolyType::from(Ring::cyclic(56, q(65_521)?)?), &[Op::Mul]); // the largest 16-bit prime, where sums of products overflow
-    add(&PolyType::from(Ring::cyclic(56, q(1_073_741_689)?)?), &[Op::Mul]); // just below 2^30
-    // radix 3, where twice the sum of three products overflows a word
+    add(&PolyType::from(Ring::cyclic(56, q(65_521)?)?), &[Op::Mul]); // largest 16-bit prime: sums of products overflow
+    add(&PolyType::from(Ring::cyclic(56, q(1_073_741_689)?)?), &[Op::Mul]); // a prime just below 2^30
+    // radix 3 with moduli for which twice the sum of three products overflows a word
     add(&PolyType::from(Ring::cyclic(54, q(163)?)?), &through);
     add(&PolyType::from(Ring::cyclic(54, q(1_073_741_671)?)?), &through);
-    // more coefficients per thread than the registers are sized for
+    // more coefficients per thread than the number for which registers are sized
     add(&PolyType::from(Ring::cyclic(42, q(0x7fff_ffff)?)?), &[Op::Mul]);
-    // tiny rings
+    // rings of the smallest degrees
     add(&PolyType::from(Ring::cyclic(1, q(3)?)?), &through);
     add(&PolyType::from(Ring::negacyclic(2, q(5)?)?), &through);
     add(&PolyType::from(Ring::cyclic(6, q(7)?)?), &through);
-    // several moduli
+    // several moduli (RNS)
     add(&PolyType::from(Ring::rns(64, &[q(12_289)?, q(18_433)?])?), &all);
     add(
         &PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?),
@@ -68,14 +69,14 @@ pub fn jobs() -> Result<Vec<Job>> {
     );
     add(&PolyType::from(Ring::rns(8, &[q(256)?, q(81)?])?), &[Op::Compose, Op::Decompose]);
     add(&PolyType::from(Ring::rns(8, &[q(u64::MAX)?])?), &[Op::Decompose]);
-    // repeated moduli
+    // limbs with repeated moduli
     let rows = |moduli: &[Modulus], map: &[usize]| {
         Ring::new(moduli, Quotient::Negacyclic { n: 32 }).and_then(|ring| PolyType::from(ring).with_limbs(map))
     };
     add(&rows(&[q(12_289)?, q(18_433)?], &[1, 0, 0])?, &all);
     add(&rows(&[q(12_289)?, q(97)?, q(1_152_921_504_606_830_593)?], &[2, 0, 1, 0, 2])?, &all);
     add(&rows(&[q(12_289)?], &[0, 0])?, &[Op::Forward, Op::PointMul]);
-    // products via a larger NTT: of the same shape, of a longer one with reduction modulo f, and with wide moduli
+    // Products via a larger NTT: of the same shape, of a longer shape with reduction modulo f, and with wide moduli.
     add(&PolyType::from(Ring::negacyclic(64, q(8192)?)?), &[Op::Mul]);
     add(&PolyType::from(Ring::prime_trinomial(17, q(4591)?)?), &[Op::Mul]);
     add(
@@ -93,7 +94,7 @@ pub fn jobs() -> Result<Vec<Job>> {
     jobs.extend([Op::Forward, Op::Inverse].map(|op| Job::new(&kyber, op).in_place()));
     jobs.push(Job::new(&natural, Op::Forward).depth(7));
 
-    // strided batches in columns
+    // strided batches (several columns)
     for ring in [
         PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?).with_form(Form::Montgomery)?.strided_batch(37)?,
         PolyType::from(Ring::negacyclic(32, q(0xffff_ffff_0000_0001)?)?).accepting_any_word().strided_batch(5)?,
@@ -104,7 +105,7 @@ pub fn jobs() -> Result<Vec<Job>> {
         jobs.push(Job::new(&ring, Op::Inverse).order(Order::Natural));
     }
 
-    // conversions between bases: sums of digits within a word, and longer ones
+    // conversions between bases whose sums of digits fit into one word, and conversions with longer sums
     let few = PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?);
     let many = PolyType::from(Ring::rns(32, &Modulus::ntt_primes(64, 62, 5)?)?);
     let narrow = PolyType::from(Ring::rns(32, &[q(256)?, q(81)?])?);
@@ -112,7 +113,7 @@ pub fn jobs() -> Result<Vec<Job>> {
         let conversions = [Op::Convert, Op::ConvertCentred, Op::ConvertFast];
         jobs.extend(conversions.map(|op| Job::new(from, op).to(to)));
     }
-    // few small moduli, up to those whose sums just fit, and one modulus too many
+    // bases of few small moduli: up to the number whose sums just fit, and with one modulus more
     let tiny = PolyType::from(Ring::rns(32, &[q(4)?, q(3)?, q(25)?, q(49)?, q(121)?])?);
     let [eight, nine] = [8, 9].map(|count| Ring::rns(32, &Modulus::ntt_primes(64, 60, count)?).map(PolyType::from));
     let (eight, nine) = (eight?, nine?);
@@ -123,14 +124,14 @@ pub fn jobs() -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// A ring modulo 2^255, in which the reduction modulo f of products takes several rounds.
+/// Returns a ring modulo 2^255 in which the reduction of products modulo f takes several rounds.
 fn high_second_term() -> Result<PolyType> {
     let q = Modulus::new(U256::ONE.shl_vartime(255))?;
     Ring::new(&[q], Quotient::Sparse { n: 10, terms: vec![(8, -3), (7, 1), (0, 5)] }).map(PolyType::from)
 }
 
-/// Products via a larger NTT, planned for less shared memory: in several kernels, with the reduction modulo f in device
-/// memory.
+/// Plans products via a larger NTT for a device with little shared memory. The products then take several kernels, and
+/// the reduction modulo f works in device memory.
 fn lifts_in_device_memory(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut limits = limits.clone();
     limits.block_shared_bytes = limits.block_shared_bytes.min(512);
@@ -145,7 +146,7 @@ fn lifts_in_device_memory(limits: &Limits) -> Result<Vec<NamedPlan>> {
         .collect()
 }
 
-/// ChaCha20 random bytes, in both supported lengths.
+/// Plans for the ChaCha20 kernel that produces random bytes, in both supported lengths.
 fn random_key() -> Result<Vec<NamedPlan>> {
     let plan = |(bytes, attempt)| {
         Ok(NamedPlan::new(
@@ -156,8 +157,8 @@ fn random_key() -> Result<Vec<NamedPlan>> {
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }
 
-/// Samplers in rings of every width, from a run's `RandomKey` and from seeds, with several rounds per thread block, and
-/// with seeds and outputs as views.
+/// Plans for samplers in rings of every width. The key is a run's `RandomKey` or one seed per item. Thread blocks take
+/// several rounds, and some seeds and outputs are views (parts of larger values).
 fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let q = |q: u64| Modulus::new(q);
     let rows = |moduli: &[Modulus], map: &[usize], n: usize| {
@@ -191,7 +192,8 @@ fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok(plans)
 }
 
-/// Every kernel that accepts views, on views; a copy for one that does not; and an operand shared by all items.
+/// A plan that runs kernels on views (parts of larger values): every kernel that accepts views, and one that does not,
+/// so that its input is copied. One operand is shared by all items.
 fn views(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
     let p = planner.pipeline("views");
@@ -211,8 +213,8 @@ fn views(limits: &Limits) -> Result<NamedPlan> {
     Ok(NamedPlan::new("views", p.build()?))
 }
 
-/// Sums and multiples of elements of every width, on adjacent residues and on single ones, on views, and with an
-/// operand shared by all items.
+/// Plans for sums and multiples of elements of every width. Operands include adjacent and single residues, views of
+/// some limbs, and an operand shared by all items.
 fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let few = |moduli: &[u64], n| {
@@ -221,7 +223,7 @@ fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let wide = PolyType::from(Ring::prime_trinomial(3, Modulus::new(U256::MAX)?)?);
     let even = PolyType::from(Ring::negacyclic(2, Modulus::new(U256::ONE.shl_vartime(200))?)?);
     let any = few(&[12_289, 256], 600)?.accepting_any_word();
-    // the largest moduli for Shoup multiplication, with any words as input
+    // the largest moduli that Shoup multiplication supports, with any words as input
     let longest = few(&[(1 << 63) - 1, (1 << 63) - 25], 16)?.accepting_any_word();
     let rings =
         [longest, few(&[256, 81], 7)?, few(&[12_289, 97], 16)?, few(&[u64::MAX, 7, 1 << 63], 2)?, any, wide, even];
@@ -240,7 +242,7 @@ fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Automorphisms, quotients and inner products, on whole elements and on views.
+/// A plan with automorphisms, quotients and inner products, on whole elements and on views of some limbs.
 fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
     let p = planner.pipeline("between transforms");
@@ -248,7 +250,7 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let ring = PolyType::from(Ring::rns(64, &moduli)?);
     let values = |ring: PolyType| ring.evaluations_after(6, Order::DigitReversed);
     let (a, b) = (p.coefficients("a", &ring), p.elements("b", values(ring.clone())));
-    // keys with one more limb, and one more key per set
+    // keys with one more limb than the elements, and one more key per set than there are elements
     let keys = p.shared("keys", 8 * ring.bytes()).holding(values(ring.vector(8)?));
     p.output("image", a.automorphism(5));
     p.output("images", b.limbs(1..3).automorphism(127));
@@ -261,7 +263,8 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     Ok(NamedPlan::new("between transforms", p.build()?))
 }
 
-/// Digit decomposition and extension to a larger degree, for every width, on whole elements and on views.
+/// Plans for digit decomposition and for extension to a larger degree, for every width, on whole elements and on views
+/// of one limb.
 fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let few = |moduli: &[u64], n| {
@@ -300,7 +303,7 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Blocks of evaluations distributed over several devices, for every width.
+/// Plans for blocks of evaluations that are distributed over several devices, for every width.
 fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let rings = [
@@ -316,7 +319,7 @@ fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().filter_map(|ring| plan(ring).transpose()).collect()
 }
 
-/// Inner products of more terms than an accumulator holds, and automorphisms, in every arithmetic.
+/// Plans for inner products of more terms than an accumulator holds, and for automorphisms, in every arithmetic.
 fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
@@ -343,8 +346,8 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Every kernel to which element-wise steps can be fused, in every arithmetic, with the maximum number of operands and
-/// steps.
+/// Plans in which element-wise steps are fused to every kernel that supports it, in every arithmetic. They have the
+/// maximum number of fused operands and steps.
 fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
@@ -383,7 +386,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
         Ok(NamedPlan::new(format!("fused in {ring}"), p.build()?))
     };
     let mut plans = rings.into_iter().map(plan).collect::<Result<Vec<_>>>()?;
-    // quotients of coefficients, with few small moduli and with larger ones
+    // fused steps after quotients, with few small moduli and with larger ones
     for bits in [60, 62] {
         let ring = PolyType::from(Ring::rns(32, &Modulus::ntt_primes(64, bits, 5)?)?);
         let p = planner.pipeline("fused");
@@ -394,8 +397,9 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok(plans)
 }
 
-/// All plans for a device with these limits. Transforms split over several kernels come first, because they reach most
-/// barriers. Then follow the plans of jobs, random bytes, the schemes of this workspace, and several devices.
+/// Returns all plans of the catalogue for a device with these limits. Transforms that are split over several kernels
+/// come first, because they reach most barriers. Plans of jobs, random bytes, the workspace's schemes, and several
+/// devices follow.
 ///
 /// # Errors
 /// Any planning error.
@@ -403,7 +407,8 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok([of_one_size(limits)?, Sm2::plans(limits)?, blocks(limits)?].concat())
 }
 
-/// The catalogue for compile checks: a scheme's plans at full size, instead of the small blocks that its tests may use.
+/// Returns the catalogue for compile checks: as [`catalogue`], but with each scheme's plans at full size, where its
+/// tests may use smaller blocks.
 ///
 /// # Errors
 /// As [`catalogue`].
@@ -411,7 +416,7 @@ pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?, matrices(limits)?].concat())
 }
 
-/// Transforms of row-major matrices, at the lengths that provers use for extensions.
+/// Plans for strided batches that are row-major matrices, at the lengths that provers use for low-degree extensions.
 fn matrices(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let ring =
         |q: u64, form| PolyType::from(Ring::cyclic(1 << 20, Modulus::new(q)?)?).with_form(form)?.strided_batch(64);
@@ -433,7 +438,8 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(digits_and_extensions(limits)?);
     plans.extend(random_key()?);
     plans.extend(samplers(limits)?);
-    // two rows per warp, and one row per warp; the scheme's own tests run all parameter sets
+    // One parameter set with two limbs per warp and one with one limb per warp. The scheme's own tests run all
+    // parameter sets.
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {
         plans.extend(ringforge_ctru::named_plans(&set, limits)?);
     }

@@ -1,6 +1,6 @@
-//! Shared parts of the workspace's tests.
+//! Code shared by the tests of the workspace.
 //!
-//! How a plan binds its steps is private to the engine:
+//! The types `Slot` and `Step`, which bind the steps of a plan, are private to the engine:
 //!
 //! ```compile_fail,E0432
 //! use ringforge::Slot;
@@ -14,7 +14,7 @@ pub mod catalogue;
 pub mod mix;
 pub mod shared_out;
 
-/// Runs the examples of documentation pages that belong to no package.
+/// Runs the examples of documentation pages that belong to no crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/fhe.md")]
 #[doc = include_str!("../../docs/scale.md")]

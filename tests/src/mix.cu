@@ -1,10 +1,12 @@
-// A kernel for tests of the test kit: every barrier and wait, the table, and all shared memory matter.
+// A kernel for tests of the test kit. Its result depends on every barrier and wait, on the table, and on all shared
+// memory.
 #include "copies.cuh"
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;
 
-// One block per item of n words. Words are exchanged through shared memory twice: across the block, then within a warp.
+// One block per item of n words. Threads exchange words through shared memory twice: across the block, then within a
+// warp.
 extern "C" __global__ void mix(const u32* factors, const u32* in, u32* out, u64 first, u64 end) {
     RF_SHARED(memory);
     u32* cells = reinterpret_cast<u32*>(memory);

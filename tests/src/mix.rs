@@ -1,4 +1,4 @@
-//! A small kernel for tests of the test kit.
+//! A small kernel for tests of the test kit, with its CPU reference.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use ringforge_testkit::one_step;
 
 const SOURCE: &str = include_str!("mix.cu");
 
-/// Words per item and threads per block.
+/// Number of words per item, and of threads per block.
 pub const N: usize = 128;
 
-/// Scales words, moves them across the block, and adds three times the neighbouring word.
+/// Scales the words of an item, moves them across the thread block, and adds three times the neighbouring word.
 #[derive(Debug)]
 pub struct Mix;
 
@@ -33,8 +33,8 @@ impl Kernel for Mix {
     fn source(&self, _: &Limits) -> Result<Source> {
         let launch = Launch { items_per_block: 1, shared_bytes: 4 * N as u32, ..Launch::thread_per_item(N as u32) };
         let built = Built::new(launch).constants("Mix", &[("n", &N)]);
-        // SAFETY: each thread of mix.cu reads and writes one word of its own item, and one word per thread of shared
-        // memory.
+        // SAFETY: the threads of mix.cu access only the table, words of their own item, and one word of shared memory
+        // per thread, all within bounds.
         Ok(unsafe { Source::new(self, SOURCE, &[], built) })
     }
 
@@ -59,7 +59,7 @@ impl Kernel for Mix {
     }
 }
 
-/// The plan of a single kernel that replaces [`Mix`].
+/// Returns a plan with a single kernel that has the ports of [`Mix`].
 ///
 /// # Errors
 /// Any planning error.
@@ -67,7 +67,7 @@ pub fn plan(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
     Ok(NamedPlan::new("mix", one_step(kernel, &["words", "mixed"])?))
 }
 
-/// The same plan, overwriting its input.
+/// As [`plan`], but the output overwrites the input.
 ///
 /// # Errors
 /// Any planning error.
@@ -75,7 +75,7 @@ pub fn in_place(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
     Ok(NamedPlan::new("mix", one_step(kernel, &["words", "words"])?))
 }
 
-/// [`Mix`] with one piece of its CUDA source replaced.
+/// Returns [`Mix`] with the first occurrence of `from` in its CUDA source replaced by `to`.
 #[must_use]
 pub fn with(from: &str, to: &str) -> Altered {
     assert!(SOURCE.contains(from), "mix.cu has no {from:?}");
@@ -83,7 +83,7 @@ pub fn with(from: &str, to: &str) -> Altered {
     Altered::new(&kernel).with_text("mix.cu", SOURCE.replacen(from, to, 1))
 }
 
-/// The plan of [`Mix`] with one piece of its CUDA source replaced.
+/// Returns the plan of [`Mix`] with the first occurrence of `from` in its CUDA source replaced by `to`.
 ///
 /// # Errors
 /// Any planning error.

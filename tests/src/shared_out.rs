@@ -1,5 +1,5 @@
-//! Transforms split over several kernels, or over the blocks of a cluster, at small sizes: planned as if thread blocks
-//! were tiny, or as if clusters were faster there.
+//! Test transforms that are split over several kernels, or over the thread blocks of a cluster, at small sizes. They
+//! are planned as if thread blocks were tiny, or as if clusters were faster at such sizes.
 
 use ringforge::factorization::Factorization;
 use ringforge::tuning::{Choice, Tuning};
@@ -7,7 +7,7 @@ use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, PolyType, Prog
 use ringforge_testkit::naive;
 use ringforge_testkit::{Named, NamedPlan, Scheme};
 
-/// Limits of a device with this block size in threads and this much shared memory per block.
+/// Returns the limits of a device with this number of threads and this much shared memory per block.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {
     let mut limits = Limits::of_capability(90);
     limits.block_threads = Some(threads);
@@ -15,8 +15,8 @@ fn tiny(threads: u32, shared_bytes: u32) -> Limits {
     limits
 }
 
-/// A ring with the number of kernels that a transform takes, and what splits its rows: a device whose thread blocks are
-/// too small for one row, or a choice of clusters.
+/// A ring whose transforms are split, with the expected number of kernels. The split comes from `limits`, a device
+/// whose thread blocks are too small for one limb, or from `choice`, a tuning choice of clusters.
 struct Shared {
     ring: PolyType,
     limits: Limits,
@@ -29,7 +29,7 @@ impl Shared {
         Ok(Self { ring: ring?, limits, choice: Choice::default(), kernels })
     }
 
-    /// In clusters of `blocks` blocks, with `per_thread` residues per thread.
+    /// Splits limbs over clusters of `blocks` thread blocks, with `per_thread` residues per thread.
     fn in_clusters(ring: Result<PolyType>, blocks: usize, per_thread: usize) -> Result<Self> {
         let mut choice = Choice::default();
         (choice.cluster, choice.per_thread) = (Some(blocks), Some(per_thread));
@@ -42,10 +42,10 @@ impl Shared {
         Planner::new(self.limits.clone()).tuned(tuning)
     }
 
-    /// A job for this device, with its expected output.
+    /// Returns the plan of a job with its expected output.
     fn plan(&self, job: &Job) -> Result<NamedPlan> {
         let named = NamedPlan::new(job.to_string(), self.planner().plan(job)?);
-        // the pointwise product is part of the first kernel of the inverse
+        // for a product, the pointwise product is part of the first kernel of the inverse transform
         let kernels = if job.op == Op::Mul { 3 * self.kernels } else { self.kernels };
         assert_eq!(named.plan.kernels().len(), kernels, "{}", named.plan);
         let (job, factorization, whole) = (job.clone(), Factorization::of(&job.poly, None)?, whole(job)?);
@@ -59,13 +59,13 @@ impl Shared {
         Ok(named.expecting(move |batch, inputs| vec![(output, expected(&job, &factorization, &whole, batch, inputs))]))
     }
 
-    /// Both transforms, out of place.
+    /// Returns the plans of the forward and the inverse transform, out of place.
     fn transforms(&self, order: Order) -> Result<Vec<NamedPlan>> {
         [Op::Forward, Op::Inverse].into_iter().map(|op| self.plan(&Job::new(&self.ring, op).order(order))).collect()
     }
 
-    /// A forward transform with a fused sum; and a pointwise product with an inverse transform and another sum, fused
-    /// into one kernel.
+    /// Returns a plan of two kernels: a forward transform with a fused sum, and an inverse transform with a pointwise
+    /// product before it and a sum after it.
     fn fused(&self) -> Result<NamedPlan> {
         let name = format!("sums in {} in clusters", self.ring);
         let p = self.planner().pipeline(name.clone());
@@ -78,7 +78,7 @@ impl Shared {
         Ok(NamedPlan::new(name, plan))
     }
 
-    /// Both transforms in both orders, also in place.
+    /// Returns the plans of both transforms in both orders, out of place and in place.
     fn all_transforms(&self) -> Result<Vec<NamedPlan>> {
         let mut plans = [self.transforms(Order::DigitReversed)?, self.transforms(Order::Natural)?].concat();
         for op in [Op::Forward, Op::Inverse] {
@@ -90,14 +90,14 @@ impl Shared {
     }
 }
 
-/// The same job without the split, on the CPU.
+/// Compiles the same job for the CPU, where the transform is not split.
 fn whole(job: &Job) -> Result<Program> {
     let device = Device::cpu();
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
-/// The oracle's result. For an inverse transform, the CPU's unsplit result, after a check that the oracle's forward
-/// transform maps it back to the input.
+/// Returns the expected output of a job. Forward transforms and products come from the oracle. The output of an inverse
+/// transform is that of the unsplit transform on the CPU; the oracle's forward transform must map it back to the input.
 fn expected(job: &Job, factorization: &Factorization, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
     let (ring, plain) = (&job.poly, |bytes: &[u8]| naive::to_plain(&job.poly, bytes));
     let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, factorization, job.order, &plain(bytes)));
@@ -120,10 +120,10 @@ fn expected(job: &Job, factorization: &Factorization, whole: &Program, batch: us
     }
 }
 
-/// 60-bit primes with roots for degree 2^16.
+/// 60-bit primes with roots of unity for negacyclic rings of degree 2^16.
 const WIDE: [u64; 2] = [1_152_921_504_606_584_833, 1_152_921_504_598_720_513];
 
-/// Several 64-bit moduli; residues stay lazy between kernels.
+/// A ring with several 64-bit moduli. Residues stay lazy between kernels.
 fn several() -> Result<Shared> {
     Shared::of(
         Ring::rns(1024, &[Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?]).map(PolyType::from),
@@ -132,29 +132,30 @@ fn several() -> Result<Shared> {
     )
 }
 
-/// 64 bits in three kernels, where the middle one has both nodes above its rows and strides within them.
+/// A 64-bit ring whose transform takes three kernels. The tiles of the middle kernel have several nodes above them, and
+/// their words have a stride.
 fn three() -> Result<Shared> {
     Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?).map(PolyType::from), tiny(4, 256), 3)
 }
 
-/// 16 bits with `Layer::Sixth`; residues are in [0, q) between kernels; leaf degree 2.
+/// A 16-bit ring with `Layer::Sixth` and leaf degree 2. Residues are in [0, q) between kernels.
 fn small() -> Result<Shared> {
     Shared::of(Ring::trinomial(768, Modulus::new(3457u32)?).map(PolyType::from), tiny(8, 1 << 10), 2)
 }
 
-/// Rings of the other arithmetics, with their kinds of residues between kernels.
+/// Rings for the other arithmetics, which differ in the range of residues between kernels.
 fn others() -> Result<Vec<Shared>> {
     let q = |q: u64| Modulus::new(q);
     let bls12_381 = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
     let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 }).map(PolyType::from);
     let rings: [Result<Shared>; 9] = [
-        Shared::of(Ring::negacyclic(256, q(998_244_353)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 32 bits, lazy between kernels
+        Shared::of(Ring::negacyclic(256, q(998_244_353)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 32-bit, lazy between kernels
         Shared::of(Ring::negacyclic(256, q(0x7800_0001)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 31 bits, below 2q between kernels
         Shared::of(Ring::cyclic(486, q(1_073_738_269)?).map(PolyType::from), tiny(2, 1 << 10), 2),   // radix 3
-        Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // FP64
+        Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // FP64 arithmetic
         Shared::of(full.clone(), tiny(4, 1 << 10), 2),
-        Shared::of(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // Montgomery, canonical
-        // any words in the first kernel only
+        Shared::of(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // below q between kernels
+        // accepts any words as input, which only the first kernel must reduce
         Shared::of(full.map(|ring| ring.accepting_any_word()), tiny(4, 1 << 10), 2),
         Shared::of("998244353 : x^256 + 1 : montgomery, any word".parse(), tiny(8, 1 << 10), 2),
         Shared::of(Ring::cyclic(64, bls12_381).map(PolyType::from), tiny(8, 2 << 10), 2),
@@ -162,8 +163,8 @@ fn others() -> Result<Vec<Shared>> {
     rings.into_iter().collect()
 }
 
-/// Rows in clusters, in every 64-bit arithmetic and one 32-bit arithmetic. The first pass has one layer or several,
-/// further passes follow, and residues stay in their warp or not. Empty for a device without clusters.
+/// Transforms in clusters, in every 64-bit arithmetic and one 32-bit arithmetic. The first pass has one or several
+/// layers, and further passes follow. Residues either stay in their warp or not. Empty for a device without clusters.
 fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
     if limits.cluster_blocks == 1 {
         return Ok(Vec::new());
@@ -180,7 +181,7 @@ fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
             4,
             8,
         ),
-        Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?).map(PolyType::from), 2, 8), // FP64
+        Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?).map(PolyType::from), 2, 8), // FP64 arithmetic
         Shared::in_clusters(full.map(|ring| ring.accepting_any_word()), 4, 8),
         Shared::in_clusters(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?).map(PolyType::from), 2, 4),
         Shared::in_clusters(Ring::negacyclic(256, q(0x7800_0001)?).map(PolyType::from), 4, 8),
@@ -188,7 +189,7 @@ fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
     rings.into_iter().collect()
 }
 
-/// Transforms in two kernels and in clusters, for the catalogue.
+/// Returns transforms in two kernels and transforms in clusters, for the catalogue.
 ///
 /// # Errors
 /// Any error of constructing a ring or of planning.
@@ -205,7 +206,7 @@ pub fn transforms(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok(plans)
 }
 
-/// Transforms in several kernels, and a product that uses them.
+/// Transforms that are split over several kernels or over clusters, and a product that uses them.
 #[derive(Debug)]
 pub struct SharedOut;
 
@@ -228,7 +229,7 @@ impl Scheme for SharedOut {
     }
 }
 
-/// Those transforms with the most complicated addressing.
+/// The transforms of [`SharedOut`] with the most complicated addressing.
 #[derive(Debug)]
 pub struct Addressing;
 

@@ -1,6 +1,6 @@
-//! Every kernel of the catalogue compiles to machine code with NVRTC alone, within its budget of registers and spilled
-//! bytes. `tests/golden/resources.txt` has the budgets: one line per kernel and architecture, set by the worst
-//! instance. `RINGFORGE_BLESS=1` with `RINGFORGE_CATALOGUE=whole` writes that file.
+//! Checks that NVRTC alone compiles every kernel of the catalogue, within a budget of registers and spilled bytes. The
+//! budgets are in `tests/golden/resources.txt`: one line per kernel and architecture, set by the instance that needs
+//! most. `RINGFORGE_BLESS=1` with `RINGFORGE_CATALOGUE=whole` rewrites that file.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -17,20 +17,22 @@ use ringforge_tests::catalogue::at_full_size;
 const IN_FULL: u32 = 90;
 /// Architectures for which a sample is compiled, or the whole catalogue with `RINGFORGE_CATALOGUE=whole`.
 const SAMPLED: [u32; 5] = [75, 80, 89, 100, 120];
-/// A sample contains one kernel in this many.
+/// Samples contain one kernel in every `ONE_IN`.
 const ONE_IN: usize = 16;
-/// Registers that a kernel may use beyond its budget; builds of one compiler version differ by less.
+/// Number of registers by which a kernel may exceed its budget. Different builds of the same compiler version differ by
+/// less.
 const SLACK: u32 = 4;
 
-/// The resources that a kernel may use.
+/// The resources that a kernel may use on one architecture.
 struct Budget {
     registers: u32,
-    /// Bytes that may be spilled. Spilling a few bytes is allowed where the higher occupancy gains more than it costs,
-    /// and in toy shapes of the catalogue.
+    /// Number of bytes that may be spilled. A few bytes are allowed where the higher occupancy gains more than spilling
+    /// costs, and in the smallest shapes of the catalogue.
     spilled: u32,
 }
 
-/// Distinct kernels of the catalogue as planned for one architecture, each with the first plan that contains it.
+/// Returns the distinct kernels of the catalogue as planned for one architecture, each with the name of the first plan
+/// that contains it.
 fn kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     let mut seen = BTreeSet::new();
     let mut kernels = Vec::new();
@@ -44,7 +46,7 @@ fn kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     Ok(kernels)
 }
 
-/// The kernels that compute a table.
+/// Appends the kernels that compute a table, including the tables that they read.
 fn makers(kernels: &mut Vec<Arc<dyn Kernel>>, table: &Table) {
     if let Table::Made { kernel, inputs, .. } = table {
         kernels.push(kernel.clone());
@@ -56,7 +58,7 @@ fn budget_file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/resources.txt")
 }
 
-/// Parses lines of `registers spilled architecture kernel` into a map by architecture and kernel.
+/// Parses the budget file, whose lines are `registers spilled architecture kernel`. The keys are `architecture kernel`.
 fn budgets() -> BTreeMap<String, Budget> {
     let text = fs::read_to_string(budget_file()).unwrap_or_default();
     let line = |line: &str| {
@@ -71,7 +73,7 @@ fn spilled(resources: &Resources) -> u32 {
     resources.spill_stores.max(resources.spill_loads)
 }
 
-/// The architecture and kernel name of an instance.
+/// Returns the key of an instance's budget: its first two words, the architecture and the kernel name.
 fn budget_of(instance: &str) -> &str {
     instance.match_indices(' ').nth(1).map_or(instance, |(end, _)| &instance[..end])
 }
@@ -87,7 +89,7 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
         return Ok(());
     }
     let mut instances: Vec<(u32, String, Arc<dyn Kernel>)> = Vec::new();
-    // kernels that differ only in launch arguments have the same CUDA source
+    // skips kernels that differ only in launch arguments, because they have the same CUDA source
     let mut texts = HashSet::new();
     let is_whole = env::var_os("RINGFORGE_CATALOGUE").is_some_and(|value| value == "whole");
     let sampled = if is_whole { 1 } else { ONE_IN };

@@ -1,5 +1,5 @@
-//! The emulator, which runs kernels' CUDA source on the CPU, accepts a correct kernel and reports broken ones with the
-//! right reason.
+//! Tests that the emulator, which runs the CUDA source of kernels on the CPU, accepts a correct kernel and reports
+//! broken ones with the right reason.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Checks that the README's figures are those of `docs/performance.md`, which a test of `bench/` compares with the
-//! records.
+//! Checks that the figures in the README are those of `docs/performance.md`. A test of `bench/` compares that page with
+//! the recorded measurements.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -8,13 +8,13 @@ fn read(path: &str) -> io::Result<String> {
     fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(path))
 }
 
-/// The rows of the first table in a text, without its header.
+/// Returns the rows of the first table in a text, without its header.
 fn first_table(text: &str) -> Vec<&str> {
     let rows = text.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
     rows.take_while(|line| line.starts_with('|')).collect()
 }
 
-/// If the README links to the page, it must have exactly the page's row for each area.
+/// If the README links to the page, its table must have exactly the page's row for each area.
 #[test]
 fn figures_of_the_readme_match_the_page() -> io::Result<()> {
     let (readme, page) = (read("README.md")?, read("docs/performance.md")?);

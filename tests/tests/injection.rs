@@ -1,5 +1,5 @@
-//! The emulator, which runs kernels' CUDA source on the CPU, finds defects injected into kernels: each deleted barrier,
-//! each table with swapped entries, each halved shared memory.
+//! Tests that the emulator, which runs the CUDA source of kernels on the CPU, finds defects injected into kernels. The
+//! defects are deleted barriers, swapped table entries, and halved shared memory.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,17 +11,19 @@ use ringforge_testkit::{NamedPlan, Target, check_plan};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::mix::{self, Mix};
 
-/// The same seed in every run: whether a defect shows must not depend on chance.
+/// The seed of all inputs. It is fixed, so that chance does not decide whether a defect is found.
 const SEED: u64 = 1;
 
-/// Items of a batch. If only every second item has work to do, the second half of a block still has some.
+/// Number of items of a batch. With three, the second half of a thread block has work even if only every second item
+/// does any.
 const ITEMS: usize = 3;
 
-/// Items of a second attempt for defects that the first one missed, because an entry of a large table may be read by
-/// few items.
+/// Number of items for a second attempt on defects that the first one missed, because few items may read a given entry
+/// of a large table.
 const MORE_ITEMS: usize = 48;
 
-/// The defects that no plan reveals. One plan suffices, because not every plan reaches every barrier of a header.
+/// Returns the defects that no plan reveals. A defect counts as found if one plan reveals it, because not every plan
+/// reaches every barrier of a header.
 fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
     let Some(device) = Target::Emulator.device() else { return Ok(Vec::new()) };
     let mut defects: BTreeMap<String, Vec<(&NamedPlan, Injection)>> = BTreeMap::new();
@@ -62,7 +64,7 @@ fn in_the_catalogue() -> Result<()> {
     Ok(())
 }
 
-/// A failure message says where to start debugging.
+/// Checks that the failure message of a kernel mismatch names the first step and port that differ.
 #[test]
 fn a_mismatch_names_its_step_and_port() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };

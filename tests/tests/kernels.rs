@@ -1,4 +1,5 @@
-//! Every kernel of the workspace is in the catalogue and gives the CPU's results on every device.
+//! Checks that every kernel of the workspace is in the catalogue and gives the same results on the CPU, in the emulator
+//! and on a GPU.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ fn emulator_matches_cpu() -> Result<()> {
     check(Target::EmulatorSanitized)
 }
 
-/// A kernel without tables of its own: their contents are supplied as inputs like everything else.
+/// Wraps a kernel and hides its tables, so that their contents are supplied as inputs, like those of any other port.
 #[derive(Debug)]
 struct Bare(Arc<dyn Kernel>);
 
@@ -49,7 +50,7 @@ impl Kernel for Bare {
         self.0.on_views(firsts, strides).map(|kernel| Arc::new(Self(kernel)) as _)
     }
 
-    /// Only the engine can bind lists of pointers to tables, so these stay.
+    /// Keeps lists of pointers to tables, because only the engine can bind them.
     fn table(&self, port: usize) -> Option<Table> {
         self.0.table(port).filter(|table| matches!(table, Table::List(_)))
     }
@@ -59,7 +60,7 @@ impl Kernel for Bare {
     }
 }
 
-/// The distinct kernels of the catalogue, each with the name of the first plan that contains it.
+/// Returns the distinct kernels of the catalogue, each with the name of the first plan that contains it.
 fn distinct_kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     let mut seen = BTreeSet::new();
     let plans = catalogue(limits)?;
@@ -67,8 +68,9 @@ fn distinct_kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     Ok(all.filter(|(_, kernel)| seen.insert(format!("{kernel:?}"))).collect())
 }
 
-/// A GPU checks no bounds, so no kernel may derive an address from the contents of a port. Tables, constants and
-/// evaluations may be arbitrary bytes. The exception is pointers to tables, which only the engine can bind.
+/// Checks that kernels stay within their buffers for any contents of tables, constants and evaluations. A GPU checks no
+/// bounds, so a kernel must not derive an address from such contents. Pointers to tables are an exception, because only
+/// the engine can bind them.
 #[test]
 fn kernels_stay_within_their_ports_for_any_contents() -> Result<()> {
     let Some(device) = sanitized() else { return Ok(()) };
@@ -80,7 +82,8 @@ fn kernels_stay_within_their_ports_for_any_contents() -> Result<()> {
     })
 }
 
-/// Kernels that use what they read as addresses are detected.
+/// Checks that kernels that derive addresses from their inputs are detected, by removing a bounds check from
+/// `lift_fold.cu`.
 #[test]
 fn addresses_from_ports_are_found() -> Result<()> {
     let Some(device) = sanitized() else { return Ok(()) };
@@ -96,17 +99,18 @@ fn addresses_from_ports_are_found() -> Result<()> {
     Ok(())
 }
 
-/// An emulator with sanitizers and a single schedule, because the results of nonsense inputs may depend on the
+/// Returns an emulator with sanitizers and a single schedule, because results for meaningless inputs may depend on the
 /// schedule.
 fn sanitized() -> Option<Device> {
     Target::EmulatorSanitized.device()?;
     emulator::device(emulator::Options { sanitize: true, schedules: vec![0], ..emulator::Options::default() }).ok()
 }
 
-/// Errors when all inputs of a kernel are nonsense, except for excessive shift counts, which a GPU clamps.
+/// Runs a kernel on meaningless inputs and returns the errors. Excessive shift counts are ignored, because a GPU clamps
+/// them.
 fn strays(kernel: Arc<dyn Kernel>, device: &Device) -> Result<Vec<String>> {
     let ones = |bytes: usize| vec![0xff_u8; bytes];
-    // words that are valid shift counts, so that the sanitizer does not stop there
+    // small words, which are valid shift counts, so that the sanitizer does not stop at a shift
     let small = |bytes: usize| {
         ringforge_testkit::bytes(seed(), bytes)
             .iter()
@@ -144,7 +148,7 @@ fn every_kernel_is_in_the_catalogue() -> Result<(), Box<dyn std::error::Error>> 
     Ok(())
 }
 
-/// Collects the kernels that compute a table.
+/// Collects the names of the kernels that compute a table, including the tables that they read.
 fn makers(table: &Table, names: &mut BTreeSet<String>) {
     match table {
         Table::Made { kernel, inputs, .. } => {
@@ -156,8 +160,8 @@ fn makers(table: &Table, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The stems of all `.cu` files in the sources of `kernels` and of the schemes. Schemes that compile their kernels in
-/// their own test are left out, as they are not in the catalogue.
+/// Returns the stems of all `.cu` files of `kernels` and of the schemes. Skips schemes with a compile test of their
+/// own, because their kernels are not in the catalogue.
 fn kernels() -> io::Result<BTreeSet<String>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut open: Vec<PathBuf> = vec![workspace.join("kernels/src")];

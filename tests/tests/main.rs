@@ -1,4 +1,4 @@
-//! Tests that cross crates.
+//! Tests that need several crates of the workspace.
 
 mod algorithms;
 #[cfg(feature = "cuda")]

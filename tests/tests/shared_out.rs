@@ -1,4 +1,5 @@
-//! Transforms split over several kernels agree with the oracle, and on every device with each other.
+//! Tests that transforms split over several kernels or clusters agree with the oracle, and that all devices give the
+//! same results.
 
 use ringforge::Result;
 use ringforge_testkit::inject::injections;
@@ -15,7 +16,7 @@ fn emulator() {
     check_scheme::<SharedOut>(Target::Emulator);
 }
 
-/// A launch of some blocks of an item that works on other blocks is detected.
+/// Checks that a defect is detected in which a launch of some blocks of an item works on other blocks.
 #[test]
 fn wrong_blocks_are_detected() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
@@ -27,7 +28,8 @@ fn wrong_blocks_are_detected() -> Result<()> {
     Ok(())
 }
 
-/// The cases where sanitizers add something; the arithmetic is the same as in unsplit transforms.
+/// Runs only the transforms with complicated addressing under sanitizers; the arithmetic is the same as in unsplit
+/// transforms.
 #[test]
 fn emulator_sanitized() {
     check_scheme::<Addressing>(Target::EmulatorSanitized);

@@ -1,4 +1,4 @@
-//! The shared suite on a stand-in for a third-party scheme: one kernel with its own oracle.
+//! Runs the test kit's suite on a stand-in for a third-party scheme: one kernel with its own oracle.
 
 use ringforge::{Limits, Result};
 use ringforge_testkit::{Named, NamedPlan, Scheme, Target, check_scheme};
@@ -31,7 +31,7 @@ fn expected(input: &[u8]) -> Vec<u8> {
 
 ringforge_testkit::suite!(Mixing);
 
-/// A kernel that is wrong for one kind of sample, the fifth.
+/// A scheme whose oracle is wrong for one of five kinds of sample items, the fifth.
 struct WrongForOne;
 
 impl Scheme for WrongForOne {

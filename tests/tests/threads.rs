@@ -1,4 +1,4 @@
-//! Checks that library functions call `threads::start` before they give work to rayon. Without that call, rayon panics
+//! Checks that library functions call `threads::start` before they give work to rayon. Without this call, rayon panics
 //! if the system cannot start a thread.
 
 use std::io;
@@ -7,7 +7,7 @@ use crate::sources::libraries;
 
 const USES: [&str; 5] = [".par_", ".into_par_iter(", "rayon::join(", "rayon::scope(", "rayon::current_num_threads("];
 
-/// Lines that give work to rayon without an earlier call of `threads::start` in the same function.
+/// Returns the lines that give work to rayon without an earlier call of `threads::start` in the same function.
 fn forgotten(text: &str) -> Vec<&str> {
     let code = text.split("\nmod tests {").next().unwrap_or_default();
     let mut started = false;

@@ -1,5 +1,5 @@
-//! Benchmarks domains on the CPU against ark-poly's, alternating both in one process. Data is in natural order,
-//! results are compared, and the minimum time is reported.
+//! Benchmarks [`Domain`] against ark-poly's domain on the CPU. The two alternate in one process, on data in natural
+//! order. Their results are compared, and the minimum time of each is printed.
 //!
 //! `RAYON_NUM_THREADS=2 cargo bench -p ringforge-arkworks --bench cpu -- 16 18 20`
 
@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{:>24} {theirs:>12.2} {ours:>12.2}", format!("2^{log} {side}{name}"));
             }
         }
-        // the Lagrange step of key setup: the Lagrange polynomials' values at tau are the inverse transform of tau's
-        // powers
+        // the Lagrange step of key setup: the evaluations of the Lagrange polynomials at tau are the inverse transform
+        // of the powers of tau
         let (stock, domain) = (Radix2EvaluationDomain::new(n).ok_or("no domain")?, Domain::of_size(n, Fr::from(1))?);
         let tau = x[0];
         let ways: [Way<'_>; 2] =
@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The inverse transform of the powers of tau: the values of the Lagrange polynomials at tau.
+/// Returns the inverse transform of the powers of tau, which consists of the evaluations of the Lagrange polynomials at
+/// tau.
 fn powers_back(domain: &Domain<Fr>, tau: Fr) -> Vec<Fr> {
     const PIECE: usize = 1 << 12;
     let mut powers = vec![Fr::from(1); domain.size()];
@@ -62,7 +63,8 @@ fn powers_back(domain: &Domain<Fr>, tau: Fr) -> Vec<Fr> {
     powers
 }
 
-/// The minimum time of each transform. Panics if their results differ.
+/// Runs the two transforms alternately on copies of `x` and returns the minimum time of each. Panics if their results
+/// differ.
 fn by_turns(x: &[Fr], ways: [Way<'_>; 2]) -> [Duration; 2] {
     let mut least = [Duration::MAX; 2];
     for _ in 0..(1 << 24) / x.len().max(1 << 19) {

@@ -1,4 +1,4 @@
-//! The engine that transforms run on, and the host memory that data is staged in.
+//! The engine that runs transforms, and the page-locked host memory that their data is copied through.
 
 use core::any::TypeId;
 use core::fmt;
@@ -11,10 +11,11 @@ use crate::witness::{Reduction, WitnessMap};
 
 static SHARED: OnceLock<Backend> = OnceLock::new();
 
-/// An engine with a cache of programs and their twiddle tables, one for each field, size, coset and operation.
+/// An engine with a cache of compiled programs and their twiddle tables. There is one program per field, size, coset
+/// and operation.
 ///
 /// All calls and proofs share the cache, which keeps the most recently used programs. Any number of threads may use a
-/// backend at once. Cloning is cheap and gives the same backend.
+/// backend at once. Cloning is cheap, and a clone is the same backend.
 #[derive(Clone)]
 pub struct Backend(Arc<Parts>);
 
@@ -25,19 +26,18 @@ struct Parts {
     staging: Mutex<Option<PinnedBuffer>>,
 }
 
-/// The maximum number of cached programs. Without it, a prover that draws a new coset for each proof would fill the
-/// device's memory.
+/// Maximum number of cached programs. Without a limit, a prover that uses a new random coset for each proof would fill
+/// the device's memory.
 const MOST: usize = 64;
 
 impl Backend {
-    /// A backend on the device of `engine`, with its tuning.
+    /// A backend on the device of `engine`, with the engine's tuning.
     #[must_use]
     pub fn new(engine: &Engine) -> Self {
         Self(Arc::new(Parts { engine: engine.with_cache_limit(MOST), staging: Mutex::default() }))
     }
 
-    /// A backend on the first CUDA GPU if it is usable, else on the CPU. A line in the log says which, and why there
-    /// is no GPU.
+    /// A backend on the first CUDA GPU if it is usable, else on the CPU. Logs the GPU, or why no GPU is used.
     #[must_use]
     pub fn best() -> Self {
         let engine = Engine::best();
@@ -68,13 +68,14 @@ impl Backend {
         self.0.engine.device()
     }
 
-    /// Releases everything cached: programs, twiddle tables and free memory.
+    /// Releases the cached programs and twiddle tables, the staging buffer, and free memory that the device keeps for
+    /// reuse.
     pub fn trim(&self) {
         self.staging().take();
         self.0.engine.trim();
     }
 
-    /// Whether transforms of n points are faster here than in arkworks' own code.
+    /// Returns true if the engine transforms n points faster than arkworks' own code on this backend's kind of device.
     pub(crate) fn serves(&self, n: usize) -> bool {
         n >= if self.device().limits().is_cpu() { SMALLEST_ON_CPU } else { SMALLEST_ON_GPU }
     }
@@ -88,16 +89,15 @@ impl Backend {
 
     /// The witness map of `reduction` on the subgroup of n points.
     ///
-    /// # Errors
     /// [`Error::NoRoot`](ringforge::Error::NoRoot) if F has no root of unity of order n, or for [`Reduction::Circom`]
-    /// none of order 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) beyond
-    /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE); [`Error::Unsupported`](ringforge::Error::Unsupported) for a
-    /// field of fewer than 193 bits; errors of the device.
+    /// of order 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) if n exceeds
+    /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE); [`Error::Unsupported`](ringforge::Error::Unsupported) if the
+    /// field has fewer than 193 bits; errors of the device.
     pub fn witness_map<F: EngineField>(&self, reduction: Reduction, n: usize) -> Result<WitnessMap> {
         WitnessMap::new::<F>(&self.0.engine, reduction, n)
     }
 
-    /// Calls `work` with a staging buffer of this many elements, whose contents are arbitrary.
+    /// Calls `work` with a page-locked staging buffer of this many elements, whose initial contents are unspecified.
     pub(crate) fn staged<T>(&self, elements: usize, work: impl FnOnce(&mut [[u64; 4]]) -> Result<T>) -> Result<T> {
         let bytes = elements * size_of::<[u64; 4]>();
         let kept = self.staging().take().filter(|kept| kept.len() >= bytes);
@@ -115,7 +115,7 @@ impl Backend {
     }
 }
 
-/// The smallest transforms that run on the engine; below them arkworks' own code is faster.
+/// Minimum number of points of a transform on the engine. For fewer points arkworks' own code is faster.
 const SMALLEST_ON_CPU: usize = 1 << 9;
 const SMALLEST_ON_GPU: usize = 1 << 11;
 

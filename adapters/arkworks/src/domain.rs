@@ -51,8 +51,8 @@ impl<F: EngineField> Domain<F> {
     /// itself.
     ///
     /// # Errors
-    /// [`Error::Length`] unless n is a power of two; [`Error::NoRoot`] beyond the field's two-adicity;
-    /// [`Error::Ring`] for an offset of 0.
+    /// [`Error::Length`] unless n is a power of two; [`Error::NoRoot`] if the field has no root of unity of order n;
+    /// [`Error::Ring`] if the offset is 0.
     pub fn of_size(n: usize, offset: F) -> Result<Self> {
         if !n.is_power_of_two() {
             let expected = n.checked_next_power_of_two().unwrap_or(0);
@@ -81,7 +81,8 @@ impl<F: EngineField> Domain<F> {
     /// Replaces coefficients by the polynomial's evaluations in natural order. The input is truncated or padded with
     /// zeros to the domain's size.
     ///
-    /// If the backend fails, a line in the log says so and arkworks' code does the transform.
+    /// Arkworks' code runs domains that are too small for the engine to be faster, and takes over if the backend fails.
+    /// A failure is logged.
     pub fn fft_in_place(&self, coeffs: &mut Vec<F>) {
         let done = self.try_shared(coeffs, Self::forward);
         if !done {
@@ -92,7 +93,7 @@ impl<F: EngineField> Domain<F> {
     /// Replaces evaluations in natural order by the polynomial's coefficients. The input is truncated or padded with
     /// zeros to the domain's size.
     ///
-    /// If the backend fails, a line in the log says so and arkworks' code does the transform.
+    /// Arkworks' code takes over in the same cases as for [`Domain::fft_in_place`].
     pub fn ifft_in_place(&self, evals: &mut Vec<F>) {
         let done = self.try_shared(evals, Self::inverse);
         if !done {
@@ -103,9 +104,10 @@ impl<F: EngineField> Domain<F> {
     /// Replaces the coefficients of contiguous polynomials by their evaluations in natural order.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is a whole number of polynomials; [`Error::TooLarge`] beyond
-    /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE); [`Error::Unsupported`] for a field of fewer than 193 bits;
-    /// [`Error::OutOfMemory`] and other errors of the device. On error the data is unchanged.
+    /// [`Error::Length`] unless the number of elements is a multiple of the domain's size; [`Error::TooLarge`] if this
+    /// size exceeds [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE); [`Error::Unsupported`] if the field has fewer
+    /// than 193 bits; [`Error::OutOfMemory`] if the device or host has too little memory; other errors of the device.
+    /// On error the data is unchanged.
     pub fn forward(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
         self.transform(backend, Op::Forward, polynomials)
     }
@@ -119,7 +121,7 @@ impl<F: EngineField> Domain<F> {
     }
 
     /// The program for [`Op::Forward`] or [`Op::Inverse`] on data that stays on the backend's device. It transforms a
-    /// batch of contiguous polynomials in place, in one buffer. Elements are their four Montgomery limbs, least
+    /// batch of contiguous polynomials in place, in one buffer. An element is stored as four Montgomery limbs, least
     /// significant first.
     ///
     /// # Errors
@@ -128,8 +130,9 @@ impl<F: EngineField> Domain<F> {
         backend.transform(op, self.size(), self.0.offset)
     }
 
-    /// Resizes the vector to the domain's size and transforms it on the shared backend. Returns whether that
-    /// succeeded.
+    /// Resizes `data` to the domain's size, transforms it on the shared backend, and returns true. Returns false, with
+    /// the padding removed, if arkworks' code should run instead: the domain is too small, or the backend failed, which
+    /// is logged.
     fn try_shared(&self, data: &mut Vec<F>, transform: fn(&Self, &Backend, &mut [F]) -> Result<()>) -> bool {
         if !Backend::shared().serves(self.size()) {
             return false;
@@ -144,7 +147,7 @@ impl<F: EngineField> Domain<F> {
         outcome.is_ok()
     }
 
-    /// Transforms contiguous polynomials in place, by way of staging memory.
+    /// Transforms contiguous polynomials in place, through a page-locked staging buffer.
     fn transform(&self, backend: &Backend, op: Op, polynomials: &mut [F]) -> Result<()> {
         let (n, got) = (self.size(), polynomials.len());
         if !got.is_multiple_of(n) {
@@ -164,7 +167,7 @@ impl<F: EngineField> Domain<F> {
     }
 }
 
-/// Applies `map` to every element, in parallel.
+/// Writes `map(x)` for each element x of `from` to `to`, in parallel.
 fn map<A: Sync, B: Send>(from: &[A], to: &mut [B], map: impl Fn(&A) -> B + Sync) {
     ringforge_cpu::threads::start();
     let pieces = from.par_chunks(PIECE).zip(to.par_chunks_mut(PIECE));
@@ -177,7 +180,7 @@ const PIECE: usize = 1 << 12;
 impl<F: FftField> EvaluationDomain<F> for Domain<F> {
     type Elements = Elements<F>;
 
-    /// Returns `None` beyond the field's two-adicity.
+    /// Returns `None` if the field has no subgroup of 2^k elements with 2^k ≥ `num_coeffs`.
     fn new(num_coeffs: usize) -> Option<Self> {
         Radix2EvaluationDomain::new(Self::compute_size_of_domain(num_coeffs)?).map(Self)
     }
@@ -240,7 +243,7 @@ impl<F: FftField> EvaluationDomain<F> for Domain<F> {
 }
 
 impl<F: FftField> Valid for Domain<F> {
-    /// Rejects numbers that describe no domain; arkworks accepts any.
+    /// Rejects sizes, offsets and generators that describe no domain. Arkworks' own check accepts any.
     fn check(&self) -> Result<(), SerializationError> {
         let size = usize::try_from(self.0.size).map_err(|_| SerializationError::InvalidData)?;
         match Self::new_coset(size, self.0.offset) {

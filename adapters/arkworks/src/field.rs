@@ -8,10 +8,10 @@ use ringforge::{Error, Modulus, Result, Ring, U256, Width};
 /// These are all of arkworks' fields of 193 to 256 bits, such as the scalar fields of BLS12-381, BN254, BLS12-377,
 /// Pallas and Vesta.
 pub trait EngineField: PrimeField<BigInt = BigInt<4>> {
-    /// The Montgomery form of the element.
+    /// Returns the Montgomery form of the element, x·2^256 mod q.
     fn limbs(&self) -> [u64; 4];
 
-    /// The element with this Montgomery form, which must be below the modulus. This is not checked.
+    /// Returns the element with this Montgomery form, which must be below the modulus. This is not checked.
     fn from_limbs(limbs: [u64; 4]) -> Self;
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn coset<F: EngineField>(n: usize, g: F) -> Result<Ring> {
     if g.is_one() { Ring::cyclic(n, q)?.with_root(w) } else { Ring::coset(n, q, integer(g), w) }
 }
 
-/// Arkworks' root of unity of this order.
+/// Returns arkworks' root of unity of this order, or [`Error::NoRoot`] if the field has none.
 pub(crate) fn root<F: EngineField>(order: u64) -> Result<F> {
     F::get_root_of_unity(order).ok_or(Error::NoRoot { q: U256::from_le_slice(&le_bytes(F::MODULUS)), order })
 }
@@ -45,7 +45,7 @@ fn modulus<F: EngineField>() -> Result<Modulus> {
     Ok(q)
 }
 
-/// The canonical integer in [0, q) of an element.
+/// Returns the element as an integer in [0, q).
 pub(crate) fn integer<F: EngineField>(x: F) -> U256 {
     U256::from_le_slice(&le_bytes(x.into_bigint()))
 }

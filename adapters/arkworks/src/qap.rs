@@ -1,5 +1,5 @@
-//! Witness maps for ark-groth16: from constraints and an assignment to the quotient polynomial, in the form that the
-//! prover needs.
+//! Witness maps for ark-groth16. They compute the quotient polynomial of R1CS constraints and an assignment, in the
+//! form that the prover needs.
 
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
@@ -14,22 +14,22 @@ use crate::backend::Backend;
 use crate::field::EngineField;
 use crate::witness::Reduction;
 
-/// The witness map of ark-groth16's [`LibsnarkReduction`], on [`Backend::shared`].
-/// `Groth16<E, Libsnark<E::ScalarField>>` uses the keys and makes the proofs of `Groth16<E>`.
+/// The witness map of ark-groth16's [`LibsnarkReduction`], on [`Backend::shared`]. `Groth16<E,
+/// Libsnark<E::ScalarField>>` uses the keys and makes the proofs of `Groth16<E>`.
 ///
-/// The map runs as seven transforms and one pointwise step. Each of a, b and c is transformed to coefficients and
-/// onto a coset. There (a·b − c)/(x^n − 1) is computed, and one inverse transform gives its coefficients. Three
-/// polynomials are copied to the device and one from it.
+/// On a domain of n points, the map takes seven transforms and one pointwise step. Each of the constraint polynomials
+/// a, b and c is interpolated and evaluated on a coset. The pointwise step computes (a·b − c)/(x^n − 1) on the coset,
+/// and one inverse transform gives its coefficients. Three polynomials are copied to the device and one is copied back.
 ///
 /// Arkworks' own map runs for other fields than F, for domains that are not radix-2, and for small domains. It also
-/// runs, with a line in the log, if the backend fails.
+/// runs if the backend fails, which is logged.
 #[derive(Debug, Clone, Copy)]
 pub struct Libsnark<F>(PhantomData<F>);
 
 /// The witness map of Circom's prover, snarkjs, on [`Backend::shared`], for keys made by snarkjs or with this type.
 ///
-/// It gives the values of a·b − c at the odd powers of a root of unity of order 2n. The keys' bases are the Lagrange
-/// polynomials at these points. Arkworks' code takes over as for [`Libsnark`].
+/// On a domain of n points, it returns the evaluations of a·b − c at the odd powers of a root of unity of order 2n. The
+/// keys' bases are the Lagrange polynomials at these points. Arkworks' code runs in the same cases as for [`Libsnark`].
 #[derive(Debug, Clone, Copy)]
 pub struct Circom<F>(PhantomData<F>);
 
@@ -82,7 +82,8 @@ impl<K: EngineField> R1CSToQAP for Circom<K> {
         system.map::<K, D>(Reduction::Circom)?.map_or_else(|| system.odd_values::<D>(), Ok)
     }
 
-    /// Returns L_i(t)/δ for odd i, where L_i are the Lagrange polynomials of the 2n-th roots of unity.
+    /// Returns L_i(t)·`delta_inverse` for odd i. Here L_i are the Lagrange polynomials of the roots of unity of order
+    /// 2n, where n = `max_power` + 1 is rounded up to a power of two.
     fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
         max_power: usize,
         t: F,
@@ -96,8 +97,8 @@ impl<K: EngineField> R1CSToQAP for Circom<K> {
     }
 }
 
-/// The values at a point of a, b and c for each variable, the value of the vanishing polynomial, the number of
-/// variables minus one, and the domain's size.
+/// For each variable, the evaluations of its polynomials a, b and c at a point. Then the evaluation of the vanishing
+/// polynomial at this point, the number of variables minus one, and the domain's size.
 type InstanceMap<F> = (Vec<F>, Vec<F>, Vec<F>, F, usize, usize);
 
 /// R1CS constraints ⟨a, z⟩·⟨b, z⟩ = ⟨c, z⟩ and an assignment z.
@@ -109,7 +110,7 @@ struct System<'a, F> {
 }
 
 impl<F: PrimeField> System<'_, F> {
-    /// The witness map on the shared backend, or `None` if arkworks' code should run instead.
+    /// Runs the witness map on the shared backend. Returns `None` if arkworks' code should run instead.
     fn map<K: EngineField, D: EvaluationDomain<F>>(&self, reduction: Reduction) -> Result<Option<Vec<F>>> {
         if self.matrices.len() < 3 || self.assignment.len() < self.num_inputs {
             return Err(SynthesisError::AssignmentMissing);
@@ -144,13 +145,13 @@ impl<F: PrimeField> System<'_, F> {
         Ok(h.and_then(|h| h.downcast().ok()).map(|h| *h))
     }
 
-    /// The minimum number of points of the domain.
+    /// The minimum number of points of the domain: one per constraint and one per input.
     fn points(&self) -> Result<usize> {
         self.num_constraints.checked_add(self.num_inputs).ok_or(SynthesisError::PolynomialDegreeTooLarge)
     }
 
-    /// Writes the values of polynomial i (a, b or c) on the domain: one per constraint, for a also the inputs, then
-    /// zeros.
+    /// Writes the evaluations of polynomial `i` (0 for a, 1 for b, 2 for c) on the domain: one per constraint, then for
+    /// a the inputs, then zeros.
     fn evaluate<T: Send>(&self, i: usize, values: &mut [T], map: impl Fn(F) -> T + Sync) {
         let rows = &self.matrices[i];
         let inputs = if i == 0 { &self.assignment[..self.num_inputs] } else { &[] };
@@ -164,7 +165,7 @@ impl<F: PrimeField> System<'_, F> {
         });
     }
 
-    /// Circom's witness map by arkworks' domain, on the CPU.
+    /// Circom's witness map on the CPU, with arkworks' transforms.
     fn odd_values<D: EvaluationDomain<F>>(&self) -> Result<Vec<F>> {
         let domain = D::new(self.points()?).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
         let n = domain.size();
@@ -187,7 +188,7 @@ impl<F: PrimeField> System<'_, F> {
     }
 }
 
-/// Returns the value as a `K`, if that is its type.
+/// Returns the value as a `K` if its type is `K`.
 fn cast<K: 'static>(x: &dyn Any) -> Option<&K> {
     x.downcast_ref()
 }

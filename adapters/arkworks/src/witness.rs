@@ -1,4 +1,5 @@
-//! Witness maps on the device: the transforms of a, b and c and the pointwise step on their values.
+//! Groth16 witness maps on the device: transforms of the constraint polynomials a, b and c, and a pointwise step on
+//! their evaluations.
 
 use core::any::TypeId;
 use core::fmt;
@@ -8,30 +9,30 @@ use ringforge::{Buffer, Engine, Job, Op, Order, Plan, Planner, Program, Result, 
 use crate::backend::Backend;
 use crate::field::{EngineField, coset, integer, root};
 
-/// The form in which the prover receives the quotient of a·b − c.
+/// The form in which the prover receives the quotient (a·b − c)/(x^n − 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// The coefficients of (a·b − c)/(x^n − 1).
     Libsnark,
-    /// The values of a·b − c at the odd powers of a root of unity of order 2n, where c is the polynomial that equals
-    /// a·b at the even powers.
+    /// The evaluations of a·b − c at the odd powers of a root of unity of order 2n. Here c is the polynomial that
+    /// equals a·b at the even powers.
     Circom,
 }
 
 /// A compiled witness map on a domain of n points, made by [`Backend::witness_map`]. Cloning is cheap.
 ///
-/// Each polynomial is transformed to coefficients and then onto a coset, where a·b − c is computed. The division by
-/// the vanishing polynomial is a constant on the coset, so it becomes the scale of an inverse transform and costs
-/// nothing. So does the sign: with s = −1, (s·a)(s·b) + s·c = a·b − c.
+/// Each of the polynomials a, b and c is interpolated and then evaluated on a coset, where a·b − c is computed. On the
+/// coset the divisor x^n − 1 is a constant, so the division becomes the scale of an inverse transform and costs
+/// nothing. The subtraction is free too: all three polynomials are negated, and (−a)(−b) + (−c) = a·b − c.
 #[derive(Clone)]
 pub struct WitnessMap {
     n: usize,
     reduction: Reduction,
     /// Computes c = a·b; used by [`Reduction::Circom`] only.
     product: Option<Program>,
-    /// From values on the domain to negated values on the coset.
+    /// Maps evaluations on the domain to negated evaluations on the coset.
     to_coset: Program,
-    /// From values on the coset to the result.
+    /// Maps the negated evaluations of a, b and c on the coset to the result.
     last: Program,
 }
 
@@ -51,11 +52,11 @@ impl WitnessMap {
         self.n
     }
 
-    /// Enqueues the map on `stream`; on a GPU it returns before the work is done. Each buffer holds the n values of
-    /// a, b or c on the domain in natural order, as four Montgomery limbs each.
+    /// Enqueues the map on `stream`; on a GPU the call returns before the work is done. Each of the buffers holds the n
+    /// evaluations of one polynomial on the domain in natural order, with four Montgomery limbs per evaluation.
     ///
-    /// The result overwrites c, and a and b are used as scratch memory. With [`Reduction::Circom`] c is computed from
-    /// a and b and need not be written.
+    /// The result overwrites c, and a and b are used as scratch memory. With [`Reduction::Circom`], c is computed from
+    /// a and b, so its initial contents are ignored.
     ///
     /// # Errors
     /// As [`Call::run`](ringforge::run::Call::run).
@@ -69,9 +70,9 @@ impl WitnessMap {
         self.last.on(stream, 1).input("a", &*a).input("b", &*b).output("c", c).run()
     }
 
-    /// Runs the map from host memory. `fill(i, values)` writes the values of a and b, and `take` receives the result.
-    /// In [`Reduction::Libsnark`] `fill` also writes c, and each call overlaps the device's work on the polynomial
-    /// before.
+    /// Runs the map from host memory. `fill(i, values)` writes the evaluations of a (`i` = 0) and b (1), and `take`
+    /// receives the result. With [`Reduction::Libsnark`] `fill` also writes c (2), and each call of `fill` overlaps the
+    /// device's work on the previous polynomial.
     pub(crate) fn run_host<T>(
         &self,
         backend: &Backend,
@@ -79,7 +80,7 @@ impl WitnessMap {
         take: impl FnOnce(&[[u64; 4]]) -> T,
     ) -> Result<T> {
         let device = self.last.device();
-        // a copy from page-locked memory blocks until its stream is idle, so copies have a stream to themselves
+        // copies have their own stream, because a copy from page-locked memory blocks until its stream is idle
         let (copies, work) = (device.stream()?, device.stream()?);
         let buffer = || device.buffer(self.n * size_of::<[u64; 4]>());
         let [mut a, mut b, mut c] = [buffer()?, buffer()?, buffer()?];
@@ -127,7 +128,8 @@ impl Part {
     fn plan<F: EngineField>(self, planner: &Planner, reduction: Reduction, n: usize) -> Result<Plan> {
         let from = coset(n, F::ONE)?;
         let (to, order, vanishing) = match reduction {
-            // values on the coset are only multiplied and transformed back, so they may stay in bit-reversed order
+            // evaluations on the coset are only multiplied pointwise and transformed back, so they may stay in
+            // bit-reversed order
             Reduction::Libsnark => {
                 (coset(n, F::GENERATOR)?, Order::DigitReversed, F::GENERATOR.pow([n as u64]) - F::ONE)
             }
@@ -142,8 +144,8 @@ impl Part {
                 let values = p.evaluations("data", &from, Order::Natural);
                 let back = job(&from, Op::Inverse, Order::Natural).scale(integer(-F::ONE));
                 let coefficients = p.job(&back, &[values]).holding(&to);
-                // a forward transform ignores the scale, and shares the twiddle table of the inverse transform that
-                // applies it
+                // the scale does not change a forward transform, but lets it share the twiddle table of the inverse
+                // transform, which applies the scale
                 p.output("data", p.job(&job(&to, Op::Forward, order).scale(scale), &[coefficients]));
             }
             Self::Last => {
@@ -167,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// The expected result, by arkworks' transforms.
+    /// The expected result, computed with arkworks' transforms.
     fn expected(reduction: Reduction, n: usize, [a, b, c]: [&[Fr]; 3]) -> Vec<Fr> {
         let domain = Radix2EvaluationDomain::<Fr>::new(n).unwrap();
         let on_coset = |offset: Fr| {
@@ -192,7 +194,7 @@ mod tests {
         let backend = Backend::new(&Engine::on(device.clone()));
         for reduction in [Reduction::Libsnark, Reduction::Circom] {
             let map = backend.witness_map::<Fr>(reduction, n).unwrap();
-            // twice: the second run overwrites what the first one left
+            // run twice, because the second run reuses memory that holds data of the first
             for _ in 0..2 {
                 let [a, b, mut c] = [0; 3].map(|_| (0..n).map(|_| Fr::rand(&mut rng)).collect::<Vec<Fr>>());
                 if reduction == Reduction::Circom {
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn maps_match_their_definition_in_cuda_source() {
         let Some(_) = Target::Emulator.device() else { return };
-        // two thread schedules: kernels are tested elsewhere, and here how one follows another
+        // two emulated thread schedules are enough: other tests cover the kernels, and this one their sequence
         let limits = Limits::of_capability(75);
         let device =
             emulator::device(emulator::Options { schedules: vec![0, 1], limits, ..emulator::Options::default() })
@@ -269,7 +271,7 @@ mod tests {
     fn sizes_without_roots_are_refused() {
         let backend = Backend::new(&Engine::cpu());
         let refused = |reduction, n| backend.witness_map::<ark_bn254::Fr>(reduction, n).unwrap_err();
-        // there are roots of order 2^28, but none of order 2^29
+        // the field has roots of unity of order 2^28, but none of order 2^29
         assert!(matches!(refused(Reduction::Circom, 1 << 28), Error::NoRoot { .. }));
         assert!(matches!(refused(Reduction::Libsnark, 1 << 29), Error::NoRoot { .. }));
         assert!(matches!(refused(Reduction::Libsnark, 5), Error::NoRoot { .. }));

@@ -9,7 +9,7 @@ use ringforge::{Engine, Op};
 use ringforge_arkworks::{Backend, Domain, EngineField, Error};
 use ringforge_testkit::Target;
 
-/// A backend on the CPU, and one on the GPU if there is one.
+/// Backends on the CPU and, if there is one, on the GPU.
 fn backends() -> Vec<Backend> {
     [Target::Cpu, Target::Cuda]
         .into_iter()
@@ -22,7 +22,7 @@ fn random<F: EngineField>(rng: &mut StdRng, len: usize) -> Vec<F> {
     (0..len).map(|_| F::rand(rng)).collect()
 }
 
-/// Edge cases: vectors of a single extreme value, then a random mix of such values.
+/// Edge cases of n elements: all 0, all 1 and all −1, then a random mix of 0, 1, −1, 1/2 and the field's generator.
 fn edges<F: EngineField>(rng: &mut StdRng, n: usize) -> Vec<Vec<F>> {
     let half = F::from(2u64).inverse().expect("an odd field");
     let kinds = [F::ZERO, F::ONE, -F::ONE, half, F::GENERATOR];
@@ -46,7 +46,7 @@ fn transforms<F: EngineField>() {
                 assert_eq!(domain.fft(&x), stock.fft(&x), "forward, 2^{log}, offset {}", stock.offset);
                 assert_eq!(domain.ifft(&x), stock.ifft(&x), "inverse, 2^{log}, offset {}", stock.offset);
             }
-            // input that is padded or truncated
+            // inputs of other lengths, which are padded or truncated
             for len in [0, 1, n / 4, n / 2 + 1, n + 1, 2 * n + 3] {
                 let x = random(&mut rng, len);
                 assert_eq!(domain.fft(&x), stock.fft(&x), "forward, 2^{log} from {len}");
@@ -94,7 +94,7 @@ fn contracts<F: EngineField>() {
             "{domain:?}"
         );
 
-        // as generic code calls it, through the trait
+        // through the trait, as generic code calls the transforms
         let x: Vec<F> = random(&mut rng, domain.size());
         assert_eq!(EvaluationDomain::fft(&domain, &x), stock.fft(&x));
         assert_eq!(EvaluationDomain::ifft(&domain, &x), stock.ifft(&x));
@@ -111,7 +111,7 @@ fn contracts<F: EngineField>() {
         }
     }
 
-    // domain sizes
+    // the number of coefficients is rounded up to a power of two
     assert_eq!(Domain::<F>::new(0).map(|domain| domain.size()), Some(1));
     assert_eq!(Domain::<F>::new(5).map(|domain| domain.size()), Some(8));
     let most = 1usize << F::TWO_ADICITY;
@@ -135,9 +135,9 @@ fn refusals<F: EngineField>() {
             assert!(domain.inverse(&backend, &mut data).is_err());
             assert_eq!(data, x);
         }
-        // only transforms have programs
+        // only forward and inverse transforms have programs
         assert!(matches!(domain.program(&backend, Op::Mul), Err(Error::Unsupported { .. })));
-        // the field has roots for larger domains than the engine's rings
+        // the field has roots of unity for domains that exceed the engine's maximum degree
         if F::TWO_ADICITY > 28 {
             let large = Domain::<F>::new(1 << 29).expect("a large domain");
             assert!(matches!(large.forward(&backend, &mut []), Err(Error::TooLarge { .. })));
@@ -145,7 +145,7 @@ fn refusals<F: EngineField>() {
     }
 }
 
-/// Tests that `of_size` gives the coset of exactly this size, or the right error.
+/// Tests that `of_size` returns the coset of exactly this size, or the right error.
 fn sizes<F: EngineField>() {
     for log in [0, 1, 5, F::TWO_ADICITY] {
         let (n, offset) = (1usize << log, F::GENERATOR);
@@ -163,8 +163,8 @@ fn sizes<F: EngineField>() {
     assert!(matches!(Domain::<F>::of_size(8, F::ZERO), Err(Error::Ring { .. })));
 }
 
-/// Tests data that stays on the device: two polynomials are transformed onto a coset and back. A program of another
-/// coset refuses the evaluations.
+/// Tests programs on data that stays on the device: two polynomials are transformed to evaluations on a coset and back.
+/// A program for another coset must reject these evaluations.
 fn programs<F: EngineField>() {
     let mut rng = StdRng::seed_from_u64(7);
     let n = 1 << 10;
@@ -178,7 +178,7 @@ fn programs<F: EngineField>() {
         forward.on(&stream, 2).output("data", &mut data).run().expect("a run");
         let values: Vec<F> = stream.download(&data).expect("limbs").into_iter().map(F::from_limbs).collect();
         assert_eq!(values, [stock.fft(&x[..n]), stock.fft(&x[n..])].concat());
-        // evaluations on one coset are refused by another coset's program
+        // a program for another coset must reject the evaluations
         let other = Domain::<F>::of_size(n, F::ONE).and_then(|domain| domain.program(&backend, Op::Inverse));
         let refused = other.expect("a program").on(&stream, 2).output("data", &mut data).run();
         assert!(matches!(refused, Err(Error::Mismatch { .. })), "{refused:?}");
@@ -241,7 +241,7 @@ fn group_elements_are_transformed_by_arkworks() {
     assert_eq!(EvaluationDomain::ifft(&domain, &x), stock.ifft(&x));
 }
 
-/// Tests that a field with four limbs whose modulus fits one word is refused, because the engine stores its residues
+/// Tests that a field with four limbs whose modulus fits one word is rejected, because the engine stores its residues
 /// differently.
 #[test]
 fn a_small_field_is_refused() {
@@ -258,7 +258,7 @@ fn a_small_field_is_refused() {
     let mut x: Vec<F> = (0..1 << 12).map(F::from).collect();
     let refused = domain.forward(&backend, &mut x);
     assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
-    // the inherent `fft`, which cannot fail, falls back to arkworks
+    // the inherent `fft` cannot fail, so it falls back to arkworks' code
     let stock = Radix2EvaluationDomain::<F>::new_coset(1 << 12, F::GENERATOR).expect("a domain");
     assert_eq!(domain.fft(&x), stock.fft(&x));
 }

@@ -1,4 +1,4 @@
-//! Tests witness maps against arkworks' own and against their definition, and proofs against arkworks' verifier.
+//! Tests witness maps against arkworks' maps and against their definition, and proofs against arkworks' verifier.
 
 #[path = "../examples/groth16/mimc.rs"]
 mod mimc;
@@ -22,10 +22,11 @@ use ringforge_arkworks::{Backend, Circom, Domain, EngineField, Libsnark, Reducti
 
 type General<F> = GeneralEvaluationDomain<F>;
 
-/// Numbers of rounds, for domains below and above the backend's minimum size, both full and half empty.
+/// Numbers of rounds of the test circuits, whose domains are below and above the backend's minimum size, and full or
+/// half empty.
 const ROUNDS: [usize; 6] = [1, 3, 100, 127, 1024, 3000];
 
-/// A logger that fails a test if the backend falls back to arkworks, since results would be right all the same.
+/// A logger that panics if the backend falls back to arkworks' code, whose correct results would hide the failure.
 struct Refuse;
 
 impl log::Log for Refuse {
@@ -43,7 +44,7 @@ impl log::Log for Refuse {
 
 fn maps_agree<F: EngineField>() {
     log::set_max_level(log::LevelFilter::Warn);
-    // another test may have set it already
+    // another test may have set the logger already
     let _ = log::set_logger(&Refuse);
     for rounds in ROUNDS {
         let (matrices, inputs, assignment) = Mimc::new(rounds, Some(F::from(7u64))).system().expect("a circuit");
@@ -56,7 +57,7 @@ fn maps_agree<F: EngineField>() {
                 Libsnark::<F>::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &assignment);
             assert_eq!(plug.expect("a map"), stock.clone().expect("a map"), "{rounds} rounds");
         }
-        // an assignment that violates the constraints has the same remainder
+        // the maps must also agree on an assignment that violates the constraints
         let mut wrong = assignment.clone();
         wrong[rounds] += F::ONE;
         assert_eq!(
@@ -166,7 +167,8 @@ fn bad_systems_are_refused() {
     assert!(refused(&matrices, inputs, usize::MAX, &assignment), "beyond all numbers");
 }
 
-/// Makes keys with `Keys` and proofs with `Prover`, and verifies the proofs with arkworks.
+/// Tests proofs made by `Prover` with keys made by `Keys`. Arkworks' verifier must accept them, and reject other public
+/// inputs and proofs from wrong witnesses.
 fn proofs<E: Pairing, Keys: R1CSToQAP, Prover: R1CSToQAP>(rounds: usize) {
     let mut rng = StdRng::seed_from_u64(6);
     let setup = Groth16::<E, Keys>::circuit_specific_setup(Mimc::new(rounds, None), &mut rng);
@@ -212,7 +214,8 @@ fn engine_keys_work_with_the_stock_prover() {
     proofs::<Bn254, Libsnark<ark_bn254::Fr>, LibsnarkReduction>(200);
 }
 
-/// Keys as trusted setup ceremonies make them: from powers of the secret point up to 2n − 2, the highest degree of h.
+/// Generates keys as trusted setup ceremonies do, from powers of the secret point. On a domain of n points the highest
+/// power is 2n − 2, which is the degree of a·b − c.
 struct Ceremony;
 
 impl R1CSToQAP for Ceremony {
@@ -252,7 +255,7 @@ fn circom_proofs_are_accepted() {
     proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(1500);
 }
 
-/// The example code of `docs/zk.md`.
+/// Runs the example code of `docs/zk.md`.
 #[test]
 fn proofs_and_domains_match_arkworks() -> core::result::Result<(), Box<dyn core::error::Error>> {
     use ark_bls12_381::Fr;

@@ -8,9 +8,9 @@
 //!
 //! Set `RUSTFLAGS="-C target-cpu=native"`, because Plonky3 chooses its vector instructions at compile time.
 //!
-//! The arguments are log2 of the trace's rows, its columns, and the bits of proof of work. Each pair of columns is a
-//! Fibonacci sequence; `keccak` in their place proves Keccak permutations. The defaults are small. Every proof is
-//! verified, and a time is the median of three.
+//! The arguments are log2 of the number of rows of the trace, its number of columns, and the bits of proof of work.
+//! Each pair of columns is a Fibonacci sequence. With `keccak` instead of a number of columns, the trace is that of
+//! Keccak permutations. The defaults are small. Every proof is verified, and a time is the median of three.
 
 use std::error::Error;
 use std::time::Instant;
@@ -84,7 +84,7 @@ fn parameters<M>(mmcs: M, work: usize) -> FriParameters<M> {
     }
 }
 
-/// Prints the median time of a proof. Every proof is verified.
+/// Makes and verifies `RUNS` proofs with a commitment scheme, and prints the median proving time.
 macro_rules! time {
     ($what:literal, $pcs:expr, $challenger:expr, $air:expr, $trace:expr) => {{
         let config = StarkConfig::<_, Challenge, _>::new($pcs, $challenger);
@@ -101,7 +101,7 @@ macro_rules! time {
     }};
 }
 
-/// Times proofs of this trace in each configuration.
+/// Times proofs of a trace in each of the four configurations.
 macro_rules! time_all {
     ($air:expr, $trace:expr, $work:expr) => {{
         let (air, trace, engine) = (&$air, $trace, Engine::best());

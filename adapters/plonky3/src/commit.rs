@@ -1,4 +1,4 @@
-//! Commitments to traces in host memory whose extensions are returned to the host.
+//! Commitments to traces in host memory. The extensions of the traces are copied back to the host.
 
 use core::cmp::Reverse;
 
@@ -15,19 +15,20 @@ use crate::resident::{self, Matrix, Trace};
 use crate::sponge::Sponges;
 use crate::transform::Transform;
 
-/// The traces of a commitment, each with the shift of the coset that it is extended to, and log2 of the blow-up
-/// factor.
+/// The traces to commit to, each with the shift of the coset that it is extended to. `added_bits` is log2 of the
+/// blow-up factor.
 #[derive(Clone, Copy)]
 pub(crate) struct Traces<'a, F> {
     pub(crate) traces: &'a [(F, &'a RowMajorMatrix<F>)],
     pub(crate) added_bits: usize,
 }
 
-/// Extensions and the tree over their rows.
+/// Extensions and the Merkle tree over their rows.
 type Made<F> = (Vec<RowMajorMatrix<F>>, MerkleTree<F>);
 
 impl<F: HashField> Traces<'_, F> {
-    /// Whether the device can commit to these traces.
+    /// Returns true if the device can commit to these traces. There must be at least one, with columns, and with
+    /// heights that the field can extend.
     pub(crate) fn served(&self) -> bool {
         let served = |(shift, trace): &(F, &RowMajorMatrix<F>)| {
             trace.width() > 0 && Transform::Extend(self.added_bits, *shift).serves(trace.height())
@@ -35,11 +36,12 @@ impl<F: HashField> Traces<'_, F> {
         !self.traces.is_empty() && self.traces.iter().all(served)
     }
 
-    /// Returns the extensions, with rows in bit-reversed order as in Plonky3's provers, and the tree over their rows.
+    /// Returns the extensions, with rows in bit-reversed order as in Plonky3's provers, and the Merkle tree over their
+    /// rows.
     ///
     /// A trace is copied to the device once, and its extension is copied back once, overlapping the hashing. Both are
-    /// transposed on the device. If the device or `budget` (in bytes) has too little memory for that, columns are
-    /// processed in parts, which are not transposed.
+    /// transposed on the device. If the device or `budget` (in bytes) has too little memory, the columns are processed
+    /// in parts, which stay row-major.
     ///
     /// All traces must be [`served`](Self::served).
     ///
@@ -70,15 +72,17 @@ impl<F: HashField> Traces<'_, F> {
         }
     }
 
-    /// An upper bound on the device memory of a commitment, in bytes, with this many columns at once or, for `None`,
-    /// all.
+    /// An upper bound, in bytes, on the device memory of a commitment that processes this many columns at a time, or
+    /// all columns for `None`.
     fn bytes(&self, columns: Option<usize>) -> usize {
         let (mut digests, mut extensions) = (0usize, Vec::new());
         for (_, trace) in self.traces {
             let height = trace.height() << self.added_bits;
-            // the sponges' states before and after a part, of two digests each, and a tree with its leaves
+            // for each row two states of its sponge (before and after a part), of two digests each, and its share of
+            // the tree
             digests = digests.saturating_add(height.saturating_mul(7 * F::DIGEST));
-            // a trace and its extension, and as much again for the transforms; without parts, also transposes
+            // a trace and its extension, twice because transforms need as much scratch memory; without parts also the
+            // transposed extension
             let each = match columns {
                 None => height.saturating_mul(3).saturating_add(2 * trace.height()),
                 Some(_) => height.saturating_mul(2).saturating_add(2 * trace.height()),
@@ -102,7 +106,8 @@ impl<F: HashField> Traces<'_, F> {
         Ok((extensions, committed.tree.download(&hashing)?))
     }
 
-    /// Commits with at most `at_once` columns on the device at a time, a multiple of the sponges' rate.
+    /// Commits with at most `at_once` columns on the device at a time. `at_once` must be a multiple of the sponges'
+    /// rate.
     fn in_parts(&self, engine: &Engine, hash: &Poseidon2<F>, at_once: usize) -> Result<Made<F>> {
         let stream = engine.device().stream()?;
         let mut order: Vec<usize> = (0..self.traces.len()).collect();
@@ -197,7 +202,7 @@ mod tests {
         while let Ok(buffer) = engine.device().buffer(128 << 20) {
             held.push(buffer);
         }
-        // free memory until there is room for the smallest parts, but not for all columns at once
+        // release held memory until there is room for the smallest parts, but not for all columns at once
         let (in_parts, tree_of_parts) = loop {
             drop(held.pop().expect("memory in other hands"));
             engine.trim();

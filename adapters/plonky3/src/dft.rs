@@ -1,4 +1,4 @@
-//! Plonky3's trait `TwoAdicSubgroupDft`.
+//! Implementation of Plonky3's trait `TwoAdicSubgroupDft`.
 
 use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_matrix::Matrix;
@@ -17,8 +17,8 @@ use crate::transform::Transform;
 /// By default transforms run on the first CUDA GPU. Without a GPU they run on the CPU, in the engine or in Plonky3's
 /// code, whichever is faster.
 ///
-/// The trait's methods cannot fail. Plonky3's code does what the engine has no transform for, and takes over if the
-/// device fails. The first failure is logged.
+/// The trait's methods cannot fail. Plonky3's code runs the transforms that the engine does not support, and takes over
+/// if the device fails. The first failure is logged.
 #[derive(Debug, Clone)]
 pub struct Dft<F> {
     /// The engine that runs transforms; `None` for Plonky3's own code.
@@ -27,7 +27,7 @@ pub struct Dft<F> {
 }
 
 impl<F: EngineField> Dft<F> {
-    /// Transforms on this engine's device, which may be a CPU.
+    /// Runs transforms on this engine's device, which may be a CPU.
     #[must_use]
     pub fn on(engine: &Engine) -> Self {
         Self { engine: Some(engine.with_cache_limit(MOST)), stock: Radix2DitParallel::default() }
@@ -39,7 +39,7 @@ impl<F: EngineField> Dft<F> {
         self.engine.as_ref()
     }
 
-    /// Transforms the columns of a matrix on the engine, or returns `None` if Plonky3's code must.
+    /// Transforms the columns of a matrix on the engine. Returns `None` if Plonky3's code must run instead.
     fn run(&self, transform: Transform<F>, mat: &RowMajorMatrix<F>) -> Option<RowMajorMatrix<F>> {
         let engine = self.engine.as_ref().filter(|_| mat.width() > 0 && transform.serves(mat.height()))?;
         or_stock(format_args!("a transform of {}", mat.dimensions()), transform.on_engine(engine, mat))
@@ -47,8 +47,8 @@ impl<F: EngineField> Dft<F> {
 }
 
 impl<F: EngineField> Transform<F> {
-    /// Transforms the columns of a matrix. A single GPU does so without transposing it, if the whole matrix fits its
-    /// memory.
+    /// Transforms the columns of a matrix. A single GPU works on the row-major matrix if the device has room for all of
+    /// it. Otherwise the matrix is transposed on the host.
     fn on_engine(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         if engine.device().limits().is_cpu() || engine.devices().count() > 1 {
             return self.on_host(engine, mat);
@@ -67,8 +67,8 @@ impl<F: EngineField> Transform<F> {
     fn on_host(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         let (height, width) = (mat.height(), mat.width());
         let program = self.program(engine, height.ilog2() as usize, Layout::Columns { stride: height }, 1)?;
-        // transposed, because a CPU's vectors hold neighbours in a column, and each of several devices gets whole
-        // columns
+        // transpose, because the CPU's vector instructions need contiguous columns, and each of several devices gets
+        // whole columns
         let columns = mat.transpose();
         let mut out = F::zero_vec(columns.values.len() << self.added_bits());
         program.on_host(width).input("from", words(&columns.values)).output("to", words_mut(&mut out)).run()?;
@@ -77,8 +77,8 @@ impl<F: EngineField> Transform<F> {
     }
 }
 
-/// Runs on the first CUDA GPU if it is usable; a line in the log says so, or why not. Otherwise runs on the CPU, in
-/// the engine or in Plonky3's own code, whichever is [faster](EngineField::FASTER_ON_CPU).
+/// Runs on the first CUDA GPU if it is usable. Otherwise runs on the CPU, in the engine or in Plonky3's own code,
+/// whichever is [faster](EngineField::FASTER_ON_CPU). The first call in a process logs the GPU, or why no GPU is used.
 impl<F: EngineField> Default for Dft<F> {
     fn default() -> Self {
         let engine = shared();

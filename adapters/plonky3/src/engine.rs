@@ -5,10 +5,11 @@ use std::sync::{Once, OnceLock};
 
 use ringforge::{Engine, Result};
 
-/// The maximum number of cached programs. Without it, a prover that draws new shifts would fill the device's memory.
+/// Maximum number of cached programs. Without a limit, a prover that uses new random shifts would fill the device's
+/// memory.
 pub(crate) const MOST: usize = 64;
 
-/// The engine on the first CUDA GPU, or else on the CPU. The first call logs which.
+/// The engine on the first CUDA GPU, or else on the CPU. The first call logs the GPU, or why no GPU is used.
 pub(crate) fn shared() -> &'static Engine {
     static SHARED: OnceLock<Engine> = OnceLock::new();
     SHARED.get_or_init(|| {
@@ -21,7 +22,8 @@ pub(crate) fn shared() -> &'static Engine {
     })
 }
 
-/// Turns an error into `None`, for Plonky3's traits, which cannot fail. The first error is logged.
+/// Returns the value, or `None` on an error, so that the caller can run Plonky3's code. The first error of the process
+/// is logged.
 pub(crate) fn or_stock<T>(what: impl Display, outcome: Result<T>) -> Option<T> {
     static FAILED: Once = Once::new();
     if let Err(error) = &outcome {

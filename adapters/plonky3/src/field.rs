@@ -11,27 +11,27 @@ use ringforge::{Form, Modulus, PolyType, Result, Ring};
 /// Goldilocks.
 ///
 /// # Safety
-/// `Self` must be `repr(transparent)` over [`Word`](EngineField::Word), and every word must be a sound value of
-/// `Self`. A word below the modulus must be the element that it represents in the form of `stored`, whose type must
-/// accept every word that an element may have.
+/// `Self` must be `repr(transparent)` over [`Word`](EngineField::Word), and every word must be a sound value of `Self`.
+/// A word below the modulus must be the same element in Plonky3 and in the form of the type that `stored` returns. This
+/// type must accept every word that Plonky3 may store for an element.
 #[allow(unsafe_code)]
 pub unsafe trait EngineField: PrimeField64 + TwoAdicField + Ord {
     /// The word that stores an element.
     type Word: Pod;
 
-    /// Whether the engine is faster than Plonky3's code on a CPU, as measured by `benches/cpu.rs`. Plonky3 uses the
+    /// True if the engine is faster than Plonky3's code on a CPU, as measured by `benches/cpu.rs`. Plonky3 uses the
     /// vector instructions that the program is compiled for; the engine detects them at run time.
     const FASTER_ON_CPU: bool;
 
-    /// The type of a ring's elements whose residues are stored as this field's elements are.
+    /// Returns the type of the ring's elements with residues stored as Plonky3 stores elements of this field.
     ///
     /// # Errors
     /// As [`PolyType::with_form`].
     fn stored(ring: Ring) -> Result<PolyType>;
 }
 
-/// Whether Plonky3's code is compiled without vectors of 31-bit elements, for a CPU family on which the engine has
-/// them.
+/// True on x86-64 if Plonky3's code is compiled without AVX2 and thus without vectors of 31-bit elements. The engine
+/// detects AVX2 at run time.
 const WITHOUT_VECTORS: bool = cfg!(all(target_arch = "x86_64", not(target_feature = "avx2")));
 
 // SAFETY: p3-monty-31's `MontyField31` is `repr(transparent)` over a `u32` below the modulus, in Montgomery form with
@@ -46,7 +46,7 @@ unsafe impl EngineField for BabyBear {
     }
 }
 
-// SAFETY: as BabyBear.
+// SAFETY: as for BabyBear, which has the same type `MontyField31`.
 #[allow(unsafe_code)]
 unsafe impl EngineField for KoalaBear {
     type Word = u32;
@@ -57,7 +57,8 @@ unsafe impl EngineField for KoalaBear {
     }
 }
 
-// SAFETY: p3-goldilocks' `Goldilocks` is `repr(transparent)` over a `u64`, any of which stands for its residue.
+// SAFETY: p3-goldilocks' `Goldilocks` is `repr(transparent)` over a `u64`, and every `u64` represents its residue
+// modulo q.
 #[allow(unsafe_code)]
 unsafe impl EngineField for Goldilocks {
     type Word = u64;
@@ -78,30 +79,30 @@ pub(crate) fn coset<F: EngineField>(bits: usize, g: F) -> Result<PolyType> {
     F::stored(ring)
 }
 
-/// The words of elements.
+/// Views elements as the words that store them.
 #[allow(unsafe_code)]
 pub(crate) fn words<F: EngineField>(elements: &[F]) -> &[F::Word] {
-    // SAFETY: an element is a word in memory.
+    // SAFETY: `F` is `repr(transparent)` over its word.
     unsafe { core::slice::from_raw_parts(elements.as_ptr().cast(), elements.len()) }
 }
 
-/// The words of elements, which the engine overwrites with words below the modulus.
+/// Views elements as words, which the engine overwrites with words below the modulus.
 #[allow(unsafe_code)]
 pub(crate) fn words_mut<F: EngineField>(elements: &mut [F]) -> &mut [F::Word] {
-    // SAFETY: an element is a word in memory.
+    // SAFETY: `F` is `repr(transparent)` over its word, and every word is a sound value of `F`.
     unsafe { core::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
 }
 
-/// Words as elements. Words that are not below the modulus have no meaning as elements.
+/// Views words as elements. For BabyBear and KoalaBear, words that are not below the modulus are sound but meaningless.
 #[allow(unsafe_code)]
 pub(crate) fn elements<F: EngineField>(words: &[F::Word]) -> &[F] {
-    // SAFETY: any word is sound to have as an element.
+    // SAFETY: `F` is `repr(transparent)` over its word, and every word is a sound value of `F`.
     unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
 }
 
-/// Words as elements, to be overwritten with elements.
+/// Views words as elements, so that elements can be written to them.
 #[allow(unsafe_code)]
 pub(crate) fn elements_mut<F: EngineField>(words: &mut [F::Word]) -> &mut [F] {
-    // SAFETY: any word is sound to have as an element, and an element is a word.
+    // SAFETY: `F` is `repr(transparent)` over its word, and every word is a sound value of `F`.
     unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) }
 }

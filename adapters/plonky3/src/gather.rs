@@ -6,7 +6,8 @@ use ringforge::{Buffer, Engine, Plan, Planner, Result, Stream};
 use crate::field::{EngineField, elements};
 use crate::layout::Layout;
 
-/// Copies the rows with the indices `numbers` to the host, one after another. Each index must be below `rows`.
+/// Copies the rows with the indices `numbers` to the host, contiguously and in this order. Each index must be below
+/// `rows`.
 ///
 /// # Errors
 /// Errors of the device.
@@ -30,8 +31,8 @@ pub(crate) fn gather<F: EngineField>(
     Ok(elements(&stream.download::<F::Word>(&to)?).to_vec())
 }
 
-/// The plan that copies rows of the matrix `from`, which all items share, to the port `to`. Each item is one row,
-/// whose index in `numbers` is taken modulo `rows`.
+/// The plan that copies rows of the matrix at the port `from`, which all items share, to the port `to`. Each item is
+/// one row. Its index, at the port `numbers`, is taken modulo `rows`.
 pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usize, columns: usize) -> Result<Plan> {
     let word = size_of::<F>();
     let [to_row, to_column] = layout.strides(columns);
@@ -44,7 +45,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
             Ok(())
         })
     };
-    // the elements of a row may be strided, so the threads of a block read them in parallel
+    // the elements of a row may be strided, so all threads of a block read one row in parallel
     let threads = columns.next_multiple_of(32).min(256) as u32;
     let prelude = format!("#pragma once\n#include \"word.cuh\"\nusing Word = rf::u{};\n", 8 * word);
     let launch = Launch { items_per_block: 1, ..Launch::thread_per_item(threads) };
@@ -55,7 +56,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
         Port::input(size_of::<u64>()),
         Port::output(columns * word),
     ];
-    // SAFETY: a block reads a row within the matrix, and writes the row of its own item.
+    // SAFETY: a block reads a row within the matrix, and writes the output row of its own item.
     #[allow(unsafe_code)]
     let kernel = unsafe {
         let numbers = [rows, columns, to_row, to_column].map(|number| number as u64);

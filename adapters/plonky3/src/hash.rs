@@ -14,12 +14,12 @@ use serde::de::DeserializeOwned;
 
 use crate::field::EngineField;
 
-/// A field with Poseidon2, as Plonky3 hashes with it.
+/// A field with the Poseidon2 parameters of Plonky3's hashes.
 ///
 /// Over BabyBear and KoalaBear the width is 16 and a digest has 8 elements; over Goldilocks the width is 8 and a
 /// digest has 4. Four digests are combined by a permutation of twice that width.
 pub trait HashField: EngineField {
-    /// The hash of a row or of other digests. The rate of the sponge is the same number of elements.
+    /// The hash of a row, or of several other digests. Its number of elements is the rate of the sponge.
     type Digest: Copy
         + Debug
         + Default
@@ -32,13 +32,14 @@ pub trait HashField: EngineField {
         + Sync
         + 'static;
 
-    /// The pruned Merkle paths of several openings, without the digests that the openings themselves yield.
+    /// The pruned Merkle paths of several openings: sibling digests, without those that can be computed from the
+    /// openings.
     type Paths: Clone + Debug + Serialize + DeserializeOwned + Send + Sync;
 
-    /// Plonky3's permutation of the width of two digests, which also hashes rows.
+    /// Plonky3's permutation of a state of two digests. It hashes rows, and in trees of arity 2 it compresses digests.
     type Permutation: Clone + Send + Sync + 'static;
 
-    /// Plonky3's permutation of the width of four digests.
+    /// Plonky3's permutation of a state of four digests, which compresses digests in trees of arity 4.
     type Wide: Clone + Send + Sync + 'static;
 
     /// Plonky3's trees of arity 2.
@@ -50,13 +51,13 @@ pub trait HashField: EngineField {
     /// Elements per digest.
     const DIGEST: usize;
 
-    /// Plonky3's trees of arity 2 with caps of this height.
+    /// Plonky3's trees of arity 2, with caps of this height.
     fn binary(permutation: &Self::Permutation, cap_height: usize) -> Self::Binary;
 
-    /// Plonky3's trees of arity 4 with caps of this height. The narrower permutation hashes rows.
+    /// Plonky3's trees of arity 4, with caps of this height. `rows` hashes rows, and `digests` compresses four digests.
     fn quaternary(rows: &Self::Permutation, digests: &Self::Wide, cap_height: usize) -> Self::Quaternary;
 
-    /// Pruned paths with these sibling digests.
+    /// Pruned Merkle paths with these sibling digests.
     fn paths(siblings: Vec<Self::Digest>) -> Self::Paths;
 }
 

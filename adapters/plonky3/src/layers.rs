@@ -16,11 +16,11 @@ pub(crate) struct Layers {
 /// A step from the digests of one layer to those of the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// Children per node: the arity, or 2 if rows are injected at a layer that the arity would skip.
+    /// Children per node: the arity, or 2 if rows are injected at a layer that a step by the arity would skip.
     pub(crate) children: usize,
     /// Number of nodes that have children; the rest of the layer is padding.
     pub(crate) nodes: usize,
-    /// Whether the digests of rows are injected at these nodes.
+    /// True if the digests of rows are injected at these nodes.
     pub(crate) joined: bool,
 }
 
@@ -28,7 +28,7 @@ impl Layers {
     /// The layers of a tree over matrices of these heights, which must be distinct and in descending order.
     ///
     /// # Errors
-    /// [`Error::Length`] for no heights, a height of 0, and heights that Plonky3 has no tree for.
+    /// [`Error::Length`] if there is no height, or if a height is 0 or not ⌈h/2^k⌉ for the largest height h and some k.
     pub(crate) fn new(heights: impl Iterator<Item = usize> + Clone, arity: usize) -> Result<Self> {
         check_heights(heights.clone())?;
         let mut heights = heights.peekable();
@@ -74,14 +74,14 @@ impl Layers {
         self.counts[layer].is_power_of_two().then_some(layer)
     }
 
-    /// The layer and index of each sibling on the path from a leaf to a cap. `None` if there is no such leaf or
-    /// layer.
+    /// The layer and index of each sibling on the path from a leaf to a cap. Returns `None` if the leaf or the cap does
+    /// not exist.
     pub(crate) fn path(&self, row: usize, cap_height: usize) -> Option<Vec<(usize, usize)>> {
         self.paths(&[row], cap_height)
     }
 
-    /// The siblings on the paths from several leaves, layer by layer. Digests that the paths themselves yield are
-    /// left out.
+    /// The siblings on the paths from several leaves, layer by layer, without digests that can be computed from these
+    /// leaves. Returns `None` if a leaf or the cap does not exist.
     pub(crate) fn paths(&self, rows: &[usize], cap_height: usize) -> Option<Vec<(usize, usize)>> {
         let below_cap = self.height().checked_sub(cap_height)?;
         let mut nodes = rows.to_vec();
@@ -104,7 +104,7 @@ impl Layers {
         Some(all)
     }
 
-    /// The row of a matrix of this height that belongs to a leaf.
+    /// The index of the row of a matrix of this height that belongs to a leaf.
     pub(crate) fn row_of(&self, leaf: usize, height: usize) -> usize {
         leaf >> (self.rows.next_power_of_two().ilog2() - height.next_power_of_two().ilog2())
     }

@@ -5,7 +5,7 @@ use p3_symmetric::MerkleCap;
 use crate::hash::HashField;
 use crate::layers::Layers;
 
-/// The hash of a row or of other digests.
+/// The hash of a row, or of several other digests.
 pub type Digest<F> = <F as HashField>::Digest;
 
 /// A Merkle tree over the rows of matrices. Its caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs`
@@ -14,8 +14,8 @@ pub type Digest<F> = <F as HashField>::Digest;
 /// The leaves are the digests of the highest matrices' rows. A lower matrix has a height of ⌈highest / 2^k⌉. Its rows
 /// are injected at the layer with that many nodes. Rows of matrices of the same height are concatenated.
 ///
-/// In a tree of arity 4, nodes have two children where rows are injected at a layer that nodes of four children would
-/// skip.
+/// In a tree of arity 4, rows may be injected at a layer that nodes with four children would skip. The nodes of this
+/// layer then have two children.
 #[derive(Debug, Clone)]
 pub struct MerkleTree<F: HashField> {
     /// The digests of each layer, from the leaves to the root.
@@ -24,13 +24,13 @@ pub struct MerkleTree<F: HashField> {
 }
 
 impl<F: HashField> MerkleTree<F> {
-    /// The tree with these digests.
+    /// The tree with these layers of digests.
     pub(crate) fn of_layers(digests: Vec<Vec<Digest<F>>>, layers: Layers) -> Self {
         Self { digests, layers }
     }
 
-    /// The cap of this height: the layer `height` steps below the root, which is the root for 0. `None` if the tree
-    /// is lower, or if the number of digests in that layer is not a power of two.
+    /// The cap of this height: the layer `height` steps below the root, which is the root for 0. Returns `None` if the
+    /// tree is lower, or if the number of digests in this layer is not a power of two.
     #[must_use]
     pub fn cap(&self, height: usize) -> Option<MerkleCap<F, Digest<F>>> {
         self.layers.cap(height).map(|layer| MerkleCap::new(self.digests[layer].clone()))
@@ -42,16 +42,16 @@ impl<F: HashField> MerkleTree<F> {
         self.layers.height()
     }
 
-    /// The path from the leaf of this index to a cap: its siblings, from the bottom. `None` if there is no such row
-    /// or cap.
+    /// The path from the leaf of this index to a cap: the sibling of each node on the path, from the leaf upwards.
+    /// Returns `None` if the leaf or the cap does not exist.
     #[must_use]
     pub fn path(&self, row: usize, cap_height: usize) -> Option<Vec<Digest<F>>> {
         self.layers.path(row, cap_height).map(|siblings| self.siblings(&siblings))
     }
 
-    /// The pruned paths from the leaves of these indices to a cap. Indices may repeat and be in any order. Each
-    /// layer, from the bottom, has the siblings that the paths themselves do not yield. `None` if there is no such
-    /// row or cap.
+    /// The pruned paths from the leaves of these indices to a cap. Indices may repeat and be in any order. The paths
+    /// have the siblings that cannot be computed from these leaves, layer by layer from the leaves upwards. Returns
+    /// `None` if a leaf or the cap does not exist.
     #[must_use]
     pub fn paths(&self, rows: &[usize], cap_height: usize) -> Option<F::Paths> {
         let siblings = self.layers.paths(rows, cap_height)?;

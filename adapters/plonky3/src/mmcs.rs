@@ -1,4 +1,4 @@
-//! Plonky3's trait `Mmcs`: commitments to matrices.
+//! Implementation of Plonky3's trait `Mmcs`: commitments to matrices.
 
 use core::fmt;
 
@@ -20,8 +20,8 @@ use crate::stock::{Kept, Stock};
 /// Rows are hashed on the first CUDA GPU, or without a GPU in Plonky3's own code. The trait's methods cannot fail: if
 /// the device fails, Plonky3's code takes over, and the first failure is logged.
 ///
-/// Committing panics where Plonky3 does. Opening a row that does not exist panics if Plonky3's code made the tree.
-/// Otherwise that opening is empty, and no verifier accepts it.
+/// Committing panics for the matrices for which Plonky3's code panics. Opening a row that does not exist panics if
+/// Plonky3's code made the tree. Otherwise the opening is empty, and no verifier accepts it.
 #[derive(Debug, Clone)]
 pub struct Mmcs<F: HashField> {
     hash: Poseidon2<F>,
@@ -40,7 +40,7 @@ impl<F: HashField> Mmcs<F> {
         Self { hash: hash.clone(), cap_height, engine, stock: Stock::new(hash, cap_height) }
     }
 
-    /// Hashes on this engine's device instead, which may be a CPU.
+    /// Returns the same commitments with rows hashed on this engine's device, which may be a CPU.
     #[must_use]
     pub fn on(self, engine: &Engine) -> Self {
         Self { engine: Some(engine.with_cache_limit(MOST)), ..self }
@@ -52,7 +52,7 @@ impl<F: HashField> Mmcs<F> {
         self.engine.as_ref()
     }
 
-    /// The commitment to matrices with this tree, if the tree has a cap of the required height.
+    /// The commitment to matrices with this tree. Returns `None` if the tree has no cap of the required height.
     pub(crate) fn committed<M>(&self, matrices: Vec<M>, tree: MerkleTree<F>) -> Option<Made<F, M>> {
         Some((self.cap(&tree)?, Committed(Data::Own(matrices, tree))))
     }
@@ -62,7 +62,7 @@ impl<F: HashField> Mmcs<F> {
         &self.hash
     }
 
-    /// The cap of a tree, if the tree has it.
+    /// The cap of a tree. Returns `None` if the tree has no cap of the required height.
     fn cap(&self, tree: &MerkleTree<F>) -> Option<MerkleCap<F, Digest<F>>> {
         tree.cap(self.cap_height.min(tree.height()))
     }
@@ -77,7 +77,7 @@ pub struct Committed<F: HashField, M>(Data<F, M>);
 enum Data<F: HashField, M> {
     /// Matrices with a tree made on an engine.
     Own(Vec<M>, MerkleTree<F>),
-    /// Matrices in a tree made by Plonky3's code.
+    /// Matrices with a tree made by Plonky3's code.
     Stock(Kept<F, M>),
 }
 
@@ -90,7 +90,7 @@ impl<F: HashField, M> fmt::Debug for Committed<F, M> {
     }
 }
 
-/// The rows that belong to a leaf, one of each matrix; empty if there is no such leaf.
+/// The rows that belong to a leaf, one for each matrix; empty if the leaf does not exist.
 fn rows<F: HashField, M: Matrix<F>>(matrices: &[M], tree: &MerkleTree<F>, leaf: usize) -> Vec<Vec<F>> {
     let row = |matrix: &M| Some(matrix.row(tree.layers().row_of(leaf, matrix.height()))?.into_iter().collect());
     matrices.iter().map(row).collect::<Option<_>>().filter(|_| leaf < tree.layers().rows()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Plonky3's polynomial commitment scheme by FRI.
+//! Plonky3's polynomial commitment scheme based on FRI.
 
 use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
 use p3_commit::{
@@ -18,9 +18,9 @@ use crate::engine::or_stock;
 use crate::hash::HashField;
 use crate::mmcs::{Committed, Made, Mmcs};
 
-/// Plonky3's `TwoAdicFriPcs` over [`Dft`] and [`Mmcs`], with another `commit`. It extends and hashes traces on the
-/// device, and copies each extension to the host once, overlapping the hashing. Commitments and proofs are the same,
-/// and everything but `commit` is Plonky3's own code.
+/// Plonky3's `TwoAdicFriPcs` over [`Dft`] and [`Mmcs`], with a different `commit`. This `commit` extends and hashes
+/// traces on the device, and copies each extension to the host once, overlapping the hashing. Commitments and proofs
+/// are the same, and everything but `commit` is Plonky3's own code.
 ///
 /// If whole traces and their extensions do not fit the device, columns are processed in parts. If the device fails,
 /// Plonky3's own `commit` takes over, using [`Dft`] and [`Mmcs`], and the first failure is logged.
@@ -41,14 +41,15 @@ impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
         Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri), mmcs, log_blowup, budget: usize::MAX }
     }
 
-    /// Limits the device memory of a commitment to this many bytes, by an upper estimate. Columns are then processed
-    /// in parts. If even the smallest parts do not fit, Plonky3's code makes the commitment.
+    /// Limits the device memory of a commitment to this many bytes, by an upper estimate. If a commitment needs more,
+    /// columns are processed in parts. If even the smallest parts do not fit, Plonky3's code makes the commitment.
     #[must_use]
     pub fn within(self, bytes: usize) -> Self {
         Self { budget: bytes, ..self }
     }
 
-    /// The commitment made on the device; `None` if there is no engine, or if it cannot make this commitment.
+    /// The commitment made on the device. Returns `None` if there is no engine, or if the engine cannot make this
+    /// commitment.
     fn on_device(
         &self,
         evaluations: &[(TwoAdicMultiplicativeCoset<F>, RowMajorMatrix<F>)],

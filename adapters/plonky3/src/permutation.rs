@@ -26,7 +26,7 @@ pub(crate) const HEADERS: &[Header] = &[
     Header { name: "poseidon2_goldilocks.cuh", text: include_str!("poseidon2_goldilocks.cuh") },
 ];
 
-/// A field with a Poseidon2 permutation of this width.
+/// A field with a Poseidon2 permutation of a state of `WIDTH` elements.
 pub trait Permutes<const WIDTH: usize>: EngineField {
     /// Plonky3's permutation.
     type Permutation: p3_symmetric::Permutation<[Self; WIDTH]> + Send + 'static;
@@ -37,7 +37,7 @@ pub trait Permutes<const WIDTH: usize>: EngineField {
     /// The permutation with these round constants.
     fn permutation(external: &ExternalLayerConstants<Self, WIDTH>, internal: &[Self]) -> Self::Permutation;
 
-    /// The linear layer of internal rounds.
+    /// The linear layer of the internal rounds.
     fn internal_layer(state: &mut [Self; WIDTH]);
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Permutation<F> {
     degree: u32,
     /// Number of external rounds at each end, and of internal rounds.
     rounds: (usize, usize),
-    /// The diagonal D of the internal layer, which multiplies by 1 + D, where 1 is the all-ones matrix.
+    /// The diagonal D of the internal layer, which multiplies the state by J + D, where J is the all-ones matrix.
     diagonal: Vec<F>,
     /// The round constants, in the order and encoding of `poseidon2.cuh`.
     constants: Arc<[u8]>,
@@ -118,11 +118,11 @@ pub(crate) struct Permutation<F> {
 pub(crate) type Key = (TypeId, usize, (usize, usize), Arc<[u8]>);
 
 impl<F: EngineField> Permutation<F> {
-    /// Makes the permutation from its external and internal round constants, and also Plonky3's permutation from the
-    /// same.
+    /// Makes the permutation from its external and internal round constants. Also returns Plonky3's permutation with
+    /// the same constants.
     ///
     /// # Errors
-    /// [`Error::Length`] for fewer than six external rounds.
+    /// [`Error::Length`] for fewer than three external rounds at either end.
     pub(crate) fn new<const WIDTH: usize>(
         external: &ExternalLayerConstants<F, WIDTH>,
         internal: &[F],
@@ -139,7 +139,7 @@ impl<F: EngineField> Permutation<F> {
                 got: rounds.0,
             });
         }
-        // read off the images of the unit vectors under the internal layer
+        // entry i of the diagonal follows from the image of unit vector i under the internal layer
         let diagonal = (0..WIDTH).map(|i| {
             let mut unit = [F::ZERO; WIDTH];
             unit[i] = F::ONE;
@@ -175,7 +175,7 @@ impl<F: EngineField> Permutation<F> {
         self.constants.clone()
     }
 
-    /// Permutes a state.
+    /// Permutes each state of a slice of whole states.
     pub(crate) fn permute(&self, state: &mut [F]) {
         (self.on_cpu)(state);
     }
@@ -191,8 +191,8 @@ impl<F: EngineField> Permutation<F> {
             }
             _ => ("poseidon2_goldilocks.cuh", "u64", "poseidon2::FieldGoldilocks".into()),
         };
-        // 4 resident blocks of the widest state, few enough that no registers spill; 0 leaves the number to the
-        // compiler
+        // Minimum number of resident blocks per multiprocessor: 4 for the widest state, few enough that no registers
+        // spill. With 0 the compiler chooses the number of registers.
         let resident = if self.width * size_of::<F>() == 128 && size_of::<F>() == 8 { 4 } else { 0 };
         let mut text = format!(
             "#include \"{header}\"\nstruct Hash {{\n    using Word = rf::{word};\n    using Field = {field};\n    \

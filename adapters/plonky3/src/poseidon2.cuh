@@ -1,12 +1,12 @@
-// Poseidon2 (eprint 2023/323) and Plonky3's hashes built on it. A thread computes one permutation, its state in
-// registers.
+// Poseidon2 (eprint 2023/323) and Plonky3's hashes built on it. One thread computes one permutation and holds the state
+// in registers.
 //
 // `Hash`, from the prelude, has the parameters: the state's width, a digest's words (half the width in a sponge), the
-// rounds, the degree of the S-box, the diagonal D of the internal layer, and the arithmetic `Field`. The internal
-// layer multiplies by 1 + D, where 1 is the all-ones matrix.
+// rounds, the degree of the S-box, the diagonal D of the internal layer, and the arithmetic `Field`. The internal layer
+// multiplies the state by J + D, where J is the all-ones matrix.
 //
-// Round constants are data: first those of the initial external rounds, then the final external rounds, then the
-// internal rounds, in the encoding of `Field`.
+// Round constants are in memory, in the encoding of `Field`: first those of the initial external rounds, then those of
+// the final external rounds, then those of the internal rounds.
 #pragma once
 #include "word.cuh"
 
@@ -61,7 +61,7 @@ RF_FN void internal_rounds(typename Hash::Word* x, const typename Hash::Word* co
     }
 }
 
-// Permutes a state.
+// Applies the Poseidon2 permutation to a state.
 template <class Hash>
 RF_FN void permute(typename Hash::Word* x, const typename Hash::Word* constants) {
     constexpr u32 last = Hash::half * Hash::width;
@@ -73,7 +73,8 @@ RF_FN void permute(typename Hash::Word* x, const typename Hash::Word* constants)
 
 // Absorbs words into a sponge without padding, in overwrite mode (Plonky3's PaddingFreeSponge), with rate Hash::digest.
 // in: a state whose current block has `before` words   out: the state after `count` more words, read at stride `apart`
-// A block overwrites the state's first words. A full block is permuted, and a partial last block if `ends`.
+// A block overwrites the state's first words. The state is permuted after each full block and, if `ends`, after a
+// partial last block.
 template <class Hash>
 RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, const typename Hash::Word* from, u64 apart,
                   u32 before, u32 count, bool ends) {
@@ -93,14 +94,14 @@ RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, 
     }
 }
 
-// out: x = the first `count` words of `from`, then zeros up to `all`
+// Loads the first `count` words of `from` to x, and zeros after them up to `all` words.
 template <class Hash>
 RF_FN void load(typename Hash::Word* x, const typename Hash::Word* from, u32 count, u32 all = Hash::width) {
     RF_UNROLL
     for (u32 i = 0; i < all; ++i) x[i] = i < count ? from[i] : 0;
 }
 
-// out: the item's digest, or the whole state if a sponge is to resume from it, as words below the modulus
+// Stores the item's digest, or the whole state if a sponge is to resume from it, as words below the modulus.
 template <class Hash>
 RF_FN void store(typename Hash::Word* to, u64 item, const typename Hash::Word* x, bool whole) {
     const u32 words = whole ? Hash::width : Hash::digest;
@@ -110,7 +111,7 @@ RF_FN void store(typename Hash::Word* to, u64 item, const typename Hash::Word* x
     }
 }
 
-// The row of an item of a matrix. Items beyond the last row wrap around to the first.
+// The row of an item in a matrix. Items beyond the last row wrap around to the first.
 RF_FN u64 row_of(u64 item, u64 rows) { return item < rows ? item : item % rows; }
 
 }  // namespace poseidon2

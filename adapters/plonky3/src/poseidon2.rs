@@ -14,12 +14,13 @@ use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 /// Threads per block, one item each.
 const THREADS: u32 = 128;
 
-/// Two inputs of an item and its output.
+/// The words of an item's two inputs and of its output.
 type Both<'a, F> = (&'a [Word<F>], &'a [Word<F>], &'a mut [Word<F>]);
 type Word<F> = <F as EngineField>::Word;
 
-/// Poseidon2 with the caller's round constants, as Plonky3 hashes with it. Rows are hashed by [`PaddingFreeSponge`],
-/// whose rate is the size of a digest, and two or four digests are combined by [`TruncatedPermutation`].
+/// Poseidon2 with the caller's round constants, in Plonky3's hash constructions. Rows are hashed by
+/// [`PaddingFreeSponge`], whose rate is the size of a digest. Two or four digests are compressed by
+/// [`TruncatedPermutation`].
 ///
 /// [`PaddingFreeSponge`]: p3_symmetric::PaddingFreeSponge
 /// [`TruncatedPermutation`]: p3_symmetric::TruncatedPermutation
@@ -27,16 +28,16 @@ type Word<F> = <F as EngineField>::Word;
 pub struct Poseidon2<F: HashField> {
     rows: Permutation<F>,
     permutation: F::Permutation,
-    /// The permutation that combines digests, if it is not the one for rows.
+    /// The permutation that compresses digests, if it differs from the one for rows.
     wide: Option<(Permutation<F>, F::Wide)>,
 }
 
 impl<F: HashField> Poseidon2<F> {
-    /// Makes the hash from the external and internal round constants that Plonky3's permutation was made from. It
-    /// combines two digests at a time.
+    /// Makes the hash from the external and internal round constants of Plonky3's permutation. The hash compresses two
+    /// digests at a time.
     ///
     /// # Errors
-    /// [`Error::Length`](ringforge::Error::Length) for fewer than six external rounds.
+    /// [`Error::Length`](ringforge::Error::Length) for fewer than three external rounds at either end.
     pub fn new<const WIDTH: usize>(external: &ExternalLayerConstants<F, WIDTH>, internal: &[F]) -> Result<Self>
     where
         F: Permutes<WIDTH, Permutation = <F as HashField>::Permutation>,
@@ -45,7 +46,8 @@ impl<F: HashField> Poseidon2<F> {
         Ok(Self { rows, permutation, wide: None })
     }
 
-    /// Combines four digests at a time instead, by the permutation of twice the width with these round constants.
+    /// Returns a hash that compresses four digests at a time, by the permutation of twice the width with these round
+    /// constants.
     ///
     /// # Errors
     /// As [`Poseidon2::new`].
@@ -66,29 +68,29 @@ impl<F: HashField> Poseidon2<F> {
         &self.permutation
     }
 
-    /// Plonky3's permutation that combines four digests, with the same round constants; `None` for arity 2.
+    /// Plonky3's permutation that compresses four digests, with the same round constants; `None` for arity 2.
     #[must_use]
     pub fn wide_permutation(&self) -> Option<&F::Wide> {
         self.wide.as_ref().map(|(_, plonky3)| plonky3)
     }
 
-    /// Number of digests that are combined at a time: 2 or 4.
+    /// Number of digests that are compressed at a time: 2 or 4.
     #[must_use]
     pub fn arity(&self) -> usize {
         self.digests().width() / F::DIGEST
     }
 
-    /// The permutation that combines digests.
+    /// The permutation that compresses digests.
     fn digests(&self) -> &Permutation<F> {
         self.wide.as_ref().map_or(&self.rows, |(own, _)| own)
     }
 
-    /// The cache key of the plans for rows, except for the columns.
+    /// The cache key of the plans for rows, without the number of columns.
     pub(crate) fn key_of_rows(&self) -> Key {
         self.rows.key()
     }
 
-    /// The cache key of the plans for digests, except for the number of children per node.
+    /// The cache key of the plans for digests, without the number of children per node.
     pub(crate) fn key_of_digests(&self) -> Key {
         self.digests().key()
     }
@@ -98,7 +100,7 @@ impl<F: HashField> Poseidon2<F> {
         self.rows.width()
     }
 
-    /// The plan that hashes `rows` of this many columns to `digests`.
+    /// The plan that hashes rows of this many columns, at the port `rows`, to the port `digests`.
     pub(crate) fn rows(&self, planner: &Planner, columns: usize) -> Result<Plan> {
         let permutation = self.rows.clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
@@ -119,8 +121,9 @@ impl<F: HashField> Poseidon2<F> {
         plan(planner, title, (&["rows"], "digests"), kernel, &self.rows)
     }
 
-    /// The plan in which the sponges of the rows absorb `columns`; an item is a row. Unless the columns are the
-    /// first, it resumes from `states`. Its output is `digests` or, if more columns follow, the states `next`.
+    /// The plan in which the sponges of all rows absorb columns, from the port `columns`; an item is a row. Unless
+    /// these are the first columns, the plan resumes from the port `states`. Its output is the port `digests` or, if
+    /// more columns follow, the states at the port `next`.
     pub(crate) fn columns(&self, planner: &Planner, part: Columns) -> Result<Plan> {
         let Columns { height, count, layout, before, ends } = part;
         let [to_row, to_column] = layout.strides(count);
@@ -162,13 +165,15 @@ impl<F: HashField> Poseidon2<F> {
         let text = ("poseidon2_resumed", include_str!("kernels/poseidon2_resumed.cu"), HEADERS);
         let ports = [all, Port::input(state), stored];
         let numbers = [&numbers[..], &[before as u64]].concat();
-        // SAFETY: as above, and it reads its own state.
+        // SAFETY: a thread reads its own row of all columns, all constants and its own state, and writes its own state
+        // or digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers(numbers) };
         plan(planner, title, (&["columns", "states"], to), kernel, &self.rows)
     }
 
-    /// The plan that combines the digests `children`, `each` per node and at most the arity, to `digests`.
+    /// The plan that compresses the `each` child digests of a node, at the port `children`, to the port `digests`.
+    /// `each` is at most the arity.
     pub(crate) fn nodes(&self, planner: &Planner, each: usize) -> Result<Plan> {
         let permutation = self.digests().clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
@@ -187,8 +192,8 @@ impl<F: HashField> Poseidon2<F> {
         plan(planner, title, (&["children"], "digests"), kernel, self.digests())
     }
 
-    /// The plan that combines the digests `children`, `each` per node, and the result with the node's digest of
-    /// injected `rows`, to `digests`.
+    /// The plan that compresses the `each` child digests of a node, at the port `children`, and then the result with
+    /// the digest of the injected row, at the port `rows`. The output is the port `digests`.
     pub(crate) fn injected(&self, planner: &Planner, each: usize) -> Result<Plan> {
         let permutation = self.digests().clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
@@ -248,14 +253,14 @@ pub(crate) struct Columns {
     pub(crate) height: usize,
     pub(crate) count: usize,
     pub(crate) layout: Layout,
-    /// Number of elements in the sponges' current block from earlier columns; `None` for the first columns.
+    /// Number of elements from earlier columns in the current block of the sponges; `None` for the first columns.
     pub(crate) before: Option<usize>,
-    /// Whether these are the last columns.
+    /// True if these are the last columns.
     pub(crate) ends: bool,
 }
 
 /// Absorbs elements into a state like Plonky3's sponge without padding. The current block already has `filled`
-/// elements. A full block is permuted, and a partial last block if `ends`.
+/// elements. The state is permuted after each full block and, if `ends`, after a partial last block.
 fn absorb<F: HashField>(
     permutation: &Permutation<F>,
     state: &mut [F; MOST],
@@ -277,7 +282,7 @@ fn absorb<F: HashField>(
     }
 }
 
-/// The state after permuting these digests, padded with zeros.
+/// Returns the state after permuting these digests, padded with zeros to a whole state.
 fn combine<F: EngineField>(permutation: &Permutation<F>, digests: &[F]) -> [F; MOST] {
     let mut state = [F::ZERO; MOST];
     state[..digests.len()].copy_from_slice(digests);

@@ -1,7 +1,7 @@
 // Poseidon2's arithmetic modulo a 31-bit prime q, in Montgomery form with R = 2^32, by signed Montgomery products.
 //
-// Round constants are stored minus q, as signed words, so that x + constant stays below q in absolute value. Products
-// take such sums as they are, and only the last product of an S-box is made canonical.
+// Round constants are stored minus q, as signed words, so that x + constant stays below q in absolute value. The signed
+// products accept these sums unreduced, and only the last product of an S-box is made canonical.
 #pragma once
 #include "poseidon2.cuh"
 
@@ -25,7 +25,7 @@ struct Field31 {
         return (rf::i32)(wide >> 32) - rf::mul_hi_signed((rf::i32)((u32)wide * inverse), (rf::i32)q);
     }
 
-    // in: x < q, constant - q   out: (x + constant)^degree, < q
+    // in: x < q, and constant = the round constant - q   out: (x + constant)^degree, < q
     template <u32 degree>
     RF_METHOD static Word power(Word x, Word constant) {
         static_assert(degree == 3 || degree == 7, "the S-box degree must be 3 (KoalaBear) or 7 (BabyBear)");
@@ -38,7 +38,7 @@ struct Field31 {
     // Internal linear layer: x[i] = d_i x[i] + sum(x), where d_i is entry i of the diagonal.   out: < q
     //
     // Shoup multiplication with a shared sum: (d_i x[i] + sum) / q is estimated by two precomputed quotients. The
-    // estimate of d_i x[i] / q is off by less than 1/2, that of sum / q by less than 1/8. Their total is rounded
+    // estimate of d_i x[i] / q is off by less than 1/2, that of sum / q by less than 1/8. The total of both is rounded
     // down, so the remainder is below 2q, and the sum needs no reduction.
     template <class Hash>
     RF_METHOD static void internal_layer(Word* x) {

@@ -1,5 +1,5 @@
-// Poseidon2's arithmetic modulo q = 2^64 - 2^32 + 1. Any 64-bit word represents its residue until it is stored. Sums
-// in a linear layer have a third limb and are reduced once.
+// Poseidon2's arithmetic modulo q = 2^64 - 2^32 + 1. A 64-bit word represents its residue and is reduced below q only
+// when it is stored. Sums in a linear layer have a third limb and are reduced to a word once.
 #pragma once
 #include "goldilocks.cuh"
 #include "poseidon2.cuh"
@@ -12,7 +12,7 @@ struct FieldGoldilocks {
         u32 limb[3];
     };
 
-    // in: any x   out: x, < q
+    // in: any x   out: the same residue, < q
     RF_METHOD static Word canonical(Word x) { return rf::Goldilocks{0xffffffff00000001ull}.reduce_any(x); }
     RF_METHOD static Sum widen(Word x) { return {{rf::low(x), rf::high(x), 0}}; }
     RF_METHOD static Sum add(const Sum& a, const Sum& b) {
@@ -20,20 +20,20 @@ struct FieldGoldilocks {
         rf::add_limbs<3>(sum.limb, a.limb, b.limb);
         return sum;
     }
-    // out: x   (2^64 = 2^32 - 1)
+    // Reduces a sum to a word of the same residue, by 2^64 = 2^32 - 1 modulo q.
     RF_METHOD static Word narrow(const Sum& x) {
         return sum(rf::join(x.limb[0], x.limb[1]), rf::mul_wide(x.limb[2], 0xffffffffu));
     }
-    // in: any a, b < q   out: a + b   (a carry is worth 2^32 - 1, and adding that does not carry again)
+    // in: any a, b < q   out: a word congruent to a + b. A carry is worth 2^32 - 1, and adding that does not carry
+    // again.
     RF_METHOD static Word sum(Word a, Word b) {
         u32 sum[2] = {rf::low(a), rf::high(a)};
         const u32 other[2] = {rf::low(b), rf::high(b)};
         const u32 over = rf::add_limbs<2>(sum, sum, other);
         return rf::join(sum[0], sum[1]) + (0u - over);
     }
-    // in: any p   out: p
-    // p = lo + 2^64 mid + 2^96 top is congruent to lo - top + (2^32 - 1) mid. This borrows or carries 2^64 at most
-    // once, which is corrected by 2^32 - 1.
+    // Reduces any 128-bit p to a word of the same residue. p = lo + 2^64 mid + 2^96 top is congruent to lo - top +
+    // (2^32 - 1) mid. This sum borrows or carries 2^64 at most once, which is corrected by 2^32 - 1.
     RF_METHOD static Word reduce(rf::u128 p) {
         u32 sum[2] = {rf::low(p.lo), rf::high(p.lo)};
         const u32 top[2] = {rf::high(p.hi), 0}, middle[2] = {rf::low(p.hi), 0};
@@ -43,7 +43,7 @@ struct FieldGoldilocks {
     }
     RF_METHOD static Word product(Word a, Word b) { return reduce(rf::mad_wide(a, b, rf::u128{0, 0})); }
 
-    // in: constant < q   out: (x + constant)^degree
+    // in: any x, constant < q   out: a word congruent to (x + constant)^degree
     template <u32 degree>
     RF_METHOD static Word power(Word x, Word constant) {
         static_assert(degree == 7, "the S-box degree of Goldilocks must be 7");

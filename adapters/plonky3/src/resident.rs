@@ -1,11 +1,11 @@
-//! Traces, their extensions and the trees over them that stay on the device, for provers that continue there.
+//! Traces, extensions and Merkle trees that stay on the device, for provers that continue on the device.
 //!
-//! A [`Matrix`] is row-major or column-major, as its [`Layout`] says. It is in a [`Buffer`](ringforge::Buffer), whose
-//! memory is the engine's or [foreign memory](ringforge::Device). Either layout is extended and hashed as it is;
-//! conversions are explicit.
+//! A [`Matrix`] is row-major or column-major, as its [`Layout`] says. It is stored in a [`Buffer`](ringforge::Buffer),
+//! whose memory is the engine's or [foreign memory](ringforge::Device). Matrices of both layouts are extended and
+//! hashed without conversion.
 //!
-//! [`commit`] extends traces and hashes the rows of the extensions. Of the extensions and the [`MerkleTree`], a
-//! prover copies to the host only what a verifier asks for.
+//! [`commit`] extends traces and hashes the rows of the extensions. A prover copies only the rows and paths that a
+//! verifier asks for to the host.
 //!
 //! ```
 //! use p3_field::{Field, PrimeCharacteristicRing};

@@ -14,12 +14,12 @@ use crate::poseidon2::Poseidon2;
 use crate::resident;
 
 impl<F: HashField> MerkleTree<F> {
-    /// The tree over the rows of these matrices. Rows are copied to the device and hashed there in parts, so digests
-    /// must fit its memory, but matrices need not.
+    /// The tree over the rows of these matrices. Rows are copied to the device and hashed there in parts, so the device
+    /// must have room for all digests, but not for the matrices.
     ///
     /// # Errors
-    /// [`Error::Length`](crate::Error::Length) for no matrices, no rows, and heights that Plonky3 has no tree for;
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and other errors of the device.
+    /// [`Error::Length`](crate::Error::Length) if there are no matrices, no rows or no columns, or if Plonky3 has no
+    /// tree for the heights; [`Error::OutOfMemory`](crate::Error::OutOfMemory) and other errors of the device.
     pub fn new<'a, M: Matrix<F> + 'a>(
         engine: &Engine,
         hash: &Poseidon2<F>,
@@ -33,10 +33,10 @@ impl<F: HashField> MerkleTree<F> {
     }
 }
 
-/// Bytes of rows per copy to the device, which overlaps the hashing of the rows before.
+/// Bytes of rows per copy to the device. Each copy overlaps the hashing of the previous rows.
 const ROWS_AT_ONCE: usize = 64 << 20;
 
-/// Hashes the concatenation of row i of all matrices to digest i, on the device.
+/// Hashes the concatenation of row i of all matrices to digest i, on the device. All matrices have the same height.
 fn digests_of_rows<F: HashField, M: Matrix<F>>(
     engine: &Engine,
     stream: &Stream,

@@ -1,4 +1,4 @@
-//! Sponges over the rows of matrices that absorb columns as they become available.
+//! Sponges over the rows of matrices, which absorb columns as these become available.
 
 use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Result, Stream};
@@ -12,7 +12,7 @@ pub(crate) struct Sponges<'a, F: HashField> {
     engine: &'a Engine,
     hash: &'a Poseidon2<F>,
     height: usize,
-    /// Number of columns that are still to come.
+    /// Number of columns that are not yet absorbed.
     left: usize,
     /// The number of absorbed columns, and the sponges' states or, after the last column, digests.
     absorbed: Option<(usize, Buffer)>,
@@ -24,7 +24,7 @@ impl<'a, F: HashField> Sponges<'a, F> {
         Self { engine, hash, height, left: columns, absorbed: None }
     }
 
-    /// Absorbs the next `count` columns, in this layout. No more may be absorbed than are still to come.
+    /// Absorbs the next `count` columns, in this layout. `count` must not exceed the number of columns that are left.
     pub(crate) fn absorb(
         &mut self,
         stream: &Stream,
@@ -56,7 +56,7 @@ impl<'a, F: HashField> Sponges<'a, F> {
         Ok(())
     }
 
-    /// The digests of all rows, once all columns are absorbed.
+    /// Returns the digests of all rows, or [`Error::Length`](crate::Error::Length) unless all columns are absorbed.
     pub(crate) fn digests(self) -> Result<Buffer> {
         match self.absorbed {
             Some((_, digests)) if self.left == 0 => Ok(digests),

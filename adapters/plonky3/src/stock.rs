@@ -11,23 +11,23 @@ use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::poseidon2::Poseidon2;
 
-/// Plonky3's trees, with the hash of this crate's.
+/// Plonky3's trees with the same hash as this crate's trees, of arity 2 or 4.
 #[derive(Clone)]
 pub(crate) enum Stock<F: HashField> {
     Binary(F::Binary),
     Quaternary(F::Quaternary),
 }
 
-/// A tree made by Plonky3's code with its matrices, and the `Mmcs` that reads it.
+/// A tree made by Plonky3's code, with its matrices and the `Mmcs` that opens it.
 pub(crate) enum Kept<F: HashField, M> {
     Binary(F::Binary, <F::Binary as Mmcs<F>>::ProverData<M>),
     Quaternary(F::Quaternary, <F::Quaternary as Mmcs<F>>::ProverData<M>),
 }
 
-/// The opened row of each matrix.
+/// The opened rows, one for each matrix.
 type Rows<F> = Vec<Vec<F>>;
 
-/// Evaluates one expression for either arity.
+/// Evaluates one expression for a value of either arity.
 macro_rules! either {
     ($kind:ident, $value:expr, ($($name:pat),+) => $outcome:expr) => {
         match $value {

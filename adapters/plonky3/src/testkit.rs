@@ -35,7 +35,8 @@ impl Scheme for Hashes {
     }
 }
 
-/// A logger that panics if Plonky3's code takes over work of an engine, since tests would pass all the same.
+/// A logger that panics if Plonky3's code takes over from an engine. Its correct results would hide the failure from
+/// tests.
 #[derive(Debug)]
 struct NoStock;
 
@@ -52,9 +53,9 @@ impl log::Log for NoStock {
     fn flush(&self) {}
 }
 
-/// Makes the process panic from now on if an engine fails and Plonky3's code takes over.
+/// Makes the process panic from now on if an engine fails and Plonky3's code takes over. Sets the global logger.
 pub fn refuse_stock() {
-    // another test may have set it already
+    // another test may have set the logger already
     let _ = log::set_logger(&NoStock);
     log::set_max_level(log::LevelFilter::Warn);
 }
@@ -71,8 +72,7 @@ where
     Poseidon2::new(&external, &internal)
 }
 
-/// The same hash, combining four digests at a time by a permutation with random constants and `internal` internal
-/// rounds.
+/// Makes a hash combine four digests at a time, by a permutation with random constants and `internal` internal rounds.
 ///
 /// # Errors
 /// Never fails, because the numbers of constants are valid.
@@ -139,7 +139,8 @@ where
         let plan = hash.columns(planner, Columns { height, count: columns, layout, before: None, ends: true })?;
         plans.push(shared_by_rows::<F>(name, ("columns", shared), &[], plan));
     }
-    // first, middle and last columns that begin and end at block boundaries or within blocks
+    // first, middle and last parts of the columns, which begin and end at block boundaries of the sponge or within
+    // blocks
     for (height, layout, count, before, ends) in [
         (5, Layout::Columns { stride: 5 }, 8, None, false),
         (3, Layout::Rows, 9, None, false),
@@ -173,8 +174,8 @@ where
     Ok(plans)
 }
 
-/// Adds samples to a plan: random residues, the largest among them, with the given number of elements per item and
-/// input.
+/// Adds random sample inputs to a plan, with the given number of elements per item for each input. The samples include
+/// the largest residues.
 fn sampled<F: HashField>(name: String, inputs: &[(&'static str, usize)], plan: ringforge::Plan) -> NamedPlan {
     let inputs = inputs.to_vec();
     NamedPlan::new(name, plan).sampled(move |seed, batch| {
@@ -183,7 +184,7 @@ fn sampled<F: HashField>(name: String, inputs: &[(&'static str, usize)], plan: r
     })
 }
 
-/// Like `sampled`, with one more input of `all` elements that all items share.
+/// Adds samples like `sampled`, with one more input of `all` elements that all items share.
 fn shared_by_rows<F: HashField>(
     name: String,
     (shared, all): (&'static str, usize),
@@ -198,7 +199,7 @@ fn shared_by_rows<F: HashField>(
     })
 }
 
-/// Random words of elements, extreme ones among them; for Goldilocks any words.
+/// Returns the bytes of random elements, some with extreme values; for Goldilocks, of any words.
 fn residues<F: HashField>(random: &mut Random, count: usize) -> Vec<u8> {
     let (bytes, q) = (size_of::<F>(), F::ORDER_U64);
     let most = if bytes == 8 { u64::MAX } else { q - 1 };

@@ -7,29 +7,30 @@ use ringforge::{Engine, Error, Order, Plan, Planner, PolyType, Program, Result};
 use crate::field::{EngineField, coset};
 use crate::layout::Layout;
 
-/// A transform of each column of a matrix. Values on a coset are in natural order in the input and in bit-reversed
+/// A transform of each column of a matrix. Evaluations on a coset are in natural order in the input and in bit-reversed
 /// order in the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Transform<F> {
-    /// From coefficients to values on the coset of this shift.
+    /// From coefficients to evaluations on the coset of this shift.
     Forward(F),
-    /// From values on the coset of this shift to coefficients.
+    /// From evaluations on the coset of this shift to coefficients.
     Inverse(F),
-    /// From values on the subgroup to values on the coset of this shift, 2^bits times as many.
+    /// From evaluations on the subgroup to evaluations on the coset of this shift, extended by a factor of 2^bits. The
+    /// fields are `bits` and the shift.
     Extend(usize, F),
 }
 
 impl<F: EngineField> Transform<F> {
-    /// Whether the engine transforms columns of this height. Plonky3's code transforms all others.
+    /// Returns true if the engine transforms columns of this height. Plonky3's code transforms all others.
     pub(crate) fn serves(self, height: usize) -> bool {
         let room = F::TWO_ADICITY.checked_sub(self.added_bits());
         height > 1 && height.is_power_of_two() && room.is_some_and(|bits| height.ilog2() as usize <= bits)
     }
 
-    /// Fails unless the transform [serves](Self::serves) this height.
+    /// Checks that the transform [serves](Self::serves) this height.
     ///
     /// # Errors
-    /// [`Error::Length`].
+    /// [`Error::Length`] if it does not.
     pub(crate) fn check(self, height: usize) -> Result<()> {
         if self.serves(height) {
             return Ok(());
@@ -47,7 +48,7 @@ impl<F: EngineField> Transform<F> {
     /// matrix of `width` columns.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for more rows than the engine can transform in a row-major matrix.
+    /// [`Error::TooLarge`] if a row-major matrix has more rows than the engine can transform in this layout.
     pub(crate) fn program(self, engine: &Engine, bits: usize, layout: Layout, width: usize) -> Result<Program> {
         let columns = if layout == Layout::Rows { width } else { 1 };
         let key = (TypeId::of::<F>(), bits, layout, columns, self);

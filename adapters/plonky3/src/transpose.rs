@@ -5,12 +5,12 @@ use ringforge::{Buffer, Engine, Plan, Planner, Result, Stream};
 
 use crate::field::EngineField;
 
-/// The side of a thread block's tile, as in `kernels/transpose.cu`.
+/// The side of a thread block's tile in elements, as in `kernels/transpose.cu`.
 const SIDE: usize = 32;
 /// Threads per block.
 const THREADS: u32 = 256;
 
-/// The first `wanted` rows of the transpose of a row-major matrix of `rows` by `columns`. The result is row-major.
+/// Returns the first `wanted` rows of the transpose of a row-major matrix of `rows` by `columns`, row-major.
 ///
 /// # Errors
 /// Errors of the device.
@@ -29,7 +29,8 @@ pub(crate) fn transpose<F: EngineField>(
     Ok(to)
 }
 
-/// The plan that writes rows of the transpose of `from`, which all items share, to the port `to`. An item is a row.
+/// The plan that writes rows of the transpose of a matrix to the port `to`. An item is a row. All items share the
+/// matrix, at the port `from`.
 pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usize) -> Result<Plan> {
     let word = size_of::<F>();
     let on_cpu = move |items, args: &mut Args<'_>| {

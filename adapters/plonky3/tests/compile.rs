@@ -25,7 +25,7 @@ fn kernels_compile_without_a_spill() -> Result<()> {
         let mut seen = BTreeSet::new();
         for named in Hashes::plans(&limits)? {
             for kernel in named.plan.kernels() {
-                // widths and heights are not part of the CUDA source
+                // matrix widths and heights are run-time constants, so they do not change the CUDA source
                 if seen.insert((kernel.name().to_owned(), kernel.source(&limits)?.prelude().to_owned())) {
                     kernels.push((limits.clone(), kernel.clone()));
                 }

@@ -14,7 +14,7 @@ use ringforge_plonky3::resident::{Layout, Matrix};
 use ringforge_plonky3::{Dft, Engine, EngineField, Error, testkit};
 use ringforge_testkit::{Random, Target, devices, seed};
 
-/// A random matrix with extreme elements among others. Elements repeat in very large matrices.
+/// A random matrix that includes extreme elements. In matrices of more than 2^20 elements, the elements repeat.
 fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> RowMajorMatrix<F> {
     let element = |_| match random.below(8) {
         0 => F::ZERO,
@@ -27,14 +27,15 @@ fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> R
     RowMajorMatrix::new(values.iter().copied().cycle().take(count).collect(), width)
 }
 
-/// The number of transforms to compare: those of the trait, and extensions of row-major and column-major matrices on
-/// the device.
+/// The number of transforms to compare with Plonky3's: six methods of its trait, and extensions of row-major and of
+/// column-major matrices on the device.
 const TRANSFORMS: usize = 8;
 
-/// Matrices of at most this many elements may have a column stride larger than their height.
+/// Maximum number of elements of test matrices whose column stride may exceed their height.
 const FEW: usize = 1 << 18;
 
-/// The extension of a row-major or column-major matrix on the device, in bit-reversed order; `None` if there is none.
+/// The extension of a row-major or column-major matrix on the device, in bit-reversed order. Returns `None` for a
+/// height of 1, which has no extension.
 fn resident<F: EngineField>(
     engine: &Engine,
     mat: &RowMajorMatrix<F>,
@@ -60,7 +61,7 @@ fn resident<F: EngineField>(
     Some(extension.download(&stream).unwrap())
 }
 
-/// Whether a transform gives the same stored values as Plonky3's, in bit-reversed order.
+/// Returns true if transform number `transform` gives the same stored words as Plonky3's, in bit-reversed order.
 fn equal<F: EngineField>(dft: &Dft<F>, mat: &RowMajorMatrix<F>, added: usize, shift: F, transform: usize) -> bool {
     let (stock, mat) = (Radix2DitParallel::<F>::default(), || mat.clone());
     match transform {
@@ -77,8 +78,8 @@ fn equal<F: EngineField>(dft: &Dft<F>, mat: &RowMajorMatrix<F>, added: usize, sh
     }
 }
 
-/// Compares `transforms` of a random matrix with Plonky3's. Its height is a power of two, its width has any remainder
-/// modulo 32, and its extension has at most 2^bits elements.
+/// Compares `transforms` of a random matrix with Plonky3's. The matrix's height is a power of two, its width has any
+/// remainder modulo 32, and its extension has at most 2^bits elements.
 fn agree<F: EngineField>(
     dft: &Dft<F>,
     random: &mut Random,
@@ -100,14 +101,14 @@ fn agree<F: EngineField>(
     }
 }
 
-/// Compares all transforms of matrices of `cases` random shapes.
+/// Compares all transforms with Plonky3's, for matrices of `cases` random shapes.
 fn all_agree<F: EngineField>(engine: &Engine, cases: usize, heights: usize, bits: usize) {
     testkit::refuse_stock();
     let (mut random, dft) = (Random::new(seed()), Dft::<F>::on(engine));
     (0..cases).for_each(|case| agree(&dft, &mut random, case, heights, bits, 0..TRANSFORMS));
 }
 
-/// Compares transforms on all devices, with fewer cases where kernels must be compiled, which takes time.
+/// Compares transforms with Plonky3's on all devices. GPUs get fewer cases, because each case compiles kernels.
 fn agree_everywhere<F: EngineField>() {
     for device in devices() {
         let (cases, heights) = if device.limits().is_cpu() { (70, 9) } else { (4, 5) };
@@ -124,7 +125,8 @@ fn ten_thousand_shapes_agree_with_plonky3() {
     all_agree::<Goldilocks>(&engine, 3300, 17, 20);
 }
 
-/// Compares large matrices in several threads, so that Plonky3's and the compiler's work overlaps the device's.
+/// Compares transforms of large matrices with Plonky3's in several threads, so that Plonky3's and the compiler's work
+/// overlaps the device's.
 ///
 /// The limit on elements cycles through the nine powers of two from 2^(bits − 8) to 2^bits. Each case compares the
 /// extension on the device in both layouts and one of the trait's transforms, a different one each time.

@@ -1,4 +1,4 @@
-//! The example code of `docs/zk.md` for Plonky3.
+//! Runs the Plonky3 example code of `docs/zk.md`.
 
 use p3_commit::{BatchOpeningRef, Mmcs as _};
 use p3_dft::TwoAdicSubgroupDft;

@@ -12,7 +12,7 @@ use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
 use ringforge_plonky3::{Engine, Error, HashField, MerkleTree, Mmcs, Poseidon2, testkit};
 use ringforge_testkit::{Random, devices, seed};
 
-/// Random matrices of these shapes: how often `height` is halved, rounding up, and the width.
+/// Random matrices, one for each (k, width) of `shapes`, with ⌈`height` / 2^k⌉ rows.
 fn matrices<F: HashField>(random: &mut Random, height: usize, shapes: &[(u32, usize)]) -> Vec<RowMajorMatrix<F>> {
     let matrix = |&(halvings, width): &(u32, usize)| {
         let values = (0..height.div_ceil(1 << halvings) * width).map(|_| F::from_u64(random.bits())).collect();
@@ -49,7 +49,8 @@ macro_rules! agrees {
                 ] {
                     let matrices = matrices::<F>(&mut random, height, shapes);
                     let dimensions: Vec<_> = matrices.iter().map(Matrix::dimensions).collect();
-                    // Plonky3 has no caps of 12 digests, which trees of arity 4 may have below the second layer
+                    // arity 4 is tested with cap heights 0 and 1 only: the layer below may have 12 digests, and Plonky3
+                    // has no such caps
                     let cap = random.below(if $arity == 2 { 3 } else { 2 });
                     let stock =
                         MerkleTreeMmcs::<P, P, _, _, $arity, $digest>::new(sponge.clone(), compression.clone(), cap);
@@ -77,7 +78,8 @@ macro_rules! agrees {
                         assert_eq!(values, own_values);
                         assert_eq!(proof.sibling_hashes, own_proof.sibling_hashes);
                         ours.verify_multi_batch(&own_cap, &dimensions, &rows, &own_values, &own_proof).unwrap();
-                        // change a leaf's row: a row that is injected above the cap is not bound by it
+                        // change a leaf's row in a highest matrix, because the cap does not bind rows that are injected
+                        // above the cap
                         let highest = dimensions.iter().position(|other| other.height == height).unwrap();
                         let mut changed = own_values;
                         if let Some(rows_of_first) = changed.first_mut() {
@@ -89,7 +91,7 @@ macro_rules! agrees {
                     if engine.is_none() {
                         continue;
                     }
-                    // a row that does not exist: the opening is empty, and it is not accepted
+                    // opening a row that does not exist gives an empty opening, which the verifier must reject
                     let nothing = ours.open_batch(height, &own_data);
                     let opening = BatchOpeningRef::new(&nothing.opened_values, &nothing.opening_proof);
                     assert!(ours.verify_batch(&own_cap, &dimensions, height, opening).is_err());

@@ -58,7 +58,8 @@ fn fibonacci<F: PrimeField64>(rows: usize) -> (RowMajorMatrix<F>, Vec<F>) {
     (RowMajorMatrix::new(values, 2), vec![F::ZERO, F::ONE, last])
 }
 
-/// FRI parameters without proof of work, whose witness is any that is found first.
+/// FRI parameters without proof of work. Proof of work would make proofs differ, because any witness that is found
+/// first is used.
 fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
     FriParameters {
         log_blowup: 1 + cap,
@@ -74,8 +75,8 @@ fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
 
 macro_rules! proves {
     ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $trees:ident, $hash:expr, $stock:expr, $pcs:expr, $air:expr, $case:expr) => {
-        /// Tests that proofs equal the stock prover's byte for byte and that its verifier accepts them. The proof of
-        /// a changed trace is rejected.
+        /// Tests that proofs equal the stock prover's byte for byte and that the stock verifier accepts them. The proof
+        /// of a changed trace must be rejected.
         #[test]
         fn $name() {
             type F = $field;
@@ -113,7 +114,7 @@ macro_rules! proves {
                 let proof: p3_uni_stark::Proof<StockConfig> = postcard::from_bytes(&bytes).unwrap();
                 verify(&stock, &$air, &proof, &public).unwrap();
 
-                // in debug builds Plonky3's prover itself panics at a changed trace
+                // in debug builds Plonky3's prover itself panics on a changed trace
                 if !cfg!(debug_assertions) {
                     let mut changed = trace;
                     let at = random.below(changed.values.len());
@@ -143,14 +144,14 @@ macro_rules! proves_by_two {
     };
 }
 
-/// A Fibonacci trace.
+/// A Fibonacci trace of 8 rows, or of 8 to 256 rows if `large`.
 fn numbers<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorMatrix<F>, Vec<F>) {
     fibonacci(if large { 8 << random.below(6) } else { 8 })
 }
 
 proves_by_two!(fibonacci_over_baby_bear, BabyBear, 4, [16, 8], 13, Pcs::new, Fibonacci, numbers);
 proves_by_two!(fibonacci_over_koala_bear, KoalaBear, 4, [16, 8], 20, Pcs::new, Fibonacci, numbers);
-// `Dft` and `Mmcs` in Plonky3's own commitment scheme, without `Pcs`
+// tests `Dft` and `Mmcs` in Plonky3's own commitment scheme, without `Pcs`
 proves_by_two!(fibonacci_by_plugs, KoalaBear, 4, [16, 8], 20, TwoAdicFriPcs::new, Fibonacci, numbers);
 proves_by_two!(fibonacci_over_goldilocks, Goldilocks, 2, [8, 4], 22, Pcs::new, Fibonacci, numbers);
 proves!(
@@ -171,7 +172,7 @@ proves!(
     numbers
 );
 
-/// A trace of some Keccak permutations.
+/// A trace of one Keccak permutation, or of five if `large`.
 fn permutations<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorMatrix<F>, Vec<F>) {
     let inputs = (0..if large { 5 } else { 1 }).map(|_| core::array::from_fn(|_| random.bits())).collect();
     (p3_keccak_air::generate_trace_rows(inputs, 0), Vec::new())

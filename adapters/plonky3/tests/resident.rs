@@ -1,4 +1,4 @@
-//! Tests commitments that stay on the device against Plonky3's.
+//! Tests commitments whose extensions and trees stay on the device against Plonky3's.
 
 use p3_baby_bear::BabyBear;
 use p3_commit::Mmcs as _;
@@ -12,9 +12,9 @@ use ringforge_plonky3::resident::{Committed, Layout, Matrix, MerkleTree, Pinned,
 use ringforge_plonky3::{Engine, Error, HashField, Poseidon2, testkit};
 use ringforge_testkit::{Random, devices, seed};
 
-/// The words of elements, as buffers hold them.
+/// The words that store these elements.
 fn words(elements: &[KoalaBear]) -> Vec<u32> {
-    // SAFETY: an element is a word.
+    // SAFETY: `KoalaBear` is `repr(transparent)` over a `u32`.
     #[allow(unsafe_code)]
     unsafe { core::slice::from_raw_parts(elements.as_ptr().cast::<u32>(), elements.len()) }.to_vec()
 }
@@ -46,7 +46,7 @@ macro_rules! agrees {
                     let stock = $stock(&hash, cap);
                     let (stock_cap, stock_data) = stock.commit(extensions.clone());
 
-                    // traces from the host and from the device, each in columns and in rows
+                    // four sources of traces: column-major and row-major, in host memory and on the device
                     let columns: Vec<_> = traces.iter().map(|(trace, _)| trace.transpose().values).collect();
                     let upload = |(trace, _): &(RowMajorMatrix<F>, F)| Matrix::upload(&engine, &stream, trace).unwrap();
                     let in_rows: Vec<_> = traces.iter().map(upload).collect();
@@ -75,7 +75,7 @@ macro_rules! agrees {
                         for (matrix, extension) in committed.matrices.iter().zip(&extensions) {
                             assert!(matrix.download(&stream).unwrap() == *extension);
                         }
-                        // the same tree, from extensions that are already on the device
+                        // the extensions that are already on the device must give the same tree
                         let matrices: Vec<_> = committed.matrices.iter().collect();
                         let tree = MerkleTree::new(&engine, &stream, &hash, &matrices).unwrap();
                         assert_eq!(tree.cap(&stream, cap).unwrap(), stock_cap);
@@ -103,7 +103,7 @@ macro_rules! agrees_of_four {
         agrees!(
             $name,
             $field,
-            1, // Plonky3 has no caps of 12 digests, which trees of arity 4 may have below that
+            1, // maximum cap height: the layer below may have 12 digests, and Plonky3 has no such caps
             |random: &mut Random| {
                 let rows = testkit::random::<$field, $width>(random, $internal).unwrap();
                 testkit::of_arity_4::<$field, $wide>(rows, random, $internal_of_wide).unwrap()
@@ -172,7 +172,7 @@ fn invalid_shapes_and_indices_are_refused() {
         let matrix = Matrix::<KoalaBear>::of_strided_columns(&engine, columns(), height, stride);
         assert!(matches!(matrix, Err(Error::Length { .. })), "{height} {stride}");
     }
-    // a buffer on another engine's device
+    // a matrix whose buffer belongs to another device than its engine
     let other = Matrix::<KoalaBear>::new(&engine, Engine::cpu().stream().unwrap().upload(&words(&values)).unwrap(), 8);
     let outcome = other.unwrap().rows(&stream, &[1]);
     assert!(matches!(outcome, Err(Error::ForeignDevice { .. })), "{outcome:?}");
@@ -190,7 +190,7 @@ fn layouts_match_their_names() {
     assert_eq!((columns.layout(), columns.height(), columns.width()), (Layout::Columns { stride: 4 }, 4, 3));
     let words = stream.download::<u32>(columns.elements()).unwrap();
     assert_eq!(words, self::words(&matrix.transpose().values));
-    // the first two of four rows
+    // the first two of the four rows, as columns of height 2 with a stride of 4
     let stride = Matrix::<KoalaBear>::of_strided_columns(&engine, columns.into_elements(), 2, 4).unwrap();
     assert_eq!(stride.rows(&stream, &[1]).unwrap(), [matrix.row_slice(1).unwrap().to_vec()]);
     assert_eq!(stride.download(&stream).unwrap().values, matrix.values[..6]);

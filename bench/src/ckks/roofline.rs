@@ -1,11 +1,11 @@
-//! Minimum number of multiplications of CKKS operations by the textbook: tensor product, hybrid key switching (eprint
-//! 2019/688), and division by the last primes.
+//! Minimum number of multiplications of CKKS operations with the textbook algorithms: tensor product, hybrid key
+//! switching (eprint 2019/688), and division by the last primes.
 
 use ringforge::{Job, Limits, Op, PolyType};
 
 use ringforge_cli::roofline::{Words, slots_per_item};
 
-/// Number of primes of Q at a level, of P (the same as per digit), and of those that a rescaling drops.
+/// Numbers of primes: of Q at a level, of P (the same as per digit), and of those that a rescaling drops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Primes {
     pub(crate) q: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Primes {
     pub(crate) dropped: usize,
 }
 
-/// Number of limb transforms, and of products and remainders per coefficient.
+/// Counts of multiplicative work: limb transforms, and products and modular reductions per coefficient.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Multiplied {
     rows: usize,
@@ -31,7 +31,7 @@ impl core::ops::Add for Multiplied {
 }
 
 impl Multiplied {
-    /// The work of an operation of this name on a ciphertext.
+    /// The work of the operation with this name on ciphertexts with these primes.
     pub(crate) fn of(operation: &str, primes: Primes) -> Self {
         let Primes { q, p, dropped } = primes;
         let switched = Self::times_key(primes) + Self::quotient(q, p).times(2);
@@ -44,12 +44,12 @@ impl Multiplied {
             "rotate" => Self::raised(primes) + switched,
             "eight rotations" => Self::raised(primes) + switched.times(8),
             "rescale" => Self::quotient(q - dropped, dropped).times(2),
-            // additions only
+            // other operations only add
             _ => Self::default(),
         }
     }
 
-    /// The work in words, for elements of this ring on a device with these limits.
+    /// Converts the counts to work in words, for elements of this ring on a device with these limits.
     pub(crate) fn words(self, ring: &PolyType, limits: &Limits) -> Words {
         let row = slots_per_item(&Job::new(ring, Op::Forward), limits).unwrap_or(0.0) / ring.basis().len() as f64;
         let [products, remainders] = [self.products, self.remainders].map(|count| count * ring.degree());
@@ -68,18 +68,19 @@ impl Multiplied {
         Self { rows, ..Self::default() }
     }
 
-    /// A conversion from one basis to another. An exact conversion computes each digit from those before it.
+    /// A conversion from one RNS basis to another. An exact conversion computes each mixed-radix digit from the
+    /// previous digits.
     fn conversion(from: usize, to: usize, exact: bool) -> Self {
         let of_digits = if exact { from * (from + 1) / 2 } else { from };
         Self { rows: 0, products: of_digits + from * to, remainders: from + to }
     }
 
-    /// Division by the last primes (ModDown).
+    /// Division by the last primes (ModDown), for each remaining prime.
     fn quotient(left: usize, dropped: usize) -> Self {
         Self::rows(dropped + left) + Self::conversion(dropped, left, true) + Self::products(left)
     }
 
-    /// All digits, each raised to all primes (ModUp).
+    /// Decomposition of an element into digits, each raised to all primes of Q and P (ModUp).
     fn raised(Primes { q, p, .. }: Primes) -> Self {
         let digits = (0..q).step_by(p).map(|first| p.min(q - first));
         let raise = |own: usize| Self::rows(q + p - own) + Self::conversion(own, q + p - own, false);

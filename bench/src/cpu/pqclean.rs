@@ -1,4 +1,4 @@
-//! CTRU-768 beside PQClean's ML-KEM-768, whose C code the `pqclean` feature compiles.
+//! Compares CTRU-768 with PQClean's ML-KEM-768, whose C code the `pqclean` feature compiles.
 
 use anyhow::{Result, ensure};
 use kem::{Decapsulate, Encapsulate, Kem};
@@ -11,7 +11,7 @@ use super::{each, line};
 use ringforge_cli::measure::Effort;
 use ringforge_cli::record::Measurement;
 
-/// Compares CTRU-768 with another scheme of the same strength, because no other crate implements CTRU.
+/// Compares CTRU-768 with ML-KEM-768, which has the same claimed strength, because no other crate implements CTRU.
 pub(super) fn ml_kem(effort: Effort) -> Result<Vec<Measurement>> {
     let mut rng = StdRng::seed_from_u64(3);
     let (key, public_key) = Ctru768::generate_keypair_from_rng(&mut rng);

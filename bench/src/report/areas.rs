@@ -1,4 +1,4 @@
-//! Records by area, as both pages show them.
+//! Measurements grouped by suite, for the HTML page and the Markdown page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,37 +6,37 @@ use ringforge::Limits;
 
 use ringforge_cli::measure::ROTATED_BYTES;
 use ringforge_cli::record::{Measurement, Memory, Peer, Record};
-use ringforge_cli::suite::{Kind, Suite};
+use ringforge_cli::suite::{Suite, SuiteKind};
 
 use super::Named;
 use crate::suites::SUITES;
 
-/// A suite and its recorded lines.
+/// A suite and its measurements in all records.
 pub(super) struct Area<'a> {
     pub(super) suite: &'static Suite,
     pub(super) parts: Vec<Part<'a>>,
 }
 
-/// The lines of one suite in a record.
+/// The measurements of one suite in one record.
 pub(super) struct Part<'a> {
     pub(super) name: &'a str,
     pub(super) record: &'a Record,
     pub(super) lines: Vec<&'a Measurement>,
 }
 
-/// The line that represents an area in overviews.
+/// The measurement that represents a suite in overviews.
 pub(super) struct Headline<'a> {
     pub(super) area: &'static str,
     pub(super) what: String,
     pub(super) figure: String,
     /// Speed in percent of the roofline bound.
     pub(super) floor: Option<f64>,
-    /// The best peer, its figure as text, and its speed divided by ours.
+    /// The fastest other implementation, its figure as text, and its speed divided by the engine's.
     pub(super) peer: Option<(&'a Peer, String, f64)>,
 }
 
 impl<'a> Area<'a> {
-    /// All suites with recorded lines.
+    /// All suites with recorded measurements.
     pub(super) fn all(records: &'a [Named]) -> Vec<Self> {
         let area = |suite: &&'static Suite| {
             let part = |(name, record): &'a Named| {
@@ -53,10 +53,10 @@ impl<'a> Area<'a> {
         self.suite.name.replace(' ', "-")
     }
 
-    /// The line that represents the area: the largest batch in the latest record that has the headline's case. Records
-    /// of the GPU that plans are made for by default take precedence, then those of any GPU.
+    /// The measurement that represents the suite: the largest batch in the latest record with the suite's headline
+    /// case. Records of the GPU that plans are made for by default take precedence, then those of any GPU.
     pub(super) fn headline(&self) -> Option<Headline<'a>> {
-        let (case, operation) = self.suite.headline.filter(|_| self.suite.kind == Kind::Area)?;
+        let (case, operation) = self.suite.headline.filter(|_| self.suite.kind == SuiteKind::Area)?;
         let stands = |line: &&&Measurement| {
             line.case == case && line.operation == operation && line.variant.is_empty() && line.memory == Memory::Device
         };
@@ -85,7 +85,7 @@ impl<'a> Area<'a> {
 }
 
 impl Part<'_> {
-    /// The device, driver, commit and day of the measurements.
+    /// The device, driver, commit and day of the measurements, as text.
     pub(super) fn provenance(&self) -> String {
         let environment = &self.record.environment;
         let driver = environment.driver.as_ref().map(|driver| format!(", driver {driver}")).unwrap_or_default();
@@ -104,7 +104,8 @@ impl Part<'_> {
         format!("{device}, commit {}, {day}.", commit.get(..12).unwrap_or(commit))
     }
 
-    /// Whether runs rotate through more memory than the caches hold; empty if that is unknown.
+    /// Returns a sentence that says whether runs rotate through more memory than the caches hold; empty if that is
+    /// unknown.
     pub(super) fn rotation(&self) -> &'static str {
         let known = self.lines.iter().filter(|line| line.times.buffer_bytes > 0 && line.threads.is_none());
         let known = known.filter(|_| self.record.environment.device != "CPU");
@@ -119,7 +120,7 @@ impl Part<'_> {
         }
     }
 
-    /// The sources of quoted figures, each with its peers.
+    /// The sources of quoted figures, each with the names of the quoted implementations.
     pub(super) fn sources(&self) -> Vec<String> {
         let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for peer in self.lines.iter().flat_map(|line| &line.peers) {

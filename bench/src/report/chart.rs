@@ -1,10 +1,11 @@
-//! A chart with one line of each area: our speed, the best peer's and the roofline bound.
+//! A chart with one row per suite: the speeds of the engine, of the fastest other implementation and of the roofline
+//! bound.
 
 use maud::{Markup, html};
 
 use super::areas::Area;
 
-/// Ticks of the axis, as speeds divided by ours.
+/// Ticks of the axis: speeds relative to the engine's.
 const TICKS: [(f64, &str); 8] = [
     (0.005, "1/200"),
     (0.02, "1/50"),
@@ -24,7 +25,7 @@ fn x(ratio: f64) -> f64 {
     LEFT + (WIDTH - LEFT - 20.0) * (ratio.clamp(from, to) / from).ln() / (to / from).ln()
 }
 
-/// The chart of speeds divided by ours.
+/// The chart of speeds relative to the engine's.
 pub(super) fn of(areas: &[Area<'_>]) -> Markup {
     let lines: Vec<_> = areas.iter().filter_map(Area::headline).collect();
     let height = ROW * lines.len() as f64 + 60.0;

@@ -1,7 +1,7 @@
-//! The page of all areas in Markdown.
+//! The page of all suites in Markdown.
 
 use ringforge_cli::record::Measurement;
-use ringforge_cli::suite::{Kind, Suite};
+use ringforge_cli::suite::{Suite, SuiteKind};
 
 use super::Named;
 use super::areas::{Area, Part};
@@ -17,7 +17,8 @@ Peers in *italics* are quoted, with their source below the table; others were me
 
 /// Makes the page.
 pub(super) fn page(records: &[Named]) -> String {
-    let areas: Vec<Area<'_>> = Area::all(records).into_iter().filter(|area| area.suite.kind == Kind::Area).collect();
+    let areas: Vec<Area<'_>> =
+        Area::all(records).into_iter().filter(|area| area.suite.kind == SuiteKind::Area).collect();
     let mut page = ABOUT.to_owned();
     page += "\nOne line of each area, beside the best peer:\n\n| area | what | here | best peer | of the floor |\n";
     page += "| --- | --- | --- | --- | --- |\n";
@@ -41,7 +42,7 @@ pub(super) fn page(records: &[Named]) -> String {
     page
 }
 
-/// The lines of several operations under the same conditions.
+/// Measurements of several operations with the same case, variant, batch and memory.
 type Row<'a> = Vec<&'a Measurement>;
 
 /// One table per set of operations, with a row for each case, variant, batch and memory, and a column for each
@@ -109,7 +110,7 @@ fn table(rows: &[Row<'_>], suite: &Suite) -> String {
     text
 }
 
-/// A number, as a power of two if it is a large one.
+/// Formats a number: as 2^k if it is a power of two of at least 1024, else in decimal.
 fn power(x: usize) -> String {
     if x.is_power_of_two() && x >= 1 << 10 { format!("2^{}", x.ilog2()) } else { x.to_string() }
 }

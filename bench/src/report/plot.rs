@@ -1,4 +1,4 @@
-//! Plots of lines against the length of transforms and against the batch, with logarithmic axes and few, readable
+//! Plots of measurements against transform length and against batch size, with logarithmic axes and few, readable
 //! ticks.
 
 use core::ops::{Range, RangeInclusive};
@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use ringforge_cli::record::{Measurement, Memory};
 use ringforge_cli::suite::{Figure, Suite};
 
-/// The owner of a curve, which determines the class of its line.
+/// Whose curve it is, which determines the CSS class of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Style {
     Ours,
@@ -30,25 +30,25 @@ const NAME: f64 = 18.0;
 /// Maximum number of ticks per axis.
 const TICKS: usize = 8;
 const COLOURS: usize = 6;
-/// Minimum number of points of a curve of ours; two say nothing.
+/// Minimum number of points of a curve of the engine.
 const POINTS: usize = 3;
-/// The range that is plotted, wider than any real measurement. A value outside would make an axis endless.
+/// The range of values that are plotted. It is wider than any real measurement, but keeps the axes finite.
 const DRAWN: RangeInclusive<f64> = 1e-12..=1e15;
 
-/// The plots of a suite's lines.
+/// The plots of a suite's measurements.
 pub(super) fn all(suite: &Suite, lines: &[&Measurement]) -> Vec<Markup> {
     let lines: Vec<&Measurement> = lines.iter().copied().filter(|line| line.memory == Memory::Device).collect();
     let by_length = lengths(suite, &lines).svg(&format!("{}, by length", suite.title), "n", suite.figure);
     by_length.into_iter().chain(batches(&lines)).collect()
 }
 
-/// Figures against the length, from the largest batch of each. The roofline bound and the peers are those of the first
-/// operation.
+/// Figures against transform length, from the largest batch of each length. The roofline bound and the other
+/// implementations are shown for the first operation only.
 fn lengths(suite: &Suite, lines: &[&Measurement]) -> Plot {
     let (mut plot, mut largest) = (Plot::default(), BTreeMap::new());
     for &line in lines {
         let Some(n) = line.n else { continue };
-        // the case without its length, such as 2^16
+        // the name of the case without the length, such as `2^16`
         let series = line.case.replace(&format!("2^{}", n.ilog2()), "").replace("  ", " ");
         let name = [series.trim_matches([' ', ',']), &line.what()].map(str::to_owned).into_iter();
         let name = name.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
@@ -64,7 +64,7 @@ fn lengths(suite: &Suite, lines: &[&Measurement]) -> Plot {
     plot
 }
 
-/// Items per second against the batch. There is a plot for each case, or for each operation of a case with several
+/// Items per second against the batch size. There is a plot for each case, or for each operation of a case with several
 /// variants.
 fn batches(lines: &[&Measurement]) -> Vec<Markup> {
     let mut plots: BTreeMap<String, Plot> = BTreeMap::new();
@@ -84,7 +84,8 @@ fn batches(lines: &[&Measurement]) -> Vec<Markup> {
 }
 
 impl Plot {
-    /// Adds a point of ours and, if `others` is set, the points of the roofline bound and the peers.
+    /// Adds a point of the engine and, if `others` is set, the points of the roofline bound and of other
+    /// implementations.
     fn add(&mut self, name: String, line: &Measurement, x: usize, others: bool, figure: &dyn Fn(f64) -> f64) {
         let mut points = vec![(Style::Ours, name, 1.0 / line.items_per_second)];
         if others {
@@ -106,7 +107,7 @@ impl Plot {
         }
     }
 
-    /// The plot as an SVG element, if a curve of ours has enough points.
+    /// The plot as an SVG element. Returns `None` if no curve of the engine has enough points.
     fn svg(mut self, title: &str, across: &str, figure: Figure) -> Option<Markup> {
         self.0.retain(|(style, _), points| points.len() >= if *style == Style::Ours { POINTS } else { 2 });
         if !self.0.keys().any(|(style, _)| *style == Style::Ours) {
@@ -162,14 +163,14 @@ fn range(values: impl Iterator<Item = f64>) -> Range<f64> {
     least / 1.25..most * 1.25
 }
 
-/// Powers of two in a range, evenly thinned out.
+/// Powers of two in a range, thinned out evenly to at most `TICKS`.
 fn powers(range: &Range<f64>) -> Vec<f64> {
     let exponents: Vec<i32> = (range.start.log2().ceil() as i32..=range.end.log2().floor() as i32).collect();
     let step = exponents.len().div_ceil(TICKS).max(1);
     exponents.into_iter().step_by(step).map(|exponent| f64::from(exponent).exp2()).collect()
 }
 
-/// Powers of ten in a range, evenly thinned out. If there are few, 2 and 5 times these as well.
+/// Powers of ten in a range, thinned out evenly. If they are few, 2 and 5 times these powers are included.
 fn decades(range: &Range<f64>) -> Vec<f64> {
     let exponents: Vec<i32> = (range.start.log10().floor() as i32..=range.end.log10().ceil() as i32).collect();
     let within = |x: &f64| range.contains(x);

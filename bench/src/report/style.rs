@@ -1,4 +1,4 @@
-//! The look of the page, wide and narrow, light and dark.
+//! The style of the HTML page, for wide and narrow screens, and for light and dark colour schemes.
 
 /// The style sheet of the page.
 pub(super) const STYLE: &str = "

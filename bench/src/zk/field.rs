@@ -8,12 +8,13 @@ use rayon::prelude::*;
 use ringforge::{Modulus, PolyType, Ring, U256};
 use ringforge_testkit::Random;
 
-/// Up to this many points, evaluations are compared with those of arkworks' transform.
+/// Maximum number of points for which all evaluations are compared with those of arkworks' transform.
 const FEW: usize = 1 << 20;
-/// Elements that a thread handles at a time.
+/// Elements per parallel task.
 const SHARE: usize = 1 << 12;
 
-/// The ring x^n − g^n with arkworks' root w of order n: its evaluations are at g·w^i.
+/// The ring `F[x]/(x^n − g^n)` over BLS12-381's scalar field F, where g is `offset`. Evaluations are at g·w^i, where w is
+/// arkworks' root of unity of order n.
 pub(crate) fn coset(n: usize, offset: Fr) -> Result<PolyType> {
     let (q, root) = (Modulus::new(plain(&Fr::MODULUS.0))?, plain(&root(n)?.into_bigint().0));
     Ok(match offset == Fr::ONE {
@@ -22,8 +23,8 @@ pub(crate) fn coset(n: usize, offset: Fr) -> Result<PolyType> {
     })
 }
 
-/// Whether `values` on a coset are the evaluations of `inputs`: up to 2^20 points by arkworks' transform, beyond by
-/// [`are_of_one_polynomial`].
+/// Returns true if `values` are the evaluations of the polynomial with the coefficients `inputs`, on the coset of this
+/// offset. Up to 2^20 points are compared with arkworks' transform, more points by [`are_of_one_polynomial`].
 pub(crate) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, random: &mut Random) -> Result<bool> {
     let n = inputs.len() / 32;
     if n <= FEW {
@@ -35,9 +36,10 @@ pub(crate) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, random: &mu
     are_of_one_polynomial(values, inputs, offset, random)
 }
 
-/// Whether `values` are all reduced and are the evaluations on a coset of the polynomial with these coefficients. Both
-/// sides are evaluated at a random point z, the values by the barycentric formula (z^n − g^n)/(n·g^n)·Σ v·x/(z − x)
-/// over all points x. If a value is wrong, the two differ at all but n of 2^254 points.
+/// Returns true if `values` are all reduced and are the evaluations of the polynomial with these n coefficients on the
+/// coset of g = `offset`. Both sides are evaluated at a random point z. The evaluations v at the points x of the coset
+/// give (z^n − g^n)/(n·g^n)·Σ v·x/(z − x), the barycentric formula. If an evaluation is wrong, the two sides differ at
+/// all but n of 2^254 points z.
 pub(crate) fn are_of_one_polynomial(
     values: &[u8],
     coefficients: &[u8],
@@ -61,7 +63,7 @@ pub(crate) fn are_of_one_polynomial(
     Ok(values.len() == coefficients.len() && alike && are_reduced)
 }
 
-/// Evaluates the polynomial with these coefficients at x.
+/// Returns the evaluation at x of the polynomial with these coefficients.
 pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
     let of_share = |(share, coefficients): (usize, &[u8])| {
         let value = coefficients.rchunks_exact(32).fold(Fr::ZERO, |sum, coefficient| sum * x + element(coefficient));
@@ -75,7 +77,7 @@ fn root(n: usize) -> Result<Fr> {
     Fr::get_root_of_unity(n as u64).with_context(|| format!("arkworks has no root of unity of order {n}"))
 }
 
-/// An element as stored: four 64-bit limbs in Montgomery form.
+/// The bytes of an element as stored: four 64-bit limbs in Montgomery form.
 pub(crate) fn bytes(x: &Fr) -> [[u8; 8]; 4] {
     x.0.0.map(u64::to_le_bytes)
 }
@@ -89,7 +91,7 @@ pub(crate) fn element(bytes: &[u8]) -> Fr {
     Fr::new_unchecked(BigInt(limbs))
 }
 
-/// A value outside Montgomery form, from its limbs.
+/// An integer from four 64-bit limbs that are not in Montgomery form.
 fn plain(limbs: &[u64; 4]) -> U256 {
     U256::from_le_slice(limbs.map(u64::to_le_bytes).as_flattened())
 }

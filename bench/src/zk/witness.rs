@@ -21,9 +21,9 @@ use ringforge_cli::sample;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Scope};
 
-/// Samples per line; one more warms up.
+/// Timed samples per measurement; one more run warms up.
 const SAMPLES: usize = 9;
-/// log2 of the points on a GPU, of which `--quick` takes the first, and on a CPU.
+/// log2 of the number of points, on a GPU (only the first with `--quick`) and on a CPU.
 const LOG_N: &[u32] = &[20, 22];
 const CPU_LOG_N: &[u32] = &[14];
 
@@ -61,7 +61,7 @@ fn line(bench: &Bench, name: String, n: usize) -> Result<Measurement> {
     Ok(line.checked("the quotient at a random place, by arkworks", right))
 }
 
-/// Whether h·(x^n − 1) = a·b − c at a random x, for coefficients of h and evaluations of a, b and c.
+/// Returns true if h·(x^n − 1) = a·b − c at a random x, for coefficients of h and evaluations of a, b and c.
 fn is_quotient(h: &[u8], values: [&[u8]; 3], random: &mut Random) -> Result<bool> {
     let n = h.len() / 32;
     let domain = Radix2EvaluationDomain::<Fr>::new(n).context("arkworks has no domain of this size")?;
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn wrong_quotients_are_noticed() -> Result<()> {
-        // 0 = 1·1 − 1 has the quotient 0 and no other
+        // for a = b = c = 1, a·b − c is 0, so that only the quotient 0 is right
         let (zeros, ones) = ([0; 64], [bytes(&Fr::one()); 2]);
         let ones = ones.as_flattened().as_flattened();
         assert!(is_quotient(&zeros, [ones, ones, ones], &mut Random::new(1))?);

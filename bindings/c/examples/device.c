@@ -1,6 +1,6 @@
-/* For programs with their own CUDA code: transforms of device memory that the program allocated, in the order of its
-   stream. The driver is loaded by dlopen, so that this compiles without CUDA. A CUDA program passes pointers from
-   cudaMalloc and a stream from cudaStreamCreate. */
+/* For programs with their own CUDA code: transforms in device memory that the program allocated, in the order of the
+   program's stream. This example loads the driver with dlopen, so that it compiles without CUDA. A CUDA program passes
+   pointers from cudaMalloc and a stream from cudaStreamCreate. */
 #include "check.h"
 #include <dlfcn.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* For servers: a batch of a thousand key exchanges with CTRU-768, with a status for each. */
+/* For servers: a batch of a thousand key exchanges with CTRU-768, with a status for each exchange. */
 #include "check.h"
 #include <string.h>
 

@@ -19,39 +19,39 @@
 #include <stdint.h>
 
 /**
- * Evaluations in the order of the factorisation tree's leaves: digit-reversed, or bit-reversed if every radix is 2.
- * This is the fastest order.
+ * Value of `order`: evaluations in digit-reversed order, which is bit-reversed if every radix is 2. This is the
+ * fastest order.
  */
 #define RINGFORGE_DIGIT_REVERSED_ORDER 0
 
 /**
- * Evaluations by ascending powers of the root of unity.
+ * Value of `order`: evaluations by ascending powers of the root of unity.
  */
 #define RINGFORGE_NATURAL_ORDER 1
 
 /**
- * As `depth`: all layers of a complete transform, whose evaluations are numbers. It is an error if the ring has only
- * an incomplete transform, whose evaluations are polynomials.
+ * Value of `depth`: all layers of a complete transform, whose evaluations are numbers. The call fails if the ring has
+ * only an incomplete transform, whose evaluations are polynomials.
  */
 #define RINGFORGE_TO_NUMBERS -1
 
 /**
- * Bytes of a private key, big-endian.
+ * Bytes of an SM2 private key, big-endian.
  */
 #define RINGFORGE_SM2_PRIVATE_KEY 32
 
 /**
- * Bytes of a public key: x, then y, big-endian.
+ * Bytes of an SM2 public key: x, then y, big-endian.
  */
 #define RINGFORGE_SM2_PUBLIC_KEY 64
 
 /**
- * Bytes of a digest.
+ * Bytes of a digest that SM2 signs.
  */
 #define RINGFORGE_SM2_DIGEST 32
 
 /**
- * Bytes of a signature: r, then s, big-endian.
+ * Bytes of an SM2 signature: r, then s, big-endian.
  */
 #define RINGFORGE_SM2_SIGNATURE 64
 
@@ -84,7 +84,7 @@ enum RingforgeCode
    */
   RINGFORGE_CODE_RING = 4,
   /**
-   * The device does not support the operation, or the name is unknown.
+   * The device does not support the operation, or there is no KEM of this name.
    */
   RINGFORGE_CODE_UNSUPPORTED = 5,
   /**
@@ -125,7 +125,7 @@ enum RingforgeItem
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * The item is ok.
+   * The item succeeded.
    */
   RINGFORGE_ITEM_OK = 0,
   /**
@@ -183,7 +183,7 @@ typedef uint32_t RingforgeItem;
 typedef struct RingforgeEngine RingforgeEngine;
 
 /**
- * A KEM, compiled for an engine's device. Threads may share it.
+ * A KEM (key encapsulation), compiled for an engine's device. Threads may share it.
  */
 typedef struct RingforgeKem RingforgeKem;
 
@@ -203,23 +203,23 @@ typedef struct RingforgeRing RingforgeRing;
 typedef struct RingforgeSm2 RingforgeSm2;
 
 /**
- * Sizes of one item, in bytes.
+ * Sizes, in bytes, of the keys and the ciphertext of one item of a batch.
  */
 typedef struct {
   /**
-   * A public key.
+   * Bytes of a public key.
    */
   size_t public_key;
   /**
-   * A secret key.
+   * Bytes of a secret key.
    */
   size_t secret_key;
   /**
-   * A ciphertext.
+   * Bytes of a ciphertext.
    */
   size_t ciphertext;
   /**
-   * A shared key.
+   * Bytes of a shared key.
    */
   size_t shared_key;
 } RingforgeKemSizes;
@@ -229,8 +229,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the error message of this thread's last call that did not return `RINGFORGE_CODE_OK`; empty if there was
- * none. It stays valid until the thread's next such call.
+ * Returns the error message of this thread's last failed call: one that did not return `RINGFORGE_CODE_OK`. Empty if
+ * no call has failed. The message stays valid until the thread's next failed call.
  */
 const char *ringforge_message(void);
 
@@ -255,7 +255,7 @@ RingforgeCode ringforge_engine_cpu(RingforgeEngine **engine);
 RingforgeCode ringforge_engine_cuda(size_t ordinal, RingforgeEngine **engine);
 
 /**
- * Returns the name of the engine's device, valid until the engine is freed; empty for null.
+ * Returns the name of the engine's device. The string is valid until the engine is freed, and empty for null.
  */
 const char *ringforge_engine_device(const RingforgeEngine *engine);
 
@@ -272,16 +272,17 @@ void ringforge_engine_free(RingforgeEngine *engine);
 /**
  * Parses a ring from text such as `3457 : x^768 - x^384 + 1`. Several moduli are an RNS basis: `97,193 : x^16 + 1`.
  *
- * An element has `ringforge_ring_limbs` limbs, one for each modulus, stored one after another. A limb has
- * `ringforge_ring_degree` words, lowest coefficient first. A word has `ringforge_ring_word_bytes` bytes (2, 4, 8 or
- * 32) in native byte order. A word of 32 bytes is four 64-bit words, least significant first, in Montgomery form
- * (times 2^256) unless the text ends in `: plain`.
+ * An element has `ringforge_ring_limbs` contiguous limbs, one for each modulus. A limb has `ringforge_ring_degree`
+ * words, lowest coefficient first. A word has `ringforge_ring_word_bytes` bytes (2, 4, 8 or 32) in native byte order.
+ * A word of 32 bytes is four 64-bit words, least significant first, in Montgomery form (times 2^256) unless the text
+ * ends in `: plain`.
  */
 RingforgeCode ringforge_ring_new(const char *text,
                                  RingforgeRing **ring);
 
 /**
- * Returns the ring as text that `ringforge_ring_new` parses, valid until the ring is freed; empty for null.
+ * Returns the ring as text that `ringforge_ring_new` parses. The string is valid until the ring is freed, and empty
+ * for null.
  */
 const char *ringforge_ring_text(const RingforgeRing *ring);
 
@@ -296,18 +297,18 @@ size_t ringforge_ring_degree(const RingforgeRing *ring);
 size_t ringforge_ring_limbs(const RingforgeRing *ring);
 
 /**
- * Returns the bytes of a residue: 2, 4, 8 or 32; 0 for null.
+ * Returns the number of bytes of a residue: 2, 4, 8 or 32; 0 for null.
  */
 size_t ringforge_ring_word_bytes(const RingforgeRing *ring);
 
 /**
- * Returns the bytes of an element; 0 for null.
+ * Returns the number of bytes of an element; 0 for null.
  */
 size_t ringforge_ring_element_bytes(const RingforgeRing *ring);
 
 /**
- * Returns the number of layers of the deepest transform, the largest valid `depth`; negative for null and for a ring
- * without a transform.
+ * Returns the largest valid `depth`, which is the number of layers of the ring's deepest transform. Negative for null
+ * and for a ring without a transform.
  */
 int32_t ringforge_ring_depth(const RingforgeRing *ring);
 
@@ -318,8 +319,8 @@ void ringforge_ring_free(RingforgeRing *ring);
 
 /**
  * Transforms `batch` elements in host memory from coefficients to evaluations in this order (forward NTT). `depth` is
- * `RINGFORGE_TO_NUMBERS` or a number of layers, at most `ringforge_ring_depth`. `to` may be `from`; otherwise they
- * must not overlap.
+ * `RINGFORGE_TO_NUMBERS` or a number of layers, at most `ringforge_ring_depth`. `to` may be equal to `from`, but must
+ * not overlap it otherwise.
  */
 RingforgeCode ringforge_forward(const RingforgeEngine *engine,
                                 const RingforgeRing *ring,
@@ -331,7 +332,7 @@ RingforgeCode ringforge_forward(const RingforgeEngine *engine,
 
 /**
  * Transforms `batch` elements in host memory from evaluations of this order and depth to coefficients: the inverse of
- * `ringforge_forward`. `to` may be `from`; otherwise they must not overlap.
+ * `ringforge_forward`. `to` may be equal to `from`, but must not overlap it otherwise.
  */
 RingforgeCode ringforge_inverse(const RingforgeEngine *engine,
                                 const RingforgeRing *ring,
@@ -342,8 +343,8 @@ RingforgeCode ringforge_inverse(const RingforgeEngine *engine,
                                 size_t batch);
 
 /**
- * Multiplies `batch` pairs of elements in host memory. Inputs and products are coefficients. Works in every ring, also
- * in one without a transform. `product` must not overlap `a` or `b`, which may be the same.
+ * Multiplies `batch` pairs of elements in host memory. Inputs and products are coefficients. Works in every ring,
+ * including a ring without a transform. `product` must not overlap `a` or `b`; `a` and `b` may be equal.
  */
 RingforgeCode ringforge_mul(const RingforgeEngine *engine,
                             const RingforgeRing *ring,
@@ -354,7 +355,7 @@ RingforgeCode ringforge_mul(const RingforgeEngine *engine,
 
 /**
  * Multiplies `batch` pairs of elements in host memory pointwise. Inputs and products are evaluations of this order and
- * depth. `product` must not overlap `a` or `b`, which may be the same.
+ * depth. `product` must not overlap `a` or `b`; `a` and `b` may be equal.
  */
 RingforgeCode ringforge_point_mul(const RingforgeEngine *engine,
                                   const RingforgeRing *ring,
@@ -366,10 +367,10 @@ RingforgeCode ringforge_point_mul(const RingforgeEngine *engine,
                                   size_t batch);
 
 /**
- * As `ringforge_forward`, on memory of the engine's GPU, in the order of `stream`: after all earlier work on it, and
- * before all later work. `stream` is a `CUstream` or `cudaStream_t` of the GPU's primary context; null is the legacy
- * default stream. Returns once the work is enqueued. Addresses must be multiples of 16. Residues are not checked: they
- * must be below their moduli, unless the ring's text ends in `: any word`.
+ * Like `ringforge_forward`, on memory of the engine's GPU. The work runs after all earlier and before all later work
+ * on `stream`, a `CUstream` or `cudaStream_t` of the GPU's primary context; null is the legacy default stream. Returns
+ * once the work is enqueued. Addresses must be multiples of 16. Residues are not checked: they must be below their
+ * moduli, unless the ring's text ends in `: any word`.
  */
 RingforgeCode ringforge_forward_on(const RingforgeEngine *engine,
                                    const RingforgeRing *ring,
@@ -381,7 +382,8 @@ RingforgeCode ringforge_forward_on(const RingforgeEngine *engine,
                                    size_t batch);
 
 /**
- * As `ringforge_inverse`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
+ * Like `ringforge_inverse`, on memory of the engine's GPU and on `stream`, with the conditions of
+ * `ringforge_forward_on`.
  */
 RingforgeCode ringforge_inverse_on(const RingforgeEngine *engine,
                                    const RingforgeRing *ring,
@@ -393,7 +395,7 @@ RingforgeCode ringforge_inverse_on(const RingforgeEngine *engine,
                                    size_t batch);
 
 /**
- * As `ringforge_mul`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
+ * Like `ringforge_mul`, on memory of the engine's GPU and on `stream`, with the conditions of `ringforge_forward_on`.
  */
 RingforgeCode ringforge_mul_on(const RingforgeEngine *engine,
                                const RingforgeRing *ring,
@@ -404,7 +406,8 @@ RingforgeCode ringforge_mul_on(const RingforgeEngine *engine,
                                size_t batch);
 
 /**
- * As `ringforge_point_mul`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
+ * Like `ringforge_point_mul`, on memory of the engine's GPU and on `stream`, with the conditions of
+ * `ringforge_forward_on`.
  */
 RingforgeCode ringforge_point_mul_on(const RingforgeEngine *engine,
                                      const RingforgeRing *ring,
@@ -417,15 +420,15 @@ RingforgeCode ringforge_point_mul_on(const RingforgeEngine *engine,
                                      size_t batch);
 
 /**
- * Allocates `bytes` bytes of host memory, all zero, for the fastest copies to and from the engine's device. Allocation
- * is slow: allocate once and reuse it.
+ * Allocates `bytes` bytes of zeroed host memory, for the fastest copies to and from the engine's device. Allocation is
+ * slow: allocate once and reuse the memory.
  */
 RingforgeCode ringforge_pinned_new(const RingforgeEngine *engine,
                                    size_t bytes,
                                    RingforgePinned **pinned);
 
 /**
- * Returns the address of the memory, aligned to at least 16 bytes; null if it has no bytes.
+ * Returns the address of the memory, aligned to at least 16 bytes; null if the memory is empty.
  */
 void *ringforge_pinned_data(const RingforgePinned *pinned);
 
@@ -435,12 +438,12 @@ void *ringforge_pinned_data(const RingforgePinned *pinned);
 void ringforge_pinned_free(RingforgePinned *pinned);
 
 /**
- * Returns the message for an item's status. It stays valid until the thread's next call of this function.
+ * Returns the message for an item's status. It stays valid until the thread's next call of `ringforge_item_message`.
  */
 const char *ringforge_item_message(uint32_t status);
 
 /**
- * Returns the name of KEM `number`, counted from 0, as a static string; null beyond the last.
+ * Returns the name of KEM `number`, counted from 0, as a static string; null after the last KEM.
  */
 const char *ringforge_kem_name(size_t number);
 
@@ -450,13 +453,13 @@ const char *ringforge_kem_name(size_t number);
 RingforgeCode ringforge_kem_new(const RingforgeEngine *engine, const char *name, RingforgeKem **kem);
 
 /**
- * Writes the sizes of items.
+ * Writes the sizes of the KEM's keys and ciphertexts to `sizes`.
  */
 RingforgeCode ringforge_kem_sizes(const RingforgeKem *kem, RingforgeKemSizes *sizes);
 
 /**
  * Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
- * `statuses` is null or has a word for each item: see `RingforgeItem`.
+ * `statuses` is null or receives one word per item: see `RingforgeItem`.
  */
 RingforgeCode ringforge_kem_generate(const RingforgeKem *kem,
                                      size_t batch,
@@ -465,8 +468,9 @@ RingforgeCode ringforge_kem_generate(const RingforgeKem *kem,
                                      uint32_t *statuses);
 
 /**
- * Writes whether each of `batch` public keys has a canonical encoding, as key generation produces it. CTRU and CNTR
- * reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the CPU.
+ * Sets `canonical[i]` to true if public key i has a canonical encoding, as key generation produces it, else to false.
+ * CTRU and CNTR reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the
+ * CPU.
  */
 RingforgeCode ringforge_kem_are_canonical(const RingforgeKem *kem,
                                           size_t batch,
@@ -475,8 +479,8 @@ RingforgeCode ringforge_kem_are_canonical(const RingforgeKem *kem,
 
 /**
  * Generates a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR reject a public key with a
- * coefficient that is not below the modulus; CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
- * `statuses` as for `ringforge_kem_generate`.
+ * coefficient that is not below the modulus. CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
+ * `statuses` is as for `ringforge_kem_generate`.
  */
 RingforgeCode ringforge_kem_encapsulate(const RingforgeKem *kem,
                                         size_t batch,
@@ -486,9 +490,9 @@ RingforgeCode ringforge_kem_encapsulate(const RingforgeKem *kem,
                                         uint32_t *statuses);
 
 /**
- * Computes the shared key of each of `batch` ciphertexts with its secret key. A rejected ciphertext is no error: its
- * shared key is pseudorandom (implicit rejection), and timing and memory accesses do not reveal it. `statuses` as for
- * `ringforge_kem_generate`.
+ * Computes the shared key of each of `batch` ciphertexts with its secret key. A rejected ciphertext is not an error:
+ * its shared key is pseudorandom (implicit rejection), and timing and memory accesses do not reveal the rejection.
+ * `statuses` is as for `ringforge_kem_generate`.
  */
 RingforgeCode ringforge_kem_decapsulate(const RingforgeKem *kem,
                                         size_t batch,
@@ -503,8 +507,9 @@ RingforgeCode ringforge_kem_decapsulate(const RingforgeKem *kem,
 void ringforge_kem_free(RingforgeKem *kem);
 
 /**
- * Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses: faster, but
- * only for a device that no attacker shares. Without, timing and memory accesses reveal nothing about keys and nonces.
+ * Compiles SM2 signing and verification. With `lookups`, signing reads tables at secret-dependent addresses, which is
+ * faster, but safe only on a device that no attacker shares. Without `lookups`, timing and memory accesses reveal
+ * nothing about keys and nonces.
  */
 RingforgeCode ringforge_sm2_new(const RingforgeEngine *engine,
                                 bool lookups,
@@ -512,7 +517,7 @@ RingforgeCode ringforge_sm2_new(const RingforgeEngine *engine,
 
 /**
  * Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
- * `statuses` is null or has a word for each item: see `RingforgeItem`.
+ * `statuses` is null or receives one word per item: see `RingforgeItem`.
  */
 RingforgeCode ringforge_sm2_generate(const RingforgeSm2 *sm2,
                                      size_t batch,
@@ -521,10 +526,10 @@ RingforgeCode ringforge_sm2_generate(const RingforgeSm2 *sm2,
                                      uint32_t *statuses);
 
 /**
- * Computes the digest to sign, SM3(Z || message), for each of `batch` messages. They are concatenated; message i has
- * `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have the
- * same identifier, of `id_bytes` bytes; if `id` is null, it is the standard's default. Runs on the CPU. `statuses` as
- * for `ringforge_sm2_generate`.
+ * Computes the digest to sign, SM3(Z || message), for each of `batch` messages. The messages are concatenated; message
+ * i has `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have
+ * the same identifier `id` of `id_bytes` bytes; a null `id` is the standard's default. Runs on the CPU. `statuses` is
+ * as for `ringforge_sm2_generate`.
  */
 RingforgeCode ringforge_sm2_digest(size_t batch,
                                    const uint8_t *public_keys,
@@ -537,8 +542,8 @@ RingforgeCode ringforge_sm2_digest(size_t batch,
                                    uint32_t *statuses);
 
 /**
- * Signs `batch` digests, each with its private key, or all with one if `private_key_count` is 1. `statuses` as for
- * `ringforge_sm2_generate`.
+ * Signs `batch` digests, each with its private key, or all with one key if `private_key_count` is 1. `statuses` is as
+ * for `ringforge_sm2_generate`.
  */
 RingforgeCode ringforge_sm2_sign(const RingforgeSm2 *sm2,
                                  size_t batch,
@@ -549,8 +554,8 @@ RingforgeCode ringforge_sm2_sign(const RingforgeSm2 *sm2,
                                  uint32_t *statuses);
 
 /**
- * Verifies `batch` signatures of digests. Returns `RINGFORGE_CODE_OK` only if all are valid; otherwise `statuses`, as
- * for `ringforge_sm2_generate`, say which are not.
+ * Verifies `batch` signatures of digests. Returns `RINGFORGE_CODE_OK` only if all are valid. Otherwise `statuses`, as
+ * for `ringforge_sm2_generate`, has an error for each invalid signature.
  */
 RingforgeCode ringforge_sm2_verify(const RingforgeSm2 *sm2,
                                    size_t batch,

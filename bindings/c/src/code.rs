@@ -1,4 +1,4 @@
-//! How every function returns: a code, an error message for the calling thread, and no panic.
+//! Error codes, error messages for each thread, and the conversion of panics to error codes.
 
 use core::cell::RefCell;
 use core::ffi::c_char;
@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ringforge::Error;
-use ringforge_bindings::Kind;
+use ringforge_bindings::ErrorKind;
 
 /// The result of a call. `ringforge_message` returns the error message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum RingforgeCode {
     NotReduced = 3,
     /// The ring is invalid, or does not support the operation.
     Ring = 4,
-    /// The device does not support the operation, or the name is unknown.
+    /// The device does not support the operation, or there is no KEM of this name.
     Unsupported = 5,
     /// The GPU does not exist or is not usable.
     NoDevice = 6,
@@ -36,7 +36,7 @@ pub enum RingforgeCode {
     Internal = 10,
 }
 
-/// The code and message of a failed call.
+/// The code and error message of a failed call.
 pub(crate) struct Failure {
     code: RingforgeCode,
     message: String,
@@ -50,16 +50,16 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let code = match Kind::of(&error) {
-            Kind::Argument => RingforgeCode::Argument,
-            Kind::NotReduced => RingforgeCode::NotReduced,
-            Kind::Ring => RingforgeCode::Ring,
-            Kind::Unsupported => RingforgeCode::Unsupported,
-            Kind::NoDevice => RingforgeCode::NoDevice,
-            Kind::Compiler => RingforgeCode::Compiler,
-            Kind::OutOfMemory => RingforgeCode::OutOfMemory,
-            Kind::Driver => RingforgeCode::Driver,
-            Kind::Internal => RingforgeCode::Internal,
+        let code = match ErrorKind::of(&error) {
+            ErrorKind::Argument => RingforgeCode::Argument,
+            ErrorKind::NotReduced => RingforgeCode::NotReduced,
+            ErrorKind::Ring => RingforgeCode::Ring,
+            ErrorKind::Unsupported => RingforgeCode::Unsupported,
+            ErrorKind::NoDevice => RingforgeCode::NoDevice,
+            ErrorKind::Compiler => RingforgeCode::Compiler,
+            ErrorKind::OutOfMemory => RingforgeCode::OutOfMemory,
+            ErrorKind::Driver => RingforgeCode::Driver,
+            ErrorKind::Internal => RingforgeCode::Internal,
         };
         Self { code, message: error.to_string() }
     }
@@ -69,7 +69,8 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Runs the work of a call, catches panics, and stores an error as the thread's message.
+/// Runs the work of a call and returns its code. Catches panics, and stores the error message of a failure for the
+/// thread.
 pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> RingforgeCode {
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return RingforgeCode::Ok,
@@ -80,18 +81,18 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> RingforgeCo
             Failure::new(RingforgeCode::Internal, format!("bug in Ringforge, please report it: {text}"))
         }
     };
-    // ignored while the thread exits, when its thread-local storage is gone
+    // the message is lost if the thread is exiting and has no thread-local storage any more
     let _ = MESSAGE.try_with(|message| message.replace(text(failure.message)));
     failure.code
 }
 
-/// Converts to a C string. NULs are removed, because they would end it.
+/// Converts a message to a C string, without NUL characters, which would end the string.
 pub(crate) fn text(message: String) -> CString {
     CString::new(message.replace('\0', "")).unwrap_or_default()
 }
 
-/// Returns the error message of this thread's last call that did not return `RINGFORGE_CODE_OK`; empty if there was
-/// none. It stays valid until the thread's next such call.
+/// Returns the error message of this thread's last failed call: one that did not return `RINGFORGE_CODE_OK`. Empty if
+/// no call has failed. The message stays valid until the thread's next failed call.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_message() -> *const c_char {
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())

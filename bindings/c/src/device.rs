@@ -1,4 +1,4 @@
-//! Transforms and products on the caller's device memory, in the order of a stream.
+//! Transforms and products in the caller's device memory, in the order of the caller's stream.
 
 use core::ffi::c_void;
 
@@ -28,10 +28,10 @@ unsafe fn run<const N: usize>(
     })
 }
 
-/// As `ringforge_forward`, on memory of the engine's GPU, in the order of `stream`: after all earlier work on it, and
-/// before all later work. `stream` is a `CUstream` or `cudaStream_t` of the GPU's primary context; null is the legacy
-/// default stream. Returns once the work is enqueued. Addresses must be multiples of 16. Residues are not checked: they
-/// must be below their moduli, unless the ring's text ends in `: any word`.
+/// Like `ringforge_forward`, on memory of the engine's GPU. The work runs after all earlier and before all later work
+/// on `stream`, a `CUstream` or `cudaStream_t` of the GPU's primary context; null is the legacy default stream. Returns
+/// once the work is enqueued. Addresses must be multiples of 16. Residues are not checked: they must be below their
+/// moduli, unless the ring's text ends in `: any word`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_forward_on(
     engine: *const RingforgeEngine,
@@ -46,7 +46,8 @@ pub unsafe extern "C" fn ringforge_forward_on(
     run(engine, ring, || Ok(Operation::Forward(evaluations(order, depth)?)), stream, [from], to, batch)
 }
 
-/// As `ringforge_inverse`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
+/// Like `ringforge_inverse`, on memory of the engine's GPU and on `stream`, with the conditions of
+/// `ringforge_forward_on`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_inverse_on(
     engine: *const RingforgeEngine,
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn ringforge_inverse_on(
     run(engine, ring, || Ok(Operation::Inverse(evaluations(order, depth)?)), stream, [from], to, batch)
 }
 
-/// As `ringforge_mul`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
+/// Like `ringforge_mul`, on memory of the engine's GPU and on `stream`, with the conditions of `ringforge_forward_on`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_mul_on(
     engine: *const RingforgeEngine,
@@ -75,7 +76,8 @@ pub unsafe extern "C" fn ringforge_mul_on(
     run(engine, ring, || Ok(Operation::Mul), stream, [a, b], product, batch)
 }
 
-/// As `ringforge_point_mul`, on memory of the engine's GPU, in the order of `stream`: see `ringforge_forward_on`.
+/// Like `ringforge_point_mul`, on memory of the engine's GPU and on `stream`, with the conditions of
+/// `ringforge_forward_on`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_point_mul_on(
     engine: *const RingforgeEngine,

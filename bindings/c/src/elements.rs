@@ -1,4 +1,4 @@
-//! Transforms and products on host memory.
+//! Transforms and products in host memory.
 
 use core::ffi::c_void;
 
@@ -10,14 +10,14 @@ use crate::engine::RingforgeEngine;
 use crate::pointer::{Memory, reference, refused};
 use crate::ring::RingforgeRing;
 
-/// Evaluations in the order of the factorisation tree's leaves: digit-reversed, or bit-reversed if every radix is 2.
-/// This is the fastest order.
+/// Value of `order`: evaluations in digit-reversed order, which is bit-reversed if every radix is 2. This is the
+/// fastest order.
 pub const RINGFORGE_DIGIT_REVERSED_ORDER: i32 = 0;
-/// Evaluations by ascending powers of the root of unity.
+/// Value of `order`: evaluations by ascending powers of the root of unity.
 pub const RINGFORGE_NATURAL_ORDER: i32 = 1;
 
-/// As `depth`: all layers of a complete transform, whose evaluations are numbers. It is an error if the ring has only
-/// an incomplete transform, whose evaluations are polynomials.
+/// Value of `depth`: all layers of a complete transform, whose evaluations are numbers. The call fails if the ring has
+/// only an incomplete transform, whose evaluations are polynomials.
 pub const RINGFORGE_TO_NUMBERS: i32 = -1;
 
 pub(crate) fn evaluations(order: i32, depth: i32) -> Result<Evaluations, Failure> {
@@ -81,8 +81,8 @@ unsafe fn product(
 }
 
 /// Transforms `batch` elements in host memory from coefficients to evaluations in this order (forward NTT). `depth` is
-/// `RINGFORGE_TO_NUMBERS` or a number of layers, at most `ringforge_ring_depth`. `to` may be `from`; otherwise they
-/// must not overlap.
+/// `RINGFORGE_TO_NUMBERS` or a number of layers, at most `ringforge_ring_depth`. `to` may be equal to `from`, but must
+/// not overlap it otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_forward(
     engine: *const RingforgeEngine,
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn ringforge_forward(
 }
 
 /// Transforms `batch` elements in host memory from evaluations of this order and depth to coefficients: the inverse of
-/// `ringforge_forward`. `to` may be `from`; otherwise they must not overlap.
+/// `ringforge_forward`. `to` may be equal to `from`, but must not overlap it otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_inverse(
     engine: *const RingforgeEngine,
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn ringforge_inverse(
     transform(engine, ring, Operation::Inverse, [order, depth], [from.cast_mut(), to], batch)
 }
 
-/// Multiplies `batch` pairs of elements in host memory. Inputs and products are coefficients. Works in every ring, also
-/// in one without a transform. `product` must not overlap `a` or `b`, which may be the same.
+/// Multiplies `batch` pairs of elements in host memory. Inputs and products are coefficients. Works in every ring,
+/// including a ring without a transform. `product` must not overlap `a` or `b`; `a` and `b` may be equal.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_mul(
     engine: *const RingforgeEngine,
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn ringforge_mul(
 }
 
 /// Multiplies `batch` pairs of elements in host memory pointwise. Inputs and products are evaluations of this order and
-/// depth. `product` must not overlap `a` or `b`, which may be the same.
+/// depth. `product` must not overlap `a` or `b`; `a` and `b` may be equal.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_point_mul(
     engine: *const RingforgeEngine,

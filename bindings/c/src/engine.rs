@@ -1,4 +1,4 @@
-//! Engines: a device with its program cache.
+//! Engines: devices with their caches of compiled programs.
 
 use core::ffi::{CStr, c_char};
 use std::ffi::CString;
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn ringforge_engine_cuda(ordinal: usize, engine: *mut *mut
     guarded(|| give("engine", engine, || Ok(RingforgeEngine::new(Engine::cuda(ordinal)?))))
 }
 
-/// Returns the name of the engine's device, valid until the engine is freed; empty for null.
+/// Returns the name of the engine's device. The string is valid until the engine is freed, and empty for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_engine_device(engine: *const RingforgeEngine) -> *const c_char {
     engine.as_ref().map_or(c"", |engine| -> &CStr { &engine.device }).as_ptr()

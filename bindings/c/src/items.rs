@@ -1,4 +1,4 @@
-//! Status of each item of a batch.
+//! Statuses of the items of a batch.
 
 use core::cell::RefCell;
 use core::ffi::c_char;
@@ -14,8 +14,8 @@ use crate::pointer::Memory;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RingforgeItem {
-    /// The item is ok.
-    Fine = 0,
+    /// The item succeeded.
+    Ok = 0,
     /// The seed gives no key, because its polynomial has no inverse.
     NotInvertible = 1,
     /// A coefficient of the public key is not below the modulus.
@@ -42,7 +42,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Returns the message for an item's status. It stays valid until the thread's next call of this function.
+/// Returns the message for an item's status. It stays valid until the thread's next call of `ringforge_item_message`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
     let message = text(describe(status));
@@ -53,9 +53,9 @@ pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
     kept.unwrap_or(c"".as_ptr())
 }
 
-/// Runs `work` on this memory of a batch and writes the statuses of its items, unless `statuses` is null. Until `work`
-/// succeeds, all of them are `NotReached`. Nothing is written if `statuses` overlaps other memory of the call, or if
-/// `memory` is an error.
+/// Runs `work` on the memory of a batch and writes the status of each item to `statuses`, unless that is null. All
+/// statuses are `NotReached` until `work` succeeds. Nothing is written if `statuses` overlaps other memory of the call,
+/// or if `memory` is an error.
 pub(crate) unsafe fn with_statuses<'a, const N: usize>(
     statuses: *mut u32,
     batch: usize,
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn codes_match_the_schemes() {
         for item in [
-            RingforgeItem::Fine,
+            RingforgeItem::Ok,
             RingforgeItem::NotInvertible,
             RingforgeItem::InvalidPublicKey,
             RingforgeItem::InvalidSecretKey,

@@ -1,4 +1,4 @@
-//! Key encapsulation mechanisms (KEMs) in batches.
+//! KEMs (key encapsulation) in batches.
 
 use core::ffi::{CStr, c_char};
 use std::ffi::CString;
@@ -11,25 +11,25 @@ use crate::engine::RingforgeEngine;
 use crate::items::with_statuses;
 use crate::pointer::{self, Memory, give, reference, take_back};
 
-/// A KEM, compiled for an engine's device. Threads may share it.
+/// A KEM (key encapsulation), compiled for an engine's device. Threads may share it.
 #[derive(Debug)]
 pub struct RingforgeKem(Kem);
 
-/// Sizes of one item, in bytes.
+/// Sizes, in bytes, of the keys and the ciphertext of one item of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct RingforgeKemSizes {
-    /// A public key.
+    /// Bytes of a public key.
     pub public_key: usize,
-    /// A secret key.
+    /// Bytes of a secret key.
     pub secret_key: usize,
-    /// A ciphertext.
+    /// Bytes of a ciphertext.
     pub ciphertext: usize,
-    /// A shared key.
+    /// Bytes of a shared key.
     pub shared_key: usize,
 }
 
-/// Returns the name of KEM `number`, counted from 0, as a static string; null beyond the last.
+/// Returns the name of KEM `number`, counted from 0, as a static string; null after the last KEM.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_kem_name(number: usize) -> *const c_char {
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn ringforge_kem_new(
     })
 }
 
-/// Writes the sizes of items.
+/// Writes the sizes of the KEM's keys and ciphertexts to `sizes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_sizes(kem: *const RingforgeKem, sizes: *mut RingforgeKemSizes) -> RingforgeCode {
     guarded(|| {
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn ringforge_kem_sizes(kem: *const RingforgeKem, sizes: *m
 }
 
 /// Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
-/// `statuses` is null or has a word for each item: see `RingforgeItem`.
+/// `statuses` is null or receives one word per item: see `RingforgeItem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_generate(
     kem: *const RingforgeKem,
@@ -91,8 +91,9 @@ pub unsafe extern "C" fn ringforge_kem_generate(
     })
 }
 
-/// Writes whether each of `batch` public keys has a canonical encoding, as key generation produces it. CTRU and CNTR
-/// reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the CPU.
+/// Sets `canonical[i]` to true if public key i has a canonical encoding, as key generation produces it, else to false.
+/// CTRU and CNTR reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the
+/// CPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_are_canonical(
     kem: *const RingforgeKem,
@@ -111,8 +112,8 @@ pub unsafe extern "C" fn ringforge_kem_are_canonical(
 }
 
 /// Generates a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR reject a public key with a
-/// coefficient that is not below the modulus; CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
-/// `statuses` as for `ringforge_kem_generate`.
+/// coefficient that is not below the modulus. CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
+/// `statuses` is as for `ringforge_kem_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_encapsulate(
     kem: *const RingforgeKem,
@@ -136,9 +137,9 @@ pub unsafe extern "C" fn ringforge_kem_encapsulate(
     })
 }
 
-/// Computes the shared key of each of `batch` ciphertexts with its secret key. A rejected ciphertext is no error: its
-/// shared key is pseudorandom (implicit rejection), and timing and memory accesses do not reveal it. `statuses` as for
-/// `ringforge_kem_generate`.
+/// Computes the shared key of each of `batch` ciphertexts with its secret key. A rejected ciphertext is not an error:
+/// its shared key is pseudorandom (implicit rejection), and timing and memory accesses do not reveal the rejection.
+/// `statuses` is as for `ringforge_kem_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_decapsulate(
     kem: *const RingforgeKem,

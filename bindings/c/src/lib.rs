@@ -1,9 +1,9 @@
-//! Ringforge's C library, also for other languages that call C. The header `include/ringforge.h` is generated from this
-//! crate; see `README.md`.
+//! Ringforge's C library, which other languages that call C can also use. The header `include/ringforge.h` is generated
+//! from this crate; see `README.md`.
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `code.rs` | How every function returns: a code, a message, no panic. |
+//! | `code.rs` | Error codes, error messages, conversion of panics. |
 //! | `pointer.rs` | Checks of arguments from C: null, alignment, sizes, overlaps. |
 //! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices, rings, page-locked host memory. |
 //! | `elements.rs`, `device.rs` | Transforms and products on host memory and on device memory. |

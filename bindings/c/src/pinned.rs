@@ -17,8 +17,8 @@ pub struct RingforgePinned {
     data: *mut c_void,
 }
 
-/// Allocates `bytes` bytes of host memory, all zero, for the fastest copies to and from the engine's device. Allocation
-/// is slow: allocate once and reuse it.
+/// Allocates `bytes` bytes of zeroed host memory, for the fastest copies to and from the engine's device. Allocation is
+/// slow: allocate once and reuse the memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_pinned_new(
     engine: *const RingforgeEngine,
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn ringforge_pinned_new(
     })
 }
 
-/// Returns the address of the memory, aligned to at least 16 bytes; null if it has no bytes.
+/// Returns the address of the memory, aligned to at least 16 bytes; null if the memory is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_pinned_data(pinned: *const RingforgePinned) -> *mut c_void {
     pinned.as_ref().map_or(null_mut(), |pinned| pinned.data)

@@ -9,24 +9,24 @@ pub(crate) fn refused(name: &str, why: &str) -> Failure {
     Failure::new(RingforgeCode::Argument, format!("{name}: {why}"))
 }
 
-/// The object that a handle points to.
+/// Returns the object that a handle points to, or an error for null.
 pub(crate) unsafe fn reference<'a, T>(name: &str, handle: *const T) -> Result<&'a T, Failure> {
     handle.as_ref().ok_or_else(|| refused(name, "is null"))
 }
 
-/// Stores a new handle at `place`; `take_back` frees it.
+/// Stores a handle to the object that `make` returns at `place`; `take_back` frees it. Stores null if `make` fails.
 pub(crate) unsafe fn give<T>(
     name: &str,
     place: *mut *mut T,
     make: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<(), Failure> {
     let place = place.as_mut().ok_or_else(|| refused(name, "is null"))?;
-    *place = core::ptr::null_mut(); // the handle if `make` fails
+    *place = core::ptr::null_mut(); // stays null if `make` fails
     *place = Box::into_raw(Box::new(make()?));
     Ok(())
 }
 
-/// Frees a handle; null is ignored. A panic during the drop is caught, and its code is discarded.
+/// Frees a handle; null is ignored. A panic while dropping the object is caught, and its code is discarded.
 pub(crate) unsafe fn take_back<T>(handle: *mut T) {
     if !handle.is_null() {
         crate::code::guarded(|| {
@@ -36,7 +36,7 @@ pub(crate) unsafe fn take_back<T>(handle: *mut T) {
     }
 }
 
-/// A NUL-terminated UTF-8 string.
+/// Returns a NUL-terminated UTF-8 string, or an error for null and for other encodings.
 pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(refused(name, "is null"));
@@ -45,7 +45,7 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
 }
 
 impl Memory<'_, u8> {
-    /// The address range of the memory, empty for a null pointer. If the size overflows, it extends to the last
+    /// The address range of the memory, empty for a null pointer. If the size overflows, the range extends to the last
     /// address.
     fn addresses(&self) -> Range<usize> {
         let first = self.pointer.addr();
@@ -54,13 +54,13 @@ impl Memory<'_, u8> {
     }
 }
 
-/// Memory of the C caller: `batch` items of `size` numbers each. No Rust reference to it exists until `read` or
-/// `write`.
+/// Memory of the C caller: `batch` items of `size` elements each. No Rust reference to the memory exists until `read`
+/// or `write`.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a, T> {
     name: &'a str,
     pointer: *mut T,
-    /// How many numbers; `None` if that many cannot be addressed.
+    /// The number of elements of type `T`; `None` if they are too large to address.
     count: Option<usize>,
 }
 
@@ -72,7 +72,8 @@ impl<'a, T> Memory<'a, T> {
         Self { name, pointer: pointer.cast_mut(), count }
     }
 
-    /// How many numbers, after checks of size, null and alignment. With no numbers, the pointer is not checked.
+    /// Returns the number of elements, after checks of size, null and alignment. An empty memory's pointer is not
+    /// checked.
     fn count(&self) -> Result<usize, Failure> {
         match self.count {
             None => Err(refused(self.name, "the batch is too large to address")),
@@ -98,15 +99,16 @@ impl<'a, T> Memory<'a, T> {
         Memory { name: self.name, pointer: self.pointer.cast(), count: self.count.map(|count| count * size_of::<T>()) }
     }
 
-    /// Returns this memory, which will be written, or an error if it overlaps other memory of the call. All of it must
-    /// pass the checks of `count`.
+    /// Returns this memory, which will be written. It is an error if it overlaps `others`, or if this memory or one of
+    /// `others` fails the checks of `count`.
     pub(crate) fn apart_from<const N: usize>(self, others: [Memory<'_, u8>; N]) -> Result<Self, Failure> {
         self.count()?;
         others.iter().try_for_each(|other| other.count().map(drop))?;
         self.beside(others)
     }
 
-    /// As `apart_from`, but accepts null or oversized memory, which fails when it is used.
+    /// Returns this memory, or an error if it overlaps `others`. Unlike `apart_from`, accepts null and oversized
+    /// memory, which `read` and `write` reject.
     pub(crate) fn beside<const N: usize>(self, others: [Memory<'_, u8>; N]) -> Result<Self, Failure> {
         let own = self.bytes().addresses();
         let meets = |other: &Memory<'_, u8>| {

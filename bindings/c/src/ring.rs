@@ -18,10 +18,10 @@ pub struct RingforgeRing {
 
 /// Parses a ring from text such as `3457 : x^768 - x^384 + 1`. Several moduli are an RNS basis: `97,193 : x^16 + 1`.
 ///
-/// An element has `ringforge_ring_limbs` limbs, one for each modulus, stored one after another. A limb has
-/// `ringforge_ring_degree` words, lowest coefficient first. A word has `ringforge_ring_word_bytes` bytes (2, 4, 8 or
-/// 32) in native byte order. A word of 32 bytes is four 64-bit words, least significant first, in Montgomery form
-/// (times 2^256) unless the text ends in `: plain`.
+/// An element has `ringforge_ring_limbs` contiguous limbs, one for each modulus. A limb has `ringforge_ring_degree`
+/// words, lowest coefficient first. A word has `ringforge_ring_word_bytes` bytes (2, 4, 8 or 32) in native byte order.
+/// A word of 32 bytes is four 64-bit words, least significant first, in Montgomery form (times 2^256) unless the text
+/// ends in `: plain`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_ring_new(text: *const c_char, ring: *mut *mut RingforgeRing) -> RingforgeCode {
     guarded(|| {
@@ -33,7 +33,8 @@ pub unsafe extern "C" fn ringforge_ring_new(text: *const c_char, ring: *mut *mut
     })
 }
 
-/// Returns the ring as text that `ringforge_ring_new` parses, valid until the ring is freed; empty for null.
+/// Returns the ring as text that `ringforge_ring_new` parses. The string is valid until the ring is freed, and empty
+/// for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_ring_text(ring: *const RingforgeRing) -> *const c_char {
     ring.as_ref().map_or(c"", |ring| -> &CStr { &ring.text }).as_ptr()
@@ -51,20 +52,20 @@ pub unsafe extern "C" fn ringforge_ring_limbs(ring: *const RingforgeRing) -> usi
     ring.as_ref().map_or(0, |ring| ring.ring.basis().len())
 }
 
-/// Returns the bytes of a residue: 2, 4, 8 or 32; 0 for null.
+/// Returns the number of bytes of a residue: 2, 4, 8 or 32; 0 for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_ring_word_bytes(ring: *const RingforgeRing) -> usize {
     ring.as_ref().map_or(0, |ring| ring.ring.width().bytes())
 }
 
-/// Returns the bytes of an element; 0 for null.
+/// Returns the number of bytes of an element; 0 for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_ring_element_bytes(ring: *const RingforgeRing) -> usize {
     ring.as_ref().map_or(0, |ring| ring.ring.bytes())
 }
 
-/// Returns the number of layers of the deepest transform, the largest valid `depth`; negative for null and for a ring
-/// without a transform.
+/// Returns the largest valid `depth`, which is the number of layers of the ring's deepest transform. Negative for null
+/// and for a ring without a transform.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_ring_depth(ring: *const RingforgeRing) -> i32 {
     let depth = ring.as_ref().and_then(|ring| depth(&ring.ring));

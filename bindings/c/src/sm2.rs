@@ -7,21 +7,22 @@ use crate::engine::RingforgeEngine;
 use crate::items::with_statuses;
 use crate::pointer::{Memory, give, reference, take_back};
 
-/// Bytes of a private key, big-endian.
+/// Bytes of an SM2 private key, big-endian.
 pub const RINGFORGE_SM2_PRIVATE_KEY: usize = 32;
-/// Bytes of a public key: x, then y, big-endian.
+/// Bytes of an SM2 public key: x, then y, big-endian.
 pub const RINGFORGE_SM2_PUBLIC_KEY: usize = 64;
-/// Bytes of a digest.
+/// Bytes of a digest that SM2 signs.
 pub const RINGFORGE_SM2_DIGEST: usize = 32;
-/// Bytes of a signature: r, then s, big-endian.
+/// Bytes of an SM2 signature: r, then s, big-endian.
 pub const RINGFORGE_SM2_SIGNATURE: usize = 64;
 
 /// SM2 signatures (GB/T 32918), compiled for an engine's device. Threads may share it.
 #[derive(Debug)]
 pub struct RingforgeSm2(Sm2);
 
-/// Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses: faster, but
-/// only for a device that no attacker shares. Without, timing and memory accesses reveal nothing about keys and nonces.
+/// Compiles SM2 signing and verification. With `lookups`, signing reads tables at secret-dependent addresses, which is
+/// faster, but safe only on a device that no attacker shares. Without `lookups`, timing and memory accesses reveal
+/// nothing about keys and nonces.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_new(
     engine: *const RingforgeEngine,
@@ -32,7 +33,7 @@ pub unsafe extern "C" fn ringforge_sm2_new(
 }
 
 /// Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
-/// `statuses` is null or has a word for each item: see `RingforgeItem`.
+/// `statuses` is null or receives one word per item: see `RingforgeItem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_generate(
     sm2: *const RingforgeSm2,
@@ -51,10 +52,10 @@ pub unsafe extern "C" fn ringforge_sm2_generate(
     })
 }
 
-/// Computes the digest to sign, SM3(Z || message), for each of `batch` messages. They are concatenated; message i has
-/// `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have the
-/// same identifier, of `id_bytes` bytes; if `id` is null, it is the standard's default. Runs on the CPU. `statuses` as
-/// for `ringforge_sm2_generate`.
+/// Computes the digest to sign, SM3(Z || message), for each of `batch` messages. The messages are concatenated; message
+/// i has `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have
+/// the same identifier `id` of `id_bytes` bytes; a null `id` is the standard's default. Runs on the CPU. `statuses` is
+/// as for `ringforge_sm2_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_digest(
     batch: usize,
@@ -84,8 +85,8 @@ pub unsafe extern "C" fn ringforge_sm2_digest(
     })
 }
 
-/// Signs `batch` digests, each with its private key, or all with one if `private_key_count` is 1. `statuses` as for
-/// `ringforge_sm2_generate`.
+/// Signs `batch` digests, each with its private key, or all with one key if `private_key_count` is 1. `statuses` is as
+/// for `ringforge_sm2_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_sign(
     sm2: *const RingforgeSm2,
@@ -107,8 +108,8 @@ pub unsafe extern "C" fn ringforge_sm2_sign(
     })
 }
 
-/// Verifies `batch` signatures of digests. Returns `RINGFORGE_CODE_OK` only if all are valid; otherwise `statuses`, as
-/// for `ringforge_sm2_generate`, say which are not.
+/// Verifies `batch` signatures of digests. Returns `RINGFORGE_CODE_OK` only if all are valid. Otherwise `statuses`, as
+/// for `ringforge_sm2_generate`, has an error for each invalid signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_verify(
     sm2: *const RingforgeSm2,

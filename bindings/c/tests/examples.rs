@@ -1,5 +1,5 @@
-//! Checks that the examples compile with the system's compiler, link with nothing but the installed library, and run
-//! under the address and undefined-behaviour sanitizers.
+//! Checks that the examples compile with the system's compiler, link against only the installed library, and run under
+//! the address and undefined-behaviour sanitizers.
 
 use std::fs;
 use std::path::Path;

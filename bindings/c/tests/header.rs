@@ -1,4 +1,4 @@
-//! Checks that `include/ringforge.h` equals the output of cbindgen. `RINGFORGE_BLESS=1` writes the file.
+//! Checks that `include/ringforge.h` equals the output of cbindgen. With `RINGFORGE_BLESS=1`, writes the file first.
 
 use std::path::Path;
 use std::{env, fs};

@@ -22,7 +22,7 @@ fn message() -> String {
     unsafe { CStr::from_ptr(ringforge_message()) }.to_string_lossy().into_owned()
 }
 
-/// Expects a rejected argument with this error message.
+/// Asserts that a call returned `RingforgeCode::Argument` with this error message.
 fn refused(code: RingforgeCode, words: &str) {
     assert_eq!((code, message().as_str()), (RingforgeCode::Argument, words));
 }
@@ -97,7 +97,7 @@ fn rejected_calls_set_statuses_to_not_reached() {
         let code = ringforge_kem_encapsulate(kem, 2, null(), null_mut(), null_mut(), statuses.as_mut_ptr());
         refused(code, "ciphertexts: is null");
         assert_eq!(statuses, [254; 2]);
-        // only the handle knows the size of the keys: without it, the statuses might overlap them
+        // without the handle the size of the keys is unknown: `statuses` might overlap them, so it must not be written
         let mut untouched = [7u32; 2];
         let code =
             ringforge_kem_decapsulate(null(), 2, untouched.as_ptr().cast(), null(), null_mut(), untouched.as_mut_ptr());
@@ -114,7 +114,7 @@ fn rejected_calls_set_statuses_to_not_reached() {
         let mut same = [0u8; 96];
         let place = same.as_mut_ptr();
         refused(ringforge_sm2_generate(sm2, 1, place, place.add(31), null_mut()), "public_keys: overlaps private_keys");
-        // statuses inside a key would overwrite it
+        // statuses that overlap a key must be rejected, because writing them would overwrite the key
         let mut words = [7u64; 32];
         let (keys, status) = (words.as_mut_ptr().cast::<u8>(), words.as_mut_ptr().cast::<u32>());
         for (at, in_keys, in_signing) in [(4, "private_keys", "private_keys"), (20, "public_keys", "digests")] {

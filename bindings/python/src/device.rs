@@ -21,7 +21,7 @@ use crate::error::exception;
 #[derive(Debug)]
 pub(crate) struct DeviceArray {
     buffer: Arc<Buffer>,
-    /// The stream of the work that writes it.
+    /// The stream that the work that writes the array runs on.
     stream: Stream,
     /// The length of each dimension, including the words of wide residues.
     #[pyo3(get)]
@@ -43,13 +43,13 @@ impl DeviceArray {
 
 #[pymethods]
 impl DeviceArray {
-    /// Bits of one number.
+    /// Number of bits of one number.
     #[getter]
     fn bits(&self) -> u8 {
         self.bits
     }
 
-    /// The size in bytes.
+    /// The size of the array in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.buffer.len()
@@ -91,7 +91,7 @@ fn handle(stream: usize) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(stream)
 }
 
-/// An exported array, which a DLPack consumer holds.
+/// An array that is exported by DLPack and held by a consumer.
 struct LentOut {
     array: DeviceArray,
     shape: Vec<i64>,
@@ -111,23 +111,23 @@ impl LentOut {
             byte_offset: 0,
         };
         let managed = Box::into_raw(Box::new(M::new(tensor, Box::into_raw(lent).cast(), give_back::<M>)));
-        // SAFETY: the interpreter is attached, the name is static, and the destructor frees a tensor that no consumer
+        // SAFETY: the interpreter is attached, and the name is static. The destructor frees a tensor that no consumer
         // took.
         let capsule = unsafe { ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(dropped::<M>)) };
         if capsule.is_null() {
-            // SAFETY: no capsule holds it, so this is the only owner.
+            // SAFETY: no capsule holds the tensor, so this is its only owner.
             unsafe { give_back(managed) };
         }
-        // SAFETY: a new reference, or null with the error set.
+        // SAFETY: the pointer is a new reference, or null with the error set.
         unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
     }
 
-    /// Makes the next use of the memory wait for the consumer. It waits for all work in the context, since the stream
-    /// that the consumer named may be gone, or be only one of those that it uses.
+    /// Makes the next use of the memory wait for the consumer. For this the stream waits for all work in the context,
+    /// because the consumer may have used other streams than the one it named, or destroyed that one.
     fn finish(self) -> ringforge::Result<()> {
         let DeviceArray { buffer, stream, .. } = &self.array;
         stream.wait_for_all()?;
-        // a use of the memory after that wait, so that later users of the memory wait for it
+        // enqueue a copy from the memory after that wait, so that later users of the memory wait for the copy
         let bytes = buffer.len().min(16);
         let mut behind = stream.device().buffer(bytes)?;
         stream.copy(buffer.slice(0..bytes)?, &mut behind)
@@ -137,7 +137,7 @@ impl LentOut {
 /// DLPack's deleter: called by the consumer, on any thread, when it no longer needs the tensor.
 unsafe extern "C" fn give_back<M: Managed>(managed: *mut M) {
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: `capsule` made it, and it is given back only once.
+        // SAFETY: `capsule` made the structure, and the consumer gives it back only once.
         let lent = unsafe {
             let managed = Box::from_raw(managed);
             Box::from_raw(managed.context().cast::<LentOut>())

@@ -2,13 +2,13 @@
 
 use core::ffi::{CStr, c_void};
 
-/// Device type of CUDA memory.
+/// DLPack's device type of CUDA memory.
 pub(crate) const CUDA: i32 = 2;
-/// Type code of unsigned integers.
+/// DLPack's type code of unsigned integers.
 pub(crate) const UNSIGNED: u8 = 1;
-/// The flag of a tensor that must not be written to.
+/// DLPack's flag of a tensor that must not be written.
 pub(crate) const READ_ONLY: u64 = 1;
-/// The version that defines these structures.
+/// The DLPack version that defines these structures.
 pub(crate) const VERSION: Version = Version { major: 1, minor: 0 };
 
 /// The device of a tensor.
@@ -28,7 +28,7 @@ pub(crate) struct DataType {
     pub(crate) lanes: u16,
 }
 
-/// A tensor. Null strides mean that it is contiguous.
+/// A tensor. Null strides mean that the tensor is contiguous.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct DlTensor {
@@ -41,7 +41,7 @@ pub(crate) struct DlTensor {
     pub(crate) byte_offset: u64,
 }
 
-/// A tensor with its owner, as exchanged before version 1.
+/// A tensor with its owner's context and deleter, as exchanged before DLPack version 1.
 #[repr(C)]
 pub(crate) struct Unversioned {
     pub(crate) tensor: DlTensor,
@@ -57,7 +57,7 @@ pub(crate) struct Version {
     pub(crate) minor: u32,
 }
 
-/// A tensor with its owner, as exchanged since version 1.
+/// A tensor with its owner's context and deleter, as exchanged since DLPack version 1.
 #[repr(C)]
 pub(crate) struct Versioned {
     pub(crate) version: Version,
@@ -67,7 +67,7 @@ pub(crate) struct Versioned {
     pub(crate) tensor: DlTensor,
 }
 
-/// A tensor with its owner: [`Unversioned`] or [`Versioned`].
+/// A tensor with its owner's context and deleter: [`Unversioned`] or [`Versioned`].
 pub(crate) trait Managed {
     /// The name of a capsule that still holds the tensor.
     const NAME: &'static CStr;

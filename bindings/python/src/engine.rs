@@ -1,4 +1,4 @@
-//! Engines: a device with its program cache.
+//! Engines: devices with their caches of compiled programs.
 
 use pyo3::prelude::*;
 

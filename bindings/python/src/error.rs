@@ -2,17 +2,17 @@
 
 use pyo3::prelude::*;
 use ringforge::Error;
-use ringforge_bindings::{Fault, Kind};
+use ringforge_bindings::{ErrorKind, Fault};
 
-/// The exception for an error: its class in the package's `_errors.py`, with the error message.
+/// Converts an error to an exception of the class for its kind in the package's `_errors.py`, with the error message.
 pub(crate) fn exception(error: &Error) -> PyErr {
-    let class = match Kind::of(error) {
-        Kind::Argument | Kind::NotReduced => "ArgumentError",
-        Kind::Ring => "RingError",
-        Kind::Unsupported => "UnsupportedError",
-        Kind::NoDevice => "NoDeviceError",
-        Kind::OutOfMemory => "OutOfMemoryError",
-        Kind::Compiler | Kind::Driver | Kind::Internal => "Error",
+    let class = match ErrorKind::of(error) {
+        ErrorKind::Argument | ErrorKind::NotReduced => "ArgumentError",
+        ErrorKind::Ring => "RingError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::NoDevice => "NoDeviceError",
+        ErrorKind::OutOfMemory => "OutOfMemoryError",
+        ErrorKind::Compiler | ErrorKind::Driver | ErrorKind::Internal => "Error",
     };
     named(class, error.to_string())
 }

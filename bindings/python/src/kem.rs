@@ -1,4 +1,4 @@
-//! Key encapsulation mechanisms (KEMs) in batches. Arrays are flat arrays of bytes.
+//! KEMs (key encapsulation) in batches. Arguments are flat arrays of bytes.
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::engine::Engine;
 use crate::error::{Faults, exception, faults};
 
-/// A KEM, compiled for an engine's device.
+/// A KEM (key encapsulation), compiled for an engine's device.
 #[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Kem(ringforge_bindings::Kem);
@@ -45,7 +45,7 @@ impl Kem {
         Ok(faults(&found))
     }
 
-    /// Whether each public key has a canonical encoding, as key generation produces it.
+    /// Returns true for each public key with a canonical encoding, as key generation produces it.
     fn are_canonical(&self, py: Python<'_>, public_keys: PyReadonlyArray1<'_, u8>) -> PyResult<Vec<bool>> {
         let public = public_keys.as_slice()?;
         py.detach(|| self.0.are_canonical(public)).map_err(|error| exception(&error))

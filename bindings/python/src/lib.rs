@@ -1,7 +1,7 @@
 //! `pyringforge._native`: the extension module of the Python package `pyringforge`. Inputs and outputs are flat arrays
 //! of bytes.
 //!
-//! The package around it, in Python, is the public interface. It handles shapes, number types and Python integers.
+//! The package `pyringforge`, in Python, is the public interface. It handles shapes, number types and Python integers.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -20,7 +20,7 @@ mod ring;
 mod sm2;
 mod tensor;
 
-/// The extension module.
+/// The extension module `pyringforge._native`.
 #[pyo3::pymodule(name = "_native")]
 mod native {
     #[pymodule_export]

@@ -44,7 +44,7 @@ fn operation_of((name, order, depth): &Named) -> PyResult<Operation> {
     }
 }
 
-/// An error as an exception, with the argument's name in Python.
+/// Converts an error to an exception that names arguments as the Python package does.
 fn refused(error: Error) -> PyErr {
     match error {
         Error::Argument { name: "from" | "elements", error } => exception(&Error::Argument { name: "x", error }),
@@ -52,7 +52,7 @@ fn refused(error: Error) -> PyErr {
     }
 }
 
-/// An array on the device, of the engine or of another library.
+/// An array on the device: the engine's, or a tensor of another library.
 #[derive(FromPyObject)]
 pub(crate) enum Input<'py> {
     Own(PyRef<'py, DeviceArray>),
@@ -87,13 +87,13 @@ impl Ring {
         Ok(Self { engine: engine.engine.clone(), ring })
     }
 
-    /// The same ring with residues in plain form.
+    /// Returns the same ring with residues in plain (not Montgomery) form.
     fn plain(&self) -> PyResult<Self> {
         let ring = self.ring.clone().with_form(Form::Plain).map_err(|error| exception(&error))?;
         Ok(Self { engine: self.engine.clone(), ring })
     }
 
-    /// The text from which the same ring is parsed.
+    /// Text from which the same ring can be parsed.
     #[getter]
     fn text(&self) -> String {
         format!("{:#}", self.ring)
@@ -111,13 +111,13 @@ impl Ring {
         self.ring.basis().iter().map(ToString::to_string).collect()
     }
 
-    /// Bytes of a residue.
+    /// Number of bytes of a residue.
     #[getter]
     fn word_bytes(&self) -> usize {
         self.ring.width().bytes()
     }
 
-    /// The number of layers of the deepest transform; `None` for a ring without one.
+    /// The number of layers of the deepest transform; `None` for a ring without a transform.
     #[getter]
     fn depth(&self) -> Option<u32> {
         depth(&self.ring)
@@ -144,7 +144,7 @@ impl Ring {
         py.detach(|| operation.run_in_place(&self.engine, &self.ring, elements)).map_err(refused)
     }
 
-    /// Copies elements to the device, from their coefficients in host memory. Residues are checked.
+    /// Copies elements from coefficients in host memory to the device. Residues are checked to be below their moduli.
     fn upload(&self, py: Python<'_>, coefficients: PyReadonlyArray1<'_, u8>, shape: Vec<i64>) -> PyResult<DeviceArray> {
         let from = coefficients.as_slice()?;
         let uploaded = py.detach(|| {
@@ -156,7 +156,8 @@ impl Ring {
         Ok(DeviceArray::new(buffer, stream, shape, self.ring.width()))
     }
 
-    /// Runs an operation on the device, into a new array, in the order of the caller's stream if one is given.
+    /// Runs an operation on the device and returns a new array. If a stream is given, the work is in the order of this
+    /// stream.
     #[pyo3(signature = (operation, inputs, shape, stream = None))]
     fn run_device(
         &self,
@@ -171,14 +172,14 @@ impl Ring {
         let handle = stream.map(Handle);
         let made = py.detach(|| {
             // SAFETY: the DLPack producer guarantees that the tensor's memory is valid, and ready on the stream that
-            // the package asked for, which is this one. The package holds the tensor until the call returns.
+            // the package asked for, which is `handle`. The package holds the tensor until the call returns.
             unsafe { run_new(&self.engine, &self.ring, operation, handle.map(Handle::get), &operands) }
         });
         let (buffer, stream) = made.map_err(|error| exception(&error))?;
         Ok(DeviceArray::new(buffer, stream, shape, self.ring.width()))
     }
 
-    /// Runs an operation on the device, into the memory of a tensor.
+    /// Runs an operation on the device, writing to the memory of a tensor, in the order of a stream.
     fn run_device_into(
         &self,
         py: Python<'_>,
@@ -191,7 +192,8 @@ impl Ring {
         let operands: Vec<Operand<'_>> = inputs.iter().map(Input::operand).collect();
         let (output, handle): (Lent, _) = (output.lent(), Handle(stream));
         let ran = py.detach(|| {
-            // SAFETY: as above; the package does not write to a read-only tensor.
+            // SAFETY: the DLPack producer guarantees memory that is valid and ready on `handle`. The package holds the
+            // tensors until the call returns, and passes no read-only tensor as the output.
             unsafe { run_lent(&self.engine, &self.ring, operation, handle.get(), &operands, output) }
         });
         ran.map_err(|error| exception(&error))

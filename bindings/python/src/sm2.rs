@@ -1,4 +1,4 @@
-//! SM2 signatures in batches. Arrays are flat arrays of bytes.
+//! SM2 signatures in batches. Arguments are flat arrays of bytes.
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ impl Sm2 {
         Ok(faults(&found))
     }
 
-    /// Signs digests, each with its private key, or all with a single one.
+    /// Signs each digest with its private key, or all digests with a single key.
     fn sign(
         &self,
         py: Python<'_>,
@@ -60,7 +60,7 @@ impl Sm2 {
     }
 }
 
-/// Computes the digest to sign of each message, for the signers with these public keys. Without `id`, they have the
+/// Computes the digest to sign of each message, for the signers with these public keys. Without `id`, signers have the
 /// standard's default identifier.
 #[pyfunction]
 #[pyo3(signature = (public_keys, messages, digests, id = None))]

@@ -13,7 +13,7 @@ use ringforge_bindings::Lent;
 use crate::dlpack::{DlTensor, Managed, READ_ONLY, Unversioned, VERSION, Versioned};
 use crate::error::named;
 
-/// A tensor of another library, whose deleter is called on drop.
+/// A tensor of another library. On drop, the library's deleter is called.
 #[pyclass(frozen, module = "pyringforge._native")]
 pub(crate) struct Tensor {
     _owner: Owner,
@@ -27,15 +27,15 @@ pub(crate) struct Tensor {
     /// The length of each dimension.
     #[pyo3(get)]
     shape: Vec<i64>,
-    /// Whether the numbers are contiguous, with the last dimension innermost.
+    /// True if the numbers are contiguous, with the last dimension innermost.
     #[pyo3(get)]
     contiguous: bool,
-    /// Whether the producer forbids writing.
+    /// True if the producer forbids writing.
     #[pyo3(get)]
     read_only: bool,
 }
 
-/// The structure taken from a capsule, with its deleter.
+/// The DLPack structure taken from a capsule, with its deleter.
 enum Owner {
     Unversioned(NonNull<Unversioned>),
     Versioned(NonNull<Versioned>),
@@ -43,7 +43,7 @@ enum Owner {
 
 // SAFETY: DLPack's deleters may be called on any thread, and the pointers have no other use.
 unsafe impl Send for Owner {}
-// SAFETY: as above.
+// SAFETY: DLPack's deleters may be called on any thread, and the pointers have no other use.
 unsafe impl Sync for Owner {}
 
 impl Drop for Owner {
@@ -66,7 +66,7 @@ impl Drop for Owner {
     }
 }
 
-/// Takes the structure from a capsule of this kind; `None` for another kind.
+/// Takes the DLPack structure from a capsule that holds an `M`. Returns `None` if the capsule holds another type.
 fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<Option<NonNull<M>>> {
     let raw = capsule.as_ptr();
     // SAFETY: the interpreter is attached, the object is a capsule, and the names are static. By DLPack, a capsule of
@@ -83,7 +83,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<Option<NonNull<M
     }
 }
 
-/// The shape of a tensor, and whether it is contiguous.
+/// Returns the shape of a tensor, and true if the tensor is contiguous.
 ///
 /// # Safety
 /// `shape` and `strides` must be valid as DLPack requires: null, or `ndim` numbers each.
@@ -108,7 +108,7 @@ unsafe fn layout(tensor: &DlTensor) -> (Vec<i64>, bool) {
 
 #[pymethods]
 impl Tensor {
-    /// Takes the tensor from a capsule that `__dlpack__` returned.
+    /// Takes the tensor from a capsule that the producer's `__dlpack__` returned.
     #[new]
     fn new(capsule: &Bound<'_, PyAny>) -> PyResult<Self> {
         if !PyCapsule::is_exact_type_of(capsule) {
@@ -117,7 +117,7 @@ impl Tensor {
         let capsule = capsule.cast::<PyCapsule>()?;
         let (owner, tensor, flags) = if let Some(managed) = take::<Versioned>(capsule)? {
             let owner = Owner::Versioned(managed);
-            // SAFETY: it was taken above, and the version is the first field in any layout.
+            // SAFETY: the structure was taken above, and the version is the first field in any layout.
             let managed = unsafe { managed.as_ref() };
             if managed.version.major != VERSION.major {
                 return Err(PyBufferError::new_err(format!(
@@ -127,7 +127,7 @@ impl Tensor {
             }
             (owner, managed.tensor(), managed.flags)
         } else if let Some(managed) = take::<Unversioned>(capsule)? {
-            // SAFETY: it was taken above.
+            // SAFETY: the structure was taken above.
             (Owner::Unversioned(managed), unsafe { managed.as_ref() }.tensor(), 0)
         } else {
             return Err(named(
@@ -154,7 +154,7 @@ impl Tensor {
         })
     }
 
-    /// The address of the first number.
+    /// The device address of the first number.
     #[getter]
     fn address(&self) -> u64 {
         self.lent.address

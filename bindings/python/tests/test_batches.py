@@ -16,7 +16,7 @@ def test_both_ends_agree(name):
     assert public.shape == (5, kem.sizes.public_key) and secret.shape == (5, kem.sizes.secret_key)
     ciphertexts, sent = kem.encapsulate(public)
     assert (kem.decapsulate(secret, ciphertexts) == sent).all()
-    # all items in one `bytes` object, and a single item
+    # items may be concatenated in one `bytes` object, or be a single item
     assert (kem.decapsulate(secret.tobytes(), ciphertexts.tobytes()) == sent).all()
     assert (kem.decapsulate(secret[2], ciphertexts[2]) == sent[2]).all()
     assert kem.encapsulate(b"")[0].shape == (0, kem.sizes.ciphertext)
@@ -55,7 +55,7 @@ def test_outputs_must_not_overlap_inputs():
     public, secret = kem.generate(2)
     sent, shared = kem.encapsulate(public)
     memory = np.zeros(sent.size + shared.size, np.uint8)
-    # overlapping views that have no common base array in numpy
+    # overlapping views that have no common base array in numpy must be rejected
     whole = np.from_dlpack(memory)
     of_sent, of_shared = whole[: sent.size].reshape(sent.shape), memory[-shared.size - 1 : -1].reshape(shared.shape)
     with pytest.raises(ArgumentError, match="out: shared_keys overlap"):
@@ -98,7 +98,7 @@ def test_messages_are_signed():
     signatures[1, 40] ^= 1
     assert sm2.verify(public, digests, signatures).tolist() == [True, False, True]
     assert sm2.errors(public, digests, signatures) == {1: "the signature does not match the digest and key"}
-    # another identifier, and a single key for all messages
+    # another identifier gives other digests; a single key may sign all messages
     other = sm2.digest(public[0], messages, id=b"TLSv1.3+GM+Cipher+Suite")
     assert not (other == digests).all(axis=1).any()
     assert sm2.verify(np.repeat(public[:1], 3, axis=0), other, sm2.sign(private[0], other)).all()

@@ -13,7 +13,7 @@ CPU = pyringforge.Engine("cpu")
 
 
 class Foreign:
-    """A tensor of another library, which records how it is asked for its capsule."""
+    """A tensor of another library, which records the arguments of the requests for its capsule."""
 
     def __init__(self, array, device=None):
         self.array, self.device, self.asked = array, device, []
@@ -52,7 +52,7 @@ def test_arrays_stay_on_the_device():
     values = ring.ntt(there, "digit_reversed")
     square = ring.intt(ring.point_mul(values, values, "digit_reversed"), "digit_reversed")
     assert (square.numpy() == ring.mul(a, a)).all() and (ring.mul(there, there).numpy() == square.numpy()).all()
-    # device arrays record the order of their evaluations
+    # device arrays record the order of their evaluations, so the wrong order is rejected
     with pytest.raises(ArgumentError, match="expected .* natural order"):
         ring.intt(values, "natural")
     with pytest.raises(ArgumentError, match="^b: is in host memory, but other arguments are on a device$"):
@@ -61,7 +61,7 @@ def test_arrays_stay_on_the_device():
         ring.ntt(there, out=there)
     with pytest.raises(ArgumentError, match="is not below"):
         ring.upload(np.full(256, 7681, ring.dtype))
-    # numpy reads the array by each of its protocols
+    # numpy can read a device array by each of its protocols
     assert np.array_equal(there, a) and (np.asarray(there) == a).all() and np.asarray(there, np.int64).dtype == np.int64
     assert there.__dlpack_device__() == (1, 0) and (np.from_dlpack(there) == a).all()
     with pytest.raises(BufferError, match="copy"):
@@ -99,13 +99,14 @@ def test_tensors_on_other_devices_are_rejected():
     ring = Ring("17 : x^4 + 1", CPU)
     with pytest.raises(ArgumentError, match=r"^x: is on DLPack device \(2, 0\), but the engine is on the CPU$"):
         ring.ntt(Foreign(np.zeros(4, np.uint16), (2, 0)))
-    # but arrays of other libraries in host memory are used like those of numpy
+    # arrays of other libraries in host memory are used like numpy arrays
     assert (ring.ntt(ArrayLike(np.ones(4, np.uint16))) == ring.ntt(np.ones(4, np.uint16))).all()
 
 
 @pytest.mark.parametrize("kind", [Foreign, Old])
 def test_capsules_are_requested_in_stream_order(kind, monkeypatch):
-    """Without a GPU: valid calls reach the engine, which is on the CPU and rejects them."""
+    """Tests the requests for capsules without a GPU: valid calls reach the engine, which is on the CPU and rejects
+    them."""
     ring = Ring("17 : x^4 + 1", CPU)
     monkeypatch.setattr(pyringforge.Engine, "ordinal", 0)
     version = (1, 0) if kind is Foreign else None
@@ -160,7 +161,7 @@ def test_tensors_on_a_gpu(kind):
     values = ring.ntt(x)
     assert x.asked == [(1, (1, 0))] if kind is Foreign else x.asked == [(1, None)]
     assert (values.numpy() == host.ntt(a)).all()
-    # in place, and into another tensor
+    # outputs may be in place or in another tensor
     out = kind(ring.upload(a))
     assert ring.ntt(x, out=out) is out and (out.array.numpy() == host.ntt(a)).all()
     assert ring.ntt(x, out=x) is x and (x.array.numpy() == host.ntt(a)).all()
@@ -171,7 +172,8 @@ def test_tensors_on_a_gpu(kind):
 
 
 def test_released_memory_is_not_reused_too_early():
-    """Memory that a consumer has released is reused only after the consumer's work, which is long here."""
+    """Memory that a consumer has released must be reused only after the consumer's work, which takes long in this
+    test."""
     engine = gpu()
     driver = ctypes.CDLL("libcuda.so.1")
     stream = ctypes.c_void_p()

@@ -53,7 +53,8 @@ def test_torch_round_trip(ring, array, values):
 
 @pytest.mark.parametrize("default_stream", [True, False])
 def test_torch_memory_is_used_in_stream_order(ring, array, values, default_stream):
-    """Long work precedes and follows the transform, and the memory of `x` and `made` is reused at once."""
+    """Tests stream order: long work precedes and follows the transform, and the memory of `x` and `made` is reused at
+    once."""
     torch = pytest.importorskip("torch")
     source = torch.from_numpy(array.view(np.int32)).cuda()
     wanted = torch.from_numpy(values.view(np.int32)).cuda()

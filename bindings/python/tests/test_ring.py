@@ -17,14 +17,14 @@ BLS12_381 = 52435875175126190479447740508185965837690552500527637822603658699938
 
 
 def elements(ring, batch, seed=1):
-    """Random elements, as an array of the ring's type."""
+    """Returns random elements, as an array of the ring's type."""
     rng = np.random.default_rng(seed)
     rows = [rng.integers(0, q, (batch, ring.degree), dtype=ring.dtype) for q in ring.moduli]
     return np.stack(rows, axis=1) if len(rows) > 1 else rows[0]
 
 
 def negacyclic(a, b, q):
-    """The product modulo x^n + 1, by the schoolbook method in Python integers."""
+    """Returns the product modulo x^n + 1, by the schoolbook method in Python integers."""
     n, product = len(a), [0] * len(a)
     for i, x in enumerate(a):
         for j, y in enumerate(b):

@@ -1,10 +1,10 @@
-//! Errors of single items, without the error types of their schemes.
+//! Errors of single items of a batch, without the error types of the schemes.
 
 use ringforge_batch::{BatchStatus, ErrorKind, SchemeError};
 use ringforge_ctru::KeyError;
 use ringforge_sm2::Sm2Error;
 
-/// Status of an item that no kernel has finished. The codes of schemes are lower.
+/// Status of an item that no kernel has finished. The status codes of schemes are lower.
 pub const NOT_REACHED: u32 = 254;
 /// Status of an item whose kernels wrote an undefined status word.
 pub const UNKNOWN: u32 = 255;
@@ -14,8 +14,8 @@ pub const UNKNOWN: u32 = 255;
 pub struct Fault {
     /// Index of the item in the batch.
     pub item: usize,
-    /// The code in the low byte, distinct across schemes; above it a number, such as the index of a bad coefficient.
-    /// Never 0.
+    /// The status code in the low byte, distinct across schemes. The upper bits are a number, such as the index of a
+    /// bad coefficient. Never 0.
     pub status: u32,
 }
 
@@ -33,14 +33,14 @@ impl Fault {
         faults.collect()
     }
 
-    /// The error message.
+    /// The error message for this status.
     #[must_use]
     pub fn message(&self) -> String {
         describe(self.status)
     }
 }
 
-/// The message for a status; 0 means that the item is ok.
+/// Returns the message for an item's status; 0 means that the item is ok.
 #[must_use]
 pub fn describe(status: u32) -> String {
     fn found<E: SchemeError>(status: u32) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Key encapsulation mechanisms by name.
+//! KEMs (key encapsulation), selected by name.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use ringforge_ctru_prime::{self as ctru_prime, CtruPrime653, CtruPrime761, CtruP
 use crate::fault::Fault;
 use crate::process::may_work;
 
-/// A KEM, compiled for an engine's device. Item i of an argument begins at i times the item's size.
+/// A KEM (key encapsulation), compiled for an engine's device. Item i of an argument begins at i times the item's size.
 pub struct Kem {
     name: &'static str,
     kem: Box<dyn KemBackend>,
@@ -43,7 +43,7 @@ impl<M: KemScheme> KemBackend for Batch<M> {
     }
 }
 
-/// A KEM that can be made by its name.
+/// The name of a KEM with the functions that make it and that check public keys.
 struct Entry {
     name: &'static str,
     make: fn(&Engine) -> Result<Box<dyn KemBackend>>,
@@ -87,7 +87,8 @@ impl Kem {
     /// Compiles the KEM of this name for the engine's device.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an unknown name, and in a forked process (see [`may_work`]); as [`Batch::new`].
+    /// [`Error::Unsupported`] if there is no KEM of this name, and in a forked process (see [`may_work`]); as
+    /// [`Batch::new`].
     pub fn new(engine: &Engine, name: &str) -> Result<Self> {
         let Some(Entry { name, make, is_canonical }) = entries().into_iter().find(|entry| entry.name == name) else {
             let why = format!("the name must be one of {}", Self::names().collect::<Vec<_>>().join(", "));
@@ -97,13 +98,13 @@ impl Kem {
         Ok(Self { name, kem: make(engine)?, is_canonical })
     }
 
-    /// The name.
+    /// The name of the KEM.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Sizes of one item, in bytes.
+    /// Sizes, in bytes, of the keys and the ciphertext of one item.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         self.kem.sizes()
@@ -118,9 +119,9 @@ impl Kem {
         self.kem.generate(public_keys, secret_keys)
     }
 
-    /// Whether each public key has a canonical encoding, as key generation produces it. Another encoding of the same
-    /// key has another hash. CTRU and CNTR reject it in [`Kem::encapsulate`]; CTRU-Prime accepts it, because it decodes
-    /// any bytes to some key. Runs on the CPU.
+    /// Returns true for each public key with a canonical encoding, as key generation produces it. Another encoding of
+    /// the same key has another hash. CTRU and CNTR reject other encodings in [`Kem::encapsulate`]; CTRU-Prime accepts
+    /// them, because it decodes any bytes to some key. Runs on the CPU.
     ///
     /// # Errors
     /// [`Error::Length`] if the last key is incomplete.

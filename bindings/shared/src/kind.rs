@@ -2,16 +2,16 @@
 
 use ringforge::Error;
 
-/// The kind of an [`Error`], which holds the message.
+/// The kind of an [`Error`]. The error itself holds the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// An argument is invalid: misaligned, of the wrong size, or of another ring or device.
     Argument,
     /// A residue is not below its modulus.
     NotReduced,
     /// The ring is invalid, or does not support the operation.
     Ring,
-    /// The device does not support the operation, or the name is unknown.
+    /// The device does not support the operation, or there is no KEM of this name.
     Unsupported,
     /// The GPU does not exist or is not usable.
     NoDevice,
@@ -25,7 +25,7 @@ pub enum Kind {
     Internal,
 }
 
-impl Kind {
+impl ErrorKind {
     /// The kind of this error.
     #[must_use]
     pub fn of(error: &Error) -> Self {

@@ -1,4 +1,4 @@
-//! Operations on device memory, the engine's or the caller's, in the order of the caller's stream.
+//! Operations on device memory of the engine or of the caller, in the order of the caller's stream.
 
 #![allow(unsafe_code)]
 
@@ -30,7 +30,7 @@ impl Lent {
     /// # Safety
     /// As [`Device::buffer_from_raw`].
     unsafe fn buffer(self, device: &Device) -> Result<Buffer> {
-        // SAFETY: the caller answers for the memory.
+        // SAFETY: the caller of this function guarantees the conditions of `buffer_from_raw`.
         unsafe { device.buffer_from_raw(self.address, self.bytes) }
     }
 }
@@ -52,8 +52,8 @@ impl Operand<'_> {
         }
     }
 
-    /// Whether it overlaps memory of the caller. A buffer of the engine may do so, if the caller got that memory from
-    /// the engine before.
+    /// Returns true if this input overlaps memory of the caller. A buffer of the engine may overlap it if the caller
+    /// exported the buffer before.
     fn overlaps(self, other: Lent) -> bool {
         match self {
             Self::Own(buffer) => {
@@ -64,7 +64,7 @@ impl Operand<'_> {
     }
 }
 
-/// An input as a buffer, for [`run`].
+/// An input as a buffer, with memory of the caller wrapped, for [`run`].
 enum Ready<'a> {
     Own(&'a Buffer),
     Lent(Buffer),
@@ -79,20 +79,21 @@ impl Borrow<Buffer> for Ready<'_> {
     }
 }
 
-/// Runs an operation on elements in the caller's memory on the engine's GPU, in the order of the caller's stream: after
-/// all earlier work on it, and before all later work. Returns once the work is enqueued.
+/// Runs an operation on elements in the caller's memory on the engine's GPU. The work runs after all earlier and before
+/// all later work on the caller's stream `handle`. Returns once the work is enqueued.
 ///
 /// Residues are not checked: they must be reduced, unless the ring accepts any word. A transform may be in place, and
 /// both inputs of a product may be the same; otherwise memory must not overlap.
 ///
 /// # Errors
 /// [`Error::Unsupported`] on a CPU, and in a forked process (see [`may_work`]); [`Error::Arguments`] for a wrong number
-/// of inputs and for overlapping memory; [`Error::ArgumentSize`], [`Error::Alignment`]; as [`Engine::program`] and
+/// of inputs and for overlapping memory; [`Error::ArgumentSize`] unless inputs and output hold the same whole number of
+/// elements; [`Error::Alignment`] if an address is misaligned; as [`Engine::program`] and
 /// [`Call::run`](ringforge::run::Call::run).
 ///
 /// # Safety
-/// As [`Device::buffer_from_raw`] for all memory, and as [`Stream::wait_for_raw`] for the handle. The memory must stay
-/// valid until the caller's stream has passed this point.
+/// As [`Device::buffer_from_raw`] for all memory of the caller, and as [`Stream::wait_for_raw`] for the handle. The
+/// memory must stay valid until the caller's stream has finished the work.
 pub unsafe fn run_lent(
     engine: &Engine,
     ring: &PolyType,
@@ -109,9 +110,9 @@ pub unsafe fn run_lent(
         return Err(overlap());
     }
     let stream = engine.device().stream()?;
-    // SAFETY: the caller answers for the memory; no input overlaps it, unless the operation is in place.
+    // SAFETY: the caller guarantees that the memory is valid; no input overlaps it, unless the operation is in place.
     let mut to = unsafe { output.buffer(engine.device()) }?;
-    // SAFETY: the caller answers for the stream.
+    // SAFETY: the caller guarantees that the handle is a valid stream.
     unsafe {
         in_order(&stream, Some(handle), || {
             if in_place {
@@ -123,8 +124,9 @@ pub unsafe fn run_lent(
     }
 }
 
-/// As [`run_lent`], into a new buffer of the engine, on the engine's stream. Returns both, since other streams must
-/// wait for that stream before they use the buffer. Without a handle, only the engine's stream orders the work.
+/// Like [`run_lent`], but writes to a new buffer of the engine. Returns the buffer and the engine's stream that the
+/// work runs on; other streams must wait for this stream before they use the buffer. Without a handle, only the
+/// engine's stream orders the work.
 ///
 /// # Errors
 /// As [`run_lent`].
@@ -142,24 +144,25 @@ pub unsafe fn run_new(
     operation.takes(ring, inputs.len())?;
     let stream = engine.stream()?;
     let mut to = engine.device().buffer(inputs.first().map_or(0, |input| input.bytes()))?;
-    // SAFETY: the caller answers for the stream and for its own memory.
+    // SAFETY: the caller guarantees that the handle is a valid stream and that its own memory is valid.
     unsafe { in_order(stream, handle, || run(engine, ring, operation, stream, inputs, &mut to)) }?;
     Ok((to, stream.clone()))
 }
 
-/// Runs `work`, which enqueues on a stream of the engine, in the order of the caller's stream.
+/// Calls `work`, which enqueues work on a stream of the engine, so that this work runs in the order of the caller's
+/// stream.
 unsafe fn in_order(stream: &Stream, handle: Option<*mut c_void>, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let Some(handle) = handle else { return work() };
-    // SAFETY: the caller answers for the handle.
+    // SAFETY: the caller guarantees that the handle is a valid stream.
     unsafe { stream.wait_for_raw(handle) }?;
     let worked = work();
     // also after a failure, because part of the work may be running
-    // SAFETY: the caller answers for the handle.
+    // SAFETY: the caller guarantees that the handle is a valid stream.
     let waits = unsafe { stream.raw_waits(handle) };
     worked.and(waits)
 }
 
-/// Runs an operation out of place. The caller answers for memory of its own.
+/// Runs an operation out of place. The caller must guarantee that its own memory is valid.
 unsafe fn run(
     engine: &Engine,
     ring: &PolyType,
@@ -176,7 +179,7 @@ unsafe fn run(
     let distinct = if twice { &inputs[..1] } else { inputs };
     let ready = distinct.iter().map(|input| match input {
         Operand::Own(buffer) => Ok(Ready::Own(buffer)),
-        // SAFETY: the caller answers for the memory; no two buffers overlap, as checked above.
+        // SAFETY: the caller guarantees that the memory is valid; no two buffers overlap, as checked above.
         Operand::Lent(lent) => unsafe { lent.buffer(engine.device()) }.map(Ready::Lent),
     });
     let ready = ready.collect::<Result<Vec<_>>>()?;
@@ -217,7 +220,7 @@ mod tests {
         assert!(matches!(refused([at(256), at(512)], at(260)), Error::Arguments { .. }));
         assert!(matches!(refused([at(256), at(256)], at(512)), Error::Unsupported { .. }));
         let inputs = [at(256), at(260)].map(Operand::Lent);
-        // SAFETY: as above.
+        // SAFETY: the call is rejected before any address is used.
         let refused = unsafe { run_new(&engine, &ring(), Operation::Mul, None, &inputs) };
         assert!(matches!(refused, Err(Error::Arguments { .. })));
     }
@@ -236,7 +239,7 @@ mod tests {
         let (squares, _) = run(Operation::PointMul(Order::DigitReversed.into()), &square).unwrap();
         let (square, stream) = run(Operation::Inverse(Order::DigitReversed.into()), &[Operand::Own(&squares)]).unwrap();
         assert_eq!(stream.download::<u16>(&square).unwrap(), [10, 14, 11, 3]);
-        // buffers record the order of their evaluations
+        // buffers record the order of their evaluations, so the wrong order is rejected
         let refused = run(Operation::Inverse(Order::Natural.into()), &[Operand::Own(&squares)]);
         assert!(matches!(refused, Err(Error::Mismatch { .. })));
     }

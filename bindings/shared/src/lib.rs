@@ -1,13 +1,13 @@
-//! The common part of the C library and the Python package: the engine for callers without Rust types, with schemes by
-//! name and elements as bytes.
+//! The common part of the C library and the Python package: the engine for callers without Rust types. Schemes are
+//! selected by name, and elements are bytes.
 //!
-//! | file | contents |
+//! | items | contents |
 //! | --- | --- |
-//! | `operation.rs` | Transforms and products of ring elements in host memory. |
-//! | `lent.rs` | The same on device memory and streams of the caller. |
-//! | `kem.rs`, `sm2.rs` | KEMs by name; SM2 signatures. |
-//! | `process.rs` | Detection of forked processes. |
-//! | `kind.rs`, `fault.rs` | Kinds of errors; errors of single items, as a word and a message. |
+//! | [`Operation`] | Transforms and products of ring elements in host memory. |
+//! | [`run_lent`], [`run_new`] | Transforms and products in device memory of the caller, on the caller's streams. |
+//! | [`Kem`], [`Sm2`] | KEMs by name; SM2 signatures. |
+//! | [`may_work`] | Detection of forked processes. |
+//! | [`ErrorKind`], [`Fault`] | Kinds of errors; errors of single items, as a status word and a message. |
 
 mod fault;
 mod kem;
@@ -19,7 +19,7 @@ mod sm2;
 
 pub use fault::{Fault, NOT_REACHED, UNKNOWN, describe};
 pub use kem::Kem;
-pub use kind::Kind;
+pub use kind::ErrorKind;
 pub use lent::{Lent, Operand, run_lent, run_new};
 pub use operation::{Evaluations, Operation, depth};
 pub use process::may_work;

@@ -1,16 +1,16 @@
-//! Transforms and products of ring elements in host memory, as bytes.
+//! Transforms and products of ring elements in host memory, where elements are bytes.
 
 use ringforge::factorization::Factorization;
 use ringforge::{Engine, Error, Job, Op, Order, PolyType, Program, Result};
 
 use crate::process::may_work;
 
-/// The kind of evaluations: their order and the number of layers of their transform.
+/// The order of evaluations, and the number of layers of the transform that makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluations {
-    /// The order.
+    /// The order of the evaluations.
     pub order: Order,
-    /// The number of layers. `None` asks for a complete transform (leaf degree 1), whose evaluations are numbers.
+    /// The number of layers. `None` requires a complete transform (leaf degree 1), whose evaluations are numbers.
     pub depth: Option<u32>,
 }
 
@@ -27,7 +27,7 @@ pub enum Operation {
     Forward(Evaluations),
     /// Inverse NTT, from these evaluations to coefficients.
     Inverse(Evaluations),
-    /// Product of elements, from coefficients to coefficients.
+    /// Product of elements; inputs and output are coefficients.
     Mul,
     /// Pointwise product of these evaluations.
     PointMul(Evaluations),
@@ -43,7 +43,7 @@ impl Operation {
         }
     }
 
-    /// Checks the number of inputs.
+    /// Returns an error unless the operation takes this number of inputs.
     pub(crate) fn takes(self, ring: &PolyType, count: usize) -> Result<()> {
         let right = self.inputs().len();
         if count == right {
@@ -61,7 +61,7 @@ impl Operation {
         }
     }
 
-    /// The program, compiled on first use. A transform in place has one argument, `data`.
+    /// Returns the program, compiled on first use. A transform in place has one argument, `data`.
     pub(crate) fn program(self, engine: &Engine, ring: &PolyType, in_place: bool) -> Result<Program> {
         let (op, evaluations) = match self {
             Self::Forward(evaluations) => (Op::Forward, Some(evaluations)),
@@ -72,7 +72,7 @@ impl Operation {
         let job = evaluations.iter().fold(Job::new(ring, op), |job, of| job.order(of.order));
         let job = if in_place { job.in_place() } else { job };
         match evaluations.map(|of| of.depth) {
-            // a key other than the job, so that a cached program has passed the check
+            // the key is not just the job, so that a program cached without the check is not found
             Some(None) => engine.program_of(&(job.clone(), "to numbers"), |planner| {
                 ends_at_numbers(ring)?;
                 planner.plan(&job)
@@ -114,13 +114,13 @@ impl Operation {
     }
 }
 
-/// The number of layers of a ring's deepest transform, if it has one.
+/// Returns the number of layers of a ring's deepest transform, or `None` without a transform.
 #[must_use]
 pub fn depth(ring: &PolyType) -> Option<u32> {
     Factorization::of(ring, None).map(|split| split.depth()).ok()
 }
 
-/// Rejects a ring with an incomplete transform, whose polynomials a caller might mistake for numbers.
+/// Returns an error for a ring with an incomplete transform, whose polynomials a caller might mistake for numbers.
 fn ends_at_numbers(ring: &PolyType) -> Result<()> {
     let split = Factorization::of(ring, None)?;
     let (degree, depth) = (split.leaf_degree() / ring.columns(), split.depth());

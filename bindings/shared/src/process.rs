@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ringforge::{Error, Result};
 
-/// Id of the process that has begun to work; 0 for none.
+/// Id of the process that has begun to work; 0 if none has.
 static AT_WORK: AtomicU32 = AtomicU32::new(0);
 
-/// Checks that this process may do work, and records that it does. A process may not if it was forked from one that had
-/// already done work. Called first by all operations that may use other threads.
+/// Records that this process does work. Returns an error if the process was forked from one that had already begun to
+/// work. All operations that may use other threads call this first.
 ///
 /// # Errors
 /// [`Error::Unsupported`] in a process that was forked from one that had begun to work.

@@ -10,8 +10,8 @@ use ringforge_sm2::{Identity, MAX_ID_BYTES, Mode, PublicKey, Signer, Sm2Error, V
 use crate::fault::Fault;
 use crate::process::may_work;
 
-/// SM2 signatures (GB/T 32918), compiled for an engine's device. Private keys and digests have 32 bytes, public keys
-/// (x ‖ y) and signatures (r ‖ s) have 64. Item i of an argument begins at i times the item's size.
+/// SM2 signatures (GB/T 32918), compiled for an engine's device. Private keys and digests have 32 bytes; public keys (x
+/// ‖ y) and signatures (r ‖ s) have 64. Item i of an argument begins at i times the item's size.
 #[derive(Debug)]
 pub struct Sm2 {
     signer: Signer,
@@ -24,8 +24,8 @@ impl Sm2 {
     /// Bytes of a public key and of a signature.
     pub const PAIR: usize = 64;
 
-    /// Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses: faster,
-    /// but only for a device that no attacker shares.
+    /// Compiles signing and verification. With `lookups`, signing reads tables at secret-dependent addresses, which is
+    /// faster, but safe only on a device that no attacker shares.
     ///
     /// # Errors
     /// As [`Signer::new`] and [`Verifier::new`].
@@ -44,7 +44,7 @@ impl Sm2 {
         self.signer.generate(private_keys, public_keys).map(|status| Fault::of(&status))
     }
 
-    /// Signs digests, each with its private key, or all with a single one.
+    /// Signs each digest with its private key, or all digests with a single key.
     ///
     /// # Errors
     /// As [`Signer::sign`].
@@ -63,12 +63,12 @@ impl Sm2 {
     }
 
     /// Computes the digest to sign, SM3(Z ‖ message), of each message. `messages` are concatenated, with these
-    /// `lengths` in bytes. Each message has its own signer's public key, or all have a single one; all signers have the
-    /// same identifier. Runs on the CPU, regardless of the device.
+    /// `lengths` in bytes. `public_keys` has the signer's key of each message, or a single key for all. All signers
+    /// have the same identifier. Runs on the CPU, regardless of the device.
     ///
     /// # Errors
-    /// [`Error::Length`] for wrong sizes; [`Error::TooLarge`] for a long identifier; [`Error::Unsupported`] in a forked
-    /// process (see [`may_work`]).
+    /// [`Error::Length`] if sizes or numbers of items do not match; [`Error::TooLarge`] if the identifier is too long;
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]).
     pub fn digest(
         public_keys: &[u8],
         id: &[u8],
@@ -112,7 +112,7 @@ impl Sm2 {
     }
 }
 
-/// The byte ranges of concatenated messages of these lengths, which must add up to `bytes`.
+/// Returns the byte range of each concatenated message, or [`Error::Length`] unless the lengths add up to `bytes`.
 fn places(bytes: usize, lengths: &[usize]) -> Result<Vec<Range<usize>>> {
     let mut end = 0usize;
     let places = lengths.iter().map(|length| {
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(sm2.verify(&public, &digests, &signatures).unwrap(), []);
         let key = PublicKey::from_bytes(public[128..].try_into().unwrap()).unwrap();
         assert_eq!(digests[64..], Identity::new(&key, DEFAULT_ID).unwrap().digest(b"bcdef"));
-        // a single key for all messages, then an invalid key
+        // a single key may sign all messages; an invalid key fails only its own item
         assert_eq!(digest(&public[..64], &mut digests).unwrap(), []);
         public[64] ^= 1;
         let faults = digest(&public, &mut digests).unwrap();

@@ -1,4 +1,4 @@
-//! `ringforge bench --against`: measures the lines of records again and prints ratios to them, with their noise.
+//! `ringforge bench --against`: repeats the measurements of records and prints the ratios, with their noise.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use crate::record::{Measurement, Memory, Record};
 use crate::selected::Selected;
 use crate::session::Bench;
 use crate::show;
-use crate::suite::{Kind, Scope};
+use crate::suite::{Scope, SuiteKind};
 use crate::suites::rings;
 
-/// How often each line is measured again. Each round goes over all lines, so that clock drift affects all of them
-/// alike.
+/// Number of times that each measurement is repeated. Each round goes over all measurements, so that clock drift
+/// affects all alike.
 const ROUNDS: usize = 5;
 
-/// Identifies the lines of different records that are the same measurement.
+/// Identifies measurements of the same thing in different records.
 type Key = (String, String, String, String, Memory, Option<usize>, usize);
 
 fn key(line: &Measurement) -> Key {
@@ -25,19 +25,19 @@ fn key(line: &Measurement) -> Key {
     (suite, case, operation, variant, memory, threads, batch)
 }
 
-/// A line of the records, compared with its new measurement.
+/// A measurement of the records, compared with its repetitions.
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
     suite: String,
     /// Case, operation, variant and batch.
     line: String,
-    /// Seconds of a run in the records: the median over the records.
+    /// Seconds per run in the records: the median over the records.
     before_seconds: f64,
-    /// Seconds of a run now: the median over the rounds.
+    /// Seconds per run now: the median over the rounds.
     now_seconds: f64,
-    /// `now_seconds / before_seconds`, above 1 if the line is slower now.
+    /// `now_seconds / before_seconds`, above 1 if the operation is slower now.
     ratio: f64,
-    /// The smallest and the largest ratio of any round to any record.
+    /// The smallest and the largest ratio of a round to a record.
     noise: [f64; 2],
     right: bool,
 }
@@ -62,7 +62,7 @@ impl Compared {
         }
     }
 
-    /// The verdict on the ratio. A difference within the noise counts as none.
+    /// Says whether the operation is slower or faster. A difference within the noise counts as the same.
     fn verdict(&self) -> &'static str {
         match self.noise {
             [least, _] if least > 1.0 => "slower",
@@ -87,7 +87,7 @@ pub(super) fn read(paths: &[PathBuf], device: &str) -> Result<Vec<Record>> {
     paths.iter().map(|path| read(path)).collect()
 }
 
-/// The cases and operations that the records contain.
+/// Selects the cases and operations that the records contain.
 pub(super) fn selected(records: &[Record], options: &Options, scope: &Scope) -> Result<Vec<Selected>> {
     let lines = || records.iter().flat_map(|record| &record.measurements);
     let has = |suite: &str, case: &str, operation: &str| {
@@ -102,8 +102,11 @@ pub(super) fn selected(records: &[Record], options: &Options, scope: &Scope) -> 
         selected.push(Selected::own(&ring, operation.parse()?, &options.shape, &[batch])?);
     }
     if lines().any(|line| line.suite != rings::OWN.name) {
-        let suites =
-            Selected::of(|suite| (suite.kind != Kind::Own && is_in(suite.name)).then_some(0), scope, &options.filter);
+        let suites = Selected::of(
+            |suite| (suite.kind != SuiteKind::Own && is_in(suite.name)).then_some(0),
+            scope,
+            &options.filter,
+        );
         for mut found in suites.context("no line of the records is measured by this program with these options")? {
             let (suite, case) = (found.suite.name, &found.case.name);
             found.wanted.0.retain(|operation| has(suite, case, operation));
@@ -113,7 +116,7 @@ pub(super) fn selected(records: &[Record], options: &Options, scope: &Scope) -> 
     Ok(selected)
 }
 
-/// Measures the selected lines in rounds and prints the comparison. Returns whether every result is right.
+/// Measures the selected cases in rounds and prints the comparison. Returns true if every result is right.
 pub(super) fn run(bench: &Bench, records: &[Record], selected: &[Selected], json: bool) -> Result<bool> {
     let mut now = bench.record(None);
     let bar = show::progress(ROUNDS * selected.len());
@@ -135,8 +138,8 @@ pub(super) fn run(bench: &Bench, records: &[Record], selected: &[Selected], json
     Ok(compared.iter().all(|line| line.right))
 }
 
-/// Compares the lines of the records with their new measurements, in the order of the records. Also returns the titles
-/// of lines that were not measured again.
+/// Compares the measurements of the records with their repetitions, in the order of the records. Also returns the
+/// titles of measurements that were not repeated.
 fn compare(records: &[Record], now: &[Measurement]) -> (Vec<Compared>, Vec<String>) {
     let seconds = |lines: &[&Measurement]| lines.iter().map(|line| line.times.median_seconds).collect::<Vec<_>>();
     let (mut compared, mut missing, mut seen) = (Vec::new(), Vec::new(), Vec::new());

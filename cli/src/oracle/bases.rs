@@ -1,18 +1,19 @@
-//! Conversions between RNS bases and integers by the Chinese remainder theorem.
+//! Checks conversions between RNS bases and integers by the Chinese remainder theorem.
 
 use anyhow::{Context, Result};
 use num_bigint::BigUint;
 use ringforge::{Job, Op, PolyType, U256};
 use ringforge_testkit::{Random, naive};
 
-/// Whether an item's integers or residues are right at `count` coefficients: the first, the last and random ones.
+/// Returns true if an item's integers or residues are right at `count` coefficients: the first, the last and random
+/// ones.
 pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mut Random) -> Result<bool> {
     let n = job.poly.degree();
     let mut places = [0, n - 1].into_iter().chain((2..count).map(|_| random.below(n)));
     let (residues, integers) = if job.op == Op::Decompose { (to, from) } else { (from, to) };
     let (moduli, rows) = (moduli(&job.poly), naive::to_plain(&job.poly, residues));
     let product: BigUint = moduli.iter().product();
-    // for each modulus, the product of the others and its inverse
+    // for each modulus, the product of the other moduli and the inverse of this product
     let weights = moduli.iter().map(|q| {
         let others = &product / q;
         Some((others.modinv(q)?, others))
@@ -34,7 +35,7 @@ pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mu
         self::moduli(target).iter().enumerate().all(|(row, p)| {
             let expected = match job.op {
                 Op::ConvertFast => &sum % p,
-                // x − Q, which is negative
+                // the centred representative x − Q is negative, where Q is the product of all moduli
                 Op::ConvertCentred if &exact + &exact > product => p - (&product - &exact) % p,
                 _ => &exact % p,
             };
@@ -43,7 +44,7 @@ pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mu
     }))
 }
 
-/// The moduli of a ring, one per limb.
+/// The moduli of a ring, one per limb, as integers.
 fn moduli(ring: &PolyType) -> Vec<BigUint> {
     ring.basis().iter().map(|q| integer(&q.value())).collect()
 }

@@ -1,7 +1,8 @@
-//! Key encapsulation from seeds to both ends, with all data on the device, and from host memory to host memory.
+//! Key encapsulation, from seeds to the shared keys of both ends, with all data on the device, and from host memory to
+//! host memory.
 //!
-//! Both ends must agree. Each corrupted ciphertext must give another key: the hash of implicit rejection. On a GPU, the
-//! results of the first items are compared with the CPU's.
+//! The shared keys of both ends must agree. Each corrupted ciphertext must give another key: the hash of implicit
+//! rejection. On a GPU, the results of the first items are compared with the CPU's.
 
 mod host;
 mod roofline;
@@ -80,13 +81,14 @@ const CTRU_QUOTED: &[Quoted] = {
     ]
 };
 
-/// Batches on a GPU; `--quick` takes the first.
+/// Batches on a GPU; with `--quick` only the first is measured.
 const GPU_BATCHES: [usize; 2] = [1 << 16, 1 << 18];
-/// Items of a CPU's batch per thread.
+/// Items per CPU thread in a batch on a CPU.
 const ITEMS_PER_THREAD: usize = 64;
-/// At most one seed in this many may fail to give a key. For n = 768, one in 31000 fails.
+/// A batch is right if at most one seed in this many fails to give a key. For n = 768, one in 31000 fails.
 const SEEDS_PER_FAILURE: usize = 1000;
-/// Number of first items whose ciphertexts are corrupted. On a GPU, their results are also compared with the CPU's.
+/// Number of items, from the first on, whose ciphertexts are corrupted. On a GPU, the results of these items are also
+/// compared with the CPU's.
 const COMPARED: usize = 1000;
 
 fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
@@ -98,7 +100,7 @@ fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
     let sets = SETS.iter().filter(|set| is_of(&set.parameters) && scope.wants(set.quick));
     let case = |set: &'static Set| {
         let batches = scope.batches(&usual);
-        // a check leaves out operations that need further kernels
+        // a check omits the operations with one key for all items, which need further kernels
         let operations = &set.operations()[..if scope.check { 3 } else { set.operations().len() }];
         Case::new(set.parameters.name(), operations, move |bench, wanted| {
             let mut lines = Vec::new();
@@ -113,8 +115,8 @@ fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
     sets.map(case).collect()
 }
 
-/// Measures a set's operations with all data on the device, each on the results of those before it. An operation that
-/// is not wanted runs once.
+/// Measures a set's operations with all data on the device, each on the results of the previous operations. An
+/// operation that is not wanted runs once.
 pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     let (parameters, limits, few) = (&set.parameters, bench.device.limits(), batch.min(COMPARED));
     let (mut known, mut random) = (Named::new(), Random::new(bench.seed));
@@ -145,7 +147,7 @@ pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Resu
             let wanted = work.run_all(few, &slices(&firsts(&known, batch, few)))?;
             right &= wanted == firsts(&results, batch, few);
         }
-        // operations that cannot fail have no statuses
+        // operations that cannot fail have no statuses, so all items are ok
         let fine = results.get("statuses").map_or(vec![true; batch], |statuses| are_ok(statuses));
         match operation {
             Operation::KeyGen => {
@@ -171,17 +173,17 @@ pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Resu
     Ok(lines.into_iter().map(|line| line.checked(checked, right)).collect())
 }
 
-/// The first items of each argument.
+/// Returns the first `few` items of each argument.
 fn firsts(named: &Named, batch: usize, few: usize) -> Named {
     named.iter().map(|(name, bytes)| (name.clone(), bytes[..bytes.len() / batch * few].to_vec())).collect()
 }
 
-/// Whether each item is ok, by its status.
+/// Returns true for each item whose status is ok.
 pub fn are_ok(statuses: &[u8]) -> Vec<bool> {
     statuses.chunks(4).map(|status| status == OK.to_ne_bytes()).collect()
 }
 
-/// Whether the shared keys of both ends agree, for all items that have a key.
+/// Returns true if the shared keys of both ends agree, for all items that have a key.
 pub fn ends_agree(has_key: &[bool], sent: &[u8], received: &[u8]) -> bool {
     let keys = sent.chunks_exact(32).zip(received.chunks_exact(32));
     sent.len() == 32 * has_key.len() && has_key.iter().zip(keys).all(|(has_key, (a, b))| !has_key || a == b)
@@ -198,8 +200,8 @@ fn spoil(known: &mut Named, items: usize, random: &mut Random) {
     }
 }
 
-/// Whether corrupted ciphertexts gave keys other than those sent. If the layout of secret keys is known, each key must
-/// be the hash of identity, z and ciphertext (implicit rejection).
+/// Returns true if corrupted ciphertexts gave keys other than those sent. If the layout of secret keys is known, each
+/// key must be the hash of implicit rejection: of the public key's first 33 bytes, the secret z and the ciphertext.
 fn are_rejected(parameters: &Parameters, has_key: &[bool], spoilt: &Named, keys: &[u8]) -> bool {
     let items = has_key.len();
     let part = |bytes: &[u8], item: usize| bytes[bytes.len() / items * item..][..bytes.len() / items].to_vec();
@@ -226,13 +228,13 @@ mod tests {
         let (keys, mut other) = ([7; 64], [7; 64]);
         other[40] = 8;
         assert!(ends_agree(&[true; 2], &keys, &keys) && !ends_agree(&[true; 2], &keys, &other));
-        // the second item has no key
+        // an item without a key is ignored, but the number of items must be right
         assert!(ends_agree(&[true, false], &keys, &other) && !ends_agree(&[true; 3], &keys, &keys));
         let statuses = [OK, 1].map(u32::to_ne_bytes).concat();
         assert_eq!(are_ok(&statuses), [true, false]);
     }
 
-    /// Tests the CUDA kernels in the emulator and, if there is one, on a GPU.
+    /// Tests that measurements of CUDA kernels are right, in the emulator and, if there is one, on a GPU.
     #[test]
     fn lines_of_a_gpu_are_right() -> Result<()> {
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {

@@ -5,7 +5,7 @@ use ringforge::factorization::Factorization;
 use ringforge::{Job, Modulus, Op, Order, PolyType, Ring};
 
 use crate::jobs::{Task, suiting_batch};
-use crate::suite::{Case, Kind, Scope, Suite};
+use crate::suite::{Case, Scope, Suite, SuiteKind};
 
 /// The suite of rings of every kind.
 pub static SUITE: Suite = Suite {
@@ -20,17 +20,17 @@ pub static SUITE: Suite = Suite {
 /// The suite of rings that the user names.
 pub static OWN: Suite = Suite {
     name: "own",
-    kind: Kind::Own,
+    kind: SuiteKind::Own,
     title: "Rings of one's own",
     about: "What a user asked for by ring and operation, with all data on the device.",
     ..Suite::NONE
 };
 
-/// Name, ring, batches on a GPU, and whether `--quick` measures it too. On a CPU the batch suits the CPU. A ring
-/// without batches is only checked.
+/// Name, ring, batches on a GPU, and whether `--quick` measures the ring too. On a CPU, a suitable batch is chosen. A
+/// ring without batches is only checked.
 type Entry = (&'static str, &'static str, &'static [usize], bool);
 
-/// Rings whose kernels take longest to compile come first, because a check on a GPU begins with them.
+/// Rings in the order of compile time, longest first, because a check on a GPU begins to compile in this order.
 const CASES: &[Entry] = &[
     ("BLS12-381 Fr", "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^512-1", &[1 << 15], true),
     ("ML-KEM", "3329:x^256+1", &[1 << 20, 1 << 16], true),
@@ -87,7 +87,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The jobs that are measured in a ring, or all jobs that can be checked.
+/// Returns the jobs that are measured in a ring, or with `all` all jobs that can be checked.
 fn jobs(ring: &PolyType, all: bool) -> Result<Vec<Job>> {
     let job = |op| Job::new(ring, op);
     if Factorization::of(ring, None).is_err() {
@@ -106,7 +106,7 @@ fn jobs(ring: &PolyType, all: bool) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// A case of a job for these batches, where 0 stands for a batch that suits the device.
+/// A case of a job for these batches; 0 stands for a suitable batch for the device.
 pub fn case(name: &str, job: &Job, batches: Vec<usize>) -> Case {
     let ways = [(job.order == Order::Natural, "natural order"), (job.in_place, "in place")];
     let way = ways.into_iter().filter(|(is_so, _)| *is_so).map(|(_, way)| way).collect::<Vec<_>>().join(", ");

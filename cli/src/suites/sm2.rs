@@ -1,5 +1,5 @@
 //! SM2: signing and verification of digests and messages on the device. After the timed runs, all signatures must
-//! verify. Then one is corrupted, and it must be the only one refused.
+//! verify. Then one signature is corrupted, which must be the only one rejected.
 
 mod roofline;
 
@@ -37,13 +37,13 @@ pub static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// Batches on a GPU; the last two show the latency of few items.
+/// Batches on a GPU; the two smaller ones show the latency of few items.
 const GPU_BATCHES: [usize; 3] = [1 << 20, 1 << 12, 1 << 6];
-/// Items of a CPU's batch per thread.
+/// Items per CPU thread in a batch on a CPU.
 const ITEMS_PER_THREAD: usize = 1 << 10;
-/// Number of first items of a GPU's batch that the CPU verifies too.
+/// Number of items of a GPU's batch, from the first on, that the CPU verifies too.
 const COMPARED: usize = 1000;
-/// Number of cached keys.
+/// Number of cached keys that verifications use.
 const CACHED: usize = 256;
 /// Bytes per message.
 const MESSAGE: usize = 64;
@@ -74,7 +74,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             Ok(line.checked("every signature verified, and one that is spoilt refused, it alone", right))
         })
     };
-    // the others need further kernels, which take long to compile
+    // the other cases need further kernels, which take long to compile
     Ok(CASES.into_iter().take(if scope.check { 3 } else { CASES.len() }).map(case).collect())
 }
 
@@ -96,7 +96,7 @@ impl What {
             Self::Verify | Self::VerifyMessages => (Operation::Verify, digest + 2 * pair + word),
             Self::VerifyCached => (Operation::VerifyCached, digest + pair + 2 * word),
         };
-        // blocks of a hashed text with its padding
+        // SM3 blocks of a message of this length with its padding
         let blocks = |bytes: usize| (bytes + 8) / 64 + 1;
         let (message, identity) = (blocks(digest + MESSAGE), blocks(2 + DEFAULT_ID.len() + 4 * 32 + pair));
         let (blocks, text) = match self {
@@ -107,7 +107,7 @@ impl What {
         Roofline::of_sm2(operation, blocks, bytes + text, &bench.peaks)
     }
 
-    /// Returns the times, and whether all signatures are valid while a corrupted one is not.
+    /// Returns the times, and true if all signatures are valid and a corrupted one is rejected.
     fn measure(self, Bench { device, effort, seed, .. }: &Bench, batch: usize) -> Result<(Times, bool)> {
         let (stream, engine) = (device.stream()?, Engine::on(device.clone()));
         let mode = if let What::Sign(mode) = self { mode } else { Mode::Throughput };
@@ -190,7 +190,7 @@ struct Hashed {
     digests: Digests,
     id: [Buffer; 2],
     signers: Buffer,
-    /// Z_A of each signer.
+    /// The hash Z_A of each signer's identity and public key.
     named: Buffer,
     messages: [Buffer; 2],
 }
@@ -211,7 +211,8 @@ impl Hashed {
         })
     }
 
-    /// Hashes all messages. Computes Z_A first if `identify` is set, else uses the earlier one.
+    /// Hashes all messages. Computes Z_A, the hash of each signer's identity, first if `identify` is set, else uses the
+    /// previous one.
     fn digests(&mut self, stream: &Stream, identify: bool, to: &mut Buffer) -> Result<()> {
         let ([id, length], [messages, lengths]) = (&self.id, &self.messages);
         if identify {
@@ -221,7 +222,7 @@ impl Hashed {
     }
 }
 
-/// The plans that a check of signing and verification runs, at full size.
+/// The plans of signing and verification that `ringforge check` runs, at full size.
 pub fn checked_plans(limits: &Limits) -> Result<Vec<Plan>> {
     const CHECKED: [&str; 4] = ["generate", "prepare", "sign", "verify"];
     let is_checked = |name: &str| CHECKED.iter().any(|what| name.starts_with(&format!("SM2 {what}, full size")));

@@ -1,4 +1,4 @@
-//! The alternatives of a job, found by changing one parameter after another.
+//! Searches the alternatives of a job by changing one parameter after another.
 
 use anyhow::{Result, ensure};
 use ringforge::kernels::Arithmetic;
@@ -13,20 +13,19 @@ use crate::session::Bench;
 use crate::show;
 use crate::work::slices;
 
-/// Name of the planner's own choice.
+/// Name of the alternative without changes: the planner's own choice.
 pub(super) const USUAL: &str = "usual";
-/// Minimum speed-up for an alternative to be preferred; a smaller one may be noise.
+/// Minimum speed-up of an alternative that is preferred; a smaller speed-up may be noise.
 const LEAST_GAIN: f64 = 1.02;
 /// Maximum number of kernels that share the layers of a transform.
 const MOST_KERNELS: usize = 4;
 /// Numbers of coefficients per thread.
 const PER_THREAD: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
-/// Makes the choices that differ from a given one in a certain parameter.
+/// Returns the choices that differ from a given choice in one parameter.
 type Thing = fn(Choice, &Job, &Limits) -> Vec<Choice>;
 
-/// The parameters that can be changed, the most important first. Each is varied on top of the best choice for those
-/// before it.
+/// The parameters that can be changed, the most important first. Each is varied on top of the best choice found so far.
 const THINGS: [Thing; 5] = [
     |base, job, limits| {
         let others = Arithmetic::all_of_device(&job.poly, limits).skip(1);
@@ -46,7 +45,7 @@ fn with(mut choice: Choice, change: impl FnOnce(&mut Choice)) -> Choice {
     choice
 }
 
-/// Measures plans of one job on one device, with the same arguments. Each must leave the same results as the first.
+/// Measures plans of one job on one device, with the same arguments. Each plan must give the same results as the first.
 pub(super) struct Contest<'a> {
     bench: &'a Bench,
     job: &'a Job,
@@ -62,7 +61,7 @@ impl<'a> Contest<'a> {
         Ok(Self { bench, job, batch, inputs, usual: None })
     }
 
-    /// Measures a plan, with the first one as its peer. Returns an error if their results differ.
+    /// Measures a plan and compares its speed with the first plan's. Returns an error if their results differ.
     pub(super) fn enter(&mut self, name: &str, plan: &Plan) -> Result<Measurement> {
         let Self { bench, job, batch, .. } = *self;
         let outcome = Runs::new(plan, batch, &slices(&self.inputs)).measure(bench, bench.effort)?;
@@ -81,7 +80,7 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// The fastest choice for a job, and the lines of all that were measured, the usual one first.
+/// Searches for the fastest choice for a job. Also returns the measurements of all choices, the planner's own first.
 pub(super) fn fastest(job: &Job, mut contest: Contest<'_>) -> Result<(Choice, Vec<Measurement>)> {
     let limits = contest.bench.device.limits();
     let mut best = Choice::default();
@@ -101,7 +100,8 @@ pub(super) fn fastest(job: &Job, mut contest: Contest<'_>) -> Result<(Choice, Ve
     Ok((best, lines))
 }
 
-/// The choices that differ from `base` in one parameter and lead to plans that are not in `seen`.
+/// Returns the choices that differ from `base` in one parameter and whose plans are not in `seen`. Adds these plans to
+/// `seen`.
 fn others(
     job: &Job,
     base: Choice,
@@ -127,7 +127,7 @@ fn plan(job: &Job, choice: Choice, limits: &Limits) -> Result<Plan> {
     Ok(Planner::new(limits.clone()).tuned(tuning).plan(job)?)
 }
 
-/// Text that distinguishes plans: the CUDA sources on a GPU, the printed plan on the CPU.
+/// Returns text that distinguishes plans: the CUDA sources on a GPU, the printed plan on the CPU.
 fn texts(plan: &Plan, limits: &Limits) -> Result<String> {
     if limits.is_cpu() {
         return Ok(plan.to_string());
@@ -179,7 +179,7 @@ mod tests {
         Ok(())
     }
 
-    /// Plans for an H200, with one parameter changed in each.
+    /// Returns plans for an H200, each with one parameter changed.
     fn ways_on_a_gpu(job: &Job) -> Result<Vec<(Choice, Plan)>> {
         let limits = Limits::h200();
         let mut seen = vec![texts(&plan(job, Choice::default(), &limits)?, &limits)?];

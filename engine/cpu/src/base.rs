@@ -8,17 +8,18 @@ use crate::simd::wide;
 use crate::threads::{self, TASK_BYTES};
 use crate::tree::Tree;
 
-/// Leaves that are multiplied together, one per vector lane.
+/// Number of leaves that are multiplied together, one per lane of a loop that the compiler vectorises.
 pub(crate) const LANES: usize = 64;
 
 /// Maximum number of words in a block of [`LANES`] leaves.
 pub(crate) const BLOCK: usize = MAX_LEAF_DEGREE * LANES;
 
-/// Multiplies leaf by leaf, d words each, and passes each word of the product to `put` with its place in `out`. Large
-/// inputs are split over several threads. `betas` holds the constants β in the order of the leaves; it is empty if d is
-/// 1.
+/// Multiplies two residue polynomials in the NTT domain, leaf by leaf (d words each). For each word of the product,
+/// calls `put` with the element of `out` at the same index. `betas` holds the constant β of each leaf x^d − β, in the
+/// order of the leaves; it is not used if d is 1. Large inputs are split over several threads.
 ///
-/// in: canonical words   out: a b / F, relaxed
+/// in: words below q   out: a·b / F, below 2q, where F is the constant by which the arithmetic's reduction divides
+/// products
 pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     tree: &Tree<'_, F>,
     betas: &[F::Twiddle],
@@ -46,7 +47,7 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
             },
         );
     }
-    // zeroed once for all blocks
+    // zeroed once, then reused for all blocks
     let mut lanes = [[[F::Word::zeroed(); LANES]; MAX_LEAF_DEGREE]; 2];
     let mut products = [F::Word::zeroed(); BLOCK];
     let blocks = a.chunks(d * LANES).zip(b.chunks(d * LANES)).zip(out.chunks_mut(d * LANES));
@@ -60,9 +61,9 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     }
 }
 
-/// As [`products`], and multiplies by the product factor F if `restore` is set.
+/// As [`products`]; with `restore`, also multiplies by the constant F by which the reduction divides products.
 ///
-/// in: canonical words   out: a b, relaxed
+/// in: words below q   out: with `restore`, a·b, below 2q; without it, a·b / F
 pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
     tree: &Tree<'_, F>,
     restore: bool,
@@ -78,13 +79,13 @@ pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
     }
 }
 
-/// The words of two operands, indexed by position in a leaf and then by lane.
+/// The words of two operands: for each operand and each position in a leaf, one word per lane (leaf).
 type Lanes<F> = [[[<F as Field>::Word; LANES]; MAX_LEAF_DEGREE]; 2];
 
-/// Multiplies at most [`LANES`] leaves with these constants β. Not inlined, so that there is one instance per
-/// arithmetic and storage type instead of one per caller.
+/// Multiplies at most [`LANES`] leaves x^d − β, whose constants β are `betas`. Not inlined, so that there is one
+/// instance per arithmetic and storage type instead of one per caller.
 ///
-/// in: canonical   out: relaxed
+/// in: words below q   out: words below 2q
 #[inline(never)]
 fn multiply<F: Field, A: Store<F::Word>>(
     field: &F,
@@ -104,7 +105,7 @@ fn multiply<F: Field, A: Store<F::Word>>(
     );
 }
 
-/// Schoolbook multiplication of leaves of degree d. The caller passes the common degrees as constants, so that the
+/// Schoolbook multiplication modulo x^d − β in each lane. The caller passes the most common d as constants, so that the
 /// compiler specialises the loops.
 #[inline(always)]
 fn leaves<F: Field, A: Store<F::Word>>(

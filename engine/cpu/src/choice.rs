@@ -1,18 +1,19 @@
 //! Constant-time selection between words that may be secret, without a branch on the condition.
 //!
-//! A comparison whose result selects a word, as in `if a < b { x } else { y }`, `a.min(b)`, `x * u64::from(bit)` or
-//! `core::hint::select_unpredictable`, lets the compiler choose between a conditional move and a branch. The functions
-//! here leave it no choice: the compiler does not know that a mask has only two values, and conditional moves are
-//! written in assembly. Combine masks rather than booleans, because `a | b` on booleans may become a branch on `a`.
+//! A comparison whose result selects a word lets the compiler choose between a conditional move and a branch. This
+//! holds for `if a < b { x } else { y }`, `a.min(b)`, `x * u64::from(bit)` and `core::hint::select_unpredictable`. The
+//! functions of this module select with masks. [`opaque`] hides from the compiler that a mask has only two possible
+//! values, so it cannot turn a mask back into a branch. Combine masks rather than booleans, because `a | b` on booleans
+//! may become a branch on `a`.
 
-/// All ones if `bit` is set, else 0.
+/// Returns a mask: all ones if `bit` is set, else 0.
 #[inline(always)]
 #[must_use]
 pub fn mask(bit: bool) -> u64 {
     opaque(u64::from(bit).wrapping_neg())
 }
 
-/// x mod m, for x < 2m. `m` must not be secret.
+/// Returns x mod m, for x < 2m. `x` may be secret; `m` must not be.
 #[inline(always)]
 #[must_use]
 pub fn sub_once(x: u64, m: u64) -> u64 {
@@ -20,14 +21,14 @@ pub fn sub_once(x: u64, m: u64) -> u64 {
     less.wrapping_add(m & mask(borrow))
 }
 
-/// Whether a < b, for numbers with equally many limbs, least significant first.
+/// Returns true if a < b. Both numbers have the same number of limbs, least significant first.
 #[inline(always)]
 #[must_use]
 pub fn is_below(a: &[u64], b: &[u64]) -> bool {
     a.iter().zip(b).fold(false, |borrow, (a, b)| a.borrowing_sub(*b, borrow).1)
 }
 
-/// Returns `x`, and hides its value from the optimiser.
+/// Returns `x` and hides its value from the optimiser.
 #[inline(always)]
 #[must_use]
 pub fn opaque(x: u64) -> u64 {

@@ -1,5 +1,5 @@
-//! The arithmetic that transforms need: the trait `Field`, and one file per implementation. Residues and twiddle
-//! factors have the same representation as in the CUDA headers `mod*.cuh`.
+//! The trait `Field`, which is the modular arithmetic that transforms need, and one file per implementation. Residues
+//! and twiddle factors have the same representation as in the CUDA headers `mod*.cuh`.
 
 mod goldilocks;
 mod mod16;
@@ -25,49 +25,50 @@ pub(crate) use mod256::Mod256;
 
 /// Arithmetic modulo one q.
 ///
-/// Ranges have names: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every
-/// residue canonical. Reducing a wide product divides it by a constant F, as Montgomery reduction does.
+/// Residues have three ranges: *canonical* is below q, *relaxed* below 2q, and *loose* below 4q. Strict arithmetics
+/// keep every residue below q, even where a function allows more. Reducing a sum of products divides it by a constant
+/// F, such as 2^32 for Montgomery reduction of 32-bit words.
 ///
-/// Words come from callers' memory unchecked. A word out of range makes the result meaningless but has no other effect,
-/// so sums wrap. Where a ring accepts any word, [`Field::reduce_any`] is applied first.
+/// Words come from the caller's memory unchecked. A word out of range makes the result meaningless but has no other
+/// effect, because sums wrap. Callers that accept any word apply [`Field::reduce_any`] first.
 pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// A residue in a register.
     type Word: Store<Self::Word>;
-    /// A precomputed multiplier, such as a twiddle factor; the same bytes as on the device.
+    /// A precomputed multiplier, such as a twiddle factor. It has the same bytes as on the device.
     type Twiddle: Pod + Send + Sync;
     /// An accumulator for a sum of products.
     type Wide: Copy;
 
     fn new(q: &Limbs) -> Self;
-    /// The multiplier for a canonical word.
+    /// Precomputes the multiplier for a word w < q.
     fn twiddle(&self, w: Self::Word) -> Self::Twiddle;
 
-    /// in: any x (of 256 bits, canonical)   out: x w, relaxed
+    /// Returns x·w. in: any word x; of 256-bit words, only x < q   out: below 2q
     fn mul(&self, x: Self::Word, w: &Self::Twiddle) -> Self::Word;
-    /// in: any x, the multiplier 1   out: x, canonical
+    /// Returns x mod q, below q. in: any word x, and `one`, the multiplier 1
     #[inline(always)]
     fn reduce_any(&self, x: Self::Word, one: &Self::Twiddle) -> Self::Word {
         self.canonical(self.mul(x, one))
     }
-    /// in: relaxed   out: loose
+    /// Returns a + b. in: below 2q   out: below 4q (strict arithmetics: below q)
     fn add(&self, a: Self::Word, b: Self::Word) -> Self::Word;
-    /// in: relaxed   out: loose
+    /// Returns a − b modulo q. in: below 2q   out: below 4q (strict arithmetics: below q)
     fn sub(&self, a: Self::Word, b: Self::Word) -> Self::Word;
-    /// in: loose   out: relaxed   (a no-op in strict arithmetic)
+    /// Reduces x once. in: below 4q   out: below 2q (in strict arithmetics, returns x unchanged)
     #[inline(always)]
     fn relax(&self, x: Self::Word) -> Self::Word {
         x
     }
-    /// in: loose   out: canonical   (a no-op in strict arithmetic)
+    /// Reduces x completely. in: below 4q   out: below q (in strict arithmetics, returns x unchanged)
     #[inline(always)]
     fn canonical(&self, x: Self::Word) -> Self::Word {
         x
     }
 
     fn wide_zero(&self) -> Self::Wide;
-    /// in: canonical a and b, a sum of at most seven products   out: acc + a b
+    /// Returns acc + a·b. in: a and b below q; `acc` is a sum of at most seven products
     fn wide_mad(&self, acc: Self::Wide, a: Self::Word, b: Self::Word) -> Self::Wide;
-    /// in: a sum of at most eight products   out: acc / F, relaxed
+    /// Returns acc / F mod q, with the constant F of [`Field`]. in: a sum of at most eight products   out: below 2q
     fn wide_reduce(&self, acc: Self::Wide) -> Self::Word;
 
     /// The fastest SIMD vectors that this CPU has for radix-2 butterflies on these words, if any.
@@ -79,7 +80,7 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
 /// The storage type of a word in memory.
 pub(crate) trait Store<W>: Pod + Send + Sync {
     fn load(self) -> W;
-    /// in: canonical
+    /// Converts a word below q to its storage type.
     fn store(word: W) -> Self;
 }
 
@@ -100,28 +101,28 @@ macro_rules! stores {
 }
 stores!(u16 => u32, u32 => u32, u32 => u64, u64 => u64, [u64; 4] => [u64; 4]);
 
-/// The word with these limbs.
+/// Reads a word from its limbs, least significant first.
 pub(crate) fn word<W: Pod>(limbs: &Limbs) -> W {
     bytemuck::pod_read_unaligned(&bytemuck::cast_slice(limbs)[..size_of::<W>()])
 }
 
-/// The limbs of a word.
+/// Returns the limbs of a word, least significant first; missing upper limbs are 0.
 pub(crate) fn limbs<W: Pod>(word: &W) -> Limbs {
     let mut limbs = [0; 4];
     bytemuck::cast_slice_mut(&mut limbs)[..size_of::<W>()].copy_from_slice(bytemuck::bytes_of(word));
     limbs
 }
 
-/// The multiplier 1.
+/// Returns the multiplier 1.
 pub(crate) fn one<F: Field>(field: &F, modulus: &Modulus) -> F::Twiddle {
     field.twiddle(word(&modulus.one))
 }
 
-/// x^e mod q by square-and-multiply. in, out: canonical
+/// Returns x^e mod q, by square-and-multiply. in, out: below q
 pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F::Word {
     let factor = field.twiddle(x);
     (0..64 - e.leading_zeros()).rev().fold(one, |power, bit| {
-        // each power serves as a multiplier only once, for its own square
+        // `power` is the multiplier of only one product, its own square
         let square = field.canonical(field.mul(power, &field.twiddle(power)));
         if e >> bit & 1 == 1 { field.canonical(field.mul(square, &factor)) } else { square }
     })
@@ -134,14 +135,14 @@ mod tests {
     use super::*;
     use crate::testing::{from, modulus, of};
 
-    /// Powers of two that describe an arithmetic: `wide_reduce` divides by 2^`product`, and words are stored times
-    /// 2^`word`.
+    /// Exponents of the powers of two that define an arithmetic's representation: `wide_reduce` divides by 2^`product`,
+    /// and residues are stored as x·2^`word`.
     struct Powers {
         product: u32,
         word: u32,
     }
 
-    /// Checks every function at the edges of its range against arbitrary-precision integers.
+    /// Compares every function of [`Field`] with arbitrary-precision integers, at the edges of its input range.
     fn edges<F: Field, S: Store<F::Word>>(q: &BigUint, powers: &Powers) {
         let zero = BigUint::ZERO;
         let unit = BigUint::from(1u32);
@@ -159,7 +160,7 @@ mod tests {
             assert_eq!(from(&limbs(&reduced)), x % q, "modulo {q}");
         }
         let values = [zero.clone(), &unit % q, (q >> 1) % q, q - 1u32];
-        // 2^-e mod q, for an odd q
+        // a power of `half` is 2^-e modulo an odd q
         let half: BigUint = (q + 1u32) >> 1;
         let factor_inverse = half.modpow(&powers.product.into(), q) * (&unit << powers.word) % q;
         for a in &values {
@@ -167,7 +168,7 @@ mod tests {
             check(x, a.clone());
             for b in &values {
                 let y = form(b);
-                // loose: up to 4q − 2 in lazy arithmetic
+                // a sum below 4q: at most 4q − 2 in lazy arithmetics
                 let loose = field.add(field.relax(field.add(x, y)), field.relax(field.add(x, y)));
                 let sum = (a + b) * 2u32;
                 check(loose, sum.clone());
@@ -194,7 +195,7 @@ mod tests {
         for q in [2u64, 3, 16383, 16385, 65535, 65521].map(BigUint::from) {
             edges::<Mod16, u16>(&q, &plain(0));
         }
-        // the largest odd numbers with this many bits, prime or not
+        // moduli: the largest odd numbers with this many bits, prime or not
         for bits in [17, 30] {
             edges::<Mod32, u32>(&below(bits, 0), &plain(32));
         }

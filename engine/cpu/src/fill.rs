@@ -1,4 +1,4 @@
-//! Computes twiddle factors for any range of entries of a table.
+//! Computes the twiddle factors of any range of entries of a table.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::layout::{HEADER, Layout, ROOTS};
 use crate::shape::{Layer, Shape};
 use crate::{Modulus, Roots};
 
-/// Computes the entries of a twiddle table as words.
+/// Computes entries of a twiddle table ([`Layout`]) as words.
 pub(crate) struct Fill<'a, F: Field> {
     shape: Shape<'a>,
     layout: &'a Layout,
@@ -15,18 +15,19 @@ pub(crate) struct Fill<'a, F: Field> {
     one: F::Word,
     start: F::Word,
     start_inverse: F::Word,
-    /// ρ^(2^i)
+    /// ρ^(2^i) for each i, where ρ = `roots.step` is a root of unity whose order is the number of leaves of a tree.
     squares: Vec<F::Twiddle>,
     header: [F::Word; HEADER],
 }
 
-/// A section of a table: one power of z for each node of a layer, at every `stride`-th entry from `start`.
+/// A section of the table: a power of the twiddle factor z of each node of one layer, at every `stride`-th entry from
+/// entry `start`.
 struct Section {
     start: usize,
     stride: usize,
     nodes: usize,
     layer: usize,
-    /// 1 or 2; −1 or −2 for the inverse transform.
+    /// Exponent of z: 1 or 2, or −1 or −2 for the inverse transform.
     power: i64,
 }
 
@@ -51,7 +52,7 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// Writes the table's entries from entry `first` on.
+    /// Writes consecutive entries of the table to `out`, starting with entry `first`, in the order of the layout.
     pub(crate) fn fill(&self, first: usize, out: &mut [F::Word]) {
         let Self { shape, layout, .. } = *self;
         if layout.by_nodes(shape) {
@@ -67,7 +68,7 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// As [`fill`](Self::fill), with the nodes of every layer from left to right.
+    /// As [`fill`](Self::fill), for the layout that stores the nodes of every layer from left to right.
     pub(crate) fn fill_by_nodes(&self, first: usize, out: &mut [F::Word]) {
         let Self { shape, layout, .. } = *self;
         let end = first + out.len();
@@ -93,7 +94,8 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// Writes the part of a section that falls into `out`, whose first entry has number `first`.
+    /// Writes to `out` the entries that belong to both the section and `out`, where `out[0]` is entry `first` of the
+    /// table.
     fn section(&self, section: &Section, first: usize, out: &mut [F::Word]) {
         let shape = self.shape;
         let end = first + out.len();
@@ -112,10 +114,13 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// (γ^(m/r) ρ^(e/r))^power for these nodes of one tree.
+    /// Yields the twiddle factors z of consecutive nodes of one tree, each raised to the power `section.power`. A node
+    /// x^k − γ^m·ρ^e that splits by radix r has z = γ^(m/r)·ρ^(e/r). γ is the tree's start root (in the right one of
+    /// two trees, its fifth power), and ρ the step.
     ///
-    /// The exponent is a sum over the node's digits. So from one node to the next it changes by one of as many amounts
-    /// as there are digits, and each factor costs one multiplication.
+    /// The exponent of ρ is a weighted sum of the digits of the node's number. From one node to the next, it changes by
+    /// an amount that depends only on which digit is incremented. So each twiddle factor costs one multiplication by a
+    /// precomputed power of ρ.
     fn run(&self, section: &Section, nodes: Range<usize>, right: bool) -> impl Iterator<Item = F::Word> {
         let shape = self.shape;
         let t = shape.tree_leaves() as u64;
@@ -131,8 +136,8 @@ impl<'a, F: Field> Fill<'a, F> {
             if section.power < 0 && e > 0 { t - e } else { e }
         };
 
-        // weight of each digit, from the last, and the change of the exponent when that digit is incremented and all
-        // later ones reset
+        // for each digit, starting with the last: the change of the exponent when this digit is incremented and all
+        // later digits are reset to 0
         let mut weight = t / radix;
         let mut later = 0;
         let mut value = 0;
@@ -160,21 +165,21 @@ impl<'a, F: Field> Fill<'a, F> {
         })
     }
 
-    /// An entry of the roots of unity, which follow the sections.
+    /// Returns a root of unity from the end of the table, or its inverse; `entry` must be at least `layout.roots`.
     fn root(&self, entry: usize) -> F::Word {
         let (i, t) = ((entry - self.layout.roots) as u64, self.shape.tree_leaves() as u64);
         let e = (i & 1) * (t / 4) + (i >> 1 & 1) * (t / 8) + (i >> 2 & 1) * (t / 16);
         self.root_power(if i < ROOTS as u64 || e == 0 { e } else { t - e })
     }
 
-    /// ρ^e, e < t.
+    /// Returns ρ^e for e < t, where ρ is the root of unity `roots.step` and t its order.
     fn root_power(&self, e: u64) -> F::Word {
         let factors = self.squares.iter().enumerate().filter(|(bit, _)| e >> bit & 1 == 1);
         factors.fold(self.one, |power, (_, square)| self.field.canonical(self.field.mul(power, square)))
     }
 }
 
-/// All twiddle factors of a table, with the nodes of every layer from left to right.
+/// Computes the whole twiddle table, with the nodes of every layer from left to right.
 pub(crate) fn factors<F: Field>(
     modulus: &Modulus,
     roots: &Roots,

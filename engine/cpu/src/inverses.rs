@@ -1,8 +1,9 @@
 //! Inverses in the NTT domain: inverts every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
 //!
-//! A product of two stored residues is a·b/F here. With this product the residues still form a field: its one is F, and
-//! the inverse of x is F²/x. Two multiplications by 1 remove F² at the end. (If residues are stored times R, a product
-//! of words is a·b/(F R), and the word F R represents F.)
+//! The arithmetic multiplies two stored residues to a·b/F, where F is the constant by which its reduction divides. With
+//! this product the residues still form a field: its one is F, and the inverse of x is F²/x. Two multiplications by the
+//! residue 1 remove F² at the end. (If residues are stored as x·R, a product of words is a·b/(F·R), and the word F·R
+//! represents F.)
 
 use bytemuck::Zeroable;
 
@@ -13,12 +14,13 @@ use crate::simd::wide;
 use crate::tree::Tree;
 use crate::wipe::Wiped;
 
-/// The coefficients of half the largest leaf.
+/// Coefficients of a polynomial with half the largest leaf degree.
 type Half<F> = [<F as Field>::Word; MAX_LEAF_DEGREE / 2];
 
-/// Inverts every leaf of a row; returns whether all leaves are invertible. If not, all words become zero.
+/// Inverts every leaf of a residue polynomial in place. Returns true if all leaves are invertible; otherwise sets all
+/// words to zero and returns false.
 ///
-/// `one` is the residue 1 in the ring's stored form. in, out: canonical
+/// `one` is the residue 1 in the ring's stored form. in, out: below q
 pub(crate) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Limbs, one: F::Word, row: &mut [F::Word]) -> bool {
     wide(
         #[inline(always)]
@@ -46,10 +48,10 @@ pub(crate) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Limbs, one: F::Word, row:
     )
 }
 
-/// Replaces each word x by 1/x and returns whether none was zero. Inverts only the product of all words (Montgomery's
-/// trick, as a product tree).
+/// Replaces each word x by 1/x and returns true if all words are nonzero; otherwise sets all words to zero and returns
+/// false. Uses Montgomery's trick as a product tree, so that only the product of all words is inverted.
 ///
-/// `memory` must have at least twice as many words. in, out: canonical
+/// `memory` must be at least twice as long as `words`. in, out: below q
 fn invert_all<F: Field>(field: &F, one: F::Word, q: &Limbs, words: &mut [F::Word], memory: &mut [F::Word]) -> bool {
     if let [x] = words {
         let exists = bytemuck::bytes_of(x).iter().fold(0, |any, byte| any | byte) != 0;
@@ -65,16 +67,16 @@ fn invert_all<F: Field>(field: &F, one: F::Word, q: &Limbs, words: &mut [F::Word
     for ((low, high), inverse) in low.iter_mut().zip(&mut *high).zip(&*products) {
         (*low, *high) = (mul(field, *inverse, *high), mul(field, *inverse, *low));
     }
-    // with an odd number of words, the middle one has no partner
+    // an odd number of words leaves the middle one unpaired
     low[high.len()..].copy_from_slice(&products[high.len()..]);
     exist
 }
 
-/// Replaces a leaf a by the a* for which a a* is a constant, the norm of a, and returns that constant.
+/// Replaces a leaf a by the a* whose product a·a* is a constant, the norm of a, and returns this constant.
 ///
-/// Let y = x² and a = A(y) + x B(y). The norm N = A² − y B² has half the degree, and a* = (A − x B) N*.
+/// Let y = x² and a = A(y) + x·B(y). The polynomial N = A² − y·B² has half the degree, and a* = (A − x·B)·N*.
 ///
-/// in, out: canonical
+/// in, out: below q
 fn complement<F: Field>(field: &F, leaf: &mut [F::Word], beta: &F::Twiddle) -> F::Word {
     let wrap = |x| field.mul(x, beta);
     match *leaf {
@@ -111,7 +113,7 @@ fn complement<F: Field>(field: &F, leaf: &mut [F::Word], beta: &F::Twiddle) -> F
     }
 }
 
-/// a b modulo y^k − β, for k words each. in, out: canonical
+/// Returns a·b modulo y^k − β, for a and b of k words. in, out: below q
 fn product<F: Field>(field: &F, a: &[F::Word], b: &[F::Word], beta: &F::Twiddle) -> Half<F> {
     let k = a.len();
     let mut product = [F::Word::zeroed(); _];
@@ -123,26 +125,26 @@ fn product<F: Field>(field: &F, a: &[F::Word], b: &[F::Word], beta: &F::Twiddle)
     product
 }
 
-/// in: canonical, at most eight pairs   out: relaxed
+/// Returns the sum of a·b over at most eight pairs (a, b). in: below q   out: below 2q
 #[inline(always)]
 fn sum_of_products<F: Field>(field: &F, pairs: impl IntoIterator<Item = (F::Word, F::Word)>) -> F::Word {
     let sum = pairs.into_iter().fold(field.wide_zero(), |sum, (a, b)| field.wide_mad(sum, a, b));
     field.wide_reduce(sum)
 }
 
-/// in, out: canonical
+/// Returns the product of a and b. in, out: below q
 #[inline(always)]
 fn mul<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
     field.canonical(sum_of_products(field, [(a, b)]))
 }
 
-/// in: relaxed   out: canonical
+/// Returns a − b. in: below 2q   out: below q
 #[inline(always)]
 fn sub<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
     field.canonical(field.sub(a, b))
 }
 
-/// x^(q − 2) by square-and-multiply (Fermat). in, out: canonical
+/// Returns x^(q − 2), the inverse of x by Fermat's little theorem, with square-and-multiply. in, out: below q
 fn power<F: Field>(field: &F, x: F::Word, q: &Limbs) -> F::Word {
     let mut less = 2;
     let e = q.map(|limb| {

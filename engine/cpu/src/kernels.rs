@@ -1,4 +1,4 @@
-//! CPU reference of the kernels that work on rows of ring elements.
+//! CPU reference of the kernels that work on whole residue polynomials of ring elements.
 
 use core::iter;
 use core::marker::PhantomData;
@@ -18,75 +18,83 @@ use crate::tree::{Origin, Tree};
 use crate::wipe::Wiped;
 use crate::{Modulus, Roots};
 
-/// Evaluations per tile, and the maximum number of products summed before a reduction.
+/// `TILE` is the number of evaluations that `inner_product` accumulates at a time. `MOST_PRODUCTS` is the maximum
+/// number of products that are summed before a reduction.
 const TILE: usize = 64;
 const MOST_PRODUCTS: usize = 8;
 
-/// Describes rows of ring elements; a row is one residue polynomial (RNS limb). Row i is modulo modulus number
+/// Describes the rows of ring elements; a *row* is one residue polynomial (RNS limb). Row i has the modulus with index
 /// `of_row[i % of_row.len()]`.
 #[derive(Debug)]
 pub struct ElementLayout<'a> {
-    /// The factorisation of the ring, the same for all rows.
+    /// The factorisation of the ring, which is the same for all residue polynomials.
     pub shape: Shape<'a>,
     /// The layout of the twiddle tables.
     pub layout: &'a Layout,
-    /// The distinct moduli, each with its twiddle factors.
+    /// The distinct moduli, each with the source of its twiddle factors.
     pub moduli: Vec<(Modulus, Factors<'a>)>,
-    /// The modulus number of each row of an element.
+    /// For each residue polynomial (row) of an element, the index of its modulus.
     pub of_row: &'a [usize],
-    /// Whether inputs may be any words, which are reduced first.
+    /// True if inputs may be any words, which are reduced modulo q first.
     pub any_word: bool,
-    /// Whether reduced products of two words must be multiplied by F, the last entry of the header.
+    /// True if reduced products of two words must be multiplied by F, the constant by which the reduction divides them.
+    /// F is the last entry of the table's header.
     pub restore: bool,
-    /// Whether evaluations are in natural order; if not, they are in digit-reversed order.
+    /// True if evaluations are in natural order, false if they are in digit-reversed order.
     pub natural: bool,
-    /// The range of layers that the kernel computes.
+    /// The layers that the kernel computes.
     pub part: Range<usize>,
 }
 
 /// The twiddle factors for one modulus.
 #[derive(Debug)]
 pub enum Factors<'a> {
-    /// An existing table.
+    /// A twiddle table that already exists.
     Given {
-        /// [`HEADER`](crate::HEADER) factors, which include the scale of the job.
+        /// The [`HEADER`](crate::HEADER) twiddle factors of the header, which include the job's scale.
         header: Cow<'a, [u8]>,
-        /// The table in the layout of the rows. Not needed for products of evaluations where leaves have degree 1.
+        /// The twiddle table, in the order of [`ElementLayout::layout`]. Not needed for products of evaluations if
+        /// leaves have degree 1.
         table: Option<&'a [u8]>,
     },
-    /// Twiddle factors that are computed from these roots, whose header includes the scale of the job.
+    /// Twiddle factors to be computed from these roots, whose header includes the job's scale.
     Made(Box<Roots>),
 }
 
-/// The layout of key-switching keys. They belong to a ring whose first and last limbs are the limbs of the elements.
+/// The layout of key-switching keys, which have more limbs than the elements that they multiply. The first
+/// [`own`](Self::own) limbs of an element have the moduli of the first limbs of a key, and its other limbs those of the
+/// key's last limbs.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
     /// Number of sets of keys.
     pub sets: usize,
-    /// Keys in each set. Any keys beyond the number of elements are not read.
+    /// Number of keys in each set. Keys beyond the number of elements are not read.
     pub count: usize,
     /// Limbs in each key.
     pub limbs: usize,
-    /// Number of leading limbs of a key that elements share; the elements' other limbs match the last limbs of the key.
+    /// Number of leading limbs of an element that match the leading limbs of a key.
     pub own: usize,
 }
 
-/// The operations of kernels on rows of residues. The number of rows follows from the number of bytes.
+/// Operations of kernels on bytes that hold rows of residues; a row is one residue polynomial. The length of the bytes
+/// gives the number of rows.
 pub trait Kernels: Send + Sync {
-    /// Coefficients to evaluations, or some of the layers.
+    /// Transforms coefficients to evaluations in place, or computes the layers [`ElementLayout::part`] of that
+    /// transform.
     fn forward(&self, data: &mut [u8]);
 
-    /// Evaluations to coefficients, or some of the layers.
+    /// Transforms evaluations to coefficients in place, or computes the layers [`ElementLayout::part`] of that
+    /// transform.
     fn inverse(&self, data: &mut [u8]);
 
-    /// Products of ring elements, from coefficients to coefficients.
+    /// Multiplies ring elements. Operands and product are coefficients.
     fn ring_mul(&self, operands: [&[u8]; 2], out: &mut [u8]);
 
-    /// Products in the NTT domain; `add` adds them to the contents of `out`.
+    /// Multiplies elements in the NTT domain. With `add`, adds the products to `out` instead of overwriting it.
     fn point_mul(&self, operands: [&[u8]; 2], out: &mut [u8], add: bool);
 
-    /// For each set of keys, the sum of `count` products of an element and its key, in the NTT domain. Leaves must have
-    /// degree 1.
+    /// For each set of keys, computes the sum of `count` products of an element and its key, in the NTT domain. Leaves
+    /// must have degree 1.
     fn inner_product(&self, values: &[u8], keys: (&[u8], Keys), count: usize, out: &mut [u8]);
 }
 
@@ -117,17 +125,17 @@ pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: ElementLayout<'a>) -> Bo
     Box::new(Trees::<F, S> { rows, ones, trees, stored: PhantomData })
 }
 
-/// Rows whose residues are stored as `S`.
+/// Residue polynomials of ring elements, stored as words of type `S`, with the transforms of their moduli.
 struct Trees<'a, F: Field, S> {
     rows: ElementLayout<'a>,
-    /// The multiplier 1 of each modulus.
+    /// For each modulus, the precomputed multiplier 1.
     ones: Vec<F::Twiddle>,
     trees: Vec<Tree<'a, F>>,
     stored: PhantomData<S>,
 }
 
 impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
-    /// The modulus number of a row.
+    /// Returns the modulus index of the residue polynomial with index `row`.
     fn modulus(&self, row: usize) -> usize {
         self.rows.of_row[row % self.rows.of_row.len()]
     }
@@ -136,18 +144,19 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         &self.trees[self.modulus(row)]
     }
 
-    /// Whether the layers begin at the coefficients.
+    /// Returns true if the kernel's layers include the first one, so that its forward transform reads coefficients.
     fn is_first(&self) -> bool {
         self.rows.part.start == 0
     }
 
-    /// Whether the layers end at the leaves.
+    /// Returns true if the kernel's layers include the last one, so that its forward transform writes evaluations.
     fn is_last(&self) -> bool {
         self.rows.part.end == self.rows.shape.layers.len()
     }
 
-    /// Calls `run` on every row with its number, its residues, and scratch memory that it may reuse from row to row.
-    /// The rows of a single large element are spread over threads; for many elements, the caller does that.
+    /// Calls `run` for every residue polynomial, with its index, its residues, and scratch memory that later calls
+    /// reuse. The residue polynomials of a single large element are spread over threads. If there are many elements,
+    /// the caller spreads them.
     fn each<M: Default + Send>(&self, data: &mut [S], run: impl Fn(usize, &mut [S], &mut M) + Sync) {
         let (n, count) = (self.rows.shape.n, self.rows.of_row.len());
         if count > 1 && data.len() == n * count && size_of_val(data) > TASK_BYTES {
@@ -158,7 +167,7 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         }
     }
 
-    /// Reduces the residues of a row if any words may come in.
+    /// Reduces the residue polynomial with index `row` modulo its q in place, if the ring accepts any words as input.
     fn reduce(&self, row: usize, words: &mut [S]) {
         if self.rows.any_word {
             let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
@@ -166,7 +175,8 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         }
     }
 
-    /// The same for read-only residues: returns them, or their reduced copy in `memory`.
+    /// Returns the residue polynomial with index `row`, reduced modulo its q: `words` itself, or a reduced copy in
+    /// `memory` if the ring accepts any words as input.
     fn reduced<'w>(&self, row: usize, words: &'w [S], memory: &'w mut Wiped<S>) -> &'w [S] {
         if !self.rows.any_word {
             return words;
@@ -176,13 +186,15 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         memory
     }
 
-    /// Reads residues that earlier layers left in [0, k·q), as relaxed words.
+    /// Copies residues that earlier layers left lazy, below a multiple of q, from `from` to `to`, and reduces them
+    /// below 2q.
     fn load_between(&self, row: usize, from: &[S], to: &mut Wiped<F::Word>) {
         let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
         to.set(from.iter().map(|x| field.mul(x.load(), one)));
     }
 
-    /// The constants β of all leaves for each modulus, in the order of the evaluations; empty for leaves of degree 1.
+    /// For each modulus, returns the constants β of all leaves x^d − β, in the order of the evaluations. The lists are
+    /// empty if leaves have degree 1.
     fn leaf_constants(&self) -> Vec<Cow<'_, [F::Twiddle]>> {
         let ordered = |tree: &'_ Tree<'a, F>| -> Vec<F::Twiddle> {
             let (order, constants) = (Reorder::to_tree(self.rows.shape), tree.leaf_constants());
@@ -192,7 +204,8 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         self.trees.iter().map(of).collect()
     }
 
-    /// Multiplies evaluations and passes each word of the products, relaxed, to `put` with its place in `out`.
+    /// Multiplies evaluations. For each word of the product, below 2q, calls `put` with the element of `out` at the
+    /// same index.
     fn multiply(&self, operands: [&[u8]; 2], out: &mut [S], put: impl Fn(&F, &mut S, F::Word) + Sync) {
         let (betas, n) = (self.leaf_constants(), self.rows.shape.n);
         let operands = operands.map(cast_slice::<_, S>);
@@ -334,7 +347,8 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
     }
 }
 
-/// Runs `run` on a row in place if its residues are stored as words; returns whether they are.
+/// If the storage type `S` is as wide as the word type `W`, calls `run` on the residues in place and returns true.
+/// Otherwise does nothing and returns false.
 fn in_place<S: Pod, W: Pod>(row: &mut [S], run: impl FnOnce(&mut [W])) -> bool {
     if size_of::<S>() != size_of::<W>() {
         return false;

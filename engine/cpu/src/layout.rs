@@ -1,59 +1,60 @@
-//! The twiddle table of a transform modulo one prime.
+//! The layout of the twiddle table of a transform modulo one prime.
 
 use core::ops::Range;
 
 use crate::shape::Shape;
 
-/// Positions of the twiddle factors in the table of one modulus, counted in factors.
+/// Positions of the twiddle factors in the table of one modulus, counted in twiddle factors.
 ///
-/// Let s = 1/t, where t is the number of leaves of a tree, and let F be the factor that products of two words lack. Let
-/// x^k − z be the left child of the first layer (Z under [`Layer::Sixth`](crate::Layer)). The table starts with this
-/// header:
+/// Let t be the number of leaves of a tree, s = 1/t, and F the constant by which the reduction of a product divides.
+/// Let ρ be the step of the tree's roots, and x^k − z the left child of the first layer. Under
+/// [`Layer::Sixth`](crate::Layer), this z is called Z. The table starts with a header:
 ///
-/// | entry | no layers | `Two` | `Three` | `Sixth` |
-/// | --- | --- | --- | --- | --- |
-/// | 0 | σ = ρ^(t/3), or 1 without a layer `Three` | | | |
-/// | 1 | s | s | s | s |
-/// | 2 | 1 | s z^-1 | s z^-1 | s / (2Z − 1) |
-/// | 3 | 1 | 1 | s z^-2 | Z |
-/// | 4 | F s | F s | F s | F s |
-/// | 5 | 1 | F s z^-1 | F s z^-1 | F s / (2Z − 1) |
-/// | 6 | 1 | 1 | F s z^-2 | Z |
-/// | 7 | F | F | F | F |
+/// - Entry 0 is σ = ρ^(t/3), or 1 if there is no layer `Three`.
+/// - Entries 1 to 3 are the scales of the inverse transform's last layer. They depend on the first layer.
+/// - Without layers, they are s, 1 and 1.
+/// - For `Two`, they are s, s·z^-1 and 1.
+/// - For `Three`, they are s, s·z^-1 and s·z^-2.
+/// - For `Sixth`, they are s, s / (2Z − 1) and Z.
+/// - Entries 4 to 6 are the same scales with F·s instead of s, for an inverse transform of products that were divided
+///   by F.
+/// - Entry 7 is F.
 ///
-/// The sections listed in the fields follow. A job has its own copy of the header, with its scale k in s = k/t.
+/// The sections listed in the fields follow. A job may have a scale c: its own copy of the header has s = c/t.
 ///
-/// Within a layer, nodes are in order from left to right. From layer `columns` on they are stored by columns: node i
-/// under node j above that layer is at position i·(nodes above it) + j. So threads that work under neighbouring nodes
-/// read neighbouring factors.
+/// Within a layer, nodes are in order from left to right. From layer [`columns`](Self::columns) on, their order is
+/// transposed. Let N be the number of nodes above layer `columns`: the i-th descendant of the j-th of them is at
+/// position i·N + j. So threads that work under neighbouring nodes read neighbouring twiddle factors.
 ///
-/// If the last four layers are `Two`, the table ends with roots of unity. Root i < 8 is the ratio between the twiddle
-/// factors of node i and node 0, counted below a common ancestor some layers above.
+/// If the last four layers are `Two`, the table ends with roots of unity. Root i < 8 is the twiddle factor of node i
+/// divided by that of node 0, among the eight nodes three layers below a common ancestor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// Start of each layer's twiddle factors for the forward transform: z for each node, followed by z² under `Three`.
+    /// Start of each layer's twiddle factors for the forward transform. Each node has z, followed by z² if the layer is
+    /// `Three`.
     pub forward: Vec<usize>,
-    /// The same for the inverse transform: z^-1 and z^-2, or Z itself under `Sixth`.
+    /// Start of each layer's twiddle factors for the inverse transform. Each node has z^-1, followed by z^-2 if the
+    /// layer is `Three`; under `Sixth` it has z itself.
     pub inverse: Vec<usize>,
-    /// The constants β of the leaves x^d − β; empty if d is 1.
+    /// Range of the constants β of the leaves x^d − β; empty if d is 1.
     pub leaves: Range<usize>,
-    /// Start of the roots of unity, which their inverses follow. If an odd number of factors precedes them, one factor
-    /// 1 is padding.
+    /// Start of the roots of unity; their inverses come after them. This is even: if an odd number of entries precedes,
+    /// the entry before is a 1 for padding.
     pub roots: usize,
-    /// Number of factors in the table.
+    /// Number of twiddle factors in the table.
     pub len: usize,
-    /// The first layer stored by columns.
+    /// The first layer whose nodes are stored in transposed order.
     pub columns: usize,
 }
 
-/// Number of header entries, which precede the sections.
+/// Number of entries in the header of a twiddle table.
 pub const HEADER: usize = 8;
 
-/// Number of roots of unity in a table that has them; as many inverses follow.
+/// Number of roots of unity at the end of a table that has them. The same number of inverses comes after them.
 pub(crate) const ROOTS: usize = 8;
 
 impl Layout {
-    /// The layout for a factorisation, stored by columns from layer `columns` on.
+    /// Returns the layout for a factorisation, with transposed order of the nodes from layer `columns` on.
     #[must_use]
     pub fn of(shape: Shape<'_>, columns: usize) -> Self {
         let mut end = HEADER;
@@ -72,13 +73,14 @@ impl Layout {
         Self { forward, inverse, leaves, roots, len, columns }
     }
 
-    /// Whether the nodes of every layer are stored from left to right.
+    /// Returns true if the nodes of every layer are stored from left to right.
     #[must_use]
     pub fn by_nodes(&self, shape: Shape<'_>) -> bool {
         self.columns >= shape.layers.len()
     }
 
-    /// Maps each factor, counted with all nodes from left to right, to its position in this layout.
+    /// For each twiddle factor of the table whose nodes are all stored from left to right, returns its position in this
+    /// layout.
     #[must_use]
     pub fn places(&self, shape: Shape<'_>) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.len).collect();
@@ -100,7 +102,7 @@ impl Layout {
     }
 }
 
-/// The header of a table.
+/// Returns the header of a table.
 pub(crate) fn header_of<T: Copy>(table: &[T]) -> [T; HEADER] {
     core::array::from_fn(|i| table[i])
 }

@@ -1,26 +1,27 @@
-//! The instruction set that loops and vectors use: what this CPU reports, unless a test chooses another.
+//! The instruction set for loops and SIMD butterflies: the one that this CPU reports, unless a test overrides it.
 
 #[cfg(feature = "levels")]
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction set.
+/// A choice of the instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// The instructions that this CPU reports.
     Detected,
-    /// The baseline of the architecture.
+    /// Only the baseline of the architecture.
     Baseline,
-    /// AVX2, BMI1, BMI2 and ADX, without asking the CPU. Valgrind runs ADX but does not report it.
+    /// AVX2, BMI1, BMI2 and ADX, without asking the CPU. For valgrind, which runs ADX instructions but does not report
+    /// them.
     Avx2,
 }
 
 #[cfg(feature = "levels")]
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Detected as u8);
 
-/// Sets the instruction set for all work that starts afterwards.
+/// Sets the instruction set for all work in this process that starts afterwards.
 ///
 /// # Safety
-/// The CPU must support these instructions.
+/// The CPU must support the instructions of `level`.
 #[cfg(feature = "levels")]
 #[allow(unsafe_code)]
 pub unsafe fn set(level: Level) {
@@ -36,6 +37,6 @@ pub(crate) fn get() -> Level {
         2 => return Level::Avx2,
         _ => {}
     }
-    // without optimisation, each vector of an inlined loop gets its own stack slot, megabytes in total
+    // Without optimisation, each SIMD vector of an inlined loop gets its own stack slot. They would fill megabytes.
     if cfg!(ringforge_unoptimised) { Level::Baseline } else { Level::Detected }
 }

@@ -1,19 +1,23 @@
-//! Ringforge's arithmetic and transforms on a CPU: rows in, rows out.
+//! Ringforge's arithmetic and transforms on a CPU.
 //!
-//! A *row* is one residue polynomial (an RNS limb): n residues modulo one q. It is a separate crate so that the planner
-//! and the kernels compile separately from it. Its interface is not generic over arithmetic: a static such as [`MOD31`]
-//! is one arithmetic with one storage type, as a `dyn` [`Arithmetic`]. That trait makes twiddle factors, [`Kernels`] on
-//! rows of many elements, and a [`Transform`] of one row. The crate knows moduli, factorisation trees ([`Shape`]) and
-//! twiddle tables ([`Layout`]). The crate `ringforge` maps rings and kernel arguments to rows.
+//! A *row* is one residue polynomial (an RNS limb): n residues modulo one q. The crate `ringforge` maps rings and
+//! kernel arguments to rows, which this crate transforms and multiplies. It is a separate crate, so a change of the
+//! planner or of a kernel does not recompile it.
+//!
+//! The interface is not generic over arithmetic. A static such as [`MOD31`] stands for one arithmetic with one storage
+//! type, as a `dyn` [`Arithmetic`]. This trait computes twiddle factors, and creates [`Kernels`] for rows of many
+//! elements or a [`Transform`] of one row. The crate knows moduli, factorisation trees ([`Shape`]) and twiddle tables
+//! ([`Layout`]), but no rings.
 //!
 //! - Numbers are [`Limbs`]. A *word* is a residue below q in the form that an arithmetic computes with: plain, or for
 //!   256 bits in Montgomery form, x·2^256 mod q.
-//! - Rows are bytes: residues as they are stored, `u16` to `u64` or [`Limbs`], with that type's alignment. Factors in
+//! - Rows are bytes: residues stored as `u16`, `u32`, `u64` or [`Limbs`], aligned like that type. Twiddle factors in
 //!   tables are also bytes, aligned to 16. A wrong alignment or length panics.
-//! - A word out of range makes the result meaningless but has no other effect: no panic, no access outside a row.
+//! - A word that is not below q makes the result meaningless but has no other effect: no panic, no access outside a
+//!   row.
 //! - Neither branches nor addresses depend on residues; words are selected with [`choice`].
 //!
-//! To add an arithmetic, implement `Field` in a file in `field/` and add a static below.
+//! To add an arithmetic, implement `Field` in a file in `field/` and add a static at the end of this file.
 
 mod base;
 pub mod choice;
@@ -55,31 +59,31 @@ pub use transform::Transform;
 /// A number of up to 256 bits, least significant limb first.
 pub type Limbs = [u64; 4];
 
-/// A modulus.
+/// A modulus q.
 #[derive(Debug, Clone, Copy)]
 pub struct Modulus {
-    /// q.
+    /// The value q.
     pub q: Limbs,
-    /// The residue 1 as a word.
+    /// The residue 1 in the form of a word: 1, or 2^256 mod q in 256-bit Montgomery form.
     pub one: Limbs,
 }
 
-/// The roots of a transform modulo one q and the header of its table, all as words.
+/// The roots of a transform modulo one q, and the header of its twiddle table. All are words of the arithmetic.
 #[derive(Debug, Clone)]
 pub struct Roots {
-    /// γ, the root at which the tree starts.
+    /// γ, the root with which the tree starts: its top node is x^k − γ^t, where t is its number of leaves.
     pub start: Limbs,
-    /// γ^-1.
+    /// The inverse of `start`.
     pub start_inverse: Limbs,
-    /// ρ; the roots of the leaves differ by powers of it.
+    /// ρ, a root of unity whose order is the number of leaves of a tree. Leaf constants are γ times powers of ρ.
     pub step: Limbs,
-    /// The header entries of [`Layout`].
+    /// The header entries listed in [`Layout`].
     pub header: [Limbs; HEADER],
 }
 
-/// An arithmetic with a storage type for its residues.
+/// A modular arithmetic with a storage type for its residues.
 pub trait Arithmetic: Sync {
-    /// The given range of a twiddle table's entries, as words.
+    /// Computes the twiddle table's entries in the range `entries`, as words.
     fn table(
         &self,
         modulus: &Modulus,
@@ -89,14 +93,14 @@ pub trait Arithmetic: Sync {
         entries: Range<usize>,
     ) -> Vec<Limbs>;
 
-    /// Words as multipliers in the byte format of a table.
+    /// Precomputes a multiplier for each word and returns them in the byte format of a twiddle table.
     fn factors(&self, modulus: &Modulus, words: &[Limbs]) -> Vec<u8>;
 
-    /// The kernels' operations on such rows.
+    /// Returns the operations of kernels on ring elements of the given layout.
     fn kernels<'a>(&self, rows: ElementLayout<'a>) -> Box<dyn Kernels + 'a>;
 
-    /// The transform of one row of words. `unit` is 1 as a residue is stored. `restore` says whether reduced products
-    /// of two words must be multiplied by F, the last entry of the header.
+    /// Returns the transform of one residue polynomial. `unit` is the residue 1 in stored form. Set `restore` if
+    /// reduced products of two words must be multiplied by F, the last entry of the table's header.
     fn transform(
         &self,
         modulus: &Modulus,
@@ -107,7 +111,7 @@ pub trait Arithmetic: Sync {
     ) -> Box<dyn Transform>;
 }
 
-/// Registers arithmetics: one static each, with its field and the storage type of its residues.
+/// Defines one static per arithmetic, from its `Field` type and the storage type of its residues.
 macro_rules! arithmetics {
     ($($(#[$about:meta])* $name:ident = $field:ty, $store:ty;)*) => {$(
         $(#[$about])*
@@ -116,30 +120,31 @@ macro_rules! arithmetics {
 }
 
 arithmetics! {
-    /// Any q below 2^14, residues in 16 bits. Barrett reduction, so F = 1.
+    /// Any q below 2^14; residues are `u16`. Barrett reduction, so the product factor F is 1.
     MOD14 = Mod14, u16;
-    /// Any q below 2^16, residues in 16 bits. Barrett reduction, so F = 1.
+    /// Any q below 2^16; residues are `u16`. Barrett reduction, so the product factor F is 1.
     MOD16 = Mod16, u16;
-    /// Odd q below 2^30, residues in 32 bits. Montgomery reduction divides products of two words by F = 2^32.
+    /// Odd q below 2^30; residues are `u32`. Montgomery reduction divides products of two words by F = 2^32.
     MOD32 = Mod32, u32;
-    /// Odd q below 2^31, residues in 32 bits. Montgomery reduction divides products of two words by F = 2^32.
+    /// Odd q below 2^31; residues are `u32`. Montgomery reduction divides products of two words by F = 2^32.
     MOD31 = Mod31, u32;
-    /// Odd q below 2^62, residues in 64 bits. Montgomery reduction divides products of two words by F = 2^64.
+    /// Odd q below 2^62; residues are `u64`. Montgomery reduction divides products of two words by F = 2^64.
     MOD64 = Mod64, u64;
-    /// As [`MOD64`], residues in 32 bits.
+    /// Odd q below 2^32; residues are `u32`, and words 64 bits wide. Montgomery reduction divides products by F = 2^64.
     MOD64_IN_32 = Mod64, u32;
-    /// q = 2^64 − 2^32 + 1, residues in 64 bits. Products of two words are reduced exactly, so F = 1.
+    /// q = 2^64 − 2^32 + 1; residues are `u64`. Products of two words are reduced exactly, so the product factor F is
+    /// 1.
     GOLDILOCKS = Goldilocks, u64;
-    /// Odd q below 2^64, residues in 64 bits. Montgomery reduction divides products of two words by F = 2^64.
+    /// Odd q below 2^64; residues are `u64`. Montgomery reduction divides products of two words by F = 2^64.
     MOD64_FULL = Mod64Full, u64;
-    /// Odd q below 2^255 − 2^192, residues in four limbs. Montgomery reduction divides products of two words by F =
-    /// 2^256.
+    /// Odd q below 2^255 − 2^192; residues are four limbs. Montgomery reduction divides products of two words by
+    /// F = 2^256.
     MOD256_SPARE = Mod256<true>, Limbs;
-    /// Odd q below 2^256, residues in four limbs. Montgomery reduction divides products of two words by F = 2^256.
+    /// Odd q below 2^256; residues are four limbs. Montgomery reduction divides products of two words by F = 2^256.
     MOD256 = Mod256<false>, Limbs;
 }
 
-/// The arithmetic of a field on residues stored as `S`.
+/// Implements [`Arithmetic`] for the field `F` with residues stored as `S`.
 struct Of<F, S>(PhantomData<(F, S)>);
 
 impl<F: Field, S: Store<F::Word>> Arithmetic for Of<F, S> {

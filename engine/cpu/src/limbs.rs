@@ -1,5 +1,5 @@
-//! Numbers of four limbs: addition and subtraction, plain or modulo q, and multiplication. Operands may be secret; q
-//! must not be.
+//! 256-bit numbers of four limbs: addition and subtraction, plain or modulo q, and multiplication. Operands may be
+//! secret; q must not be.
 
 use crate::Limbs;
 use crate::choice::mask;
@@ -7,7 +7,7 @@ use crate::choice::mask;
 /// The 512-bit product of two numbers, least significant limb first.
 pub type Wide = [u64; 8];
 
-/// a + b, and the carry.
+/// Returns a + b mod 2^256 and the carry.
 #[inline(always)]
 #[must_use]
 pub const fn add_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
@@ -20,7 +20,7 @@ pub const fn add_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
     (sum, carry != 0)
 }
 
-/// a − b, and the borrow.
+/// Returns a − b mod 2^256 and the borrow.
 #[inline(always)]
 #[must_use]
 pub const fn sub_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
@@ -33,7 +33,7 @@ pub const fn sub_limbs(a: Limbs, b: Limbs) -> (Limbs, bool) {
     (difference, borrow != 0)
 }
 
-/// a + b mod q, for a and b below q.
+/// Returns a + b mod q, for a and b below q.
 #[inline(always)]
 #[must_use]
 pub fn add_mod(a: Limbs, b: Limbs, q: &Limbs) -> Limbs {
@@ -41,7 +41,7 @@ pub fn add_mod(a: Limbs, b: Limbs, q: &Limbs) -> Limbs {
     sub_limbs_once(sum, over, q)
 }
 
-/// a − b mod q, for a and b below q.
+/// Returns a − b mod q, for a and b below q.
 #[inline(always)]
 #[must_use]
 pub fn sub_mod(a: Limbs, b: Limbs, q: &Limbs) -> Limbs {
@@ -50,14 +50,15 @@ pub fn sub_mod(a: Limbs, b: Limbs, q: &Limbs) -> Limbs {
     add_limbs(difference, q.map(|limb| limb & mask)).0
 }
 
-/// (x + 2^256·over) mod q, for a sum below 2q.
+/// Returns (x + 2^256·over) mod q. The number x + 2^256·over must be below 2q.
 #[inline(always)]
 #[must_use]
 pub fn sub_limbs_once(x: Limbs, over: bool, q: &Limbs) -> Limbs {
     #[cfg(target_arch = "x86_64")]
     {
         let [mut y0, mut y1, mut y2, mut y3] = x;
-        // SAFETY: these instructions read the four limbs of q, and touch nothing but the named registers and the flags.
+        // SAFETY: these instructions read the four limbs of q and access nothing else but the named registers and the
+        // flags.
         #[allow(unsafe_code)]
         unsafe {
             core::arch::asm!(
@@ -84,13 +85,13 @@ pub fn sub_limbs_once(x: Limbs, over: bool, q: &Limbs) -> Limbs {
     #[cfg(not(target_arch = "x86_64"))]
     {
         let (less, borrow) = sub_limbs(x, *q);
-        // not `borrow && !over`, which may become a branch
+        // combines masks, because `borrow && !over` may become a branch
         let keep = mask(borrow) & !mask(over);
         core::array::from_fn(|i| less[i] ^ (x[i] ^ less[i]) & keep)
     }
 }
 
-/// a·b.
+/// Returns the product a·b.
 #[inline(always)]
 #[must_use]
 pub fn mul_limbs(a: Limbs, b: Limbs) -> Wide {
@@ -105,7 +106,7 @@ pub fn mul_limbs(a: Limbs, b: Limbs) -> Wide {
     x
 }
 
-/// a²: twice the six products of distinct limbs, plus the four squares.
+/// Returns a². Doubles the six products of two different limbs and adds the four squares of limbs.
 #[inline(always)]
 #[must_use]
 pub fn square_limbs(a: Limbs) -> Wide {

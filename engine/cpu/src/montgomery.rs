@@ -4,8 +4,8 @@ use crate::Limbs;
 use crate::choice::mask;
 use crate::limbs::{Wide, add_limbs, add_mod, sub_limbs, sub_limbs_once, sub_mod};
 
-/// Arithmetic modulo an odd q on residues below q. Multiplication expects Montgomery form, x·2^256 mod q.
-/// With `SPARE`, q is below 2^255 − 2^192, so no sum needs a fifth limb. Residues may be secret; q must not be.
+/// Arithmetic modulo an odd q on residues below q. Multiplication expects Montgomery form, x·2^256 mod q. With `SPARE`,
+/// q must be below 2^255 − 2^192, so that no sum needs a fifth limb. Residues may be secret; q must not be.
 ///
 /// ```
 /// use ringforge_cpu::Montgomery256;
@@ -23,13 +23,13 @@ pub struct Montgomery256<const SPARE: bool = false> {
 }
 
 impl<const SPARE: bool> Montgomery256<SPARE> {
-    /// Arithmetic modulo q. If q is even, or too large for `SPARE`, results are meaningless.
+    /// Precomputes the constants for a modulus q. If q is even, or too large for `SPARE`, results are meaningless.
     #[must_use]
     pub const fn new(q: Limbs) -> Self {
         Self { q, inverse: inverse(q[0]).wrapping_neg() }
     }
 
-    /// Converts a public constant to Montgomery form by 256 doublings; branches depend on it.
+    /// Converts a number to Montgomery form by 256 doublings. Branches depend on the number, so it must not be secret.
     ///
     /// in: below q   out: x·2^256 mod q
     #[must_use]
@@ -44,9 +44,9 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
         x
     }
 
-    /// Montgomery reduction.
+    /// Montgomery reduction of a 512-bit number.
     ///
-    /// in: below 2^256·q   out: x·2^-256 mod q
+    /// in: x below 2^256·q   out: x·2^-256 mod q
     #[inline(always)]
     #[must_use]
     pub fn reduce(&self, mut x: Wide) -> Limbs {
@@ -62,11 +62,11 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
         sub_limbs_once([x[4], x[5], x[6], x[7]], over, &self.q)
     }
 
-    /// Montgomery multiplication, interleaved: multiplies by one limb of b, then reduces by one limb.
+    /// Montgomery multiplication with interleaved reduction: multiplies by one limb of b, then divides by 2^64.
     ///
     /// in: a below q, any b   out: a·b·2^-256 mod q
     ///
-    /// After each limb of b, t is below a + q < 2q; at the end it is below q·(b / 2^256 + 1) < 2q.
+    /// After each limb of b, the intermediate sum t is below a + q < 2q. At the end it is below q·(b / 2^256 + 1) < 2q.
     #[inline(always)]
     #[must_use]
     pub fn mul(&self, a: Limbs, b: Limbs) -> Limbs {
@@ -86,21 +86,21 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
         sub_limbs_once(t, over, &self.q)
     }
 
-    /// in: below q   out: a + b mod q
+    /// Returns a + b mod q, for a and b below q.
     #[inline(always)]
     #[must_use]
     pub fn add(&self, a: Limbs, b: Limbs) -> Limbs {
         add_mod(a, b, &self.q)
     }
 
-    /// in: below q   out: a − b mod q
+    /// Returns a − b mod q, for a and b below q.
     #[inline(always)]
     #[must_use]
     pub fn sub(&self, a: Limbs, b: Limbs) -> Limbs {
         sub_mod(a, b, &self.q)
     }
 
-    /// in: below q   out: x / 2 mod q
+    /// Returns x / 2 mod q, for x below q.
     #[inline(always)]
     #[must_use]
     pub fn half(&self, x: Limbs) -> Limbs {
@@ -110,9 +110,9 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
     }
 }
 
-/// q^-1 mod 2^64 for odd q, by Newton iteration.
+/// Returns q^-1 mod 2^64 for odd q, by Newton iteration.
 pub(crate) const fn inverse(q: u64) -> u64 {
-    // the start has 3 correct bits, and each step doubles them
+    // The start value q is correct in its low 3 bits. Each step doubles the number of correct bits.
     let (mut inverse, mut step) = (q, 0);
     while step < 5 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
@@ -129,7 +129,7 @@ mod tests {
     use crate::limbs::{mul_limbs, square_limbs};
     use crate::testing::{from, of};
 
-    /// Compares with arbitrary-precision integers, at the edges and on multiples of an odd number.
+    /// Compares [`Montgomery256`] with arbitrary-precision integers: at edge values, and at multiples of an odd number.
     fn is_that_of_the_integers<const SPARE: bool>(q: Limbs) {
         let (m, big_q) = (Montgomery256::<SPARE>::new(q), from(&q));
         let integer = |x: Wide| BigUint::from_bytes_le(bytemuck::bytes_of(&x));

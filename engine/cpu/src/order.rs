@@ -1,5 +1,4 @@
-//! Digit-reversed order, in which transforms leave the leaves, and natural order. Each is the digit reversal of the
-//! other.
+//! Permutations between digit-reversed order, in which transforms leave the leaves, and natural order.
 
 use bytemuck::Pod;
 
@@ -7,29 +6,31 @@ use crate::shape::Shape;
 use crate::threads::{self, TASK_BYTES};
 use crate::wipe::Wiped;
 
-/// Minimum number of leaves per side of a tile, so that whole cache lines are used on both sides.
+/// Minimum number of leaves along each side of a tile. With it, reads and writes both use whole cache lines.
 const TILE: usize = 16;
 
-/// A permutation of the leaves of a row.
+/// A permutation of the leaves of a residue polynomial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reorder {
-    /// Words per leaf.
+    /// Number of words per leaf.
     unit: usize,
-    /// Target positions of the leading digits (lowest in the result).
+    /// For each value of the leading digits of a leaf's index: the digits reversed, which become the lowest of the
+    /// target index.
     head: Vec<usize>,
-    /// Target positions of the middle digits.
+    /// For each value of the middle digits of a leaf's index: the digits reversed, which remain in the middle.
     middle: Vec<usize>,
-    /// Target positions of the last digits (highest in the result).
+    /// For each value of the last digits of a leaf's index: the digits reversed, which become the highest of the target
+    /// index.
     tail: Vec<usize>,
 }
 
 impl Reorder {
-    /// From digit-reversed to natural order.
+    /// Returns the permutation from digit-reversed to natural order.
     pub(crate) fn to_natural(shape: Shape<'_>) -> Self {
         Self::new(shape.base, shape.layers.iter().map(|layer| layer.radix()).collect())
     }
 
-    /// From natural to digit-reversed order.
+    /// Returns the permutation from natural to digit-reversed order.
     pub(crate) fn to_tree(shape: Shape<'_>) -> Self {
         Self::new(shape.base, shape.layers.iter().rev().map(|layer| layer.radix()).collect())
     }
@@ -45,21 +46,21 @@ impl Reorder {
         }
     }
 
-    /// The target position of the leaf at `index`.
+    /// Returns the target index of the leaf at `index`.
     pub(crate) fn place(&self, index: usize) -> usize {
         let (rest, tail) = (index / self.tail.len(), index % self.tail.len());
         let (head, middle) = (rest / self.middle.len(), rest % self.middle.len());
         self.head[head] + self.head.len() * (self.middle[middle] + self.middle.len() * self.tail[tail])
     }
 
-    /// Reorders a row and applies `map` to each word.
+    /// Reorders a residue polynomial from `from` to `to` and applies `map` to each word.
     pub(crate) fn apply<A, B>(&self, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
     where
         A: Copy + Send + Sync,
         B: Pod + Send + Sync,
     {
         let slab = self.head.len() * self.middle.len() * self.unit;
-        // the last digit that leads to each slab of the result
+        // For each slab of the result (the leaves with the same highest digits), the source value of these digits.
         let mut sources: Vec<usize> = (0..self.tail.len()).collect();
         sources.sort_unstable_by_key(|&i| self.tail[i]);
         self.slabs(&sources, slab, from, to, map);
@@ -94,7 +95,7 @@ impl Reorder {
     }
 }
 
-/// How many of these digits form one side of a tile.
+/// Returns how many of these digits are needed for one side of a tile to reach [`TILE`] leaves.
 fn reach<'a>(radices: impl Iterator<Item = &'a usize>) -> usize {
     let sizes = radices.scan(1, |size, &radix| {
         let before = *size;
@@ -104,7 +105,7 @@ fn reach<'a>(radices: impl Iterator<Item = &'a usize>) -> usize {
     sizes.take_while(|&size| size < TILE).count()
 }
 
-/// For each number with these digits, most significant first, the number with its digits reversed.
+/// For each number with digits of these radices, most significant first, returns the number with its digits reversed.
 fn places(radices: &[usize]) -> Vec<usize> {
     let mut places = vec![0];
     let mut weight = 1;

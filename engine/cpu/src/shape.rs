@@ -1,18 +1,18 @@
 //! The factorisation tree of a ring's polynomial.
 
-/// The largest leaf degree that can be multiplied in the NTT domain, and the largest at which a transform ends by
-/// default.
+/// The largest leaf degree whose leaves can be multiplied in the NTT domain. By default, transforms do not end at
+/// larger leaves.
 pub const MAX_LEAF_DEGREE: usize = 8;
 
 /// One layer of a factorisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
-    /// x^(2k) − x^k + 1 into x^k − ζ and x^k − ζ^5, with ζ a primitive sixth root. Only as the first layer of a
-    /// trinomial ring.
+    /// Splits x^(2k) − x^k + 1 into x^k − ζ and x^k − ζ^5, where ζ is a primitive sixth root of unity. Only used as the
+    /// first layer of a ring modulo x^n − x^(n/2) + 1.
     Sixth,
-    /// x^(2k) − z² into x^k − z and x^k + z.
+    /// Splits x^(2k) − z² into x^k − z and x^k + z.
     Two,
-    /// x^(3k) − z³ into x^k − z, x^k − σz and x^k − σ²z, with σ a primitive third root.
+    /// Splits x^(3k) − z³ into x^k − z, x^k − σz and x^k − σ²z, where σ is a primitive third root of unity.
     Three,
 }
 
@@ -26,7 +26,7 @@ impl Layer {
         }
     }
 
-    /// Number of twiddle factors of each node.
+    /// Number of twiddle factors that each node has.
     pub(crate) const fn factors(self) -> usize {
         self.radix() - 1
     }
@@ -44,19 +44,19 @@ pub struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// Whether the first layer makes two trees.
+    /// Returns true if the first layer is [`Layer::Sixth`], so that there are two trees below it.
     #[must_use]
     pub fn has_sixth(&self) -> bool {
         self.layers.first() == Some(&Layer::Sixth)
     }
 
-    /// The number of leaves of each tree.
+    /// The number of leaves of each tree; there are two trees if the first layer is [`Layer::Sixth`].
     #[must_use]
     pub fn tree_leaves(&self) -> usize {
         product(&self.layers[usize::from(self.has_sixth())..])
     }
 
-    /// The number of leaves.
+    /// The number of leaves of all trees.
     #[must_use]
     pub fn leaves(&self) -> usize {
         self.n / self.base
@@ -68,13 +68,15 @@ impl Shape<'_> {
         product(&self.layers[..layer.min(self.layers.len())])
     }
 
-    /// Whether the last four layers are `Two`. If so, a [`Layout`](crate::Layout) contains roots of unity.
+    /// Returns true if the last four layers are [`Layer::Two`]. The [`Layout`](crate::Layout) then contains roots of
+    /// unity.
     #[must_use]
     pub fn ends_by_twos(&self) -> bool {
         self.layers.len() > 3 && self.layers.iter().rev().take(4).all(|layer| *layer == Layer::Two)
     }
 
-    /// Whether leaves of this degree can be inverted: norms must halve it down to 1 or 3.
+    /// Returns true if leaves of degree d can be inverted. This needs d = 2^k or 3·2^k, because norms halve the degree
+    /// down to 1 or 3.
     #[must_use]
     pub fn can_be_inverted(&self) -> bool {
         matches!(self.base >> self.base.trailing_zeros(), 1 | 3)

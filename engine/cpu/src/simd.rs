@@ -1,7 +1,7 @@
-//! Code compiled for several instruction sets and chosen at run time: scalar loops for any CPU or for AVX2, BMI and
-//! ADX, and butterflies in SIMD vectors.
+//! Code that is compiled for several instruction sets and selected at run time: scalar loops for any CPU or for AVX2,
+//! BMI and ADX, and butterflies in SIMD vectors.
 
-/// Whether this CPU has all of these features, unless a test overrides the answer ([`crate::level`]).
+/// Evaluates to true if this CPU has all of these features. A test may override the answer ([`crate::level`]).
 #[cfg(target_arch = "x86_64")]
 macro_rules! detected {
     ($($feature:tt),+) => {
@@ -25,7 +25,7 @@ mod narrow;
 mod residues;
 #[cfg(target_arch = "x86_64")]
 mod short;
-// other architectures have no vectors yet
+// there are no SIMD butterflies for other architectures yet
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod vectors;
 #[cfg(target_arch = "x86_64")]
@@ -33,7 +33,8 @@ mod zmm;
 
 pub(crate) use vectors::{Step, Vectors};
 
-/// Runs a loop with the widest instructions that this CPU has. The closure and its callees should be inlined.
+/// Calls `run` compiled for AVX2, BMI and ADX if this CPU has them, else for the baseline. The closure and its callees
+/// must be inlined to profit.
 #[inline(always)]
 pub fn wide<R>(run: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -45,14 +46,15 @@ pub fn wide<R>(run: impl FnOnce() -> R) -> R {
     plain(run)
 }
 
-/// Never inlined, so that the loop's stack slots do not enlarge the frames of the recursive functions that call it.
+/// Calls `run`. Not inlined, so that the loop's stack slots do not enlarge the frames of the recursive functions that
+/// call [`wide`].
 #[inline(never)]
 fn plain<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// As [`wide`], for a loop over disjoint slices. It is never inlined: inside a surrounding loop, the compiler no longer
-/// sees that the slices are disjoint and does not vectorise.
+/// As [`wide`], for a loop over disjoint slices. With AVX2, the loop runs in a function that is never inlined: inside a
+/// surrounding loop, the compiler no longer sees that the slices are disjoint and does not vectorise.
 #[inline(always)]
 pub(crate) fn apart<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&mut [W], &mut [W], &mut [W])) {
     #[cfg(target_arch = "x86_64")]
@@ -87,7 +89,7 @@ fn apart_with_avx2<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&m
 mod tests {
     use std::collections::BTreeSet;
 
-    /// All words of the comma-separated lists between these two marks.
+    /// Returns all words of the comma-separated lists that stand between `from` and `to` in `text`.
     fn listed<'t>(text: &'t str, from: &str, to: &str) -> BTreeSet<&'t str> {
         let lists = text.split(from).skip(1).filter_map(|rest| rest.split(to).next());
         lists.flat_map(|list| list.split(',').map(|word| word.trim().trim_matches('"'))).collect()

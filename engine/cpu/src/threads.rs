@@ -1,5 +1,6 @@
-//! Thread-level parallelism on the CPU. The closures given to rayon have one type for all callers, because one instance
-//! of rayon's code per kind of work made up a fifth of this crate's compiled code.
+//! Thread-level parallelism on the CPU. Rayon is called with `dyn` closures, which have one type for all callers.
+//! Otherwise each kind of work would instantiate rayon's generic code again, which makes the compiled crate much
+//! larger.
 
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +11,10 @@ use std::{env, io, thread};
 use rayon::prelude::*;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
-/// Minimum amount of work per task, in bytes.
+/// Minimum amount of memory that a task works on, in bytes. Smaller inputs are not split over threads.
 pub const TASK_BYTES: usize = 64 << 10;
 
-/// Runs both closures, in parallel if another thread is free.
+/// Runs both closures and returns both results. They run in parallel if another thread is free.
 pub fn join<A: Send, B: Send>(left: impl FnOnce() -> A + Send, right: impl FnOnce() -> B + Send) -> (A, B) {
     let (mut left, mut right, mut outcomes) = (Some(left), Some(right), (None, None));
     fork(&mut || outcomes.0 = left.take().map(|run| run()), &mut || outcomes.1 = right.take().map(|run| run()));
@@ -25,24 +26,25 @@ fn fork(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
     rayon::join(left, right);
 }
 
-/// Calls `run` with the number and the words of each row of n words, in parallel.
+/// Calls `run` with the index and the words of each row (residue polynomial) of n words, in parallel.
 pub fn rows<T: Send>(words: &mut [T], n: usize, run: &(dyn Fn(usize, &mut [T]) + Sync)) {
     start();
     words.par_chunks_exact_mut(n).enumerate().for_each(|(row, words)| run(row, words));
 }
 
-/// Number of rayon's threads; the calling thread may be one of them.
+/// Returns the number of rayon's threads; the calling thread may be one of them. Starts rayon's pool if necessary.
 pub fn count() -> usize {
     start();
     rayon::current_num_threads()
 }
 
-/// Stack size of a thread in bytes. It is large because a task that a thread steals runs on top of the one it waits in.
+/// Stack size of a thread in bytes. It is large because, while a task waits, its thread may run stolen tasks on top of
+/// the same stack.
 const STACK: usize = 8 << 20;
 
-/// Starts rayon's global pool, unless it is running. Must be called before anything else of rayon's: if the system
-/// cannot start a thread, rayon panics, and does so ever after. In that case this function gives the calling thread a
-/// pool of its own with one thread, for its lifetime.
+/// Starts rayon's global pool, unless it is running. Must be called before any other use of rayon: if the system cannot
+/// start a thread, rayon panics, also on every later use. This function instead gives the calling thread a pool of one
+/// thread, which lasts until the thread ends.
 pub fn start() {
     if !STARTED.load(Ordering::Acquire) && rayon::current_thread_index().is_none() {
         start_now();
@@ -61,16 +63,16 @@ fn start_now() {
     if start_all().is_ok() {
         STARTED.store(true, Ordering::Release);
     } else if let Ok(alone) = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build() {
-        // the thread belongs to this pool from now on
+        // forgotten, because the calling thread belongs to this pool from now on
         core::mem::forget(alone);
     }
 }
 
-/// Starts all threads of rayon's global pool or none, so that a failed attempt can be repeated.
+/// Starts either all threads of rayon's global pool or none, so that a failed attempt can be repeated.
 fn start_all() -> io::Result<()> {
     let named = env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok()).filter(|&count| count > 0);
     let count = named.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-    // if one thread cannot be started, the others end when their channels are dropped
+    // if a thread cannot be started, the threads that are already waiting end, because their channels are dropped
     let waiting = (0..count).map(|_| waiting_thread()).collect::<io::Result<Vec<_>>>()?;
     let mut waiting = waiting.into_iter();
     let give = |thread: ThreadBuilder| {
@@ -78,14 +80,14 @@ fn start_all() -> io::Result<()> {
         place.send(thread).map_err(|_| io::ErrorKind::WouldBlock.into())
     };
     let started = ThreadPoolBuilder::new().num_threads(count).spawn_handler(give).build_global();
-    // another caller may have started the pool before, or may have failed to
+    // another caller may have started the pool already, or have failed to start it
     match started.is_ok() || catch_unwind(rayon::current_num_threads).is_ok() {
         true => Ok(()),
         false => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 
-/// Starts a thread that waits for the pool thread it is to become.
+/// Starts a thread that waits until it receives the pool thread that it will run.
 fn waiting_thread() -> io::Result<SyncSender<ThreadBuilder>> {
     let (give, take) = sync_channel::<ThreadBuilder>(1);
     let wait = move || {

@@ -1,4 +1,4 @@
-//! The transform of one row of words, for CPU references of kernels.
+//! The transform of one residue polynomial in the caller's memory, for the CPU references of kernels.
 
 use bytemuck::{Zeroable, cast_slice, cast_slice_mut};
 
@@ -11,23 +11,23 @@ use crate::shape::{Layer, Shape};
 use crate::tree::{Origin, Tree};
 use crate::{Limbs, Modulus, Roots};
 
-/// A transform of one row of n words modulo one q, in place. Words are canonical and as wide as the arithmetic's
-/// registers: 4, 8 or 32 bytes. Evaluations are in digit-reversed order.
+/// An NTT modulo one q of a row (residue polynomial) of n words, in place. Words are below q and as wide as the
+/// arithmetic's registers: 4, 8 or 32 bytes. Evaluations are in digit-reversed order.
 pub trait Transform: Send + Sync {
-    /// Bytes of a word.
+    /// Returns the size of a word in bytes.
     fn word_bytes(&self) -> usize;
 
-    /// From coefficients to evaluations.
+    /// Transforms coefficients to evaluations.
     fn forward(&self, row: &mut [u8]);
 
-    /// From evaluations to coefficients.
+    /// Transforms evaluations to coefficients.
     fn inverse(&self, row: &mut [u8]);
 
-    /// Multiplies `a` by `b` in the NTT domain.
+    /// Multiplies `a` by `b` in the NTT domain; the product overwrites `a`.
     fn multiply(&self, a: &mut [u8], b: &[u8]);
 
-    /// Replaces evaluations by those of the inverse element and returns whether it exists; if not, they become
-    /// meaningless. Only for shapes that [can be inverted](Shape::can_be_inverted).
+    /// Replaces the evaluations of an element by those of its inverse and returns true. If there is no inverse, returns
+    /// false, and the row's contents are meaningless. Only for shapes that [can be inverted](Shape::can_be_inverted).
     fn invert(&self, row: &mut [u8]) -> bool;
 }
 
@@ -58,7 +58,7 @@ struct Row<F: Field> {
     q: Limbs,
     /// The residue 1 in stored form.
     unit: F::Word,
-    /// Whether reduced products must be multiplied by F.
+    /// True if reduced products must be multiplied by F, the constant by which the reduction divides them.
     restore: bool,
     n: usize,
     base: usize,

@@ -1,6 +1,6 @@
-//! Transforms of one row on the CPU, depth first along the factorisation tree, which keeps subtrees in cache. The
-//! forward transform uses Cooley–Tukey butterflies, the inverse Gentleman–Sande butterflies, with Harvey's lazy
-//! reduction where the arithmetic is lazy. Evaluations are in digit-reversed order.
+//! Transforms of one residue polynomial on the CPU, depth first along the factorisation tree, which keeps subtrees in
+//! cache. The forward transform uses Cooley–Tukey butterflies, the inverse transform Gentleman–Sande butterflies. Where
+//! the arithmetic is lazy, reduction is lazy as in Harvey (arXiv:1205.2926). Evaluations are in digit-reversed order.
 
 mod butterflies;
 mod layers;
@@ -19,67 +19,69 @@ use crate::threads::{self, TASK_BYTES};
 use butterflies::{forward_two, forward_twos, inverse_three, inverse_two, inverse_twos};
 use parts::{three_parts, two_parts};
 
-/// Size in bytes of a block that stays in the nearest cache and is processed layer by layer.
+/// Size in bytes of a block that fits the nearest cache and is processed layer by layer instead of depth first.
 const NEAR_BYTES: usize = 32 << 10;
 
-/// Header entry: a primitive third root of unity.
+/// Header entry of the table: σ, a primitive third root of unity.
 const THIRD_ROOT: usize = 0;
-/// First of the header entries with the scales of an inverse transform's last layer.
+/// First of the three header entries with the scales of an inverse transform's last layer.
 const SCALE: usize = 1;
-/// First of the same header entries for inputs that are wide products.
+/// First of the three header entries with the scales for an inverse transform of products that lack the factor F.
 const PRODUCT_SCALE: usize = 4;
-/// Header entry: the factor F that turns a wide product into a product.
+/// Header entry of the table: F, the constant by which the reduction of a product divides.
 const PRODUCT_FACTOR: usize = 7;
 
-/// The source of the evaluations that an inverse transform starts from.
+/// The kind of evaluations that an inverse transform starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Evaluations of a transform.
+    /// Evaluations as a forward transform returns them.
     Values,
-    /// Wide products of evaluations, which lack the factor F.
+    /// Products of evaluations, which the reduction has divided by its constant F. The inverse transform multiplies by
+    /// F.
     Products,
 }
 
-/// The factorisation tree of one row, with its twiddle factors.
+/// The factorisation tree of a transform modulo one q, with its twiddle factors.
 pub(crate) struct Tree<'a, F: Field> {
     pub(crate) field: F,
     pub(crate) shape: Shape<'a>,
     pub(crate) layout: &'a Layout,
-    /// The header, which includes the scale of the job.
+    /// The header of the twiddle table, which includes the scale of the job.
     pub(crate) header: [F::Twiddle; HEADER],
-    /// The twiddle table, with the nodes of every layer from left to right.
+    /// The twiddle table, in which the nodes of every layer are in order from left to right.
     pub(crate) table: Cow<'a, [F::Twiddle]>,
 }
 
 impl<F: Field> Tree<'_, F> {
-    /// The factor F that turns a wide product into a product.
+    /// Returns F, the constant by which the reduction of a product divides; multiplying by it restores the product.
     pub(crate) fn product_factor(&self) -> &F::Twiddle {
         &self.header[PRODUCT_FACTOR]
     }
 
-    /// σ, a primitive third root.
+    /// Returns σ, a primitive third root of unity.
     fn third_root(&self) -> &F::Twiddle {
         &self.header[THIRD_ROOT]
     }
 
-    /// The constants β of all leaves. Empty where leaves have degree 1; the table may be missing then.
+    /// Returns the constants β of all leaves x^d − β, or an empty slice if leaves have degree 1. For degree 1, the
+    /// table may be missing.
     pub(crate) fn leaf_constants(&self) -> &[F::Twiddle] {
         self.table.get(self.layout.leaves.clone()).unwrap_or_default()
     }
 
-    /// Coefficients to evaluations in digit-reversed order, both canonical.
+    /// Transforms coefficients to evaluations in digit-reversed order. in, out: below q
     pub(crate) fn forward(&self, words: &mut [F::Word]) {
         self.forward_node(0, 0, words, self.vectors());
     }
 
-    /// Evaluations in digit-reversed order (relaxed) to coefficients (canonical).
+    /// Transforms evaluations in digit-reversed order to coefficients. in: below 2q   out: below q
     pub(crate) fn inverse(&self, words: &mut [F::Word], origin: Origin) {
         self.inverse_with(words, origin, self.vectors());
     }
 
     fn inverse_with(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
         if self.shape.layers.is_empty() {
-            // no layers: only the scale remains
+            // the tree has no layers, so only the scale remains
         } else if size_of_val(words) <= NEAR_BYTES {
             self.inverse_node(1, 0, words, vectors);
         } else {
@@ -88,7 +90,8 @@ impl<F: Field> Tree<'_, F> {
         self.scaled_top(words, origin, vectors);
     }
 
-    /// The top layer of the inverse transform, which runs last and includes the scale. in: relaxed   out: canonical
+    /// Computes the top layer of the inverse transform, which runs last and includes the scale. in: below 2q
+    /// out: below q
     fn scaled_top(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
         let (field, header) = (self.field, &self.header);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
@@ -127,7 +130,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From a node above `layer` down to its leaves. in: loose   out: canonical
+    /// Forward transform from one node above `layer` down to its leaves. in: below 4q, or loose by the bound of
+    /// `vectors`   out: below q
     fn forward_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
         if size_of_val(words) <= NEAR_BYTES || layer == self.shape.layers.len() {
             return match vectors {
@@ -147,7 +151,8 @@ impl<F: Field> Tree<'_, F> {
         self.children(layer, node, words, &|node, child| self.forward_node(layer + 1, node, child, vectors));
     }
 
-    /// The same, layer by layer, for consecutive nodes from `first` that fit the nearest cache.
+    /// Forward transform, layer by layer, from consecutive nodes above `layer` down to their leaves. `first` is the
+    /// index of the first node. The nodes' words together fit the nearest cache.
     #[inline(always)]
     fn forward_near(&self, layer: usize, mut first: usize, words: &mut [F::Word]) {
         let field = self.field;
@@ -175,7 +180,7 @@ impl<F: Field> Tree<'_, F> {
             }
             (size, first) = (part, first * kind.radix());
         }
-        // known at compile time, so that no stack memory is reserved where tiles are never used
+        // evaluated at compile time, so that arithmetics that never use tiles reserve no stack memory for them
         if tile::are_for::<F>() && tiles < self.shape.layers.len() {
             self.forward_tiles(tiles, first, words);
         } else {
@@ -183,10 +188,10 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From the leaves up to a node above `layer`, which must not be the first layer; or up to several nodes, if they
-    /// fit the nearest cache.
+    /// Inverse transform from the leaves up to a node above `layer`, or up to several nodes that together fit the
+    /// nearest cache. `layer` must not be 0, because the top layer includes the scale.
     ///
-    /// in, out: relaxed
+    /// in, out: below 2q, or relaxed by the bound of `vectors`
     fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
         if size_of_val(words) <= NEAR_BYTES || layer == self.shape.layers.len() {
             return match vectors {
@@ -206,7 +211,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// The same, layer by layer, for consecutive nodes from `first` that fit the nearest cache.
+    /// Inverse transform, layer by layer, from the leaves up to consecutive nodes above `layer`. `first` is the index
+    /// of the first node. The nodes' words together fit the nearest cache.
     #[inline(always)]
     fn inverse_near(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let field = self.field;
@@ -241,7 +247,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// Calls `run` on every child of a node above `layer`, on several threads for large nodes.
+    /// Calls `run` with the index and the words of each child of a node above `layer`; on several threads if the node
+    /// is large.
     fn children(
         &self,
         layer: usize,

@@ -1,4 +1,4 @@
-//! Zeroization: memory that held secrets is overwritten with zeros in a way that the compiler cannot remove.
+//! Zeroization: overwrites memory that held secrets with zeros, in a way that the compiler cannot remove.
 
 use core::ops::{Deref, DerefMut};
 
@@ -11,18 +11,19 @@ pub fn bytes(bytes: &mut [u8]) {
     optimization_barrier(bytes);
 }
 
-/// Numbers that may be secret, in memory that is zeroized before it is freed.
+/// A vector of numbers that may be secret. Its memory is zeroized before it is freed.
 #[expect(missing_debug_implementations, reason = "they may be secret")]
 pub struct Wiped<T: Pod>(Vec<T>);
 
 impl<T: Pod> Wiped<T> {
-    /// `len` zeros.
+    /// Returns a vector of `len` zeros.
     #[must_use]
     pub fn zeros(len: usize) -> Self {
         Self(vec![T::zeroed(); len])
     }
 
-    /// Sets the length to `len`. A longer one leaves only zeros; a shorter one keeps the first numbers.
+    /// Sets the length to `len`. If the length grows, all numbers become zero; if it shrinks, the first numbers are
+    /// kept.
     pub fn set_len(&mut self, len: usize) {
         if len > self.0.len() {
             *self = Self::zeros(len);
@@ -32,7 +33,7 @@ impl<T: Pod> Wiped<T> {
         }
     }
 
-    /// Replaces the contents with these numbers.
+    /// Replaces the contents with these numbers and sets the length accordingly.
     pub fn set(&mut self, numbers: impl ExactSizeIterator<Item = T>) {
         self.set_len(numbers.len());
         self.0.iter_mut().zip(numbers).for_each(|(x, number)| *x = number);

@@ -1,8 +1,8 @@
-//! Decimal output of large integers.
+//! Formats large integers in decimal.
 
 use crypto_bigint::{NonZero, U256};
 
-/// x in decimal digits.
+/// Returns x in decimal digits.
 pub fn decimal(x: &U256) -> String {
     let ten19 = NonZero::new(U256::from(10_000_000_000_000_000_000u64));
     let Some(ten19) = ten19.into_option() else { return String::new() };

@@ -7,7 +7,7 @@ use crate::decimal::decimal;
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why there is no device to run on.
+/// The reason why no device is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoDevice {
@@ -15,21 +15,21 @@ pub enum NoDevice {
     NotBuilt,
     /// The NVIDIA driver library is not on this machine.
     NoDriver,
-    /// The NVIDIA driver library lacks a function, as stubs in containers do.
+    /// The NVIDIA driver library lacks a function. This happens with the stub libraries in containers.
     NoSymbol {
-        /// The function.
+        /// Name of the missing function.
         symbol: &'static str,
     },
     /// The driver is too old for this crate. Versions are `major * 1000 + minor * 10`.
     DriverTooOld {
-        /// The version that the driver supports.
+        /// The CUDA version that the driver supports.
         found: i32,
-        /// The oldest version that works.
+        /// The oldest CUDA version that works.
         needed: i32,
     },
-    /// The driver is present but does not start, or has no such device.
+    /// The driver is present but does not start, or has no device with this ordinal.
     NoSuchDevice {
-        /// The ordinal asked for.
+        /// The requested device ordinal.
         ordinal: usize,
         /// The driver's message.
         reason: String,
@@ -59,24 +59,24 @@ impl core::fmt::Display for NoDevice {
     }
 }
 
-/// Why a kernel bundle cannot be used; public as `cuda::BundleFault`.
+/// The reason why a kernel bundle cannot be used; public as `cuda::BundleFault`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BundleFault {
-    /// The file does not begin like a kernel bundle.
+    /// The file does not start like a kernel bundle.
     NoBundle,
-    /// Something is missing, was changed, or contradicts the rest.
+    /// A part of the file is missing, was changed, or contradicts another part.
     Damaged,
     /// The bundle was written by another version of this crate.
     Version {
-        /// The version that wrote it.
+        /// The version of the crate that wrote the bundle.
         found: String,
-        /// This version.
+        /// The version of this crate.
         needed: String,
     },
-    /// The bundle has no kernels for this GPU; architectures as `10 * major + minor`.
+    /// The bundle has no kernels for this GPU. Architectures are given as `10 * major + minor`.
     Architecture {
-        /// The architectures that it has kernels for.
+        /// The architectures for which the bundle has kernels.
         found: Vec<u32>,
         /// The GPU's architecture.
         needed: u32,
@@ -105,31 +105,31 @@ pub enum Error {
     /// A slice, buffer or argument list has the wrong length.
     #[error("{what}: expected {expected}, got {got}")]
     Length {
-        /// The measured thing, with its unit.
+        /// Name of the measured quantity, with its unit.
         what: &'static str,
         /// The expected length.
         expected: usize,
         /// The actual length.
         got: usize,
     },
-    /// An argument of a program has the wrong size for the batch.
+    /// An argument of a program has the wrong size for the number of items in the batch.
     #[error("argument {argument}: expected {expected} bytes{}, got {got}", each(*.expected, *.batch))]
     ArgumentSize {
         /// The argument's name.
         argument: String,
         /// Number of items in the batch, or 1 for an argument that all items share.
         batch: usize,
-        /// Expected size in bytes, for the whole batch.
+        /// Expected size of the argument in bytes, for the whole batch.
         expected: usize,
-        /// Actual size in bytes.
+        /// Actual size of the argument in bytes.
         got: usize,
     },
-    /// An error about a named argument.
+    /// Another error, with the name of the argument that caused it.
     #[error("{name}: {error}")]
     Argument {
         /// The argument's name.
         name: &'static str,
-        /// The reason.
+        /// The error about this argument.
         error: Box<Error>,
     },
     /// The arguments of a run do not match those of its plan.
@@ -137,15 +137,15 @@ pub enum Error {
     Arguments {
         /// The plan's title.
         plan: String,
-        /// The missing, unknown or repeated argument.
+        /// The argument that is missing, unknown or repeated.
         why: String,
     },
-    /// A size is beyond what can be addressed or launched.
+    /// A size exceeds what can be addressed or launched.
     #[error("{what} is too large: {got} exceeds the limit of {limit}")]
     TooLarge {
-        /// The size that is too large.
+        /// Name of the quantity that is too large.
         what: &'static str,
-        /// The largest supported size.
+        /// The largest supported value.
         limit: usize,
         /// The actual value.
         got: usize,
@@ -153,29 +153,29 @@ pub enum Error {
     /// Memory does not have the alignment that its element type needs.
     #[error("{what} must be aligned to {needed} bytes")]
     Alignment {
-        /// The misaligned memory.
+        /// Name of the misaligned memory.
         what: &'static str,
-        /// Needed alignment in bytes.
+        /// Required alignment in bytes.
         needed: usize,
     },
-    /// The number is not a valid modulus.
+    /// A number is not a valid modulus.
     #[error("invalid modulus {}: {why}", decimal(.q))]
     Modulus {
-        /// The value.
+        /// The invalid number.
         q: U256,
-        /// The reason.
+        /// The reason why it is not valid.
         why: &'static str,
     },
-    /// A transform modulo q was asked for, and q is not prime.
+    /// The caller asked for a transform modulo q, but q is not prime.
     #[error("{} is not prime, so there is no NTT modulo it: use Op::Mul, which uses a larger NTT", decimal(.q))]
     NotPrime {
-        /// The modulus.
+        /// The modulus q.
         q: U256,
     },
     /// The modulus lacks the root of unity that the transform needs.
     #[error("there is no primitive root of unity of order {order} modulo {}", decimal(.q))]
     NoRoot {
-        /// The modulus.
+        /// The modulus that lacks the root.
         q: U256,
         /// The order of the missing root.
         order: u64,
@@ -183,57 +183,57 @@ pub enum Error {
     /// The description of a ring is invalid.
     #[error("invalid ring: {why}")]
     Ring {
-        /// The reason.
+        /// The mistake in the description.
         why: String,
     },
-    /// A value is not reduced modulo its q.
+    /// A value is not below its modulus q.
     #[error("the value at index {index} is not below the modulus {}", decimal(.q))]
     NotReduced {
-        /// Index of the first such value in the slice.
+        /// Index of the first value in the slice that is not below its modulus.
         index: usize,
-        /// The modulus.
+        /// The modulus of this value.
         q: U256,
     },
-    /// The engine cannot do this job (on this device).
+    /// The engine does not support this job, or not on this device.
     #[error("{job} is not supported: {why}")]
     Unsupported {
         /// The job or kernel.
         job: String,
-        /// The reason.
+        /// The reason why the job is not supported.
         why: String,
     },
-    /// A bound, basis or length fixed by the caller cannot hold the exact result.
+    /// The caller fixed a bound, a basis or a length that cannot hold the exact result.
     #[error("the exact result needs {needed_bits} bits, but the given basis holds {available_bits}")]
     Inexact {
-        /// Bits that the integer result may have.
+        /// Number of bits that the exact result may need.
         needed_bits: u32,
-        /// Bits that the fixed basis can tell apart.
+        /// Number of bits that the fixed basis can represent.
         available_bits: u32,
     },
-    /// An argument has the wrong kind.
+    /// An argument is of the wrong kind, such as another type of elements.
     #[error("{what}: expected {expected}, got {got}")]
     Mismatch {
-        /// Which argument.
+        /// Name of the argument.
         what: String,
-        /// The expected kind.
+        /// The expected kind of argument.
         expected: String,
-        /// The actual value.
+        /// The argument that was given.
         got: String,
     },
-    /// A buffer belongs to another device than the program or stream.
+    /// A buffer belongs to a different device than the program or stream that uses it.
     #[error("{what} {}", foreign(.expected, .got))]
     ForeignDevice {
-        /// The foreign buffer.
+        /// Name of the buffer.
         what: String,
-        /// The device in use.
+        /// The device of the program or stream.
         expected: String,
-        /// The device it belongs to.
+        /// The device of the buffer.
         got: String,
     },
     /// A buffer was read before anything was written to it.
     #[error("{what} holds no data: write to it first")]
     Unwritten {
-        /// Which buffer.
+        /// Name of the buffer.
         what: String,
     },
     /// The parts of a plan do not fit together.
@@ -241,78 +241,78 @@ pub enum Error {
     Plan {
         /// The plan's title.
         plan: String,
-        /// The mismatch.
+        /// The mismatch between the parts.
         why: String,
     },
-    /// A kernel violated its own description.
+    /// A kernel's behaviour or source contradicts its declaration, or the kernel cannot be run.
     #[error("kernel {kernel}: {why}")]
     Kernel {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
-        /// The violation.
+        /// The reason.
         why: String,
     },
-    /// There is no device of the kind asked for.
+    /// No device of the requested kind is available.
     #[error("no CUDA device: {0}")]
     NoDevice(NoDevice),
     /// The run-time compiler (NVRTC) is not on this machine, and the kernel is neither in a bundle nor in the cache.
     #[error("kernel {kernel} is neither in {}, and NVRTC is not on this machine", searched(.bundle))]
     NoCompiler {
-        /// The kernel to be compiled.
+        /// Name of the kernel to be compiled.
         kernel: String,
-        /// The bundles that lack it, if there are any in use.
+        /// The bundles in use, which all lack the kernel; `None` if no bundle is in use.
         bundle: Option<String>,
     },
-    /// A kernel bundle cannot be used here; none of its kernels are.
+    /// A kernel bundle cannot be used on this machine, so none of its kernels is used.
     #[error("{bundle}: {fault}")]
     Bundle {
-        /// Its path.
+        /// Path of the bundle.
         bundle: String,
-        /// The reason.
+        /// The reason why the bundle cannot be used.
         fault: BundleFault,
     },
-    /// The run-time compiler refused a kernel.
+    /// The run-time compiler rejected a kernel.
     #[error("kernel {kernel} does not compile:\n{log}")]
     Compile {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
         /// The compiler's log.
         log: String,
     },
-    /// The device has not enough free memory.
+    /// The device does not have enough free memory.
     #[error("out of memory: cannot allocate {bytes} bytes")]
     OutOfMemory {
         /// The requested size in bytes.
         bytes: usize,
     },
-    /// Another device of a group, or its process, does not answer or behaves unexpectedly.
+    /// Another device of a group, or its process, does not respond or behaves unexpectedly.
     #[error("rank {rank} of the group: {why}")]
     Rank {
-        /// Its number in the group.
+        /// Rank of the other device in the group.
         rank: usize,
-        /// The reason, as far as known.
+        /// The reason, as far as it is known.
         why: String,
     },
     /// NCCL, the library for communication between GPUs, is not on this machine, or one of its calls failed.
     #[error("NCCL: {call}: {why}")]
     Nccl {
-        /// The call.
+        /// Name of the NCCL function, or of the step that failed.
         call: &'static str,
-        /// NCCL's message, or the places searched for it.
+        /// NCCL's message, or the places that were searched for the library.
         why: String,
     },
     /// A file cannot be read or written, or its contents are invalid.
     #[error("{path}: {why}")]
     File {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// The reason.
+        /// The reason why the file cannot be read, written or used.
         why: String,
     },
-    /// A driver call failed.
+    /// A call of the CUDA driver failed.
     #[error("{call} failed: {message} ({code})")]
     Driver {
-        /// The call.
+        /// Name of the driver function.
         call: &'static str,
         /// The driver's error code.
         code: i32,
@@ -321,7 +321,7 @@ pub enum Error {
     },
 }
 
-/// Names the places searched for a kernel.
+/// Names the places that were searched for a kernel: the bundles in use and the cache.
 fn searched(bundle: &Option<String>) -> String {
     let bundle = bundle.as_deref().unwrap_or("a bundle (set RINGFORGE_BUNDLE to use one)");
     format!("{bundle} nor in the cache")
@@ -337,12 +337,12 @@ impl Error {
     }
 }
 
-/// States the size of one item, where there are several.
+/// For a batch of several items, returns a phrase with the size of one item; else an empty string.
 fn each(bytes: usize, items: usize) -> String {
     if items < 2 { String::new() } else { format!(", {} for each of {items} items", bytes / items) }
 }
 
-/// Describes a foreign device. Two devices may have the same name and still differ.
+/// Describes a device mismatch. Two different devices may have the same name, so that case has its own wording.
 fn foreign(expected: &str, got: &str) -> String {
     match expected == got {
         true => format!("belongs to a different engine or device, although both are {got}: share one `Engine`"),

@@ -18,20 +18,22 @@ pub use crate::ring::Roots;
 pub use ringforge_cpu::{Layer, MAX_LEAF_DEGREE};
 
 /// The factorisation tree of f modulo every modulus of a ring, into leaves x^d − β of equal degree d. By default d is
-/// at most 8. A smaller number of layers may be requested; then d is any degree, and only transforms in tree order are
-/// supported.
+/// at most 8. If the caller requests fewer layers, d may be any degree; then only transforms in digit-reversed order
+/// are supported.
 ///
-/// Let t be the product of the radices below an optional first [`Layer::Sixth`]. A tree starts at x^(t·d) − γ^t. A node
-/// x^k − γ^m ρ^e (m divides e) splits by radix r into x^(k/r) − γ^(m/r) ρ^((e + i·t)/r), i = 0 … r−1, from left to
-/// right. So leaf constants are γ·ρ^e, each e once.
+/// Let t be the number of leaves of a tree: the product of all radices, except that of an optional first
+/// [`Layer::Sixth`], which makes two trees. The top node of a tree is x^(t·d) − γ^t. A node x^k − γ^m·ρ^e, where m
+/// divides e, splits by radix r into x^(k/r) − γ^(m/r)·ρ^((e + i·t)/r) for i = 0 … r−1, from left to right. So the leaf
+/// constants are γ·ρ^e for all e < t.
 ///
 /// - For x^n − 1, γ = 1 and ρ is the ring's root.
 /// - For x^n + 1, γ is the ring's root and ρ = γ².
 /// - For other binomials, γ is the ring's root and ρ its step.
-/// - For the trinomial with root ω of order 6t, the left tree has γ = ω, the right one γ = ω^5, and ρ = ω^6.
+/// - For x^n − x^(n/2) + 1, the ring's root ω has order 6t. γ is ω in the left tree and ω^5 in the right one, and
+///   ρ = ω^6.
 ///
-/// A ring in w columns factors like one of its columns, with x^w in place of x: each leaf contains one leaf of every
-/// column.
+/// A type with w columns (see [`PolyType::strided_batch`]) has the tree of one column with x^w in place of x: each leaf
+/// contains one leaf of every column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Factorization {
     poly: PolyType,
@@ -42,12 +44,17 @@ pub struct Factorization {
 }
 
 impl Factorization {
-    /// The factorisation of a ring: as deep as every modulus allows, or with exactly `depth` layers.
+    /// Computes the factorisation of a ring: as deep as every modulus allows, or with exactly `depth` layers.
     ///
     /// # Errors
-    /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] if the ring has no transform that ends at a
-    /// degree of at most [`MAX_LEAF_DEGREE`], or has fewer than `depth` layers; [`Error::Ring`] for a named root or step that
-    /// does not split f.
+    /// - [`Error::NotPrime`] if a modulus is not prime.
+    /// - [`Error::NoRoot`] if a modulus lacks the roots of unity for leaves of degree at most [`MAX_LEAF_DEGREE`].
+    /// - [`Error::Ring`] if a root or step set by the caller does not generate the factors of f.
+    /// - [`Error::Unsupported`] if f has no transform of radix 2 and 3, or is a binomial whose constant is 0 modulo a
+    ///   modulus.
+    /// - [`Error::Unsupported`] if the leaf degree exceeds [`MAX_LEAF_DEGREE`] for another reason, or the ring cannot
+    ///   have `depth` layers.
+    /// - [`Error::Unsupported`] if the modulus 2 shares a basis with moduli of more than 16 bits.
     pub fn of(poly: impl Into<PolyType>, depth: Option<u32>) -> Result<Self> {
         let poly = poly.into().coefficients();
         let Factors { base, layers, roots } = Factors::of(poly.ring(), depth)?;
@@ -58,34 +65,35 @@ impl Factorization {
         Ok(Self { n: poly.degree(), base: base * poly.columns(), poly, layers, roots })
     }
 
-    /// The same factorisation for one column modulo one of the moduli.
+    /// Returns the same factorisation for one column, modulo the modulus with index `i` only.
     pub fn of_modulus(&self, i: usize) -> Self {
         let Self { ref poly, n, ref layers, ref roots, .. } = *self;
         let (n, base) = (n / poly.columns(), self.column_leaf_degree());
         Self { poly: poly.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
     }
 
-    /// The tree.
+    /// Returns the tree of a whole element, including all columns.
     pub fn shape(&self) -> Shape<'_> {
         Shape { n: self.n, base: self.base, layers: &self.layers }
     }
 
-    /// The tree of one column.
+    /// Returns the tree of one column.
     pub fn column_shape(&self) -> Shape<'_> {
         Shape { n: self.n / self.poly.columns(), base: self.column_leaf_degree(), layers: &self.layers }
     }
 
-    /// Degree of the leaves of one column.
+    /// Returns the leaf degree of one column.
     pub fn column_leaf_degree(&self) -> usize {
         self.base / self.poly.columns()
     }
 
-    /// Whether all layers are of radix 2, down to degree 1, which any arithmetic supports.
+    /// Returns true if all layers have radix 2 and leaves have degree 1. Every arithmetic supports such a
+    /// factorisation.
     pub fn is_binary(&self) -> bool {
         self.column_leaf_degree() == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
     }
 
-    /// The same factorisation for the ring of some limbs, even if that ring could be factored further.
+    /// Returns the same factorisation for the ring of some limbs, even if their moduli alone would allow more layers.
     pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
         let poly = self.poly.limbs(limbs)?;
         let of = |q: &Modulus| self.roots.iter().find(|roots| roots.q == *q).copied();
@@ -93,14 +101,14 @@ impl Factorization {
         Ok(Self { poly, roots, ..self.clone() })
     }
 
-    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_LEAF_DEGREE`] or the type has
-    /// columns.
+    /// Checks that the leaf degree is at most [`MAX_LEAF_DEGREE`] and the type has no columns, as operations in the NTT
+    /// domain require.
     pub fn check_leaves(&self, operation: &str) -> Result<()> {
         self.poly.check_single(operation)?;
         self.check_degree(operation)
     }
 
-    /// Returns an error for an operation in the NTT domain if the leaf degree exceeds [`MAX_LEAF_DEGREE`].
+    /// Checks that the leaf degree is at most [`MAX_LEAF_DEGREE`], as operations in the NTT domain require.
     pub fn check_degree(&self, operation: &str) -> Result<()> {
         match self.column_leaf_degree() {
             ..=MAX_LEAF_DEGREE => Ok(()),
@@ -111,12 +119,13 @@ impl Factorization {
         }
     }
 
-    /// Whether the leaf degree is too high, or there are columns, so that evaluations can only be transformed back.
+    /// Returns true if the leaf degree is too high, or there are columns. Evaluations then support no operation except
+    /// the inverse transform.
     pub fn ends_high(&self) -> bool {
         self.base > MAX_LEAF_DEGREE || self.poly.columns() > 1
     }
 
-    /// The type of the elements.
+    /// The type of the elements that are transformed.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly
@@ -129,7 +138,7 @@ impl Factorization {
         self.n
     }
 
-    /// Degree of the leaves, times the number of columns.
+    /// Degree of the leaves of one column, times the number of columns.
     #[must_use]
     pub fn leaf_degree(&self) -> usize {
         self.base
@@ -141,26 +150,26 @@ impl Factorization {
         &self.layers
     }
 
-    /// The roots for each of the ring's [moduli](PolyType::moduli).
+    /// The roots for each modulus, in the order of [`PolyType::moduli`].
     #[doc(hidden)]
     #[must_use]
     pub fn roots(&self) -> &[Roots] {
         &self.roots
     }
 
-    /// Whether the first layer makes two trees.
+    /// Returns true if the first layer is [`Layer::Sixth`], so that there are two trees below it.
     #[must_use]
     pub fn has_sixth(&self) -> bool {
         self.shape().has_sixth()
     }
 
-    /// The number of leaves of each tree.
+    /// The number of leaves of each tree; there are two trees if the first layer is [`Layer::Sixth`].
     #[must_use]
     pub fn tree_leaves(&self) -> usize {
         self.shape().tree_leaves()
     }
 
-    /// The number of leaves.
+    /// The number of leaves of all trees.
     #[must_use]
     pub fn leaves(&self) -> usize {
         self.shape().leaves()
@@ -178,14 +187,14 @@ impl Factorization {
         self.shape().nodes(layer)
     }
 
-    /// The exponent e of ρ in the constant of a node, counted from the left among the nodes above `layer` (`layer ==
-    /// depth` for leaves); `None` if there is no such node.
+    /// Returns the exponent e of ρ in the constant γ^m·ρ^e of a node. `node` is its index from the left among the nodes
+    /// above `layer`; for leaves, `layer` is the depth. Returns `None` if there is no such node.
     #[must_use]
     pub fn exponent(&self, layer: usize, node: usize) -> Option<u64> {
         (layer <= self.layers.len() && node < self.nodes(layer)).then(|| self.exponent_of(layer, node))
     }
 
-    /// As [`exponent`](Self::exponent), for a node that exists.
+    /// As [`exponent`](Self::exponent), for a node that is known to exist.
     fn exponent_of(&self, layer: usize, node: usize) -> u64 {
         let first = usize::from(self.has_sixth());
         let t = self.tree_leaves() as u64;
@@ -203,8 +212,8 @@ impl Factorization {
         exponent
     }
 
-    /// The constant β of a leaf x^d − β modulo the ring's modulus of this index ([`PolyType::moduli`]); `None` if there
-    /// is no such leaf or modulus.
+    /// Returns the constant β of a leaf x^d − β modulo one modulus, given by its index in [`PolyType::moduli`]. Returns
+    /// `None` if there is no such leaf or modulus.
     #[must_use]
     pub fn leaf_constant(&self, modulus: usize, leaf: usize) -> Option<U256> {
         let Roots { q, start, step } = self.roots.get(modulus)?;
@@ -216,13 +225,14 @@ impl Factorization {
         Some(q.mul(&start, &q.pow(step, &U256::from(exponent))))
     }
 
-    /// Whether a leaf belongs to the right one of two trees.
+    /// Returns true if there are two trees and the leaf belongs to the right one.
     #[must_use]
     pub fn is_right_tree(&self, leaf: usize) -> bool {
         self.has_sixth() && leaf >= self.leaves() / 2
     }
 
-    /// The natural-order position of each leaf in tree order: by ascending exponent of the ring's root.
+    /// For each leaf in digit-reversed order, returns its index in natural order, which sorts leaves by the exponent of
+    /// the ring's root.
     #[must_use]
     pub fn natural_places(&self) -> Vec<usize> {
         let depth = self.layers.len();
@@ -234,17 +244,17 @@ impl Factorization {
 }
 
 impl PolyType {
-    /// The same elements as evaluations in this order, after all layers of the ring's transform.
+    /// Returns the type of the same elements as evaluations in this order, after all layers of the ring's transform.
     ///
     /// # Errors
-    /// As [`Factorization::of`] where the ring has no transform.
+    /// As [`Factorization::of`], if the ring has no transform.
     pub fn evaluations(&self, order: Order) -> Result<Self> {
         Ok(self.evaluations_after(Factorization::of(self, None)?.depth(), order))
     }
 }
 
 impl fmt::Display for Factorization {
-    /// For example `6,2^6,3, leaf degree 2`.
+    /// Writes the radices and the leaf degree, for example `6,2^6,3, leaf degree 2`; 6 stands for [`Layer::Sixth`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
         for (kind, digit) in [(Layer::Sixth, 6), (Layer::Two, 2), (Layer::Three, 3)] {

@@ -1,5 +1,6 @@
-//! The mathematics of Ringforge: moduli, primes, rings `Z_Q[x]/(f)`, how f factors, and how elements are stored. It
-//! contains no kernels and uses no device. The crate `ringforge` re-exports all of it under the same names.
+//! The mathematics of Ringforge: moduli, primes, rings `Z_Q[x]/(f)`, the factorisation of f, and the storage of
+//! elements. This crate contains no kernels and uses no device. The crate `ringforge` re-exports all of it under the
+//! same names.
 
 #[doc(hidden)]
 pub mod decimal;

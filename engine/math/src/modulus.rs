@@ -1,4 +1,4 @@
-//! A modulus q, its storage width, and set-up arithmetic in Z_q.
+//! A modulus q, the width of its residues in memory, and arithmetic in Z_q for setting up.
 
 use core::fmt;
 
@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 
 mod roots;
 
-/// The word in which a residue is stored, the same on the CPU and on a GPU. A 256-bit residue is four 64-bit limbs,
+/// The type in which a residue is stored, the same on the CPU and on a GPU. A 256-bit residue is four 64-bit limbs,
 /// least significant first.
 ///
 /// Residues are in [0, q). By default, residues of 16, 32 and 64 bits are plain values, and those of 256 bits are in
-/// Montgomery form, x·2^256 mod q; `PolyType::with_form` changes that. Modulo an even q, which has no Montgomery form,
-/// they are plain.
+/// Montgomery form, x·2^256 mod q; `PolyType::with_form` changes the form. Residues modulo an even q, which has no
+/// Montgomery form, are always plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// `u16`, for q of up to 16 bits.
@@ -43,7 +43,8 @@ impl Width {
 
 /// A modulus q ≥ 2 of up to 256 bits.
 ///
-/// Its methods are set-up arithmetic on plain values: exact and simple, but not meant for hot loops or secrets.
+/// Its methods compute with plain values. They are exact and simple, but neither fast nor constant-time, so they are
+/// meant for setting up only.
 ///
 /// ```
 /// use ringforge::Modulus;
@@ -58,11 +59,11 @@ pub struct Modulus {
     prime: bool,
 }
 
-/// The largest order for which the smallest primitive root is searched for.
+/// The largest order for which [`Modulus::root`] searches for the smallest primitive root.
 const SMALLEST_ROOT_ORDER: u64 = 1 << 20;
 
 impl Modulus {
-    /// The modulus q.
+    /// Creates the modulus q.
     ///
     /// # Errors
     /// [`Error::Modulus`] if q is 0 or 1.
@@ -76,10 +77,10 @@ impl Modulus {
         Ok(Self { q, prime })
     }
 
-    /// The modulus given by big-endian hexadecimal digits, with or without `0x`.
+    /// Creates a modulus from big-endian hexadecimal digits, with or without `0x`.
     ///
     /// # Errors
-    /// [`Error::Modulus`] if the digits are not a number of up to 256 bits, or the number is below 2.
+    /// [`Error::Modulus`] if there are not 1 to 64 hexadecimal digits, or the number is below 2.
     pub fn from_hex(digits: &str) -> Result<Self> {
         let digits = digits.trim_start_matches("0x");
         let valid = !digits.is_empty() && digits.len() <= 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -89,25 +90,25 @@ impl Modulus {
         Self::new(U256::from_be_hex(&format!("{digits:0>64}")))
     }
 
-    /// The value q.
+    /// Returns q.
     #[must_use]
     pub fn value(&self) -> U256 {
         *self.q
     }
 
-    /// The value q, if it fits 64 bits.
+    /// Returns q if it fits 64 bits, else `None`.
     #[must_use]
     pub fn value_u64(&self) -> Option<u64> {
         (self.bits() <= 64).then(|| low_u64(&self.q))
     }
 
-    /// Number of bits of q.
+    /// Returns the number of bits of q.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.q.bits_vartime()
     }
 
-    /// The narrowest storage for residues.
+    /// Returns the narrowest width in which residues can be stored.
     #[must_use]
     pub fn width(&self) -> Width {
         match self.bits() {
@@ -118,49 +119,49 @@ impl Modulus {
         }
     }
 
-    /// Whether q is prime (Baillie–PSW: proven below 2^64, no known exception above).
+    /// Returns true if q is prime. The Baillie–PSW test is proven below 2^64 and has no known exception above.
     #[must_use]
     pub fn is_prime(&self) -> bool {
         self.prime
     }
 
-    /// x mod q.
+    /// Returns x mod q.
     #[must_use]
     pub fn reduce(&self, x: &U256) -> U256 {
         x.rem_vartime(&self.q)
     }
 
-    /// x mod q, for an x of up to 768 bits.
+    /// Returns x mod q, for an x of up to 768 bits.
     pub fn reduce_wide(&self, x: &U768) -> U256 {
         x.rem_vartime(&self.q)
     }
 
-    /// x mod q, in [0, q), for a signed x.
+    /// Returns x mod q, in [0, q), for a signed x.
     #[must_use]
     pub fn reduce_i64(&self, x: i64) -> U256 {
         let magnitude = self.reduce(&U256::from(x.unsigned_abs()));
         if x < 0 { self.neg(&magnitude) } else { magnitude }
     }
 
-    /// a + b mod q, for a, b < q.
+    /// Returns a + b mod q, for a, b < q.
     #[must_use]
     pub fn add(&self, a: &U256, b: &U256) -> U256 {
         a.add_mod(b, &self.q)
     }
 
-    /// a − b mod q, for a, b < q.
+    /// Returns a − b mod q, for a, b < q.
     #[must_use]
     pub fn sub(&self, a: &U256, b: &U256) -> U256 {
         a.sub_mod(b, &self.q)
     }
 
-    /// −a mod q, for a < q.
+    /// Returns −a mod q, for a < q.
     #[must_use]
     pub fn neg(&self, a: &U256) -> U256 {
         self.sub(&U256::ZERO, a)
     }
 
-    /// a·b mod q, for a, b < q.
+    /// Returns a·b mod q, for a, b < q.
     #[must_use]
     pub fn mul(&self, a: &U256, b: &U256) -> U256 {
         if self.bits() <= 64 {
@@ -169,7 +170,7 @@ impl Modulus {
         U256::rem_wide_vartime(a.widening_mul(b), &self.q)
     }
 
-    /// a^e mod q, for a < q.
+    /// Returns a^e mod q, for a < q.
     #[must_use]
     pub fn pow(&self, a: &U256, e: &U256) -> U256 {
         let mut power = self.reduce(&U256::ONE);
@@ -182,7 +183,7 @@ impl Modulus {
         power
     }
 
-    /// The inverse of a modulo q, if it exists.
+    /// Returns the inverse of a modulo q, or `None` if there is none.
     #[must_use]
     pub fn inverse(&self, a: &U256) -> Option<U256> {
         match self.value_u64() {
@@ -191,32 +192,32 @@ impl Modulus {
         }
     }
 
-    /// q^-1 mod 2^256 for odd q, by Newton iteration. Its low bits are the inverses modulo smaller powers of two.
+    /// Returns q^-1 mod 2^256 for odd q, by Newton iteration. Its low k bits are the inverse modulo 2^k.
     pub fn inverse_mod_word(&self) -> U256 {
-        let mut inverse = self.value(); // 3 correct bits, and each step doubles them
+        let mut inverse = self.value(); // correct in its low 3 bits; each step doubles their number
         for _ in 0..7 {
             inverse = inverse.wrapping_mul(&U256::from(2u32).wrapping_sub(&self.q.wrapping_mul(&inverse)));
         }
         inverse
     }
 
-    /// x·2^256 mod q: the Montgomery form of a 256-bit residue.
+    /// Returns x·2^256 mod q, the Montgomery form of a 256-bit residue.
     #[must_use]
     pub fn to_montgomery(&self, x: &U256) -> U256 {
         U256::rem_wide_vartime((U256::ZERO, *x), &self.q)
     }
 
-    /// The plain value of a residue in Montgomery form; `None` for even q, which has no such form.
+    /// Returns the plain value of a 256-bit residue in Montgomery form, or `None` for even q, which has no such form.
     #[must_use]
     pub fn from_montgomery(&self, x: &U256) -> Option<U256> {
         self.inverse(&self.to_montgomery(&U256::ONE)).map(|inverse| self.mul(x, &inverse))
     }
 
-    /// The default primitive root of unity of the given order modulo a prime q, or `None` if there is none.
+    /// Returns the default primitive root of unity of the given order modulo a prime q, or `None` if there is none.
     ///
-    /// If q has up to 64 bits and the order is at most 2^20, it is the smallest one. Otherwise it is g^((q−1)/order)
-    /// for the smallest g for which that power has the full order, because a search for the smallest root would take
-    /// too long.
+    /// If q has up to 64 bits and the order is at most 2^20, the default is the smallest such root. Otherwise it is
+    /// g^((q−1)/order) for the smallest g for which this power has the full order, because a search for the smallest
+    /// root would take too long.
     #[must_use]
     pub fn root(&self, order: u64) -> Option<U256> {
         roots::remembered(self.value(), order, || {
@@ -228,8 +229,8 @@ impl Modulus {
         })
     }
 
-    /// g^((q−1)/order) for the smallest g for which that power has exactly this order; `factors` are the order's prime
-    /// factors.
+    /// Returns g^((q−1)/order) for the smallest g for which this power has exactly this order, or `None` if there is
+    /// none. `factors` must contain the prime factors of `order`.
     pub fn first_root(&self, order: &U256, factors: &[u64]) -> Option<U256> {
         let (exponent, remainder) = self.order_cofactor(order)?;
         if !self.prime || remainder != U256::ZERO {
@@ -240,7 +241,7 @@ impl Modulus {
         candidates.find(|candidate| self.is_of_order(candidate, order, factors))
     }
 
-    /// Whether x has exactly this multiplicative order.
+    /// Returns true if x has exactly this multiplicative order.
     #[must_use]
     pub fn has_order(&self, x: &U256, order: u64) -> bool {
         order > 0 && self.is_of_order(x, &U256::from(order), &prime_factors(order).collect::<Vec<_>>())
@@ -252,7 +253,7 @@ impl Modulus {
         self.pow(x, order) == one && factors.iter().filter_map(part).all(|part| self.pow(x, &part) != one)
     }
 
-    /// Whether primitive roots of this order exist: q is prime and `order` divides q − 1.
+    /// Returns true if there are primitive roots of this order: if q is prime and `order` divides q − 1.
     #[must_use]
     pub fn has_root(&self, order: u64) -> bool {
         self.prime && self.order_cofactor(&U256::from(order)).is_some_and(|(_, remainder)| remainder == U256::ZERO)
@@ -263,7 +264,7 @@ impl Modulus {
         Some(self.q.wrapping_sub(&U256::ONE).div_rem_vartime(&order))
     }
 
-    /// Whether q is odd.
+    /// Returns true if q is odd.
     #[must_use]
     pub fn is_odd(&self) -> bool {
         bool::from(self.q.is_odd())
@@ -282,7 +283,7 @@ impl fmt::Debug for Modulus {
     }
 }
 
-/// The low 64 bits of x.
+/// Returns the low 64 bits of x.
 pub fn low_u64(x: &U256) -> u64 {
     let bytes = x.to_le_bytes();
     let mut low = [0u8; 8];
@@ -290,17 +291,17 @@ pub fn low_u64(x: &U256) -> u64 {
     u64::from_le_bytes(low)
 }
 
-/// The limbs of x.
+/// Returns the four 64-bit limbs of x, least significant first.
 pub fn limbs(x: &U256) -> Limbs {
     bytemuck::pod_read_unaligned(x.to_le_bytes().as_ref())
 }
 
-/// The number with these limbs.
+/// Returns the number with these limbs, least significant first.
 pub fn value(limbs: &Limbs) -> U256 {
     U256::from_le_slice(bytemuck::cast_slice(limbs))
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor of a and b.
 pub fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -309,7 +310,8 @@ fn mul_mod(a: u64, b: u64, q: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(q)) as u64
 }
 
-/// The inverse of a modulo q, if it exists: the extended Euclidean algorithm, with the invariant rest = factor·a mod q.
+/// Returns the inverse of a modulo q, or `None` if there is none. Uses the extended Euclidean algorithm, with the
+/// invariant rest.0 = rest.1·a mod q.
 fn inverse_mod(a: u64, q: u64) -> Option<u64> {
     let (mut rest, mut next) = ((q, 0i128), (a, 1i128));
     while next.0 > 0 {
@@ -319,7 +321,7 @@ fn inverse_mod(a: u64, q: u64) -> Option<u64> {
     (rest.0 == 1).then(|| rest.1.rem_euclid(i128::from(q)) as u64)
 }
 
-/// The distinct prime factors of x > 0, smallest first.
+/// Yields the distinct prime factors of x > 0, smallest first.
 fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
     let mut candidate = 2;
     core::iter::from_fn(move || {
@@ -343,7 +345,7 @@ fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
 mod tests {
     use super::*;
 
-    /// The inverse modulo q of up to 64 bits agrees with the 256-bit one.
+    /// Checks that inverses modulo q of up to 64 bits agree with those of the 256-bit algorithm.
     #[test]
     fn inverses_are_inverses() {
         for q in [2, 3, 12, 97, 1 << 63, u64::MAX - 58, u64::MAX - 1, u64::MAX] {

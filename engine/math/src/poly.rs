@@ -15,22 +15,22 @@ use crate::ring::{Quotient, Ring};
 pub use order::Order;
 pub use residues::Form;
 
-/// Maximum number of limbs in an item; kernels take no more.
+/// Maximum number of limbs in an item, a limit of the kernels.
 const MOST_LIMBS: usize = 1 << 22;
 
-/// Maximum number of residues in a limb, all columns together; kernels count them in 32 bits.
+/// Maximum number of residues in a limb, over all columns; kernels count them in 32 bits.
 const MOST_RESIDUES: usize = 1 << 31;
 
 /// The type of a buffer's items: elements of a [`Ring`], and how they are stored.
 ///
-/// An item is one limb per modulus of the ring's basis, limb after limb, with coefficients in ascending order. It may
-/// have [fewer limbs](PolyType::limbs), [several elements](PolyType::vector), limbs modulo [any of the
-/// moduli](PolyType::with_limbs), and [columns](PolyType::strided_batch). Residues are stored in the
+/// An item has one limb (residue polynomial) per modulus of the ring's basis, one after another, with coefficients in
+/// ascending order. An item may also have [fewer limbs](PolyType::limbs), [several elements](PolyType::vector), limbs
+/// modulo [any of the moduli](PolyType::with_limbs), and [columns](PolyType::strided_batch). Residues are stored in the
 /// [width](PolyType::width) of the widest modulus, in a [form](PolyType::with_form) that the type may choose. Elements
 /// are coefficients, or [evaluations](PolyType::evaluations) in some order. Cloning is cheap.
 ///
-/// A function that takes a type also takes a ring, which stands for elements with all limbs, one per item, as
-/// coefficients.
+/// Functions with a parameter of this type also accept a ring. A ring stands for one element per item, with all limbs,
+/// as coefficients.
 ///
 /// ```
 /// use ringforge::{Order, PolyType, Ring};
@@ -42,20 +42,20 @@ const MOST_RESIDUES: usize = 1 << 31;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PolyType {
     stored: Arc<Stored>,
-    /// Layers and order of evaluations; `None` for coefficients.
+    /// Number of layers of the transform and order of its evaluations; `None` for coefficients.
     domain: Option<(u32, Order)>,
 }
 
-/// How elements are stored, for coefficients and evaluations alike.
+/// How elements are stored. This is the same for coefficients and evaluations.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Stored {
-    /// The ring modulo every modulus that a limb has, in the order of first use.
+    /// The ring modulo every modulus that a limb uses, in the order of first use.
     ring: Ring,
-    /// The index of each limb's modulus in that ring's basis.
+    /// For each limb, the index of its modulus in `ring`'s basis.
     map: Vec<usize>,
-    /// The modulus of each limb.
+    /// For each limb, its modulus.
     basis: Vec<Modulus>,
-    /// The storage width: that of the widest modulus, or wider.
+    /// The storage width: that of the widest modulus, unless the caller chose a wider one.
     width: Width,
     form: Form,
     any_word: bool,
@@ -90,21 +90,21 @@ impl From<&Self> for PolyType {
 }
 
 impl PolyType {
-    /// A copy of this type with its storage changed.
+    /// Returns a copy of this type with its storage changed by `change`.
     fn with(&self, change: impl FnOnce(&mut Stored)) -> Self {
         let mut stored = (*self.stored).clone();
         change(&mut stored);
         Self { stored: Arc::new(stored), domain: self.domain }
     }
 
-    /// The same elements as coefficients.
+    /// Returns the type of the same elements as coefficients.
     #[must_use]
     pub fn coefficients(&self) -> Self {
         Self { stored: self.stored.clone(), domain: None }
     }
 
-    /// The same elements as evaluations: residues modulo the leaves of a transform with this many layers, in this
-    /// order.
+    /// Returns the type of the same elements as evaluations, after a transform with this many layers, in this order.
+    /// Evaluations are residues modulo the leaves.
     #[must_use]
     pub fn evaluations_after(&self, layers: u32, order: Order) -> Self {
         Self { stored: self.stored.clone(), domain: Some((layers, order)) }
@@ -122,19 +122,19 @@ impl PolyType {
         self.domain.map(|(depth, _)| depth)
     }
 
-    /// Layers and order of evaluations; `None` for coefficients.
+    /// The number of layers of the transform and the order of its evaluations; `None` for coefficients.
     pub fn domain(&self) -> Option<(u32, Order)> {
         self.domain
     }
 
-    /// This type's storage in the domain of another type.
+    /// Returns this type with the domain of another type: coefficients, or evaluations with the same layers and order.
     pub fn in_domain_of(&self, other: &Self) -> Self {
         Self { stored: self.stored.clone(), domain: other.domain }
     }
 
-    /// Selects limbs of the basis by index, in any order. This describes, for example, a batch of RNS polynomials of
-    /// different levels, or a polynomial next to the digits of another. A modulus may occur more than once. Then there
-    /// is no single Q, and operations that need one return an error.
+    /// Selects limbs of the basis by index, in any order. This describes, for example, a batch of RNS polynomials at
+    /// different levels, or a polynomial followed by the digits of another one. A modulus may occur more than once. In
+    /// that case there is no single product Q of the moduli, and operations that need Q return an error.
     ///
     /// ```
     /// use ringforge::{PolyType, Ring};
@@ -143,9 +143,6 @@ impl PolyType {
     /// assert_eq!((three.basis().len(), three.ring()), (3, &ring));
     /// # Ok::<(), ringforge::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::Ring`] if `limbs` is empty or an index is out of bounds; [`Error::TooLarge`] for more than 2^22 limbs.
     pub fn with_limbs(&self, limbs: &[usize]) -> Result<Self> {
         let Stored { ring, map, .. } = &*self.stored;
         if limbs.is_empty() {
@@ -157,7 +154,7 @@ impl PolyType {
         if let Some(limb) = limbs.iter().find(|limb| **limb >= map.len()) {
             return Err(Error::Ring { why: format!("limb {limb} is out of range: {self} has {} limbs", map.len()) });
         }
-        // the remaining moduli, in the order of first use
+        // the moduli that are still in use, in the order of first use
         let (mut of, mut places): (Vec<usize>, HashMap<usize, usize>) = Default::default();
         let place = |limb: &usize| {
             *places.entry(map[*limb]).or_insert_with(|| {
@@ -173,7 +170,7 @@ impl PolyType {
         }))
     }
 
-    /// A range of the limbs, with the same storage, even if their moduli would fit a narrower width.
+    /// Selects a range of the limbs. The storage width remains, even if the selected moduli would fit a narrower one.
     ///
     /// # Errors
     /// [`Error::Ring`] if the range is empty or out of bounds.
@@ -186,10 +183,11 @@ impl PolyType {
         }
     }
 
-    /// A vector of `count` elements per item, the limbs of each element after those of the one before.
+    /// Returns the type of a vector of `count` elements per item. The elements follow one another, each with all its
+    /// limbs.
     ///
     /// # Errors
-    /// [`Error::Ring`] if `count` is 0; [`Error::TooLarge`] for more than 2^22 limbs.
+    /// [`Error::Ring`] if `count` is 0; [`Error::TooLarge`] for more than 2^22 limbs per item.
     pub fn vector(&self, count: usize) -> Result<Self> {
         let Stored { map, .. } = &*self.stored;
         if count == 0 {
@@ -202,8 +200,7 @@ impl PolyType {
         Ok(self.with(|stored| (stored.basis, stored.map) = (stored.basis.repeat(count), stored.map.repeat(count))))
     }
 
-    /// The type of a vector's element and the number of elements; `None` if the limbs do not repeat like those of a
-    /// vector.
+    /// Returns the type of a vector's elements and their number, or `None` if this is not the type of a vector.
     pub fn of_vector(&self) -> Option<(Self, usize)> {
         let (limbs, one) = (self.basis().len(), self.moduli().len());
         let element = self.limbs(0..one).ok().filter(|_| one < limbs && limbs.is_multiple_of(one))?;
@@ -223,9 +220,9 @@ impl PolyType {
     /// use ringforge::{Engine, Order, PolyType};
     /// let matrix: PolyType = "17 : x^2 - 1 : 3 columns".parse()?;
     /// assert_eq!((matrix.to_string(), matrix.degree()), ("Z_17[x]/(x^2 - 1) in 3 columns".into(), 6));
-    /// let rows = [1u16, 2, 3, 4, 5, 6]; // 1 + 4x, 2 + 5x, 3 + 6x
+    /// let rows = [1u16, 2, 3, 4, 5, 6]; // the columns 1 + 4x, 2 + 5x and 3 + 6x
     /// let values = Engine::cpu().upload(&matrix, &rows)?.forward_to(Order::Natural)?;
-    /// assert_eq!(values.download::<u16>()?, [5, 7, 9, 14, 14, 14]); // at 1, and at −1
+    /// assert_eq!(values.download::<u16>()?, [5, 7, 9, 14, 14, 14]); // all columns at 1, then all at −1
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     ///
@@ -240,12 +237,13 @@ impl PolyType {
         }
     }
 
-    /// Elements of one column modulo one of the moduli, in the default form.
+    /// Returns the type of elements of one column modulo the modulus with index `i` only, in the default width and
+    /// form.
     pub fn of_modulus(&self, i: usize) -> Self {
         self.ring().of_moduli(&[i]).into()
     }
 
-    /// The type of one of the columns.
+    /// Returns the type of one column.
     pub fn of_column(&self) -> Self {
         if self.columns() == 1 { self.clone() } else { self.with(|stored| stored.columns = 1) }
     }
@@ -258,8 +256,8 @@ impl PolyType {
         }
     }
 
-    /// The same elements with residues stored in this width, for example that of a larger basis of which these are some
-    /// limbs. A type in its width's default form takes the default form of the new width.
+    /// The same elements with residues stored in this width, for example the width of a larger basis from which these
+    /// limbs were selected. If the form is the default of the old width, it becomes the default of the new one.
     ///
     /// # Errors
     /// [`Error::Ring`] if the width is too narrow for a modulus.
@@ -275,10 +273,11 @@ impl PolyType {
     }
 
     /// The same elements with residues stored in this form, in inputs and outputs. Roots, steps and other constants
-    /// remain plain values. By default, 256-bit residues are in Montgomery form and all others plain.
+    /// remain plain values. By default, 256-bit residues are in Montgomery form and all others are plain.
     ///
     /// # Errors
-    /// [`Error::Ring`] for the Montgomery form of 16-bit residues, or of residues modulo an even number.
+    /// [`Error::Ring`] if `form` is Montgomery and residues have 16 bits or a modulus is even, unless it is the present
+    /// form.
     pub fn with_form(&self, form: Form) -> Result<Self> {
         if form == self.form() {
             return Ok(self.clone());
@@ -298,8 +297,8 @@ impl PolyType {
         Ok(self.with(|stored| stored.form = form))
     }
 
-    /// The same elements with any word of the width as an input. A word x stands for x mod q; kernels reduce it on
-    /// loading. Outputs are still below q.
+    /// The same elements, with inputs that may be any words of the width. A word x stands for x mod q; kernels reduce
+    /// it on loading. Outputs are below q.
     ///
     /// ```
     /// # use ringforge::{Engine, PolyType};
@@ -314,31 +313,31 @@ impl PolyType {
         self.with(|stored| stored.any_word = true)
     }
 
-    /// The ring, modulo every modulus that a limb has.
+    /// The ring, modulo every modulus that a limb uses.
     #[must_use]
     pub fn ring(&self) -> &Ring {
         &self.stored.ring
     }
 
-    /// The modulus of each limb.
+    /// For each limb, its modulus.
     #[must_use]
     pub fn basis(&self) -> &[Modulus] {
         &self.stored.basis
     }
 
-    /// The distinct moduli, in the order of first use by a limb. There is one twiddle table for each.
+    /// The distinct moduli, in the order of first use by a limb. Each has its own twiddle table.
     #[must_use]
     pub fn moduli(&self) -> &[Modulus] {
         self.ring().basis()
     }
 
-    /// The index of each limb's modulus in [`PolyType::moduli`].
+    /// For each limb, the index of its modulus in [`PolyType::moduli`].
     #[must_use]
     pub fn limb_moduli(&self) -> &[usize] {
         &self.stored.map
     }
 
-    /// Whether a modulus occurs more than once, so that the limbs are not an RNS basis of a single Q.
+    /// Returns true if a modulus occurs more than once. The limbs are then not an RNS basis of a single Q.
     pub fn repeats_moduli(&self) -> bool {
         self.basis().len() > self.moduli().len()
     }
@@ -361,7 +360,7 @@ impl PolyType {
         self.stored.form
     }
 
-    /// Whether inputs may be any words instead of reduced residues.
+    /// Returns true if inputs may be any words of the width instead of residues below q.
     #[must_use]
     pub fn accepts_any_word(&self) -> bool {
         self.stored.any_word
@@ -386,17 +385,17 @@ impl PolyType {
         self.basis().len() * self.degree() * self.width().bytes()
     }
 
-    /// The width, if it is not that of the widest modulus.
+    /// The width, or `None` if it is that of the widest modulus.
     fn named_width(&self) -> Option<Width> {
         Some(self.width()).filter(|own| *own != width(self.basis()))
     }
 
-    /// The form, if it is not the default one.
+    /// The form, or `None` if it is the default of the width.
     fn named_form(&self) -> Option<Form> {
         Some(self.form()).filter(|form| *form != Form::default_of(self.width()))
     }
 
-    /// A description that says whether these are coefficients or evaluations.
+    /// A readable description of the type, beginning with "coefficients" or "evaluations".
     pub fn described(&self) -> String {
         match self.domain {
             None => format!("coefficients in {self}"),
@@ -404,7 +403,8 @@ impl PolyType {
         }
     }
 
-    /// Writes the text that parses as this type with coefficients.
+    /// Writes the text that parses as this type. It does not record evaluations: the parsed type is always of
+    /// coefficients.
     fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let map = || self.limb_moduli().iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         let map = if self.repeats_moduli() { format!(" # {}", map()) } else { String::new() };
@@ -420,8 +420,8 @@ impl PolyType {
     }
 }
 
-/// A readable description of the ring and its storage, with long lists shortened. `{:#}` writes the full text that
-/// parses as this type. Neither says whether elements are coefficients or evaluations.
+/// Writes a readable description of the ring and its storage, with long lists shortened. `{:#}` writes the full text
+/// that parses as this type. Neither form says whether elements are coefficients or evaluations.
 impl fmt::Display for PolyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {
@@ -449,7 +449,7 @@ impl fmt::Display for PolyType {
 
 impl fmt::Debug for PolyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // every modulus, because this text is a cache key of tables
+        // includes every modulus, because this text is used as a cache key for twiddle tables
         let Stored { ring, basis, width, form, any_word, columns, .. } = &*self.stored;
         write!(f, "PolyType({ring:?}, {basis:?}, {width:?}, {form}, {any_word}, {columns}, {:?})", self.domain)
     }

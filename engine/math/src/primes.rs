@@ -1,4 +1,4 @@
-//! Primes with roots of unity of a given order.
+//! Searches for primes with roots of unity of a given order.
 
 use crate::error::{Error, Result};
 use crate::modulus::Modulus;
@@ -7,8 +7,8 @@ use crate::modulus::Modulus;
 const MOST: usize = 1 << 16;
 
 impl Modulus {
-    /// The largest `count` primes of exactly `bits` bits that are 1 modulo `order`, in descending order: moduli with
-    /// primitive roots of that order. A negacyclic ring of degree n needs order 2n.
+    /// Returns the `count` largest primes of exactly `bits` bits that are 1 modulo `order`, in descending order. Modulo
+    /// these primes there are primitive roots of this order. A negacyclic ring of degree n needs order 2n.
     ///
     /// ```
     /// use ringforge::{Modulus, Ring};
@@ -20,7 +20,7 @@ impl Modulus {
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless `bits` is from 2 to 64 and `order` is positive; [`Error::TooLarge`] if there are
-    /// fewer such primes, or `count` exceeds 2^16.
+    /// fewer than `count` such primes, or `count` exceeds 2^16.
     pub fn ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
         if !(2..=64).contains(&bits) || order == 0 {
             let job = format!("a search for primes of {bits} bits that are 1 modulo {order}");
@@ -39,9 +39,9 @@ impl Modulus {
         }
     }
 
-    /// As [`Modulus::ntt_primes`], among primes that are also 1 modulo 2^32, whose multiples are cheap to compute. Up
-    /// to 61 bits, GPU transforms modulo these are faster (`Arithmetic::Mod64Friendly`). For an order of 2^32 or a
-    /// smaller power of two, there are 64 such primes of 60 bits above 2^60 − 2^43.
+    /// As [`Modulus::ntt_primes`], but only primes that are also 1 modulo 2^32, whose multiples are cheap to compute.
+    /// If they have up to 61 bits, GPU transforms modulo them are faster (`Arithmetic::Mod64Friendly`). For an order of
+    /// 2^32 or a smaller power of two, there are 64 such primes of 60 bits above 2^60 − 2^43.
     ///
     /// ```
     /// use ringforge::Modulus;
@@ -51,7 +51,8 @@ impl Modulus {
     /// ```
     ///
     /// # Errors
-    /// As for [`Modulus::ntt_primes`]; also [`Error::TooLarge`] if no 64-bit word is 1 modulo both.
+    /// As for [`Modulus::ntt_primes`]; also [`Error::TooLarge`] if the least common multiple of `order` and 2^32
+    /// exceeds 64 bits.
     pub fn friendly_ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
         let odd = order.checked_shr(order.trailing_zeros().min(32)).unwrap_or(0);
         match odd.checked_mul(1 << 32) {
@@ -61,7 +62,8 @@ impl Modulus {
     }
 }
 
-/// The primes below 2^bits that are 1 modulo `order`, largest first. `bits` must be from 2 to 64 and `order` positive.
+/// Yields the primes below 2^bits that are 1 modulo `order`, largest first. `bits` must be from 2 to 64 and `order`
+/// positive.
 pub fn primes(order: u64, bits: u32) -> impl Iterator<Item = Modulus> {
     let most = (u64::MAX >> (64 - bits)) - 1;
     let candidates = core::iter::successors(Some(most / order * order + 1), move |p| p.checked_sub(order));

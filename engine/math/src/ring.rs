@@ -1,4 +1,4 @@
-//! Rings `Z_Q[x]/(f)`: moduli, a quotient polynomial and roots of unity.
+//! Rings `Z_Q[x]/(f)`: their moduli, quotient polynomial f and roots of unity.
 
 mod factors;
 pub mod parse;
@@ -21,8 +21,8 @@ pub use quotient::Quotient;
 
 /// A ring `Z_Q[x]/(f)`, where Q is the product of one or more moduli, the RNS basis.
 ///
-/// The roots of unity that define a transform are part of the ring: two rings with different roots are different. How
-/// elements are stored is not: see [`PolyType`](crate::PolyType). Cloning is cheap.
+/// The roots of unity that define a transform are part of the ring: two rings with different roots are different. The
+/// storage of elements is not part of the ring, but of [`PolyType`](crate::PolyType). Cloning is cheap.
 ///
 /// ```
 /// use ringforge::{Modulus, Ring};
@@ -37,30 +37,32 @@ pub struct Ring(Arc<Parts>);
 struct Parts {
     basis: Vec<Modulus>,
     quotient: Quotient,
-    /// One root per modulus, or none at all.
+    /// One root per modulus, or empty if the default roots are used.
     roots: Vec<U256>,
-    /// The same for the steps of x^n − c, which its roots do not determine.
+    /// One step per modulus, or empty if the default steps are used. Only rings modulo a [`Quotient::Binomial`] may
+    /// have steps; for others, the roots determine them.
     steps: Vec<U256>,
 }
 
-/// Number of leading moduli that are compared pairwise even if they are prime.
+/// Number of leading moduli that are compared with all earlier moduli even if they are prime.
 const FEW_MODULI: usize = 16;
 
 impl Ring {
     /// The largest degree of a ring.
     pub const MAX_DEGREE: usize = 1 << 28;
 
-    /// The ring with this basis and quotient. A [`Quotient::Sparse`] that equals a named quotient becomes that one.
+    /// Creates the ring with this basis and quotient. A [`Quotient::Sparse`] that equals another variant becomes that
+    /// variant.
     ///
     /// # Errors
-    /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
-    /// [`Error::TooLarge`] for a degree above [`Ring::MAX_DEGREE`].
+    /// [`Error::Ring`] if the basis is empty, two moduli are equal or not coprime, the degree is 0, or the quotient is
+    /// malformed; [`Error::TooLarge`] for a degree above [`Ring::MAX_DEGREE`].
     pub fn new(basis: &[Modulus], quotient: Quotient) -> Result<Self> {
         quotient.check()?;
         if basis.is_empty() {
             return Err(Error::Ring { why: "the basis is empty: name at least one modulus".into() });
         }
-        // two distinct primes need not be compared, which matters with thousands of moduli
+        // distinct primes are coprime without a comparison, which saves time with thousands of moduli
         let (mut known, mut others) = (HashMap::new(), Vec::new());
         for (i, a) in basis.iter().enumerate() {
             if known.insert(*a, i).is_some() {
@@ -96,8 +98,8 @@ impl Ring {
         Self::new(&[q], Quotient::Negacyclic { n })
     }
 
-    /// `Z_q[x]/(x^n − g^n)`, whose evaluations in natural order are a(g·w^i) for a primitive n-th root of unity w.
-    /// These are the evaluations of a cyclic transform on the coset of g. Roots are plain values.
+    /// `Z_q[x]/(x^n − g^n)`. Its evaluations in natural order are a(g·w^i) for a primitive n-th root of unity w, which
+    /// is a cyclic transform on the coset of g. Both g and w are plain values.
     ///
     /// ```
     /// use ringforge::{Modulus, Ring};
@@ -134,7 +136,7 @@ impl Ring {
         Self::new(&[q], Quotient::PrimeTrinomial { p })
     }
 
-    /// `Z_Q[x]/(x^n + 1)` with an RNS basis of moduli.
+    /// `Z_Q[x]/(x^n + 1)`, where Q is the product of the moduli of an RNS basis.
     ///
     /// # Errors
     /// As [`Ring::new`].
@@ -144,8 +146,10 @@ impl Ring {
 
     /// The same ring with this root of unity (a plain value) for its transforms, instead of the default one.
     ///
-    /// The order of the root limits the depth of the transform; see [`Factorization`](crate::factorization::Factorization). Leaves of x^n − c
-    /// are x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
+    /// The order of the root limits the depth of the transform; see
+    /// [`Factorization`](crate::factorization::Factorization). For x^n − 1 and x^n + 1, the leaves are x^d − root^e.
+    /// For other x^n − c, root^(n/d) must be c. For x^n − x^(n/2) + 1, f first splits into x^(n/2) − ζ and
+    /// x^(n/2) − ζ^5 with ζ = root^(order/6).
     ///
     /// # Errors
     /// As [`Ring::with_roots`].
@@ -156,18 +160,21 @@ impl Ring {
     /// The same ring with these roots of unity, one for each modulus of the [basis](Ring::basis).
     ///
     /// # Errors
-    /// [`Error::Ring`] for a wrong number of roots, a root that is not from 1 to q − 1, or one that does not split f;
-    /// [`Error::Unsupported`] if the leaf degree stays too high; [`Error::NotPrime`].
+    /// [`Error::Ring`] if the number of roots differs from that of the moduli, or a root is not from 1 to q − 1.
+    /// [`Error::Ring`] if a root does not generate the factors of f. Otherwise as
+    /// [`Factorization::of`](crate::factorization::Factorization::of).
     pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
         self.named("root", roots, |parts| &mut parts.roots)
     }
 
-    /// The same ring with these steps, one for each modulus of the [basis](Ring::basis). Leaves of x^n − c are
-    /// x^d − root·step^e, and natural order is by ascending e. A step's order must be n/d or a multiple of it; in the
-    /// latter case a power of it is used. The default step is [`Modulus::root`] of order n/d. See [`Ring::coset`].
+    /// The same ring with these steps, one for each modulus of the [basis](Ring::basis). The leaves of x^n − c are
+    /// x^d − root·step^e, and natural order is by ascending e. The order of a step must be a multiple of n/d; if it is
+    /// larger, a power of the step with order n/d is used. The default step is [`Modulus::root`] of order n/d. See
+    /// [`Ring::coset`].
     ///
     /// # Errors
-    /// As [`Ring::with_roots`]; [`Error::Ring`] for quotients other than x^n − c, whose roots determine their steps.
+    /// As [`Ring::with_roots`]; also [`Error::Ring`] for quotients other than [`Quotient::Binomial`], whose roots
+    /// determine their steps.
     pub fn with_steps(self, steps: &[U256]) -> Result<Self> {
         if !matches!(self.quotient(), Quotient::Binomial { .. }) {
             return Err(Error::Ring { why: format!("{} takes no steps: its root determines them", self.quotient()) });
@@ -175,7 +182,10 @@ impl Ring {
         self.named("step", steps, |parts| &mut parts.steps)
     }
 
-    /// The same ring with its roots or steps set to these values.
+    /// Returns the ring with its roots or steps, selected by `place`, set to these values.
+    ///
+    /// # Errors
+    /// As [`Ring::with_roots`].
     fn named(self, what: &str, values: &[U256], place: fn(&mut Parts) -> &mut Vec<U256>) -> Result<Self> {
         let moduli = self.basis();
         if values.len() != moduli.len() {
@@ -193,18 +203,18 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The ring modulo these moduli of the basis, given by index, each at most once.
+    /// Returns the ring modulo a selection of the basis. The moduli are given by index, each at most once.
     pub fn of_moduli(&self, moduli: &[usize]) -> Self {
         let Parts { basis, quotient, roots, steps } = &*self.0;
         let named = |all: &[U256]| moduli.iter().filter_map(|&i| all.get(i).copied()).collect();
         let (roots, steps) = (named(roots), named(steps));
         let basis: Vec<Modulus> = moduli.iter().map(|&i| basis[i]).collect();
-        // modulo a single modulus, the quotient may match a named one
+        // for a single modulus, the quotient may equal a simpler variant
         let quotient = quotient.clone().named(&basis);
         Self(Arc::new(Parts { basis, quotient, roots, steps }))
     }
 
-    /// The moduli.
+    /// The moduli of the RNS basis.
     #[must_use]
     pub fn basis(&self) -> &[Modulus] {
         &self.0.basis
@@ -223,7 +233,7 @@ impl Ring {
         &self.0.roots
     }
 
-    /// The steps set by [`Ring::with_steps`], likewise.
+    /// The steps set by [`Ring::with_steps`], one for each modulus; empty if the defaults are used.
     #[must_use]
     pub fn steps(&self) -> &[U256] {
         &self.0.steps
@@ -235,7 +245,7 @@ impl Ring {
         self.0.quotient.degree()
     }
 
-    /// Writes the text that parses as this ring; `map`, written after the moduli, says which limb has which modulus.
+    /// Writes the text that parses as this ring. `map` is written after the moduli; it lists the modulus of each limb.
     pub fn write_text(&self, f: &mut fmt::Formatter<'_>, map: &str) -> fmt::Result {
         let list = |values: &[U256]| values.iter().map(decimal).collect::<Vec<_>>().join(",");
         let moduli = list(&self.basis().iter().map(Modulus::value).collect::<Vec<_>>());
@@ -247,7 +257,8 @@ impl Ring {
         }
     }
 
-    /// Writes a readable description; `limbs`, written before the roots, gives the number of limbs if moduli repeat.
+    /// Writes a readable description. `limbs` is written before the roots; it gives the number of limbs if moduli
+    /// repeat.
     pub fn write_short(&self, f: &mut fmt::Formatter<'_>, limbs: &str) -> fmt::Result {
         match self.basis() {
             [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,
@@ -276,7 +287,7 @@ fn coprime(a: &Modulus, b: &Modulus) -> bool {
     x == U256::ONE
 }
 
-/// A readable description with long lists shortened; `{:#}` writes the full text that parses as this ring.
+/// Writes a readable description, with long lists shortened. `{:#}` writes the full text that parses as this ring.
 ///
 /// ```
 /// # use ringforge::Ring;

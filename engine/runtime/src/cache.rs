@@ -1,5 +1,5 @@
-//! Folders of compiled code. The code will be executed, so files that another user could have written are refused. When
-//! a folder is full, its least recently used entries are removed.
+//! Cache folders of compiled code. The code will be executed, so files that another user could have written are
+//! rejected. When a folder is full, its least recently used entries are removed.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,27 +16,28 @@ mod trust;
 /// Name of the cache of compiled GPU kernels.
 #[cfg(feature = "cuda")]
 pub(crate) const KERNELS: &str = "kernels";
-/// Name of the cache of CUDA sources that the test emulator compiled for the CPU.
+/// Name of the cache of programs that the test emulator runs: kernels' CUDA sources, compiled for the CPU.
 #[cfg(feature = "testkit")]
 pub const SOURCE: &str = "text";
 
-/// File extension of entries. It distinguishes them from other files in the folder.
+/// File name extension of cache entries, which distinguishes them from other files in the folder.
 const ENDING: &str = ".ringforge";
-/// Prefix of the names of unfinished entries.
+/// Name prefix of the temporary folders in which new entries are written.
 const UNFINISHED: &str = ".unfinished-";
-/// An unfinished entry older than this was left by a process that ended.
+/// A temporary folder older than this was left behind by a process that ended.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// An entry used within this time may still be in use, so it is never evicted.
 const LATELY: Duration = Duration::from_secs(10 * 60);
-/// Default bound on a folder's size, in MiB.
+/// Default limit on the size of a cache folder, in MiB.
 const MOST_MIB: u64 = 1024;
 
 /// A folder of compiled code: `kernels` holds code for GPUs, `text` holds CPU programs that run the kernels' CUDA
 /// source in tests.
 ///
-/// The folders are in `RINGFORGE_CACHE_DIR`, or in `ringforge` in the user's cache folder. A folder that another user
-/// could write to is not used, nor is an entry of another user except root. When an entry is added, the least recently
-/// used ones are removed until the rest is within the bound. Entries used in the last ten minutes always stay.
+/// The folders are inside `RINGFORGE_CACHE_DIR`, or, if that variable is not set, inside `ringforge` in the user's
+/// cache folder. A folder that another user could write to is an error, and so is an entry that belongs to another user
+/// (except root). Adding an entry removes the least recently used ones until the rest is within the size limit. Entries
+/// used in the last ten minutes always stay.
 #[derive(Debug, Clone)]
 pub struct Cache {
     name: &'static str,
@@ -44,14 +45,14 @@ pub struct Cache {
     most_bytes: u64,
 }
 
-/// Checks a file of compiled code outside of these folders and returns its canonical path. The file, and every folder
-/// and link on the way to it, must belong to this user or root.
+/// Checks a file of compiled code outside of the cache folders and returns its canonical path. The file, and every
+/// folder and link on its path, must belong to this user or root, and no other user may be able to write to them.
 #[cfg(feature = "cuda")]
 pub(crate) fn check_single(file: &Path) -> io::Result<PathBuf> {
     trust::check_single(file)
 }
 
-/// An entry, finished or not, found in the folder.
+/// A finished entry, or the temporary folder of an unfinished one, found in the cache folder.
 struct Found {
     used: SystemTime,
     bytes: u64,
@@ -60,10 +61,11 @@ struct Found {
 }
 
 impl Cache {
-    /// The caches that this build uses in this environment. Their folders may not exist yet.
+    /// Returns the caches that this build uses, with folders that the environment variables select. The folders may not
+    /// exist yet.
     ///
     /// # Errors
-    /// [`Error::File`] if the environment names no folder and the user has no cache folder.
+    /// [`Error::File`] if `RINGFORGE_CACHE_DIR` is not set and the user has no cache folder.
     pub fn all() -> Result<Vec<Self>> {
         let names: &[&str] = &[
             #[cfg(feature = "cuda")]
@@ -74,7 +76,7 @@ impl Cache {
         names.iter().map(|name| Self::from_environment(name)).collect()
     }
 
-    /// The cache of this name, in the folder that the environment selects.
+    /// The cache with this name, in the folder that the environment variables select.
     #[doc(hidden)]
     pub fn from_environment(name: &'static str) -> Result<Self> {
         let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
@@ -94,13 +96,14 @@ impl Cache {
         self.name
     }
 
-    /// The folder's path.
+    /// The path of the cache folder. The folder may not exist yet.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Bound on the total size of its entries, in bytes: `RINGFORGE_CACHE_MIB`, else 1 GiB.
+    /// Limit on the total size of the entries, in bytes: `RINGFORGE_CACHE_MIB` MiB, or 1 GiB if that variable is not
+    /// set.
     #[must_use]
     pub fn most_bytes(&self) -> u64 {
         self.most_bytes
@@ -109,35 +112,37 @@ impl Cache {
     /// The number of entries and their total size in bytes. Both are 0 if the folder does not exist.
     ///
     /// # Errors
-    /// [`Error::File`] if the folder cannot be read or trusted.
+    /// [`Error::File`] if the folder cannot be read, or if another user could write to it.
     pub fn usage(&self) -> Result<(usize, u64)> {
         let found = self.found().map_err(|error| self.failed(error))?;
         let finished = found.iter().filter(|found| found.is_finished);
         Ok((finished.clone().count(), finished.map(|found| found.bytes).sum()))
     }
 
-    /// Removes all entries. Other files in the folder, and entries that other processes are writing, stay.
+    /// Removes all entries, and temporary folders older than a day. Other files in the folder stay, and so do entries
+    /// that other processes are writing.
     ///
     /// # Errors
-    /// [`Error::File`] if the folder cannot be read, written or trusted.
+    /// [`Error::File`] if the folder cannot be read or written, or if another user could write to it.
     pub fn clear(&self) -> Result<()> {
         let is_done = |found: &&Found| found.is_finished || found.age() > ABANDONED;
         let remove = || self.found()?.iter().filter(is_done).try_for_each(Found::remove);
         remove().map_err(|error| self.failed(error))
     }
 
-    /// Wraps an I/O error of this folder.
+    /// Converts an I/O error of this folder to an [`Error::File`] with the folder's path.
     pub(crate) fn failed(&self, error: io::Error) -> Error {
         Error::file(self.folder.display(), error)
     }
 
-    /// Creates the folder if it does not exist. Returns its checked path.
+    /// Creates the folder if it does not exist, and checks that no other user can write to it. Returns its canonical
+    /// path.
     pub(crate) fn open(&self) -> io::Result<PathBuf> {
         trust::make_folder(&self.folder)?;
         self.trusted()?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The path of the entry of this name, if it exists. The entry counts as used now.
+    /// Returns the path of the entry with this name, if it exists, and sets the entry's time of last use to now.
     #[doc(hidden)]
     pub fn find(&self, name: &str) -> io::Result<Option<PathBuf>> {
         let Some(folder) = self.trusted()? else { return Ok(None) };
@@ -146,12 +151,12 @@ impl Cache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             checked => checked?,
         }
-        // an entry that root installed keeps its time, as this user cannot change it
+        // this fails for an entry that root installed, which keeps its time
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(Some(path))
     }
 
-    /// Names of entries with this prefix, most recently used first.
+    /// The names of the entries that begin with `start`, the most recently used first.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn names(&self, start: &str) -> io::Result<Vec<String>> {
         let mut found = self.found()?;
@@ -160,8 +165,9 @@ impl Cache {
         Ok(names.filter(|name| name.starts_with(start)).map(str::to_owned).collect())
     }
 
-    /// Adds an entry, replacing any of the same name, and evicts the least recently used ones if the folder is full.
-    /// `make` writes the file into a temporary folder and returns its path.
+    /// Adds an entry, and replaces an existing one of the same name. Then evicts the least recently used entries if the
+    /// folder exceeds its size limit. `make` is called with a temporary folder, writes the entry's file into it, and
+    /// returns the file's path. Returns the path of the entry.
     #[doc(hidden)]
     pub fn keep<E: From<io::Error>>(
         &self,
@@ -173,7 +179,7 @@ impl Cache {
         let made = make(work.path())?;
         trust::make_file_private(&made)?;
         let path = folder.join(name.to_owned() + ENDING);
-        // atomic: other processes see the old file or the whole new one
+        // renaming is atomic: other processes see either the old file or the complete new one
         fs::rename(made, &path)?;
         if let Err(error) = self.shrink(&path) {
             log::warn!("the cache folder {} may exceed its size limit: {error}", self.folder.display());
@@ -181,8 +187,8 @@ impl Cache {
         Ok(path)
     }
 
-    /// Removes the least recently used entries except `kept`, until the rest is within the bound. Also removes
-    /// abandoned ones.
+    /// Removes the least recently used entries, except `kept` and those in recent use, until the rest is within the
+    /// size limit. Also removes abandoned temporary folders.
     fn shrink(&self, kept: &Path) -> io::Result<()> {
         let mut found = self.found()?;
         found.sort_by_key(|found| found.used);
@@ -198,7 +204,7 @@ impl Cache {
         Ok(())
     }
 
-    /// All entries, finished and unfinished.
+    /// All entries, and the temporary folders of unfinished ones. Empty if the cache folder does not exist.
     fn found(&self) -> io::Result<Vec<Found>> {
         let Some(folder) = self.trusted()? else { return Ok(Vec::new()) };
         let mut all = Vec::new();
@@ -206,7 +212,7 @@ impl Cache {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_str().unwrap_or_default();
-            // another process may have removed it by now
+            // another process may have removed the file by now
             let Ok(about) = entry.metadata() else { continue };
             let is_finished = about.is_file() && name.ends_with(ENDING);
             if is_finished || about.is_dir() && name.starts_with(UNFINISHED) {
@@ -217,8 +223,8 @@ impl Cache {
         Ok(all)
     }
 
-    /// The canonical path of the folder, once every part of it is known to belong to this user or root. `None` if it
-    /// does not exist.
+    /// Checks that every part of the folder's path belongs to this user or root, and returns the canonical path.
+    /// Returns `None` if the folder does not exist.
     fn trusted(&self) -> io::Result<Option<PathBuf>> {
         match trust::check_folder(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -228,7 +234,7 @@ impl Cache {
 }
 
 impl Found {
-    /// Time since the last use; zero if the clock was set back since.
+    /// Time since the last use, or zero if that is in the future because the clock was changed.
     fn age(&self) -> Duration {
         self.used.elapsed().unwrap_or_default()
     }
@@ -243,7 +249,7 @@ impl Found {
 }
 
 fn user_folder() -> Result<PathBuf> {
-    // `Library/Caches` on macOS, `AppData\Local` on Windows
+    // the system's usual cache folder, such as `Library/Caches` on macOS and `AppData\Local` on Windows
     let strategy = etcetera::base_strategy::choose_native_strategy();
     let none = |_| Error::file("the user's cache folder", "not found: set RINGFORGE_CACHE_DIR to a folder");
     strategy.map(|strategy| strategy.cache_dir().join("ringforge")).map_err(none)

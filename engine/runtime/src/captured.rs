@@ -1,4 +1,4 @@
-//! Captured runs: a program bound to its arguments, to be run repeatedly (a CUDA graph).
+//! Captured runs: programs bound to fixed arguments, to be run repeatedly. On a GPU, a captured run is a CUDA graph.
 
 use core::fmt;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::program::{Place, Program, check_arg, mismatch};
 use crate::random::RandomKey;
 use ringforge_math::error::{Error, Result};
 
-/// An argument that a [`Captured`] program keeps.
+/// An argument of a [`Captured`] run.
 #[derive(Debug)]
 pub enum CapturedArg {
-    /// A buffer that the captured run owns; the program may write it.
+    /// A buffer that the captured run owns. The program may write to it.
     Own(Buffer),
-    /// A shared buffer; the program only reads it.
+    /// A shared buffer. The program only reads it.
     Shared(Arc<Buffer>),
 }
 
@@ -36,7 +36,7 @@ impl From<Arc<Buffer>> for CapturedArg {
 }
 
 impl CapturedArg {
-    /// The buffer.
+    /// The buffer that holds the argument.
     #[must_use]
     pub fn buffer(&self) -> &Buffer {
         match self {
@@ -54,12 +54,12 @@ impl CapturedArg {
     }
 }
 
-/// A captured run, made by [`Program::capture`]: a program with its stream, batch and arguments. On a GPU it is a CUDA
-/// graph, and one call starts all its launches.
+/// A program with its stream, batch and arguments, made by [`Program::capture`], to be run repeatedly. On a GPU it is a
+/// CUDA graph, and one call starts all its launches.
 ///
-/// It owns its arguments, because the graph contains their addresses. Write inputs with [`Captured::write`], read
-/// outputs from [`Captured::buffer`], and take all back with [`Captured::into_args`]. Temporaries live as long as the
-/// captured run.
+/// A captured run keeps its arguments, because the graph contains their addresses. Write inputs with
+/// [`Captured::write`], read outputs from [`Captured::buffer`], and take all arguments back with
+/// [`Captured::into_args`]. The program's temporary memory lives as long as the captured run.
 ///
 /// ```
 /// # use ringforge::{Device, Job, Op, Planner, PolyType};
@@ -77,7 +77,7 @@ impl CapturedArg {
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 pub struct Captured {
-    // dropped first, because it refers to code of the program and to memory of the other fields
+    // dropped first, because the graph refers to code of the program and to memory of the other fields
     recording: Option<Recording>,
     program: Program,
     stream: Stream,
@@ -87,12 +87,12 @@ pub struct Captured {
 }
 
 impl Program {
-    /// Captures a run with arguments by name, to be replayed. On a GPU a replay is the cheapest way to run a program.
-    /// Inputs need not be written yet. [`RandomKey`] are not among the arguments, as each replay makes its own. If this
-    /// fails, the arguments are dropped.
+    /// Captures a run on `batch` items with arguments given by name, so that the run can be replayed. On a GPU, a
+    /// replay is the cheapest way to run a program. Inputs need not be written before the capture. Omit arguments for a
+    /// [`RandomKey`], because each replay generates its own key. If the capture fails, the arguments are dropped.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::Call::run).
+    /// As [`Call::run`](crate::Call::run), but the contents of the arguments are not checked.
     pub fn capture(&self, stream: &Stream, batch: usize, args: Vec<(&str, CapturedArg)>) -> Result<Captured> {
         let this = self.of_device(stream.device());
         let mut named = Args::new(this);
@@ -111,7 +111,7 @@ impl Program {
 }
 
 impl Captured {
-    /// Captures the launches again.
+    /// Captures the launches with the present arguments, and replaces the earlier graph.
     fn record(&mut self) -> Result<()> {
         let Self { recording, program, batch, args, temps, .. } = self;
         if *batch == 0 {
@@ -127,11 +127,11 @@ impl Captured {
         Ok(())
     }
 
-    /// Starts the program on its arguments and returns, as [`Call::run`](crate::Call::run) does, after earlier work on
-    /// its stream.
+    /// Starts the program on its arguments, after earlier work on its stream. Like [`Call::run`](crate::Call::run), it
+    /// may return before the work is done.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::Call::run); as [`RandomKey::from_os`] for a program that needs randomness.
+    /// As [`Call::run`](crate::Call::run), and for a program that needs randomness also as [`RandomKey::from_os`].
     pub fn run(&mut self) -> Result<()> {
         let random_key = |captured: &Self| {
             let args = captured.program.plan().args().iter().enumerate();
@@ -162,12 +162,13 @@ impl Captured {
         })
     }
 
-    /// Replaces the buffer of an argument and returns the old one. On a GPU the launches of the graph are patched.
-    /// Replays that have started still use the old buffer.
+    /// Replaces the buffer of an argument and returns the old one. On a GPU, the graph's launches are updated in place
+    /// if possible. Replays that have started still use the old buffer.
     ///
     /// # Errors
-    /// [`Error::Arguments`] if there is no such argument. As [`Call::run`](crate::Call::run) for a buffer of another
-    /// size or device, or a shared one that the plan writes. The argument then stays what it was.
+    /// [`Error::Arguments`] if there is no argument of this name; [`Error::ForeignDevice`] for a buffer of another
+    /// device; [`Error::ArgumentSize`] for a buffer of another size; [`Error::Mismatch`] for a shared buffer that the
+    /// plan writes; [`Error::Driver`] if the graph cannot be captured again. After an error, the old argument is kept.
     pub fn exchange(&mut self, name: &str, arg: impl Into<CapturedArg>) -> Result<CapturedArg> {
         let i = self.place(name)?;
         let mut new = arg.into();
@@ -177,24 +178,24 @@ impl Captured {
         match self.record() {
             Ok(()) => Ok(new),
             Err(error) => {
-                // without a recording, later runs start the launches one by one, on the old argument
+                // without a graph, later runs start the launches one by one, with the old argument
                 self.args[i] = new;
                 Err(error)
             }
         }
     }
 
-    /// The buffer of an argument; `None` if there is no such argument.
+    /// The buffer of the argument with this name. `None` if there is no such argument.
     #[must_use]
     pub fn buffer(&self, name: &str) -> Option<&Buffer> {
         self.place(name).ok().and_then(|i| self.args.get(i)).map(CapturedArg::buffer)
     }
 
-    /// Overwrites an argument that the captured run owns, after earlier work on its stream.
+    /// Overwrites the buffer of an argument that the captured run owns, after earlier work on its stream.
     ///
     /// # Errors
-    /// As [`Stream::write`]; [`Error::Mismatch`] for a shared argument, [`Error::Arguments`] if there is no such
-    /// argument.
+    /// As [`Stream::write`]; [`Error::Mismatch`] for a shared argument; [`Error::Arguments`] if there is no argument of
+    /// this name.
     pub fn write<T: Pod>(&mut self, name: &str, from: &[T]) -> Result<()> {
         let i = self.place(name)?;
         match &mut self.args[i] {
@@ -205,14 +206,14 @@ impl Captured {
         }
     }
 
-    /// Returns the arguments, with their names.
+    /// Ends the captured run and returns its arguments with their names.
     #[must_use]
     pub fn into_args(self) -> Vec<(String, CapturedArg)> {
         let args = self.program.plan().args().iter().zip(self.args);
         args.filter(|(wanted, _)| !wanted.random_key).map(|(wanted, arg)| (wanted.name.clone(), arg)).collect()
     }
 
-    /// The index of an argument.
+    /// The index of the argument with this name among the plan's arguments.
     fn place(&self, name: &str) -> Result<usize> {
         let plan = self.program.plan();
         plan.args()

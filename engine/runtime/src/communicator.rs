@@ -1,4 +1,4 @@
-//! Communication between the devices of a group: messages, exchanges of data, and agreement.
+//! Communication between the devices of a group: messages between ranks, and checks that all ranks agree.
 
 #[cfg(feature = "cuda")]
 mod control;
@@ -20,12 +20,14 @@ pub use loopback::Loopback;
 #[cfg(feature = "cuda")]
 pub use nccl::{Connection, Others, connect};
 
-/// One rank's end of the connections between the devices of a group. All ranks make the same calls in the same order. A
-/// failure on one rank ends the calls of all ranks with an error, and the communicator cannot be used afterwards.
+/// One rank's end of the connections between the devices of a group. All ranks must make the same calls in the same
+/// order. After a failure on one rank, the calls of all ranks return an error, and the communicator cannot be used any
+/// more.
 pub trait Communicator: Debug + Send + Sync {
-    /// Starts an exchange after earlier work on the stream. Each entry of `sends` is a destination rank and its piece.
-    /// Each entry of `receives` is a source rank and the place for its next piece. A piece that a rank sends to itself
-    /// is copied. The memory must not be used otherwise until [`Communicator::finish`] has returned.
+    /// Starts to send and receive messages, after earlier work on the stream. Each entry of `sends` is a destination
+    /// rank and the bytes for it. Each entry of `receives` is a source rank and the memory for the next message from
+    /// it. A message from a rank to itself is copied. Nothing else may use the memory until [`Communicator::finish`]
+    /// has returned.
     fn exchange(
         &self,
         queue: &BackendStream,
@@ -33,26 +35,28 @@ pub trait Communicator: Debug + Send + Sync {
         receives: Vec<(usize, Write<'_>)>,
     ) -> Result<()>;
 
-    /// Zeroed memory of this rank's device with the fastest exchanges. `None` where any memory will do.
+    /// Allocates zeroed memory on this rank's device with which exchanges are fastest. Returns `None` if they are
+    /// equally fast with any memory.
     fn memory(&self, bytes: usize) -> Result<Option<Memory>>;
 
-    /// Waits until all work on the stream is done, exchanges included.
+    /// Waits until all work on the stream is done, including exchanges.
     fn finish(&self, queue: &BackendStream) -> Result<()>;
 
-    /// Checks that all ranks passed the same `what`. If not, every rank gets an error.
+    /// Checks that all ranks passed the same string `what`, which describes what they are going to compute. If they did
+    /// not, every rank gets an error.
     fn agree(&self, what: &str) -> Result<()>;
 
-    /// Says that this rank stops, so that the others need not wait for it.
+    /// Tells the other ranks that this rank has stopped, so that they do not wait for it.
     fn abandon(&self);
 }
 
-/// The instant that is `time` from now, or a year from now if that is earlier, so that the sum does not overflow.
+/// The instant that is `time` from now, but at most a year from now, so that the sum does not overflow.
 fn after(time: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 86_400);
     Instant::now() + time.min(YEAR)
 }
 
-/// The error for a rank that passed something else to [`Communicator::agree`].
+/// The error if rank `rank` passed another string to [`Communicator::agree`] than this rank.
 fn differs(rank: usize) -> Error {
     Error::Rank { rank, why: "was given a different ring, layout or number of rows".into() }
 }

@@ -1,10 +1,10 @@
 //! The CUDA backend: NVIDIA GPUs through the driver, with kernels compiled at run time by NVRTC.
 //!
-//! Driver and compiler are loaded when first needed. On a machine without them only the CUDA backend returns errors.
-//! Compiled kernels are stored in a folder, a [`Cache`](crate::cache::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in
-//! `ringforge` in the user's cache folder. `RINGFORGE_CACHE=off` disables it. With NVRTC, only entries of the same
-//! compiler version are used; without NVRTC, entries of any version are. A [`Bundle`], which `RINGFORGE_BUNDLE` may
-//! name, takes precedence over both.
+//! The driver and the compiler are loaded when they are first needed. On a machine without them, only functions of this
+//! backend return errors. Compiled kernels are stored in a cache folder, a [`Cache`](crate::cache::Cache): `kernels`
+//! inside `RINGFORGE_CACHE_DIR`, or inside `ringforge` in the user's cache folder. `RINGFORGE_CACHE=off` disables the
+//! cache. If NVRTC is installed, only entries of its version are used; otherwise, entries of any version. A [`Bundle`]
+//! takes precedence over the cache and the compiler. `RINGFORGE_BUNDLE` may name one.
 
 #![allow(unsafe_code)]
 
@@ -35,6 +35,6 @@ pub use ringforge_math::error::BundleFault;
 
 pub(crate) use driver::Gpu;
 pub(crate) use graph::CudaRecording;
-pub(crate) use memory::{CudaMemory, Part};
+pub(crate) use memory::{CudaMemory, GpuSlice};
 pub(crate) use pinned::PinnedBytes;
 pub(crate) use queue::{GpuStream, TimedEvent};

@@ -1,4 +1,4 @@
-//! Devices, on which programs run.
+//! Devices: the CPU or a CUDA GPU, on which programs run.
 
 mod buffer;
 #[cfg(feature = "cuda")]
@@ -20,11 +20,11 @@ use ringforge_math::error::{Error, Result};
 pub use buffer::{Buffer, BufferSlice, BufferSliceMut};
 pub use stream::Stream;
 
-/// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap, and a clone is the same device.
+/// A device that runs programs: the CPU or one CUDA GPU. Cloning is cheap, and a clone is the same device.
 #[derive(Clone)]
 pub struct Device {
     parts: Arc<Parts>,
-    /// Number of devices of the engine that returned this handle; 1 unless that engine is a group.
+    /// Number of devices of the engine that returned this handle. It is 1 unless that engine uses a group of devices.
     group: usize,
 }
 
@@ -48,7 +48,8 @@ impl Device {
     /// The CUDA GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if there is none. A missing driver is this error too, never a panic.
+    /// [`Error::NoDevice`] if there is no such GPU or no usable driver, or if the crate was built without the feature
+    /// `cuda`.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         #[cfg(feature = "cuda")]
         return Ok(Self::new(crate::backend::cuda::Cuda::open(ordinal)?));
@@ -59,12 +60,12 @@ impl Device {
         }
     }
 
-    /// From now on, loads kernels from this bundle if it contains them, without asking the cache or NVRTC. Kernels that
-    /// it lacks are logged and loaded as without a bundle.
+    /// Loads kernels from this bundle from now on, if it contains them, without a look-up in the cache or a call of
+    /// NVRTC. Kernels that the bundle lacks are logged, and loaded as without a bundle.
     ///
     /// # Errors
-    /// [`Error::Bundle`] if it has no kernels for this device's architecture, or if the bundle that `RINGFORGE_BUNDLE`
-    /// names is unusable; [`Error::Unsupported`] on a CPU.
+    /// [`Error::Bundle`] if the bundle has no kernels for this device's architecture, or if the bundle that
+    /// `RINGFORGE_BUNDLE` names is unusable; [`Error::Unsupported`] on a CPU.
     #[cfg(feature = "cuda")]
     pub fn use_bundle(&self, bundle: &crate::cuda::Bundle) -> Result<()> {
         match self.backend().gpu() {
@@ -85,12 +86,13 @@ impl Device {
     /// A new stream. Work on it runs in order.
     ///
     /// # Errors
-    /// [`Error::Driver`].
+    /// [`Error::Driver`] if the GPU's driver cannot create the stream.
     pub fn stream(&self) -> Result<Stream> {
         Ok(Stream { device: self.clone(), queue: self.parts.backend.queue()? })
     }
 
-    /// A stream of high priority: its work starts before that of other streams when both could start.
+    /// A new stream of high priority. If work of several streams is ready to start, the device starts the work of this
+    /// stream first.
     #[doc(hidden)]
     pub fn urgent_stream(&self) -> Result<Stream> {
         Ok(Stream { device: self.clone(), queue: self.parts.backend.urgent_queue()? })
@@ -99,44 +101,47 @@ impl Device {
     /// A new buffer of this many bytes. It cannot be read before it is written.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`] if the device has too little free memory; [`Error::Driver`] if a driver call fails
+    /// otherwise.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer> {
         Ok(Buffer::new(self, self.allocate(bytes)?.into(), bytes))
     }
 
-    /// Host memory of this many bytes, all zero, for the fastest copies to and from this device. With it,
+    /// Allocates zeroed host memory of this many bytes, for the fastest copies to and from this device. With it,
     /// [`Program::on_host`](crate::Program::on_host) and [`Stream`]'s copies need no staging memory. On a CPU it is
     /// ordinary memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::OutOfMemory`] if the host has too little free memory; [`Error::Driver`] if a driver call fails
+    /// otherwise.
     pub fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
         self.parts.backend.pinned(bytes)
     }
 
-    /// Bytes of device memory held by buffers, tables and temporaries, and by freed memory that is pooled. The pool is
-    /// kept until [`trim`](Self::trim), so this is the peak usage since then. `None` if the device uses host memory.
+    /// Bytes of device memory held by buffers, tables and temporaries, and by freed memory in the pool. The pool keeps
+    /// freed memory until [`trim`](Self::trim), so this is the peak usage since the last trim. `None` if the device
+    /// uses host memory.
     #[must_use]
     pub fn held_bytes(&self) -> Option<usize> {
         self.parts.backend.held_bytes()
     }
 
-    /// Releases what is cached: tables and code that no program uses, and free memory.
+    /// Frees tables and code that no program uses, and the freed memory in the pool.
     pub fn trim(&self) {
         let mut tables = self.tables();
-        // lists first: they hold references to the tables that they list
+        // lists of tables first, because they hold references to the tables that they list
         tables.retain(|_, table| table.parts.is_empty() || Arc::strong_count(table) > 1);
         tables.retain(|_, table| Arc::strong_count(table) > 1);
         drop(tables);
         self.parts.backend.trim();
     }
 
-    /// Allocates this many bytes. If memory runs out, trims the device and tries once more.
+    /// Allocates this many bytes. If memory runs out, trims the device and tries again once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
         self.or_trimmed(|backend| backend.allocate(bytes))
     }
 
-    /// As `allocate`, for memory that lives for one run only.
+    /// Like `allocate`, for memory that is used for one run only.
     pub(crate) fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
         self.or_trimmed(|backend| backend.allocate_for_run(bytes))
     }
@@ -156,7 +161,7 @@ impl Device {
         &self.parts.backend
     }
 
-    /// The same device, as the first of a group of `group` devices.
+    /// The same device, as the first one of a group of `group` devices.
     #[doc(hidden)]
     pub fn of_group(&self, group: usize) -> Self {
         Self { group, ..self.clone() }
@@ -172,7 +177,7 @@ impl Device {
         Arc::ptr_eq(&self.parts, &other.parts)
     }
 
-    /// Downloads the contents of a table.
+    /// Returns the contents of a table, which is computed on the device if necessary.
     #[doc(hidden)]
     #[cfg(feature = "testkit")]
     pub fn table_bytes(&self, table: &Table) -> Result<Vec<u8>> {
@@ -181,7 +186,7 @@ impl Device {
         Ok(bytes)
     }
 
-    /// A table in device memory, made on first use and cached under the `Debug` output of `table`.
+    /// Returns a table in device memory. It is computed on first use, and cached under the `Debug` output of `table`.
     pub(crate) fn table(&self, table: &Table) -> Result<Arc<MadeTable>> {
         let key = format!("{table:?}");
         if let Some(table) = self.tables().get(&key) {
@@ -226,7 +231,7 @@ impl Device {
 
 /// A table in a device's memory.
 pub(crate) struct MadeTable {
-    /// The contents; for a list, the addresses of its tables.
+    /// The table's contents. For a list of tables, these are their device addresses.
     memory: Memory,
     parts: Vec<Arc<Self>>,
 }
@@ -240,7 +245,7 @@ impl MadeTable {
         })
     }
 
-    /// The memory whose address launches use.
+    /// The memory whose address kernels get at launch.
     pub(crate) fn memory(&self) -> Read<'_> {
         self.memory.read()
     }
@@ -248,7 +253,7 @@ impl MadeTable {
 
 impl Drop for MadeTable {
     fn drop(&mut self) {
-        // a launch records its use of the list only, so the list's users count as readers of the listed tables
+        // a launch counts as a user of the list only, so the list's users are recorded as readers of the listed tables
         self.parts.iter().for_each(|part| part.memory.used_with(&self.memory));
     }
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 use crate::backend::BackendStream;
 use ringforge_math::error::Result;
 
-/// An event on a stream. On a GPU it is the moment when all earlier work of the stream is done, by the GPU's own clock.
+/// An event on a stream, to measure time. On a GPU it marks the moment when all earlier work of the stream is done, by
+/// the GPU's own clock.
 ///
 /// ```
 /// # fn main() -> ringforge::Result<()> {
@@ -18,9 +19,9 @@ use ringforge_math::error::Result;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Event(Kind);
+pub struct Event(EventKind);
 
-enum Kind {
+enum EventKind {
     Host(Instant),
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::TimedEvent),
@@ -29,23 +30,25 @@ enum Kind {
 impl Event {
     pub(crate) fn new(queue: &BackendStream) -> Result<Self> {
         Ok(Self(match queue {
-            BackendStream::Immediate => Kind::Host(Instant::now()),
+            BackendStream::Immediate => EventKind::Host(Instant::now()),
             #[cfg(feature = "cuda")]
-            BackendStream::Cuda(queue) => Kind::Cuda(queue.mark()?),
+            BackendStream::Cuda(queue) => EventKind::Cuda(queue.mark()?),
         }))
     }
 
-    /// Waits for the work before both events and returns the seconds between them.
+    /// Waits for the work before both events and returns the seconds from `earlier` to this event.
     ///
     /// # Errors
     /// [`Error::Mismatch`](ringforge_math::Error::Mismatch) if one event is of a CPU and the other of a GPU;
-    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) if the driver is too old to measure;
-    /// [`Error::Driver`](ringforge_math::Error::Driver), also for events of two GPUs.
+    /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) if the driver is too old to measure time;
+    /// [`Error::Driver`](ringforge_math::Error::Driver) if a driver call fails, or if the events are of two GPUs.
     pub fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         match (&self.0, &earlier.0) {
-            (Kind::Host(later), Kind::Host(earlier)) => Ok(later.saturating_duration_since(*earlier).as_secs_f64()),
+            (EventKind::Host(later), EventKind::Host(earlier)) => {
+                Ok(later.saturating_duration_since(*earlier).as_secs_f64())
+            }
             #[cfg(feature = "cuda")]
-            (Kind::Cuda(later), Kind::Cuda(earlier)) => later.seconds_since(earlier),
+            (EventKind::Cuda(later), EventKind::Cuda(earlier)) => later.seconds_since(earlier),
             #[cfg(feature = "cuda")]
             _ => Err(ringforge_math::error::Error::Mismatch {
                 what: "the earlier event".into(),
@@ -59,9 +62,9 @@ impl Event {
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Host(instant) => write!(f, "Event({instant:?})"),
+            EventKind::Host(instant) => write!(f, "Event({instant:?})"),
             #[cfg(feature = "cuda")]
-            Kind::Cuda(_) => f.write_str("Event(on a GPU)"),
+            EventKind::Cuda(_) => f.write_str("Event(on a GPU)"),
         }
     }
 }

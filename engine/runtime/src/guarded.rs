@@ -7,29 +7,30 @@ use crate::backend::{Backend, BackendStream};
 use crate::memory::Memory;
 use ringforge_math::error::Result;
 
-/// Memory of a device. If it is for secrets, it is wiped on drop: after success, after an error, and while a panic
-/// unwinds.
+/// Memory of a device. If the memory is for secrets, it is wiped on drop: after success, after an error, and while a
+/// panic unwinds.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     memory: Memory,
-    /// For secret memory, the backend that wipes it and the queue on which it does so.
+    /// For memory with secrets, the backend and the stream that wipe it.
     wiper: Option<(Arc<dyn Backend>, BackendStream)>,
-    /// Whether it was written since the last wipe.
+    /// Whether the memory may have been written since the last wipe.
     dirty: bool,
 }
 
 impl Guarded {
-    /// Newly allocated memory for secrets, wiped in the order of the queue.
+    /// Newly allocated memory for secrets. It is wiped on drop, after earlier work on the stream `queue`.
     pub(crate) fn secret(memory: Memory, backend: &Arc<dyn Backend>, queue: &BackendStream) -> Self {
         Self { memory, wiper: Some((backend.clone(), queue.clone())), dirty: false }
     }
 
-    /// Whether it is for secrets.
+    /// Whether the memory is for secrets.
     pub(crate) fn is_secret(&self) -> bool {
         self.wiper.is_some()
     }
 
-    /// Overwrites secrets with zeros, after earlier work on the queue. Dropping then has nothing left to wipe.
+    /// Overwrites memory for secrets with zeros if it may have been written, after earlier work on the stream `queue`.
+    /// The memory then need not be wiped on drop.
     pub(crate) fn wipe(&mut self, queue: &BackendStream) -> Result<()> {
         if let Some((backend, _)) = self.wiper.as_ref().filter(|_| self.dirty) {
             backend.wipe(queue, self.memory.write())?;

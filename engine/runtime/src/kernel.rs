@@ -25,56 +25,60 @@ pub use custom::CustomKernel;
 pub use source::{Built, Epilogue, Parts, Source};
 pub use table::Table;
 
-/// How a kernel uses a port.
+/// How a kernel accesses a port, one of its pointer parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Read only.
     In,
-    /// Written only; every byte of the launched items is written.
+    /// Written only. The kernel writes every byte of the launched items.
     Out,
     /// Read and written.
     InOut,
 }
 
-/// Whether a port has memory for each item, or one piece that all items share.
+/// Whether each item of a batch has its own memory at a port (a pointer parameter of a kernel), or all items share the
+/// same memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sharing {
-    /// `bytes` per item, one item after another.
+    /// Each item has `bytes` bytes, one item after another.
     PerItem,
-    /// `bytes` once, shared by all items.
+    /// All items share the same `bytes` bytes.
     Shared,
 }
 
-/// One pointer parameter of a kernel.
+/// One pointer parameter of a kernel, and the layout of the memory that it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// Bytes per item; the total size if the port is shared.
+    /// Bytes per item, or the total size if all items share the port.
     pub bytes: usize,
-    /// Stride in bytes from an item to the next, for [views](Kernel::on_views). `None` for contiguous items, whose
+    /// Stride in bytes from one item to the next, for [views](Kernel::on_views). `None` for contiguous items, whose
     /// stride is `bytes`.
     pub stride: Option<usize>,
-    /// How the kernel uses the port.
+    /// How the kernel accesses the port.
     pub role: Role,
-    /// Whether each item has memory of its own, or all share it.
+    /// Whether each item has its own memory, or all items share the same memory.
     pub sharing: Sharing,
-    /// Residues are below this many times q. 1 stands for canonical residues, and for bytes that have one right value.
-    /// Above 1, residues are lazy: they are defined modulo q only, and tests compare them so.
+    /// Residues are below this many times q. With 1, they are canonical, or the bytes have exactly one correct value.
+    /// With a larger number, residues are lazy: only their values modulo q are defined, and tests compare only these.
     pub below: u32,
-    /// Whether the port holds secrets, which are wiped from temporaries and staging memory.
+    /// Whether the port holds secrets. Temporaries and staging memory that contain them are wiped.
     pub secret: bool,
-    /// Whether the port holds [`RandomKey`](crate::RandomKey), which may be used for one run only.
+    /// Whether the port holds a [`RandomKey`](crate::RandomKey), which may be used for one run only.
     pub random_key: bool,
-    /// The [stream id](crate::RandomKey::block_of_stream) under which the kernel draws blocks with the key at this port. No
-    /// other step of a pipeline may use the same one. 0 if the kernel draws attempts only.
+    /// The [stream id](crate::RandomKey::block_of_stream) with which the kernel generates random blocks from the key at
+    /// this port. Two steps of a pipeline must not use the same id. 0 if the kernel generates only blocks of
+    /// [`RandomKey::block`](crate::RandomKey::block).
     pub stream_id: u32,
-    /// Whether the port holds statuses, one word per item. The engine zeroes them before the first step of a run that
-    /// does not read them. An item that no kernel reached then has status 0, which must not mean success.
+    /// Whether the port holds statuses, one 32-bit word per item. Unless the plan takes them as an input, the engine
+    /// zeroes them before the first step of a run. An item for which no kernel writes a status then has status 0, which
+    /// must not mean success.
     pub status: bool,
     /// Whether the contents depend on the launch's item range (batch inversion, for example), so that only another step
-    /// of the same run may read this port. Tests do not split the items of a kernel with such a port.
+    /// of the same run may read this port. Tests run all items of a kernel with such a port in one launch.
     pub batch_dependent: bool,
-    /// Size in bytes of each table that the port holds a pointer to; 0 if it holds no pointers. Only a
-    /// [list](crate::kernel::Table::List) of such tables can be bound to such a port, and a list to no other port.
+    /// Size in bytes of each table to which the port holds a pointer; 0 if the port holds no pointers. A port with
+    /// pointers must be bound to a [list](crate::kernel::Table::List) of tables of this size. A list cannot be bound to
+    /// any other port.
     pub tables: usize,
 }
 
@@ -95,44 +99,44 @@ impl Port {
         }
     }
 
-    /// An input of `bytes` per item.
+    /// An input with `bytes` bytes per item.
     #[must_use]
     pub const fn input(bytes: usize) -> Self {
         Self::new(Role::In, Sharing::PerItem, bytes)
     }
 
-    /// An output of `bytes` per item.
+    /// An output with `bytes` bytes per item.
     #[must_use]
     pub const fn output(bytes: usize) -> Self {
         Self::new(Role::Out, Sharing::PerItem, bytes)
     }
 
-    /// A port of `bytes` per item that is read and written.
+    /// A port with `bytes` bytes per item that is read and written.
     #[must_use]
     pub const fn in_out(bytes: usize) -> Self {
         Self::new(Role::InOut, Sharing::PerItem, bytes)
     }
 
-    /// An input of `bytes` that all items share.
+    /// An input of `bytes` bytes that all items share.
     #[must_use]
     pub const fn shared(bytes: usize) -> Self {
         Self::new(Role::In, Sharing::Shared, bytes)
     }
 
-    /// Pointers to `count` tables of `bytes` bytes each, which all items share.
+    /// An input that holds pointers to `count` tables of `bytes` bytes each. All items share the tables.
     #[must_use]
     pub const fn tables(count: usize, bytes: usize) -> Self {
         Self { tables: bytes, ..Self::shared(count.saturating_mul(size_of::<u64>())) }
     }
 
-    /// An input of [`RandomKey`](crate::RandomKey), for kernels that need randomness. It is secret and may be used for one run
-    /// only.
+    /// An input that holds a [`RandomKey`](crate::RandomKey), for kernels that need randomness. The key is secret and
+    /// may be used for one run only.
     #[must_use]
     pub const fn random_key() -> Self {
         Self { random_key: true, ..Self::shared(crate::RandomKey::BYTES).secret() }
     }
 
-    /// The same port, whose key the kernel uses with this stream id.
+    /// The same port, with this stream id for the random blocks that the kernel generates from the port's key.
     #[must_use]
     pub const fn with_stream_id(mut self, stream_id: u32) -> Self {
         self.stream_id = stream_id;
@@ -173,15 +177,15 @@ impl Port {
         self
     }
 
-    /// The same port with this stride in bytes from an item to the next. It is larger than an item if other data lies
-    /// between, and 0 if all items are the same bytes.
+    /// The same port with this stride in bytes from one item to the next. The stride exceeds the size of an item if
+    /// there is other data between the items. It is 0 if all items are the same bytes.
     #[must_use]
     pub const fn with_stride(mut self, stride: usize) -> Self {
         self.stride = Some(stride);
         self
     }
 
-    /// The stride in bytes from an item to the next.
+    /// The stride in bytes from one item to the next.
     #[must_use]
     pub const fn stride(&self) -> usize {
         match self.stride {
@@ -216,7 +220,8 @@ impl Port {
 pub struct Launch {
     /// Threads per block.
     pub threads: u32,
-    /// Items per block. If `blocks_per_item` is above 1, the number of items that share `blocks_per_item` blocks.
+    /// Items per block. If `blocks_per_item` is above 1, this is the number of items that share `blocks_per_item`
+    /// blocks.
     pub items_per_block: u32,
     /// Blocks per item, or per `items_per_block` items.
     pub blocks_per_item: u32,
@@ -225,8 +230,9 @@ pub struct Launch {
     /// Blocks per thread-block cluster, which run at the same time and can access each other's shared memory; 1 without
     /// clusters. A launch consists of whole clusters.
     pub cluster: u32,
-    /// Batch blocking: the number of items whose same tile one block processes together; the last group may be smaller.
-    /// A group takes as many blocks as one item. 1 without batch blocking.
+    /// Batch blocking: the number of items in a group, where one block processes the same tile of all items of the
+    /// group. A group takes as many blocks as one item without batch blocking. The last group may be smaller. 1 without
+    /// batch blocking.
     pub together: u32,
 }
 
@@ -237,7 +243,8 @@ impl Launch {
         Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0, cluster: 1, together: 1 }
     }
 
-    /// The number of blocks for this many items. `None` if a block takes no items, or if the number overflows.
+    /// The number of blocks for this many items. `None` if `items_per_block` or `together` is 0, or if the number
+    /// overflows.
     #[must_use]
     pub const fn blocks(&self, items: usize) -> Option<usize> {
         match (self.items_per_block, self.together) {
@@ -250,10 +257,11 @@ impl Launch {
         }
     }
 
-    /// Checks that a GPU with these limits can run such blocks.
+    /// Checks that a GPU with these limits can run a launch of this kind.
     ///
     /// # Errors
-    /// [`Error::Unsupported`].
+    /// [`Error::Unsupported`] if threads, shared memory or cluster size are outside the limits, if a number is 0, or if
+    /// the blocks per item are not whole clusters.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     pub(crate) fn check(&self, kernel: &str, limits: &Limits) -> Result<()> {
         let refuse = |why: String| Err(Error::Unsupported { job: kernel.into(), why });
@@ -281,11 +289,11 @@ impl Launch {
         Ok(())
     }
 
-    /// The grid for a range of items, or for the blocks `part` of a single item.
+    /// The grid for a launch on a range of items, or for the blocks `part` of a single item.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for more blocks than a GPU allows, or than the item has; [`Error::Unsupported`] if a cluster
-    /// is cut.
+    /// [`Error::TooLarge`] if the launch has more blocks than a GPU allows, or `part` exceeds the item's blocks;
+    /// [`Error::Unsupported`] if `part` does not consist of whole clusters.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     #[doc(hidden)]
     pub fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Result<Grid> {
@@ -310,11 +318,11 @@ impl Launch {
     }
 }
 
-/// Maximum blocks of a launch, the same on every GPU.
+/// Maximum number of blocks of a launch, the same on every GPU.
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 const MOST_BLOCKS: u32 = i32::MAX as u32;
 
-/// The number of blocks of a launch, and the last two parameters of a kernel, `first` and `end`.
+/// The number of blocks of a launch, and the values of a kernel's last two parameters, `first` and `end`.
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
@@ -322,16 +330,16 @@ pub struct Grid {
     pub blocks: u32,
     #[doc(hidden)]
     pub first: u64,
-    /// `first` plus the number of items. The upper 32 bits of `end - first` hold the number of blocks skipped before
-    /// the first one.
+    /// `first` plus the number of items. For a launch of some blocks of an item, the upper 32 bits of `end - first`
+    /// hold the number of the item's blocks before the first launched one.
     #[doc(hidden)]
     pub end: u64,
 }
 
 /// One step of a plan: its ports, CPU reference implementation and CUDA source.
 ///
-/// The trait is safe to implement. The promise about what a GPU does to memory is made where the CUDA source becomes a
-/// [`Source`].
+/// The trait is safe to implement: the unsafe function [`Source::new`] is where the author of the CUDA source
+/// guarantees which memory it accesses.
 ///
 /// `Debug` must print every parameter that affects the result, because tables are cached under its output.
 pub trait Kernel: Debug + Send + Sync {
@@ -347,29 +355,30 @@ pub trait Kernel: Debug + Send + Sync {
     /// [`Error::Unsupported`] if the kernel does not fit the device.
     fn source(&self, limits: &Limits) -> Result<Source>;
 
-    /// Whether this input may share memory with this written port, so that the kernel runs in place. It is asked for
-    /// per-item ports only. The CUDA source must then read what it needs of an item's input before it writes there, in
-    /// any order of threads and blocks. It must declare neither pointer `__restrict__`. On the CPU, [`Args`] take care
-    /// of this.
+    /// Whether the port `input` may share memory with the written port `output`, so that the kernel runs in place. Only
+    /// called for per-item ports. If true, the CUDA source must read all that it needs of an item's input before it
+    /// writes the item's output, in any order of threads and blocks. It must also declare neither pointer
+    /// `__restrict__`. On the CPU, [`Args`] copies the input if necessary.
     fn in_place(&self, _input: usize, _output: usize) -> bool {
         false
     }
 
-    /// The same kernel on strided views. For each port, the arguments are the byte offset of item 0 in its memory and
-    /// the stride in bytes between items, which must be the new port's [`Port::with_stride`]. Offsets need not be aligned for
-    /// vector loads. Returns `None` if the CUDA source cannot work on such views, which are then copied first.
+    /// The same kernel on strided views. The arguments hold, for each port, the byte offset of item 0 in its memory,
+    /// and the stride in bytes between items. The strides must become the new ports' [`Port::with_stride`]. Offsets
+    /// need not be aligned for vector loads. Returns `None` if the CUDA source does not support these views, which are
+    /// then copied first.
     fn on_views(&self, _firsts: &[usize], _distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         None
     }
 
-    /// The table that this port reads, if it is a [`Sharing::Shared`] input that the kernel itself provides. The user
-    /// of the kernel binds all other ports to values.
+    /// The table at this port, if the kernel itself provides it; the port must be a [`Sharing::Shared`] input. `None`
+    /// for all other ports, which the user of the kernel binds to values.
     fn table(&self, _port: usize) -> Option<Table> {
         None
     }
 
-    /// CPU reference: writes the same bytes as the CUDA source (modulo q for lazy residues), for the items `items`.
-    /// `args` holds exactly the bytes of these items, and all bytes of shared ports.
+    /// The CPU reference: for the items `items`, writes the same bytes as the CUDA source (equal modulo q for lazy
+    /// residues). `args` holds exactly the bytes of these items, and all bytes of shared ports.
     ///
     /// # Errors
     /// [`Error::Kernel`] if `args` does not fit the ports.
@@ -380,41 +389,43 @@ pub trait Kernel: Debug + Send + Sync {
         String::new()
     }
 
-    /// For an element-wise step: the type of the elements at its first ports, and the linear combination that it
-    /// computes.
+    /// For a kernel that computes a linear combination element by element: the type of its operands, and the
+    /// combination. `None` for other kernels.
     #[doc(hidden)]
     fn combination(&self) -> Option<(&PolyType, &Combination)> {
         None
     }
 
-    /// For a step that multiplies the evaluations at its first two ports: their factorisation and order.
+    /// For a kernel that multiplies the evaluations at its first two ports: their factorisation and order. `None` for
+    /// other kernels.
     #[doc(hidden)]
     fn product(&self) -> Option<(&Factorization, Order)> {
         None
     }
 
-    /// The same kernel, with the product of two elements' evaluations in place of its first input. `None` if the kernel
-    /// does not support this.
+    /// The same kernel, but it multiplies the evaluations of two elements and uses the product as its first input.
+    /// `None` if the kernel does not support this.
     #[doc(hidden)]
     fn taking_product(&self, _of: (&Factorization, Order)) -> Option<Arc<dyn Kernel>> {
         None
     }
 
-    /// The same kernel with an element-wise step fused to it, one term of which is the value that this kernel would
-    /// store. `None` if its CUDA source does not store residues through an `Epilogue`, or has no room for another step.
+    /// The same kernel, fused with the element-wise kernel `_then`. Operand number `_term` of `_then` is the value that
+    /// this kernel would store. `None` if the CUDA source does not store residues through an `Epilogue`, or has no room
+    /// for another kernel.
     #[doc(hidden)]
     fn with_epilogue(&self, _then: &Arc<dyn Kernel>, _term: usize) -> Option<Arc<dyn Kernel>> {
         None
     }
 }
 
-/// The memory of one port for a range of items on the CPU.
+/// The memory of one port for a range of items, on the CPU.
 pub enum Slice<'a> {
     In(&'a [u8]),
     Out(&'a mut [u8]),
     /// The memory of the output port with this index: the kernel runs in place.
     SameAs(usize),
-    /// The tables of a list.
+    /// The tables of a port that reads a list of tables.
     List(Arc<[&'a [u8]]>),
     /// A port whose memory has been taken.
     Taken,
@@ -422,7 +433,7 @@ pub enum Slice<'a> {
 
 impl Debug for Slice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // contents may be secret
+        // the contents are not printed, because they may be secret
         match self {
             Self::In(bytes) => write!(f, "In({} bytes)", bytes.len()),
             Self::Out(bytes) => write!(f, "Out({} bytes)", bytes.len()),
@@ -434,7 +445,8 @@ impl Debug for Slice<'_> {
 }
 
 #[allow(missing_debug_implementations, reason = "it may hold secrets")]
-/// Copies of inputs that a kernel overwrites when it runs in place: one entry per port, filled on demand.
+/// Copies of the inputs that a kernel overwrites because it runs in place. There is one entry per port, filled on
+/// demand.
 pub struct Copies(Vec<OnceCell<Kept>>);
 
 /// A copy of bytes, aligned for every element type and wiped on drop.
@@ -468,8 +480,8 @@ impl Copies {
 
 /// The memory that [`Kernel::on_cpu`] works on, one entry for each port.
 ///
-/// Inputs keep their contents from before the kernel began, even if it runs [in place](Kernel::in_place). An input that
-/// the kernel overwrites is copied first, unless [`Args::transform`] takes it.
+/// Inputs keep the contents from before the launch, even if the kernel runs [in place](Kernel::in_place). An input that
+/// the kernel would overwrite is copied first, unless the kernel takes it with [`Args::transform`].
 pub struct Args<'a> {
     #[doc(hidden)]
     pub kernel: &'a str,
@@ -488,7 +500,8 @@ impl<'a> Args<'a> {
     ///
     /// # Errors
     /// [`Error::Kernel`] if the port is not an input, or was taken by [`Args::transform`]; [`Error::Alignment`] if host
-    /// memory is not aligned for the elements; [`Error::OutOfMemory`] if a copy is needed and does not fit.
+    /// memory is not aligned for the elements; [`Error::OutOfMemory`] if the input must be copied and there is too
+    /// little memory.
     pub fn input<T: Pod>(&self, port: usize) -> Result<&'a [T]> {
         let bytes = match self.slices.get(port) {
             Some(Slice::In(bytes)) => bytes,
@@ -501,7 +514,7 @@ impl<'a> Args<'a> {
     /// The elements of each table, for a port that reads a [list](Table::List) of tables.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port does not read a list.
+    /// [`Error::Kernel`] if the port does not read a list of tables.
     pub fn tables<T: Pod>(&self, port: usize) -> Result<Vec<&'a [T]>> {
         let Some(Slice::List(tables)) = self.slices.get(port) else {
             return Err(self.broken(port, &"is not a list of tables"));
@@ -526,11 +539,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The elements of an output port, filled with those of an input port of the same length, for kernels that work in
-    /// place. Nothing is copied if the two ports share memory.
+    /// The elements of an output port, after those of an input port of the same length were copied to it. For kernels
+    /// that work in place. Nothing is copied if the two ports share memory.
     ///
     /// # Errors
-    /// [`Error::Kernel`] unless the ports are such a pair.
+    /// [`Error::Kernel`] if a port was taken before, `input` is not read, `output` is not written, or their lengths
+    /// differ; [`Error::Alignment`] and [`Error::OutOfMemory`] as for [`Args::input`].
     pub fn transform<T: Pod>(&mut self, input: usize, output: usize) -> Result<&'a mut [T]> {
         match self.slices.get(input) {
             Some(Slice::SameAs(port)) if *port == output => {
@@ -550,8 +564,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Calls `run` with arguments for `kernel`: those of the same ports here, except where `others` replaces them.
-    /// Outputs are passed on only if they are among `others`.
+    /// Calls `run` with arguments for another kernel, `kernel`. Each of its ports gets the memory of the port with the
+    /// same index here, or the slice that `others` has for it. Outputs are passed only if they are in `others`.
     #[doc(hidden)]
     pub fn lend<'b, T>(
         &self,
@@ -577,8 +591,8 @@ impl<'a> Args<'a> {
         run(&mut Args::new(kernel.name(), ports, slices, &copies))
     }
 
-    /// The original contents of an input that shares memory with an output. They are copied on first use, before which
-    /// the output must not have been taken.
+    /// The original contents of an input that shares memory with an output. They are copied on first use, when the
+    /// output must not have been taken yet.
     fn copy(&self, input: usize, output: usize) -> Result<&'a [u8]> {
         let copies: &'a Copies = self.copies;
         let place = copies.0.get(input).ok_or_else(|| self.broken(input, &"is not a port of the kernel"))?;
@@ -592,8 +606,8 @@ impl<'a> Args<'a> {
         Ok(place.get_or_init(|| copy).bytes())
     }
 
-    /// The error for a cast that failed. Device memory is aligned for every element type; host memory is as the caller
-    /// passed it.
+    /// The error for a failed cast of a port's bytes to elements of type `T`. Memory of the device is aligned for every
+    /// element type, but the caller's host memory may not be.
     fn not_cast<T>(&self, port: usize, error: PodCastError) -> Error {
         self.not_cast_to(port, align_of::<T>(), error)
     }

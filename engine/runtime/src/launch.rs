@@ -1,14 +1,14 @@
-//! One process of a multi-process launch: its rank, and the address at which the processes meet.
+//! One process of a multi-process launch: its rank, and the address at which all processes meet.
 
 use core::time::Duration;
 
 use ringforge_math::error::{Error, Result};
 
-/// One of several processes that compute transforms together, with one GPU each, on one host or many. It is passed to
+/// One of several processes that compute transforms together, with one GPU each, on one or several hosts. Pass it to
 /// `Engine::join`.
 ///
-/// The processes meet at an address where rank 0 listens on a TCP socket, for trusted networks only. A process that
-/// connects must know the job's token, which is sent as a hash. Nothing is encrypted.
+/// The processes meet at an address where rank 0 listens on a TCP socket; use it on trusted networks only. A process
+/// that connects must know the job's token, of which it sends a hash. Nothing is encrypted.
 ///
 /// ```
 /// use ringforge::run::Rank;
@@ -22,7 +22,7 @@ pub struct Rank {
     size: usize,
     local_rank: usize,
     address: String,
-    /// The launcher's name for the job, which distinguishes jobs and is not secret.
+    /// The launcher's name for the job. It distinguishes jobs and is not secret.
     job: String,
     token: String,
     timeout: Duration,
@@ -35,7 +35,7 @@ const LAUNCHERS: [[&str; 3]; 3] = [
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
 ];
 
-/// Environment variables that name the job. The first one that is set counts.
+/// Environment variables that hold the job's name. The first one that is set counts.
 const JOBS: [&str; 3] = ["TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PMIX_NAMESPACE"];
 
 impl Rank {
@@ -44,7 +44,7 @@ impl Rank {
     pub const TIMEOUT: Duration = Duration::from_mins(1);
 
     /// The process of this rank, 0 … `size` − 1, among `size` processes that meet at `host:port`, an address of rank 0.
-    /// Its rank on its host is taken to be the same, and its token is empty. An address that is not loopback needs a
+    /// The rank on its host is assumed to be the same, and the token is empty. An address that is not loopback needs a
     /// token ([`Rank::with_token`]).
     ///
     /// # Errors
@@ -58,17 +58,17 @@ impl Rank {
         Ok(Self { rank, size, local_rank: rank, address: address.into(), job, token, timeout: Self::TIMEOUT })
     }
 
-    /// The process as the launcher's environment describes it: torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else srun
+    /// The process that the launcher's environment describes: torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else srun
     /// (`SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_LOCALID`), else mpirun (`OMPI_COMM_WORLD_RANK`, `_SIZE`, `_LOCAL_RANK`).
-    /// Without any of these it is a single process.
+    /// Without these variables, it is a single process.
     ///
-    /// The address is `RINGFORGE_RENDEZVOUS`, `host:port`, else `MASTER_ADDR` with the port after `MASTER_PORT`. The
-    /// token is `RINGFORGE_TOKEN`, without which processes can meet on one host only. Launches with different job names
-    /// (`TORCHELASTIC_RUN_ID`, `SLURM_JOB_ID`, `PMIX_NAMESPACE`) do not meet either.
+    /// The address is `RINGFORGE_RENDEZVOUS` (`host:port`), else `MASTER_ADDR` with the port number after
+    /// `MASTER_PORT`. The token is `RINGFORGE_TOKEN`; without it, the processes can only meet on one host. Launches
+    /// with different job names (`TORCHELASTIC_RUN_ID`, `SLURM_JOB_ID`, `PMIX_NAMESPACE`) do not meet.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a variable that is missing or not such a number; [`Error::Unsupported`] for several
-    /// processes without an address.
+    /// [`Error::Mismatch`] if one of the launcher's variables is missing or not a number, or if the rank is not below
+    /// the number of processes; [`Error::Unsupported`] if there are several processes but no address.
     pub fn from_env() -> Result<Self> {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -107,7 +107,7 @@ impl Rank {
         Self { token: token.into(), ..self }
     }
 
-    /// The same process with this time limit for waiting on others; the default is one minute.
+    /// The same process with this time limit for waiting on other processes. The default is one minute.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }

@@ -1,5 +1,6 @@
-//! Runs kernels on a CPU or a CUDA GPU: kernels with their ports and CUDA source, plans, programs, devices, streams and
-//! buffers. The crate `ringforge`, which plans transforms and products, re-exports all of it under its own paths.
+//! The runtime: runs kernels on a CPU or a CUDA GPU. It defines kernels, plans (lists of kernels and the memory between
+//! them), compiled programs, devices, streams and buffers. The crate `ringforge`, which plans transforms and products,
+//! re-exports the public types under its own paths.
 
 #[doc(hidden)]
 pub mod backend;
@@ -8,8 +9,6 @@ pub mod backend;
 pub mod cache;
 #[doc(hidden)]
 pub mod captured;
-#[doc(hidden)]
-pub mod columns;
 #[doc(hidden)]
 pub mod communicator;
 #[cfg(feature = "cuda")]
@@ -37,6 +36,8 @@ pub mod program;
 pub mod random;
 #[doc(hidden)]
 pub mod threads;
+#[doc(hidden)]
+pub mod tiles;
 #[doc(hidden)]
 pub mod transfer;
 

@@ -1,4 +1,4 @@
-//! Limits of a device: everything that planning and code generation need to know about it.
+//! Limits of a device: all that planning and code generation need to know about the device.
 
 /// Limits of a device, in the terms of CUDA's programming model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The CPU, which does not limit the size of a ring.
+    /// The limits of the CPU, which does not limit the size of a ring.
     #[must_use]
     pub fn cpu() -> Self {
         Self {
@@ -35,8 +35,9 @@ impl Limits {
         }
     }
 
-    /// A GPU of this compute capability, with the shared memory that CUDA's programming guide states for it. It serves
-    /// planning and compiling without that GPU.
+    /// The limits of a GPU of this compute capability, with the shared memory that CUDA's programming guide states. Use
+    /// them for planning and compiling without that GPU. The number of multiprocessors (100) and the memory size (16
+    /// GiB) are nominal.
     #[must_use]
     pub fn of_capability(capability: u32) -> Self {
         let shared_kib = match capability {
@@ -51,32 +52,32 @@ impl Limits {
             capability,
             block_threads: Some(1024),
             block_shared_bytes: shared_kib * 1024,
-            // 8 blocks, which every GPU with clusters supports
+            // every GPU with clusters supports 8 blocks
             cluster_blocks: if capability < 90 { 1 } else { 8 },
             multiprocessors: 100,
             memory_bytes: 16 << 30,
         }
     }
 
-    /// An NVIDIA H200.
+    /// The limits of an NVIDIA H200.
     #[must_use]
     pub fn h200() -> Self {
         Self { name: "NVIDIA H200".into(), multiprocessors: 132, memory_bytes: 141 << 30, ..Self::of_capability(90) }
     }
 
-    /// Whether this GPU multiplies doubles at full rate, as those for data centres do.
+    /// Whether this GPU multiplies double-precision numbers at full rate, as GPUs for data centres do.
     #[must_use]
     pub const fn has_fast_doubles(&self) -> bool {
         matches!(self.capability, 80 | 90 | 100)
     }
 
-    /// Whether a multiprocessor has enough shared memory for several blocks of twice the usual size.
+    /// Whether the shared memory of a multiprocessor holds several blocks that use twice the usual amount.
     #[doc(hidden)]
     pub const fn holds_large_blocks(&self) -> bool {
         matches!(self.capability, 90 | 100..120)
     }
 
-    /// Whether this is the CPU.
+    /// Whether these are the limits of the CPU.
     #[must_use]
     pub fn is_cpu(&self) -> bool {
         self.block_threads.is_none()

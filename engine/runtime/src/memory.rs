@@ -1,4 +1,4 @@
-//! Memory of a device, and references to it.
+//! Memory of a device, and references to it for reading and for writing.
 
 use core::fmt;
 use core::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
-/// Alignment in bytes of all memory that kernels work on: the width of their vector loads and stores.
+/// Alignment in bytes of all memory that kernels work on: the width of the kernels' vector loads and stores.
 pub const ALIGNMENT: usize = 16;
 
 /// Memory of a device.
@@ -23,14 +23,14 @@ pub enum Memory {
 pub enum Read<'a> {
     Host(&'a [u8]),
     #[cfg(feature = "cuda")]
-    Cuda(crate::cuda::Part<'a>),
+    Cuda(crate::cuda::GpuSlice<'a>),
 }
 
 /// A reference for writing memory, or a range of its bytes.
 pub enum Write<'a> {
     Host(&'a mut [u8]),
     #[cfg(feature = "cuda")]
-    Cuda(crate::cuda::Part<'a>),
+    Cuda(crate::cuda::GpuSlice<'a>),
 }
 
 impl Memory {
@@ -54,8 +54,8 @@ impl Memory {
 }
 
 impl Memory {
-    /// Keeps what an earlier owner wrote, which a GPU would otherwise zero. No byte may be read before it is written
-    /// again.
+    /// Keeps the contents of an earlier owner, which a GPU would otherwise zero. No byte may be read before it is
+    /// written again.
     pub(crate) fn skip_zeroing(&mut self) {
         match self {
             Self::Host(_) => {}
@@ -64,7 +64,7 @@ impl Memory {
         }
     }
 
-    /// The device address; 0 for host memory.
+    /// The device address of the first byte; 0 for host memory.
     pub(crate) fn address(&self) -> u64 {
         match self {
             Self::Host(_) => 0,
@@ -73,7 +73,7 @@ impl Memory {
         }
     }
 
-    /// Records all users of the other memory as readers of this one too.
+    /// Records all users of `_other` as readers of this memory.
     pub(crate) fn used_with(&self, _other: &Self) {
         #[cfg(feature = "cuda")]
         if let (Self::Cuda(memory), Self::Cuda(other)) = (self, _other) {
@@ -83,7 +83,7 @@ impl Memory {
 }
 
 impl Read<'_> {
-    /// A range of the bytes, which must be within the memory.
+    /// The sub-range `bytes`, which must be within the memory.
     #[doc(hidden)]
     pub fn part(self, bytes: &Range<usize>) -> Self {
         match self {
@@ -95,7 +95,7 @@ impl Read<'_> {
 }
 
 impl Write<'_> {
-    /// A range of the bytes, which must be within the memory.
+    /// The sub-range `bytes`, which must be within the memory.
     pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
         match self {
             Self::Host(memory) => Self::Host(&mut memory[bytes.clone()]),
@@ -104,7 +104,7 @@ impl Write<'_> {
         }
     }
 
-    /// The memory in consecutive pieces of this many bytes; a shorter rest is left out.
+    /// Splits the memory into consecutive pieces of this many bytes. A shorter rest at the end is left out.
     #[doc(hidden)]
     pub fn pieces(self, bytes: usize) -> Vec<Self> {
         match self {
@@ -138,7 +138,7 @@ impl Write<'_> {
 
 macro_rules! opaque_debug {
     ($($name:ty),*) => {$(
-        // contents may be secret
+        // the contents are not printed, because they may be secret
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(concat!(stringify!($name), "(..)"))
@@ -148,7 +148,7 @@ macro_rules! opaque_debug {
 }
 opaque_debug!(Memory, HostMemory, HostPool, Read<'_>, Write<'_>);
 
-/// Bytes in host memory, aligned to a cache line so that any element type can be read from them.
+/// Bytes in host memory. They are aligned to a cache line, so that they can be read as any element type.
 pub struct HostMemory {
     lines: Vec<Line>,
     len: usize,
@@ -156,17 +156,18 @@ pub struct HostMemory {
     pool: Option<Arc<HostPool>>,
 }
 
-/// A pool of freed host memory, which serves later allocations of the same size. It saves zeroing, which is most of the
-/// cost of a run's temporaries.
+/// A pool of freed host memory, which is reused for later allocations of the same size. Reuse saves zeroing, which is
+/// most of the cost of a run's temporaries.
 #[derive(Default)]
 pub(crate) struct HostPool(Mutex<Vec<Vec<Line>>>);
 
-/// Maximum number of pieces in a pool, and their maximum total size in bytes.
+/// Maximum number of allocations in a [`HostPool`]. `MOST_BYTES` is their maximum total size in bytes.
 const MOST_PIECES: usize = 64;
 const MOST_BYTES: usize = 1 << 30;
 
 impl HostPool {
-    /// Memory of this many bytes. It holds zeros, or what an earlier owner without secrets left in it.
+    /// Takes memory of this many bytes from the pool, or allocates it; `None` if that fails. The memory holds zeros or
+    /// old data. Secrets in it were wiped before it returned to the pool.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<HostMemory> {
         let count = len.div_ceil(64);
         let mut pieces = self.pieces();
@@ -212,10 +213,10 @@ impl Drop for HostMemory {
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-// SAFETY: an array of bytes with no padding; the alignment equals the size.
+// SAFETY: `Line` is an array of bytes without padding, because its alignment equals its size.
 #[allow(unsafe_code)]
 unsafe impl Zeroable for Line {}
-// SAFETY: as above, any bit pattern is valid.
+// SAFETY: the same as for `Zeroable`; besides, any bit pattern is valid.
 #[allow(unsafe_code)]
 unsafe impl Pod for Line {}
 

@@ -9,8 +9,8 @@ use crate::memory::HostMemory;
 use ringforge_math::error::{Error, Result};
 
 /// Host memory made by [`Device::pinned`](crate::Device::pinned). It is page-locked for a GPU, so that copies need no
-/// staging memory and run at full speed. Making it is slow, so make it once and reuse it. It may have held keys, so it
-/// is wiped on drop.
+/// staging memory and run at full speed. Allocation is slow, so allocate once and reuse the memory. It may hold keys,
+/// so it is wiped on drop.
 pub struct PinnedBuffer {
     memory: Pinned,
     len: usize,
@@ -27,18 +27,18 @@ impl PinnedBuffer {
         Self { memory, len }
     }
 
-    /// The contents as elements.
+    /// The buffer's contents as elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Length`] if the buffer is not a whole number of elements.
+    /// [`Error::Length`] if the buffer does not hold a whole number of elements.
     pub fn elements<T: Pod>(&self) -> Result<&[T]> {
         bytemuck::try_cast_slice(self).map_err(|_| self.uneven(size_of::<T>()))
     }
 
-    /// The contents as elements, for writing.
+    /// The buffer's contents as elements of type `T`, for writing.
     ///
     /// # Errors
-    /// [`Error::Length`] if the buffer is not a whole number of elements.
+    /// [`Error::Length`] if the buffer does not hold a whole number of elements.
     pub fn elements_mut<T: Pod>(&mut self) -> Result<&mut [T]> {
         let error = self.uneven(size_of::<T>());
         bytemuck::try_cast_slice_mut(self).map_err(|_| error)
@@ -83,7 +83,7 @@ impl Drop for PinnedBuffer {
 
 impl fmt::Debug for PinnedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // contents may be secret
+        // the contents are not printed, because they may be secret
         write!(f, "PinnedBuffer({} bytes)", self.len)
     }
 }

@@ -1,4 +1,4 @@
-//! Plans: the steps of a job, as data.
+//! Plans: the steps of a job as data. A step is a kernel with memory for each of its ports (pointer parameters).
 
 use core::fmt;
 use std::sync::Arc;
@@ -6,16 +6,17 @@ use std::sync::Arc;
 use crate::kernel::{Kernel, Role, Sharing, Table};
 use ringforge_math::poly::PolyType;
 
-/// The binding of a kernel's port.
+/// The data that a kernel's port is bound to.
 #[derive(Debug, Clone)]
 pub enum Slot {
-    /// Memory of an argument or a temporary. The number is the byte at which the port's data of the first item begins.
+    /// Memory of an argument or a temporary, and the byte offset in it at which the port's data of the first item
+    /// begins.
     Memory(Home, usize),
     /// A table that the kernel itself provides.
     Table(Table),
 }
 
-/// The memory that holds a value during a run.
+/// The memory that holds a value during a run: an argument or a temporary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home {
     /// The argument with this index.
@@ -25,7 +26,8 @@ pub enum Home {
 }
 
 impl Slot {
-    /// The index among a plan's arguments and, after these, its temporaries; `None` for a table.
+    /// The index of the memory among all arguments of a plan, of which there are `args`, followed by all temporaries.
+    /// `None` for a table.
     #[doc(hidden)]
     pub fn number(&self, args: usize) -> Option<usize> {
         match self {
@@ -36,14 +38,14 @@ impl Slot {
     }
 }
 
-/// A kernel with one slot per port.
+/// A kernel of a plan, with one slot for each of its ports.
 #[derive(Debug, Clone)]
 pub struct Step {
     #[doc(hidden)]
     pub kernel: Arc<dyn Kernel>,
     #[doc(hidden)]
     pub slots: Vec<Slot>,
-    /// Whether the step runs once, on data that all items share, instead of for each item.
+    /// Whether the step runs once per batch, on data that all items share, instead of for each item.
     #[doc(hidden)]
     pub once: bool,
 }
@@ -51,45 +53,45 @@ pub struct Step {
 /// An argument of a plan, which the caller passes by name to a [run](crate::Program::on).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanArg {
-    /// The name.
+    /// The argument's name.
     pub name: String,
-    /// How the plan as a whole uses the argument.
+    /// How the plan as a whole accesses the argument.
     pub role: Role,
-    /// Whether each item has memory of its own, or all share it.
+    /// Whether each item has its own memory, or all items share the same memory.
     pub sharing: Sharing,
-    /// Bytes per item; the total size if it is shared.
+    /// Bytes per item, or the total size if the items share the argument.
     pub bytes: usize,
-    /// Whether it holds secrets.
+    /// Whether the argument holds secrets.
     pub secret: bool,
-    /// Whether it holds [`RandomKey`](crate::RandomKey), which may be used for one run only.
+    /// Whether the argument holds a [`RandomKey`](crate::RandomKey), which may be used for one run only.
     pub random_key: bool,
-    /// Whether it holds [statuses](crate::kernel::Port::status) that the plan does not read. They are zeroed before the
-    /// first step.
+    /// Whether the argument holds [statuses](crate::kernel::Port::status) that the plan does not read. They are zeroed
+    /// before the first step.
     pub status: bool,
-    /// The type of its contents before the run, if the plan reads it and the type is known.
+    /// The type of the argument's contents before the run, if the plan reads them and the type is known.
     pub before: Option<PolyType>,
-    /// The type of its contents after the run, if the plan writes it and the type is known.
+    /// The type of the argument's contents after the run, if the plan writes them and the type is known.
     pub after: Option<PolyType>,
 }
 
-/// A temporary of a plan: memory that lives for one run and holds one value after another.
+/// A temporary of a plan: memory that lives for one run, and that several values may use one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Temp {
-    /// Bytes per item; the total size if it is shared.
+    /// Bytes per item, or the total size if the items share the temporary.
     #[doc(hidden)]
     pub bytes: usize,
     #[doc(hidden)]
     pub sharing: Sharing,
-    /// Whether it holds secrets at any time, so that it is wiped after the run.
+    /// Whether the temporary holds secrets at any time, so that it is wiped after the run.
     #[doc(hidden)]
     pub secret: bool,
-    /// Whether it holds [statuses](crate::kernel::Port::status), which are zeroed before the first step.
+    /// Whether the temporary holds [statuses](crate::kernel::Port::status), which are zeroed before the first step.
     #[doc(hidden)]
     pub status: bool,
 }
 
-/// The steps of a job, with memory assigned. A `Planner` makes it for a job, or a scheme's `Pipeline` does; both
-/// compile the same way.
+/// The steps of a job, with memory assigned to all ports. A `Planner` makes a plan for a job, and a `Pipeline` makes
+/// one for the steps of a scheme.
 #[derive(Debug, Clone)]
 pub struct Plan {
     #[doc(hidden)]
@@ -103,7 +105,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The title.
+    /// The plan's title.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
@@ -117,12 +119,13 @@ impl Plan {
         self
     }
 
-    /// The steps' kernels, in order.
+    /// The kernels of the steps, in order.
     pub fn kernels(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Kernel>> {
         self.steps.iter().map(|step| &step.kernel)
     }
 
-    /// All kernels that a device needs: the steps', in order, then those that make their tables.
+    /// All kernels that a device must load: first those of the steps, in order, then those that compute the steps'
+    /// tables.
     pub(crate) fn kernels_with_tables(&self) -> Vec<Arc<dyn Kernel>> {
         self.kernels().cloned().chain(self.tables().flat_map(Table::kernels)).collect()
     }
@@ -135,7 +138,7 @@ impl Plan {
         })
     }
 
-    /// The arguments: inputs in the order of their declaration, then the outputs that are not inputs as well.
+    /// The arguments: first the inputs in the order of their declaration, then the outputs that are not also inputs.
     #[must_use]
     pub fn args(&self) -> &[PlanArg] {
         &self.args
@@ -147,21 +150,21 @@ impl Plan {
         self.args.iter().find(|arg| arg.name == name)
     }
 
-    /// Temporary memory of a run on `batch` items, in bytes.
+    /// Size in bytes of the temporary memory of a run on `batch` items.
     #[must_use]
     pub fn temporary_bytes(&self, batch: usize) -> usize {
         let items = |sharing| if sharing == Sharing::PerItem { batch } else { 1 };
         self.temps.iter().map(|temp| temp.bytes.saturating_mul(items(temp.sharing))).fold(0, usize::saturating_add)
     }
 
-    /// The number of items whose temporaries fit in this many bytes, but at least one.
+    /// The number of items whose temporaries fit in this many bytes, or 1 if that number is 0.
     pub(crate) fn items_within(&self, bytes: usize) -> usize {
         let shared = self.temporary_bytes(0);
         (bytes.saturating_sub(shared) / (self.temporary_bytes(1) - shared).max(1)).max(1)
     }
 
-    /// Minimum memory traffic per item in bytes, for the roofline bound. Each per-item argument counts once, or twice
-    /// if it is read and written; shared arguments do not count.
+    /// Minimum memory traffic per item in bytes, for the roofline bound of a run. Each per-item argument counts once,
+    /// or twice if it is both read and written. Shared arguments do not count.
     #[must_use]
     pub fn bytes_moved_per_item(&self) -> usize {
         let moves = |arg: &PlanArg| match (arg.sharing, arg.role) {

@@ -1,4 +1,4 @@
-//! Programs: plans compiled for a device, and how they run.
+//! Programs: plans compiled for a device, and their execution.
 
 pub(crate) mod call;
 
@@ -29,12 +29,12 @@ struct Parts {
     others: Vec<Other>,
 }
 
-/// The program for another device of a group.
+/// The same plan, compiled for another device of a group.
 #[derive(Debug)]
 pub struct Other {
     #[doc(hidden)]
     pub program: Program,
-    /// The number of items that this device gets for each item of the first device.
+    /// The number of items that this device gets for each item that the first device of the group gets.
     #[doc(hidden)]
     pub rate: f64,
 }
@@ -45,14 +45,14 @@ struct LoadedStep {
     tables: Vec<Option<Arc<MadeTable>>>,
 }
 
-/// Memory of an argument or temporary during a run, to which ports of its steps are bound.
+/// The memory of an argument or temporary during a run. Ports of the run's steps are bound to it.
 pub(crate) struct Place<'a> {
     pub(crate) memory: Lent<'a>,
-    /// The number of leading items that the memory lacks: it begins with item `skipped`.
+    /// The index of the item with which the memory begins. Earlier items of the batch are not in it.
     pub(crate) skipped: usize,
 }
 
-/// Memory of a run, to read or to write.
+/// A reference to memory of a run, for reading or for writing.
 pub(crate) enum Lent<'a> {
     Read(Read<'a>),
     Write(Write<'a>),
@@ -67,7 +67,7 @@ impl<'a> Place<'a> {
         Self { memory: Lent::Write(memory), skipped: 0 }
     }
 
-    /// The same memory, taken to begin with this item if each item has memory of its own.
+    /// The same memory, but it begins with this item of the batch, unless all items share it.
     pub(crate) fn beginning_with(self, item: usize, sharing: Sharing) -> Self {
         Self { skipped: if sharing == Sharing::PerItem { item } else { 0 }, ..self }
     }
@@ -89,12 +89,13 @@ impl<'a> Place<'a> {
 }
 
 impl Device {
-    /// Compiles a plan: loads its kernels, from a cache or compiled in parallel, and makes its tables.
+    /// Compiles a plan: loads its kernels, compiled in parallel if they are not cached, and computes its tables.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a kernel does not fit the device. The same error for the device of a group's engine,
-    /// whose other devices would stay idle: `Engine::compile` compiles for all. [`Error::NoCompiler`],
-    /// [`Error::Compile`], [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Unsupported`] if a kernel does not fit the device, or if the device is from an engine with several
+    /// devices, for which `Engine::compile` must be used; [`Error::NoCompiler`] if a kernel must be compiled without
+    /// NVRTC; [`Error::Compile`] if NVRTC rejects a source; [`Error::OutOfMemory`] if the tables do not fit in memory;
+    /// [`Error::Driver`] if a driver call fails.
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
         if self.group() > 1 {
             let why = format!(
@@ -111,7 +112,7 @@ impl Device {
 impl Program {
     #[doc(hidden)]
     pub fn new(device: &Device, plan: &Plan, others: Vec<Other>) -> Result<Self> {
-        // includes the tables' kernels, so that all are compiled in parallel
+        // the kernels include those of the tables, so that all are compiled in parallel
         let loaded = device.load(&plan.kernels_with_tables())?;
         let steps = loaded
             .into_iter()
@@ -127,36 +128,37 @@ impl Program {
         Ok(Self(Arc::new(Parts { device: device.clone(), plan: plan.clone(), steps, others })))
     }
 
-    /// The program for the other devices of the engine's group.
+    /// The same plan, compiled for the other devices of the engine's group.
     pub(crate) fn others(&self) -> &[Other] {
         &self.0.others
     }
 
-    /// The program for this device, if that is one of the group's; otherwise this program.
+    /// The program for `device`, if that is another device of the program's group; otherwise this program.
     pub(crate) fn of_device(&self, device: &Device) -> &Self {
         let other = self.0.others.iter().find(|other| other.program.device().is(device));
         other.map_or(self, |other| &other.program)
     }
 
-    /// The plan.
+    /// The plan that was compiled.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.0.plan
     }
 
-    /// The device; for a program of a group, the first one.
+    /// The device. If the program is for a group of devices, this is the first one.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// A run on `batch` items in buffers of the device, in the order of a stream. Its arguments are added by name. A
-    /// batch of 0 does nothing. Programs of a group run on streams of any of its devices.
+    /// Prepares a run on `batch` items in buffers of the device, on a stream. Add the arguments by name to the returned
+    /// [`Call`]. A run with a batch of 0 does nothing. A program for a group of devices can run on streams of any of
+    /// them.
     pub fn on<'a>(&'a self, stream: &'a Stream, batch: usize) -> Call<'a> {
         Call::new(self.of_device(stream.device()), stream, batch)
     }
 
-    /// Runs all items, in chunks whose temporaries fit in `budget` bytes, but of at least one item.
+    /// Runs all items in chunks. The temporaries of a chunk fit in `budget` bytes, unless it is a single item.
     pub(crate) fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>], budget: usize) -> Result<()> {
         let chunk = self.plan().items_within(budget).min(batch);
         self.run_by(stream, batch, args, |mut places| {
@@ -188,7 +190,8 @@ impl Program {
         marks.windows(2).map(|pair| pair[1].seconds_since(&pair[0])).collect()
     }
 
-    /// Checks arguments and, if `ready`, also that they hold what the plan reads.
+    /// Checks the stream and the arguments for this program and batch. If `ready`, also checks that the arguments hold
+    /// what the plan reads.
     pub(crate) fn check(&self, stream: &Stream, batch: usize, args: &[Arg<'_>], ready: bool) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
         if !stream.device().is(device) {
@@ -207,8 +210,8 @@ impl Program {
         Ok(())
     }
 
-    /// Checks arguments, calls `work` on them, and records what they hold afterwards. If `work` fails, written
-    /// arguments are wiped.
+    /// Checks the arguments, calls `work` with their memory, and records the types of their new contents. If `work`
+    /// fails, the buffers that the plan writes are zeroed.
     pub(crate) fn run_by(
         &self,
         stream: &Stream,
@@ -221,7 +224,7 @@ impl Program {
         if batch == 0 {
             return Ok(());
         }
-        // they count as unwritten meanwhile, because a panic may leave them incomplete
+        // written buffers count as unwritten until `work` has succeeded, because a panic may leave them incomplete
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
             if let (Arg::Out(slice), true) = (arg, wanted.role != Role::In) {
                 slice.buffer.written = false;
@@ -241,7 +244,7 @@ impl Program {
         outcome
     }
 
-    /// Runs all steps on items, then wipes the temporaries that held secrets.
+    /// Runs all steps on a range of items, then wipes the temporaries that held secrets.
     pub(crate) fn execute_and_wipe(
         &self,
         stream: &Stream,
@@ -254,17 +257,17 @@ impl Program {
         outcome.and(wiped)
     }
 
-    /// The memory of all tables.
+    /// The memory of all tables that the steps read.
     pub(crate) fn tables(&self) -> impl Iterator<Item = Read<'_>> {
         self.0.steps.iter().flat_map(|step| &step.tables).flatten().map(|table| table.memory())
     }
 
-    /// New temporaries for this many items, to be used in the order of the stream.
+    /// Allocates the plan's temporaries for this many items. Those for secrets are wiped on drop, on this stream.
     pub(crate) fn temporaries(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
         self.temporaries_from(stream, items, Device::allocate)
     }
 
-    /// As `temporaries`, but the memory lives for one run only.
+    /// Like `temporaries`, but for memory that is used for one run only.
     fn temporaries_for_run(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
         self.temporaries_from(stream, items, Device::allocate_for_run)
     }
@@ -279,11 +282,12 @@ impl Program {
         let new = |temp: &Temp| {
             let items = if temp.sharing == Sharing::PerItem { items } else { 1 };
             let mut memory = allocate(device, product(temp.bytes, items)?)?;
-            // a step reads only what earlier steps of the run wrote, and statuses, which are zeroed before the first
+            // zeroing is not needed: a step reads only what earlier steps of the run wrote, and statuses, which are
+            // zeroed before the first step
             memory.skip_zeroing();
             Ok(stream.guard(memory, temp.secret))
         };
-        // the largest first, because fewer of the pooled blocks fit them
+        // allocate the largest temporaries first, because fewer of the pooled blocks fit them
         let mut order: Vec<usize> = (0..plan.temps.len()).collect();
         order.sort_by_key(|&temp| core::cmp::Reverse(plan.temps[temp].bytes));
         let mut made: Vec<_> =
@@ -292,7 +296,7 @@ impl Program {
         Ok(made.into_iter().map(|(_, memory)| memory).collect())
     }
 
-    /// The places of temporaries whose memory begins with this item.
+    /// The memory of the temporaries, which begins with item `item`.
     pub(crate) fn temporary_places<'p>(
         &self,
         temps: &'p mut [Guarded],
@@ -302,8 +306,9 @@ impl Program {
         places.map(move |(memory, temp)| Place::write(memory.write()).beginning_with(item, temp.sharing))
     }
 
-    /// Zeroes statuses before the first step, so that no item counts as reached. Per-item statuses are zeroed if their
-    /// memory begins with item `first`, shared ones if `once`. `places` holds the arguments, then the temporaries.
+    /// Zeroes statuses before the first step, so that an item that no kernel reaches has status 0. Per-item statuses
+    /// are zeroed if their memory begins with item `first`, and shared ones if `once`. `places` holds the memory of the
+    /// arguments, then that of the temporaries.
     pub(crate) fn clear_statuses(
         &self,
         stream: &Stream,
@@ -323,8 +328,8 @@ impl Program {
         })
     }
 
-    /// Runs all steps on a range of items. Steps that run once are included if `once`; otherwise their results are
-    /// already there.
+    /// Runs all steps on a range of items. Steps that run once per batch are included if `once`; otherwise an earlier
+    /// call has run them.
     pub(crate) fn execute<'p>(
         &self,
         stream: &Stream,
@@ -336,7 +341,8 @@ impl Program {
         self.execute_each(stream, items, once, places, temps, || Ok(()))
     }
 
-    /// The items that a step runs for: `items`; for a step that runs once, one item if `once`, else none.
+    /// The items that a step runs for: `items`, or, for a step that runs once per batch, one item if `once` and no
+    /// items otherwise.
     pub(crate) fn items_of(&self, step: usize, items: &Range<usize>, once: bool) -> Range<usize> {
         match self.plan().steps[step].once {
             true => 0..usize::from(once),
@@ -344,7 +350,7 @@ impl Program {
         }
     }
 
-    /// As `execute`, and calls `behind` after each step.
+    /// Like `execute`, but also calls `behind` after each step.
     fn execute_each<'p>(
         &self,
         stream: &Stream,
@@ -367,13 +373,13 @@ impl Program {
         })
     }
 
-    /// The slots and the loaded kernel of each step.
+    /// For each step, what its kernel's ports are bound to, and the loaded kernel.
     #[cfg(feature = "cuda")]
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&[Slot], &Loaded)> {
         self.plan().steps.iter().zip(&self.0.steps).map(|(step, LoadedStep { loaded, .. })| (&step.slots[..], loaded))
     }
 
-    /// The kernel of a step, and the bindings of its ports to the places of arguments and temporaries.
+    /// The kernel of a step, and the bindings of its ports to `places`, the memory of the arguments and temporaries.
     pub(crate) fn step<'p>(
         &'p self,
         number: usize,
@@ -383,10 +389,10 @@ impl Program {
         Ok((loaded, bind(loaded, &step.slots, tables, self.plan().args().len(), places)?))
     }
 
-    /// The occupancy of a multiprocessor by each step, in the plan's order; empty on a CPU.
+    /// The occupancy of a multiprocessor by the kernel of each step, in the plan's order. Empty on a CPU.
     ///
     /// # Errors
-    /// [`Error::Driver`].
+    /// [`Error::Driver`] if the driver cannot report the occupancy.
     #[cfg(feature = "cuda")]
     pub fn occupancy(&self) -> Result<Vec<crate::cuda::Occupancy>> {
         let codes = self.0.steps.iter().filter_map(|step| step.loaded.code.downcast_ref::<CudaCode>());
@@ -405,7 +411,8 @@ fn wipe(stream: &Stream, temps: &mut [Guarded]) -> Result<()> {
     temps.iter_mut().map(|temp| temp.wipe(stream.queue())).fold(Ok(()), Result::and)
 }
 
-/// Binds the ports of one step to places: one port to a written place, any number to a read one.
+/// Binds the ports of one step to the memory of arguments and temporaries. If a port writes a memory, the other ports
+/// with that memory refer to this port. Otherwise any number of ports read the memory.
 fn bind<'p>(
     Loaded { kernel, ports, .. }: &Loaded,
     slots: &[Slot],
@@ -471,7 +478,7 @@ pub(crate) fn mismatch(what: impl Into<String>, expected: impl ToString, got: im
     Error::Mismatch { what: what.into(), expected: expected.to_string(), got: got.to_string() }
 }
 
-/// Checks that an argument of `got` bytes holds exactly `batch` items.
+/// Checks that an argument of `got` bytes holds exactly `batch` items, or exactly one value if all items share it.
 pub(crate) fn check_size(wanted: &PlanArg, batch: usize, got: usize) -> Result<()> {
     let expected = arg_bytes(wanted, batch)?;
     if got == expected {

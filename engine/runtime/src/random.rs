@@ -1,4 +1,4 @@
-//! Randomness for programs: a key per run, from which every device generates its own random blocks.
+//! Randomness for programs: a key per run, from which each device computes the random blocks of its items.
 
 use core::fmt;
 
@@ -8,36 +8,36 @@ use zeroize::Zeroizing;
 
 use ringforge_math::error::{Error, Result, same_length};
 
-/// The randomness of one run: a ChaCha20 key. The cipher serves as a counter-based generator in its original form,
+/// The randomness of one run: a ChaCha20 key. ChaCha20 serves as a counter-based random generator in its original form,
 /// which maps a 64-bit counter and a 64-bit nonce to a block of 64 bytes.
 ///
-/// A kernel reads the key at a port made by [`Port::random_key`](crate::kernel::Port::random_key) and computes
-/// `draw(item, attempt)` of `random.cuh`, the same block as [`RandomKey::block`]. The counter is the item, the nonce is the
-/// attempt; rejection sampling takes the next attempt. Items are numbered across the chunks and launches of a run, so
-/// no two draws of a run are the same block.
+/// A kernel reads the key at a port made by [`Port::random_key`](crate::kernel::Port::random_key) and calls `draw(item,
+/// attempt)` of `random.cuh`, which computes the same block as [`RandomKey::block`]. The counter is the item's index,
+/// and the nonce is the number of the attempt; rejection sampling goes on to the next attempt. Item indices continue
+/// across the chunks and launches of a run, so all blocks of a run are different.
 ///
 /// ChaCha20 needs only additions, rotations and exclusive ors. It is therefore constant-time and fast on every device,
-/// without tables or special instructions. Any block can be computed without those before it.
+/// without tables or special instructions. Any block can be computed without the blocks before it.
 ///
 /// # Security
 ///
 /// Blocks are indistinguishable from random as long as the key is secret and ChaCha20 is a pseudorandom function.
 ///
-/// [`RandomKey::from_os`] asks the operating system for a new key each time. No key outlives its run: the memory that held
-/// it is wiped on the host, in staging memory and on the device. The library thus keeps no state that a `fork` or a
-/// machine snapshot could repeat.
+/// [`RandomKey::from_os`] asks the operating system for a new key each time. No key outlives its run: its memory is
+/// wiped on the host, in staging memory and on the device. The library thus keeps no state that a `fork` or a machine
+/// snapshot could repeat.
 ///
-/// Two risks remain. A machine that is copied in the middle of a run continues with the same draws in each copy. And
-/// the system may repeat itself: if a snapshot is restored twice and the kernel is not told, both copies may get the
-/// same keys until it gathers new entropy. What follows from equal draws depends on the scheme. Where they would reveal
-/// a key, as with nonces of signatures, use [`RandomKey::hedged_block`].
+/// Two risks remain. If a machine is copied in the middle of a run, each copy continues with the same random blocks. If
+/// a snapshot is restored twice and the operating system's kernel is not told, both copies may get the same keys until
+/// it gathers new entropy. The consequences of equal blocks depend on the scheme. If they would reveal a secret key, as
+/// with nonces of signatures, use [`RandomKey::hedged_block`].
 pub struct RandomKey(Zeroizing<[u8; RandomKey::BYTES]>);
 
 impl RandomKey {
     /// Size in bytes of a ChaCha20 key.
     pub const BYTES: usize = 32;
 
-    /// Draws for one run, with a key from the operating system. One call serves any number of items.
+    /// A new key for one run, from the operating system. One key serves any number of items.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the system provides no randomness.
@@ -50,34 +50,35 @@ impl RandomKey {
         Ok(random_key)
     }
 
-    /// Draws with this key, as a kernel reads it. This serves CPU references, tests, and repeatable runs from a stored
-    /// seed, such as a secret key that is stored as its seed. A uniform, secret seed is as good as [`RandomKey::from_os`],
-    /// but for one batch of one program only: other runs would draw the same blocks.
+    /// A key with these bytes, as a kernel reads them. This serves CPU references, tests, and repeatable runs from a
+    /// stored seed, such as a secret key that is stored as its seed. A uniform, secret seed is as good as
+    /// [`RandomKey::from_os`], but for one batch of one program only: other runs would generate the same blocks.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are [`RandomKey::BYTES`].
+    /// [`Error::Length`] unless there are exactly [`RandomKey::BYTES`] bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        same_length("bytes of draws", Self::BYTES, bytes.len())?;
+        same_length("bytes of a random key", Self::BYTES, bytes.len())?;
         let mut random_key = Self(Zeroizing::new([0; Self::BYTES]));
         random_key.0.copy_from_slice(bytes);
         Ok(random_key)
     }
 
-    /// The key, as a kernel reads it.
+    /// The key's bytes, as a kernel reads them.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &*self.0
     }
 
-    /// The 64-byte block of this item and attempt, uniform and independent of every other block. It is secret, and the
-    /// caller must wipe it.
+    /// The 64-byte block of this item and attempt. It is uniform and independent of every other block. It is secret,
+    /// and the caller must wipe it.
     #[must_use]
     pub fn block(&self, item: u64, attempt: u32) -> [u8; 64] {
         self.block_of_stream(0, item, attempt)
     }
 
-    /// Block `number` of an item in one of 2^32 independent random streams. `series` is the stream id, the upper half
-    /// of the nonce. Attempts use stream 0, and each sampler of a pipeline uses another.
+    /// Block `number` of an item in one of 2^32 independent random streams. `stream_id` is the upper half of the nonce,
+    /// and `number` is the lower half. Stream 0 has the blocks of [`RandomKey::block`]. Each sampler of a pipeline uses
+    /// another stream.
     #[must_use]
     pub fn block_of_stream(&self, stream_id: u32, item: u64, number: u32) -> [u8; 64] {
         let nonce = u64::from(stream_id) << 32 | u64::from(number);
@@ -88,17 +89,18 @@ impl RandomKey {
         block
     }
 
-    /// As [`RandomKey::block`], but if the same draws are used again by accident, blocks for different contexts are still
-    /// independent of each other. A context combines a secret with the purpose of the block, such as a private key and
-    /// a digest.
+    /// Like [`RandomKey::block`], but blocks for different contexts are independent of each other even if a key is used
+    /// again by accident. A context combines a secret with the purpose of the block, such as a private key and a
+    /// digest.
     ///
-    /// The block is π(draw ⊕ context), where π is the permutation inside ChaCha20: its twenty rounds, without the final
-    /// addition of the input. This is a keyed sponge that absorbs and outputs its whole state. π is a bijection, so for
-    /// any contexts, blocks are as uniform and independent as the draws.
+    /// The result is π(block ⊕ context), where block is that of [`RandomKey::block`], and π is the permutation inside
+    /// ChaCha20: its twenty rounds, without the final addition of the input. This is a keyed sponge that absorbs and
+    /// outputs its whole state. π is a bijection, so for any fixed contexts, the results are as uniform and independent
+    /// as the blocks.
     ///
-    /// Suppose that draws are repeated but secret, or known while the context has 256 secret bits. Then an input to π
-    /// is as hard to guess as these, and different contexts give different inputs. Blocks look random and independent,
-    /// provided that π behaves like a random permutation and an observer sees at most half of a block.
+    /// Suppose that the same key is used again. If the key is secret, or the context has 256 secret bits, the input of
+    /// π is as hard to guess as that secret, and different contexts give different inputs. The results look random and
+    /// independent, provided that π behaves like a random permutation and an observer sees at most half of each result.
     ///
     /// ```
     /// let random_key = ringforge::RandomKey::from_os()?;
@@ -138,10 +140,10 @@ fn quarter_round(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
     }
 }
 
-// prints no bytes, because they are a key
+// prints no bytes, because they are secret
 impl fmt::Debug for RandomKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Draws(..)")
+        f.write_str("RandomKey(..)")
     }
 }
 
@@ -149,7 +151,7 @@ impl fmt::Debug for RandomKey {
 mod tests {
     use super::*;
 
-    /// A ChaCha20 block is π(input) + input.
+    /// Checks [`permute`] (π) against the cipher, whose block is π(input) + input.
     #[test]
     fn the_permutation_matches_the_cipher() -> Result<()> {
         let random_key = RandomKey::from_bytes(&[0x35; RandomKey::BYTES])?;

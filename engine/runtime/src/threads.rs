@@ -1,4 +1,4 @@
-//! Threads for tasks that wait.
+//! Runs tasks that block, each on a thread of its own.
 
 use ringforge_math::error::{Error, Result};
 
@@ -6,7 +6,7 @@ use ringforge_math::error::{Error, Result};
 /// order. The last task runs on the calling thread, unless that is a rayon thread.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if the system cannot start a thread; those that were started have ended by then.
+/// [`Error::Unsupported`] if the system cannot start a thread. All threads that were started have then ended.
 pub fn each_on_its_own<T: Send>(mut tasks: Vec<impl FnOnce() -> T + Send>) -> Result<Vec<T>> {
     let is_of_rayon = rayon::current_thread_index().is_some();
     let here = if is_of_rayon { None } else { tasks.pop() };
@@ -15,7 +15,7 @@ pub fn each_on_its_own<T: Send>(mut tasks: Vec<impl FnOnce() -> T + Send>) -> Re
         let started: Vec<_> = tasks.into_iter().map(start).collect();
         let here = here.map(|task| Ok(task()));
         if is_of_rayon {
-            // tasks may wait for rayon's threads, of which this is one, so it keeps executing rayon's work
+            // this is one of rayon's threads, for which tasks may wait, so it executes rayon's work in the meantime
             while started.iter().flatten().any(|thread| !thread.is_finished()) {
                 if rayon::yield_now() != Some(rayon::Yield::Executed) {
                     std::thread::sleep(core::time::Duration::from_micros(50));

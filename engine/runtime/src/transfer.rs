@@ -1,4 +1,5 @@
-//! Runs programs over host memory: in place on a CPU, otherwise in chunks whose copies overlap with kernels.
+//! Runs programs over host memory. On a CPU they use it directly. Otherwise the items are processed in chunks, whose
+//! copies overlap with kernels.
 
 #[cfg(feature = "cuda")]
 pub mod chunks;
@@ -14,19 +15,21 @@ use crate::program::{Place, Program};
 use crate::threads;
 use ringforge_math::error::{Error, Result};
 
-/// Maximum bytes that a chunk copies in or out, whichever is more: enough for full speed, and few enough to overlap.
+/// Maximum number of bytes that a chunk copies in one direction: enough for full transfer speed, and few enough that
+/// copies of several chunks overlap with kernels.
 const MOST_BYTES: usize = 16 << 20;
-/// Minimum bytes of a chunk: smaller chunks are not worth their overhead.
+/// Minimum number of bytes of a chunk: smaller chunks are not worth their overhead.
 const LEAST_BYTES: usize = 1 << 20;
-/// Number of chunks of a batch, if their size allows it.
+/// Number of chunks of a batch, if each chunk then has from `LEAST_BYTES` to `MOST_BYTES` bytes.
 const CHUNKS: usize = 8;
 
 impl Program {
-    /// A run on `batch` items in host memory. Its arguments are added by name. On a GPU the batch is cut into chunks
-    /// whose copies overlap with kernels; large items are cut into [columns](crate::kernel::Source::with_columns)
-    /// likewise. Copies are fastest from and to [`Device::pinned`](crate::Device::pinned) memory.
+    /// Prepares a run on `batch` items in host memory. Add the arguments by name to the returned [`HostCall`]. On a
+    /// GPU, the batch is cut into chunks whose copies overlap with kernels. A large item is cut into
+    /// [columns](crate::kernel::Source::with_tiles) for the same purpose. Copies are fastest from and to
+    /// [`Device::pinned`](crate::Device::pinned) memory.
     ///
-    /// Residues are not checked: if one is not below its modulus, the results of its item are meaningless.
+    /// Residues are not checked. If one is not below its modulus, the results of its item are meaningless.
     /// [`PolyType::check`](ringforge_math::PolyType::check) finds such residues.
     ///
     /// ```
@@ -57,8 +60,8 @@ impl Program {
         }
     }
 
-    /// Runs some items on this program's own device. The arguments are already checked and begin with the first of
-    /// these items.
+    /// Runs a range of items on this program's own device. The arguments are already checked, and begin with the first
+    /// of these items.
     fn run_host_here(&self, items: Range<usize>, args: &mut [HostArg<'_>]) -> Result<()> {
         let device = self.device();
         if device.backend().is_host() {
@@ -77,9 +80,9 @@ impl Program {
     }
 }
 
-/// Runs a program of a group on `batch` > 0 items, each device on a part of them at the same time. The arguments are
-/// already checked. If a device fails, all outputs are zeroed. If items write to shared memory, the first device runs
-/// them all.
+/// Runs a program for a group of devices on `batch` > 0 items. Each device gets a part of the items, and all run at the
+/// same time. The arguments are already checked. If a device fails, all outputs are zeroed. If the plan writes to
+/// memory that all items share, the first device runs all items.
 fn run_on_all(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
     let plan = program.plan();
     if writes_shared(plan) {
@@ -95,7 +98,7 @@ fn run_on_all(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Resu
     for (program, count) in programs.zip(parts) {
         let own = rest.iter_mut().zip(plan.args()).map(|(arg, wanted)| arg.take(wanted, count));
         let mut own: Vec<HostArg<'_>> = own.collect();
-        // items keep their numbers, which are the counters of their random draws
+        // items keep their indices, which are the counters of their random blocks
         let items = start..start + count;
         start = items.end;
         if count > 0 {
@@ -114,7 +117,7 @@ fn writes_shared(plan: &Plan) -> bool {
     plan.args().iter().any(|arg| arg.sharing == Sharing::Shared && arg.role != Role::In)
 }
 
-/// The number of items for each device, in proportion to these rates.
+/// Divides `batch` items among devices in proportion to their rates. Returns the number of items for each device.
 pub fn cut_by_rate(batch: usize, rates: &[f64]) -> Vec<usize> {
     let total: f64 = rates.iter().sum();
     let (mut sum, mut start) = (0.0, 0);
@@ -127,7 +130,8 @@ pub fn cut_by_rate(batch: usize, rates: &[f64]) -> Vec<usize> {
     parts.collect()
 }
 
-/// Runs a program on some items, with arguments already checked. If it fails, all outputs are zeroed.
+/// Runs a program on a range of items, in chunks. The arguments are already checked. If the run fails, all outputs are
+/// zeroed.
 fn run_chunked(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Result<()> {
     let outcome = start(program, items, args);
     if outcome.is_err() {
@@ -158,9 +162,9 @@ fn start(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Re
     }
 }
 
-/// The number of items of a chunk.
+/// The number of items of a chunk of this plan.
 fn chunk_items(plan: &Plan, batch: usize) -> usize {
-    // each chunk would write shared outputs anew, so there must be one chunk
+    // each chunk would overwrite outputs that all items share, so there must be a single chunk
     if writes_shared(plan) {
         return batch;
     }
@@ -168,13 +172,13 @@ fn chunk_items(plan: &Plan, batch: usize) -> usize {
         let moved = plan.args().iter().filter(|arg| arg.sharing == Sharing::PerItem && arg.role != skipped);
         moved.fold(0usize, |sum, arg| sum.saturating_add(arg.bytes))
     };
-    // temporaries cost memory, not copies, so they count for a sixteenth of their size
+    // temporaries cost memory but no copies, so they count for a sixteenth of their size
     let temps = plan.temps.iter().fold(0usize, |sum, temp| sum.saturating_add(temp.bytes)) / 16;
     cut(batch, bytes(Role::In).max(bytes(Role::Out)).max(temps))
 }
 
-/// The number of items of a chunk, for items of this many bytes. From 1024 on it is a multiple of 1024, so that thread
-/// blocks are full.
+/// The number of items of a chunk, if an item has this many bytes. From 1024 on it is a multiple of 1024, so that
+/// thread blocks are full.
 fn cut(batch: usize, bytes: usize) -> usize {
     let bytes = bytes.max(1);
     let wanted = batch.div_ceil(CHUNKS).clamp(LEAST_BYTES.div_ceil(bytes), MOST_BYTES.div_ceil(bytes));
@@ -198,10 +202,10 @@ mod tests {
 
     #[test]
     fn chunks_are_of_good_size() {
-        // small batches stay whole
+        // a small batch is a single chunk
         assert_eq!(cut(1, 1 << 30), 1);
         assert_eq!(cut(100, 1000), 100);
-        // large items go one by one
+        // large items are chunks of their own
         assert_eq!(cut(10, 1 << 30), 1);
         for (batch, bytes) in [(1 << 20, 1536), (1 << 16, 1 << 14), (123_457, 48), (1 << 24, 2), (77, 1 << 20)] {
             let chunk = cut(batch, bytes);

@@ -1,8 +1,8 @@
-//! Tests of the slabs in which one large item flows through a program.
+//! Tests of [`Flow`], which divides the work on one large item into slabs: some blocks of a step, with their copies.
 
 use ringforge::{Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
-use ringforge_runtime::columns::Shape;
 use ringforge_runtime::kernel::Source;
+use ringforge_runtime::tiles::Shape;
 use ringforge_runtime::transfer::chunks::flow::{Binding, Flow, Moved, Slab};
 
 fn flow(job: &Job) -> Option<Flow> {
@@ -20,7 +20,7 @@ fn zk(log_n: u32) -> Ring {
     Ring::cyclic(1 << log_n, r).unwrap()
 }
 
-/// The number of slabs, and the shapes of the first one's copies in and out.
+/// The number of a step's slabs, and the shapes of the first slab's first copy in and first copy out.
 fn summary(slabs: &[Slab]) -> (usize, Option<Shape>, Option<Shape>) {
     let first = |moved: &[Moved]| moved.first().map(|moved| moved.shape);
     (slabs.len(), first(&slabs[0].ins), first(&slabs[0].outs))
@@ -28,7 +28,8 @@ fn summary(slabs: &[Slab]) -> (usize, Option<Shape>, Option<Shape>) {
 
 #[test]
 fn transforms_flow_by_columns() {
-    // four kernels of 4, 6, 4 and 6 layers: a slab of the outer ones is an eighth of each row of the item
+    // the transform has four kernels, of 4, 6, 4 and 6 layers: a slab of the first or last kernel is an eighth of each
+    // row of the item
     let columns = |rows: usize| Shape { offset: 0, rows, width: (4 << 20) / rows, pitch: (32 << 20) / rows };
     let [coefficients, values] = [16, 64].map(|rows| Some(columns(rows)));
     let piece = Some(Shape::run(0, 4 << 20));
@@ -43,7 +44,7 @@ fn transforms_flow_by_columns() {
             };
             let natural = ends(&job.clone().order(Order::Natural));
             assert_eq!(natural, [(8, enters, None), (8, None, leaves)], "{job}");
-            // in `Order::DigitReversed`, slabs of evaluations are contiguous
+            // in `Order::DigitReversed`, a slab's evaluations are contiguous
             assert_eq!(ends(&job), [(8, enters_tree, None), (8, None, leaves_tree)], "{job}");
         }
     }

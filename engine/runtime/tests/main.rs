@@ -1,4 +1,4 @@
-//! Tests of the runtime on plans that `ringforge` makes.
+//! Tests of `ringforge-runtime` with plans that `ringforge` makes.
 
 #[cfg(feature = "cuda")]
 mod flow;

@@ -1,4 +1,5 @@
-//! Tests with libraries that lack a function, such as stubs in containers and old drivers.
+//! Tests that a driver or NVRTC library that lacks functions, such as the stub libraries in containers, leads to an
+//! error and not to a panic.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,8 @@ use ringforge::cuda::Bundle;
 use ringforge::{Device, Engine, Error, Job, Limits, NoDevice, Op, Plan, Planner, PolyType};
 use ringforge_runtime::cuda::symbols::{COMPILER, DRIVER, LATER};
 
-/// Set in the child process, which loads stubs in place of the libraries.
+/// Environment variable that marks the child process, which loads stub libraries. It names the function that the
+/// child's error must report as missing.
 const CHILD: &str = "RINGFORGE_TEST_STUBS";
 const NONE: &str = "no compiler of C";
 
@@ -25,14 +27,15 @@ fn missing_symbols_of_stubs_are_reported() {
     let poly: PolyType = "17:x^4+1".parse().expect("a ring");
     let product = Engine::best().mul(&poly, &[1u16, 2, 3, 4], &[1u16, 0, 0, 0]).expect("a product on the CPU");
     assert_eq!(product, [1, 2, 3, 4]);
-    // a stub of NVRTC is not used as a compiler either
+    // a stub library of NVRTC must not be used as a compiler either
     let limits = Limits::h200();
     let plan: Plan = Planner::new(limits.clone()).plan(&Job::new(&poly, Op::Mul)).expect("a plan");
     let compiled = Bundle::default().compile(&[plan], &limits);
     assert!(matches!(compiled, Err(Error::NoCompiler { .. })), "{compiled:?}");
 }
 
-/// Builds stub libraries with these functions. All but `cuDriverGetVersion` return 100, "no device".
+/// Builds stub libraries of the driver and of NVRTC with these functions. All functions but `cuDriverGetVersion` return
+/// 100, "no device".
 fn stubs(folder: &Path, driver: &[&str], compiler: &[&str]) {
     for (library, functions) in
         [("libcuda.so.1", driver), ("libcuda.so", driver), ("libnvrtc.so.13", compiler), ("libnvrtc.so", compiler)]

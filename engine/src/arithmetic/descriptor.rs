@@ -6,7 +6,7 @@ use ringforge_math::modulus::{Modulus, Width};
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::limits::Limits;
 
-/// Describes one modulus type; each neighbouring file defines one.
+/// Describes one modulus type. Each modulus type has a file in this directory with its descriptor.
 pub(crate) struct Descriptor {
     /// The type's name in the header that defines it.
     pub(super) name: &'static str,
@@ -18,18 +18,20 @@ pub(crate) struct Descriptor {
     pub(super) word: Word,
     /// Bytes of a twiddle factor in a table.
     pub(super) twiddle_bytes: usize,
-    /// Size of the type's fields in bytes.
+    /// Size of the C++ struct in bytes.
     pub(super) bytes: usize,
     pub(super) fields: fn(&Modulus) -> Vec<Value>,
     pub(super) given: Given,
-    /// Bounds of lazy residues: `(bits, k)` means below 2^bits and below k·q. `None` where every residue is canonical.
+    /// Bounds of lazy residues: with `(bits, k)` they stay below 2^bits and below k·q. `None` where every residue is
+    /// canonical.
     pub(super) lazy: Option<(u32, u64)>,
-    /// Whether a kernel that does only some layers leaves residues lazy for the next one, where words are stored as
-    /// they are.
+    /// Whether a kernel that computes only some layers of a transform leaves residues unreduced (lazy) for the next
+    /// kernel. This applies only if residues are stored in words as wide as the register type.
     pub(super) leaves_lazy: bool,
-    /// Exponent of the power of two by which reduction divides a product of two words.
+    /// The exponent e of the power of two 2^e by which reduction divides a product of two words; 0 without Montgomery
+    /// reduction.
     pub(super) product_bits: u32,
-    /// Whether kernels keep every value in Montgomery form.
+    /// Whether kernels keep every residue in Montgomery form.
     pub(super) is_montgomery: bool,
     /// How radix-2 layers merge into radix-2^k passes, if products by some roots of unity are shifts.
     pub(super) groups: Option<Groups>,
@@ -38,7 +40,7 @@ pub(crate) struct Descriptor {
 
 /// Radix-2 layers merged into one radix-2^k pass, with roots of unity that are powers of two (`rotations.cuh`).
 pub(super) struct Groups {
-    /// The largest k.
+    /// The largest k of a radix-2^k pass.
     pub(super) layers: usize,
     /// The exponent e with 2^e = root, for a root of unity whose order divides 2^`layers`.
     pub(super) exponent: fn(&Modulus, &U256) -> u32,
@@ -46,16 +48,17 @@ pub(super) struct Groups {
 
 /// Which rings a type serves.
 pub(super) enum Serves {
-    /// Serves the rings that no earlier type in the registry serves, independent of how they factor.
+    /// A general type, which serves rings however they factor. A ring uses the first such type for which `serves`
+    /// returns true.
     Rings {
         serves: fn(&PolyType) -> bool,
-        /// The CPU's arithmetic for such a ring.
+        /// The CPU arithmetic for a ring that this type serves.
         on_cpu: fn(&PolyType) -> &'static dyn ringforge_cpu::Arithmetic,
     },
-    /// Serves rings that split down to degree 1 by radix-2 layers, in place of the general type for them.
+    /// A type that can replace the general type on rings that factor by radix-2 layers down to degree 1.
     Binary {
-        /// Whether the type is faster than the general one on this device, as far as is known without measuring. `None`
-        /// if it does not serve the ring.
+        /// Whether the type is faster than the general type on this device, by estimate. `None` if it does not serve
+        /// the ring.
         is_faster: fn(&PolyType, &Limits) -> Option<bool>,
         /// Encodes a plain value below q as a twiddle factor of a table.
         factor: fn(&Modulus, &U256) -> Vec<u8>,
@@ -72,7 +75,7 @@ pub(super) enum Word {
 }
 
 impl Word {
-    /// Its name in the CUDA headers.
+    /// The type's name in the CUDA headers.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::U32 => "rf::u32",
@@ -105,7 +108,7 @@ pub(super) enum Given {
     Argument,
 }
 
-/// The value of a field of a modulus type.
+/// The value of a field of the C++ struct of a modulus type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     U32(u32),
@@ -160,19 +163,20 @@ fn double(bits: u64) -> String {
     format!("{:#x}p{}", bits & ((1 << fraction) - 1) | 1 << fraction, (bits >> fraction) as i64 - 1023 - fraction)
 }
 
-/// Cost of the best known implementation on a GPU, in issue slots of a 32-bit multiply-add; a wide product takes two.
-/// Doubles have a separate pipe of the same width: their cost counts its slots, by the rate measured on an H200.
+/// Cost of modular operations in the fastest known GPU implementation, in issue slots of a 32-bit multiply-add; a
+/// 64-bit product of two 32-bit words takes two slots. Arithmetic in doubles counts slots of the double-precision pipe,
+/// by the throughput measured on an H200.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// A product by a known factor (twiddle factor).
+    /// A product of a residue by a known factor (twiddle factor).
     pub product: f64,
     /// A product of two variables, added to a sum before it is reduced.
     pub term: f64,
-    /// The reduction of a sum of such products.
+    /// The reduction of a sum of these products.
     pub reduction: f64,
 }
 
-/// No template argument.
+/// The template argument of a type that has none: always `None`.
 pub(super) fn none(_: &Modulus) -> Option<u32> {
     None
 }

@@ -1,7 +1,7 @@
 //! Modulus type for q = 2^64 − 2^32 + 1 (Goldilocks).
 //!
-//! Modulo q, 2^64 = 2^32 − 1 and 2^96 = −1, so a product is reduced by additions alone. A product that may carry the
-//! factor 2^-64 (Montgomery) takes fewer of them. Powers of two are roots of unity: 2 has order 192.
+//! Modulo q, 2^64 = 2^32 − 1 and 2^96 = −1, so a product is reduced by additions alone. Montgomery reduction, which
+//! leaves a factor 2^-64, takes fewer additions. Powers of two are roots of unity: 2 has order 192.
 
 use core::iter::successors;
 

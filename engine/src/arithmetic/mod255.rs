@@ -16,7 +16,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
             let serves = q.bits() > 64 && table <= limits.memory_bytes / 4 && digits::in_range(q);
             serves.then(|| !limits.is_cpu())
         },
-        // w and floor(2^256 w / q), where the latter is -(2^256 w mod q) q^-1 mod 2^256
+        // encodes w and its Shoup quotient floor(2^256 w / q), which is -(2^256 w mod q) q^-1 mod 2^256
         factor: |q, w| {
             let quotient = U256::ZERO.wrapping_sub(&q.to_montgomery(w).wrapping_mul(&q.inverse_mod_word()));
             [w, &quotient].map(|limbs| limbs.to_le_bytes().as_ref().to_vec()).concat()
@@ -37,7 +37,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     leaves_lazy: false,
     product_bits: 256,
     is_montgomery: true,
-    // the cost is for a modulus with two digits of 1, -1 or 0, which take no multiplier slots
+    // `product` is the cost for a modulus of which two digits are 1, -1 or 0 and take no multiplier slots
     groups: None,
     cost: Cost { product: 186.0, ..mod256::DESCRIPTOR.cost },
 };

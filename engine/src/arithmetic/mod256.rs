@@ -32,7 +32,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     cost: Cost { product: 2.0 * 136.0, term: 2.0 * 64.0, reduction: 2.0 * 72.0 },
 };
 
-/// Whether the top 64-bit limb of q is below 2^63 − 1, which leaves room for the carries of a product.
+/// Whether the top 64-bit limb of q is below 2^63 − 1, so that the carries of a product fit.
 fn has_spare_bit(q: &Modulus) -> bool {
     limbs(&q.value())[3] < u64::MAX >> 1
 }

@@ -1,5 +1,5 @@
-//! Modulus type for odd q below 2^31 in 32-bit words: Shoup and Montgomery. A word holds the sum of two residues, but
-//! no more.
+//! Modulus type for odd q below 2^31 in 32-bit words: Shoup and Montgomery. A word has room for lazy residues below 2q
+//! only.
 
 
 use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to_in};

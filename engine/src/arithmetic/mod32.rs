@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     cost: Cost { product: 4.0, term: 2.0, reduction: 3.0 },
 };
 
-/// The fields q, floor(2^32 / q), q^-1 mod 2^32 and 2^64 mod q.
+/// The fields of the C++ struct: q, floor(2^32 / q), q^-1 mod 2^32 and 2^64 mod q.
 pub(super) fn montgomery_fields(q: &Modulus) -> Vec<Value> {
     let fields = [q.value(), ratio(q, 32), q.inverse_mod_word(), power_of_two(q, 64)];
     fields.iter().map(|field| Value::U32(low_u64(field) as u32)).collect()

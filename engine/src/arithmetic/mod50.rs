@@ -12,7 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
             let small = poly.width() == Width::W64 && up_to(poly, 50) && !poly.accepts_any_word();
             small.then(|| limits.has_fast_doubles())
         },
-        // w as its representative in (-q/2, q/2), and w / q rounded to a double
+        // encodes w as its representative in (-q/2, q/2), and w / q rounded to a double
         factor: |q, w| {
             let (q, w) = (low_u64(&q.value()), low_u64(w));
             let w = if w > q / 2 { w as f64 - q as f64 } else { w as f64 };
@@ -27,7 +27,8 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
         vec![Value::Double(value), Value::Double(value.recip())]
     },
     given: Given::Launch,
-    // products of words up to 2^52 are exact; since q does not divide 2^52, the bound below it loses nothing
+    // products of doubles up to 2^52 are exact; the capacity floor((2^52 - 1) / q) equals floor(2^52 / q), because q is
+    // odd
     lazy: Some((52, 1 << 31)),
     leaves_lazy: false,
     product_bits: 0,

@@ -1,5 +1,5 @@
-//! Modulus type for odd q below 2^61 in 64-bit words, for transforms on GPUs. It is like [`mod64`], but the approximate
-//! quotient takes three partial products, so products are below 3q.
+//! Modulus type for odd q below 2^61 in 64-bit words, for transforms on GPUs. It differs from [`mod64`] in the Shoup
+//! product: the approximate quotient takes three partial products, so products are below 3q.
 
 use super::descriptor::{Cost, Descriptor, Serves, Value, up_to};
 use super::mod64;

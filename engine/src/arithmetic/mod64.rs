@@ -28,7 +28,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     cost: Cost { product: 15.0, term: 8.0, reduction: 11.0 },
 };
 
-/// The fields q, its reciprocal with the matching shift, q^-1 mod 2^64 and 2^128 mod q.
+/// The fields of the C++ struct: q, the Barrett ratio and shift, q^-1 mod 2^64 and 2^128 mod q.
 pub(super) fn montgomery_fields(q: &Modulus) -> Vec<Value> {
     // Barrett: the quotient of x by q is about ratio · ⌊2^shift x / 2^32⌋ / 2^57
     let shift = 58u32.saturating_sub(q.bits());

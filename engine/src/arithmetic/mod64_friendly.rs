@@ -1,4 +1,5 @@
-//! Modulus type for primes q = 1 mod 2^32 below 2^61, for which a multiple of q takes only half a product.
+//! Modulus type for primes q = 1 mod 2^32 below 2^61: multiplying q by a 64-bit word takes only half of the partial
+//! products.
 
 use super::descriptor::{Cost, Descriptor, Serves, Value, up_to};
 use super::mod64;
@@ -11,7 +12,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
         is_faster: |poly, _| {
             (poly.width() == Width::W64 && up_to(poly, 61) && poly.basis().iter().all(is_friendly)).then_some(true)
         },
-        // Shoup factor of v = q - w (0 if w is 0): -v mod 2^64 and ceil(2^64 v / q)
+        // encodes the Shoup factor of v = q - w (v = 0 if w = 0): -v mod 2^64 and ceil(2^64 v / q)
         factor: |q, w| {
             let (q, w) = (low_u64(&q.value()), low_u64(w));
             let v = if w == 0 { 0 } else { q - w };

@@ -12,11 +12,11 @@ use ringforge_runtime::program::Program;
 
 use super::{Engine, checked, elements_of, of};
 
-/// A batch of ring elements on the device of an engine, as coefficients or evaluations. In a [group](Engine::group)
+/// A batch of ring elements on the devices of an engine, as coefficients or evaluations. In a [group](Engine::group),
 /// each device holds a part of the batch. Made by [`Engine::upload`].
 ///
-/// Operations are asynchronous, in the order of [`Engine::stream`] and of the other devices' streams.
-/// [`Elements::download`] waits.
+/// Operations are asynchronous and run in order on one stream of each device ([`Engine::stream`] on the first one).
+/// [`Elements::download`] waits for them.
 #[derive(Debug)]
 pub struct Elements {
     engine: Engine,
@@ -26,7 +26,7 @@ pub struct Elements {
     batch: usize,
 }
 
-/// An operation on elements, whether coefficients or evaluations.
+/// An operation that is the same for coefficients and for evaluations.
 #[derive(Debug, Clone, PartialEq)]
 enum Operation {
     Add,
@@ -43,7 +43,7 @@ impl Elements {
             let (own, behind) = rest.split_at(count * width);
             rest = behind;
             let mut buffer = stream.upload(own)?;
-            // lets programs check the type of the buffer
+            // programs use this type to check the buffer
             buffer.content = Some(poly.clone());
             Ok(buffer)
         };
@@ -52,7 +52,8 @@ impl Elements {
         Ok(Self { engine: engine.clone(), buffers, poly, batch })
     }
 
-    /// The type of the elements: their ring, how they are stored, and whether they are coefficients or evaluations.
+    /// The type of the elements: their ring, how residues are stored, and whether the elements are coefficients or
+    /// evaluations.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly
@@ -74,7 +75,7 @@ impl Elements {
     /// Evaluates the polynomials (forward NTT), in [`Order::DigitReversed`], which is the fastest order.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless these are coefficients. As [`Engine::program`] and
+    /// [`Error::Argument`] unless these elements are coefficients. Also the errors of [`Engine::program`] and
     /// [`Call::run`](crate::run::Call::run).
     pub fn forward(&self) -> Result<Self> {
         self.forward_to(Order::DigitReversed)
@@ -83,7 +84,7 @@ impl Elements {
     /// Evaluates the polynomials (forward NTT), in this order.
     ///
     /// # Errors
-    /// As [`Elements::forward`].
+    /// The errors of [`Elements::forward`].
     pub fn forward_to(&self, order: Order) -> Result<Self> {
         self.run(&Job::new(&self.poly, Op::Forward).order(order), &[self])
     }
@@ -91,7 +92,7 @@ impl Elements {
     /// Interpolates the polynomials with these evaluations (inverse NTT).
     ///
     /// # Errors
-    /// [`Error::Argument`] unless these are evaluations. As [`Elements::forward`].
+    /// [`Error::Argument`] unless these elements are evaluations. Also the other errors of [`Elements::forward`].
     pub fn inverse(&self) -> Result<Self> {
         self.run(&self.job(Op::Inverse), &[self])
     }
@@ -99,8 +100,8 @@ impl Elements {
     /// The products a_i·b_i, of coefficients or of evaluations in the same order.
     ///
     /// # Errors
-    /// [`Error::Argument`]: [`Error::Mismatch`] if the types differ, [`Error::Length`] if the batch sizes differ. As
-    /// [`Elements::forward`].
+    /// [`Error::Argument`] with [`Error::Mismatch`] if the types differ, or with [`Error::Length`] if the batch sizes
+    /// differ. Also the other errors of [`Elements::forward`].
     pub fn mul(&self, other: &Self) -> Result<Self> {
         let op = if self.poly.order().is_none() { Op::Mul } else { Op::PointMul };
         self.run(&self.job(op), &[self, other])
@@ -109,7 +110,7 @@ impl Elements {
     /// The sums a_i + b_i, of coefficients or of evaluations in the same order.
     ///
     /// # Errors
-    /// As [`Elements::mul`].
+    /// The errors of [`Elements::mul`].
     pub fn add(&self, other: &Self) -> Result<Self> {
         self.operate(Operation::Add, &[self, other])
     }
@@ -117,31 +118,35 @@ impl Elements {
     /// The differences a_i − b_i, of coefficients or of evaluations in the same order.
     ///
     /// # Errors
-    /// As [`Elements::mul`].
+    /// The errors of [`Elements::mul`].
     pub fn sub(&self, other: &Self) -> Result<Self> {
         self.operate(Operation::Sub, &[self, other])
     }
 
-    /// The elements times a constant: one number for each modulus of the basis, or one for all.
+    /// The elements times a constant. `numbers` has one number for each modulus of the basis, or one number for all
+    /// moduli.
     ///
     /// # Errors
-    /// [`Error::Plan`] unless there is one number, or one for each modulus. As [`Elements::forward`].
+    /// [`Error::Plan`] unless `numbers` has one number, or one for each modulus. Also the errors of [`Engine::program`]
+    /// and [`Call::run`](crate::run::Call::run).
     pub fn scale(&self, numbers: &[U256]) -> Result<Self> {
         self.operate(Operation::Scale(numbers.to_vec()), &[self])
     }
 
-    /// The images under the automorphism x → x^k, as [`Value::automorphism`](crate::Value::automorphism).
+    /// The images under the automorphism x → x^k, as described at [`Value::automorphism`](crate::Value::automorphism).
     ///
     /// # Errors
-    /// [`Error::Plan`] if that is no automorphism of the ring. As [`Elements::forward`].
+    /// [`Error::Plan`] if x → x^k is not an automorphism of the ring. Also the errors of [`Engine::program`] and
+    /// [`Call::run`](crate::run::Call::run).
     pub fn automorphism(&self, k: u64) -> Result<Self> {
         self.operate(Operation::Automorphism(k), &[self])
     }
 
-    /// Copies the residues into host memory.
+    /// Waits for all operations on the elements, and copies the residues into host memory.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the integer type is not as wide as the ring's residues; [`Error::Driver`].
+    /// [`Error::Argument`] if the integer type is not as wide as the ring's residues; [`Error::Driver`] if a driver
+    /// call fails.
     pub fn download<T: Pod>(&self) -> Result<Vec<T>> {
         elements_of::<T>(&self.poly, "the vector", &[])?;
         let streams = self.engine.streams()?;
@@ -149,7 +154,7 @@ impl Elements {
         Ok(parts.collect::<Result<Vec<Vec<T>>>>()?.concat())
     }
 
-    /// A job for elements of this type.
+    /// A job of this operation for the type of these elements.
     fn job(&self, op: Op) -> Job {
         Job::new(&self.poly, op).order(self.poly.order().unwrap_or_default())
     }

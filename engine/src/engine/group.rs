@@ -12,19 +12,19 @@ use super::programs::Programs;
 use super::{Engine, Other, Parts};
 
 impl Engine {
-    /// An engine on all CUDA GPUs of this machine as a [group](Engine::group), else on the CPU. [`Engine::no_gpu`]
-    /// then says why.
+    /// An engine on all CUDA GPUs of this machine as a [group](Engine::group), or on the CPU if there is none.
+    /// [`Engine::no_gpu`] returns the reason for the CPU.
     #[must_use]
     pub fn all() -> Self {
         let gpus = (0..).map_while(|ordinal| Device::cuda(ordinal).ok()).collect::<Vec<_>>();
         Self::group(&gpus).unwrap_or_else(|_| Self::best())
     }
 
-    /// An engine on several devices used as one. Work on host memory is cut evenly by items, and the devices work in
-    /// parallel: this covers [`Engine::mul`], [`Engine::ntt`], batches of schemes, and
-    /// [`Program::on_host`](crate::Program::on_host). Results are those of one device.
+    /// An engine on several devices used as one. Work on host memory is divided evenly by items, and the devices work
+    /// in parallel. This covers [`Engine::mul`], [`Engine::ntt`], batches of schemes, and
+    /// [`Program::on_host`](crate::Program::on_host). The results are the same as on one device.
     ///
-    /// [`Elements`](crate::Elements) are cut in the same way, and each part stays on its device. For other work in
+    /// [`Elements`](crate::Elements) are divided in the same way, and each part stays on its device. For other work in
     /// device memory, the engine's programs run on [streams](Device::stream) of any of the devices.
     ///
     /// ```
@@ -43,10 +43,11 @@ impl Engine {
         Self::group_by_rate(&rated)
     }
 
-    /// Like [`Engine::group`], with items cut in proportion to each device's throughput, in any unit.
+    /// Like [`Engine::group`], with a throughput for each device, in any unit. Items are divided in proportion to the
+    /// throughputs.
     ///
     /// # Errors
-    /// As [`Engine::group`], and [`Error::Mismatch`] for a rate that is not finite and positive.
+    /// The errors of [`Engine::group`]; [`Error::Mismatch`] for a throughput that is not finite and positive.
     pub fn group_by_rate(devices: &[(Device, f64)]) -> Result<Self> {
         let Some(((first, own), others)) = devices.split_first() else {
             return Err(Error::Length { what: "devices of a group (at least one)", expected: 1, got: 0 });
@@ -66,10 +67,10 @@ impl Engine {
         Ok(engine.with(engine.planner().clone(), Self::MOST_PROGRAMS, others.iter().map(other).collect()))
     }
 
-    /// An engine on a device that takes part in [transforms of one vector](Engine::long_ntt) across processes, on
-    /// this host or others. Each process is one rank of the launch. All processes must make the same calls of these
-    /// transforms in the same order; the first call connects them. All other work runs on this device alone, on each
-    /// process's own batches.
+    /// An engine on a device that takes part in [transforms of one vector](Engine::long_ntt) across processes, on this
+    /// host or on others. Each process is one rank of the launch. All processes must make the same calls of these
+    /// transforms in the same order; the first call connects the processes. All other work runs on this device alone,
+    /// and each process has its own batches.
     ///
     /// ```no_run
     /// use ringforge::run::Rank;
@@ -86,23 +87,23 @@ impl Engine {
         Self(Arc::new(Parts { launch: Some(launch), ..parts }))
     }
 
-    /// The devices, the first one first.
+    /// The devices of the engine, the first device of a group first.
     pub fn devices(&self) -> impl Iterator<Item = &Device> {
         core::iter::once(&self.0.first).chain(self.0.others.iter().map(|other| other.engine.device()))
     }
 
-    /// One stream of each device.
+    /// The engine's stream on each device.
     pub(super) fn streams(&self) -> Result<Vec<&Stream>> {
         core::iter::once(self.stream()).chain(self.0.others.iter().map(|other| other.engine.stream())).collect()
     }
 
-    /// The number of a batch's items for each device.
+    /// The number of items of a batch for each device.
     pub(super) fn cut(&self, batch: usize) -> Vec<usize> {
         let rates = core::iter::once(1.0).chain(self.0.others.iter().map(|other| other.rate));
         cut_by_rate(batch, &rates.collect::<Vec<_>>())
     }
 
-    /// The engines of the other devices after `change`.
+    /// The other devices of the group, with `change` applied to the engine of each.
     pub(super) fn map_others(&self, change: impl Fn(&Self) -> Self) -> Vec<Other> {
         self.0.others.iter().map(|other| Other { engine: change(&other.engine), rate: other.rate }).collect()
     }

@@ -1,4 +1,4 @@
-//! Transforms of one vector that the devices of a group compute together.
+//! Transforms of one vector that all devices of a group compute together.
 
 mod cut;
 mod links;
@@ -62,7 +62,7 @@ pub struct LongVector {
     /// The plan, which decides the layout.
     plan: LongPlan,
     holds: Holds,
-    /// One part for each device.
+    /// One part of the vector for each device of this process.
     parts: Vec<Part>,
 }
 
@@ -75,11 +75,11 @@ enum Holds {
 }
 
 impl Engine {
-    /// Transforms of one vector on all devices of the group, for rings modulo x^n − c with one modulus. A group of
-    /// one device works too.
+    /// Transforms of one vector on all devices of the group, for rings modulo x^n − c with one modulus. The group may
+    /// consist of one device.
     ///
     /// # Errors
-    /// As [`LongPlan::new`] and [`LongNtt::of`].
+    /// The errors of [`LongPlan::new`] and [`LongNtt::of`].
     pub fn long_ntt(&self, of: impl Into<PolyType>) -> Result<LongNtt> {
         let links = self.links()?;
         LongNtt::of(self, &LongPlan::new(self.planner(), of, links.ranks)?)
@@ -87,18 +87,18 @@ impl Engine {
 }
 
 impl LongNtt {
-    /// The transforms of a plan, which must be for as many devices as the engine's group has.
+    /// The transforms of a plan. The plan must have as many devices as the engine's group.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a plan for another number of devices; [`Error::Rank`] if another rank has another
-    /// plan; as [`Engine::program`].
+    /// [`Error::Mismatch`] for a plan with another number of devices; [`Error::Rank`] if another rank has another plan.
+    /// Also the errors of [`Engine::program`].
     pub fn of(engine: &Engine, plan: &LongPlan) -> Result<Self> {
         let links = engine.links()?;
         if plan.devices() != links.ranks {
             let (expected, got) = (links.ranks.to_string(), plan.devices().to_string());
             return Err(Error::Mismatch { what: "devices of a plan".into(), expected, got });
         }
-        // closes the connections, which tells other processes of the failure
+        // on an error, closes the connections, which tells the other processes of the failure
         Self::on(engine, plan, &links).inspect_err(|_| engine.disconnect(&links))
     }
 
@@ -119,38 +119,39 @@ impl LongNtt {
         &self.plan
     }
 
-    /// Copies the coefficients of a polynomial to the devices. With several processes, each passes the whole vector.
+    /// Copies the coefficients of a polynomial to the devices. With several processes, each process passes the whole
+    /// vector.
     ///
     /// # Errors
-    /// [`Error::Argument`] as [`Engine::mul`]; [`Error::Length`] unless there is exactly one element;
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Argument`] as for [`Engine::mul`]; [`Error::Length`] unless there is exactly one element;
+    /// [`Error::OutOfMemory`] if the vector does not fit in device memory; [`Error::Driver`] if a driver call fails.
     pub fn upload<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
         self.upload_whole(Holds::Coefficients, "coefficients", coefficients)
     }
 
-    /// Copies the evaluations of a polynomial, in natural order, to the devices. With several processes, each passes
-    /// the whole vector.
+    /// Copies the evaluations of a polynomial, in natural order, to the devices. With several processes, each process
+    /// passes the whole vector.
     ///
     /// # Errors
-    /// As [`LongNtt::upload`].
+    /// The errors of [`LongNtt::upload`].
     pub fn upload_evaluations<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
         self.upload_whole(Holds::Values, "values", values)
     }
 
-    /// Copies to the devices the coefficients that belong to this process: the parts of its devices, one after
-    /// another, as the plan's [`Placement`](crate::run::Placement) says.
+    /// Copies the coefficients that belong to this process to its devices. The slice contains the parts of the devices,
+    /// one after another, in the layout of the plan's [`Placement`](crate::run::Placement).
     ///
     /// # Errors
-    /// As [`LongNtt::upload`], with [`Error::Length`] unless the length is that of these devices' parts.
+    /// The errors of [`LongNtt::upload`], with [`Error::Length`] unless the length is that of these devices' parts.
     pub fn upload_part<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
         self.upload_own(Holds::Coefficients, "coefficients", coefficients)
     }
 
-    /// Copies to the devices the evaluations that belong to this process, as [`LongNtt::upload_part`] does for
-    /// coefficients.
+    /// Copies the evaluations that belong to this process to its devices, in the same layout as
+    /// [`LongNtt::upload_part`] takes coefficients.
     ///
     /// # Errors
-    /// As [`LongNtt::upload_part`].
+    /// The errors of [`LongNtt::upload_part`].
     pub fn upload_evaluations_part<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
         self.upload_own(Holds::Values, "values", values)
     }
@@ -167,13 +168,13 @@ impl LongNtt {
         elements_of::<T>(poly, name, &[])?;
         let share = poly.degree() / self.plan.devices();
         same_length("residues of these devices' parts", share * self.workers.len(), own.len())?;
-        // an element of this type is as long as a device's part
+        // checks the residues with the type of a part of the columns, whose elements are as long as a device's part
         self.plan.column_type()?.check(own).map_err(|error| of(name, error))?;
         let cut = Cut::of(&self.plan, holds, self.plan.devices()).within(self.plan.own_rows());
         self.upload_with(holds, |member, number| cut.part(&own[member * share..][..share], number))
     }
 
-    /// A vector whose buffers are filled by `of(member, buffer)`.
+    /// Uploads a vector. `of(i, j)` returns the contents of buffer j of this process's device i.
     fn upload_with<'t, T: Pod + Send + Sync>(
         &self,
         holds: Holds,
@@ -192,9 +193,9 @@ impl LongNtt {
     /// Copies the whole vector into host memory: coefficients or evaluations, in natural order.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a vector of another plan; [`Error::Argument`] if the integer type is not as wide as
-    /// the ring's residues; [`Error::Unwritten`] after a transform that failed; [`Error::Unsupported`] if other
-    /// processes hold parts of it; [`Error::Driver`].
+    /// [`Error::Mismatch`] for a vector of another plan; [`Error::Argument`] if the integer type is not as wide as the
+    /// ring's residues; [`Error::Unwritten`] if a transform of the vector failed; [`Error::Unsupported`] if other
+    /// processes hold parts of it; [`Error::Driver`] if a driver call fails.
     pub fn download<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         if self.workers.len() < self.links.ranks {
             let why = "other processes hold parts of it: use `download_part` in each process".into();
@@ -210,11 +211,11 @@ impl LongNtt {
         Ok(whole)
     }
 
-    /// Copies this process's part of the vector into host memory: one device after another, as the plan's
-    /// [`Placement`](crate::run::Placement) says.
+    /// Copies this process's part of the vector into host memory. The parts of the devices follow one another, in the
+    /// layout of the plan's [`Placement`](crate::run::Placement).
     ///
     /// # Errors
-    /// As [`LongNtt::download`], except that other processes may hold parts.
+    /// The errors of [`LongNtt::download`], except that other processes may hold parts of the vector.
     pub fn download_part<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         elements_of::<T>(self.plan.poly(), "the vector", &[])?;
         let holds = self.check(vector, None)?;
@@ -225,7 +226,7 @@ impl LongNtt {
         self.together(places, |_, worker, (part, to): (&Part, &mut [T])| {
             let mut buffers = part.holding(&self.plan, holds).iter().zip(to.chunks_exact_mut(share / own));
             buffers.try_for_each(|(buffer, to)| worker.work.read(buffer, to))?;
-            if let Cut::Columns { .. } = cut {
+            if let Cut::TileGrid { .. } = cut {
                 cut.whole(&Wiped::from(to.to_vec()), to);
             }
             Ok(())
@@ -233,31 +234,32 @@ impl LongNtt {
         Ok(all)
     }
 
-    /// Forward transform, from coefficients to evaluations. Blocks until it is done.
+    /// Transforms a vector of coefficients to evaluations (forward NTT). Blocks until the transform is done.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for evaluations and for a vector of another plan. [`Error::Rank`] or [`Error::Nccl`] if a
-    /// device does not answer another. As [`Call::run`](crate::run::Call::run).
+    /// [`Error::Mismatch`] if the vector holds evaluations or belongs to another plan. [`Error::Rank`] or
+    /// [`Error::Nccl`] if a device does not answer another one. Also the errors of
+    /// [`Call::run`](crate::run::Call::run).
     ///
-    /// After an error this vector is unreadable, and so is any other whose transform was in progress. A new
+    /// After an error the vector is unreadable, and so is every other vector whose transform was in progress. A new
     /// [`Engine::long_ntt`] reconnects the devices.
     pub fn forward(&self, vector: &mut LongVector) -> Result<()> {
         self.run(vector, [Holds::Coefficients, Holds::Values], false, |turn| turn.forward()).map(drop)
     }
 
-    /// Inverse transform, from evaluations to coefficients. Blocks until it is done.
+    /// Transforms a vector of evaluations to coefficients (inverse NTT). Blocks until the transform is done.
     ///
     /// # Errors
-    /// As [`LongNtt::forward`].
+    /// The errors of [`LongNtt::forward`], with [`Error::Mismatch`] if the vector holds coefficients.
     pub fn inverse(&self, vector: &mut LongVector) -> Result<()> {
         self.run(vector, [Holds::Values, Holds::Coefficients], false, |turn| turn.inverse()).map(drop)
     }
 
-    /// Runs the transform that the vector is ready for, forward or inverse, and returns a profile: when each device
-    /// of this process did what.
+    /// Runs the forward transform on a vector of coefficients, or the inverse transform on evaluations. Returns a
+    /// profile: one [`Span`] for each piece of work on each device of this process.
     ///
     /// # Errors
-    /// As [`LongNtt::forward`].
+    /// The errors of [`LongNtt::forward`].
     pub fn timeline(&self, vector: &mut LongVector) -> Result<Vec<Span>> {
         match self.check(vector, None)? {
             Holds::Coefficients => self.run(vector, [Holds::Coefficients, Holds::Values], true, |turn| turn.forward()),
@@ -265,7 +267,8 @@ impl LongNtt {
         }
     }
 
-    /// Runs a transform on every device, and profiles it if `watched`.
+    /// Runs a transform on every device of this process. Returns its profile if `watched` is true, else an empty
+    /// vector.
     fn run(
         &self,
         vector: &mut LongVector,
@@ -274,14 +277,14 @@ impl LongNtt {
         work: impl Fn(&mut Turn<'_>) -> Result<()> + Sync,
     ) -> Result<Vec<Span>> {
         self.check(vector, Some(from))?;
-        // unreadable until the transform has succeeded
+        // the vector is unreadable until its transform has succeeded
         vector.holds = Holds::Nothing;
         let spans = self
             .together(vector.parts.iter_mut().collect(), |member, worker, part| {
                 let watch = watched.then(|| Watch::new(worker)).transpose()?;
                 let mut turn = Turn { ntt: self, member, worker, part, watch };
                 let outcome = work(&mut turn).inspect_err(|_| member.abandon());
-                // waits even after an error: work in progress still uses the memory
+                // waits even after an error, because work in progress still uses the vector's memory
                 let ended = member.finish(worker);
                 outcome.and(ended)?;
                 turn.watch.map_or(Ok(Vec::new()), |watch| watch.spans(member.rank))
@@ -291,7 +294,8 @@ impl LongNtt {
         Ok(spans.concat())
     }
 
-    /// Checks that a vector belongs to this plan, and returns what it holds.
+    /// Returns what a vector holds, or an error if the vector belongs to another plan, is unreadable, or does not hold
+    /// `wanted`.
     fn check(&self, vector: &LongVector, wanted: Option<Holds>) -> Result<Holds> {
         let holds = vector.holds;
         let mismatch =
@@ -308,7 +312,7 @@ impl LongNtt {
         }
     }
 
-    /// Runs `work` for each device, each on its own thread.
+    /// Runs `work` once for each device of this process, on one thread per device.
     fn together<A: Send, T: Send>(
         &self,
         args: Vec<A>,
@@ -320,7 +324,7 @@ impl LongNtt {
         let tasks = tasks.map(|((member, worker), arg)| move || work(member, worker, arg));
         let outcomes = threads::each_on_its_own(tasks.collect())?;
         let mut errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-        // returns the original failure rather than a rank's report of it
+        // prefers the original error to `Error::Rank`, with which the other ranks report the same failure
         let cause = errors.clone().find(|error| !matches!(error, Error::Rank { .. })).or_else(|| errors.next());
         match cause.cloned() {
             Some(cause) => Err(cause),

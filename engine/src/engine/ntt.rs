@@ -12,8 +12,8 @@ use super::{Engine, checked, elements_of};
 /// Number-theoretic transforms of a ring on host memory. The length of the data determines the batch size. Made by
 /// [`Engine::ntt`].
 ///
-/// Evaluations are in natural order unless [`Ntt::order`] says otherwise. If f splits into linear factors, they are
-/// the values at powers of a root, else residues modulo the factors of f: see [`Op::Forward`].
+/// Evaluations are in natural order unless [`Ntt::order`] says otherwise. They are values at powers of a root of unity
+/// if f splits into linear factors, else residues modulo the factors of f: see [`Op::Forward`].
 ///
 /// ```
 /// use ringforge::{Engine, Ring};
@@ -36,7 +36,7 @@ pub struct Ntt {
 
 impl Ntt {
     pub(super) fn new(engine: &Engine, poly: &PolyType) -> Result<Self> {
-        // reports rings without a transform now; plans are made later, with their programs
+        // returns the error of a ring without a transform now; plans are made later
         Factorization::of(poly, None)?;
         Ok(Self { engine: engine.clone(), poly: poly.clone(), order: Order::Natural })
     }
@@ -56,7 +56,7 @@ impl Ntt {
     /// Forward transform in place, from coefficients to evaluations.
     ///
     /// # Errors
-    /// As [`Engine::mul`].
+    /// The errors of [`Engine::mul`], for the argument `elements`.
     pub fn forward<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
         checked(&self.poly, "elements", elements)?;
         self.forward_unchecked(elements)
@@ -65,26 +65,26 @@ impl Ntt {
     /// Inverse transform in place, from evaluations to coefficients.
     ///
     /// # Errors
-    /// As [`Engine::mul`].
+    /// The errors of [`Engine::mul`], for the argument `elements`.
     pub fn inverse<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
         checked(&self.poly, "elements", elements)?;
         self.inverse_unchecked(elements)
     }
 
-    /// Like [`Ntt::forward`], without checking that residues are below their moduli. If one is not, that element's
-    /// result is meaningless, unless the ring [accepts any word](PolyType::accepts_any_word).
+    /// Like [`Ntt::forward`], without checking that residues are below their moduli. An element with a larger residue
+    /// has a meaningless result, unless the ring [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
-    /// As [`Engine::mul_unchecked`].
+    /// The errors of [`Engine::mul_unchecked`], for the argument `elements`.
     pub fn forward_unchecked<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
         self.run(Op::Forward, elements)
     }
 
-    /// Like [`Ntt::inverse`], without checking that residues are below their moduli. If one is not, that element's
-    /// result is meaningless, unless the ring [accepts any word](PolyType::accepts_any_word).
+    /// Like [`Ntt::inverse`], without checking that residues are below their moduli. An element with a larger residue
+    /// has a meaningless result, unless the ring [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
-    /// As [`Engine::mul_unchecked`].
+    /// The errors of [`Engine::mul_unchecked`], for the argument `elements`.
     pub fn inverse_unchecked<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
         self.run(Op::Inverse, elements)
     }
@@ -92,7 +92,7 @@ impl Ntt {
     /// The evaluations of polynomials, in a new vector.
     ///
     /// # Errors
-    /// As [`Engine::mul`].
+    /// The errors of [`Engine::mul`], for the argument `elements`.
     pub fn evaluate<T: Pod>(&self, coefficients: &[T]) -> Result<Vec<T>> {
         let mut elements = coefficients.to_vec();
         self.forward(&mut elements).map(|()| elements)
@@ -101,7 +101,7 @@ impl Ntt {
     /// The polynomials with these evaluations, in a new vector.
     ///
     /// # Errors
-    /// As [`Engine::mul`].
+    /// The errors of [`Engine::mul`], for the argument `elements`.
     pub fn interpolate<T: Pod>(&self, evaluations: &[T]) -> Result<Vec<T>> {
         let mut elements = evaluations.to_vec();
         self.inverse(&mut elements).map(|()| elements)

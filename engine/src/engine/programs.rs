@@ -1,4 +1,4 @@
-//! Program cache: each program is made once, and the least recently used one is evicted.
+//! Program cache: each program is made once, and beyond the limit the least recently used one is dropped.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use ringforge_math::error::Result;
 use ringforge_runtime::program::Program;
 
-/// Locked by the thread that makes the program, while others wait for it.
+/// The cache slot of one program. The thread that makes the program locks the slot, and other threads wait for it.
 type Place = Arc<Mutex<Option<Program>>>;
 
 /// The cached programs of one device and tuning.
@@ -25,11 +25,11 @@ impl Programs {
         self.most
     }
 
-    /// The program of a key. If it is not cached, this thread makes it while others that ask for it wait. Failures
-    /// are not cached.
+    /// Returns the program of a key. If it is not cached, this thread makes it, and other threads that ask for it wait.
+    /// Failures are not cached.
     ///
-    /// Threads of rayon do not wait: one that makes a program may meanwhile steal other work that asks for the same
-    /// program, and would wait for itself. They make the program a second time.
+    /// Rayon threads make the program themselves instead of waiting. A rayon thread that is making a program may steal
+    /// work that asks for the same program, and would then wait for itself.
     pub(super) fn get<K: Any + Clone + PartialEq + Send + Sync>(
         &self,
         key: &K,
@@ -38,7 +38,7 @@ impl Programs {
         let place = self.place(key);
         let mut program = match place.try_lock() {
             Ok(program) => program,
-            // the thread that was making it panicked and left nothing
+            // the thread that was making the program panicked, so the slot is empty
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) if rayon::current_thread_index().is_some() => return make(),
             Err(TryLockError::WouldBlock) => lock(&place),
@@ -53,7 +53,8 @@ impl Programs {
         lock(&self.kept).clear();
     }
 
-    /// The slot of a key's program, moved to the front.
+    /// Moves the slot of a key to the front of the cache, drops the least recently used slots beyond the limit, and
+    /// returns the slot.
     fn place<K: Any + Clone + PartialEq + Send + Sync>(&self, key: &K) -> Place {
         let mut kept = lock(&self.kept);
         let at = kept.iter().position(|(other, _)| other.downcast_ref::<K>() == Some(key)).unwrap_or_else(|| {
@@ -110,7 +111,8 @@ mod tests {
         assert_eq!(count.into_inner(), 1);
     }
 
-    /// Making a program uses rayon, whose threads may steal work that asks for the same program.
+    /// A request for a program from within the making of that program does not deadlock: making uses rayon, whose
+    /// threads may steal such a request.
     #[test]
     fn nested_requests_do_not_deadlock() {
         let programs = Programs::new(9);

@@ -1,7 +1,8 @@
 //! The kernel `compose`: integers from their RNS residues (CRT reconstruction).
 //!
-//! Each residue is first multiplied by a known factor, which also removes the R of the Montgomery form. A word times a
-//! factor below q_i is below 2^64 q_i, so [`Divisor`] accepts it whether the word is reduced or not.
+//! Each stored residue is first multiplied by a known factor, which also removes the R of the Montgomery form. A 64-bit
+//! word times a factor below a modulus q_i is below 2^64 q_i, so [`Divisor`] accepts this product even if the word is
+//! not reduced.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -26,24 +27,25 @@ use ringforge_runtime::limits::Limits;
 #[derive(Debug, Clone)]
 pub struct Compose {
     poly: PolyType,
-    parts: Vec<Part>,
+    parts: Vec<Limb>,
     /// Q, the product of the moduli.
     product: Vec<u64>,
     ports: [Port; 3],
 }
 
 #[derive(Debug, Clone)]
-struct Part {
+struct Limb {
     divisor: Divisor,
-    /// (Q/q_i·R)^-1 mod q_i, for residues stored times R.
+    /// (Q/q_i·R)^-1 mod q_i, where residues modulo q_i are stored times R, and Q is the product of the moduli.
     inverse: u64,
-    /// Q/q_i.
+    /// The integer Q/q_i, as 64-bit limbs.
     weight: Vec<u64>,
 }
 
 impl Compose {
     /// # Errors
-    /// [`Error::Unsupported`] if a modulus repeats, for more than 64 moduli, or for a modulus of more than 64 bits.
+    /// [`Error::Unsupported`] if a modulus repeats or has more than 64 bits, for more than 64 moduli, or if moduli are
+    /// not coprime.
     pub fn new(poly: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Compose, poly)?;
         let product = rns::product(moduli.iter().copied());
@@ -56,7 +58,7 @@ impl Compose {
             let inverse = q
                 .inverse(&residue)
                 .ok_or_else(|| Error::unsupported(Op::Compose, poly, "its moduli are not coprime"))?;
-            Ok(Part { divisor: Divisor::new(moduli[i]), inverse: low_u64(&inverse), weight })
+            Ok(Limb { divisor: Divisor::new(moduli[i]), inverse: low_u64(&inverse), weight })
         };
         let parts = poly.basis().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
         let words = 4 * parts.len() + product.len() * (1 + parts.len());
@@ -65,8 +67,8 @@ impl Compose {
         Ok(Self { poly: poly.clone(), parts, product, ports })
     }
 
-    /// The constants for the second port: d, reciprocal, shift and (Q/q_i·R)^-1 of each modulus; the limbs of Q; then
-    /// limb by limb, that limb of every Q/q_i.
+    /// The constants for the second port: for each modulus q_i the fields of its [`Divisor`] and (Q/q_i·R)^-1 mod q_i;
+    /// then the limbs of Q; then for each l, limb l of every Q/q_i.
     fn constants(&self) -> Table {
         let moduli = self.parts.iter().flat_map(|part| {
             let Divisor { d, reciprocal, shift } = part.divisor;
@@ -88,12 +90,12 @@ impl Compose {
         }
     }
 
-    /// Writes the integer with these residues.
+    /// Writes the integer whose residue modulo q_i is `residue(i)`.
     fn compose(&self, residue: impl Fn(usize) -> u64, to: &mut [u64]) {
         to.fill(0);
         let mut above = 0u64;
         let mut estimate = 0; // of t, in units of 2^-56: at most 64 terms, each too small by less than two units
-        for (i, Part { divisor, inverse, weight }) in self.parts.iter().enumerate() {
+        for (i, Limb { divisor, inverse, weight }) in self.parts.iter().enumerate() {
             let y = divisor.mul(residue(i), *inverse);
             estimate += mul_hi(y << divisor.shift, (1 << 63) + (divisor.reciprocal >> 1)) >> 7;
             let mut carry = 0;
@@ -105,13 +107,14 @@ impl Compose {
             above += carry as u64;
         }
         above = above.wrapping_sub(subtract(to, &self.product, estimate >> 56));
-        // uses the sign bit of the limb above, because the compiler turned a comparison with 0 into a branch here
+        // the sign bit of the limb above, because the compiler turned a comparison with 0 into a branch, which could
+        // leak secrets
         let left = above.wrapping_sub(u64::from(is_below(to, &self.product)));
         subtract(to, &self.product, opaque(left >> 63) ^ 1);
     }
 }
 
-/// x −= y·factor; returns the borrow from the limb above.
+/// Computes x −= y·factor and returns the borrow, to be subtracted from the limb above x.
 fn subtract(x: &mut [u64], y: &[u64], factor: u64) -> u64 {
     let mut carry = 0u64;
     for (x, y) in x.iter_mut().zip(y) {

@@ -1,15 +1,15 @@
 //! The kernel `convert`: RNS basis conversion.
 
+mod column_range;
 mod few;
 mod many;
-mod part;
 
 use core::ops::Range;
 use std::sync::Arc;
 
+use column_range::ColumnRange;
 use few::Few;
 use many::Many;
-use part::Part;
 use ringforge_cpu::threads::{self, TASK_BYTES};
 use ringforge_cpu::wide;
 
@@ -24,8 +24,9 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Threads that share the target's moduli where an element has fewer than [`WIDE`] coefficients, too few to fill a
-/// large GPU. This speeds up RNS-CKKS products, most of all a single product at a small degree.
+/// Number of threads that divide the target's moduli among them, all for the same coefficients. It applies to elements
+/// of fewer than [`WIDE`] coefficients, which alone are too few to fill a large GPU. This speeds up RNS-CKKS products,
+/// most of all a single product at a small degree.
 const PARTS: usize = 2;
 const WIDE: usize = 1 << 16;
 
@@ -57,9 +58,9 @@ pub(crate) struct Convert {
     from: PolyType,
     to: PolyType,
     sums: Sums,
-    /// Neighbouring coefficients per thread, moved as vectors.
+    /// Number of adjacent coefficients that a thread loads and stores as one vector.
     lanes: usize,
-    /// Threads that share the target's moduli, for the same coefficients.
+    /// Number of threads that convert the same coefficients, each to some of the target's moduli.
     parts: usize,
     ports: [Port; 3],
 }
@@ -82,8 +83,8 @@ impl Convert {
     /// The kernel for the operations `Convert`, `ConvertCentred` and `ConvertFast`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a modulus repeats in one of the rings, for more than 64 moduli, or for a modulus of
-    /// more than 64 bits.
+    /// [`Error::Unsupported`] if a modulus repeats in one of the rings or has more than 64 bits. Also for more than 64
+    /// moduli, and for source moduli that are not coprime.
     pub(crate) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
         let many = Many::new(op, from, to)?;
         let sums = match (Few::of(&many, from), Few::of(&many, from)) {
@@ -109,7 +110,7 @@ impl Convert {
         }
     }
 
-    fn run<S: Stored, T: Stored>(&self, from: &[S], to: Part<'_, T>) {
+    fn run<S: Stored, T: Stored>(&self, from: &[S], to: ColumnRange<'_, T>) {
         let n = self.from.degree();
         let words = to.columns * (self.from.basis().len() + self.to.basis().len());
         if words * size_of::<u64>() > TASK_BYTES && to.columns > MIN_COLUMNS {
@@ -167,8 +168,8 @@ impl Kernel for Convert {
         Ok(fusable(of_engine(self, ringforge_kernels::CONVERT, built, numbers)))
     }
 
-    /// Both types must have the same number of limbs and the same width, so that their limbs are in the same places. A
-    /// thread reads its coefficients of all limbs before it writes any.
+    /// Both types must have the same number of limbs of the same width, so that limbs are at the same offsets. One
+    /// thread must do all limbs of its coefficients: it reads all of them before it writes any.
     fn in_place(&self, input: usize, output: usize) -> bool {
         (input, output) == (0, 2) && self.parts == 1 && alike(&self.from, &self.to)
     }
@@ -194,7 +195,7 @@ impl Kernel for Convert {
             with_stored!(self, self.to.width(), T => {
                 let (from, to): (&[S], &mut [T]) = (args.input(0)?, args.output(2)?);
                 let elements = from.chunks_exact(n * self.from.basis().len()).zip(to.chunks_exact_mut(n * self.to.basis().len()));
-                elements.for_each(|(from, to)| self.run(from, Part::new(to, n)));
+                elements.for_each(|(from, to)| self.run(from, ColumnRange::new(to, n)));
                 Ok(())
             })
         })

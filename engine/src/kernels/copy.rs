@@ -1,4 +1,4 @@
-//! The kernel `copy`: strided copies of bytes, of which a part may be zeros.
+//! The kernel `copy`: strided copies of runs of bytes, padded with zeros.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -14,38 +14,40 @@ use ringforge_runtime::limits::Limits;
 /// Threads per block.
 const THREADS: usize = 256;
 
-/// `to[i][j][k] = from[i · strides[0] + j · strides[1] + k]` for the bytes `k < read` of a run, else 0.
+/// The copy `to[i][j][k] = from[i · strides[0] + j · strides[1] + k]` of runs of bytes k. Bytes `k < read` are copied,
+/// and the others are 0.
 ///
 /// Ports: from (in), to (out).
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
-    /// Runs per i.
+    /// Number of runs j for each i.
     runs: usize,
-    /// Bytes of a run, and those of them that are read.
+    /// Bytes of a run in the output, and the number of them that are copied from the input.
     run: usize,
     read: usize,
     strides: [usize; 2],
-    /// The low bits of the addresses where items begin.
+    /// Bitwise or of the byte offsets of the first items, which determines their alignment.
     firsts: usize,
     ports: [Port; 2],
 }
 
 impl Copy {
-    /// Items of so many bytes, secret or not, as they are.
+    /// Copies items of `bytes` bytes. Both ports are secret if `secret` is true.
     pub(crate) fn of(bytes: usize, secret: bool) -> Self {
         let ports = [Port::input(bytes), Port::output(bytes)];
         let ports = if secret { ports.map(Port::secret) } else { ports };
         Self { runs: 1, run: bytes, read: bytes, strides: [bytes; 2], firsts: 0, ports }
     }
 
-    /// Coefficients of a ring as those of one of a higher degree, with the same moduli and encoding: zeros at the end.
+    /// Copies coefficients of one ring to a ring of higher degree with the same moduli and storage. Each limb is padded
+    /// with zeros.
     pub(crate) fn padded(from: &PolyType, to: &PolyType) -> Self {
         let [read, run] = [from, to].map(|poly| poly.bytes() / poly.basis().len());
         let ports = [Port::input(from.bytes()), Port::output(to.bytes())];
         Self { runs: 1, run, read, strides: [read; 2], firsts: 0, ports }
     }
 
-    /// The transpose of a matrix of elements of so many bytes.
+    /// Transposes a row-major matrix of `rows` × `columns` elements of `element` bytes.
     pub(crate) fn transposed([rows, columns]: [usize; 2], element: usize) -> Self {
         let bytes = rows * columns * element;
         let strides = [element, columns * element];

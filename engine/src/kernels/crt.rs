@@ -11,7 +11,7 @@ use ringforge_math::modulus::{Modulus, Width};
 /// any degree.
 pub(crate) const MAX_PRIMES: usize = 9;
 
-/// A residue of up to 64 bits as it is stored.
+/// An integer type in which residues of up to 64 bits are stored.
 pub(super) trait Stored: Pod + Zeroize + Send + Sync {
     fn get(self) -> u64;
     /// Converts x, which must fit the width.
@@ -34,8 +34,8 @@ macro_rules! stored {
 }
 stored!(u16, u32, u64);
 
-/// Evaluates an expression with `$word` as the type of a width of up to 64 bits. For 256 bits it is an error of the
-/// kernel.
+/// Evaluates an expression with `$word` as the integer type for a residue width of up to 64 bits. For 256 bits the
+/// result is `Error::Kernel`.
 macro_rules! with_stored {
     ($kernel:expr, $width:expr, $word:ident => $body:expr) => {
         match $width {
@@ -148,8 +148,8 @@ impl Divisor {
     }
 }
 
-/// Generates a member function that returns the value with this number, as a compile-time constant if the number is
-/// one.
+/// Generates a C++ member function that returns the element of `values` with the index `number`. With a single value,
+/// the function returns that compile-time constant.
 pub(super) fn choice(signature: &str, number: &str, values: impl IntoIterator<Item = String>) -> String {
     let values: Vec<String> = values.into_iter().collect();
     match values.as_slice() {

@@ -12,8 +12,8 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// RNS residues of integers of any value, with the same number of 64-bit limbs as Q: Σ limb_l·(2^(64 l)·R mod q) for
-/// each modulus q, where residues are stored times R.
+/// RNS residues of integers of any value below 2^(64 L), where Q, the product of the moduli, has L limbs of 64 bits.
+/// The stored residue modulo q is Σ limb_l·(2^(64 l)·R mod q), with the R of the ring's form.
 ///
 /// Ports: integers (in), constants ([`Decompose::table`]), element (out).
 #[derive(Debug, Clone)]
@@ -42,7 +42,8 @@ impl Decompose {
         Ok(Self { poly: poly.clone(), rows, limbs, ports })
     }
 
-    /// The constants for the second port: for each modulus d, reciprocal and shift, then the weights of the limbs.
+    /// The constants for the second port: for each modulus the fields of its [`Divisor`], then the weights of the
+    /// limbs.
     fn constants(&self) -> Table {
         let words: Vec<u64> = self.rows.iter().flat_map(|row| row.words(&[])).collect();
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))

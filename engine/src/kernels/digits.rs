@@ -22,8 +22,8 @@ const THREADS: usize = 256;
 
 /// Signed digit decomposition of each limb separately: x in (−q/2, q/2] is Σ d_i·2^(w i).
 ///
-/// Each d_i is in [−2^(w−1), 2^(w−1)), except for the last digit, which takes the remainder. It is stored modulo every
-/// modulus of the target ring. The order is limb by limb, then digit by digit, then modulus by modulus.
+/// Each d_i is in [−2^(w−1), 2^(w−1)), except for the last digit, which takes the remainder. Every digit is stored
+/// modulo every modulus of the target ring: limb by limb, then digit by digit, then modulus by modulus.
 ///
 /// If c digits of w bits cover the bits of q, then |x| ≤ 2^(w c − 1), so the last digit is at most 2^(w−1).
 ///
@@ -36,7 +36,7 @@ struct Digits<T: Row> {
     count: usize,
     sources: Vec<FromLimb>,
     targets: Vec<ToLimb<T>>,
-    /// Neighbouring residues per thread.
+    /// Number of adjacent residues per thread.
     lanes: usize,
     ports: [Port; 3],
 }
@@ -82,7 +82,7 @@ pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<d
 
 impl FromLimb {
     fn new(poly: &PolyType, q: &Modulus) -> Self {
-        // R is a power of two, or 1 if q is even
+        // R is invertible modulo q: it is a power of two for odd q, and 1 for even q
         let factor = q.inverse(&poly.radix(q)).unwrap_or(U256::ONE);
         Self { q: Divisor::new(low_u64(&q.value())), factor: low_u64(&factor) }
     }
@@ -141,14 +141,14 @@ impl<T: Row> Digits<T> {
 
     /// Returns a function that extracts digit i of a number.
     fn digit(&self, i: usize) -> impl Fn(i64) -> i64 {
-        // half a unit of each lower place, so that the lower digits are rounded off
+        // adds 2^(w−1) at each lower digit, so that the shift carries wherever a lower digit is negative
         let below = self.bits * i as u32;
         let half = (1..=i as u32).map(|place| 1i128 << (self.bits * place - 1)).sum::<i128>();
         let above = if i + 1 < self.count { i64::BITS - self.bits } else { 0 };
         move |x| (((i128::from(x) + half) >> below) as i64) << above >> above
     }
 
-    #[inline(never)] // the constant-time test finds it by name in the machine code
+    #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn row<S: Stored>(&self, from: &[S], (limb, i, target): (usize, usize, usize), out: &mut [T]) {
         let (limb, digit, target) = (&self.sources[limb], self.digit(i), &self.targets[target]);
         out.iter_mut().zip(from).for_each(|(out, x)| *out = target.put(digit(limb.centred(x.get()))));
@@ -191,7 +191,7 @@ impl<T: Row> Kernel for Digits<T> {
         for (port, bytes) in [(0, self.from.width().bytes()), (2, size_of::<T>())] {
             let place = firsts[port] | strides[port];
             kernel.ports[port].stride = Some(place.is_multiple_of(bytes).then_some(strides[port])?);
-            // vector accesses must be aligned to their length
+            // vectors must be aligned to their length
             kernel.lanes = kernel.lanes.min(lanes(place / bytes, &self.from));
         }
         Some(Arc::new(kernel))

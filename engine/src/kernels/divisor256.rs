@@ -1,4 +1,4 @@
-//! Arithmetic modulo any q of up to 256 bits, even or composite ones included: constants and CPU reference of
+//! Arithmetic modulo any q of up to 256 bits, including even and composite q: constants and CPU reference of
 //! `divisor256.cuh`.
 
 use crypto_bigint::{NonZero, U256, U768};
@@ -10,10 +10,10 @@ use ringforge_math::modulus::{Modulus, limbs, low_u64};
 const PARTS: usize = 5;
 const PART_BITS: u32 = 52;
 
-/// A known factor c: c·2^(52 i) mod q for each digit i.
+/// A known factor c, as c·2^(52 i) mod q for each digit i.
 pub(super) type Factor = [Limbs; PARTS];
 
-/// Sums of small multiples of residues modulo q, with Barrett reduction.
+/// A modulus q of up to 256 bits, with the constants for Barrett reduction of small multiples of residues.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Divisor256 {
     pub(super) q: Limbs,
@@ -60,7 +60,7 @@ impl Divisor256 {
         [&self.q[..], &[self.ratio]].concat()
     }
 
-    /// a·c mod q, for any a of 256 bits, which is five digits of 52 bits.
+    /// a·c mod q, for any 256-bit number a, which is split into five digits of 52 bits.
     pub(super) fn mul(&self, a: &Limbs, c: &Factor) -> Limbs {
         let digit = |i: usize| bits_from(a, PART_BITS * i as u32) & ((1 << PART_BITS) - 1);
         c.iter().enumerate().fold([0; 4], |sum, (i, part)| self.mad(&sum, digit(i), part))
@@ -90,7 +90,7 @@ fn words(x: &Limbs) -> String {
     halves.map(|half| format!("{half}u")).collect::<Vec<_>>().join(", ")
 }
 
-/// Adds digit·a to the lower four limbs of x; returns the carry into the limb above.
+/// Adds digit·a to the lower four limbs of x. Returns the carry, to be added to the limb above them.
 fn add_multiple(x: &mut [u64; 5], digit: u64, a: &Limbs) -> u64 {
     let mut carry = 0;
     for (x, a) in x.iter_mut().zip(a) {
@@ -99,7 +99,7 @@ fn add_multiple(x: &mut [u64; 5], digit: u64, a: &Limbs) -> u64 {
     carry
 }
 
-/// The 64 bits of x from `bit` on; bits above its limbs are zero.
+/// The 64 bits of x from bit `bit` on. Bits beyond the end of x count as zero.
 pub(super) fn bits_from(x: &[u64], bit: u32) -> u64 {
     let (at, by) = (bit as usize / 64, bit % 64);
     let limb = |i: usize| x.get(i).copied().unwrap_or(0);

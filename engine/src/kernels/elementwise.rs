@@ -1,8 +1,8 @@
 //! The element-wise kernel: `out[i] = expression(in[map(i)], operand[i], …)` on residues modulo any q.
 //!
-//! The index map is the identity or a permutation of each limb. The expression is a chain of linear combinations. Either the
-//! kernel loads its first element from memory, or another kernel computes it: then the chain is that kernel's epilogue, which
-//! costs no pass over memory (kernel fusion).
+//! The index map is the identity or a permutation of each limb. The expression is a chain of linear combinations.
+//! Either the kernel loads its first element from memory, or another kernel computes that element. In the second case
+//! the chain is the other kernel's epilogue, which costs no pass over memory (kernel fusion).
 
 mod multiples;
 
@@ -25,15 +25,15 @@ use ringforge_runtime::limits::Limits;
 /// Threads per block.
 const THREADS: usize = 256;
 
-/// The most operands and stages of an epilogue: beyond these, registers spill. A kernel that loads its first element has one
-/// more of each.
+/// Maximum numbers of operands and of stages in an epilogue: with more of them, registers spill. A kernel that loads
+/// its first element from memory may have one more of each.
 const MOST_OPERANDS: usize = 2;
 const MOST_STAGES: usize = 4;
 
-/// Residues that a CPU thread takes through all stages at a time, so that they stay in its L1 cache.
+/// Number of residues that a CPU thread takes through all stages at a time, so that they stay in its L1 cache.
 const CHUNK: usize = 1024;
 
-/// The bit of an index that negates the residue.
+/// The bit of a permutation entry that is set if the residue is negated.
 const NEGATED: u32 = 1 << 31;
 
 /// An entry of a permutation: the index of the source residue in its limb, and whether the residue is negated.
@@ -41,9 +41,9 @@ pub(crate) fn place(from: usize, negated: bool) -> u32 {
     from as u32 | if negated { NEGATED } else { 0 }
 }
 
-/// An element, and a chain of linear combinations that it goes through on its way to memory.
+/// A chain of linear combinations, applied to an element before it is stored.
 ///
-/// Ports: the producer's, the moduli and scales of all stages ([`Kernel::table`]), the operands (in).
+/// Ports: those of the producer, the moduli and scales of all stages ([`Kernel::table`]), the operands (in).
 #[derive(Debug, Clone)]
 struct Elementwise<S: Row> {
     producer: Producer,
@@ -53,31 +53,33 @@ struct Elementwise<S: Row> {
     stored: PhantomData<S>,
 }
 
-/// Where the first element comes from.
+/// The source of the first element.
 #[derive(Debug, Clone)]
 enum Producer {
-    /// From memory, each limb through the same permutation. Ports: the element (in), the permutation if there is one, the
-    /// result (out).
+    /// The element is loaded from memory, each limb through the same permutation. Ports: the element (in), the
+    /// permutation if there is one, the result (out).
     Input { permutation: Option<Arc<[u32]>>, lanes: usize },
-    /// From a kernel that stores residues at this port, through the `Epilogue` of its CUDA source (`epilogue.cuh`).
+    /// The element is computed by a kernel that stores it at port `output`, through the `Epilogue` of its CUDA source
+    /// (`epilogue.cuh`).
     Kernel { kernel: Arc<dyn Kernel>, output: usize },
 }
 
-/// A linear combination of the element so far and at most one operand.
+/// A linear combination of the chain's current element and at most one operand.
 #[derive(Debug, Clone)]
 struct Stage {
     combination: Combination,
-    /// The number of the term that is the element so far.
+    /// The index of the current element among the terms of the combination.
     term: usize,
 }
 
-/// The linear combination of one or two elements.
+/// Returns the kernel for a linear combination of one or two elements.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for products by numbers modulo moduli of several lengths, one of them above 64 bits.
+/// [`Error::Unsupported`] for residues stored in 256 bits whose moduli differ in bit length, if the kernel multiplies
+/// by numbers or accepts any word.
 pub(crate) fn combine(poly: &PolyType, combination: Combination) -> Result<Arc<dyn Kernel>> {
     let bits: Vec<u32> = poly.basis().iter().map(Modulus::bits).collect();
-    // words that are not canonical are reduced by a product
+    // words that are not below q are reduced by a product with 1
     let multiplies = poly.accepts_any_word() || combination.factor.is_some();
     if poly.width() == Width::W256 && multiplies && bits.iter().any(|other| *other != bits[0]) {
         return Err(Error::unsupported(
@@ -96,7 +98,7 @@ pub(crate) fn combine(poly: &PolyType, combination: Combination) -> Result<Arc<d
     }))
 }
 
-/// Every limb in another order, given by a [`place`] for each residue: automorphisms x → x^k.
+/// Returns the kernel that permutes every limb, with one [`place`] per residue, as automorphisms x → x^k do.
 pub(crate) fn permute(poly: &PolyType, places: Vec<u32>) -> Arc<dyn Kernel> {
     let lanes = lanes(poly.degree(), poly);
     let ports = vec![Port::input(poly.bytes()), Port::shared(size_of_val(&places[..])), Port::output(poly.bytes())];
@@ -104,8 +106,8 @@ pub(crate) fn permute(poly: &PolyType, places: Vec<u32>) -> Arc<dyn Kernel> {
     for_row!(poly, S => Arc::new(Elementwise::<S>::new(producer, ports, poly)))
 }
 
-/// The kernel, which stores elements of the ring at an output, with a combination fused to it that takes them as one of its
-/// terms; nothing where that cannot be.
+/// Fuses the linear combination of the kernel `then` to a kernel that stores elements of the ring at port `output`.
+/// These elements become the term with index `term`. Returns `None` if `then` is no linear combination or does not fit.
 pub(super) fn fused(
     kernel: Arc<dyn Kernel>,
     output: usize,
@@ -138,7 +140,7 @@ impl<S: Row> Elementwise<S> {
         self.ports[table].bytes = self.multiples().table().bytes();
     }
 
-    /// The first port that is not the producer's.
+    /// The port of the table with the moduli and scales, the first one after the producer's ports.
     fn table_port(&self) -> usize {
         match &self.producer {
             Producer::Kernel { kernel, .. } => kernel.ports().len(),
@@ -186,15 +188,15 @@ impl<S: Row> Elementwise<S> {
         Ok(fusable(of_engine(self, source, built, numbers)))
     }
 
-    /// Residues from an item to the next.
+    /// The stride between items at a port, in residues.
     fn stride(&self, port: usize) -> u64 {
         (self.ports[port].stride() / size_of::<S>()) as u64
     }
 
-    /// The struct `Epilogue`: pointers, strides, and what is done with the operands.
+    /// The generated C++ struct `Epilogue`: its pointers and strides, and the operations of all stages.
     fn epilogue(&self) -> String {
         let operands = self.operands();
-        // whether a term of each stage is negated; false beyond the last stage
+        // for each stage, whether the current element or the operand is negated; then one more false
         let signs = |of_operand: bool| {
             let sign = |stage: &Stage| {
                 let term = if of_operand { 1 - stage.term } else { stage.term };
@@ -249,7 +251,8 @@ impl<S: Row> Kernel for Elementwise<S> {
         Ok(with_epilogue(self.producer(limits)?, self, self.operands() + 1, &self.epilogue(), strides))
     }
 
-    /// A thread reads the operands where it then writes.
+    /// An operand may share memory with the output, because a thread reads operands at the positions that it writes
+    /// afterwards.
     fn in_place(&self, input: usize, output: usize) -> bool {
         output == self.output()
             && (input > self.table_port()
@@ -262,7 +265,7 @@ impl<S: Row> Kernel for Elementwise<S> {
     fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let (own, mut kernel) = (self.table_port(), self.clone());
         set_strides(&mut kernel.ports, strides);
-        // has the low bits of every address and stride
+        // the bitwise or of the offsets and strides of all per-item ports, to test their alignment
         let places = |skip: usize| {
             let all = self.ports.iter().zip(firsts.iter().zip(strides)).skip(skip);
             let own = all.filter(|(port, _)| port.sharing == Sharing::PerItem);
@@ -277,12 +280,14 @@ impl<S: Row> Kernel for Elementwise<S> {
                 *vector = lanes(self.poly.degree() | places / size_of::<S>(), &self.poly);
             }
             Producer::Kernel { kernel: producer, .. } => {
-                // vectors are read where a limb's are written
+                // operands are read in the vectors in which the producer stores a limb, so operands must begin at whole
+                // limbs
                 if !places(own).is_multiple_of(self.poly.degree() * size_of::<S>()) {
                     return None;
                 }
                 let stays = |(port, place): (&Port, (&usize, &usize))| place == (&0, &port.stride());
-                // also where an operand alone lies elsewhere: a source may have the strides of its own ports as constants
+                // needed even if only an operand is placed elsewhere: the producer's source may have the strides of its
+                // own ports as constants
                 if !self.ports.iter().zip(firsts.iter().zip(strides)).all(stays) {
                     *producer = producer.on_views(&firsts[..own], &strides[..own])?;
                 }
@@ -366,9 +371,9 @@ impl<S: Row> Kernel for Elementwise<S> {
 }
 
 impl<S: Row> Elementwise<S> {
-    /// Loads canonical residues of a limb of the input, from `start` on.
+    /// Loads residues of a limb of the input, from index `start` on, and reduces them to canonical form.
     fn load(&self, multiples: &OfLimb<S>, limb: &[S], start: usize, out: &mut [S]) {
-        // copies, which the compiler keeps in registers throughout a loop
+        // copies, because the compiler keeps them in registers during a loop
         let (q, reduced) = (multiples.q, multiples.reduction());
         match &self.producer {
             Producer::Input { permutation: Some(places), .. } => {
@@ -383,7 +388,7 @@ impl<S: Row> Elementwise<S> {
 }
 
 impl Stage {
-    /// Replaces residues by the combination of them and of those of the operand.
+    /// Replaces the residues `x` by the stage's combination of `x` and the operand, times the stage's scale.
     fn apply<S: Row>(&self, multiples: &OfLimb<S>, number: usize, x: &mut [S], operand: Option<&[S]>) {
         let minus = |term: usize| self.combination.minus.get(term).is_some_and(|minus| *minus);
         let (q, reduced, times) = (multiples.q, multiples.reduction(), multiples.scaling(number));

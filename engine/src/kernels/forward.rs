@@ -14,8 +14,9 @@ use std::sync::Arc;
 /// The forward NTT of elements of a ring: Cooley–Tukey butterflies of radix 2 and 3 with lazy reduction, from the top
 /// of the factorisation down.
 ///
-/// Ports: coefficients (in), evaluations (out), the twiddle [tables](KernelLayout::table) and the [constants](KernelLayout::constants).
-/// The first two may be the same memory, except where a kernel of only some layers writes evaluations in natural order.
+/// Ports: coefficients (in), evaluations (out), the twiddle [tables](KernelLayout::table) and the
+/// [constants](KernelLayout::constants). Coefficients and evaluations may be the same memory, unless a kernel of only
+/// some layers writes evaluations in natural order.
 #[derive(Debug, Clone)]
 pub struct Forward {
     rows: KernelLayout,
@@ -23,15 +24,15 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// The transform with this factorisation, with evaluations in this order.
+    /// The transform with this factorisation and this order of evaluations, in the fastest arithmetic of the device.
     #[must_use]
     pub fn new(factorization: &Factorization, order: Order, limits: &Limits) -> Self {
         let rows = KernelLayout::with_split(factorization, limits).order(order).fastest();
         Self::of(rows.in_clusters(1))
     }
 
-    /// The kernels that together do the transform, in launch order: one, or several where a limb does not suit a thread
-    /// block.
+    /// The kernels that together compute the transform, in launch order: one kernel, or several if a limb is divided
+    /// among thread blocks.
     pub(crate) fn parts(rows: &KernelLayout) -> Vec<Self> {
         rows.parts().into_iter().map(Self::of).collect()
     }
@@ -60,7 +61,7 @@ impl Kernel for Forward {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let source = fusable(self.rows.source(self, ringforge_kernels::FORWARD, limits)?);
-        Ok(self.rows.with_columns(source, [false, true], limits))
+        Ok(self.rows.with_tiles(source, [false, true], limits))
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

@@ -23,8 +23,7 @@ const ELEMENTS: usize = 3;
 const THREADS: usize = 256;
 
 /// For each set s of keys, the inner product Σ a_j·b_(s,j) of evaluations a_j with keys b_(s,j), in a ring whose leaves
-/// have degree 1. Elements are stored one after another, keys one after another within each set, and sums one after
-/// another.
+/// have degree 1. The elements a_j are contiguous, and so are the keys of a set, the sets, and the sums.
 ///
 /// Ports: a (in), b (in), sums (out), the [constants](KernelLayout::constants).
 #[derive(Debug, Clone)]
@@ -39,7 +38,8 @@ impl InnerProduct {
     /// The inner products of `count` elements with `sets` sets of keys; `keys` is the vector type of all keys.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for leaves of a degree above 1, and for keys that do not match the elements.
+    /// [`Error::Unsupported`] for leaves of a degree above 1. Also unless `keys` has `sets` sets of at least `count`
+    /// keys, over this ring or over a ring that extends its basis.
     pub(crate) fn new(
         factorization: &Factorization,
         count: usize,
@@ -86,8 +86,8 @@ impl InnerProduct {
     }
 }
 
-/// The number of limbs that the ring and `of` have in common at the start; the ring's others must be the last limbs of
-/// `of`.
+/// The number of leading limbs in which `poly` and `of` agree. `None` unless the other limbs of `poly` are the last
+/// limbs of `of`.
 fn common_limbs(poly: &PolyType, of: &PolyType) -> Option<usize> {
     let (limbs, all) = (poly.basis().len(), of.basis().len());
     let same = poly.basis().iter().zip(of.basis()).take_while(|(q, other)| q == other).count();

@@ -16,26 +16,27 @@ use ringforge_runtime::limits::Limits;
 /// The inverse NTT of elements of a ring: Gentleman–Sande butterflies of radix 2 and 3 with lazy reduction. It undoes
 /// [`Forward`](super::Forward), including the scale.
 ///
-/// Ports: evaluations (in), coefficients (out), the twiddle [tables](KernelLayout::table) and the [constants](KernelLayout::constants).
-/// The first two may be the same memory, except where a kernel of only some layers reads evaluations in natural order.
+/// Ports: evaluations (in), coefficients (out), the twiddle [tables](KernelLayout::table) and the
+/// [constants](KernelLayout::constants). Evaluations and coefficients may be the same memory, unless a kernel of only
+/// some layers reads evaluations in natural order.
 #[derive(Debug, Clone)]
 pub struct Inverse {
     rows: KernelLayout,
-    /// Whether it transforms the product of two elements in the NTT domain, which are then two inputs.
+    /// Whether the kernel takes two elements in the NTT domain and transforms their pointwise product.
     of_product: bool,
     ports: Vec<Port>,
 }
 
 impl Inverse {
-    /// The transform with this factorisation, with evaluations in this order.
+    /// The transform with this factorisation and this order of evaluations, in the fastest arithmetic of the device.
     #[must_use]
     pub fn new(factorization: &Factorization, order: Order, limits: &Limits) -> Self {
         let rows = KernelLayout::with_split(factorization, limits).order(order).fastest();
         Self::of(rows.in_clusters(1), false)
     }
 
-    /// The kernels that together do the transform, in launch order: one, or several where a limb does not suit a thread
-    /// block.
+    /// The kernels that together compute the transform, in launch order: one kernel, or several if a limb is divided
+    /// among thread blocks.
     pub(crate) fn parts(rows: &KernelLayout) -> Vec<Self> {
         rows.parts().into_iter().rev().map(|part| Self::of(part, false)).collect()
     }
@@ -75,7 +76,7 @@ impl Kernel for Inverse {
             return Ok(fusable(self.rows.source(self, ringforge_kernels::INVERSE_OF_PRODUCT, limits)?));
         }
         let source = fusable(self.rows.source(self, ringforge_kernels::INVERSE, limits)?);
-        Ok(self.rows.with_columns(source, [true, false], limits))
+        Ok(self.rows.with_tiles(source, [true, false], limits))
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
@@ -112,7 +113,8 @@ impl Kernel for Inverse {
     }
 
     fn taking_product(&self, of: (&Factorization, Order)) -> Option<Arc<dyn Kernel>> {
-        // leaves of a higher degree need their constants, which the kernel finds only if it does all layers
+        // products modulo leaves of degree above 1 need the leaf constants, which the kernel has only if it computes
+        // all layers
         let suits = self.rows.is_whole() || self.rows.is_last() && self.rows.factorization.leaf_degree() == 1;
         let is_same = of == (&self.rows.factorization, self.rows.order)
             && !self.of_product
@@ -121,6 +123,6 @@ impl Kernel for Inverse {
     }
 
     fn describe(&self) -> String {
-        self.rows.describe_part() + if self.of_product { "; fused: a product of values" } else { "" }
+        self.rows.describe_part() + if self.of_product { "; fused: a product of evaluations" } else { "" }
     }
 }

@@ -13,13 +13,13 @@ use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 impl KernelLayout {
-    /// These element ports, then those of the twiddle tables and the constants.
+    /// The ports of a kernel: these element ports, then the ports of the twiddle tables and of the constants.
     pub(crate) fn ports<const N: usize>(&self, ports: [fn(usize) -> Port; N]) -> Vec<Port> {
         let elements = ports.into_iter().map(|port| port(self.item_bytes()));
         elements.chain([self.table_port(), self.constants_port()]).collect()
     }
 
-    /// The table of a port of a kernel with `ports` ports, of which the last two are for tables.
+    /// The table that port `port` is bound to, in a kernel with `ports` ports, of which the last two are tables.
     pub(crate) fn table_of(&self, ports: usize, port: usize) -> Option<Table> {
         match ports - port {
             2 => Some(self.table()),
@@ -28,14 +28,15 @@ impl KernelLayout {
         }
     }
 
-    /// The source of a transform or product with this layout, from one of the engine's CUDA sources.
+    /// The source of a transform or product with this layout. `text` is one of the engine's CUDA sources.
     pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
         if self.is_natural() {
             self.factorization.check_degree("evaluations in natural order")?;
         }
         let source = of_engine(kernel, text, self.build_part(limits)?, self.numbers(kernel.ports()));
-        // `Row` and `Leaf` wait for the preceding launch, so this one may start early (programmatic dependent launch).
-        // Kernels on 64-bit words are slower that way: bench/results/profiles/2026-11-25-h200-rows.txt
+        // the CUDA classes `Row` and `Leaf` wait for the preceding launch, so this one may start early (programmatic
+        // dependent launch); kernels on 64-bit words are slower with it:
+        // bench/results/profiles/2026-11-25-h200-rows.txt
         Ok(with(source, |source| source.follows = self.arithmetic.word_bytes() != 8))
     }
 
@@ -46,7 +47,7 @@ impl KernelLayout {
         }
     }
 
-    /// The same for a kernel that may do only some layers.
+    /// Describes a kernel that may compute only some layers.
     pub(crate) fn describe_part(&self) -> String {
         let mut text = self.describe();
         if !self.is_whole() {
@@ -74,15 +75,16 @@ impl KernelLayout {
         text
     }
 
-    /// The port for residues that pass from one kernel of a transform to the next. They stay lazy if the arithmetic
-    /// allows it and words are stored as they are.
+    /// The port `port`, changed for residues that one kernel of a transform leaves for the next. If the arithmetic
+    /// leaves residues lazy, they are below k·q for the least capacity k of all moduli, else below q.
     pub(crate) fn between(&self, port: Port) -> Port {
         let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
         if self.arithmetic.leaves_lazy(&self.poly) { port.below(capacity as u32) } else { port }
     }
 
-    /// The CPU reference of a kernel with this layout, with the tables and constants at these ports. Products need no
-    /// tables if leaves have degree 1. Twiddle factors are computed here if the tables are for a GPU-only arithmetic.
+    /// The CPU reference of a kernel with this layout. The arguments name the ports of the twiddle tables and of the
+    /// constants; `tables` is `None` for products modulo leaves of degree 1. If the tables are for a GPU-only
+    /// arithmetic, twiddle factors are computed here instead of read.
     pub(crate) fn on_cpu<'a>(
         &'a self,
         args: &Args<'a>,
@@ -129,17 +131,17 @@ impl KernelLayout {
         }))
     }
 
-    /// Whether reduced products on the CPU lack the product factor.
+    /// Whether the CPU must multiply reduced products by `Arithmetic::product_factor`, because that factor is not 1.
     pub(crate) fn restores(&self) -> bool {
         self.arithmetic.on_cpu(&self.poly).has_product_factor(&self.poly)
     }
 
-    /// The first two inputs, as residues.
+    /// The first two inputs, or an error unless they are aligned for residues.
     pub(crate) fn operands<'a>(&self, args: &Args<'a>) -> Result<[&'a [u8]; 2]> {
         Ok([self.aligned(args.input::<u8>(0)?)?, self.aligned(args.input::<u8>(1)?)?])
     }
 
-    /// Refuses bytes that are not aligned for residues.
+    /// Returns the bytes, or an error unless they are aligned for residues.
     pub(crate) fn aligned<B: AsRef<[u8]>>(&self, bytes: B) -> Result<B> {
         let needed = self.poly.width().bytes().min(align_of::<u64>());
         match is_aligned(bytes.as_ref(), needed) {

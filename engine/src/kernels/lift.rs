@@ -1,4 +1,5 @@
-//! One row of a ring and the auxiliary ring that its products go through: what the kernels of the lift share.
+//! Products via a larger NTT: one limb of a ring, the auxiliary ring for its products, and what the kernels `lift_*`
+//! share.
 
 use core::fmt::Write;
 use std::sync::Arc;
@@ -19,17 +20,18 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Kernel, Port};
 use ringforge_runtime::limits::Limits;
 
-/// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
+/// One limb of a ring, and the auxiliary ring in which its products are computed. Auxiliary polynomials have the same
+/// or a larger degree, modulo primes in ascending order.
 #[derive(Debug, Clone)]
 pub struct LargerNtt {
     pub(super) poly: PolyType,
     pub(super) row: usize,
     pub(super) auxiliary: PolyType,
-    /// Whether a product is stored as it comes, 2n − 1 coefficients, in memory of its own.
+    /// Whether products are stored before their reduction modulo f, as 2n − 1 coefficients in a buffer of their own.
     unfolded: bool,
 }
 
-/// Gives what an expression says for the type in which a ring's residues are stored.
+/// Evaluates an expression with `$row` as the type in which residues of this width are stored.
 macro_rules! with_row {
     ($width:expr, $row:ident => $body:expr) => {
         match $width {
@@ -54,13 +56,14 @@ macro_rules! with_row {
 }
 
 impl LargerNtt {
-    /// The row of this number.
+    /// The limb of `poly` with index `row`, with products in the ring `auxiliary`.
     pub fn new(poly: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
         Self { poly: poly.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
     }
 
-    /// The kernel of a whole product, by this split of the auxiliary ring; nothing where folding takes rounds, the row
-    /// does not fit a block, or a multiprocessor has no room for two such blocks.
+    /// The kernel that computes a whole product, with this factorisation of the auxiliary ring. `None` if the reduction
+    /// modulo f takes several rounds, a limb does not fit a thread block, or a multiprocessor has no room for two such
+    /// blocks.
     pub(crate) fn mul(&self, factorization: &Factorization, limits: &Limits) -> Result<Option<Arc<dyn Kernel>>> {
         with_row!(self.poly.width(), S => {
             let mul = LiftMul::<S>::new(self, factorization, limits)?.filter(|mul| mul.fits(limits));
@@ -68,12 +71,12 @@ impl LargerNtt {
         })
     }
 
-    /// The kernel from ring elements to auxiliary ones.
+    /// The kernel that converts ring elements to auxiliary elements.
     pub fn load(&self) -> Arc<dyn Kernel> {
         with_row!(self.poly.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
     }
 
-    /// The kernels from auxiliary products to ring elements, one behind the other.
+    /// The kernels that convert auxiliary products to ring elements, in launch order.
     pub fn store(&self, limits: &Limits) -> Result<Vec<Arc<dyn Kernel>>> {
         with_row!(self.poly.width(), S => {
             if let Some(store) = LiftStore::<S>::new(self)? {
@@ -88,49 +91,52 @@ impl LargerNtt {
         })
     }
 
-    /// The row's modulus.
+    /// The limb's modulus q.
     pub(super) fn q(&self) -> &Modulus {
         &self.poly.basis()[self.row]
     }
 
-    /// What products of stored residues are times, so that they are stored in the same way.
+    /// The factor 1/R modulo q for products of two stored residues. Each operand is stored times R, and the product
+    /// must be stored times R only once.
     pub(super) fn scale(&self) -> U256 {
         self.q().inverse(&self.poly.radix(self.q())).unwrap_or(U256::ONE)
     }
 
-    /// Coefficients of a row of the ring.
+    /// Number of coefficients of a limb of the ring.
     pub(super) fn n(&self) -> usize {
         self.poly.degree()
     }
 
-    /// Coefficients of an auxiliary row.
+    /// Number of coefficients of an auxiliary limb.
     pub(super) fn length(&self) -> usize {
         self.auxiliary.degree()
     }
 
-    /// Coefficients of the row as it is stored, and the number of rows there.
+    /// Number of coefficients of the limb as it is stored, and number of limbs in an item of the output.
     pub(super) fn stored(&self) -> (usize, usize) {
         if self.unfolded { (2 * self.n() - 1, 1) } else { (self.n(), self.poly.basis().len()) }
     }
 
-    /// Where the row begins among them.
+    /// Index of the limb's first coefficient in an item of the output.
     pub(super) fn start(&self) -> usize {
         if self.unfolded { 0 } else { self.row * self.n() }
     }
 
-    /// Coefficients above x^(n−1) that are folded when the row is stored: none if products come folded, from a ring with the
-    /// same quotient instead of a longer one.
+    /// Number of coefficients above x^(n−1) that are reduced modulo f when the limb is stored. It is 0 if the auxiliary
+    /// ring has the quotient f, so that products are reduced already, or if products are stored unreduced.
     pub(super) fn high(&self) -> usize {
         if self.length() > self.n() && !self.unfolded { self.n() - 1 } else { 0 }
     }
 
-    /// By what a product is folded when the row is stored, if that is simple enough.
+    /// The coefficients [c0, c1] by which a product is reduced modulo f when the limb is stored
+    /// ([`LargerNtt::fold_of`]), or zeros if there is nothing to reduce. `None` if the reduction takes several rounds.
     pub(super) fn fold(&self) -> Option<[i8; 2]> {
         if self.high() > 0 { Self::fold_of(&self.poly, self.row) } else { Some([0, 0]) }
     }
 
-    /// c0 and c1 where x^n is c0 + c1·x, each of them −1, 0 or 1: products are folded among residues then, and are sums
-    /// of up to three.
+    /// Returns [c0, c1] if x^n = c0 + c1·x modulo f with c0 and c1 each −1, 0 or 1, else `None`. With these, a product
+    /// is reduced modulo f in its residues modulo the auxiliary primes, where each coefficient becomes a sum of up to
+    /// three terms.
     pub(crate) fn fold_of(poly: &PolyType, row: usize) -> Option<[i8; 2]> {
         let q = &poly.basis()[row];
         let mut fold = [0; 2];
@@ -141,19 +147,20 @@ impl LargerNtt {
         Some(fold)
     }
 
-    /// Whether all rows but this one are cleared when it is stored: so for the first, with others to follow.
+    /// Whether storing this limb also sets all other limbs to zero: only the first of several limbs does so.
     pub(super) fn clears(&self) -> bool {
         self.row == 0 && self.stored().1 > 1
     }
 
-    /// The port that the row is stored to: rows stored before stay.
+    /// The port to which the limb is stored. After the first limb it is read and written, because limbs stored earlier
+    /// must stay.
     pub(super) fn output(&self) -> Port {
         let (n, rows) = self.stored();
         let bytes = n * rows * self.poly.width().bytes();
         if self.start() == 0 { Port::output(bytes) } else { Port::in_out(bytes) }
     }
 
-    /// The residue of coefficient `j` modulo every prime, in one item of an auxiliary buffer.
+    /// Index of the residue of coefficient `j` modulo prime number `prime`, in one item of an auxiliary buffer.
     pub(super) fn place(&self, prime: usize, j: usize) -> usize {
         prime * self.length() + j
     }
@@ -163,7 +170,7 @@ impl LargerNtt {
         8 * Arithmetic::of(&self.auxiliary).word_bytes() as u32
     }
 
-    /// The generated struct `Lift`, with these further members.
+    /// The generated C++ struct `Lift`, with the member lines `further` added.
     pub(super) fn prelude<S: Row>(&self, further: &str) -> String {
         let arithmetic = Arithmetic::of(&self.auxiliary);
         let primes = self.auxiliary.basis();
@@ -202,7 +209,7 @@ impl LargerNtt {
         text
     }
 
-    /// For printed plans.
+    /// A description for printed plans.
     pub(super) fn describe(&self) -> String {
         let many = self.poly.basis().len() > 1;
         let row = if many { format!("row {} ", self.row) } else { String::new() };

@@ -1,4 +1,5 @@
-//! Back from a longer auxiliary ring, folded by any sparse f in rounds.
+//! The kernel `lift_fold`: from a longer auxiliary ring to residues modulo q, reduced modulo any sparse f in several
+//! rounds.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,17 +16,20 @@ use ringforge_math::error::{Error, Result};
 use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Most threads of a block.
+/// Maximum number of threads per block.
 const THREADS: usize = 512;
 
-/// One row of ring elements from products in a longer auxiliary ring, by x^n = Σ c·x^k over the tail of f.
-/// Ports: auxiliary element in, or where that does not suit shared memory the 2n − 1 coefficients of the row, which are
-/// folded in place; the tail ([`LiftFold::table`]); element out (in and out for rows after the first).
+/// Computes one limb of ring elements from products in a longer auxiliary ring, by CRT and then by x^n = Σ c·x^k, the
+/// terms of f below x^n.
+///
+/// Ports: the auxiliary element (in), the terms ([`LiftFold::table`]), the element (out; in and out for limbs after the
+/// first). If the 2n − 1 unreduced coefficients do not fit in shared memory, the first port has these instead (in and
+/// out) and they are reduced in place.
 #[derive(Debug)]
 pub(super) struct LiftFold<S: Row> {
     lift: LargerNtt,
     rebuild: Rebuild<S::Target>,
-    /// The terms c·x^k, c not 0, by ascending k.
+    /// The terms c·x^k of x^n modulo f with c ≠ 0, by ascending k.
     tail: Vec<Term<<S::Target as Target>::Factor>>,
     in_place: bool,
     ports: [Port; 3],
@@ -51,7 +55,7 @@ impl<S: Row> LiftFold<S> {
         Ok(Self { ports: [input, table, lift.output()], ..fold })
     }
 
-    /// The tail for the second port: each c, then each k.
+    /// The terms for the second port: all c, then all k. If every c is 1 or −1, these are written as 1 and 0.
     fn tail_table(&self) -> Table {
         let one = self.lift.q().reduce(&U256::ONE);
         let mut bytes = Vec::new();
@@ -75,7 +79,7 @@ impl<S: Row> LiftFold<S> {
         self.tail.iter().all(|term| [q.reduce_i64(1), q.reduce_i64(-1)].contains(&term.c))
     }
 
-    /// Coefficients that one round takes down.
+    /// Number of top coefficients that one round of the reduction removes: n minus the largest k.
     fn gap(&self) -> usize {
         self.lift.n() - self.tail.last().map_or(0, |term| term.k)
     }

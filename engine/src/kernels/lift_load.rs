@@ -1,4 +1,4 @@
-//! Into an auxiliary ring: centred representatives of stored residues modulo each auxiliary prime, padded with zeros.
+//! The kernel `lift_load`: centred representatives of stored residues modulo each auxiliary prime, padded with zeros.
 
 use core::ops::Range;
 
@@ -16,17 +16,18 @@ use ringforge_math::modulus::{Width, low_u64};
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
 use ringforge_runtime::limits::Limits;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: usize = 256;
 
-/// One row of ring elements into an auxiliary ring. Ports: element in, auxiliary element out.
+/// Converts one limb of ring elements to an auxiliary ring. Ports: the element (in), the auxiliary element (out).
 #[derive(Debug)]
 pub(super) struct LiftLoad<S: Row> {
     lift: LargerNtt,
     primes: Vec<Prime>,
-    /// floor(q / 2).
+    /// floor(q / 2); larger residues stand for negative numbers.
     half: <S::Target as Target>::Residue,
-    /// The arithmetic modulo q, and 1, by which words are reduced where the ring accepts any.
+    /// The arithmetic modulo q, and the factor 1, by which inputs are multiplied to reduce them if the ring accepts any
+    /// word.
     target: S::Target,
     one: <S::Target as Target>::Factor,
     ports: [Port; 2],
@@ -55,7 +56,7 @@ impl<S: Row> LiftLoad<S> {
         Self { lift, primes, half, target, one, ports }
     }
 
-    /// The lines of the struct `Lift` that `input_of` and `lifted` of `lift.cuh` read.
+    /// The members of the generated struct `Lift` that `input_of` and `lifted` in `lift.cuh` read.
     pub(super) fn members(&self) -> String {
         let target = <S::Target as Target>::remainder_type();
         let dividers = self.primes.iter().map(|prime| <S::Target as Target>::remainder_initializer(&prime.remainder));

@@ -1,4 +1,4 @@
-//! The product of one row of a ring through an auxiliary ring, in one kernel.
+//! The kernel `lift_mul`: the product of one limb of a ring via an auxiliary ring, in one kernel.
 
 use core::ops::Range;
 
@@ -17,30 +17,30 @@ use ringforge_math::factorization::Factorization;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Slice, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Bytes of auxiliary elements that the CPU has at a time.
+/// Bytes of each buffer of auxiliary elements that the CPU processes at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What [`LiftLoad`], [`RingMul`] and [`LiftStore`] do, one after another.
+/// Does the work of [`LiftLoad`], [`RingMul`] and [`LiftStore`] in one kernel.
 ///
-/// Ports: left and right elements (in), their product (out; in and out for rows after the first), the
-/// [tables](KernelLayout::table) of factors and the [constants](KernelLayout::constants) of the auxiliary ring.
+/// Ports: left and right elements (in), their product (out; in and out for limbs after the first), the twiddle
+/// [tables](KernelLayout::table) and the [constants](KernelLayout::constants) of the auxiliary ring.
 #[derive(Debug)]
 pub(super) struct LiftMul<S: Row> {
     lift: LargerNtt,
     load: LiftLoad<S>,
     mul: RingMul,
     store: LiftStore<S>,
-    /// A row of the auxiliary ring, for each of its primes in turn.
+    /// The layout of one auxiliary limb in a thread block, which works on the limbs of all primes one after another.
     rows: KernelLayout,
     ports: [Port; 5],
 }
 
 impl<S: Row> LiftMul<S> {
-    /// The kernel, or `None` where folding takes rounds.
+    /// The kernel, or `None` if the reduction modulo f takes several rounds.
     pub(super) fn new(lift: &LargerNtt, factorization: &Factorization, limits: &Limits) -> Result<Option<Self>> {
         let Some(store) = LiftStore::new(lift)? else { return Ok(None) };
         let rows = KernelLayout::with_split(factorization, limits).holding(2).per_item(1);
-        // the residues modulo all primes
+        // shared memory for the residues modulo all primes
         let bytes = factorization.poly().basis().len() * factorization.n() * rows.arithmetic.word_bytes();
         let rows = rows.extra_shared(bytes);
         let mul = RingMul::on(KernelLayout { per_item: factorization.poly().basis().len(), ..rows.clone() });

@@ -1,4 +1,5 @@
-//! Back from an auxiliary ring, where what is above x^(n−1) is folded among the residues.
+//! The kernel `lift_store`: from an auxiliary ring to residues modulo q, with the reduction modulo f applied to the
+//! auxiliary residues.
 
 use core::ops::Range;
 
@@ -15,11 +16,11 @@ use ringforge_math::modulus::low_u64;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Port, Source};
 use ringforge_runtime::limits::Limits;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: usize = 256;
 
-/// One row of ring elements from products in an auxiliary ring, by [`LargerNtt::fold_of`] where they come unfolded.
-/// Ports: auxiliary element in, element out (in and out for rows after the first).
+/// Computes one limb of ring elements from products in an auxiliary ring, reduced by [`LargerNtt::fold_of`] unless they
+/// are reduced already. Ports: the auxiliary element (in), the element (out; in and out for limbs after the first).
 #[derive(Debug)]
 pub(super) struct LiftStore<S: Row> {
     lift: LargerNtt,
@@ -30,7 +31,7 @@ pub(super) struct LiftStore<S: Row> {
 }
 
 impl<S: Row> LiftStore<S> {
-    /// The kernel, or `None` where folding takes rounds ([`LiftFold`](super::lift_fold::LiftFold)).
+    /// The kernel, or `None` if the reduction modulo f takes several rounds ([`LiftFold`](super::lift_fold::LiftFold)).
     pub(super) fn new(lift: &LargerNtt) -> Result<Option<Self>> {
         let Some(fold) = lift.fold() else { return Ok(None) };
         let rebuild = Rebuild::new(lift.auxiliary.basis(), lift.q(), &lift.scale())?;
@@ -39,7 +40,7 @@ impl<S: Row> LiftStore<S> {
         Ok(Some(Self { lift: lift.clone(), rebuild, fold, primes, ports }))
     }
 
-    /// The lines of the struct `Lift` that `folded` and `store_coefficient` of `lift.cuh` read.
+    /// The members of the generated struct `Lift` that `folded` and `store_coefficient` in `lift.cuh` read.
     pub(super) fn members(&self) -> String {
         let [c0, c1] = self.fold;
         format!(
@@ -64,7 +65,7 @@ impl<S: Row> LiftStore<S> {
                 let residue = |prime: usize| {
                     let p = primes[prime];
                     let x = |i| from[lift.place(prime, i)].get();
-                    // x^(n + i) is c0·x^i + c1·x^(i + 1)
+                    // x^(n + i) = c0·x^i + c1·x^(i + 1) modulo f
                     let terms = fold.iter().enumerate().filter(|&(k, c)| *c != 0 && i >= k && i - k < lift.high());
                     terms.fold(x(i), |sum, (k, c)| {
                         let above = x(n + i - k);

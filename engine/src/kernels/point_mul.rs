@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// The pointwise product of two elements in the NTT domain, leaf by leaf modulo x^d − β. It may be added to a third
 /// element.
 ///
-/// Ports: left and right evaluations (in), their product (out) or the sum it is added to (in and out), the twiddle
-/// [tables](KernelLayout::table), and the [constants](KernelLayout::constants). For leaves of degree 1, which need no twiddle factors,
-/// the constants take the place of the tables too.
+/// Ports: left and right evaluations (in), their product (out) or the sum that it is added to (in and out), the twiddle
+/// [tables](KernelLayout::table), and the [constants](KernelLayout::constants). Leaves of degree 1 need no twiddle
+/// factors, so the port of the tables has the constants too.
 #[derive(Debug, Clone)]
 pub struct PointMul {
     rows: KernelLayout,
@@ -39,7 +39,7 @@ impl PointMul {
         Self { rows, ports }
     }
 
-    /// The same kernel, adding its product to the previous contents of the output.
+    /// The same kernel, except that it adds the product to the previous contents of the output.
     #[must_use]
     pub fn adding(self) -> Self {
         let mut ports = self.ports;

@@ -9,32 +9,32 @@ use crate::kernels::target::{Sum, Target};
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::{Modulus, low_u64};
 
-/// A prime of an auxiliary basis and its constants in [`Rebuild`].
+/// A prime p of an auxiliary basis, and its constants in [`Rebuild`].
 #[derive(Debug, Clone)]
 struct Digit<R> {
     p: u64,
-    /// H mod p.
+    /// H mod p, where 2H + 1 is the product of all primes.
     offset: u64,
-    /// The scale times the product of the primes before it, mod q.
+    /// The scale times the product of the primes before p, mod q.
     weight: R,
-    /// For each prime before it, its inverse mod p with the Shoup quotient floor(2^64·inverse / p).
+    /// For each prime before p, its inverse mod p with the Shoup quotient floor(2^64·inverse / p).
     inverses: Vec<(u64, u64)>,
 }
 
-/// Conversion of an integer x with |x| ≤ H to x·scale mod q. The input is x modulo ascending primes with the product
-/// P = 2H + 1.
+/// Converts an integer x with |x| ≤ H to x·scale mod q. The input is x modulo ascending primes, whose product is 2H +
+/// 1.
 #[derive(Debug, Clone)]
 pub(super) struct Rebuild<T: Target> {
     digits: Vec<Digit<T::Residue>>,
-    /// −H·scale mod q.
+    /// −H·scale mod q, where 2H + 1 is the product of all primes.
     correction: T::Residue,
     sum: Sum,
     target: T,
 }
 
 impl<T: Target> Rebuild<T> {
-    /// Precomputes the constants for primes in ascending order, each odd and below 2^62, at most [`MAX_PRIMES`] of
-    /// them.
+    /// Precomputes the constants for primes in ascending order. There may be at most [`MAX_PRIMES`] primes, each odd
+    /// and below 2^62.
     pub(super) fn new(primes: &[Modulus], q: &Modulus, scale: &U256) -> Result<Self> {
         let refuse = |why: &str| Error::Unsupported { job: format!("rebuilding from {primes:?}"), why: why.into() };
         if primes.is_empty() || primes.len() > MAX_PRIMES || primes.iter().any(|p| p.bits() > 62 || !p.is_odd()) {
@@ -66,7 +66,7 @@ impl<T: Target> Rebuild<T> {
         Ok(Self { digits, correction, sum, target: T::new(q) })
     }
 
-    /// x·scale mod q, where `residue(j)` is x modulo prime number j.
+    /// Returns x·scale mod q, where `residue(j)` is x modulo the prime with index j.
     pub(super) fn rebuild(&self, residue: impl Fn(usize) -> u64) -> T::Residue {
         let mut digits = [0u64; MAX_PRIMES];
         for (j, digit) in self.digits.iter().enumerate() {
@@ -87,7 +87,7 @@ impl<T: Target> Rebuild<T> {
         &self.target
     }
 
-    /// The lines of the generated struct that `rebuild` of `crt.cuh` reads, except for `prime`.
+    /// The members of the generated struct that `rebuild` in `crt.cuh` reads, except `prime`.
     pub(super) fn prelude(&self, word_bits: u32) -> String {
         let twiddle = |p: u64, inverse: u64| {
             let quotient = (u128::from(inverse) << word_bits) / u128::from(p);

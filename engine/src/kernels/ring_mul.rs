@@ -29,7 +29,7 @@ impl RingMul {
         Self::of(KernelLayout::with_split(factorization, limits).holding(2).fastest())
     }
 
-    /// The same kernel with a tuning choice, as far as it applies.
+    /// The same kernel with a tuning choice. Parts of the choice that the ring or device does not allow are ignored.
     pub(crate) fn chosen(self, choice: Choice) -> Self {
         Self::of(self.rows.chosen(choice))
     }

@@ -17,7 +17,7 @@ pub(super) const MAX_MODULI: usize = 64;
 /// Maximum shared memory in bytes for a block of more than one warp.
 const SHARED_BYTES: usize = 48 << 10;
 
-/// The moduli of a ring whose limbs together represent integers.
+/// The moduli of a ring whose limbs represent integers (an RNS basis).
 ///
 /// # Errors
 /// [`Error::Unsupported`] if a modulus repeats, for more than 64 moduli, or for a modulus of more than 64 bits.
@@ -31,7 +31,7 @@ pub(super) fn basis(op: Op, poly: &PolyType) -> Result<Vec<u64>> {
         .ok_or_else(|| Error::unsupported(op, poly, "it needs a basis of at most 64 moduli of at most 64 bits"))
 }
 
-/// The product of words as limbs, least significant first, without zero limbs at the top.
+/// The product of 64-bit words as 64-bit limbs, least significant first, without zero limbs at the top.
 pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
     let mut product = vec![1];
     for factor in factors {
@@ -48,12 +48,12 @@ pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
     product
 }
 
-/// The stride of a view, if its start and stride are multiples of a residue.
+/// Returns the byte stride of a view, or `None` unless its start and stride are multiples of a stored residue.
 pub(super) fn stride(poly: &PolyType, first: usize, stride: usize) -> Option<usize> {
     (first | stride).is_multiple_of(poly.width().bytes()).then_some(stride)
 }
 
-/// Work and shared memory of a block.
+/// Work and shared memory of a thread block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     /// Neighbouring coefficients per thread.
@@ -66,8 +66,8 @@ pub(super) struct Block {
     pub(super) more: usize,
 }
 
-/// Builds a kernel on coefficients of a ring: `struct Rns` with these lines, and the launch. The numbers of moduli and
-/// limbs are run-time constants.
+/// Builds a kernel on coefficients of a ring: the generated `struct Rns` with the member lines `lines`, and the launch.
+/// The numbers of moduli and limbs are run-time constants.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the words do not fit shared memory.
@@ -84,8 +84,8 @@ pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block
     Ok(Built { prelude, launch })
 }
 
-/// The source of a kernel between RNS residues and integers of `limbs` limbs. A block keeps `words` words of shared
-/// memory for each thread and `words` more in common. The stride between elements is `distance` bytes.
+/// The source of a kernel between RNS residues and integers of `limbs` limbs. A block has `words` words of shared
+/// memory per thread, and `words` more for all its threads. `stride` is the byte stride between elements.
 pub(super) fn integers(
     kernel: &dyn Kernel,
     text: &'static str,

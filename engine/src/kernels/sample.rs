@@ -26,7 +26,7 @@ pub enum Distribution {
     /// Uniform residues, independent of each other even if a modulus repeats. Each is a 192-bit random integer reduced
     /// modulo q, within 2^-130; in rings of 256-bit residues it has 434 bits and is within 2^-180.
     ///
-    /// A ring that consists of the first limbs of another gets the same residues in these limbs, from the same draws.
+    /// If one ring has the first limbs of another ring, the same random blocks give the same residues in these limbs.
     Uniform,
     /// −1, 0 and 1 with probability 1/3 each, within 2^-128.
     Ternary,
@@ -66,12 +66,12 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// The steps that sample elements. The first one reads this key and its random stream (`series`), each later one the
-/// output of the step before it. Small integers are secret, uniform residues only if the key is. The bytes do not
-/// depend on how a batch is split.
+/// The steps that sample elements. The first step reads the port `key`, whose stream id selects the random stream, and
+/// each later step reads the output of the step before it. Small integers are secret; uniform residues are secret only
+/// if the key is. The result does not depend on how a batch is divided.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for distribution parameters out of range, and for more blocks per item than can be counted.
+/// [`Error::Unsupported`] for distribution parameters out of range, and for more than 2^32 random blocks per item.
 pub(crate) fn steps(poly: &PolyType, distribution: Distribution, key: Port) -> Result<Vec<Arc<dyn Kernel>>> {
     let refuse = |why: &str| Err(Error::unsupported(format!("sampling ({distribution})"), poly, why));
     let small = |thresholds| -> Result<Vec<Arc<dyn Kernel>>> {

@@ -8,12 +8,12 @@ use core::ops::Range;
 
 /// Maximum number of products of any sum.
 pub(super) const MOST: usize = 16;
-/// Sums computed together: enough for the compiler to vectorise, few enough to stay in registers.
+/// Number of sums computed together: enough for the compiler to vectorise, few enough to stay in registers.
 pub(super) const LANES: usize = 16;
 /// One number for each of the sums computed together.
 pub(super) type Lanes = [u64; LANES];
 
-/// A modulus of at least 2, a constant, and weights below the modulus.
+/// The constants of a sum Σ number·weight modulo q: the modulus q of at least 2, a constant, and weights below q.
 pub(super) trait Row: fmt::Debug + Clone + Send + Sync + Sized {
     /// One number per lane, in the form that products take.
     type Numbers: Copy + Default;
@@ -25,17 +25,19 @@ pub(super) trait Row: fmt::Debug + Clone + Send + Sync + Sized {
 
     /// Converts numbers to the form that products take.
     fn numbers(x: Lanes) -> Self::Numbers;
-    /// A row with modulus q, a constant and weights.
+    /// Creates a row with modulus q, a constant and weights.
     fn new(q: u64, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self;
-    /// The same row with a new constant: `first`, which is below q, in the form of a sum's first term.
+    /// The same row with a new constant: `first`, which is below q, in the form that [`Row::sum`] takes as its first
+    /// term.
     fn with_first(self, first: u64) -> Self;
     /// The constant.
     fn constant(&self) -> u64;
-    /// The words that `convert.cu` reads of a row, with missing weights filled up with zeros to `weights` weights.
+    /// The words that `convert.cu` reads for a row, with the weights padded with zeros to `weights` weights.
     fn words(&self, weights: usize) -> Vec<u64>;
-    /// The words that `convert.cu` reads of a row with a single weight in use: q, the weight, ⌊2^64 weight / q⌋ and 0.
+    /// The words that `convert.cu` reads for a row in which only the weight with this index is used: q, the weight,
+    /// ⌊2^64 weight / q⌋ and 0.
     fn known(&self, number: usize) -> [u64; 4];
-    /// The first term plus Σ number·weight over this range, modulo q. The first term is 0 or a constant of
+    /// The first term plus Σ number·weight over this range of indices, modulo q. The first term is 0 or a constant of
     /// [`Row::with_first`].
     fn sum(&self, first: Lanes, numbers: &[Self::Numbers; MOST], range: Range<usize>) -> Lanes;
 }
@@ -64,7 +66,7 @@ fn sub_once(x: u64, m: u64) -> u64 {
     if difference.cast_signed() < 0 { x } else { difference }
 }
 
-/// The words of [`Row::known`].
+/// The words that [`Row::known`] returns.
 fn known(q: u64, weight: u64) -> [u64; 4] {
     [q, weight, ((u128::from(weight) << 64) / u128::from(q)) as u64, 0]
 }

@@ -1,4 +1,5 @@
-//! Arithmetic modulo the q of a limb, of up to 64 or up to 256 bits, for the last stage of a product via a larger NTT.
+//! Arithmetic modulo any q, for the tables and CPU references of kernels: one implementation for q of up to 64 bits,
+//! one for up to 256 bits.
 
 use core::fmt::Debug;
 
@@ -11,7 +12,7 @@ use super::divisor256::{self, Divisor256, Factor};
 use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
 use ringforge_math::modulus::{Modulus, limbs, low_u64};
 
-/// The stored form of a residue.
+/// A type in which residues are stored.
 pub(super) trait Row: Pod + Debug + Send + Sync {
     /// The arithmetic for residues stored like this.
     type Target: Target;
@@ -39,7 +40,7 @@ macro_rules! rows {
 }
 rows!(u16 = "rf::u16", u32 = "rf::u32", u64 = "rf::u64");
 
-/// An expression for the type in which the residues of a ring are stored.
+/// Evaluates an expression with `$stored` as the type in which the residues of a ring are stored.
 macro_rules! for_row {
     ($poly:expr, $stored:ident => $body:expr) => {
         match $poly.width() {
@@ -76,18 +77,18 @@ impl Row for Limbs {
     }
 }
 
-/// How weighted sums of digits are reduced.
+/// The reduction of a weighted sum of digits.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sum {
-    /// Once, from 32 bits, for q below 2^31 (Barrett).
+    /// The sum has up to 32 bits and q is below 2^31: one Barrett reduction.
     Word(Barrett),
-    /// Once, from 64 bits (Barrett).
+    /// The sum has up to 64 bits: one Barrett reduction.
     Narrow(Barrett),
-    /// Once from 128 bits, or for 256-bit arithmetic after every term.
+    /// The sum has up to 128 bits and is reduced once. In 256-bit arithmetic, it is reduced after every term.
     Wide,
 }
 
-/// Arithmetic modulo any q of a width, on residues below q.
+/// Arithmetic modulo q on residues below q.
 pub(super) trait Target: Copy + Debug + Send + Sync {
     type Residue: Pod + Debug + PartialEq + Send + Sync;
     /// A known factor, precomputed for products.
@@ -102,13 +103,13 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
     fn add(&self, a: Self::Residue, b: Self::Residue) -> Self::Residue;
     fn negate(&self, a: Self::Residue) -> Self::Residue;
     fn mul(&self, a: Self::Residue, c: &Self::Factor) -> Self::Residue;
-    /// c·x mod q for any word x
+    /// x·c mod q for any word x.
     fn mul_any(&self, x: Self::Residue, c: &Self::Factor) -> Self::Residue;
     fn is_above(a: Self::Residue, b: Self::Residue) -> bool;
-    /// x mod p
+    /// x mod p for a prime p of an auxiliary basis.
     fn remainder(x: Self::Residue, p: &Remainder) -> u64;
-    /// How to reduce `start` plus Σ digit·weight, given the largest digit for each weight. `None` if the sum may be too
-    /// large.
+    /// The way to reduce `start` plus Σ digit·weight, given the largest digit for each weight. `None` if the sum may be
+    /// too large.
     fn sum(q: &Modulus, start: Self::Residue, most: impl Iterator<Item = (u64, Self::Residue)>) -> Option<Sum>;
     fn add_up(
         &self,
@@ -117,10 +118,10 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
         terms: impl Iterator<Item = (u64, Self::Residue)>,
     ) -> Self::Residue;
 
-    /// The modulus as words of a table (`Known` in `multiples.cuh`); a factor is stored as its bytes.
+    /// The modulus as words of a table (`Known` in `multiples.cuh`). A factor is stored there as its bytes.
     fn words(&self) -> Vec<u64>;
 
-    /// Literals and initializers for CUDA source.
+    /// A residue as a literal in CUDA source. The functions below return other literals, types and initializers.
     fn literal(x: &Self::Residue) -> String;
     fn factor_literal(c: &Self::Factor) -> String;
     fn type_name(&self) -> String;
@@ -130,7 +131,7 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
     fn remainder_initializer(p: &Remainder) -> String;
 }
 
-/// Remainders by a prime of an auxiliary basis.
+/// Constants for remainders modulo a prime of an auxiliary basis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Remainder {
     barrett: Barrett,
@@ -294,7 +295,7 @@ impl Target for Divisor256 {
         x.iter().rev().fold(0, |r, &limb| p.divisor.rem(u128::from(r) << 64 | u128::from(limb)))
     }
 
-    /// Terms are added one after another, and the sum is reduced each time.
+    /// The sum is reduced after each term.
     fn sum(_: &Modulus, _: Limbs, mut most: impl Iterator<Item = (u64, Limbs)>) -> Option<Sum> {
         most.all(|(digit, _)| digit >> 62 == 0).then_some(Sum::Wide)
     }

@@ -1,8 +1,8 @@
 //! Distributions of small integers as cumulative thresholds for 128 random bits.
 //!
-//! The magnitude is the number of thresholds that do not exceed the bits, read as a number; the lowest bit is the sign.
-//! Thresholds are even, so this bit affects nothing else. Threshold m is 2·round(2^127·P(|x| ≤ m)), and thresholds
-//! equal to 2^128 are left out. So every probability is a multiple of 2^-128.
+//! The magnitude is the number of thresholds that are at most the 128 bits, read as an integer. The lowest bit is the
+//! sign. Thresholds are even, so this bit affects nothing else. Threshold m is 2·round(2^127·P(|x| ≤ m)), and
+//! thresholds equal to 2^128 are left out. So every probability is a multiple of 2^-128.
 
 use crypto_bigint::{NonZero, U128, U512};
 use rayon::prelude::*;
@@ -12,8 +12,8 @@ pub(super) fn ternary() -> Vec<u128> {
     vec![((1 << 127) / 3 + 1) << 1]
 }
 
-/// Thresholds of the centred binomial distribution: the difference of two sums of η fair bits, for η from 1 to 32.
-/// Exact.
+/// Thresholds of the centred binomial distribution: the difference of two sums of η fair bits, for η from 1 to 32. The
+/// probabilities are exact.
 pub(super) fn binomial(eta: u32) -> Vec<u128> {
     // binomial coefficients C(2η, k), for k from η on
     let middle = (1..=u128::from(eta)).fold(1, |choices, k| choices * (u128::from(eta) + k) / k);
@@ -34,8 +34,8 @@ const CUT: u64 = 14;
 
 /// Thresholds of a Gaussian of mean 0 and standard deviation `sigma` (1/16 to 1024), rounded to the nearest integer.
 ///
-/// Computed in integers only, so the same on all machines. Each threshold is rounded to nearest, from a value whose
-/// error is below 2^-40.
+/// All computations are in integers, so the thresholds are the same on all machines. Each threshold is rounded to
+/// nearest, from a number whose error is below 2^-40.
 pub(super) fn gaussian(sigma: f64) -> Vec<u128> {
     const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
     let bits = sigma.to_bits();
@@ -60,8 +60,8 @@ pub(super) fn gaussian(sigma: f64) -> Vec<u128> {
         .collect()
 }
 
-/// Fractional bits of the fixed-point numbers here. Terms of [`integral`] are below 2^146, and their errors grow in
-/// proportion.
+/// Fractional bits of the fixed-point numbers of this file. Terms of [`integral`] are below 2^146, and their errors
+/// grow in proportion.
 const FRACTION: u32 = 320;
 
 /// The integral of e^(−x²/2) from 0 to t, for t up to [`CUT`], by its power series:
@@ -93,7 +93,7 @@ fn divided(x: &U512, by: u64) -> U512 {
 mod tests {
     use super::*;
 
-    /// The probabilities of the magnitudes 0, 1, …, in units of 2^-128.
+    /// The probability of each magnitude 0, 1, …, in units of 2^-128.
     fn probabilities(thresholds: &[u128]) -> Vec<u128> {
         let ends = thresholds.iter().copied().chain([0]); // 2^128 wraps to 0
         ends.scan(0, |before, end| Some(end.wrapping_sub(core::mem::replace(before, end)))).collect()
@@ -115,11 +115,11 @@ mod tests {
         assert_eq!(probabilities(&binomial(1)), [1 << 127, 1 << 127]);
         assert_eq!(probabilities(&binomial(2)), [6, 8, 2].map(|x| x << 124));
         assert_eq!(probabilities(&binomial(3)), [20, 30, 12, 2].map(|x| x << 122));
-        // the largest magnitude is two of the 2^64 outcomes
+        // the magnitude 32 has two of the 2^64 outcomes
         assert_eq!(probabilities(&binomial(32))[32], 2 << 64);
     }
 
-    /// Compares with sums of the density over small steps, to the precision of doubles.
+    /// Probabilities near the mean match numerical integrals of the Gaussian density, up to the precision of doubles.
     #[test]
     fn the_bulk_is_gaussian() {
         for sigma in [0.3, 1.0, 3.2, 6.4, 17.7, 300.0] {
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Compares with the asymptotic expansion of the complementary error function.
+    /// Probabilities in the tails match the asymptotic expansion of the complementary error function.
     #[test]
     fn the_tails_are_gaussian() {
         let thresholds = gaussian(3.2);

@@ -1,4 +1,4 @@
-//! How limbs of a ring are laid out in thread blocks: all such decisions are made here.
+//! The layout of a ring's limbs in thread blocks. All decisions about it are made in this file.
 
 mod prelude;
 
@@ -11,55 +11,56 @@ use crate::layout::KernelLayout;
 use ringforge_math::factorization::{Factorization, Layer};
 use ringforge_math::modulus::Width;
 use ringforge_math::poly::PolyType;
-use ringforge_runtime::columns::Columns;
 use ringforge_runtime::kernel::Launch;
 use ringforge_runtime::limits::Limits;
+use ringforge_runtime::tiles::TileGrid;
 
 /// Approximate number of threads per block.
 const BLOCK_THREADS: usize = 128;
 
-/// Registers per thread for coefficients.
+/// 32-bit registers per thread for coefficients.
 const REGISTERS: usize = 64;
 
-/// Factor by which `REGISTERS` may be exceeded where nothing else works.
+/// Factor by which `REGISTERS` may be exceeded if no other layout works.
 const MOST_BEYOND: usize = 8;
 
-/// Blocks that a multiprocessor of any GPU can hold.
+/// Number of blocks that a multiprocessor of any GPU can hold.
 const MOST_BLOCKS: usize = 16;
 
-/// Bytes of a limb in register words, beyond which several blocks share it if possible.
+/// Maximum size in bytes, in register words, of a limb that one block should hold. Several blocks share a longer limb
+/// if possible.
 const WHOLE_BYTES: usize = 64 << 10;
 
-/// Bytes of a limb in register words per block of a cluster. For 64-bit words beyond `WHOLE_BYTES`, clusters of four or
-/// eight such blocks do in one kernel what otherwise takes two. This pays where products are cheap; other 60-bit primes
-/// gain nothing.
+/// Bytes of a limb, in register words, per block of a cluster. For limbs of 64-bit words beyond `WHOLE_BYTES`, a
+/// cluster of four or eight blocks computes in one kernel what otherwise takes two kernels. This pays if products are
+/// cheap; other 60-bit primes gain nothing.
 const CLUSTER_BYTES: usize = 32 << 10;
-/// Blocks of the largest such cluster.
+/// Maximum number of blocks in a cluster that is used by default.
 const CLUSTER_BLOCKS: usize = 8;
-/// Cluster blocks per multiprocessor from which clusters are faster.
+/// Number of cluster blocks per multiprocessor from which clusters are faster than two kernels.
 const FILLED_BLOCKS: usize = 4;
-/// Multiplier slots up to which a product is cheap enough for clusters.
+/// Cost in multiplier slots below which a product is cheap enough for clusters.
 const CLUSTER_PRODUCT: f64 = 12.0;
 
-/// Bytes of a tile of 256-bit words where several kernels share a limb; twice that for two kernels. Many small blocks
-/// are faster than long tiles in few kernels.
+/// Maximum bytes of a tile of 256-bit words if three or more kernels share a limb; twice that for two kernels. Many
+/// small blocks are faster than long tiles in few kernels.
 const SHARE_BYTES: usize = 4 << 10;
 
-/// Bytes of a tile of narrower words where several kernels share a limb. Beyond that, a block of adjacent tiles fills a
-/// multiprocessor, and no other block works while it waits for memory.
+/// Maximum bytes of a tile of narrower words if several kernels share a limb. With longer tiles, a block of adjacent
+/// tiles would fill a multiprocessor, and no other block would work while it waits for memory.
 const LONG_SHARE_BYTES: usize = 16 << 10;
 
-/// Contiguous bytes in device memory that adjacent tiles of a block should fill. Half a line lets smaller blocks
-/// overlap memory accesses with work. A whole line is better where threads have tiles in pairs, or where products are
-/// cheap and tiles not too long for the threads of a block.
+/// Contiguous bytes in device memory that adjacent tiles of a block should fill: 64, or 128 in two cases. Half a line
+/// lets smaller blocks overlap memory accesses with work. A whole line is better if threads have tiles in pairs, or if
+/// products are cheap and tiles not too long for the threads of a block.
 const BESIDE_BYTES: [usize; 2] = [64, 128];
 
-/// Multiplier slots below which a product is cheap.
+/// Cost in multiplier slots below which a product is cheap.
 const LIGHT_PRODUCT: f64 = 8.0;
-/// Coefficients of a tile above which it is long.
+/// Number of coefficients above which a tile is long.
 const LONG_ROW: usize = 512;
 
-/// Bytes across all banks of shared memory.
+/// Bytes in one row of all shared-memory banks.
 const BANKS_BYTES: usize = 128;
 
 /// Layout of tiles in a thread block. A tile is one limb, or the part of a limb that the kernel's layers combine.
@@ -79,7 +80,7 @@ pub(crate) struct Block {
     stride: usize,
     /// Threads per tile.
     threads: usize,
-    /// Coefficients of its tiles in the registers of a thread.
+    /// Coefficients that a thread holds in registers.
     per_thread: usize,
     /// Tiles per block; for strided tiles, groups of `vector` tiles.
     rows: usize,
@@ -94,30 +95,31 @@ pub(crate) struct Block {
     store_bytes: usize,
     /// Bytes of a coefficient in shared memory between passes.
     cell_bytes: usize,
-    /// Cells after which a gap is left in shared memory, to avoid bank conflicts.
+    /// Number of cells (coefficients in shared memory) after which a gap is left, to avoid bank conflicts.
     run: usize,
-    /// Cells of a gap.
+    /// Number of cells in a gap.
     gap: usize,
     /// Extra bytes of shared memory per tile for the kernel itself.
     extra: usize,
-    /// Items of which a block has the same tile.
+    /// Number of items whose tiles at the same position one block processes.
     together: usize,
-    /// Whether the block works on these items one after another, prefetching the next tile into shared memory (double
-    /// buffering). Otherwise a thread has the tiles of all items at once.
+    /// Whether the block processes the tiles of these `together` items one after another, prefetching the next tile
+    /// into shared memory (double buffering). Otherwise a thread has the tiles of all these items at once.
     in_turn: bool,
-    /// Whether a thread with the tile of one item reads few twiddle factors of the last two layers: see `read_for` in
-    /// `ntt.cuh`.
+    /// Whether a thread with the tile of one item reads only every eighth twiddle factor of the last two layers, and
+    /// computes the others from it: see `read_for` in `ntt.cuh`.
     by_roots: bool,
 }
 
 impl Block {
-    /// The layout of a kernel's tiles, or `None` if a tile does not fit a block of the device. Blocks hold whole items,
-    /// or items have whole blocks, unless the number of limbs per item is a run-time constant.
+    /// The layout of a kernel's tiles, or `None` if a tile does not fit a block of the device. A block holds whole
+    /// items, or whole blocks share an item, unless the number of limbs per item is a run-time constant.
     pub(crate) fn of(rows: &KernelLayout, limits: &Limits) -> Option<Self> {
         let KernelLayout { poly, factorization, part, arithmetic, held, extra, back, .. } = rows;
         let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
-        // kernels that share a 256-bit limb wait for memory more than others, and want more threads
+        // kernels that share a 256-bit limb wait for memory more than others, so they get more threads with fewer
+        // registers
         let registers = if arithmetic.word_bytes() == 32 && !rows.is_whole() { REGISTERS / 2 } else { REGISTERS };
         let most = (registers * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
@@ -132,7 +134,7 @@ impl Block {
             let suits = rows.cluster == 1 || shares_out(factorization, &passes, per_thread, rows.cluster);
             (fits && suits).then_some((passes, threads, per_thread))
         };
-        // a large leaf degree with radix 3 may need more registers: a slow transform is better than none
+        // a large leaf degree with radix 3 may need more registers; a slow transform is better than an error
         let most_alone = if *held == 1 { MOST_BEYOND * most } else { 0 };
         let beyond = || (most + 1..=length.min(most_alone)).find_map(shape);
         let usual = || {
@@ -234,7 +236,7 @@ impl Block {
         Some(block)
     }
 
-    /// The same with gaps in shared memory where threads would conflict on a bank.
+    /// The same layout, with gaps in shared memory if threads would otherwise conflict on a bank.
     fn gapped(mut self) -> Self {
         self.gap = if self.stride > 1 {
             usize::from(!(self.rows * self.group() * self.cell_bytes).is_multiple_of(BANKS_BYTES))
@@ -246,10 +248,10 @@ impl Block {
         self
     }
 
-    /// Blocks that should be resident per multiprocessor, which limits the compiler's registers per thread. With 64-bit
-    /// words these are 80 for 16 words, 96 if positions or twiddle factors are computed too, and 128 for more words.
-    /// They are 96 to 102 for 256-bit limbs shared among kernels, and 64 for up to 32 words of 32 bits. For other words
-    /// the compiler leaves enough registers by itself.
+    /// Number of blocks that should be resident per multiprocessor, which limits the registers per thread. With 64-bit
+    /// words the limit is 80 registers for up to 16 words, 96 if positions or twiddle factors are computed too, and 128
+    /// for more words. It is 96 to 102 for 256-bit limbs shared among kernels, and 64 for up to 32 words of 32 bits.
+    /// For other words no limit is set.
     fn resident(&self, rows: &KernelLayout) -> usize {
         let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread * self.at_once()) {
@@ -263,22 +265,22 @@ impl Block {
         (threads / block).clamp(1, MOST_BLOCKS)
     }
 
-    /// Coefficients of one tile in the registers of a thread.
+    /// Number of coefficients of one tile that a thread holds in registers.
     pub(crate) fn per_thread(&self) -> usize {
         self.per_thread / self.group()
     }
 
-    /// Adjacent tiles per thread.
+    /// Number of adjacent tiles per thread.
     fn group(&self) -> usize {
         if self.stride > 1 { self.vector } else { 1 }
     }
 
-    /// Whether threads exchange residues by warp shuffles, if the tuning choice asks for it. This works between two
-    /// passes of tiles within a warp, where the first pass's register index bits become thread index bits and the
-    /// reverse.
+    /// Whether threads exchange residues by warp shuffles: if the tuning choice asks for it and the layout allows it.
+    /// It must have two passes on tiles within a warp, and an exchange must swap the index bits of registers with those
+    /// of threads.
     pub(crate) fn shuffles(&self, rows: &KernelLayout) -> bool {
         let first = span(&rows.factorization, &self.passes, 0);
-        // all lanes of a warp take part
+        // all lanes of a warp must participate
         let in_warp = self.whole_warps() && self.threads > 1 && self.vector == 1;
         rows.choice.shuffles
             && rows.factorization.leaf_degree() == 1
@@ -291,26 +293,26 @@ impl Block {
             && self.length == first * self.per_thread
     }
 
-    /// Tiles of a polynomial in this kernel.
+    /// Number of tiles per polynomial in this kernel, over all columns.
     fn parts(&self) -> usize {
         self.n / self.length
     }
 
-    /// How the blocks of an item divide its coefficients, or its evaluations if `values`, where several share a
-    /// polynomial.
-    pub(crate) fn columns(&self, rows: &KernelLayout, values: bool) -> Option<Columns> {
+    /// How the blocks of an item divide its coefficients, or its evaluations if `values` is true. `None` if one block
+    /// has whole polynomials, or if [`TileGrid`] cannot express the division.
+    pub(crate) fn columns(&self, rows: &KernelLayout, values: bool) -> Option<TileGrid> {
         let (above, rows_of_area) = match (rows.is_natural(), values) {
             _ if self.parts() == 1 => return None,
-            // blocks have unequal or non-contiguous shares
+            // blocks have tiles that are unequal or not contiguous
             _ if self.columns > 1 && !self.stride.is_multiple_of(self.rows) => return None,
             (true, true) if self.columns > 1 && rows.is_last() => return None,
             _ if self.stride > 1 => (self.above, self.length),
             (false, _) => (1, 1),
             (true, true) => (1, self.length / rows.factorization.leaf_degree()),
-            // blocks with neighbouring evaluations are far apart in the tree
+            // tiles with adjacent evaluations belong to nodes that are not adjacent
             (true, false) => return None,
         };
-        Some(Columns { areas: rows.per_item * above, rows: rows_of_area })
+        Some(TileGrid { areas: rows.per_item * above, rows: rows_of_area })
     }
 
     /// Whether every tile lies in one warp and all warps are full, so that warp-level barriers suffice.
@@ -327,7 +329,8 @@ impl Block {
         self.passes[self.passes.len() - 2]
     }
 
-    /// Bytes of shared memory per tile: cells between passes, or the whole tile as stored.
+    /// Bytes of shared memory per tile: for the cells between passes, or for the whole tile as stored, whichever is
+    /// larger.
     fn row_bytes(&self) -> usize {
         let n = self.length / self.cluster;
         let cells = (n + n / self.run * self.gap) * self.cell_bytes;
@@ -343,8 +346,8 @@ impl Block {
         self.next() + if self.in_turn { self.threads * self.per_thread * self.rows * self.store_bytes } else { 0 }
     }
 
-    /// Offset in shared memory of the prefetched tiles of the next item. Before it are the block's tiles, or all their
-    /// evaluations contiguously.
+    /// Offset in shared memory of the prefetched tiles of the next item. The bytes before it hold the block's tiles, or
+    /// all evaluations of the block.
     fn next(&self) -> usize {
         let row = self.row_bytes().saturating_mul(self.at_once()).saturating_add(self.extra);
         let rows = row.saturating_mul(self.rows * self.group());
@@ -356,13 +359,12 @@ impl Block {
         rows.max(across).next_multiple_of(16)
     }
 
-    /// Items whose tiles a thread has at once.
+    /// Number of items whose tiles a thread has at once.
     fn at_once(&self) -> usize {
         if self.in_turn { 1 } else { self.together }
     }
 
-    /// The launch of a kernel with `per_item` limbs per item; `None` for no limbs, or for more blocks than can be
-    /// counted.
+    /// The launch of a kernel with `per_item` limbs per item. `None` for no limbs, or for 2^32 or more blocks per item.
     pub(crate) fn launch(&self, per_item: usize) -> Option<Launch> {
         let (parts, rows) = match self.columns {
             1 => (self.parts() * self.cluster, self.rows * self.group()),
@@ -385,9 +387,9 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The layers of each kernel of a transform, from the top. One kernel does all layers if a limb suits a block.
-/// Otherwise the fewest kernels with equal shares do, or the chosen number of kernels. `None` if there is no such
-/// layout.
+/// The layouts of the kernels of a transform, from the top layer down. One kernel computes all layers if a limb suits a
+/// block. Otherwise kernels have equal numbers of layers: as many kernels as the tuning says, or the fewest whose tiles
+/// are short enough. `None` if there is no such layout.
 pub(crate) fn parts(rows: &KernelLayout, limits: &Limits) -> Option<Vec<KernelLayout>> {
     let mut parts = parts_alone(rows, limits)?;
     let groups = groups(&parts, limits);
@@ -395,12 +397,12 @@ pub(crate) fn parts(rows: &KernelLayout, limits: &Limits) -> Option<Vec<KernelLa
     Some(parts)
 }
 
-/// The same before layers are merged into radix-2^k butterflies.
+/// Like [`parts`], before layers are merged into radix-2^k butterflies.
 fn parts_alone(rows: &KernelLayout, limits: &Limits) -> Option<Vec<KernelLayout>> {
     let layers = rows.factorization.layers().len();
     let bytes = rows.arithmetic.word_bytes();
     let fits = |part: &KernelLayout| Block::of(part, limits).is_some();
-    // 256-bit words take passes of two layers, so each kernel gets whole passes
+    // 256-bit words take passes of two layers, so each kernel gets an even number of layers if the total is even
     let unit = if bytes == 32 && layers.is_multiple_of(2) { 2 } else { 1 };
     let shares = |count: usize| {
         let start = move |i: usize| i * (layers / unit) / count * unit;
@@ -435,8 +437,9 @@ fn parts_alone(rows: &KernelLayout, limits: &Limits) -> Option<Vec<KernelLayout>
     (2..=layers / 2).map(shares).find(suit).or(whole)
 }
 
-/// For each layer, the first layer that is merged with it into one radix-2^k butterfly, in these kernels. Radix-2
-/// layers of one pass are merged from the end of the pass on, as many at once as the arithmetic allows.
+/// For each layer, the first layer that is merged with it into one radix-2^k butterfly, if these kernels compute the
+/// transform. Radix-2 layers of one pass are merged from the end of the pass on, each time up to the largest k of the
+/// arithmetic.
 pub(crate) fn groups(parts: &[KernelLayout], limits: &Limits) -> Vec<usize> {
     let Some(KernelLayout { factorization, arithmetic, .. }) = parts.first() else { return Vec::new() };
     let mut groups: Vec<usize> = (0..factorization.layers().len()).collect();
@@ -456,8 +459,8 @@ pub(crate) fn groups(parts: &[KernelLayout], limits: &Limits) -> Vec<usize> {
     groups
 }
 
-/// The layout in clusters, if chosen by tuning or known to be faster. Natural order is excluded, because it would
-/// spread a block's evaluations over the whole limb.
+/// The layout in one kernel of clusters, if chosen by tuning or known to be faster, else `None`. Natural order is
+/// excluded, because it would spread the evaluations of a block over the whole limb.
 fn clustered(rows: &KernelLayout, limits: &Limits) -> Option<KernelLayout> {
     let (words, bytes) = (rows.arithmetic.word_bytes(), rows.factorization.n() * rows.arithmetic.word_bytes());
     let light = words == 8 && rows.arithmetic.cost().product < CLUSTER_PRODUCT;
@@ -476,9 +479,9 @@ fn fills(rows: &KernelLayout, limits: &Limits, cluster: usize) -> bool {
     blocks >= FILLED_BLOCKS * limits.multiprocessors as usize
 }
 
-/// Whether each block of a cluster has whole subtrees after the first pass, and each thread's coefficients are under
-/// one node in every later pass. Then the threads of a block are neighbours there. There must be two or more later
-/// passes.
+/// Whether, after the first pass, each block of a cluster has whole subtrees and each thread has coefficients under one
+/// node in every pass. The threads of a block are then adjacent in these passes. There must be at least two passes
+/// after the first one.
 fn shares_out(factorization: &Factorization, passes: &[usize], per_thread: usize, cluster: usize) -> bool {
     let later = 1..passes.len() - 1;
     span(factorization, passes, 0).is_multiple_of(cluster)
@@ -486,8 +489,8 @@ fn shares_out(factorization: &Factorization, passes: &[usize], per_thread: usize
         && later.into_iter().all(|pass| span(factorization, passes, pass) == per_thread)
 }
 
-/// The first layers of passes in which a thread with `per_thread` coefficients works alone, then the end; the last pass
-/// is as long as possible.
+/// The first layer of each pass, then the layer after the last pass. In a pass, each thread combines only its own
+/// `per_thread` coefficients. The last pass is as long as possible.
 fn passes(factorization: &Factorization, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
     let mut starts = vec![part.end];
     let mut unit = if part.end == factorization.layers().len() && !factorization.ends_high() {
@@ -521,13 +524,13 @@ fn vector_bytes(run: usize) -> usize {
     [16, 8, 4, 2].into_iter().find(|unit| run.is_multiple_of(*unit)).unwrap_or(1)
 }
 
-/// Coefficients that the layers of a pass combine.
+/// Number of coefficients that the layers of a pass combine.
 fn span(factorization: &Factorization, passes: &[usize], pass: usize) -> usize {
     factorization.layers()[passes[pass]..passes[pass + 1]].iter().map(|layer| layer.radix()).product()
 }
 
-/// Bytes of a cell: two if residues of a forward transform stay below 2^16 through these layers without reduction, else
-/// a word.
+/// Bytes of a coefficient in shared memory between passes: two if residues of a forward transform stay below 2^16
+/// through these layers without reduction, else a register word.
 fn cell_bytes(arithmetic: Arithmetic, poly: &PolyType, layers: &[Layer]) -> usize {
     let growth: u64 = layers.iter().map(|layer| if *layer == Layer::Two { 2 } else { 4 }).sum();
     let small = poly.basis().iter().all(|q| q.value_u64().is_some_and(|q| q < (1 << 16) / (growth + 2)));

@@ -11,7 +11,7 @@ use ringforge_runtime::kernel::Table;
 const ALIGNMENT: usize = 16;
 
 impl KernelLayout {
-    /// Bytes of the constants of a limb.
+    /// Bytes of the constants of one limb.
     pub(super) fn constants_bytes(&self) -> usize {
         self.header_start() + HEADER * self.arithmetic.twiddle_bytes()
     }
@@ -32,13 +32,13 @@ impl KernelLayout {
         Table::Bytes(self.poly.limb_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
     }
 
-    /// The header entries of a limb of the basis, from the constants of all limbs.
+    /// The header entries for the limb of the basis with index `row`, from the constants of all limbs.
     pub(crate) fn header<'a>(&self, constants: &'a [u8], row: usize) -> &'a [u8] {
         let start = row * self.constants_bytes() + self.header_start();
         &constants[start..][..HEADER * self.arithmetic.twiddle_bytes()]
     }
 
-    /// Offset of the header entries, which follow the modulus.
+    /// Offset in bytes of a limb's header entries, which follow the constants of its modulus.
     fn header_start(&self) -> usize {
         self.arithmetic.bytes().next_multiple_of(ALIGNMENT)
     }

@@ -27,12 +27,13 @@ pub(crate) fn table(rows: &KernelLayout, modulus: usize) -> Table {
 
 /// Writes the twiddle factors of transforms modulo a prime; an item is one factor.
 ///
-/// Ports: roots (in), a factor (out). The roots begin with the constants of the device arithmetic for the modulus. Then
-/// follow γ, ρ, s, F and 1/(2Z − 1) (1 without `Sixth`), in Montgomery form for 256 bits. All have their least
-/// significant word first.
+/// Ports: roots (in), a factor (out). The roots begin with the constants of the device arithmetic for the modulus q.
+/// Then follow γ and ρ of the [`Factorization`], s = 1/t for t leaves, F ([`Arithmetic::product_factor`]), and 1/(2Z −
+/// 1). Here Z = γ^t has order 6; without a layer `Sixth` the last number is 1. 256-bit numbers are in Montgomery form.
+/// All have their least significant word first.
 ///
-/// For layers merged into radix-2^k butterflies, the CUDA source writes the factors of the butterflies (`Group` in
-/// `ntt.cuh`). A CPU runs layers one by one, with the factors of each layer.
+/// For layers merged into radix-2^k butterflies, the CUDA source writes the twiddle factors of the butterflies (`Group`
+/// in `ntt.cuh`). The CPU reference writes the factors of each layer, because a CPU computes layers one by one.
 #[derive(Clone)]
 struct Twiddles {
     /// The factorisation modulo one modulus.
@@ -52,7 +53,7 @@ pub(crate) struct Prime {
     start: U256,
     start_inverse: U256,
     step: U256,
-    /// 1/t, where t is the number of leaves of the tree.
+    /// 1/t, where t is the number of leaves of a tree.
     scale: U256,
     factor: U256,
     half_sixth: U256,
@@ -84,7 +85,8 @@ impl Twiddles {
 }
 
 impl Prime {
-    /// All inverses exist modulo a prime with the factorisation's roots: t divides q − 1, and (2Z − 1)² = −3.
+    /// Computes the constants. All inverses exist: the number t of leaves divides q − 1, and (2Z − 1)² = −3 for Z of
+    /// order 6.
     pub(crate) fn new(factorization: &Factorization, modulus: usize, arithmetic: Arithmetic) -> Self {
         let Roots { q, start, step } = factorization.roots()[modulus];
         let one = q.reduce(&U256::ONE);
@@ -102,7 +104,7 @@ impl Prime {
         }
     }
 
-    /// The header entries of a table, with the inverse transform multiplied by `scale`.
+    /// The header entries of a twiddle table, for inverse transforms that are multiplied by `scale`.
     pub(crate) fn header(&self, factorization: &Factorization, scale: &U256) -> [U256; HEADER] {
         let Self { q, start, start_inverse, step, scale: leaves, factor, half_sixth } = self;
         let scale = &q.mul(&q.reduce(scale), leaves);

@@ -7,7 +7,8 @@ use ringforge_math::ring::Quotient;
 
 use super::graph::Refused;
 
-/// For each position in a limb: the position of the residue that moves there, and whether its sign changes.
+/// The permutation of an automorphism: for each position in a limb, the position of the residue that moves there and
+/// whether its sign changes.
 ///
 /// A coefficient of x^i moves to x^(ik), where x^n is 1 or −1. The evaluation at a root w becomes the former
 /// evaluation at w^k.
@@ -27,7 +28,7 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
     if gcd(k, order) != 1 {
         return Err(format!("x -> x^{k} is not an automorphism of {poly}: {k} and {order} have a common factor"));
     }
-    // both factors are below 2^32
+    // `i` and `k` are below 2^32, so the product fits
     let times = |i: u64| i * k % order;
     let mut places = vec![0; n as usize];
     match content.domain() {
@@ -39,7 +40,7 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
         }
         Some((depth, of_values)) => {
             let factorization = split(poly, depth)?;
-            // the exponent at natural position i is i or 2i + 1
+            // at position i in natural order, the exponent of the root is i or 2i + 1
             let from = |i: u64| if order == n { times(i) } else { times(2 * i + 1) / 2 };
             let natural = match of_values {
                 Order::Natural => (0..n as usize).collect(),
@@ -55,7 +56,7 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
     Ok(places)
 }
 
-/// A complete factorisation, down to leaf degree 1.
+/// The factorisation with `depth` layers, or an error unless its leaf degree is 1.
 fn split(poly: &PolyType, depth: u32) -> Result<Factorization, Refused> {
     let factorization = Factorization::of(poly, Some(depth)).map_err(|error| error.to_string())?;
     match factorization.leaf_degree() {

@@ -11,7 +11,7 @@ use super::graph::{Binding, Graph, Id, Origin, Step, meet};
 /// A step that can be fused into a later one.
 struct Found {
     step: usize,
-    /// The value that it writes, which only the later step reads.
+    /// The value that the step writes. Only the later step reads it.
     value: Id,
     /// The fused kernel: the ports of the earlier step, then one for each of `operands`.
     kernel: Arc<dyn Kernel>,
@@ -20,8 +20,8 @@ struct Found {
 }
 
 impl Graph {
-    /// Fuses all steps that can be. A fused step takes the position of the later step, where all operands are
-    /// available.
+    /// Fuses all steps for which this is possible. A fused step takes the position of the later step, because all its
+    /// operands are available there.
     pub(super) fn fuse(&mut self) {
         let mut gone = Vec::new();
         for step in 0..self.steps.len() {
@@ -33,7 +33,7 @@ impl Graph {
         self.steps_left(|step| !gone.contains(&step));
     }
 
-    /// The fusion of a linear combination with the latest of the steps that can take it as an epilogue.
+    /// The fusion of linear combination `number` with the latest of the steps that can take it as an epilogue.
     fn find(&self, number: usize) -> Option<Found> {
         let step = &self.steps[number];
         step.kernel.combination()?;
@@ -48,7 +48,7 @@ impl Graph {
         found.max_by_key(|found| found.step)
     }
 
-    /// The fusion of this step with the pointwise product that it reads first.
+    /// The fusion of step `number` with the pointwise product that it reads through its first port.
     fn find_product(&self, number: usize) -> Option<Found> {
         let Binding::Reads(id) = *self.steps[number].bound.first()? else { return None };
         let (value, writer) = self.written_for(id, number)?;
@@ -56,8 +56,8 @@ impl Graph {
         Some(Found { step: writer, value, kernel, operands: Vec::new() })
     }
 
-    /// The underlying value of `id`, and the step that writes it. Only if `number` is its sole reader and the writer
-    /// can run as late as that.
+    /// Returns the value that `id` is a complete view of, and the step that writes this value. `None` unless step
+    /// `number` is its only reader and the writing step can run as late as step `number`.
     fn written_for(&self, id: Id, number: usize) -> Option<(Id, usize)> {
         let value = self.whole(id)?;
         let Origin::Step(writer) = self.nodes[value].origin else { return None };
@@ -65,7 +65,7 @@ impl Graph {
         (suits && !self.is_overwritten(writer, number)).then_some((value, writer))
     }
 
-    /// The single value that `id` is a complete view of, which may itself be a part of a joined value.
+    /// The single value that `id` is a complete view of. This value may be a part of a concatenated value.
     fn whole(&self, id: Id) -> Option<Id> {
         match &self.all_sources(id)[..] {
             [(value, bytes)] if self.all_sources(*value) == [(*value, bytes.clone())] => Some(*value),
@@ -88,7 +88,7 @@ impl Graph {
         readers.next() == Some(step) && readers.next().is_none() && !self.outputs.iter().any(|(_, id)| takes(*id))
     }
 
-    /// Whether a step between `step` and `other` overwrites what `step` reads.
+    /// Whether a step between `step` and `other` overwrites bytes that `step` reads.
     fn is_overwritten(&self, step: usize, other: usize) -> bool {
         let sources = |id: Id| self.all_sources(id);
         let reads = self.steps[step].bound.iter().filter_map(|bound| match *bound {
@@ -103,7 +103,7 @@ impl Graph {
         turned.flat_map(sources).any(|(id, bytes)| reads.iter().any(|(other, own)| *other == id && meet(own, &bytes)))
     }
 
-    /// The fused step, which writes the output of the later one.
+    /// The fused step, which writes the output of the later step `other`.
     fn fused(&mut self, other: usize, found: &Found) -> Option<Step> {
         let written = |step: &Step| {
             step.bound.iter().find_map(|bound| if let Binding::Writes(id) = *bound { Some(id) } else { None })

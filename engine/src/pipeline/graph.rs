@@ -15,16 +15,16 @@ pub(super) use views::meet;
 
 /// The index of a value.
 pub(super) type Id = usize;
-/// The reason why an operation is refused.
+/// The reason why an operation is rejected, as part of an error message.
 pub(super) type Refused = String;
 
-/// Size and properties of a value. For an input, they are known once a step takes it.
+/// Size and properties of a value. An input has them once a step reads it.
 #[derive(Debug, Clone)]
 pub(super) struct ValueInfo {
     pub(super) bytes: usize,
     pub(super) sharing: Sharing,
     pub(super) secret: bool,
-    /// This and the next two are as in the [`Port`] that defines the value.
+    /// The fields `status`, `batch_dependent` and `random_key` are those of the [`Port`] that defines the value.
     pub(super) status: bool,
     pub(super) batch_dependent: bool,
     pub(super) random_key: bool,
@@ -34,11 +34,11 @@ pub(super) struct ValueInfo {
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
     Input,
-    /// The step that writes it.
+    /// The value is written by the step with this index.
     Step(usize),
-    /// A byte range of another (non-view) value, starting at this offset in each item.
+    /// The value is a byte range of each item of another value that is not a view, starting at this offset.
     View(Id, usize),
-    /// The concatenation of these values.
+    /// The value is the concatenation of these values.
     Join(Vec<Id>),
 }
 
@@ -67,7 +67,7 @@ pub(super) enum Binding {
 pub(super) struct Step {
     pub(super) kernel: Arc<dyn Kernel>,
     pub(super) bound: Vec<Binding>,
-    /// Whether it runs once per run, on values that all items share.
+    /// Whether the step runs once per run, on values that all items share.
     pub(super) once: bool,
 }
 
@@ -78,11 +78,11 @@ pub(super) struct Graph {
     /// Names and values of the inputs, and of the outputs.
     pub(super) inputs: Vec<(String, Id)>,
     pub(super) outputs: Vec<(String, Id)>,
-    /// Bytes of inputs and step outputs that were overwritten, and the index of the step that did so.
+    /// Bytes of inputs and step outputs that were overwritten, and the index of the step that overwrote them.
     overwritten: Vec<(Id, Range<usize>, usize)>,
-    /// Bytes of keys, and the stream ids that steps use under these keys.
+    /// For byte ranges of keys, the stream ids that steps use with these keys.
     stream_id: Vec<(Id, Range<usize>, u32)>,
-    /// Values and their copies.
+    /// Pairs of a value and its copy.
     copies: Vec<(Id, Id)>,
     /// Secret values whose secrecy extends to everything derived from them.
     secrets: Vec<Id>,
@@ -166,14 +166,14 @@ impl Graph {
         self.nodes[id].content.as_ref()
     }
 
-    /// The description of a value in errors.
+    /// The description of a value in error messages.
     pub(super) fn name(&self, id: Id) -> String {
         let name = &self.nodes[id].name;
         match &self.nodes[id].origin {
             Origin::Input => format!("the input {name}"),
             Origin::Step(_) => format!("the output of {name}"),
             Origin::View(of, first) => format!("{}[{first}..{}]", self.name(*of), first + self.bytes(id)),
-            Origin::Join(_) => "the joined value".into(),
+            Origin::Join(_) => "the concatenated value".into(),
         }
     }
 
@@ -186,7 +186,7 @@ impl Graph {
         self.nodes[id].kind.as_ref().map_or(0, |kind| kind.bytes)
     }
 
-    /// Adds a step, with inputs in the order of the ports that read. Returns the values that it writes.
+    /// Adds a step with inputs in the order of the ports that read, and returns the values that it writes.
     pub(super) fn step(&mut self, kernel: Arc<dyn Kernel>, inputs: &[Id]) -> Result<Vec<Id>, Refused> {
         let ports = kernel.ports().to_vec();
         let tables: Vec<Option<Table>> = (0..ports.len()).map(|port| kernel.table(port)).collect();
@@ -200,7 +200,8 @@ impl Graph {
         self.bind(kernel, ports, tables, ids)
     }
 
-    /// Adds a step, with the value that each port reads and the table that each port is bound to.
+    /// Adds a step with the value that each port reads and the table that each port is bound to, and returns the values
+    /// that it writes.
     fn bind(
         &mut self,
         kernel: Arc<dyn Kernel>,
@@ -246,8 +247,8 @@ impl Graph {
                     let kind = ValueInfo { secret, ..kind(port) };
                     let id = self.node(kernel.name(), Origin::Step(step), Some(kind), None);
                     self.nodes[id].within = Some(self.home(old)).filter(|place| *place != (old, 0));
-                    // even if a copy is overwritten, the original counts as gone: whether a kernel needs a copy must
-                    // make no difference
+                    // even if only a copy is overwritten, the original cannot be read again, so that it makes no
+                    // difference whether a kernel needs a copy
                     let gone =
                         self.all_sources(original.unwrap_or(old)).into_iter().map(|(id, bytes)| (id, bytes, step));
                     self.overwritten.extend(gone.collect::<Vec<_>>());
@@ -266,8 +267,8 @@ impl Graph {
         Ok(outputs)
     }
 
-    /// The port through which a sampler reads this key, with an unused stream id. An input of which nothing is known
-    /// becomes [`RandomKey`].
+    /// The port through which a sampler reads this key, with an unused stream id. An input of unknown size is read as a
+    /// [`RandomKey`].
     pub(super) fn key_port(&self, key: Id) -> Port {
         let port = match &self.nodes[key].kind {
             Some(kind) if !kind.random_key => {
@@ -279,14 +280,14 @@ impl Graph {
         port.with_stream_id(self.series_of(key).max().unwrap_or(0).saturating_add(1))
     }
 
-    /// The stream ids used so far under a key.
+    /// The stream ids that steps already use with a key.
     fn series_of(&self, key: Id) -> impl Iterator<Item = u32> {
         let sources = self.all_sources(key);
         let is_key = move |id, bytes| sources.iter().any(|(source, own)| *source == id && meet(own, bytes));
         self.stream_id.iter().filter(move |(id, bytes, _)| is_key(*id, bytes)).map(|(.., stream_id)| *stream_id)
     }
 
-    /// Records the stream ids of a step's ports. Refuses one that is in use under the same key.
+    /// Records the stream ids of a step's ports. Returns an error if another step uses one of them with the same key.
     fn take_series(&mut self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
         for (port, key) in ports.iter().zip(inputs).filter(|(port, _)| port.stream_id > 0) {
             let Some(key) = *key else { continue };
@@ -303,7 +304,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Whether a step runs once: all its inputs are shared, and none is [`RandomKey`], which differ from item to item.
+    /// Whether a step runs once: it has inputs, all of them are shared, and none is a [`RandomKey`], whose blocks
+    /// differ from item to item.
     fn runs_once(&self, inputs: &[Option<Id>]) -> bool {
         let mut kinds = inputs.iter().flatten().map(|&id| self.nodes[id].kind.as_ref());
         let shared =
@@ -311,7 +313,8 @@ impl Graph {
         inputs.iter().any(Option::is_some) && kinds.all(shared)
     }
 
-    /// Checks that a port can read a value, which defines the kind of an input that is taken for the first time.
+    /// Checks that a port can read a value. The first port that reads an input of unknown size determines its size and
+    /// properties. A secret port makes the value secret.
     fn take(&mut self, kernel: &str, port: &Port, id: Id, once: bool) -> Result<(), Refused> {
         self.readable(id)?;
         let name = self.name(id);
@@ -331,7 +334,7 @@ impl Graph {
         }
         if port.random_key != kind.random_key {
             let (random_key, other) = if port.random_key { (kernel, &*name) } else { (&*name, kernel) };
-            return Err(format!("{random_key} is for `Draws`, but {other} is not"));
+            return Err(format!("{random_key} is for `RandomKey`, but {other} is not"));
         }
         if port.secret {
             self.keep_secret(id);
@@ -345,14 +348,14 @@ impl Graph {
         self.secrets.push(id);
     }
 
-    /// Marks secret what steps derived from marked values, and what samplers drew from secret keys. A key is secret
-    /// if any step or view of it says so.
+    /// Marks the outputs of steps secret if the steps read a value derived from marked values, or sample from a secret
+    /// key. A key is secret if any step or view of it is.
     fn keep_derived_secret(&mut self) {
         // the kind of an input may have become known after a view of it was marked secret
         self.kept_secret.clone().into_iter().for_each(|id| self.keep_secret(id));
         let roots = |graph: &Self, id: Id| graph.all_sources(id).into_iter().map(|(id, _)| id).chain([id]);
         let mut secrets: BTreeSet<Id> = self.secrets.iter().flat_map(|&id| roots(self, id)).collect();
-        // a marked join may hold copies: their originals are secret too
+        // a marked concatenation may contain copies, whose originals are secret too
         for &(id, copy) in self.copies.iter().rev() {
             if secrets.contains(&copy) {
                 secrets.extend(roots(self, id));
@@ -420,7 +423,7 @@ impl Graph {
         }
     }
 
-    /// Moves the steps that run once before all others.
+    /// Moves the steps that run once to the beginning.
     pub(super) fn once_first(&mut self) {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         order.sort_by_key(|&step| !self.steps[step].once);
@@ -433,7 +436,7 @@ impl Graph {
         self.reorder(&order);
     }
 
-    /// Reorders the steps to these indices, and drops those that are missing.
+    /// Puts the steps into the order of these indices, and drops steps whose index is missing.
     fn reorder(&mut self, order: &[usize]) {
         let mut place = vec![None; self.steps.len()];
         order.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));

@@ -1,4 +1,4 @@
-//! Memory planning: which values share memory, and which memory is that of an argument.
+//! Memory planning: which values share memory, and which of them are in the memory of an argument.
 
 use core::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
             graph.on_views(step).ok_or_else(|| format!("{} does not support its views", step.kernel.name()))?;
         let slot = |(number, (bound, port)): (usize, (&Binding, &Port))| match bound {
             Binding::Table(table) => {
-                // a kernel made for views may have its own table
+                // a kernel that was adapted to views may have another table
                 let table = kernel.table(number).unwrap_or_else(|| table.clone());
                 check_table(kernel.name(), port, &table).map(|()| Slot::Table(table))
             }
@@ -42,7 +42,7 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
     Ok(Plan { title: title.into(), steps, args, temps })
 }
 
-/// A read of some bytes of a value through this port of a step. The caller's reads after a run have the step
+/// A read of some bytes of a value, by this step through this port. Reads by the caller after a run have the step
 /// `usize::MAX`.
 struct Read {
     step: usize,
@@ -53,15 +53,15 @@ struct Read {
 /// Classes of values that share memory.
 struct Memory<'a> {
     graph: &'a Graph,
-    /// For each value its class and its byte offset there, and for each class its values.
+    /// For each value its class and its byte offset in the class's memory; for each class its values.
     class: Vec<usize>,
     first: Vec<usize>,
     classes: Vec<Vec<Id>>,
-    /// The reads of each input and step output, and the last step that reads it: `usize::MAX` for outputs, which the
-    /// caller reads.
+    /// For each input and step output, its reads and the last step that reads it. That is `usize::MAX` for outputs,
+    /// which the caller reads.
     reads: Vec<Vec<Read>>,
     last: Vec<usize>,
-    /// The argument name of each class.
+    /// For each class that is an argument, the argument's name.
     names: Vec<Option<String>>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Memory<'a> {
             names[graph.home(*id).0] = Some(name.clone());
         }
         for (name, id) in &graph.inputs {
-            // an input stays intact for the caller unless an output has its name
+            // the caller may read an input after the run, unless an output with the same name overwrites it
             if graph.outputs.iter().all(|(other, _)| other != name) {
                 let bytes = 0..graph.nodes[*id].kind.as_ref().map_or(0, |kind| kind.bytes);
                 reads[*id].push(Read { step: usize::MAX, port: 0, bytes });
@@ -110,7 +110,8 @@ impl<'a> Memory<'a> {
         self.graph.nodes[id].kind.as_ref()
     }
 
-    /// Merges the values of in-out ports, which share memory. Refuses updates of values that must be preserved.
+    /// Merges the classes of the two values of each in-out port. Returns an error if the overwritten value is still
+    /// needed.
     fn keep_places(&mut self) -> Result<(), Refused> {
         for step in &self.graph.steps {
             for bound in &step.bound {
@@ -132,12 +133,13 @@ impl<'a> Memory<'a> {
         self.reads[id].iter().any(|read| read.step == usize::MAX && meet(&read.bytes, bytes))
     }
 
-    /// Whether nothing that shares memory with a value is still needed when that value is written.
+    /// Whether no other value in the class of `new` is still needed when `new` is written.
     fn is_sound(&self, new: Id) -> bool {
         self.classes[self.class[new]].iter().all(|&other| other == new || self.follow(other, new))
     }
 
-    /// Merges an output with the input of the same name.
+    /// Merges the class of an output with that of the input of the same name. Returns an error if that input is still
+    /// needed.
     fn take_places(&mut self) -> Result<(), Refused> {
         for (name, new) in &self.graph.outputs {
             let Some((_, old)) = self.graph.inputs.iter().find(|(other, _)| other == name) else { continue };
@@ -153,8 +155,8 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
-    /// Lets kernels run in place if they can. The last step comes first, so that steps that lead to an output work in
-    /// its memory.
+    /// Lets kernels run in place if they can, from the last step to the first, so that the steps that lead to an output
+    /// work in its memory.
     fn work_in_place(&mut self) {
         for step in self.graph.steps.iter().rev() {
             for (output, written) in step.bound.iter().enumerate() {
@@ -172,8 +174,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Whether two values may share memory: they have their own memory of equal size, neither is a status, and if one
-    /// is an argument, both are secret or neither is.
+    /// Whether two values may share memory: each has memory of its own, of equal size, and neither is a status. If one
+    /// of them is an argument, both must be secret or neither.
     fn are_alike(&self, old: Id, new: Id) -> bool {
         let secret =
             |id: Id| self.classes[self.class[id]].iter().any(|&id| self.kind(id).is_some_and(|kind| kind.secret));
@@ -190,7 +192,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Merges two classes, unless a value of one is still needed when one of the other overwrites it.
+    /// Merges two classes and returns true, unless a value of one class is still needed when one of the other
+    /// overwrites it. Then returns false.
     fn merge(&mut self, old: Id, new: Id) -> bool {
         let (from, to) = (self.class[old], self.class[new]);
         let one_name = match (&self.names[from], &self.names[to]) {
@@ -209,12 +212,13 @@ impl<'a> Memory<'a> {
         true
     }
 
-    /// Whether two values can share memory: the earlier one is no longer needed when the later one is written.
+    /// Whether two values can share memory: the value written earlier is no longer needed when the other one is
+    /// written.
     fn follow(&self, a: Id, b: Id) -> bool {
         let born = |id: Id| match self.graph.nodes[id].origin {
             Origin::Input => Some(None),
             Origin::Step(step) => Some(Some(step)),
-            // views and joins have no memory of their own
+            // views and concatenations have no memory of their own
             _ => None,
         };
         let (Some(born_a), Some(born_b)) = (born(a), born(b)) else { return true };
@@ -231,8 +235,8 @@ impl<'a> Memory<'a> {
         })
     }
 
-    /// Whether the reading step may write `new` over what it reads: through the same port, or in place if `same`,
-    /// which says that the byte ranges are equal.
+    /// Whether the reading step may write `new` over the bytes that it reads: through the same port, or in place if
+    /// `same`. `same` says that the byte ranges read and written are equal.
     fn hands_over(&self, read: &Read, same: bool, new: Id) -> bool {
         let step = &self.graph.steps[read.step];
         let output = step
@@ -242,7 +246,7 @@ impl<'a> Memory<'a> {
         output.is_some_and(|output| output == read.port || (same && step.kernel.in_place(read.port, output)))
     }
 
-    /// Assigns arguments and temporaries to all values.
+    /// Assigns an argument or a temporary to every value.
     fn assign(&self) -> (Vec<Home>, Vec<PlanArg>, Vec<Temp>) {
         let mut places = vec![Home::Temp(usize::MAX); self.class.len()];
         let mut args = Vec::new();
@@ -255,7 +259,7 @@ impl<'a> Memory<'a> {
         }
         let mut temps: Vec<(Temp, usize)> = Vec::new();
         let mut rest: Vec<&Vec<Id>> = self.classes.iter().filter(|class| !class.is_empty()).collect();
-        // parts of a join may have been placed in the memory of others
+        // parts of a concatenation may have been placed in the memory of others
         rest.retain(|class| matches!(places[class[0]], Home::Temp(_)) && self.born(class).is_some());
         rest.sort_by_key(|class| self.born(class));
         for class in rest {
@@ -272,7 +276,8 @@ impl<'a> Memory<'a> {
             };
             let born = self.born(class).unwrap_or(0);
             let ends = class.iter().map(|&id| self.last[id]).max().unwrap_or(0);
-            // statuses must be 0 from the start of a run, and shared values must survive all chunks
+            // statuses must be 0 from the start of a run, and shared values must stay until all chunks of a batch are
+            // done
             let own = |temp: &Temp| temp.status || temp.sharing == Sharing::Shared;
             let free = |(_, (other, until)): &(usize, &(Temp, usize))| *until < born && !own(other) && !own(&temp);
             let free = temps.iter().enumerate().filter(free);

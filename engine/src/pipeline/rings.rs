@@ -61,7 +61,7 @@ impl<'p> Value<'p> {
         else {
             return self.nothing();
         };
-        // one element at a time, so that the subtraction is fused into its transform
+        // divides one element at a time, so that the subtraction is fused into its transform
         let divide = |i: usize| {
             let of = |limbs: Range<usize>| self.limbs(i * basis.len() + limbs.start..i * basis.len() + limbs.end);
             let [quotient, rest] = [0..left, left..basis.len()].map(of);
@@ -77,8 +77,8 @@ impl<'p> Value<'p> {
     /// each group to the whole basis of `to`. The result is a vector with one element of `to` for each group. The
     /// first moduli of `to` must be those of this ring. The last group may have fewer limbs.
     ///
-    /// For a group of k limbs with product Q_j the element is (x mod Q_j) + u·Q_j with 0 ≤ u < k, as
-    /// [`Op::ConvertFast`] leaves it. Takes coefficients or evaluations, and stays in that domain.
+    /// For a group of k limbs with product Q_j, the result is (x mod Q_j) + u·Q_j for the element x, with 0 ≤ u < k as
+    /// for [`Op::ConvertFast`]. Takes coefficients or evaluations, and stays in that domain.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -130,12 +130,12 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Signed digits to the base 2^w, w = `bits`, of each limb's coefficients: the gadget decomposition. With x in
+    /// Signed digits to the base 2^w, for w = `bits`, of each limb's coefficients: the gadget decomposition. With x in
     /// (−q/2, q/2], x = Σ d_i·2^(w·i), where −2^(w−1) ≤ d_i < 2^(w−1). The last digit takes the remainder, at most
     /// 2^(w−1). The result is a vector with one element of `to` for each digit, reduced modulo all moduli of `to`,
-    /// which may be the same ring.
+    /// which may be the ring of `self`.
     ///
-    /// A limb has ⌈b/w⌉ digits, where b is the bit length of the largest modulus, least significant digit first. The
+    /// A limb has ⌈b/w⌉ digits, least significant digit first, where b is the bit length of the largest modulus. The
     /// digits of the first limb come first. w is from 1 to 63, and moduli have up to 64 bits.
     ///
     /// ```
@@ -199,7 +199,7 @@ impl<'p> Value<'p> {
         self.one(Arc::new(Copy::padded(&from, &to)), &[self], to)
     }
 
-    /// The type of the elements, which must be coefficients.
+    /// The type of the elements. Records an error and returns `None` unless they are coefficients.
     #[track_caller]
     fn coefficients(self) -> Option<PolyType> {
         let content = self.content(&[self])?;
@@ -209,7 +209,8 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Transforms coefficients to the domain of `content`, if that holds evaluations.
+    /// Transforms coefficients to the domain of `content` if `content` describes evaluations, else returns them
+    /// unchanged.
     #[track_caller]
     fn transformed_as(self, content: &PolyType) -> Self {
         match content.domain() {
@@ -220,7 +221,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Joins elements of the same type to a vector.
+    /// Concatenates elements of the same type to a vector.
     #[track_caller]
     fn side_by_side(self, elements: &[Self]) -> Self {
         let Some(content) = self.content(elements) else { return self.nothing() };

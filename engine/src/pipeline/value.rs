@@ -29,9 +29,9 @@ impl<'p> Value<'p> {
         self.pipeline.value(id)
     }
 
-    /// Marks a value secret, together with everything that steps derive from it. Temporaries with secrets are wiped
-    /// after a run, and so is staging memory between host and device. Samples are secret in themselves, but what is
-    /// derived from them is not unless it is marked.
+    /// Marks a value secret, together with everything that steps derive from it. After a run, secret temporaries are
+    /// wiped, and so is staging memory between host and device. Samples are secret without this mark, but values
+    /// derived from a sample are secret only if it is marked.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -52,8 +52,8 @@ impl<'p> Value<'p> {
         self
     }
 
-    /// A range of limbs, as elements of the [type with these limbs](PolyType::limbs). This is a view, not a copy.
-    /// Only steps whose kernels do not support [views](crate::kernels::Kernel::on_views) get a copy.
+    /// A range of limbs, as elements of the [type with these limbs](PolyType::limbs). The result is a view, not a copy.
+    /// Only steps whose kernels do not support [views](crate::kernels::Kernel::on_views) copy it.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -82,7 +82,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// A byte range of each item: a view, as for [`Value::limbs`].
+    /// A byte range of each item. Like the result of [`Value::limbs`], it is a view.
     #[must_use]
     #[track_caller]
     pub fn part(self, bytes: Range<usize>) -> Self {
@@ -117,16 +117,16 @@ impl<'p> Value<'p> {
         self.job(|content| of_elements(content, Op::Inverse), &[self])
     }
 
-    /// The pointwise product of evaluations, added to `sum`, which it overwrites. All three must be in the same
-    /// order.
+    /// The pointwise product of evaluations, added to `sum`, whose memory the result overwrites. All three must be in
+    /// the same order.
     #[must_use]
     #[track_caller]
     pub fn mul_add(self, other: Self, sum: Self) -> Self {
         self.job(|content| of_elements(content, Op::MulAdd), &[self, other, sum])
     }
 
-    /// These elements times a constant: one number for each modulus of the basis, or one for all. Each is reduced
-    /// modulo its modulus.
+    /// These elements times a constant: one number for each modulus of the basis, or one number for all moduli. A
+    /// number is reduced modulo its modulus.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring, U256};
@@ -244,12 +244,12 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// The placeholder after an error.
+    /// The placeholder for the result of an operation that failed.
     pub(super) fn nothing(self) -> Self {
         Self { id: None, ..self }
     }
 
-    /// The type of these values, which must be the same for all.
+    /// The type of these values. Records an error and returns `None` unless all hold elements of the same type.
     #[track_caller]
     pub(super) fn content(self, values: &[Self]) -> Option<PolyType> {
         let ids = self.pipeline.ids(values)?;
@@ -268,7 +268,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Adds a step of a kernel with one output, which holds elements of type `content`.
+    /// Adds a step of a kernel with one output, which holds elements of type `content`, and returns that output.
     #[track_caller]
     pub(super) fn one(self, kernel: Arc<dyn Kernel>, inputs: &[Self], content: PolyType) -> Self {
         let outputs = self.pipeline.dynamic_step(kernel, inputs);
@@ -291,7 +291,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Adds a job on values, made from the type of this one.
+    /// Adds the steps of the job that `job` returns for the type of `self`, with these inputs.
     #[track_caller]
     pub(super) fn job(self, job: impl FnOnce(&PolyType) -> Job, inputs: &[Self]) -> Self {
         let Some(id) = self.id else { return self };

@@ -1,4 +1,4 @@
-//! Products in any ring, through an equal or longer product modulo auxiliary primes.
+//! Products in any ring via a larger NTT: a product of equal or larger degree modulo auxiliary primes.
 
 use crypto_bigint::{U256, U768};
 
@@ -13,17 +13,19 @@ use ringforge_math::poly::{Form, PolyType};
 use ringforge_math::ring::{Quotient, Ring};
 use ringforge_runtime::plan::Plan;
 
-/// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.
+/// Upper bounds on the bits of auxiliary primes: first primes for 32-bit arithmetic, then, if there are too few, primes
+/// for 64-bit arithmetic.
 const PRIME_BITS: [u32; 2] = [30, 62];
 
-/// The fewest: words of 32 bits.
+/// Lower bound on the bits of auxiliary primes, so that residues are stored in at least 32 bits.
 const LEAST_BITS: u32 = 17;
 
-/// Strategy: a product through an auxiliary ring, each row of the basis on its own.
+/// Strategy: a product via a larger NTT, for each limb of the basis separately.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where unfolded products are longer than rings can be, and what the planner says of the auxiliary
-/// product: it splits, so it never comes back here.
+/// [`Error::Unsupported`] if the unreduced product has more coefficients than a ring can have, or if there are too few
+/// auxiliary primes. Also the planner's errors for the auxiliary product. The auxiliary ring has an NTT, so planning
+/// that product does not come back to this function.
 pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
     let poly = &job.poly;
     let auxiliary = auxiliary_ring(poly, job.bounds)?;
@@ -45,7 +47,7 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
         };
         let last = kernels.len().saturating_sub(1);
         for (i, kernel) in kernels.into_iter().enumerate() {
-            // the rows before this one stay
+            // the last kernel stores this limb into the element that has the limbs before it
             values.extend(product.filter(|_| i == last));
             values = p.dynamic_step(kernel, &values).last().copied().into_iter().collect();
         }
@@ -57,12 +59,12 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
     p.build()
 }
 
-/// The cheapest ring through which products of elements within these bounds are exact: one with the same quotient if
-/// that splits, else a cyclic one of at least 2n − 1 coefficients.
+/// The cheapest ring in which products of elements within these bounds are exact. It has the same quotient as `poly` if
+/// that quotient has an NTT, or is cyclic of degree at least 2n − 1.
 fn auxiliary_ring(poly: &PolyType, [left, right]: [Option<u64>; 2]) -> Result<PolyType> {
     let half = poly.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
     let operand = |bound: Option<u64>| match bound {
-        // the Montgomery form is lifted as it is stored, and knows no bounds
+        // residues in Montgomery form enter the product as they are stored, so bounds on values do not apply to them
         Some(bound) if poly.form() == Form::Plain => half.min(U256::from(bound)),
         _ => half,
     };
@@ -83,7 +85,8 @@ fn auxiliary_ring(poly: &PolyType, [left, right]: [Option<u64>; 2]) -> Result<Po
     Err(Error::unsupported(Op::Mul, poly, "there are too few auxiliary primes for an NTT of any length"))
 }
 
-/// The primes of [`rns::primes`], of fewer bits where as many of these do: lazy residues have more room above them.
+/// Like [`rns::primes`], but with fewer bits per prime if that takes no more primes: lazy residues then have more room
+/// in a word.
 fn small_primes(order: u64, bits: u32, bound: &U768) -> Option<Vec<Modulus>> {
     let largest = rns::primes(order, bits, bound)?;
     let least = (bound.bits_vartime() / largest.len() as u32).max(LEAST_BITS);
@@ -91,17 +94,17 @@ fn small_primes(order: u64, bits: u32, bound: &U768) -> Option<Vec<Modulus>> {
     Some(smaller.unwrap_or(largest))
 }
 
-/// An auxiliary quotient that splits.
+/// A quotient for the auxiliary ring, for which there is an NTT.
 struct Shape {
     quotient: Quotient,
-    /// Order of the roots of unity that its split needs.
+    /// Order of the roots of unity that the NTT needs.
     order: u64,
-    /// Operand products that a coefficient of the product is a signed sum of, at most.
+    /// Maximum number of products of operand coefficients whose signed sum is a coefficient of the result.
     terms: usize,
     cost: usize,
 }
 
-/// Quotients for products in this ring, cheapest first.
+/// Quotients for the auxiliary ring of products in `poly`, cheapest first.
 fn shapes(poly: &PolyType) -> Vec<Shape> {
     let n = poly.degree();
     let is = |quotient: &Quotient| poly.basis().iter().all(|q| quotient.tail(q) == poly.quotient().tail(q));
@@ -115,7 +118,8 @@ fn shapes(poly: &PolyType) -> Vec<Shape> {
         shapes.extend([cyclic, negacyclic].into_iter().filter(|shape| is(&shape.quotient)));
     }
     if n.is_multiple_of(2) && is(&Quotient::Trinomial { n }) {
-        // a coefficient below x^(n/2) collects c_j − c_(j+n) − c_(j+3n/2), one above c_j + c_(j+n/2): 3n/2 products at most
+        // for the coefficients c of the unreduced product, the result is c_j − c_(j+n) − c_(j+3n/2) below x^(n/2), else
+        // c_j + c_(j+n/2): sums of at most 3n/2 products
         shapes.extend(splits(n / 2, n / 2).map(|(twos, threes, base)| Shape {
             quotient: Quotient::Trinomial { n },
             order: 6 * smooth(twos, threes) as u64,
@@ -124,7 +128,8 @@ fn shapes(poly: &PolyType) -> Vec<Shape> {
         }));
     }
     let least = 2 * n - 1;
-    // with c_j of min(j + 1, 2n - 1 - j) products, those of c_i + c0 c_(n+i) + c1 c_(n+i-1), or of c_i alone
+    // c_j is a sum of min(j + 1, 2n - 1 - j) products: counts those of c_i + c0 c_(n+i) + c1 c_(n+i-1), or of c_i alone
+    // if [c0, c1] is `None`
     let terms = |row| match LargerNtt::fold_of(poly, row) {
         None | Some([_, 0]) => n,
         Some([0, _]) => n + 1,
@@ -145,7 +150,7 @@ fn shapes(poly: &PolyType) -> Vec<Shape> {
     shapes
 }
 
-/// All (a, b, d) with 2^a·3^b·d from `least` to `most`, d a possible base degree.
+/// All (a, b, d) with `least` ≤ 2^a·3^b·d ≤ `most`, for leaf degrees d up to [`MAX_LEAF_DEGREE`].
 fn splits(least: usize, most: usize) -> impl Iterator<Item = (u32, u32, usize)> {
     let all = (1..=MAX_LEAF_DEGREE)
         .flat_map(|base| (0..=18).flat_map(move |threes| (0..=29).map(move |twos| (twos, threes, base))));
@@ -156,8 +161,9 @@ fn smooth(twos: u32, threes: u32) -> usize {
     3usize.pow(threes) << twos
 }
 
-/// What a product of this length costs, about: for each coefficient three transforms, the product of leaves, and the way
-/// through memory; a quarter more where the threads of a row fill no whole warps.
+/// Estimated cost of a product of this length: for each coefficient three transforms, the product of leaves, and the
+/// memory traffic. It is a quarter higher unless the length is a multiple of 32, because the threads of a limb then
+/// fill no whole warps.
 fn cost(length: usize, twos: u32, threes: u32, base: usize) -> usize {
     let cost = length * (6 * twos as usize + 10 * threes as usize + 3 * base + 16);
     if length.is_multiple_of(32) { cost } else { cost + cost / 4 }

@@ -15,11 +15,11 @@ use ringforge_math::poly::PolyType;
 use ringforge_math::primes;
 use ringforge_runtime::plan::Plan;
 
-/// The plan that converts between RNS limbs and integers, or between two RNS bases.
+/// Plans an operation that converts between RNS limbs and integers, or between two RNS bases.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for duplicate moduli, more than 64 moduli, a modulus of more than 64 bits, and a conversion
-/// without a target; [`Error::Mismatch`] for a target with another quotient.
+/// [`Error::Unsupported`] if a modulus repeats or has more than 64 bits, for more than 64 moduli, and for a conversion
+/// without a target. [`Error::Mismatch`] for a target with another quotient.
 pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
     let poly = &job.poly;
     let p = planner.of_kernels(job);
@@ -65,19 +65,19 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
 /// Checks that the product of the primes exceeds 2·bound, so that residues determine an integer from −bound to bound.
 ///
 /// # Errors
-/// [`Error::Inexact`] with the missing bits.
+/// [`Error::Inexact`], with the needed and the available bits, if the product of the primes is too small.
 pub(super) fn prove(bound: &U768, primes: &[Modulus]) -> Result<()> {
     let twice = bound.wrapping_add(bound);
     match product(primes) {
         Some(product) if product <= twice => {
             Err(Error::Inexact { needed_bits: twice.bits_vartime(), available_bits: product.bits_vartime() - 1 })
         }
-        _ => Ok(()), // the product exceeds 768 bits, and with it any bound
+        _ => Ok(()), // a product of more than 768 bits exceeds any bound
     }
 }
 
-/// The largest primes below 2^bits with roots of unity of this order, in ascending order: no more than are needed to
-/// represent integers from −bound to bound. `None` if there are too few.
+/// The largest primes below 2^bits with roots of unity of this order, in ascending order. There are as few as suffice
+/// to represent integers from −bound to bound. `None` if there are too few such primes.
 pub(super) fn primes(order: u64, bits: u32, bound: &U768) -> Option<Vec<Modulus>> {
     let mut basis = Vec::new();
     for p in primes::primes(order, bits).take(MAX_PRIMES) {

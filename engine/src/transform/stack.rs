@@ -1,31 +1,33 @@
-//! Stack use of CPU steps on limbs, and its wiping afterwards: copies, vectors and spilled registers remain on the
-//! stack.
+//! Stack use of CPU operations on limbs, and wiping of the stack after them: copies, vectors and spilled registers
+//! would remain there.
 
 use zeroize::zeroize_stack;
 
-/// The steps that use the stack.
+/// The operations whose stack is wiped.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step {
-    /// Forward or inverse transform: tiles of short words, and recursion frames of nodes beyond the nearest cache.
+    /// Forward or inverse transform. The stack holds tiles of short words, and recursion frames for nodes larger than
+    /// the nearest cache.
     Transform,
-    /// Pieces of a limb, leaves in vector lanes, and their sums.
+    /// Pointwise product. The stack holds pieces of a limb, leaves in vector lanes, and their sums.
     Product,
-    /// One frame for each halving of the leaves.
+    /// Pointwise inversion. The stack holds one frame for each halving of the leaves.
     Inversion,
 }
 
-/// Bytes that a step on words of 4, 8 and 32 bytes takes on the stack below its caller's frame. They have a margin,
-/// also for builds that optimise less (`lto = "off"`).
+/// Bytes that an operation takes on the stack below its caller's frame: one row for words of 4, 8 and 32 bytes each,
+/// one column for each [`Step`]. They include a margin, also for builds that optimise less (`lto = "off"`).
 const BYTES: [[usize; 3]; 3] = [
     [0x2800 * MORE, 0x3800 * MORE, 0x2000 * MORE],
     [0x1000 * MORE, 0x6000 * MORE, 0x2000 * MORE],
     [0x4000 * MORE, 0x15000 * MORE, 0x8000 * MORE],
 ];
 
-/// Factor by which code takes more stack if it is optimised for size, little, or not at all; the build script knows.
+/// Factor for code that takes more stack because it is optimised for size, little, or not at all, as detected by the
+/// build script.
 const MORE: usize = if cfg!(ringforge_unoptimised) { 6 } else { 1 };
 
-/// Wipes what a step left on the stack below the caller's frame.
+/// Wipes the stack below the caller's frame, where an operation left its data.
 #[inline(always)]
 pub(super) fn wipe<W>(step: Step) {
     match (size_of::<W>(), step) {
@@ -54,7 +56,7 @@ mod tests {
     use crate::transform::{Transform, Word};
     use crate::{Limits, PolyType};
 
-    /// Bytes below a frame that the test inspects.
+    /// Number of bytes below a frame that the test inspects.
     const DEEP: usize = if MORE > 1 { 512 << 10 } else { 128 << 10 };
     const PAINT: u8 = 0xa5;
 
@@ -64,7 +66,7 @@ mod tests {
         black_box(&mut area);
     }
 
-    /// The depth in bytes to which a call writes below this frame.
+    /// Returns the number of bytes below this frame up to which `run` writes.
     #[inline(never)]
     fn depth(run: &mut dyn FnMut()) -> usize {
         let frame = 0u8;
@@ -76,7 +78,8 @@ mod tests {
         stack.iter().skip_while(|byte| **byte == PAINT).count()
     }
 
-    /// The most that each step takes, on limbs of all kinds: short, in tiles, in vectors, recursive, with large leaves.
+    /// The largest stack use of each operation in these rings, in bytes. Rings with fewer layers are included, so that
+    /// leaves are large.
     fn deepest<W: Word>(rings: &[String]) -> [usize; 3] {
         let mut most = [0; 3];
         for poly in rings {

@@ -9,7 +9,7 @@ use crate::arithmetic::Arithmetic;
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::limits::Limits;
 
-/// The name in errors for a text that is in no file.
+/// Stands for the file name in errors about text that was not read from a file.
 const SOURCE: &str = "tuning";
 
 const HEAD: &str =
@@ -27,7 +27,7 @@ struct File {
     choice: Vec<Entry>,
 }
 
-/// A choice, and the shape of jobs that it is for.
+/// A choice, and the operation, size of moduli and degree of the jobs that it applies to.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -79,7 +79,7 @@ impl Tuning {
     pub fn to_text(&self, limits: &Limits) -> String {
         let choice = self.choices.iter().map(Entry::new).collect();
         let file = File { device: limits.name.clone(), unfused: self.unfused, choice };
-        // tables of strings and numbers only, which TOML can always express
+        // the file has only tables of strings and numbers, which TOML can always express
         HEAD.to_owned() + &toml::to_string(&file).unwrap_or_default()
     }
 

@@ -1,4 +1,5 @@
-//! Checks of plans and schemes: on the CPU against oracles, on every other device against the CPU.
+//! Checks of plans and schemes: results on the CPU are compared with an oracle, and results on other devices with those
+//! on the CPU.
 
 use std::collections::BTreeSet;
 
@@ -14,18 +15,19 @@ use super::scheme::{Named, NamedPlan, Scheme};
 use super::stages::first_difference;
 use super::target::Target;
 
-/// The smallest batch sizes.
+/// The smallest batch sizes, which are always tested.
 const SMALLEST: [usize; 3] = [1, 2, 3];
 
-/// A batch size that covers every kind of sample. It is used if no device is emulated and the plan names no batches.
+/// A batch size that includes every kind of sample. It is used if no device is an emulator and the plan names no batch
+/// sizes.
 const SAMPLES: usize = 16;
 
 /// Runs a plan on all devices with the same samples and compares the results with the first device's: bit for bit, or
 /// modulo q for lazy residues. Batch sizes are 1, 2, 3, those of [`NamedPlan::batches`], and those around the number of
 /// items per block.
 ///
-/// Then each step is compared alone, from what the steps before it left on the first device, unless the plan is
-/// [compared as a whole](NamedPlan::compared_whole).
+/// Afterwards each step is run and compared alone, unless the plan is [compared as a whole](NamedPlan::compared_whole).
+/// It starts from the memory that the earlier steps left on the first device.
 ///
 /// # Panics
 /// If a run fails or results differ.
@@ -54,7 +56,7 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
             }
         }
     }
-    // a plan of one step has been compared already
+    // in a plan of one step, the step has already been compared
     if named.plan.steps.len() > 1 && named.steps_agree {
         let batch = SMALLEST[2];
         let inputs = named.sample(seed, batch);
@@ -67,8 +69,8 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
     }
 }
 
-/// Batch sizes worth testing: the smallest, those that the plan names or [`SAMPLES`], and the number of items per
-/// block, plus and minus one.
+/// The batch sizes to test a plan with: the smallest ones, those that the plan names or [`SAMPLES`], and the number of
+/// items per block, plus and minus one.
 fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
     let mut batches = BTreeSet::from(SMALLEST);
     let is_emulated = devices.iter().any(|limits| emulator::is_emulator(limits));
@@ -79,7 +81,8 @@ fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
         batches.extend(named.batches.as_deref().unwrap_or(&[SAMPLES]));
     }
     for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
-        // a kernel that does not fit the device fails when it is compiled for it
+        // a kernel that does not fit the device is left out; an error is reported when the plan is compiled for the
+        // device
         let tiles = named.plan.kernels().filter_map(|kernel| kernel.source(limits).ok());
         for tile in tiles.map(|source| (source.launch().items_per_block * source.launch().together) as usize) {
             batches.extend([tile.saturating_sub(1), tile, tile + 1]);
@@ -89,7 +92,8 @@ fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
     batches
 }
 
-/// Runs every plan of a scheme on a target: on the CPU against the plan's oracle, elsewhere against the CPU.
+/// Runs every plan of a scheme on a target. On the CPU, results are compared with the plan's oracle; on other targets,
+/// with the results on the CPU.
 ///
 /// # Panics
 /// If planning or a run fails, or results differ.

@@ -19,7 +19,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a plan.
+    /// Compiles a plan for a device and creates a stream.
     ///
     /// # Errors
     /// As [`Device::compile`] and [`Device::stream`].
@@ -27,10 +27,10 @@ impl Compiled {
         Ok(Self { program: device.compile(&named.plan)?, stream: device.stream()? })
     }
 
-    /// Runs the plan on these contents of inputs and returns those of outputs.
+    /// Runs the plan with these contents of the inputs, and returns the contents of the outputs, by name.
     ///
     /// # Errors
-    /// As [`Call::run`](ringforge::run::Call::run); also if inputs are missing.
+    /// As [`Call::run`](ringforge::run::Call::run); also if contents of an input are missing.
     pub fn run(&self, batch: usize, inputs: &Named) -> Result<Named> {
         let args = self.program.plan().args();
         let mut buffers = args
@@ -50,7 +50,7 @@ impl Compiled {
     }
 }
 
-/// Describes the first difference between the expected and the found outputs of a plan; `None` if they agree.
+/// Describes the first difference between the expected and the actual outputs of a plan. `None` if they agree.
 #[must_use]
 pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String> {
     expected.iter().find_map(|(name, expected)| {
@@ -70,7 +70,8 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
     })
 }
 
-/// The k for which the last step that writes an argument promises residues below k·q.
+/// The number k for which the residues of an argument are below k·q, according to the last step that writes the
+/// argument.
 fn range_of(plan: &Plan, name: &str) -> u32 {
     let arg = plan.args.iter().position(|arg| arg.name == name).map(Home::Arg);
     let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
@@ -79,7 +80,8 @@ fn range_of(plan: &Plan, name: &str) -> u32 {
     writes.next_back().map_or(1, |(port, _)| port.below)
 }
 
-/// The first byte of the first residue that is not below k·q or is wrong modulo q.
+/// The index of the first byte of the first residue in `found` that is not below k·q, or differs from the expected one
+/// modulo q.
 fn modular_difference(poly: &PolyType, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
     let size = poly.width().bytes();
     let rows = poly.basis();

@@ -1,10 +1,11 @@
-//! A device for tests, which runs kernels' CUDA source on the CPU, compiled by a C++ compiler.
+//! A device for tests: an emulator, which runs kernels' CUDA source on the CPU, compiled by a C++ compiler.
 //!
-//! Each launch runs in several rounds. They differ in the order of threads, in how the items are cut into launches, and
-//! in what memory held before. If the kernel declares its columns, a round runs slab by slab.
+//! Each launch runs in several rounds. They differ in the order of threads, in how the items are divided into launches,
+//! and in the initial contents of memory. If the kernel declares the tiles of its blocks, one round runs slab by slab
+//! (some blocks of an item at a time).
 //!
-//! Any difference between the rounds is an error. So is anything that the shim reports, such as a barrier that not all
-//! threads reach, or a write outside memory.
+//! Any difference between the rounds is an error. So is anything that the emulated CUDA runtime reports, such as a
+//! barrier that not all threads reach, or a write outside of memory.
 
 mod compiler;
 mod launch;
@@ -20,27 +21,27 @@ use ringforge_math::error::{Error, Result};
 use ringforge_runtime::backend::cpu;
 use ringforge_runtime::backend::{Backend, BackendStream, Binding, Loaded};
 use ringforge_runtime::cache::{Cache, SOURCE};
-use ringforge_runtime::columns::Shape;
 use ringforge_runtime::device::Device;
 use ringforge_runtime::kernel::{Kernel, Source};
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::memory::{HostMemory, Memory, Read, Write};
+use ringforge_runtime::tiles::Shape;
 
 use compiler::Compiler;
 use process::Runner;
 
-/// How kernels are compiled and run.
+/// How the emulator compiles and runs kernels.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether to use the address and undefined-behaviour sanitizers.
+    /// Whether to use the address sanitizer and the undefined-behaviour sanitizer.
     pub sanitize: bool,
-    /// Orders of threads: 0 is ascending, 1 descending, any other number the seed of a random order. A launch runs in
-    /// the first one and in one of the others, chosen by its number of items. Consecutive batch sizes thus cover all of
-    /// them.
+    /// Seeds of the orders in which threads run: 0 is ascending, 1 descending, any other number a random order. A
+    /// launch runs in the first order and in one of the others, chosen by its number of items. Consecutive batch sizes
+    /// thus cover all orders.
     pub schedules: Vec<u64>,
-    /// Limits of the device whose kernels are run.
+    /// Limits of the emulated device.
     pub limits: Limits,
-    /// Time limit for one run of a launch.
+    /// Time limit for one run of a kernel.
     pub timeout: Duration,
 }
 
@@ -58,15 +59,15 @@ impl Default for Options {
 /// Prefix of the names of emulated devices.
 const NAME: &str = "emulator";
 
-/// Whether these are the limits of an emulated device.
+/// Whether these limits are those of an emulated device.
 pub(super) fn is_emulator(limits: &Limits) -> bool {
     limits.name.starts_with(NAME)
 }
 
-/// A device that runs kernels' CUDA source on the CPU.
+/// Creates a device that runs kernels' CUDA source on the CPU.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there is no C++ compiler; [`Error::Length`] if there is no schedule; [`Error::File`] if
+/// [`Error::Unsupported`] if there is no C++ compiler; [`Error::Length`] if `schedules` is empty; [`Error::File`] if
 /// there is no cache folder for compiled programs.
 pub fn device(options: Options) -> Result<Device> {
     if options.schedules.is_empty() {

@@ -1,5 +1,5 @@
-//! Fault injection: defects put into a plan, to see whether tests find them. Barriers are deleted, shared memory is
-//! halved, entries of a table are swapped, blocks of a slab are taken for others, items are skipped.
+//! Fault injection: puts defects into plans, to see whether tests find them. Barriers are deleted, shared memory is
+//! halved, entries of a table are swapped, launches of a slab compute the wrong blocks, and items are skipped.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -17,39 +17,40 @@ use super::compare::{Compiled, difference};
 use super::emulator::is_emulator;
 use super::scheme::NamedPlan;
 
-/// A kernel with altered source, launch or CPU reference. It runs only on the CPU and the emulator, which watch what
-/// the source does.
+/// A kernel with altered source, launch or CPU reference. It runs only on the CPU and on the emulator, which checks
+/// what the source does.
 pub struct Altered {
     inner: Arc<dyn Kernel>,
-    /// Files in place of those of the same name.
+    /// Source files that replace those of the same name.
     files: Vec<Header>,
     halves_shared: bool,
     passes_over: Option<usize>,
 }
 
 impl Altered {
-    /// The kernel, unaltered so far.
+    /// A copy of the kernel, without changes yet.
     #[must_use]
     pub fn new(inner: &Arc<dyn Kernel>) -> Self {
         Self { inner: inner.clone(), files: Vec::new(), halves_shared: false, passes_over: None }
     }
 
-    /// The kernel with this text in place of a file: its source (`NAME.cu`), one of its headers, or one of the
-    /// engine's. The text is never freed, like the sources of other kernels.
+    /// The kernel with `text` as the contents of a source file: its own source (`NAME.cu`), one of its headers, or one
+    /// of the engine's. The text is never freed, because sources are `'static`.
     #[must_use]
     pub fn with_text(mut self, file: &'static str, text: String) -> Self {
         self.files.push(Header { name: file, text: text.leak() });
         self
     }
 
-    /// The kernel with half of its shared memory.
+    /// The kernel with half of the dynamic shared memory that its launch needs.
     #[must_use]
     pub fn with_half_shared(mut self) -> Self {
         self.halves_shared = true;
         self
     }
 
-    /// The kernel with a CPU reference that skips this item, and those that a CPU thread processes together with it.
+    /// The kernel with a CPU reference that skips this item, together with all items that a CPU thread processes in the
+    /// same call.
     #[must_use]
     pub fn passing_over(mut self, item: usize) -> Self {
         self.passes_over = Some(item);
@@ -92,7 +93,7 @@ impl Kernel for Altered {
                 source.built.launch.shared_bytes /= 2;
             }
         };
-        // SAFETY: it runs on the emulator alone, which watches what it does.
+        // SAFETY: the altered source runs only on the emulator, which checks its memory accesses.
         Ok(unsafe { self.inner.source(limits)?.with(change) })
     }
 
@@ -113,8 +114,8 @@ impl Kernel for Altered {
     }
 }
 
-/// The plan with other kernels in place of those for which `alter` returns one. `alter` is called with each step's
-/// index and kernel.
+/// Returns the plan with altered kernels. `alter` is called with each step's index and kernel; if it returns a kernel,
+/// that one takes the place of the step's kernel.
 #[must_use]
 pub fn with_kernels(plan: &Plan, alter: impl Fn(usize, &Arc<dyn Kernel>) -> Option<Altered>) -> Plan {
     let mut plan = plan.clone();
@@ -129,19 +130,20 @@ pub fn with_kernels(plan: &Plan, alter: impl Fn(usize, &Arc<dyn Kernel>) -> Opti
 /// A plan with a defect.
 #[derive(Debug, Clone)]
 pub struct Injection {
-    /// The defect, in the same words for every plan that has it: a line of a file, or a kernel's shared memory or
-    /// table.
+    /// A description of the defect: a line of a file, or a kernel's shared memory or table. It is the same for every
+    /// plan that has the defect.
     pub what: String,
-    /// The plan.
+    /// The plan with the defect.
     pub plan: NamedPlan,
 }
 
 impl Injection {
-    /// Whether a test that compares `device` with the CPU finds the defect: a run fails, or gives another result than
-    /// the plan without the defect, `sound`, on the CPU.
+    /// Whether a test that compares `device` with the CPU finds the defect. It does if a run on `device` fails, or has
+    /// another result than a run of `sound`, the plan without the defect, on the CPU.
     ///
     /// # Errors
-    /// Errors of the sound plan on the CPU; [`Error::Compile`], because a defect that does not compile proves nothing.
+    /// Errors of the sound plan on the CPU; [`Error::Compile`] if the defect does not compile, because it then proves
+    /// nothing.
     pub fn found(&self, sound: &NamedPlan, device: &Device, seed: u64, batch: usize) -> Result<bool> {
         let inputs = sound.sample(seed, batch);
         let expected = Compiled::new(sound, &Device::cpu())?.run(batch, &inputs)?;
@@ -154,33 +156,33 @@ impl Injection {
     }
 }
 
-/// The steps that can skip an item on the CPU without its status showing it. The item is the first whose status is
-/// `fine` if no step skips it. A step is returned if the status remains `fine` when this step alone skips the item.
-/// Statuses are the plan's output `statuses`.
+/// Returns the steps that can skip an item on the CPU without an effect on its status. The item is the first one that
+/// has the status `ok` in a run without defects. A step is returned if the item still has that status when only this
+/// step skips it. Statuses are read from the plan's output `statuses`.
 ///
 /// # Errors
-/// Errors of the runs; [`Error::Unsupported`] if no item has the status `fine`.
-pub fn unseen_steps(named: &NamedPlan, fine: u32, seed: u64, batch: usize) -> Result<Vec<usize>> {
+/// Errors of the runs; [`Error::Unsupported`] if no item has the status `ok` in the run without defects.
+pub fn unseen_steps(named: &NamedPlan, ok: u32, seed: u64, batch: usize) -> Result<Vec<usize>> {
     let inputs = named.sample(seed, batch);
     let statuses = |named: &NamedPlan| -> Result<Vec<u8>> {
         let outputs = Compiled::new(named, &Device::cpu())?.run(batch, &inputs)?;
         Ok(outputs.get("statuses").cloned().unwrap_or_default())
     };
-    let is_fine = |statuses: &[u8], item: usize| statuses.chunks(4).nth(item) == Some(&fine.to_ne_bytes()[..]);
+    let is_ok = |statuses: &[u8], item: usize| statuses.chunks(4).nth(item) == Some(&ok.to_ne_bytes()[..]);
     let sound = statuses(named)?;
     let none = || Error::Unsupported { job: named.name.clone(), why: "no item has the status ok".into() };
-    let item = (0..batch).find(|&item| is_fine(&sound, item)).ok_or_else(none)?;
+    let item = (0..batch).find(|&item| is_ok(&sound, item)).ok_or_else(none)?;
     let mut unseen = Vec::new();
     for (s, step) in named.plan.steps.iter().enumerate() {
         let altered = Altered::new(&step.kernel).passing_over(item);
-        if is_fine(&statuses(&with_step(named, s, with_kernel(step, altered)))?, item) {
+        if is_ok(&statuses(&with_step(named, s, with_kernel(step, altered)))?, item) {
             unseen.push(s);
         }
     }
     Ok(unseen)
 }
 
-/// Copies of the plan, each with one of the defects that can be put into its steps.
+/// Returns copies of the plan, each with one of the defects that can be put into its steps.
 ///
 /// # Errors
 /// Errors of building a kernel or making a table.
@@ -220,7 +222,7 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
     Ok(found)
 }
 
-/// The expression by which kernels on limbs read the number of blocks that a launch skips.
+/// The expression with which kernels read how many blocks of an item a launch skips.
 const SKIPPED: &str = "(u32)(end - first >> 32)";
 
 fn with_kernel(step: &Step, kernel: Altered) -> Step {
@@ -238,7 +240,7 @@ fn source_name(kernel: &str) -> String {
     format!("{kernel}.cu")
 }
 
-/// The kernel's source and all headers that it includes, directly or not, by name.
+/// The kernel's source and all headers that it includes, directly or indirectly, by file name.
 fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
     let main = Header { name: source_name(kernel).leak(), text: source.cuda_source().to_owned().leak() };
     let mut files = BTreeMap::from([(main.name, main)]);
@@ -256,7 +258,7 @@ fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
     files
 }
 
-/// Prefixes of calls of barriers.
+/// The first characters of calls of barriers in CUDA source.
 const BARRIERS: [&str; 8] = [
     "__syncthreads(",
     "__syncwarp(",
@@ -268,7 +270,7 @@ const BARRIERS: [&str; 8] = [
     "pass_cluster<",
 ];
 
-/// Copies of the text, each without one of its barriers, and the line of that barrier, counted from 1.
+/// Copies of a source text, each without one of its barriers, and the line of that barrier, counted from 1.
 fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
     let calls = BARRIERS.iter().flat_map(|name| text.match_indices(name));
     let mut found = Vec::new();
@@ -284,9 +286,11 @@ fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Copies of the table, each with two neighbouring, different entries swapped: near its first quarter, its middle and
-/// its end. Kernels that share a table read different parts of it. Empty if all entries are equal.
+/// its end. Three positions are used because kernels that share a table read different parts of it. Empty if all
+/// entries are equal.
 ///
-/// For a list, copies with its first table changed like that, and the list in reverse order.
+/// For a list of tables, copies in which the first table is changed in this way, and one copy with the list in reverse
+/// order.
 fn with_swaps(table: &Table) -> Result<Vec<Table>> {
     const ENTRY: usize = 8; // bytes of the smallest twiddle factor
     if let Table::List(tables) = table {

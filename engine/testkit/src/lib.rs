@@ -1,8 +1,9 @@
-//! Test tools for kernels, plans and schemes, here and in third-party crates: devices to test on, samples, comparisons,
-//! and one macro.
+//! Test tools for kernels, plans and schemes, in Ringforge and in third-party crates: devices to test on, samples,
+//! comparisons, and the macro `suite!`.
 //!
 //! A crate with its own kernels or plans implements [`Scheme`] and writes `ringforge_testkit::suite!(MyScheme);` in a
-//! test. Functions here named `check…` panic on failure, as assertions do; all others return what they find.
+//! test. Functions of this crate named `check…` panic on failure, as assertions do. All other functions return what
+//! they find.
 //!
 //! | variable | meaning |
 //! | --- | --- |
@@ -10,7 +11,7 @@
 //! | `RINGFORGE_REQUIRE_EMULATOR=1` | A missing C++ compiler is a failure, not a skip. |
 //! | `RINGFORGE_REQUIRE_GPU=1` | A missing GPU is a failure, not a skip. |
 //! | `CXX` | The C++ compiler. |
-//! | `RINGFORGE_CACHE_DIR` | The cache, by default the user's, in `ringforge`. Compiled kernels go to `text` there. |
+//! | `RINGFORGE_CACHE_DIR` | Parent of the cache folder `text`. Default: `ringforge` in the user's cache folder. |
 
 use ringforge_math::error::Result;
 use ringforge_runtime::device::Device;
@@ -33,11 +34,11 @@ pub use scheme::{Named, NamedPlan, Scheme};
 pub use single::{one_step, run};
 pub use target::{Target, devices};
 
-/// The contents of freed memory that a device keeps for reuse, one vector per piece, after the work that used it. Tests
-/// search it for secrets that were not wiped. Empty if the device uses host memory.
+/// The contents of freed memory that a device keeps for reuse, one vector per allocation, after the work that used it.
+/// Tests search them for secrets that were not wiped. Empty if the device uses host memory.
 ///
 /// # Errors
-/// [`Error::Driver`](ringforge::Error::Driver).
+/// [`Error::Driver`](ringforge::Error::Driver) if a driver call fails.
 pub fn kept_memory(device: &Device) -> Result<Vec<Vec<u8>>> {
     device.backend().kept()
 }

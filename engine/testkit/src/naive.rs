@@ -1,7 +1,8 @@
-//! The oracle: slow and obvious arithmetic on plain ring elements, against which everything else is tested.
+//! The oracle: slow and simple arithmetic on plain ring elements, with which the results of all other implementations
+//! are compared.
 //!
-//! Elements are vectors of plain residues in storage order: one limb of n residues for each modulus, elements one after
-//! another.
+//! Elements are vectors of plain residues (not in Montgomery form) in storage order: elements one after another, and in
+//! each of them one limb of n residues for each modulus.
 
 use crypto_bigint::U256;
 
@@ -10,7 +11,7 @@ use ringforge_math::modulus::{Modulus, Width};
 use ringforge_math::poly::{Form, Order, PolyType};
 use ringforge_math::ring::Quotient;
 
-/// The plain residues of stored elements, converted from Montgomery form. If the ring accepts any word, words are
+/// Converts stored elements to plain residues, that is, out of Montgomery form. If the ring accepts any word, words are
 /// reduced first.
 #[must_use]
 pub fn to_plain(poly: impl Into<PolyType>, bytes: &[u8]) -> Vec<U256> {
@@ -27,7 +28,7 @@ pub fn to_plain(poly: impl Into<PolyType>, bytes: &[u8]) -> Vec<U256> {
     residues.collect()
 }
 
-/// The stored bytes of elements, given by plain residues below their moduli.
+/// Converts elements, given by plain residues below their moduli, to their stored bytes.
 #[must_use]
 pub fn to_stored(poly: impl Into<PolyType>, values: &[U256]) -> Vec<u8> {
     let poly = &poly.into().coefficients();
@@ -40,7 +41,8 @@ pub fn to_stored(poly: impl Into<PolyType>, values: &[U256]) -> Vec<u8> {
     bytes.collect()
 }
 
-/// R mod q if residues are stored in Montgomery form, which requires an odd q; otherwise `None`.
+/// The Montgomery radix R (2^32, 2^64 or 2^256) modulo q, if residues are stored in Montgomery form, which requires an
+/// odd q. Otherwise `None`.
 fn radix(poly: &PolyType, q: &Modulus) -> Option<U256> {
     if poly.form() == Form::Plain || !q.is_odd() {
         return None;
@@ -55,7 +57,8 @@ fn radix(poly: &PolyType, q: &Modulus) -> Option<U256> {
     Some(q.add(&q.reduce(&power), &q.reduce(&U256::from(less))))
 }
 
-/// Products of elements: schoolbook multiplication, then reduction modulo f, from the highest coefficient down.
+/// Products of elements. Algorithm: schoolbook multiplication, then reduction modulo the ring's polynomial from the
+/// highest coefficient down.
 #[must_use]
 pub fn mul(poly: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -90,7 +93,7 @@ pub fn add(poly: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
     a.iter().zip(b).enumerate().map(|(i, (a, b))| modulus(poly, i).add(a, b)).collect()
 }
 
-/// Elements times one constant per limb.
+/// Products of elements with one constant per limb, `numbers`.
 #[must_use]
 pub fn scale(poly: impl Into<PolyType>, a: &[U256], numbers: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -98,7 +101,7 @@ pub fn scale(poly: impl Into<PolyType>, a: &[U256], numbers: &[U256]) -> Vec<U25
     a.iter().enumerate().map(|(i, a)| modulus(poly, i).mul(a, &number(i))).collect()
 }
 
-/// The images of elements under x → x^k, in a ring modulo x^n − 1 or x^n + 1.
+/// The images of elements under the automorphism x → x^k, in a ring modulo x^n − 1 or x^n + 1.
 #[must_use]
 pub fn automorphism(poly: impl Into<PolyType>, k: usize, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -122,8 +125,8 @@ pub fn negate(poly: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
 }
 
 /// Signed digits of elements. Each residue is taken in (−q/2, q/2] and written with `count` digits to base 2^`bits`,
-/// the lowest first; the last digit takes the rest. The order is limb, digit, modulus of `to`, coefficient. Moduli of
-/// the elements have at most 64 bits.
+/// the lowest first. The last digit is the remaining quotient. The order of the result is limb, digit, modulus of `to`,
+/// coefficient. Moduli of the elements must have at most 64 bits.
 #[must_use]
 pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -152,7 +155,8 @@ pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<
     .collect()
 }
 
-/// Evaluations of elements: their residues modulo each leaf x^d − β, by Horner's rule with β for x^d.
+/// Evaluations of elements: their remainders modulo each factor x^d − β of the factorisation, by Horner's rule with β
+/// in place of x^d.
 #[must_use]
 pub fn forward(poly: impl Into<PolyType>, factorization: &Factorization, order: Order, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();
@@ -178,7 +182,7 @@ pub fn forward(poly: impl Into<PolyType>, factorization: &Factorization, order: 
     values
 }
 
-/// Products of evaluations: schoolbook, leaf by leaf, modulo x^d − β.
+/// Products of evaluations: for each factor x^d − β of the factorisation, schoolbook multiplication modulo this factor.
 #[must_use]
 pub fn point_mul(
     poly: impl Into<PolyType>,
@@ -220,7 +224,7 @@ fn modulus(poly: &PolyType, residue: usize) -> &Modulus {
     &poly.basis()[row(poly, residue)]
 }
 
-/// The index in the basis of a residue's modulus.
+/// The index, in the basis, of the modulus of the residue with this index.
 fn row(poly: &PolyType, residue: usize) -> usize {
     residue / poly.degree() % poly.basis().len()
 }

@@ -1,4 +1,4 @@
-//! Samples: seeds, random numbers, and residues with edge cases among them.
+//! Samples for tests: seeds, random numbers, and residues with edge cases among them.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -74,16 +74,16 @@ pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// `batch` elements of a ring, as they are stored. They cycle through five kinds: random residues mixed with edge
-/// cases, the largest residues throughout, edge cases only, a single random coefficient among zeros, and zero. If the
-/// ring accepts any word, words take the place of residues.
+/// Samples of `batch` elements of a ring, in the form in which they are stored. The elements cycle through five kinds:
+/// random residues mixed with edge cases, only the largest residue, only edge cases, a single random coefficient among
+/// zeros, and zero. If the ring accepts any word, random words are used instead of random residues.
 #[must_use]
 pub fn residues(poly: impl Into<PolyType>, seed: u64, batch: usize) -> Vec<u8> {
     let poly = &poly.into().coefficients();
     residues_from(0, poly, seed, batch)
 }
 
-/// As [`residues`], beginning with kind number `first`, modulo five.
+/// Like [`residues`], but the first element is of kind number `first` modulo five.
 pub(super) fn residues_from(first: usize, poly: &PolyType, seed: u64, batch: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let size = poly.width().bytes();
@@ -111,8 +111,8 @@ pub(super) fn residues_from(first: usize, poly: &PolyType, seed: u64, batch: usi
     bytes
 }
 
-/// Edge cases: stored residues at which reductions change course, with q − 1 in second place. If the ring accepts any
-/// word, multiples of q and their neighbours are included, and the largest word is in second place.
+/// Edge cases: stored residues for which reductions take different paths. The second one is q − 1. If the ring accepts
+/// any word, multiples of q and their neighbours are included, and the second one is the largest word.
 fn edges(q: &Modulus, poly: &PolyType) -> Vec<U256> {
     let near = |x: U256| [-1, 0, 1].map(|by| q.add(&q.reduce(&x), &q.reduce_i64(by)));
     let mut edges = vec![U256::ZERO, q.reduce_i64(-1), q.reduce_i64(-2)];

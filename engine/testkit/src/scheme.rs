@@ -1,4 +1,4 @@
-//! The interface of a scheme for tests, benches and warm-up: its plans, each with samples.
+//! The interface of a scheme for tests, benchmarks and warm-up: its plans, each with samples of its inputs.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use super::samples::{self, Random};
 
 /// A scheme: a set of plans.
 pub trait Scheme {
-    /// Its name.
+    /// The scheme's name.
     const NAME: &'static str;
 
-    /// Its plans for a device with these limits, one for each shape worth testing. They include the smallest shape of
-    /// every kernel.
+    /// The scheme's plans for a device with these limits, one for each shape worth testing. They must include the
+    /// smallest shape of every kernel.
     ///
     /// # Errors
     /// Errors of planning.
@@ -33,29 +33,30 @@ type Sample = dyn Fn(u64, usize) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
 type StepSample = dyn Fn(u64, usize) -> Vec<(usize, Vec<u8>)> + Send + Sync;
 type Oracle = dyn Fn(usize, &Named) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
 
-/// A plan with a name, samples of its inputs, and an oracle: a slow and obvious implementation that gives the expected
-/// outputs.
+/// A plan with a name, samples of its inputs, and an oracle: a slow and simple implementation that computes the
+/// expected outputs.
 #[derive(Clone)]
 pub struct NamedPlan {
-    /// The name.
+    /// The plan's name.
     pub name: String,
-    /// The plan.
+    /// The plan to test.
     pub plan: Plan,
     sample: Option<Arc<Sample>>,
     oracle: Option<Arc<Oracle>>,
     secrets: Option<Vec<String>>,
-    /// Samples for single steps, by step index.
+    /// Further samples for single steps, by the step's index.
     steps: BTreeMap<usize, Arc<StepSample>>,
-    /// Batch sizes besides the smallest ones, if the scheme names any.
+    /// Batch sizes to test in addition to the smallest ones, if the scheme names any.
     pub(super) batches: Option<Vec<usize>>,
-    /// Whether only the smallest batches are emulated.
+    /// Whether only the smallest batches are run on the emulator.
     pub(super) few_emulated: bool,
-    /// Whether each step alone gives the same result on every device.
+    /// Whether each step alone must give the same result on every device.
     pub(super) steps_agree: bool,
 }
 
 impl NamedPlan {
-    /// A plan whose inputs are sampled by type: elements of the ring if the type is known, otherwise random bytes.
+    /// A plan whose inputs are sampled by type: elements of the ring if the type is known, otherwise random bytes. It
+    /// has no oracle.
     #[must_use]
     pub fn new(name: impl Into<String>, plan: Plan) -> Self {
         Self {
@@ -79,7 +80,7 @@ impl NamedPlan {
         Ok(Self::new(job.to_string(), Planner::new(limits.clone()).plan(job)?))
     }
 
-    /// The plan with these samples: from a seed and a batch size, the contents of inputs by name.
+    /// The plan with these samples. `sample` returns the contents of inputs by name, for a seed and a batch size.
     #[must_use]
     pub fn sampled(
         mut self,
@@ -89,9 +90,9 @@ impl NamedPlan {
         self
     }
 
-    /// The plan with samples for the step with this index, in addition to what the steps before it leave: from a seed
-    /// and a batch size, the contents of its ports by index. They serve for contents that are rare, or that no input
-    /// leads to.
+    /// The plan with samples for the step with this index, in addition to the memory that the earlier steps leave.
+    /// `sample` returns the contents of the step's ports by index, for a seed and a batch size. Use this for contents
+    /// that are rare, or that no input of the plan leads to.
     #[must_use]
     pub fn step_sampled(
         mut self,
@@ -102,16 +103,16 @@ impl NamedPlan {
         self
     }
 
-    /// The plan with further batch sizes, for tests without an emulator. The largest must cover every kind of sample.
-    /// The default is 16.
+    /// The plan with these batch sizes in addition to the smallest ones, for tests without an emulator. The largest
+    /// must include every kind of sample. The default is 16.
     #[must_use]
     pub fn batches(mut self, batches: &[usize]) -> Self {
         self.batches = Some(batches.to_vec());
         self
     }
 
-    /// The plan with this oracle: from a batch size and the contents of inputs, the expected contents of outputs by
-    /// name.
+    /// The plan with this oracle. `oracle` returns the expected contents of outputs by name, for a batch size and the
+    /// contents of the inputs.
     #[must_use]
     pub fn expecting(
         mut self,
@@ -121,21 +122,22 @@ impl NamedPlan {
         self
     }
 
-    /// The plan with a check, in tests of the scheme, that exactly these arguments are secret.
+    /// The plan, for which tests of the scheme check that exactly these arguments are secret.
     #[must_use]
     pub fn with_secrets(mut self, names: &[&str]) -> Self {
         self.secrets = Some(names.iter().map(|&name| name.into()).collect());
         self
     }
 
-    /// The plan, to be emulated in the smallest batches only, because larger ones would take minutes.
+    /// The plan, which is run on the emulator in the smallest batches only, because larger ones would take minutes.
     #[must_use]
     pub fn few_emulated(mut self) -> Self {
         self.few_emulated = true;
         self
     }
 
-    /// The plan, to be compared only as a whole, because what its steps leave for one another differs between devices.
+    /// The plan, whose steps are not compared one by one, because the memory that they leave for one another differs
+    /// between devices.
     #[must_use]
     pub fn compared_whole(mut self) -> Self {
         self.steps_agree = false;
@@ -153,7 +155,7 @@ impl NamedPlan {
         }
     }
 
-    /// The same with another plan for the same arguments.
+    /// The same samples and oracle with another plan, which has the same arguments.
     pub(super) fn with_plan(mut self, plan: Plan) -> Self {
         self.plan = plan;
         self
@@ -162,7 +164,7 @@ impl NamedPlan {
     /// The contents of all inputs, from a seed and a batch size.
     ///
     /// # Panics
-    /// If a sample has a name that no input has.
+    /// If there is a sample for an input that does not exist.
     #[must_use]
     pub fn sample(&self, seed: u64, batch: usize) -> Named {
         let mut random = Random::new(seed);
@@ -172,7 +174,8 @@ impl NamedPlan {
         let all = inputs.map(|arg| {
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             let bytes = samples.remove(&arg.name).unwrap_or_else(|| match &arg.before {
-                // the kinds continue from batch to batch: batches of 1, 2 and 3 have all five
+                // the kinds of samples continue from one batch size to the next, so batches of 1, 2 and 3 items have
+                // all five kinds
                 Some(content) => samples::residues_from(batch * (batch - 1) / 2, content, random.bits(), items),
                 None => samples::bytes(random.bits(), items * arg.bytes),
             });
@@ -183,7 +186,7 @@ impl NamedPlan {
         all
     }
 
-    /// Further contents for the ports of a step, by port index, in addition to what the steps before it leave.
+    /// The further samples for the ports of a step, by port index, if there are any.
     pub(super) fn step_samples(&self, step: usize, seed: u64, batch: usize) -> Option<Vec<(usize, Vec<u8>)>> {
         self.steps.get(&step).map(|sample| sample(seed, batch))
     }

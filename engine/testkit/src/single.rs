@@ -6,8 +6,8 @@ use ringforge::{Device, Job, Plan, Planner, Result};
 use crate::compare::Compiled;
 use crate::scheme::NamedPlan;
 
-/// The plan of one kernel. `names` are for the values at its ports, without those of tables; an output under the name
-/// of an input takes its place. Outputs that depend on the launch's item range are left out.
+/// The plan of one kernel. `names` are the names of the values at the kernel's ports, without ports for tables. An
+/// output with the name of an input overwrites that input. Outputs that depend on the launch's item range are left out.
 ///
 /// # Errors
 /// Errors of building the plan.
@@ -35,7 +35,7 @@ pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
     p.build()
 }
 
-/// Runs a job and returns its output; `inputs` are in the plan's order.
+/// Runs a job on `batch` items and returns its output. `inputs` are in the plan's order.
 ///
 /// # Panics
 /// If planning or the run fails.

@@ -1,4 +1,5 @@
-//! Compares the steps of a plan one by one on two devices, each from what the steps before it left on the first device.
+//! Compares the steps of a plan one by one on two devices. Each step starts from the memory that the earlier steps left
+//! on the first device.
 
 use core::ops::Range;
 
@@ -11,17 +12,18 @@ use ringforge_runtime::program::arg_bytes;
 use super::compare::{Compiled, difference};
 use super::scheme::{Named, NamedPlan};
 
-/// The memory that a port of a step writes.
+/// The memory that one port of a step writes.
 struct Written {
     port: usize,
-    /// The argument that holds it. `bytes` is the range within one item.
+    /// The index of the argument that holds the memory. `bytes` is the byte range within one item.
     arg: usize,
     bytes: Range<usize>,
-    /// Whether all bits are defined. Otherwise only residues modulo q are, of a ring that the plan does not name.
+    /// Whether all bits are defined. Otherwise the port holds lazy residues, which are defined only modulo a q that the
+    /// plan does not contain.
     exact: bool,
 }
 
-/// Some steps of a plan as a separate plan. Its arguments are all arguments and temporaries of the original.
+/// Some steps of a plan as a separate plan. All arguments and temporaries of the original plan are its arguments.
 fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
     let temps = plan.temps.iter().enumerate().map(|(i, temp)| PlanArg {
         name: format!("temporary {i}"),
@@ -46,7 +48,7 @@ fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
     let steps: Vec<Step> = plan.steps[steps].iter().map(of_step).collect();
     let is_written = |place| steps.iter().flat_map(written).any(|written| written.arg == place);
     let arg = |(place, arg): (usize, PlanArg)| PlanArg {
-        // bytes that a step does not write are returned as well
+        // read and written, so that bytes that the step does not write are returned as well
         role: if is_written(place) { Role::InOut } else { Role::In },
         status: false,
         before: None,
@@ -57,7 +59,7 @@ fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
     NamedPlan::new(title.clone(), Plan { title, steps, args, temps: Vec::new() })
 }
 
-/// The memory that a step of such a part writes.
+/// The memory that a step of a plan made by [`part`] writes.
 fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
     let of_port = |(i, (port, slot)): (usize, (&Port, &Slot))| match slot {
         Slot::Memory(Home::Arg(arg), first) if port.role != Role::In => {
@@ -68,7 +70,7 @@ fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
     step.kernel.ports().iter().zip(&step.slots).enumerate().filter_map(of_port)
 }
 
-/// Describes the first port of a part's first step whose bytes differ. Ports with lazy residues are not compared.
+/// Describes the first port of the first step of `part` whose bytes differ. Ports with lazy residues are not compared.
 fn first_port(part: &NamedPlan, expected: &Named, found: &Named) -> Option<String> {
     let step = part.plan.steps.first()?;
     written(step).filter(|written| written.exact).find_map(|Written { port, arg, bytes, .. }| {
@@ -86,7 +88,7 @@ fn first_port(part: &NamedPlan, expected: &Named, found: &Named) -> Option<Strin
     })
 }
 
-/// Writes contents for a port of a part's first step into the memory that the port is bound to.
+/// Writes the contents `bytes` for a port of the first step of `part` into the memory that the port is bound to.
 fn put(part: &NamedPlan, port: usize, bytes: &[u8], memory: &mut Named) {
     let Some(step) = part.plan.steps.first() else { return };
     let (Some(Slot::Memory(Home::Arg(arg), first)), Some(port)) = (step.slots.get(port), step.kernel.ports().get(port))
@@ -100,10 +102,11 @@ fn put(part: &NamedPlan, port: usize, bytes: &[u8], memory: &mut Named) {
     }
 }
 
-/// Describes the first step and port whose results differ on the second device, if any do. Each step runs on both
-/// devices from what the steps before it left on the first one, and from the plan's samples for this step.
+/// Runs each step on both devices, and describes the first step and port with different results. Returns `None` if
+/// there is none. Each step starts from the memory that the earlier steps left on the first device, and again from the
+/// plan's samples for this step.
 ///
-/// A difference in a temporary that does not affect the outputs is ignored, such as one in bytes between items.
+/// A difference in a temporary is ignored if it does not affect the outputs, for example in bytes between items.
 ///
 /// # Errors
 /// Errors of a step on either device.

@@ -1,4 +1,4 @@
-//! The devices that tests run on, as far as this machine has them.
+//! The devices that tests run on, if this machine has them.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::emulator;
 /// A kind of device to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The CPU references of kernels.
+    /// The CPU, which runs the CPU references of kernels.
     Cpu,
     /// The emulator: kernels' CUDA source, run on the CPU.
     Emulator,
@@ -23,10 +23,10 @@ pub enum Target {
 }
 
 impl Target {
-    /// The device, or `None` if this machine has none. The reason is then printed, once per process.
+    /// Returns the device. If this machine has none, prints the reason, once per process, and returns `None`.
     ///
     /// # Panics
-    /// If the environment requires a device that is missing.
+    /// If the environment requires a device that is missing (with `RINGFORGE_REQUIRE_GPU=1`, for example).
     #[must_use]
     pub fn device(self) -> Option<Device> {
         let sanitized = emulator::Options { sanitize: true, ..emulator::Options::default() };
@@ -42,18 +42,18 @@ impl Target {
 /// The devices to test on: the CPU, the emulator if there is a C++ compiler, the first GPU if there is one.
 ///
 /// # Panics
-/// If the environment requires a device that is missing.
+/// If the environment requires a device that is missing (with `RINGFORGE_REQUIRE_GPU=1`, for example).
 #[must_use]
 pub fn devices() -> Vec<Device> {
     [Target::Cpu, Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
-/// Prints why a device is skipped, bypassing the capture of a test's output. Otherwise a test that says `ok` would be
-/// taken for one that ran.
+/// Prints why a device is skipped, each reason once per process. The message bypasses the capture of tests' output,
+/// because a test that was skipped reports `ok` like one that ran.
 fn say_once(why: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(why.into()) {
-        // it does not matter if standard error is closed
+        // ignore an error: standard error may be closed
         let _ = writeln!(std::io::stderr(), "skipped on this machine: {why}");
     }
 }

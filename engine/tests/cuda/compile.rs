@@ -1,4 +1,4 @@
-//! Compilation: target architectures, refused sources, and the check of kernel parameters against ports.
+//! Compilation: target architectures, invalid sources, and the check of kernel parameters against ports.
 
 use core::ops::Range;
 
@@ -21,14 +21,14 @@ fn compiles_for_every_architecture() {
             assert!(resources.cubin_bytes > 500);
         }
     }
-    // architectures that are too old and too new for the compiler
+    // architectures too old and too new for the compiler
     for capability in [10, 999] {
         let outcome = compile_check(&Affine::new(3), &Limits::of_capability(capability), false);
         assert!(matches!(outcome, Err(Error::Unsupported { .. })), "{outcome:?}");
     }
 }
 
-/// Plans with tables, for GPUs with these limits.
+/// Plans with twiddle tables, for GPUs with these limits.
 fn transforms(limits: &Limits) -> Vec<Plan> {
     let bls12_381 = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^4096-1";
     let job = |ring: &str, op| Job::new(ring.parse::<PolyType>().unwrap(), op);
@@ -63,11 +63,11 @@ fn bundles_are_written_without_a_gpu() {
         }
         assert_eq!(kernels, bundle.kernels(capability));
     }
-    // the limits of an actual GPU give no other kernels than those of its architecture
+    // the limits of an actual GPU need only the kernels that its architecture already has
     let before = loaded.kernels(90).len();
     bundle.compile(&transforms(&Limits::h200()), &Limits::h200()).unwrap();
     assert_eq!(bundle.kernels(90).len(), before);
-    // too new for the compiler: nothing is added
+    // an architecture too new for the compiler adds nothing to the bundle
     let limits = Limits::of_capability(999);
     let outcome = bundle.compile(&[transforms(&limits).remove(1)], &limits);
     assert!(matches!(outcome, Err(Error::Unsupported { .. })), "{outcome:?}");
@@ -99,7 +99,7 @@ fn a_gpu_runs_kernels_of_a_bundle() {
     assert!(matches!(refused, Err(Error::Bundle { fault: BundleFault::Architecture { .. }, .. })), "{refused:?}");
 }
 
-/// A kernel with an arbitrary source.
+/// A kernel with an arbitrary CUDA source.
 #[derive(Debug)]
 struct Text(&'static str, &'static [Header]);
 
@@ -127,7 +127,7 @@ impl Kernel for Text {
 #[test]
 fn broken_source_is_an_error() {
     let check = |text, headers| compile_check(&Text(text, headers), &Limits::of_capability(90), false);
-    // a header with the name of one of the engine's
+    // a header with the same name as a header of the engine
     let foreign: &[Header] = &[Header { name: "word.cuh", text: "// mine" }];
     assert!(matches!(check("", foreign), Err(Error::Kernel { .. })));
     if !has_compiler() {
@@ -138,7 +138,7 @@ fn broken_source_is_an_error() {
         panic!("compiled");
     };
     assert!(kernel == "text" && log.contains("\"y\" is undefined"), "{log}");
-    // no such entry point; a file of the working directory that is no header; a zero byte
+    // no entry point of this name; an include of a file in the working directory; a zero byte
     assert!(matches!(check("__global__ void other() {}", &[]), Err(Error::Compile { .. })));
     assert!(
         matches!(check("#include \"Cargo.toml\"\n", &[]), Err(Error::Compile { log, .. }) if log.contains("cannot open"))
@@ -156,7 +156,7 @@ fn parameters_are_compared_with_ports() {
     };
     let fits = "extern \"C\" __global__ void text(unsigned long long first, unsigned long long end) {}";
     assert_eq!(load(fits), Ok(()));
-    // launches would read the third and fourth parameters from past the end of the host's list
+    // launches would read the third and fourth parameters beyond the end of the host's parameter list
     let more = "extern \"C\" __global__ void text(int* a, int* b, unsigned long long first, unsigned long long end) {}";
     let narrow = "extern \"C\" __global__ void text(unsigned first, unsigned long long end) {}";
     for text in [more, narrow] {

@@ -1,4 +1,4 @@
-//! Results and copies: buffers and host arrays of any size and kind, and large items that are copied in tiles.
+//! Results of runs over buffers and host arrays of any size and kind, and copies of large items in tiles.
 
 use ringforge::{Device, Job, Modulus, Op, Order, PinnedBuffer, Planner, PolyType, Program, Ring};
 
@@ -53,7 +53,7 @@ fn host_arrays_of_any_size_and_kind() {
     }
 }
 
-/// Host memory for a run, page-locked or pageable.
+/// Host memory for a run: page-locked or pageable.
 enum Host {
     Pinned(PinnedBuffer),
     Pageable(Vec<u8>),
@@ -77,7 +77,7 @@ impl Host {
     }
 }
 
-/// Runs a program with memory for all its arguments, in order.
+/// Runs a program in place over host memory, with one piece of memory for each argument, in order.
 fn run_all<'a>(program: &Program, batch: usize, memory: impl Iterator<Item = &'a mut [u8]>) {
     let args = program.plan().args().iter().zip(memory);
     args.fold(program.on_host(batch), |call, (arg, memory)| call.output(&arg.name, memory)).run().unwrap();
@@ -108,7 +108,7 @@ fn large_items_are_copied_in_slabs() {
         ] {
             let plan = Planner::new(device.limits().clone()).plan(&job).unwrap();
             let program = device.compile(&plan).unwrap();
-            // bounds the top byte of each residue, so that the residue is below its modulus
+            // limits the top byte of each residue, so that the residue is below its modulus
             let width = ring.width().bytes();
             let byte = |(i, byte): (usize, u8)| if i % width == width - 1 { byte & 7 } else { byte };
             let input = |key: usize| {

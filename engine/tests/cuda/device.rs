@@ -1,4 +1,4 @@
-//! The device itself: missing devices and excessive requests, memory and streams shared with other code, timing and
+//! The GPU as a device: missing GPUs and excessive requests, memory and streams shared with other code, timing and
 //! occupancy.
 
 use ringforge::cuda::{compile_check, is_compiler_present};
@@ -26,7 +26,7 @@ fn other_code_shares_memory_and_streams() {
     let program = device.compile(&one_step(Affine::new(3), false)).unwrap();
     let mut theirs = device.buffer(30 * BYTES).unwrap();
     let (pointer, handle) = (theirs.device_pointer().unwrap(), stream.raw_handle().unwrap());
-    // SAFETY: the other code writes all of the memory, in the order of the stream that reads it next.
+    // SAFETY: `memset_d8_async` writes all of the memory, on the stream that reads it next.
     unsafe {
         theirs.assume_written().unwrap();
         memset_d8_async(pointer, 0x11, theirs.len(), handle.cast()).unwrap();
@@ -34,8 +34,8 @@ fn other_code_shares_memory_and_streams() {
     let x = vec![0x1111_1111; 30 * WORDS];
     assert!(stream.download::<u32>(&theirs).unwrap() == x);
 
-    // SAFETY: this much memory is at the address, and nothing else uses it until the buffer is dropped and its work
-    // is done.
+    // SAFETY: `theirs` has this many bytes at the address, and no other code uses them until the buffer is dropped and
+    // its work is done.
     let mut foreign = unsafe { device.buffer_from_raw(pointer, theirs.len()) }.unwrap();
     assert_eq!((foreign.device_pointer(), foreign.content()), (Some(pointer), None));
     let (key, source) = (stream.upload(&[3u32]).unwrap(), stream.upload(&x).unwrap());
@@ -47,7 +47,7 @@ fn other_code_shares_memory_and_streams() {
     assert!(stream.download::<u32>(&theirs).unwrap() == expected(&one_step(Affine::new(3), false), &x, 3));
 
     for (pointer, bytes) in [(pointer + 8, 16), (0, 16), (u64::MAX - 15, 32)] {
-        // SAFETY: refused before the address is used.
+        // SAFETY: the call returns an error before it uses the address.
         assert!(unsafe { device.buffer_from_raw(pointer, bytes) }.is_err(), "{pointer} {bytes}");
     }
     assert_eq!(device.buffer(0).unwrap().device_pointer(), None);
@@ -59,7 +59,7 @@ fn work_follows_the_order_of_foreign_streams() {
     use cudarc::driver::result::memset_d8_async;
 
     let Some(device) = gpu() else { return };
-    // the engine does not know what the other code does with the memory
+    // the engine does not know what the memset does with the memory
     let (stream, theirs) = (device.stream().unwrap(), device.stream().unwrap());
     let handle = theirs.raw_handle().unwrap();
     let long = device.compile(&one_step(Affine { rounds: 100_000, ..Affine::new(3) }, false)).unwrap();
@@ -67,18 +67,18 @@ fn work_follows_the_order_of_foreign_streams() {
     let mut out = device.buffer(1000 * BYTES).unwrap();
     let mut memory = device.buffer(30 * BYTES).unwrap();
     let pointer = memory.device_pointer().unwrap();
-    // SAFETY: the other code writes all of it before it is read.
+    // SAFETY: the memset writes all bytes before they are read.
     unsafe { memory.assume_written() }.unwrap();
     for byte in 0..100u8 {
         long.on(&theirs, 1000).input("x", &x).input("key", &key).output("out", &mut out).run().unwrap();
-        // SAFETY: the memory and the stream exist; reads of the memory wait for these writes.
+        // SAFETY: the memory and the stream exist, and reads of the memory wait for these writes.
         unsafe {
             memset_d8_async(pointer, byte, memory.len(), handle.cast()).unwrap();
-            // waits for that one stream, or for all
+            // waits for the stream of the memset, or for all streams
             if byte % 2 == 0 { stream.wait_for_raw(handle) } else { stream.wait_for_all() }.unwrap();
         }
         let copy = stream.duplicate(&memory).unwrap();
-        // SAFETY: the stream exists; the next writes wait for the read.
+        // SAFETY: the stream exists, and its next memset waits for the copy.
         unsafe {
             stream.raw_waits(handle).unwrap();
             memset_d8_async(pointer, 0xff, memory.len(), handle.cast()).unwrap();
@@ -98,7 +98,7 @@ fn too_large_buffers_are_errors() {
     assert!(run(&program, &x, 0) == x, "the device still works");
 }
 
-/// The first thread loads the kernels, and the second one finds them loaded.
+/// A program can be made on any thread: the first thread loads the kernels, and the second finds them loaded.
 #[test]
 fn programs_are_made_on_any_thread() {
     let Some(device) = gpu() else { return };

@@ -1,4 +1,4 @@
-//! Ordering of work between streams, captured runs, freed memory and threads.
+//! The order of work between streams, captured runs, freed memory and host threads.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ringforge::run::CapturedArg;
 
 use super::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
 
-/// The arguments of a captured run.
+/// The arguments of a captured run, with their names.
 fn named(x: Buffer, key: impl Into<CapturedArg>, out: Buffer) -> Vec<(&'static str, CapturedArg)> {
     vec![("x", x.into()), ("key", key.into()), ("out", out.into())]
 }
@@ -29,7 +29,7 @@ fn streams_wait_for_each_other() {
         let mut middle = device.buffer(4 * x.len()).unwrap();
         let call = slow_program.on(&streams[0], 500).input("x", &source).input("key", &key);
         call.output("out", &mut middle).run().unwrap();
-        // readers on other streams, then a writer on a third, all without waiting on the host
+        // readers on two streams, then a writer on a third stream, all without waiting on the host
         let mut outs: Vec<_> = (0..2).map(|_| device.buffer(4 * x.len()).unwrap()).collect();
         for (stream, out) in streams[1..3].iter().zip(&mut outs) {
             fast_program.on(stream, 500).input("x", &middle).input("key", &key).output("out", out).run().unwrap();
@@ -53,7 +53,8 @@ fn recordings_wait_and_are_waited_for() {
     let streams = [device.stream().unwrap(), device.stream().unwrap()];
     let key = Arc::new(streams[1].upload(&[1u32]).unwrap());
     let new = || device.buffer(500 * BYTES).unwrap();
-    // a captured run's output is read by runs on another stream, and then overwritten, without waiting on the host
+    // runs on another stream read the output of a captured run, which the next replay overwrites, without waiting on
+    // the host
     let mut captured = slow_program.capture(&streams[0], 500, named(new(), key.clone(), new())).unwrap();
     let mut outs: Vec<_> = inputs.iter().map(|_| new()).collect();
     for (x, out) in inputs.iter().zip(&mut outs) {
@@ -66,7 +67,7 @@ fn recordings_wait_and_are_waited_for() {
         let right = expected(&fast, &expected(&slow, x, 1), 1);
         assert!(streams[1].download::<u32>(out).unwrap() == right);
     }
-    // one captured run on each stream, each with a temporary, dropped while they are running
+    // one captured run on each stream, each with a temporary; all are dropped while they are running
     let mut all: Vec<_> = streams
         .iter()
         .map(|stream| fast_program.capture(stream, 500, named(new(), key.clone(), new())).unwrap())
@@ -102,7 +103,7 @@ fn threads_record_at_once() {
                     captured.run().unwrap();
                     assert!(stream.download::<u32>(captured.buffer("out").unwrap()).unwrap() == right);
                     device.trim();
-                    // the driver refuses this while a stream is being captured
+                    // the driver returns an error for this call while a stream is being captured
                     stream.wait_for_all().unwrap();
                 }
             });
@@ -122,7 +123,7 @@ fn freed_memory_waits_for_its_last_user() {
     let key = streams[0].upload(&[1u32]).unwrap();
     let mut out = device.buffer(4 * x.len()).unwrap();
     for round in 0..10 {
-        // the only free memory of this size is still being read by the first stream
+        // the only free memory of this size is still being read by work on the first stream
         let source = streams[0].upload(&x).unwrap();
         program.on(&streams[0], 500).input("x", &source).input("key", &key).output("out", &mut out).run().unwrap();
         drop(source);

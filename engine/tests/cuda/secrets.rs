@@ -12,14 +12,14 @@ fn run(program: &Program, stream: &Stream, batch: usize, x: &Buffer, key: &Buffe
     program.on(stream, batch).input("x", x).input("key", key).output("out", out).run()
 }
 
-/// Freed device memory in the pool and freed staging memory on the host hold no secrets once the work in progress is
-/// done. The caller needs to do nothing more.
+/// Once the work in progress is done, neither freed device memory in the pool nor freed staging memory on the host
+/// holds secrets. The caller needs to do nothing for this.
 #[test]
 fn memory_goes_back_without_secrets() {
     let Some(device) = gpu() else { return };
-    // the first step adds 0, so the temporary holds the secret itself
+    // the first step adds 0 to item 0, so the temporary holds the secret unchanged
     let secret = vec![0x5ec2_e7a1u32; 64 * WORDS];
-    // public data stays in memory that the driver hands out again, so it must differ from the secret
+    // public data stays in freed memory, which the driver may hand out again, so it must differ from the secret
     let open = vec![0x09e4_0b13u32; 64 * WORDS];
     let found_of = |what: &str, words: &[u32]| {
         let kept = kept_memory(&device).unwrap();
@@ -31,8 +31,8 @@ fn memory_goes_back_without_secrets() {
     let stream = device.stream().unwrap();
     let zero = stream.upload(&[0u32]).unwrap();
 
-    // positive control: unwiped memory is found. A buffer first, then memory and staging memory of at least an
-    // argument and a result.
+    // positive control: finds public data in freed memory that is not wiped. First the memory of a buffer, then the
+    // device and staging memory of at least an argument and a result.
     drop(stream.upload(&open).unwrap());
     assert!(found_of("a buffer that is not secret", &open) >= 1);
     device.trim();
@@ -41,7 +41,7 @@ fn memory_goes_back_without_secrets() {
     assert!(found_of("arguments that are not secret", &open) >= 4);
     let one = &secret[..WORDS];
 
-    // an upload that is never waited for, queued after long-running work
+    // an upload that no code waits for, queued after slow work
     {
         let slow = device.compile(&one_step(Affine::slow(), false)).unwrap();
         let x = stream.upload(&words(500 * WORDS)).unwrap();
@@ -51,7 +51,7 @@ fn memory_goes_back_without_secrets() {
     }
     assert_eq!(found("an upload behind other work"), 0);
 
-    // each item adds its index to the secret, so item 0 holds it unchanged
+    // each item adds its index to the secret, so item 0 holds the secret unchanged
     let works = device.compile(&steps("secrets", [Affine::new(1), Affine::new(3)])).unwrap();
     let mut out = vec![0; secret.len()];
     run_host(&works, &secret, 0, &mut out).unwrap();
@@ -63,7 +63,7 @@ fn memory_goes_back_without_secrets() {
     }
     assert_eq!(found("success on buffers"), 0);
 
-    // out of memory, with the secret uploaded as a shared argument, or in buffers
+    // runs that fail for lack of memory, with the secret uploaded as a shared argument or stored in buffers
     let of_sizes = |from, to| {
         let shared = Port::shared(4 * secret.len()).secret();
         Affine { ports: [Port::input(from).secret(), shared, Port::output(to).secret()], ..Affine::new(1) }

@@ -1,4 +1,4 @@
-//! A kernel whose results depend on the order of work, with plans and runs of it.
+//! A test kernel whose results depend on the order in which work runs, with plans and runs of it.
 
 use core::ops::Range;
 
@@ -9,7 +9,7 @@ use ringforge::{Device, Limits, Plan, Planner, Program, Result};
 pub(crate) const WORDS: usize = 256;
 pub(crate) const BYTES: usize = 4 * WORDS;
 
-/// Computes x = factor·x + key + item, `rounds` times.
+/// A kernel that computes x = factor·x + key + item, `rounds` times.
 #[derive(Debug)]
 pub(crate) struct Affine {
     pub(crate) factor: u32,
@@ -24,7 +24,7 @@ impl Affine {
         Self { factor, rounds: 1, shared_bytes: 0, ports }
     }
 
-    /// A kernel that takes a long time.
+    /// A kernel that runs for a long time, because it has many rounds.
     pub(crate) fn slow() -> Self {
         Self { rounds: 2_000, ..Self::new(3) }
     }
@@ -79,7 +79,7 @@ impl Kernel for Affine {
     }
 }
 
-/// A chain of steps from `x` to `out` that share one `key`, with a temporary between each two.
+/// A chain of steps from `x` to `out` that share one `key`, with a temporary between consecutive steps.
 pub(crate) fn steps<const N: usize>(title: &str, kernels: [Affine; N]) -> Plan {
     // planned for a CPU, so that no step runs in place
     let p = Planner::default().pipeline(title);
@@ -96,7 +96,7 @@ pub(crate) fn two_steps() -> Plan {
     steps("two steps", [Affine::new(3), Affine::new(5)])
 }
 
-/// One step from `x` to `out`, or in place on `x`.
+/// A plan with one step from `x` to `out`, or in place on `x`.
 pub(crate) fn one_step(kernel: Affine, in_place: bool) -> Plan {
     let p = Planner::default().pipeline("one step");
     let [out] = p.step(kernel, &[p.input("x"), p.input("key")]);
@@ -128,7 +128,7 @@ pub(crate) fn run(program: &Program, x: &[u32], key: u32) -> Vec<u32> {
     stream.download(&out).unwrap()
 }
 
-/// The GPU, or `None` after printing why there is none.
+/// The first GPU, or `None` after printing why there is none. Panics instead if `RINGFORGE_REQUIRE_GPU` is 1.
 pub(crate) fn gpu() -> Option<Device> {
     match Device::cuda(0) {
         Ok(device) => Some(device),

@@ -1,5 +1,5 @@
-//! Absurd arguments: unreduced residues, empty quantities, sizes beyond any memory. They cause errors and never a
-//! panic, even with overflow checks, and never wrong results instead of an error.
+//! Absurd arguments: unreduced residues, empty quantities, sizes beyond any memory. They cause errors, never a panic
+//! (even with overflow checks), and never wrong results.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use ringforge_testkit::one_step;
 use super::kernels::Fake;
 use super::refused;
 
-/// A ring for each arithmetic, and one whose products use a larger NTT.
+/// A ring for each arithmetic, and a ring whose products use a larger NTT.
 const RINGS: [&str; 9] = [
     "3329:x^4+1",
     "65521:x^8-1",
@@ -28,7 +28,7 @@ const RINGS: [&str; 9] = [
 const OPS: [Op; 8] =
     [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose, Op::Decompose, Op::ConvertCentred];
 
-/// Runs every operation of a ring on memory filled with these bytes, by plans for a CPU and for a GPU.
+/// Runs every operation of a ring on memory filled with these bytes, with the plans for a CPU and for a GPU.
 fn run_all(ring: &PolyType, contents: &[u8]) -> Result<()> {
     let device = Device::cpu();
     for op in OPS {
@@ -65,7 +65,7 @@ fn residues_that_are_not_reduced() -> Result<()> {
     Ok(())
 }
 
-/// Limbs in fused kernels, which do not check that residues are reduced.
+/// Functions on single limbs, which do not check that residues are reduced, return without a panic.
 #[test]
 fn rows_that_are_not_reduced() -> Result<()> {
     fn check<W: ringforge::words::Word + bytemuck::Pod>(text: &str) -> Result<()> {
@@ -151,12 +151,12 @@ fn words_of_errors() -> Result<()> {
     assert_eq!(root, "invalid ring: the root 2 does not generate the factors of x^8 - 1 modulo 3329");
     let both = words("17:x^4-13@3@1".parse::<PolyType>().map(drop));
     assert_eq!(both, "invalid ring: the root 3 with the step 1 does not generate the factors of x^4 - 13 modulo 17");
-    // a single even modulus is not reported as sharing its basis
+    // a single even modulus is not reported as sharing its basis with other moduli
     let even = words(plan("1099511627776:x^64+1", Op::Forward));
     assert!(even.starts_with("1099511627776 is not prime"), "{even}");
     let two = words(plan("2,4294967291:x-1", Op::Forward));
     assert!(two.ends_with("the modulus 2 must not share a basis with moduli of more than 16 bits"), "{two}");
-    // two devices of the same name
+    // two devices with the same name
     let (one, other) = (Device::cpu(), Device::cpu());
     let device = words(other.stream()?.wipe(&mut one.buffer(1)?));
     assert_eq!(device, "the buffer belongs to a different engine or device, although both are CPU: share one `Engine`");
@@ -193,7 +193,7 @@ fn size() -> impl Strategy<Value = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Functions of moduli, for arbitrary numbers.
+    /// Arithmetic functions of moduli do not panic for arbitrary numbers.
     #[test]
     fn functions_of_moduli(q in number(), a in number(), b in number()) {
         let Ok(q) = Modulus::new(q) else { return Ok(()) };
@@ -208,7 +208,7 @@ proptest! {
         }
     }
 
-    /// Layouts of absurd sizes: whatever can be built can be launched.
+    /// Layouts of absurd sizes: every layout that can be built can be launched.
     #[test]
     fn rows_of_any_size(held in size(), per_item in size(), extra in size(), threads in any::<u32>(), shared in any::<u32>()) {
         let ring: PolyType = "7681:x^96+1".parse().expect("a ring");
@@ -223,7 +223,7 @@ proptest! {
         }
     }
 
-    /// Residues of arbitrary bits.
+    /// Operations on residues of arbitrary bits do not panic.
     #[test]
     fn residues_of_any_bits(ring in 0..RINGS.len(), contents in vec(any::<u8>(), 1..40)) {
         run_all(&RINGS[ring].parse().expect("a ring"), &contents).expect("runs");

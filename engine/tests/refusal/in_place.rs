@@ -1,4 +1,4 @@
-//! Kernels whose ports share memory give the same result everywhere, or their plan is refused.
+//! Kernels whose ports share memory either give the same result on every device, or their plan is rejected.
 
 use ringforge::factorization::Factorization;
 use ringforge::kernels::{Forward, Inverse, PointMul, RingMul};
@@ -16,7 +16,8 @@ const BATCH: usize = 3;
 /// Names of the operands.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// The plan of a kernel on these operands: two that it reads, and the one whose name its output has.
+/// The plan of a kernel that reads the operands `args[0]` and `args[1]`, and `args[2]` if its third port is in-out. Its
+/// output has the name of operand `args[2]`.
 fn sharing(kernel: impl Kernel + 'static, args: [usize; 3]) -> Result<Plan> {
     let p = Planner::default().pipeline("sharing");
     let read = &args[..if kernel.ports()[2].role == Role::InOut { 3 } else { 2 }];
@@ -26,7 +27,7 @@ fn sharing(kernel: impl Kernel + 'static, args: [usize; 3]) -> Result<Plan> {
     p.build()
 }
 
-/// The result of a plan for these operands, all of which it may overwrite.
+/// The output of a plan for these operands. The plan may overwrite all of them.
 fn run(device: &Device, plan: &Plan, output: &str, operands: &[Vec<u8>]) -> Result<Vec<u8>> {
     let mut memory: Vec<(&str, Vec<u8>)> = NAMES.into_iter().zip(operands.iter().cloned()).collect();
     memory.retain(|(name, _)| plan.arg(name).is_some());
@@ -35,7 +36,7 @@ fn run(device: &Device, plan: &Plan, output: &str, operands: &[Vec<u8>]) -> Resu
     Ok(memory.into_iter().find(|(name, _)| *name == output).map(|(_, bytes)| bytes).unwrap_or_default())
 }
 
-/// Every way to share memory between the three operands gives the result of separate operands.
+/// Checks that every way to share memory between the three operands gives the result of separate operands.
 fn check(device: &Device, ring: &PolyType, kernel: &(impl Kernel + Clone + 'static)) -> Result<()> {
     let operands: Vec<Vec<u8>> = (0..3).map(|seed| residues(ring, seed, BATCH)).collect();
     let apart = sharing(kernel.clone(), [0, 1, 2])?;
@@ -62,7 +63,7 @@ fn products() -> Result<()> {
     Ok(())
 }
 
-/// A conversion may overwrite its input if both bases have as many limbs, of the same width.
+/// A conversion may overwrite its input if both bases have the same number of limbs, of the same width.
 #[test]
 fn conversions() -> Result<()> {
     let rings = ["12289,18433:x^16+1", "13313,15361:x^16+1", "12289:x^16+1"].map(str::parse::<PolyType>);
@@ -95,7 +96,7 @@ fn kernels_that_do_not_declare_in_place() -> Result<()> {
         if why == "the input a is still needed when the output of that name overwrites it");
     plan(true, [1, 0, 0])?;
     plan(false, [0, 0, 1])?;
-    // the same for a kernel that overwrites what it reads at another port
+    // a kernel with an in-out port that overwrites what it reads at another port, without declaring `in_place`
     let ports = [Port::input(4), Port::input(4), Port::in_out(4)];
     let plan = |in_place| sharing(Fake { in_place, ..Fake::new(&ports) }, [0, 1, 0]);
     refused!(plan(false), Error::Plan { ref why, .. } if why == "fake overwrites the input a, which is read later");
@@ -103,8 +104,8 @@ fn kernels_that_do_not_declare_in_place() -> Result<()> {
     Ok(())
 }
 
-/// Kernels that do some of the layers and permute to natural order cannot run in place: a block would overwrite what
-/// other blocks have yet to read.
+/// Kernels that compute some of the layers and permute to natural order cannot run in place: a block would overwrite
+/// residues that other blocks have yet to read.
 #[test]
 fn values_that_move() -> Result<()> {
     let ring: PolyType = "18446744069414584321:x^65536-1".parse()?;
@@ -123,7 +124,8 @@ fn values_that_move() -> Result<()> {
     Ok(())
 }
 
-/// On the CPU a kernel need not know that it runs in place, in whichever order it takes its ports.
+/// On the CPU, a kernel that runs in place reads the original contents of its input, whether it takes its input or its
+/// output first.
 #[test]
 fn inputs_read_their_original_contents() -> Result<()> {
     use crate::refusal::kernels::Misuse::{InputFirst, OutputFirst};

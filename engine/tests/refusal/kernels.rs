@@ -1,4 +1,4 @@
-//! Kernels for these tests: sound ones with any ports, and broken ones.
+//! Kernels for the tests of errors: correct kernels with any ports, and broken ones.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source, Table};
 use ringforge::{Limits, Result};
 
-/// A kernel that fills its outputs with a byte, and misbehaves as it is told.
+/// A kernel that fills its outputs with a byte, and misbehaves on the CPU as `misuse` says.
 #[derive(Debug, Clone)]
 pub(crate) struct Fake {
     pub(crate) ports: Vec<Port>,
     pub(crate) text: &'static str,
     pub(crate) misuse: Misuse,
     pub(crate) in_place: bool,
-    /// The table of its first port.
+    /// The table of the kernel's first port.
     pub(crate) table: Option<Table>,
 }
 
@@ -52,7 +52,7 @@ impl Fake {
         Self { ports: ports.to_vec(), text: SOURCE, misuse: Misuse::Nothing, in_place: false, table: None }
     }
 
-    /// A kernel from four bytes to four, broken in this way.
+    /// A kernel from four bytes to four bytes that is broken in this way.
     pub(crate) fn broken(misuse: Misuse) -> Self {
         Self { misuse, ..Self::new(&[Port::input(4), Port::output(4)]) }
     }
@@ -116,7 +116,7 @@ impl Kernel for Fake {
     }
 }
 
-/// A kernel that uses another kernel's source with different ports.
+/// A kernel with the source and the CPU reference of another kernel, but with different ports.
 #[derive(Debug)]
 pub(crate) struct Lent {
     pub(crate) of: Fake,
@@ -141,7 +141,7 @@ impl Kernel for Lent {
     }
 }
 
-/// A kernel whose ports change when it is told to.
+/// A kernel whose ports change when `changed` is set.
 #[derive(Debug, Clone)]
 pub(crate) struct Fickle {
     pub(crate) before: Fake,

@@ -1,5 +1,5 @@
-//! Launches that no GPU with these limits supports are refused with the same message wherever a kernel's source would
-//! run.
+//! Launches that no GPU with these limits supports are rejected, with the same message on every device that would run
+//! the source.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use ringforge_testkit::one_step;
 
 use super::refused;
 
-/// A kernel without effect.
+/// A kernel without effect, launched with any `Launch`.
 #[derive(Debug)]
 struct Nothing(Launch, [Port; 1]);
 

@@ -1,5 +1,4 @@
-//! Bad input is refused with a typed error, in release builds too, and never with a panic. Every case names the
-//! error's variant.
+//! Invalid input causes a typed error, in release builds too, and never a panic. Every test names the error's variant.
 
 mod absurd;
 mod in_place;
@@ -10,7 +9,7 @@ mod rings;
 mod runs;
 mod texts;
 
-/// Asserts that a result is this error.
+/// Asserts that a result is an error that matches this pattern.
 macro_rules! refused {
     ($result:expr, $pattern:pat $(if $guard:expr)?) => {
         match $result {

@@ -1,4 +1,4 @@
-//! Pipelines whose parts do not fit together, and kernels that violate their own description.
+//! Pipelines whose parts do not fit together, and kernels that violate their declared ports.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const IN: Port = Port::input(4);
 const OUT: Port = Port::output(4);
 const IN_OUT: Port = Port::in_out(4);
 
-/// The error of a pipeline.
+/// The error message of a pipeline.
 #[track_caller]
 fn refusal(make: impl FnOnce(&Pipeline)) -> String {
     let p = Planner::default().pipeline("plan");
@@ -26,7 +26,7 @@ fn refusal(make: impl FnOnce(&Pipeline)) -> String {
     }
 }
 
-/// The error of a pipeline, which must end with a source location in this file.
+/// The error message of a pipeline without its source location, which must be in this file.
 #[track_caller]
 fn mistake(make: impl FnOnce(&Pipeline)) -> String {
     let why = refusal(make);
@@ -36,7 +36,7 @@ fn mistake(make: impl FnOnce(&Pipeline)) -> String {
     }
 }
 
-/// A kernel from four bytes to four, or with other ports, on these values.
+/// Applies a kernel with these ports and returns its one output.
 #[track_caller]
 fn apply<'p>(p: &'p Pipeline, ports: &[Port], inputs: &[Value<'_>]) -> Value<'p> {
     p.step::<1>(Fake::new(ports), inputs)[0]
@@ -51,7 +51,7 @@ fn the_first_mistake_has_its_source_location() {
         let x = p.input("x");
         line = line!() + 1;
         let y = apply(p, &[OUT], &[x]);
-        // mistakes that follow from the first one are not reported
+        // errors that follow from the first one are not reported
         p.output("z", apply(p, &PAIR, &[y, y]));
         p.output("z", y * y.forward().holding("17:x^4+1".parse::<PolyType>().expect("a ring")));
         p.output("x", x);
@@ -77,7 +77,7 @@ fn values_of_the_wrong_size() {
         "fake needs 3 bytes per item, but the output of fake has 4 bytes per item"
     );
     assert_eq!(written(&shared), "fake needs 4 bytes shared by all items, but the output of fake has 4 bytes per item");
-    // a plan within the pipeline
+    // a plan within the pipeline, which needs more bytes than the value has
     let part = one_step(Fake::new(&[Port::input(8), OUT]), &["a", "b"]).expect("a plan");
     let joined = mistake(|p| _ = p.plan::<1>(&part, &[apply(p, &PAIR, &[p.input("x")])]));
     assert_eq!(joined, "fake needs 8 bytes per item, but the output of fake has 4 bytes per item");
@@ -98,8 +98,8 @@ fn draws_and_other_values_are_not_mixed() {
         })
     };
     let (random_key, shared) = (Port::random_key(), Port::shared(RandomKey::BYTES));
-    assert_eq!(words(random_key, shared), "the input x is for `Draws`, but fake is not");
-    assert_eq!(words(shared, random_key), "fake is for `Draws`, but the input x is not");
+    assert_eq!(words(random_key, shared), "the input x is for `RandomKey`, but fake is not");
+    assert_eq!(words(shared, random_key), "fake is for `RandomKey`, but the input x is not");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn wrong_numbers_of_values() {
         mistake(|p| _ = p.step::<0>(Fake::new(&PAIR), &[p.input("x")])),
         "expected 0 output values, but there are 1"
     );
-    // a table is not one of the inputs
+    // a table does not count as an input
     let kernel = || with_table(&[Port::shared(8), IN, OUT], table(8));
     let words = mistake(|p| _ = p.step::<1>(kernel(), &[p.input("x"); 2]));
     assert_eq!(words, "fake takes 1 values, but got 2");
@@ -164,7 +164,7 @@ fn overwritten_values() {
     assert_eq!(words(&|p, x| _ = apply(p, &PAIR, &[x])), gone);
     assert_eq!(words(&|p, x| p.output("y", x)), gone);
     assert_eq!(words(&|p, x| _ = p.plan::<1>(&one_step(Fake::new(&PAIR), &["a", "b"]).expect("a plan"), &[x])), gone);
-    // also for what a step wrote, and in a plan within the pipeline
+    // an error also if the overwritten value is the output of a step, and if a plan within the pipeline overwrites it
     let part = one_step(Fake::new(&[IN_OUT]), &["data"]).expect("a plan");
     let joined = mistake(|p| {
         let value = apply(p, &PAIR, &[p.input("x")]);
@@ -186,7 +186,7 @@ fn values_that_must_be_preserved() {
         p.output("z", apply(p, &[IN_OUT], &[y]));
     });
     assert_eq!(over_output, "fake overwrites the output of fake, which must be preserved");
-    // each overwrites the other, which is still needed
+    // each output overwrites the input that the other step still needs
     let swapped = refusal(|p| {
         let [x, y] = ["x", "y"].map(|name| p.input(name));
         p.output("y", apply(p, &PAIR, &[x]));
@@ -278,7 +278,7 @@ fn elements_of_the_wrong_type() -> Result<()> {
     let job = Job::new(&ring, Op::Inverse);
     let found = mistake(|p| _ = p.coefficients("x", &ring).inverse());
     assert_eq!(found, format!("from of {job} must be {values}, but the input x holds {coefficients}"));
-    // not ring elements at all
+    // values that are not ring elements
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).forward());
     assert_eq!(found, "the output of fake is not known to hold ring elements: declare them with `holding`");
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).holding(&ring));
@@ -290,7 +290,7 @@ fn elements_of_the_wrong_type() -> Result<()> {
     Ok(())
 }
 
-/// A kernel with a table for its first port, and with an output `y`.
+/// A kernel with a table for its first port.
 fn with_table(ports: &[Port], table: Table) -> Fake {
     Fake { table: Some(table), ..Fake::new(ports) }
 }
@@ -311,7 +311,7 @@ fn tables_that_do_not_fit() {
     for (other, bytes) in [(table(7), 7), (table(0), 0), (made(3), 12)] {
         assert_eq!(words(&ports, other), format!("fake has no shared input port that fits its table of {bytes} bytes"));
     }
-    // pointers must be to tables of the length that the kernel expects, and accept nothing else
+    // each pointer must be to a table of the length that the kernel expects; other contents are rejected
     let pointers = [Port::tables(1, 8), OUT];
     assert!(one_step(with_table(&pointers, Table::List(vec![table(8)])), &["y"]).is_ok());
     let lists = [table(8), Table::List(vec![table(7)])].map(|other| words(&pointers, other));
@@ -323,7 +323,7 @@ fn tables_that_do_not_fit() {
         assert_eq!(words, "fake has no shared input port that fits its table of 8 bytes");
     }
     assert_eq!(value, "fake has a table for a port that it writes, or no table for a port that needs one");
-    // an output, and an input with separate bytes for each item
+    // a table for an output, and a table for an input with separate bytes for each item
     assert_eq!(
         words(&[OUT], table(4)),
         "fake has a table for a port that it writes, or no table for a port that needs one"
@@ -331,7 +331,7 @@ fn tables_that_do_not_fit() {
     assert_eq!(words(&PAIR, table(4)), "fake has no shared input port that fits its table of 4 bytes");
 }
 
-/// A table is made by a small plan: its inputs must fit the kernel, and its last port must be the only output.
+/// A table may be computed by a kernel: its inputs must fit the kernel, and its last port must be the only output.
 #[test]
 fn tables_that_cannot_be_made() {
     let made = |ports: &[Port], items, inputs| {

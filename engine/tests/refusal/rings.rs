@@ -1,4 +1,4 @@
-//! Moduli, rings, factorisations and jobs that make no sense.
+//! Moduli, rings, factorizations and jobs that are invalid.
 
 use ringforge::factorization::Factorization;
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
@@ -10,7 +10,7 @@ fn q(q: u64) -> Modulus {
 }
 
 fn plan(job: &Job) -> Result<ringforge::Plan> {
-    // the same for a CPU and for a GPU
+    // plans for a CPU and for a GPU fail with the same error
     let gpu = Planner::new(Limits::h200()).plan(job);
     let cpu = Planner::default().plan(job);
     assert_eq!(gpu.as_ref().err(), cpu.as_ref().err(), "{job}");
@@ -79,7 +79,7 @@ fn texts() {
     refused!("divide".parse::<Op>(), Error::Unsupported { .. });
 }
 
-/// A modulus that is even or not prime has no transform; products use a larger NTT.
+/// A modulus that is even or composite has no NTT; products use a larger NTT.
 #[test]
 fn transforms_modulo_what_is_not_prime() -> Result<()> {
     let wide = Modulus::new(U256::ONE.shl_vartime(200))?;
@@ -96,7 +96,7 @@ fn transforms_modulo_what_is_not_prime() -> Result<()> {
 
 #[test]
 fn transforms_without_a_root() -> Result<()> {
-    // 3329 - 1 = 2^8 13: leaves of degree 16
+    // 3329 - 1 = 2^8 13, so full factorization would end at leaves of degree 16
     let ring = Ring::negacyclic(2048, q(3329))?;
     refused!(Factorization::of(&ring, None), Error::NoRoot { .. });
     let none = Ring::negacyclic(256, q(4591))?;
@@ -127,10 +127,10 @@ fn depths() -> Result<()> {
     let ring = Ring::negacyclic(256, q(3329))?;
     let trinomial = Ring::trinomial(768, q(3457))?;
     for op in OPS_OF_TRANSFORMS.into_iter().chain([Op::Mul]) {
-        // there are seven layers; five end at degree 8, four at 16
+        // the full transform has seven layers; five layers end at degree 8, four at degree 16
         plan(&Job::new(&ring, op).depth(7))?;
         plan(&Job::new(&ring, op).depth(5))?;
-        // degree 16 can be transformed, but not multiplied
+        // evaluations modulo leaves of degree 16 exist, but cannot be multiplied
         match op {
             Op::Forward | Op::Inverse => drop(plan(&Job::new(&ring, op).depth(4))?),
             _ => refused!(plan(&Job::new(&ring, op).depth(4)), Error::Unsupported { .. }),
@@ -151,7 +151,7 @@ fn roots() -> Result<()> {
     refused!(ring()?.with_root(3329u32), Error::Ring { .. });
     refused!(ring()?.with_root(0u32), Error::Ring { .. });
     refused!(ring()?.with_root(1u32), Error::Ring { .. });
-    // 7 has the order 2^7·13, which no root of a transform by radices 2 and 3 has
+    // 7 has the order 2^7·13; a transform by radices 2 and 3 has no root of this order
     refused!(Ring::cyclic(8, q(3329))?.with_root(7u32), Error::Ring { why }
         if why.contains("the root 7 does not generate"));
     let binomial = |n, c: u32| Ring::new(&[q(3329)], Quotient::Binomial { n, c: U256::from(c) });
@@ -173,7 +173,7 @@ fn jobs() -> Result<()> {
         refused!(plan(&Job::new(&ring, op).in_place()), Error::Unsupported { .. });
         refused!(plan(&Job::new(&ring, op).to(&ring)), Error::Unsupported { .. });
     }
-    // the unreduced product would be longer than a ring can be
+    // the product before reduction would be longer than a ring can be
     refused!(plan(&Job::new(&Ring::prime_trinomial(1 << 28, q(4591))?, Op::Mul)), Error::Unsupported { .. });
     let wide = PolyType::from(Ring::cyclic(4, Modulus::new(U256::MAX)?)?);
     let mapped = PolyType::from(Ring::new(&[q(97), q(193)], Quotient::Negacyclic { n: 8 })?).with_limbs(&[0, 1, 0])?;

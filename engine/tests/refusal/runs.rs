@@ -21,7 +21,7 @@ fn ring() -> Result<PolyType> {
     Ring::negacyclic(N, Modulus::new(3329u32)?).map(PolyType::from)
 }
 
-/// The CPU, and the GPU if there is one.
+/// The CPU, and the first GPU if there is one.
 fn devices() -> Vec<Device> {
     [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
@@ -30,7 +30,7 @@ fn program(device: &Device, job: &Job) -> Result<Program> {
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
-/// Runs a transform, or another program with one input and one output.
+/// Runs a transform, or another program with one input `from` and one output `to`.
 fn run(program: &Program, stream: &Stream, batch: usize, from: &Buffer, to: &mut Buffer) -> Result<()> {
     program.on(stream, batch).input("from", from).output("to", to).run()
 }
@@ -59,7 +59,7 @@ fn lengths() -> Result<()> {
         }
         let mut short = device.buffer(3 * BYTES - 1)?;
         refused!(run(forward, stream, 3, &good, &mut short), Error::ArgumentSize { ref argument, .. } if argument == "to");
-        // a refused run does not affect the results of earlier ones
+        // a run that is rejected does not affect the results of earlier runs
         assert!(stream.download::<u16>(&out).is_ok());
         Ok(())
     })
@@ -127,10 +127,10 @@ fn alignment() -> Result<()> {
         let out: &mut [u8] = bytemuck::cast_slice_mut(&mut out);
         let outcome = forward.on_host(1).input("from", &bytes).output("to", &mut out[1..=BYTES]).run();
         if device.limits().is_cpu() {
-            // noticed when the kernel takes its elements
+            // the error arises when the kernel takes its elements
             refused!(outcome, Error::Alignment { .. });
         } else {
-            outcome?; // GPUs copy it
+            outcome?; // GPUs copy the memory, so its alignment does not matter
         }
         Ok(())
     })
@@ -200,7 +200,7 @@ fn mismatched_rings_and_orders() -> Result<()> {
         let others = stream.upload_elements(&rooted, &[1u16; N])?;
         let values = run(forward, &coefficients)?;
         run(&inverse, &values)?;
-        // coefficients in place of evaluations, and vice versa; another root; another order; another depth
+        // coefficients instead of evaluations, and vice versa; another root; another order; another depth
         refused!(run(&inverse, &coefficients), Error::Mismatch { .. });
         refused!(run(forward, &values), Error::Mismatch { .. });
         refused!(run(forward, &others), Error::Mismatch { .. });
@@ -212,7 +212,7 @@ fn mismatched_rings_and_orders() -> Result<()> {
             let call = product.on(stream, 1).input("a", &values).input("b", wrong).output("product", &mut out);
             refused!(call.run(), Error::Mismatch { ref what, .. } if what == "argument b");
         }
-        // bytes of unknown content are accepted as anything
+        // a buffer of bytes with unknown content is accepted for every type
         run(&inverse, &stream.upload(&[0u16; N])?)?;
         Ok(())
     })
@@ -232,7 +232,7 @@ fn values_that_are_not_reduced() -> Result<()> {
         let content = ring.evaluations_after(depth, Order::DigitReversed);
         refused!(stream.upload_elements(&content, &values), Error::NotReduced { .. });
         refused!(stream.upload_elements(&ring, &values[1..]), Error::Length { .. });
-        // with several moduli, each limb has its own bound; Montgomery form has the same bounds
+        // with several moduli, each limb has a separate bound; Montgomery form has the same bounds
         let two = PolyType::from(Ring::rns(4, &[Modulus::new(97u32)?, Modulus::new(193u32)?])?);
         stream.upload_elements(&two, &[96u16, 96, 96, 96, 192, 192, 192, 192])?;
         let wrong = [96u16, 96, 96, 97, 192, 192, 192, 192];
@@ -257,8 +257,8 @@ fn copies_of_wrong_lengths() -> Result<()> {
     })
 }
 
-/// A buffer that is written cannot be another argument at the same time, because Rust forbids it. An argument that is
-/// updated in place is passed as an output.
+/// Rust's borrow rules forbid passing a buffer that is written as another argument, too. An argument that
+/// is updated in place is passed as an output.
 #[test]
 fn one_argument_for_two_ports() -> Result<()> {
     let device = Device::cpu();
@@ -280,7 +280,7 @@ fn missing_devices() {
     assert_eq!(engine.device().limits().is_cpu(), matches!(engine.no_gpu(), Some(Error::NoDevice(_))));
 }
 
-/// The ports for which a plan was made are the ones that count.
+/// A program uses the ports that the kernel had when the plan was made.
 #[test]
 fn kernels_that_change_their_ports() -> Result<()> {
     let two = [Port::input(4), Port::output(4)];

@@ -1,4 +1,4 @@
-//! The printed form of a ring parses back to that ring.
+//! The printed form of a ring parses back to the same ring.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ proptest! {
     fn any_ring((moduli, map) in moduli(), quotient in quotient()) {
         let plain = PolyType::from(Ring::new(&moduli, quotient.clone()).expect("a ring"));
         same(&plain)?;
-        // also in the notation that users write
+        // also in the notation that users write, which leaves defaults out
         let list: Vec<String> = moduli.iter().map(Modulus::to_string).collect();
         let text = format!("{}:{quotient}", list.join(","));
         prop_assert_eq!(text.parse::<PolyType>(), Ok(plain), "{}", text);

@@ -1,4 +1,4 @@
-//! Shared helpers of the tests of whole operations: devices, and moduli with roots.
+//! Helpers of tests of whole operations: devices, and moduli with roots of unity.
 
 use ringforge::{Device, Modulus, U256};
 use ringforge_testkit::Target;

@@ -1,4 +1,4 @@
-//! A KEM with its programs for one device.
+//! [`Batch`]: key generation, encapsulation and decapsulation of a KEM on one device.
 
 use core::any::TypeId;
 use core::cell::Cell;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ringforge::{Buffer, Device, Engine, Error, Program, Result, Stream};
 
 use crate::host::{STATUSES, run_host};
-use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, bytes_of};
+use crate::items::{Ciphertexts, ItemKind, Items, PublicKeys, SecretKeys, SharedKeys, bytes_of};
 use crate::kem_scheme::{KemScheme, Operation, Randomness};
 use crate::sizes::{Sizes, batch_of};
 use crate::status::BatchStatus;
@@ -19,19 +19,21 @@ use Randomness::RandomKey;
 
 /// A KEM on one device: key generation, encapsulation and decapsulation of many items per call.
 ///
-/// Every function accepts batches of any size, including 0, and returns the same bytes as item-by-item calls would. An
-/// `Err` concerns the whole call, and the outputs are then unusable. An error of a single item is in the
-/// [`BatchStatus`]; its outputs are zero, and other items are unaffected. Keys from host memory are always checked: by
-/// the operation itself, or on import.
+/// Every function accepts batches of any size, including 0. The outputs of an item depend only on its own inputs and
+/// randomness, not on other items. An `Err` means that the whole call failed; the outputs are then unusable. An invalid
+/// item is reported in the [`BatchStatus`] instead: its outputs are zero, and other items are unaffected. Keys from
+/// host memory are always checked: by the operation itself, or on import.
 ///
 /// Timing and memory accesses do not depend on secrets, nor on whether a ciphertext was rejected. A rejected ciphertext
 /// yields a pseudorandom shared key (implicit rejection).
 ///
-/// A function on host memory returns [`Error::Length`] unless the slice that determines the batch holds whole items. It
-/// returns [`Error::ArgumentSize`] if another slice has a different number of items. Any function may return
-/// [`Error::OutOfMemory`] or [`Error::Driver`], and those that take streams or handles [`Error::ForeignDevice`].
+/// A function on host memory takes the number of items from its key slice: `secret_keys` for decapsulation, else
+/// `public_keys`. It returns [`Error::Length`] unless that slice holds whole items, and [`Error::ArgumentSize`] if
+/// another slice has a different number of items. Every function may return [`Error::OutOfMemory`], or
+/// [`Error::Driver`] if a driver call fails. Functions that need randomness return [`Error::Unsupported`] if the system
+/// provides none. Functions that take streams or handles return [`Error::ForeignDevice`] for those of another device.
 ///
-/// A handle's type names its KEM, so handles of different KEMs do not mix:
+/// The KEM is part of the type of a handle, so code that mixes handles of different KEMs does not compile:
 ///
 /// ```compile_fail,E0308
 /// use ringforge_batch::{Batch, KemScheme, PublicKeys};
@@ -46,10 +48,11 @@ pub struct Batch<M> {
 }
 
 impl<M: KemScheme> Batch<M> {
-    /// Compiles the programs of the handle functions, cached in the engine. All others are compiled on first use.
+    /// Creates a batch KEM, and compiles its programs for key generation, encapsulation and decapsulation on handles.
+    /// All other programs are compiled on first use. The engine caches the programs.
     ///
     /// # Errors
-    /// As [`Engine::program_of`].
+    /// The errors of [`Engine::program_of`].
     pub fn new(engine: &Engine) -> Result<Self> {
         let batch = Self { engine: engine.clone(), kem: PhantomData };
         [Generate(RandomKey), Encapsulate(RandomKey), Decapsulate].iter().try_for_each(|&operation| {
@@ -64,27 +67,29 @@ impl<M: KemScheme> Batch<M> {
         M::SIZES
     }
 
-    /// The device.
+    /// The device that runs the operations.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.engine.device()
     }
 
-    /// Fills both slices with new key pairs. Randomness comes from the operating system.
+    /// Fills both slices with new key pairs. The randomness comes from the operating system.
     ///
     /// # Errors
-    /// See [`Batch`].
+    /// [`Error::Length`] unless `public_keys` holds whole keys; [`Error::ArgumentSize`] if another slice has a
+    /// different number of items; the errors that every function of [`Batch`] may return.
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<BatchStatus<M::Error>> {
         let random_key = ringforge::RandomKey::from_os()?;
         self.generate_by(RandomKey, random_key.as_bytes(), public_keys, secret_keys)
     }
 
-    /// As [`Batch::generate`], from [`KEY_SEED`](crate::KEY_SEED) bytes per item. If a seed yields no key, its item has
-    /// an error; no other seed is tried. Seeds must be uniform, secret and used once, or else they reveal the keys.
-    /// This function is for test vectors and for protocols that derive their seeds.
+    /// Generates key pairs like [`Batch::generate`], but from the caller's `seeds`, [`KEY_SEED`](crate::KEY_SEED) bytes
+    /// per item. If a seed yields no key, its item has an error; no other seed is tried. Seeds must be uniform, secret
+    /// and used once; otherwise they reveal the keys. This function is for test vectors and for protocols that derive
+    /// their seeds.
     ///
     /// # Errors
-    /// As [`Batch::generate`].
+    /// The errors of [`Batch::generate`].
     #[cfg(feature = "hazmat")]
     pub fn generate_from(
         &self,
@@ -95,10 +100,11 @@ impl<M: KemScheme> Batch<M> {
         self.generate_by(Randomness::Seeds, seeds, public_keys, secret_keys)
     }
 
-    /// Fills the last two slices with ciphertexts and new shared keys, one of each per public key.
+    /// Writes a ciphertext and its shared key for each public key. The randomness comes from the operating system.
     ///
     /// # Errors
-    /// See [`Batch`].
+    /// [`Error::Length`] unless `public_keys` holds whole keys; [`Error::ArgumentSize`] if another slice has a
+    /// different number of items; the errors that every function of [`Batch`] may return.
     pub fn encapsulate(
         &self,
         public_keys: &[u8],
@@ -109,11 +115,12 @@ impl<M: KemScheme> Batch<M> {
         self.encapsulate_by(RandomKey, public_keys, random_key.as_bytes(), ciphertexts, shared_keys)
     }
 
-    /// As [`Batch::encapsulate`], from [`ENCAPSULATION_SEED`](crate::ENCAPSULATION_SEED) bytes per item. The
-    /// requirements on seeds are those of [`Batch::generate_from`].
+    /// Encapsulates like [`Batch::encapsulate`], but from the caller's `seeds`,
+    /// [`ENCAPSULATION_SEED`](crate::ENCAPSULATION_SEED) bytes per item. The requirements on seeds are those of
+    /// [`Batch::generate_from`].
     ///
     /// # Errors
-    /// As [`Batch::encapsulate`].
+    /// The errors of [`Batch::encapsulate`].
     #[cfg(feature = "hazmat")]
     pub fn encapsulate_from(
         &self,
@@ -125,10 +132,11 @@ impl<M: KemScheme> Batch<M> {
         self.encapsulate_by(Randomness::Seeds, public_keys, seeds, ciphertexts, shared_keys)
     }
 
-    /// Fills the last slice with the shared key of each ciphertext.
+    /// Writes the shared key of each ciphertext to `shared_keys`. Ciphertext i is decapsulated with secret key i.
     ///
     /// # Errors
-    /// See [`Batch`].
+    /// [`Error::Length`] unless `secret_keys` holds whole keys; [`Error::ArgumentSize`] if another slice has a
+    /// different number of items; the errors that every function of [`Batch`] may return.
     pub fn decapsulate(
         &self,
         secret_keys: &[u8],
@@ -140,34 +148,35 @@ impl<M: KemScheme> Batch<M> {
         self.run_host(Decapsulate, batch, &inputs, [("shared keys", shared_keys, M::SIZES.shared_key)])
     }
 
-    /// Copies public keys to the device and checks each; the handle keeps the status.
+    /// Copies public keys to the device and checks each key. The returned handle holds the statuses of the checks.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `bytes` holds whole keys.
+    /// [`Error::Length`] unless `bytes` holds whole keys; the errors that every function of [`Batch`] may return.
     pub fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys<M>> {
         self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
     }
 
-    /// Copies secret keys to the device and checks each; the handle keeps the status.
+    /// Copies secret keys to the device and checks each key. The returned handle holds the statuses of the checks.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `bytes` holds whole keys.
+    /// [`Error::Length`] unless `bytes` holds whole keys; the errors that every function of [`Batch`] may return.
     pub fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys<M>> {
         self.import(stream, bytes, Some((CheckSecretKeys, "secret keys")))
     }
 
-    /// Copies ciphertexts to the device.
+    /// Copies ciphertexts to the device. Unlike keys, they are not checked.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `bytes` holds whole ciphertexts.
+    /// [`Error::Length`] unless `bytes` holds whole ciphertexts; the errors that every function of [`Batch`] may
+    /// return.
     pub fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts<M>> {
         self.import(stream, bytes, None)
     }
 
-    /// As [`Batch::generate`], on the device: `batch` key pairs.
+    /// Generates `batch` key pairs like [`Batch::generate`], but leaves them on the device.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes overflows.
+    /// [`Error::TooLarge`] if the size in bytes overflows; the errors that every function of [`Batch`] may return.
     pub fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M>, SecretKeys<M>)> {
         let (mut public, mut secret) = (PublicKeys::new(stream, batch)?, SecretKeys::new(stream, batch)?);
         let statuses = stream.with_random_key(|random_key| {
@@ -177,10 +186,11 @@ impl<M: KemScheme> Batch<M> {
         Ok((public.with_statuses(&statuses), secret.with_statuses(&statuses)))
     }
 
-    /// As [`Batch::encapsulate`], on the device.
+    /// Encapsulates like [`Batch::encapsulate`], but on handles: one ciphertext and one shared key per public key. Both
+    /// returned handles also report the errors of the public keys.
     ///
     /// # Errors
-    /// See [`Batch`].
+    /// The errors that every function of [`Batch`] may return.
     pub fn encapsulate_on(
         &self,
         stream: &Stream,
@@ -197,10 +207,12 @@ impl<M: KemScheme> Batch<M> {
         Ok((sent.with_statuses(&statuses), shared.with_statuses(&statuses)))
     }
 
-    /// As [`Batch::decapsulate`], on the device.
+    /// Decapsulates like [`Batch::decapsulate`], but on handles. The returned handle also reports the errors of the
+    /// secret keys and ciphertexts.
     ///
     /// # Errors
-    /// [`Error::ArgumentSize`] unless there is one ciphertext per secret key.
+    /// [`Error::ArgumentSize`] unless there is one ciphertext per secret key; the errors that every function of
+    /// [`Batch`] may return.
     pub fn decapsulate_on(
         &self,
         stream: &Stream,
@@ -215,8 +227,8 @@ impl<M: KemScheme> Batch<M> {
         Ok(shared.with_statuses(&statuses))
     }
 
-    /// Returns the program of an operation, with a key check if `checked`; `None` for a check that the KEM does not
-    /// need.
+    /// Returns the compiled program of an operation. With `checked`, the program also checks the keys. Returns `None`
+    /// if the operation is a key check that the KEM does not need.
     fn program(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
         let (key, is_needed) = ((TypeId::of::<M>(), operation, checked), Cell::new(true));
         let program = self.engine.program_of(&key, |planner| {
@@ -227,7 +239,7 @@ impl<M: KemScheme> Batch<M> {
         if is_needed.get() { program.map(Some) } else { Ok(None) }
     }
 
-    /// Runs an operation on host memory, with a key check.
+    /// Runs an operation on host memory, with a program that also checks the keys.
     fn run_host<const N: usize>(
         &self,
         operation: Operation,
@@ -239,7 +251,8 @@ impl<M: KemScheme> Batch<M> {
         run_host(&program, batch, inputs, outputs)
     }
 
-    /// Runs an operation on the device and returns the statuses it wrote, if it writes any.
+    /// Runs an operation on device buffers. Returns the buffer of the statuses that its program wrote, or `None` if it
+    /// writes no statuses.
     fn run<const N: usize>(
         &self,
         stream: &Stream,
@@ -259,7 +272,12 @@ impl<M: KemScheme> Batch<M> {
         Ok(Some(Arc::new(statuses)))
     }
 
-    fn import<K: Kind>(&self, stream: &Stream, bytes: &[u8], check: Option<(Operation, &str)>) -> Result<Items<K, M>> {
+    fn import<K: ItemKind>(
+        &self,
+        stream: &Stream,
+        bytes: &[u8],
+        check: Option<(Operation, &str)>,
+    ) -> Result<Items<K, M>> {
         let batch = batch_of(K::BYTES, bytes.len(), K::size(&M::SIZES))?;
         let mut items = Items::new(stream, batch)?;
         stream.write(&mut items.bytes, bytes)?;

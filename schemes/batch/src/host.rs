@@ -1,16 +1,17 @@
-//! Runs on host memory that fail closed: no output survives an error.
+//! Runs of programs on host memory. After an error, outputs are zeroed, so that no partial result is used.
 
 use ringforge::{Program, Result};
 
 use crate::status::{BatchStatus, NOT_REACHED, SchemeError};
 
-/// Runs a program on host memory. Inputs and outputs are given by name, each output with its bytes per item.
+/// Runs a program on `batch` items in host memory and returns their status. Inputs and outputs are named after the
+/// arguments of the program's plan. An output also has its size in bytes per item.
 ///
-/// Outputs of an item are zeroed if its [status](crate::status()) is an error; the program writes statuses to its
-/// output `statuses`, if it has one. After a failed run all outputs are zeroed.
+/// The program writes the items' statuses to its output `statuses`, if it has one. The outputs of an item are zeroed if
+/// its [status](crate::status()) is an error. If the run fails, all outputs are zeroed.
 ///
 /// # Errors
-/// As [`HostCall::run`](ringforge::run::HostCall::run).
+/// The errors of [`HostCall::run`](ringforge::run::HostCall::run).
 pub fn run_host<E: SchemeError, const N: usize>(
     program: &Program,
     batch: usize,
@@ -32,7 +33,7 @@ pub fn run_host<E: SchemeError, const N: usize>(
     status
 }
 
-/// Name of the plan argument that holds the items' statuses.
+/// Name of the plan argument that holds the status words of the items.
 pub(crate) const STATUSES: &str = "statuses";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Items on a device: their bytes, contiguous, and the statuses of the runs that made them.
+//! [`Items`]: handles to keys, ciphertexts and shared keys in device memory.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,14 +10,14 @@ use crate::kem_scheme::KemScheme;
 use crate::sizes::Sizes;
 use crate::status::BatchStatus;
 
-/// Handle to items of one kind and one KEM on a device, made by a [`Batch`](crate::Batch). Secret items are wiped on
-/// drop.
+/// Handle to contiguous items of one kind (such as public keys) and one KEM in device memory, made by a
+/// [`Batch`](crate::Batch). Secret items are wiped on drop.
 ///
-/// The work that produces the items may still be running. Any function that takes the handle, on any stream, waits as
-/// needed.
+/// The work that produces the items may still be running. Any function that takes the handle waits for that work as
+/// needed, on any stream.
 pub struct Items<K, M> {
     pub(crate) bytes: Buffer,
-    /// Statuses of the runs that produced these items.
+    /// Status words, one buffer for each run that produced these items or the items from which they were made.
     statuses: Vec<Arc<Buffer>>,
     kind: PhantomData<fn() -> (K, M)>,
 }
@@ -31,20 +31,20 @@ pub type Ciphertexts<M> = Items<kinds::Ciphertext, M>;
 /// Shared keys on a device, wiped on drop.
 pub type SharedKeys<M> = Items<kinds::SharedKey, M>;
 
-/// A kind of items.
-pub trait Kind {
+/// Kind of the items behind a handle. The kinds are in [`kinds`].
+pub trait ItemKind {
     /// Name of the items' bytes in error messages.
     const BYTES: &'static str;
-    /// Whether the items are wiped on drop.
+    /// True if the items are wiped on drop.
     const SECRET: bool;
 
     /// Bytes per item.
     fn size(sizes: &Sizes) -> usize;
 }
 
-/// The kinds of items.
+/// Marker types for the kinds of items.
 pub mod kinds {
-    use super::{Kind, Sizes};
+    use super::{ItemKind, Sizes};
 
     macro_rules! kinds {
         ($($(#[$doc:meta])* $kind:ident: $size:ident, $bytes:literal, secret: $secret:literal;)*) => {$(
@@ -52,7 +52,7 @@ pub mod kinds {
             #[derive(Debug)]
             pub enum $kind {}
 
-            impl Kind for $kind {
+            impl ItemKind for $kind {
                 const BYTES: &'static str = $bytes;
                 const SECRET: bool = $secret;
 
@@ -75,11 +75,13 @@ pub mod kinds {
     }
 }
 
-impl<K: Kind, M: KemScheme> Items<K, M> {
-    /// Allocates memory for `batch` new items. For schemes with plans other than those of their [`KemScheme`].
+impl<K: ItemKind, M: KemScheme> Items<K, M> {
+    /// Allocates device memory for `batch` items, to be written through [`Items::bytes_mut`]. A scheme needs it only
+    /// for plans other than those of its [`KemScheme`].
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes overflows; [`Error::OutOfMemory`].
+    /// [`Error::TooLarge`] if the size in bytes overflows; [`Error::OutOfMemory`] if the device has too little free
+    /// memory.
     pub fn new(stream: &Stream, batch: usize) -> Result<Self> {
         let bytes = bytes_of(batch, K::size(&M::SIZES))?;
         let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
@@ -92,28 +94,28 @@ impl<K: Kind, M: KemScheme> Items<K, M> {
         self.bytes.len() / K::size(&M::SIZES)
     }
 
-    /// Whether there are no items.
+    /// Returns true if there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The items' bytes.
+    /// Buffer with the bytes of all items, one item after another.
     #[must_use]
     pub fn bytes(&self) -> &Buffer {
         &self.bytes
     }
 
-    /// The items' bytes, for a plan to write. The caller must wipe any copy of secret bytes.
+    /// Buffer with the bytes of all items, for a plan to write to. The caller must wipe any copy of secret bytes.
     pub fn bytes_mut(&mut self) -> &mut Buffer {
         &mut self.bytes
     }
 
-    /// Waits for the work that produces the items and returns their status, including errors of the items they were
-    /// made from.
+    /// Waits for the work that produces the items and returns their status. It includes errors of the items from which
+    /// they were made.
     ///
     /// # Errors
-    /// [`Error::Driver`]; [`Error::ForeignDevice`].
+    /// [`Error::ForeignDevice`] if the stream is on another device; [`Error::Driver`] if a driver call fails.
     pub fn status(&self, stream: &Stream) -> Result<BatchStatus<M::Error>> {
         let mut errors = Vec::new();
         for statuses in &self.statuses {
@@ -122,12 +124,13 @@ impl<K: Kind, M: KemScheme> Items<K, M> {
         Ok(BatchStatus::new(errors))
     }
 
-    /// Waits for the items, copies them to `to`, contiguous, and returns their status. Items with an error are zeroed.
+    /// Waits for the work that produces the items, copies them to `to`, one item after another, and returns their
+    /// status. Items with an error are zeroed in `to`.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `to` has the size of all items; otherwise as [`Items::status`].
+    /// [`Error::Length`] unless `to` has exactly the size of all items; the errors of [`Items::status`].
     pub fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<BatchStatus<M::Error>> {
-        // The status is read first: bytes of unknown status must not leave the device.
+        // The status is read first, because bytes of unknown status must not leave the device.
         let status = self.status(stream)?;
         match stream.read(&self.bytes, to) {
             Ok(()) => status.clear(to, K::size(&M::SIZES)),
@@ -139,25 +142,25 @@ impl<K: Kind, M: KemScheme> Items<K, M> {
         Ok(status)
     }
 
-    /// Adds the statuses of the run that made the items.
+    /// Adds the status buffer of the run that made these items, if the run wrote statuses.
     pub(crate) fn with_statuses(mut self, statuses: &Option<Arc<Buffer>>) -> Self {
         self.statuses.extend(statuses.clone());
         self
     }
 
-    /// Adds the statuses of the items that these were made from.
+    /// Adds the status buffers of `others`, because these items were made from them.
     pub(crate) fn made_from<L>(mut self, others: &Items<L, M>) -> Self {
         self.statuses.extend_from_slice(&others.statuses);
         self
     }
 }
 
-/// Bytes of `batch` items of `size` bytes each.
+/// Returns the size in bytes of `batch` items of `size` bytes each, or [`Error::TooLarge`] if it overflows.
 pub(crate) fn bytes_of(batch: usize, size: usize) -> Result<usize> {
     batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit: usize::MAX / size, got: batch })
 }
 
-impl<K: Kind, M: KemScheme> fmt::Debug for Items<K, M> {
+impl<K: ItemKind, M: KemScheme> fmt::Debug for Items<K, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, M::NAME, self.bytes.device())
     }
@@ -218,12 +221,12 @@ mod tests {
             stream.write(items.bytes_mut(), &[7u8; 8]).unwrap();
             items.with_statuses(&Some(Arc::new(statuses)))
         };
-        // Statuses that cannot be read.
+        // If the status buffer was never written, `export` fails and writes nothing.
         let mut to = [1; 8];
         let status = shared_keys(device.buffer(8).unwrap()).export(&stream, &mut to);
         assert!(matches!(status, Err(Error::Unwritten { .. })), "{status:?}");
         assert_eq!(to, [1; 8]);
-        // An item with an error.
+        // If only item 1 has an error, `export` zeroes item 1 and copies item 0.
         let statuses = stream.upload(&[OK, NOT_REACHED]).unwrap();
         let status = shared_keys(statuses).export(&stream, &mut to).unwrap();
         assert_eq!((status.errors()[0].item, to), (1, [7, 7, 7, 7, 0, 0, 0, 0]));

@@ -1,4 +1,4 @@
-//! The trait by which a scheme tells a [`Batch`](crate::Batch) how to run it.
+//! [`KemScheme`] and [`Steps`]: the traits that a KEM implements to run in a [`Batch`](crate::Batch).
 
 use ringforge::kernels::RandomBlock;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
@@ -6,61 +6,64 @@ use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
 use crate::status::SchemeError;
 
-/// A KEM: its name, sizes and steps.
+/// A KEM that [`Batch`](crate::Batch) can run: its name, item sizes, errors and steps.
 pub trait KemScheme: 'static {
-    /// Name in messages. Handles are told apart by the type, not by the name.
+    /// Name in messages. It need not be unique, because handles and programs are distinguished by type.
     const NAME: &'static str;
-    /// Sizes of the items.
+    /// Sizes of keys, ciphertexts and shared keys.
     const SIZES: Sizes;
-    /// Errors that its kernels find in single items.
+    /// Errors of single items that the KEM's kernels report.
     type Error: SchemeError;
 
-    /// Returns the steps for devices with these limits.
+    /// Returns the steps of the KEM's operations for devices with these limits.
     ///
     /// # Errors
-    /// Fails if one of its rings cannot be built.
+    /// Fails if a ring of the KEM cannot be built.
     fn steps(limits: &Limits) -> Result<impl Steps>;
 }
 
-/// Outputs of an operation, and its [status](crate::status()) output if it writes one. If an item's status is not
-/// [`OK`](crate::OK), its outputs are zeroed.
+/// Outputs of an operation and, if it writes one, its [status](crate::status()) output. [`Batch`](crate::Batch) returns
+/// zeros for an item whose status is not [`OK`](crate::OK).
 pub type Made<'p, const N: usize> = ([Value<'p>; N], Option<Value<'p>>);
 
-/// The steps of a KEM. All values are contiguous bytes, of the sizes in [`KemScheme::SIZES`].
+/// The operations of a KEM, as steps of a pipeline. All values hold bytes, item after item, with the item sizes of
+/// [`KemScheme::SIZES`].
 pub trait Steps {
-    /// Key generation: seeds (64 bytes per item) → public keys, secret keys. If `draws` is given, the seeds are its
-    /// attempt 0; later attempts may replace seeds that yield no key.
+    /// Key generation: seeds (64 bytes per item) → public keys, secret keys. If `random_key` is given, the seeds are
+    /// its random blocks with attempt number 0. Blocks with higher attempt numbers may replace seeds that yield no key.
     ///
     /// # Errors
-    /// Fails if planning fails, like all others.
+    /// Fails if a step cannot be planned.
     fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, random_key: Option<Value<'p>>) -> Result<Made<'p, 2>>;
 
     /// Encapsulation: public keys, seeds (32 bytes per item) → ciphertexts, shared keys.
     ///
     /// # Errors
-    /// Fails if planning fails.
+    /// Fails if a step cannot be planned.
     fn encapsulate<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>, seeds: Value<'p>) -> Result<Made<'p, 2>>;
 
     /// Decapsulation: secret keys, ciphertexts → shared keys.
     ///
     /// # Errors
-    /// Fails if planning fails.
+    /// Fails if a step cannot be planned.
     fn decapsulate<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>, ciphertexts: Value<'p>) -> Result<Made<'p, 1>>;
 
-    /// Check: public keys → statuses. Returns `None` if any bytes are a valid public key.
+    /// Key check: public keys → statuses. Returns `None` if no check is needed, because every byte string is a valid
+    /// key.
     ///
     /// # Errors
-    /// Fails if planning fails.
+    /// Fails if a step cannot be planned.
     fn check_public<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>) -> Result<Option<Value<'p>>>;
 
-    /// Check: secret keys → statuses. Returns `None` if any bytes are a valid secret key.
+    /// Key check: secret keys → statuses. Returns `None` if no check is needed, because every byte string is a valid
+    /// key.
     ///
     /// # Errors
-    /// Fails if planning fails.
+    /// Fails if a step cannot be planned.
     fn check_secret<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>) -> Result<Option<Value<'p>>>;
 }
 
-/// An operation that a plan runs on each item. The plan's arguments are named `seeds` or `draws`, `public keys`,
+/// An operation that a plan runs on each item. The plan's arguments are named `seeds` or `random_key`, `public keys`,
 /// `secret keys`, `ciphertexts`, `shared keys` and `statuses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
@@ -81,16 +84,17 @@ pub enum Operation {
 pub enum Randomness {
     /// Seeds from the caller, one per item.
     Seeds,
-    /// [`RandomKey`](ringforge::RandomKey), the key of a counter-based random generator; the plan derives the seeds from it.
+    /// Key of a counter-based random generator ([`RandomKey`](ringforge::RandomKey)), from which the plan derives the
+    /// seeds.
     RandomKey,
 }
 
 impl Operation {
-    /// The plan of this operation with the given steps. With `checked`, keys are checked even if the steps do not do it
-    /// themselves. Returns `None` for a check that the KEM does not need.
+    /// Builds the plan of this operation from the KEM's `steps`. With `checked`, the plan also checks the keys, unless
+    /// the operation itself writes statuses. Returns `None` if the operation is a key check that the KEM does not need.
     ///
     /// # Errors
-    /// Fails if planning fails.
+    /// Fails if a step cannot be planned.
     pub fn plan(self, name: &str, steps: &impl Steps, checked: bool, planner: &Planner) -> Result<Option<Plan>> {
         let p = planner.pipeline(format!("{name} {self:?}{}", if checked { ", checked" } else { "" }));
         let statuses = match self {
@@ -126,7 +130,7 @@ impl Operation {
         p.build().map(Some)
     }
 
-    /// Names of the plan's arguments that are secret; a scheme's tests pass them to the test kit.
+    /// Names of the plan's secret arguments; the tests of a scheme pass them to the test kit.
     #[must_use]
     pub const fn secrets(self) -> &'static [&'static str] {
         match self {
@@ -142,7 +146,7 @@ impl Operation {
 }
 
 impl Randomness {
-    /// Name among the plan's arguments.
+    /// Name of the plan argument that holds this randomness.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Seeds => "seeds",
@@ -150,10 +154,11 @@ impl Randomness {
         }
     }
 
-    /// Returns the seeds, of `bytes` bytes per item, and the `RandomKey` they are derived from, if any.
+    /// Adds this randomness to the pipeline as an input. Returns the seeds, `bytes` bytes per item, and for
+    /// [`Randomness::RandomKey`] also the key, from which a new step derives the seeds.
     ///
     /// # Errors
-    /// As [`RandomBlock::new`].
+    /// The errors of [`RandomBlock::new`].
     pub fn seeds(self, p: &Pipeline, bytes: usize) -> Result<(Value<'_>, Option<Value<'_>>)> {
         Ok(match self {
             Self::Seeds => (p.input(self.name()), None),

@@ -1,14 +1,14 @@
 //! Key encapsulation in batches, on CPUs and GPUs: many independent operations in one call.
 //!
-//! A scheme declares its sizes and its [`Steps`] as a [`KemScheme`]; [`Batch`] runs it on any device. Batches in host
-//! memory are contiguous: item i is at offset i · size, with sizes from [`Sizes`]. Batches on a device are handles,
-//! [`Items`], used in stream order. An error in one item never affects another: the [`BatchStatus`] names the item and
-//! the scheme's error.
+//! A scheme declares its sizes and its [`Steps`] as a [`KemScheme`]; [`Batch`] runs it on any device. In host memory,
+//! the items of a batch are contiguous: item i is at offset i · size, with the size from [`Sizes`]. In device memory, a
+//! batch is behind a handle, [`Items`]. An error in one item never affects another: the [`BatchStatus`] names the item
+//! and the scheme's error.
 //!
 //! ```
 //! use ringforge_batch::{Batch, KemScheme};
 //!
-//! /// Both parties of `batch` key agreements; returns whether the keys agree.
+//! /// Runs `batch` key agreements; returns true if both parties get the same keys.
 //! fn agree<M: KemScheme>(kem: &Batch<M>, batch: usize) -> Result<bool, Box<dyn std::error::Error>> {
 //!     let sizes = kem.sizes();
 //!     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
@@ -31,13 +31,14 @@
 //! # Randomness
 //!
 //! Each call of key generation or encapsulation asks the operating system for a fresh key
-//! ([`RandomKey`](ringforge::RandomKey)), from which the device derives the seeds. A process may therefore `fork` at any time.
-//! Two cases remain in which two copies use the same seeds: a machine is copied during a call, or a snapshot is
-//! restored twice and the system repeats its randomness. Both copies then generate the same key pairs and encapsulate
-//! the same messages. For one public key they get the same shared key; for two public keys, each owner can compute the
-//! other's shared key. Seeds are the only input that these schemes could use, so they cannot be hedged.
+//! ([`RandomKey`](ringforge::RandomKey)), from which the device derives the seeds. A process may therefore `fork` at
+//! any time. Two copies of a machine can still use the same seeds in two cases: if the machine is copied during a call,
+//! or if a snapshot is restored twice and the system repeats its randomness. Both copies then generate the same key
+//! pairs and encapsulate the same messages. For one public key they get the same shared key; for two public keys, each
+//! owner can compute the other's shared key. These schemes have no fresh input other than the seed, so hedging cannot
+//! prevent this.
 //!
-//! Feature `hazmat` adds functions whose randomness comes from the caller.
+//! Feature `hazmat` adds functions whose randomness the caller passes.
 
 mod batch;
 mod host;
@@ -48,7 +49,7 @@ mod status;
 
 pub use batch::Batch;
 pub use host::run_host;
-pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, kinds};
+pub use items::{Ciphertexts, ItemKind, Items, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem_scheme::{KemScheme, Made, Operation, Randomness, Steps};
 pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};
 pub use status::{

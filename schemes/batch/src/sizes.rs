@@ -24,7 +24,7 @@ pub struct Sizes {
 /// Returns the number of items of `size` bytes in `bytes` bytes; `what` names the bytes in the error.
 ///
 /// # Errors
-/// [`Error::Length`] if the last item is incomplete; the expected length in it is that of the whole items.
+/// [`Error::Length`] if the last item is incomplete. Its field `expected` is the length without that item.
 pub fn batch_of(what: &'static str, bytes: usize, size: usize) -> Result<usize> {
     let batch = bytes.checked_div(size).unwrap_or(0);
     let expected = batch.saturating_mul(size);

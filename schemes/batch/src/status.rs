@@ -4,23 +4,23 @@ use core::error::Error;
 
 use ringforge::kernels::Header;
 
-/// Status of an item without error. A magic number, so that uninitialised or stale memory does not pass for it.
+/// Status of an item without error. It is a magic number, so that uninitialised or stale memory is not mistaken for it.
 pub const OK: u32 = 0x600d_f17e;
-/// Status of an item without error so far, to be completed by a later step. An item left with it was skipped by that
-/// step.
+/// Status of an item that has no error so far and that a later step must complete. An item that keeps this status was
+/// skipped by that step.
 pub const PENDING: u32 = 0x9e2d_126a;
-/// As [`PENDING`], after the second of three steps.
+/// Like [`PENDING`], but written by the second of three steps.
 pub const HALF_DONE: u32 = 0x3b75_d8c4;
-/// Status of an item before the first step, set by the engine.
+/// Status of an item that no step has reached. The engine writes it before the first step.
 pub const NOT_REACHED: u32 = 0;
 
-/// CUDA header for kernels of KEMs, with the same status words.
+/// CUDA header `kem_status.cuh` for the kernels of KEMs, with the same status words as this crate.
 pub const STATUS: Header = Header { name: "kem_status.cuh", text: include_str!("kem_status.cuh") };
 
-/// Errors that a scheme finds in single items, and the status words that its kernels write for them.
+/// Errors of single items in a scheme, and the status words that its kernels write for them.
 ///
-/// A word has a code from 1 to 255 in its low byte. The bits above hold a number, such as the index of a bad
-/// coefficient.
+/// A status word has an error code from 1 to 255 in its low byte. The upper 24 bits hold a number, such as the index of
+/// a bad coefficient.
 ///
 /// ```
 /// use ringforge_batch::{BatchStatus, OK, SchemeError, word};
@@ -55,11 +55,11 @@ pub trait SchemeError: Error + Copy + Eq + Send + Sync + 'static {
     /// The status word of this error, made by [`word`].
     fn word(self) -> u32;
 
-    /// All errors that kernels report; those that carry a number carry this one.
+    /// Returns every error that the scheme's kernels can report; errors that carry a number get `number`.
     fn all(number: usize) -> impl IntoIterator<Item = Self>;
 }
 
-/// Makes the status word of an error from its code and number.
+/// Returns the status word of an error: its code in the low byte, and its number in the upper 24 bits.
 #[must_use]
 pub const fn word(code: u8, number: usize) -> u32 {
     code as u32 | (number as u32) << u8::BITS
@@ -82,7 +82,7 @@ pub enum ErrorKind<E> {
     /// An error defined by the scheme.
     #[error(transparent)]
     Scheme(#[from] E),
-    /// No kernel processed the item, or not all that must.
+    /// At least one of the kernels that must process the item did not reach it.
     #[error("no kernel has finished the item")]
     NotReached,
     /// The status is a word that no kernel writes.
@@ -94,7 +94,7 @@ pub enum ErrorKind<E> {
 }
 
 impl<E: SchemeError> ErrorKind<E> {
-    /// Decodes a status; `None` if the item is ok, which only the word [`OK`] means.
+    /// Decodes a status word. Returns `None` for [`OK`] and for no other word.
     fn of(status: u32) -> Option<Self> {
         let mut errors = E::all((status >> u8::BITS) as usize).into_iter();
         match status {
@@ -105,7 +105,7 @@ impl<E: SchemeError> ErrorKind<E> {
     }
 }
 
-/// An item that failed; its outputs are zero.
+/// Error of one item of a batch. The outputs of that item are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("item {item}: {kind}")]
 pub struct ItemError<E: SchemeError> {
@@ -115,8 +115,8 @@ pub struct ItemError<E: SchemeError> {
     pub kind: ErrorKind<E>,
 }
 
-/// Status of all items of a batch: the errors; all other items are ok. A rejected ciphertext is not an error, because
-/// implicit rejection must stay invisible.
+/// Status of all items of a batch, as the list of the items with errors; all other items are ok. A rejected ciphertext
+/// is not an error, because implicit rejection must stay invisible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "some items may have failed: check `into_result` or `errors`"]
 pub struct BatchStatus<E: SchemeError> {
@@ -124,15 +124,15 @@ pub struct BatchStatus<E: SchemeError> {
 }
 
 impl<E: SchemeError> BatchStatus<E> {
-    /// Status with these errors, in any order; all other items are ok. Of several errors of one item, the first one
-    /// counts.
+    /// Creates a status from a list of errors in any order. If an item has several errors, the first one counts. Items
+    /// without error in the list are ok.
     pub fn new(mut errors: Vec<ItemError<E>>) -> Self {
         errors.sort_by_key(|error| error.item);
         errors.dedup_by_key(|error| error.item);
         Self { errors }
     }
 
-    /// Decodes one status word per item.
+    /// Decodes the status words of a batch, one per item.
     pub fn of(statuses: &[u32]) -> Self {
         let error = |(item, &status): (usize, &u32)| Some(ItemError { item, kind: ErrorKind::of(status)? });
         Self { errors: statuses.iter().enumerate().filter_map(error).collect() }
@@ -152,7 +152,7 @@ impl<E: SchemeError> BatchStatus<E> {
     /// Returns `Ok` only if all items are ok.
     ///
     /// # Errors
-    /// The first [`ItemError`].
+    /// Returns the [`ItemError`] of the first item that has an error.
     pub fn into_result(self) -> Result<(), ItemError<E>> {
         self.errors.first().map_or(Ok(()), |error| Err(*error))
     }

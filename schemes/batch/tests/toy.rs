@@ -1,4 +1,5 @@
-//! A third-party KEM: a toy without any security, for the CPU only, whose keys above 250 are invalid.
+//! Tests of `Batch` with a third-party KEM: a toy without any security that runs on the CPU only. Its keys are bytes,
+//! and those above 250 are invalid.
 
 use std::error::Error;
 
@@ -8,7 +9,7 @@ use ringforge_batch::{Batch, ErrorKind, ItemError, KemScheme, Made, SchemeError,
 
 struct Toy;
 
-/// A key above 250.
+/// Error of a key byte above 250.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the key is above 250")]
 struct InvalidKey;
@@ -35,7 +36,7 @@ impl KemScheme for Toy {
     }
 }
 
-/// A kernel with these ports that applies `$work` to each item.
+/// Makes a kernel with these ports that applies `$work` to each item.
 macro_rules! kernel {
     ([$($port:expr),*], $work:expr) => {{
         let on_cpu = |items, args: &mut Args<'_>| args.each(items, $work);
@@ -47,7 +48,7 @@ macro_rules! kernel {
     }};
 }
 
-/// Port of one byte per item.
+/// Input port of one byte per item.
 const READ: Port = Port::input(1);
 const WRITTEN: Port = Port::output(1);
 
@@ -132,7 +133,7 @@ fn errors_stay_with_their_item() {
     assert_eq!((ciphertexts[0] ^ 1, ciphertexts[2] ^ 3), (shared_keys[0], shared_keys[2]));
     assert_eq!([ciphertexts[1], shared_keys[1], ciphertexts[3], shared_keys[3]], [0; 4]);
 
-    // The same with handles, which also report the errors of the items they were made from.
+    // Device handles must report the same errors. A handle also reports the errors of the items from which it was made.
     let stream = kem.device().stream().unwrap();
     let keys = kem.import_public_keys(&stream, &[1, 255, 3, 254]).unwrap();
     let (sent, _) = kem.encapsulate_on(&stream, &keys).unwrap();

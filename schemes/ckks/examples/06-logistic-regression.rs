@@ -1,7 +1,7 @@
 //! Logistic regression on encrypted measurements: trained in the clear, evaluated on ciphertexts.
 //!
-//! 8192 samples of eight features, one sample per slot and one ciphertext per feature. The sigmoid is a polynomial of
-//! degree 3.
+//! There are 8192 samples of eight features. Each slot holds a sample, and each ciphertext a feature. The sigmoid is
+//! approximated by a polynomial of degree 3.
 //!
 //! `cargo run --release -p ringforge-ckks --example 06-logistic-regression`
 
@@ -9,7 +9,7 @@ use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 
 const FEATURES: usize = 8;
-/// The sigmoid 1 / (1 + e^-z) is fitted on [−6, 6] by least squares: about 0.5 + 0.1967·z − 0.0025·z³.
+/// Range [−6, 6] on which the sigmoid 1 / (1 + e^-z) is fitted by least squares: about 0.5 + 0.1967·z − 0.0025·z³.
 const RANGE: f64 = 6.0;
 
 fn sigmoid(z: f64) -> f64 {
@@ -29,7 +29,7 @@ fn fitted() -> [f64; 2] {
     [(zy * z6 - z3y * z4) / determinant, (z3y * z2 - zy * z4) / determinant]
 }
 
-/// Two clusters of points, one per class.
+/// Returns random points in two clusters, and the class of each point: which cluster it is in.
 fn samples(count: usize) -> (Vec<[f64; FEATURES]>, Vec<bool>) {
     let mut state = 1u64;
     let mut random = move || {
@@ -72,7 +72,7 @@ fn main() -> Result<()> {
     let (weights, bias) = trained(&samples, &classes);
     let [a, b] = fitted();
 
-    // The owner of the measurements.
+    // The owner of the measurements generates the keys and encrypts.
     let mut random = Randomness::system();
     let secret = ckks.secret_key(&mut random)?;
     let public = ckks.public_key(&secret, &mut random)?;
@@ -83,7 +83,7 @@ fn main() -> Result<()> {
         .map(|j| ckks.encrypt(&ckks.encode(&[column(j)], top)?, &public, &mut random))
         .collect::<Result<Vec<_>>>()?;
 
-    // The owner of the model sees only ciphertexts.
+    // The owner of the model evaluates the model on ciphertexts, without a secret key.
     let constants = weights.iter().map(|&weight| ckks.constant(weight, top, ckks.parameters().scale()));
     let constants = constants.collect::<Result<Vec<_>>>()?;
     let sum = ckks.inner_product_plain(&encrypted.iter().collect::<Vec<_>>(), &constants.iter().collect::<Vec<_>>())?;
@@ -93,7 +93,7 @@ fn main() -> Result<()> {
     let judged = ckks.multiply_rescale(&inner, &ckks.drop_to(&z, inner.level())?, &key)?;
     let judged = ckks.add_number(&judged, 0.5)?;
 
-    // The owner of the measurements again.
+    // The owner of the measurements decrypts the result.
     let found = &ckks.decrypt(&judged, &secret)?[0];
     let plain = |sample| {
         let z = dot(&weights, bias, sample);

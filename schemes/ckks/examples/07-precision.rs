@@ -1,4 +1,4 @@
-//! Precision and noise for given parameters; `tests/peers/precision.py` compares them with other libraries.
+//! Measures precision and noise for given parameters; `tests/peers/precision.py` compares them with other libraries.
 //!
 //! `cargo run --release -p ringforge-ckks --example 07-precision -- 14 60,50,50,50,50,50 60,60`. The arguments are log₂
 //! of the degree, the bits of the primes of Q, and those of P. Parameters beyond 128-bit security are accepted.
@@ -8,8 +8,8 @@ use std::error::Error;
 use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Parameters, Randomness};
 
-/// Number of rotations, each with its own key, over which noise is averaged: the error of one key dominates in a few
-/// slots.
+/// Number of rotations over which the noise is averaged. Each has its own key, because the error of a single key
+/// dominates in a few slots.
 const ROTATIONS: i64 = 16;
 
 /// Real numbers of absolute value 0.9 to 1.

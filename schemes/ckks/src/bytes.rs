@@ -2,14 +2,14 @@
 //!
 //! A header of 40 bytes comes first. Its fields are `RFCK` (4 bytes), version (2), kind (2), log₂ N (4), level (4),
 //! batch (8), scale as a double (8), and a fingerprint of the parameters (8). All numbers are little-endian. The body
-//! follows:
+//! depends on the kind of object:
 //!
 //! | kind | level, batch, scale | body |
 //! | --- | --- | --- |
-//! | ciphertexts | as in the ciphertexts. | residues |
-//! | public key, relinearisation key | top, 1, 1. | seed of 32 bytes, then the half not expanded from it |
-//! | rotation keys | top, number of keys, 1. | per key, by ascending k: k of x → x^k (8 bytes), then seed and half |
-//! | secret key | top, 1, 1. | coefficients, 2 bits each, lowest bits first: 0, 1, and 2 for −1 |
+//! | ciphertexts | Those of the ciphertexts. | Residues, 4 or 8 bytes each. |
+//! | public key, relinearisation key | Top level, 1, 1. | Seed (32 bytes), half not expanded from it. |
+//! | rotation keys | Top level, number of keys, 1. | Per key, by ascending k of x → x^k: k (8 bytes), seed, half. |
+//! | secret key | Top level, 1, 1. | Coefficients, 2 bits each, lowest bits first: 0, 1, and 2 for −1. |
 
 use std::collections::BTreeMap;
 
@@ -29,12 +29,12 @@ const MAGIC: [u8; 4] = *b"RFCK";
 const VERSION: u16 = 2;
 const HEADER: usize = 40;
 const SEED: usize = 32;
-/// Coefficients of a secret key per byte.
+/// Number of secret-key coefficients in a serialised byte.
 const IN_A_BYTE: usize = 4;
 
 /// Kind of the serialised object, as the number in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ObjectKind {
     Ciphertext = 1,
     PublicKey = 2,
     RelinearisationKey = 3,
@@ -42,7 +42,7 @@ enum Kind {
     SecretKey = 5,
 }
 
-impl Kind {
+impl ObjectKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Ciphertext => "ciphertext",
@@ -59,26 +59,26 @@ impl Kind {
 }
 
 impl Ckks {
-    /// Serialises a batch of ciphertexts. Any device can read the bytes.
+    /// Serialises a batch of ciphertexts. The bytes can be read on any device.
     ///
     /// # Errors
-    /// [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
     pub fn ciphertext_to_bytes(&self, ciphertext: &Ciphertext) -> Result<Vec<u8>> {
         self.own(&ciphertext.0.parameters, "the ciphertext")?;
         let (level, batch, scale) = (ciphertext.level(), ciphertext.batch(), ciphertext.scale());
-        let mut bytes = self.header(Kind::Ciphertext, level, batch, scale);
+        let mut bytes = self.header(ObjectKind::Ciphertext, level, batch, scale);
         bytes.extend(self.stream()?.download::<u8>(&ciphertext.0.buffer)?);
         Ok(bytes)
     }
 
-    /// Tells for each ciphertext whether it is transparent, that is c_1 = 0, so that it is readable without a key.
+    /// Returns true for each ciphertext that is transparent: c_1 = 0, so it can be decrypted without a key.
     ///
-    /// A difference of a ciphertext and itself is transparent, and so is a product with 0. They are accepted
-    /// everywhere, because they expose no other party's secret; a protocol that publishes ciphertexts may want to
-    /// refuse them. Copies the ciphertexts to the host.
+    /// For example, a ciphertext minus itself is transparent, and so is a product with 0. All functions accept
+    /// transparent ciphertexts, because they expose no other party's secret. A protocol that publishes ciphertexts may
+    /// want to reject them. This function copies the ciphertexts to the host.
     ///
     /// # Errors
-    /// [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
     pub fn are_transparent(&self, ciphertexts: &Ciphertext) -> Result<Vec<bool>> {
         self.own(&ciphertexts.0.parameters, "the ciphertext")?;
         let bytes = self.stream()?.download::<u8>(&ciphertexts.0.buffer)?;
@@ -89,10 +89,10 @@ impl Ckks {
     /// Deserialises a batch of ciphertexts.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for bytes that [`Ckks::ciphertext_to_bytes`] does not produce with these parameters. Sizes
-    /// are checked before anything is allocated. [`Error::Engine`].
+    /// [`Error::Malformed`] for bytes that [`Ckks::ciphertext_to_bytes`] does not produce with these parameters; sizes
+    /// are checked before anything is allocated. [`Error::Engine`] if the engine fails.
     pub fn ciphertext_from_bytes(&self, bytes: &[u8]) -> Result<Ciphertext> {
-        let kind = Kind::Ciphertext;
+        let kind = ObjectKind::Ciphertext;
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
         if level > self.parameters().top_level() {
             return Err(kind.malformed("the level in the header is above the top level"));
@@ -105,13 +105,13 @@ impl Ckks {
         Ok(Ciphertext(self.items(buffer, level, scale, items)))
     }
 
-    /// Serialises a public key, in half of its size on the device.
+    /// Serialises a public key to half of its size on the device: a 32-byte seed replaces the uniform half.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_to_bytes`].
+    /// The errors of [`Ckks::ciphertext_to_bytes`].
     pub fn public_key_to_bytes(&self, key: &PublicKey) -> Result<Vec<u8>> {
         self.own(&key.parameters, "the public key")?;
-        let mut bytes = self.key_header(Kind::PublicKey, 1);
+        let mut bytes = self.key_header(ObjectKind::PublicKey, 1);
         self.append_key(&mut bytes, &key.seed, &key.buffer)?;
         Ok(bytes)
     }
@@ -119,22 +119,22 @@ impl Ckks {
     /// Deserialises a public key and expands its uniform half from the seed.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_from_bytes`].
+    /// The errors of [`Ckks::ciphertext_from_bytes`].
     pub fn public_key_from_bytes(&self, bytes: &[u8]) -> Result<PublicKey> {
-        let kind = Kind::PublicKey;
+        let kind = ObjectKind::PublicKey;
         let body = self.read_key_header(kind, bytes)?;
         let half = self.level(self.parameters().top_level())?.plaintext_type().clone();
         let (seed, buffer) = self.expanded(kind, Operation::ExpandPublicKey, &half, body)?;
         Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// Serialises a relinearisation key, in half of its size on the device.
+    /// Serialises a relinearisation key to half of its size on the device: a 32-byte seed replaces the uniform half.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_to_bytes`].
+    /// The errors of [`Ckks::ciphertext_to_bytes`].
     pub fn relinearisation_key_to_bytes(&self, key: &RelinearisationKey) -> Result<Vec<u8>> {
         self.own(&key.0.parameters, "the relinearisation key")?;
-        let mut bytes = self.key_header(Kind::RelinearisationKey, 1);
+        let mut bytes = self.key_header(ObjectKind::RelinearisationKey, 1);
         self.append_key(&mut bytes, &key.0.seed, &key.0.buffer)?;
         Ok(bytes)
     }
@@ -142,20 +142,21 @@ impl Ckks {
     /// Deserialises a relinearisation key and expands its uniform half from the seed.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_from_bytes`].
+    /// The errors of [`Ckks::ciphertext_from_bytes`].
     pub fn relinearisation_key_from_bytes(&self, bytes: &[u8]) -> Result<RelinearisationKey> {
-        let kind = Kind::RelinearisationKey;
+        let kind = ObjectKind::RelinearisationKey;
         let body = self.read_key_header(kind, bytes)?;
         self.switching_key_from(kind, body).map(RelinearisationKey)
     }
 
-    /// Serialises rotation and conjugation keys, in half of their size on the device.
+    /// Serialises rotation and conjugation keys to half of their size on the device: a 32-byte seed replaces the
+    /// uniform half of each key.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_to_bytes`].
+    /// The errors of [`Ckks::ciphertext_to_bytes`].
     pub fn galois_keys_to_bytes(&self, keys: &GaloisKeys) -> Result<Vec<u8>> {
         self.own(&keys.parameters, "the rotation keys")?;
-        let mut bytes = self.key_header(Kind::GaloisKeys, keys.keys.len());
+        let mut bytes = self.key_header(ObjectKind::GaloisKeys, keys.keys.len());
         for (k, key) in &keys.keys {
             bytes.extend(k.to_le_bytes());
             self.append_key(&mut bytes, &key.seed, &key.buffer)?;
@@ -166,9 +167,9 @@ impl Ckks {
     /// Deserialises rotation and conjugation keys and expands their uniform halves from the seeds.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_from_bytes`].
+    /// The errors of [`Ckks::ciphertext_from_bytes`].
     pub fn galois_keys_from_bytes(&self, bytes: &[u8]) -> Result<GaloisKeys> {
-        let kind = Kind::GaloisKeys;
+        let kind = ObjectKind::GaloisKeys;
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
         self.check_key(kind, level, scale)?;
         let size = size_of::<u64>() + SEED + self.parameters().switching_key_bytes() / 2;
@@ -184,10 +185,10 @@ impl Ckks {
         Ok(GaloisKeys { parameters: self.shared_parameters().clone(), keys })
     }
 
-    /// Serialises a secret key: a header and N/4 bytes, wiped on drop. Constant-time in the key.
+    /// Serialises a secret key to the header and N/4 bytes, in memory that is wiped on drop. Constant-time in the key.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_to_bytes`].
+    /// The errors of [`Ckks::ciphertext_to_bytes`].
     pub fn secret_key_to_bytes(&self, key: &SecretKey) -> Result<Zeroizing<Vec<u8>>> {
         self.own(&key.parameters, "the secret key")?;
         let top = self.parameters().top_level();
@@ -196,9 +197,9 @@ impl Ckks {
         let mut coefficients = stream.secret_buffer(bytes_of(&program, "coefficients"))?;
         program.on(stream, 1).input("s", &key.buffer).output("coefficients", &mut coefficients).run()?;
         let words = self.download_words(&coefficients)?;
-        // Reserved in full, because a growing vector would leave copies of the secret behind.
+        // Reserved in full, because a growing vector would leave copies of the secret in freed memory.
         let mut bytes = Zeroizing::new(Vec::with_capacity(HEADER + words.len() / IN_A_BYTE));
-        bytes.extend(self.key_header(Kind::SecretKey, 1));
+        bytes.extend(self.key_header(ObjectKind::SecretKey, 1));
         let code = |word: &u64| (word & 1) as u8 | (!word.ct_eq(&0) & !word.ct_eq(&1)).unwrap_u8() << 1;
         bytes
             .extend(words.chunks(IN_A_BYTE).map(|four| four.iter().rev().fold(0, |byte, word| byte << 2 | code(word))));
@@ -208,14 +209,14 @@ impl Ckks {
     /// Deserialises a secret key. Constant-time in the key.
     ///
     /// # Errors
-    /// As [`Ckks::ciphertext_from_bytes`].
+    /// The errors of [`Ckks::ciphertext_from_bytes`].
     pub fn secret_key_from_bytes(&self, bytes: &[u8]) -> Result<SecretKey> {
-        let kind = Kind::SecretKey;
+        let kind = ObjectKind::SecretKey;
         let body = self.read_key_header(kind, bytes)?;
         if body.len() != self.parameters().degree() / IN_A_BYTE {
             return Err(kind.malformed("the body must have one byte per four coefficients"));
         }
-        // The code 3 is invalid: no pair may have both bits set.
+        // Codes have 2 bits, and the code 3 is invalid: no coefficient may have both bits set.
         let both = body.iter().fold(0, |both, byte| both | byte & byte >> 1 & 0x55);
         if !bool::from(both.ct_eq(&0)) {
             return Err(kind.malformed("a coefficient is not -1, 0 or 1"));
@@ -238,7 +239,7 @@ impl Ckks {
         Ok(SecretKey { parameters: self.shared_parameters().clone(), buffer })
     }
 
-    fn header(&self, kind: Kind, level: usize, batch: usize, scale: f64) -> Vec<u8> {
+    fn header(&self, kind: ObjectKind, level: usize, batch: usize, scale: f64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -251,8 +252,9 @@ impl Ckks {
         bytes
     }
 
-    /// Returns level, batch and scale as the header claims them, and the body.
-    fn read_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<(usize, u64, f64, &'b [u8])> {
+    /// Checks magic number, version, kind and parameters in the header. Returns its level, batch and scale, which the
+    /// caller must check, and the body.
+    fn read_header<'b>(&self, kind: ObjectKind, bytes: &'b [u8]) -> Result<(usize, u64, f64, &'b [u8])> {
         let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
             return Err(kind.malformed("the bytes are shorter than the header, which has 40 bytes"));
         };
@@ -269,25 +271,25 @@ impl Ckks {
         Ok((number(12, 4) as usize, number(16, 8), f64::from_bits(number(24, 8)), body))
     }
 
-    fn key_header(&self, kind: Kind, keys: usize) -> Vec<u8> {
+    fn key_header(&self, kind: ObjectKind, keys: usize) -> Vec<u8> {
         self.header(kind, self.parameters().top_level(), keys, 1.0)
     }
 
-    fn check_key(&self, kind: Kind, level: usize, scale: f64) -> Result<()> {
+    fn check_key(&self, kind: ObjectKind, level: usize, scale: f64) -> Result<()> {
         if level == self.parameters().top_level() && scale.to_bits() == 1f64.to_bits() {
             return Ok(());
         }
         Err(kind.malformed("the header of keys must have the top level and scale 1"))
     }
 
-    /// Returns the body of a single key.
-    fn read_key_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<&'b [u8]> {
+    /// Checks the header of a single key and returns the body.
+    fn read_key_header<'b>(&self, kind: ObjectKind, bytes: &'b [u8]) -> Result<&'b [u8]> {
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
         self.check_key(kind, level, scale)?;
         if batch == 1 { Ok(body) } else { Err(kind.malformed("the header must count exactly one key")) }
     }
 
-    /// Appends the seed of a key and the first half of its buffer.
+    /// Appends the seed of a key and the first half of its buffer, which is the half not expanded from the seed.
     fn append_key(&self, bytes: &mut Vec<u8>, seed: &[u8; SEED], buffer: &Buffer) -> Result<()> {
         let half = buffer.slice(0..buffer.len() / 2)?;
         bytes.extend(seed);
@@ -295,14 +297,15 @@ impl Ckks {
         Ok(())
     }
 
-    fn switching_key_from(&self, kind: Kind, body: &[u8]) -> Result<SwitchingKey> {
+    fn switching_key_from(&self, kind: ObjectKind, body: &[u8]) -> Result<SwitchingKey> {
         let half = self.level(self.parameters().top_level())?.half_of_key()?;
         let (seed, buffer) = self.expanded(kind, Operation::ExpandSwitchingKey, &half, body)?;
         Ok(SwitchingKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// Expands a key from its seed and its first half.
-    fn expanded(&self, kind: Kind, how: Operation, half: &PolyType, body: &[u8]) -> Result<([u8; SEED], Buffer)> {
+    /// Reads a seed and the first half of a key from `body`, and expands the second half from the seed on the device.
+    /// Returns the seed and the whole key.
+    fn expanded(&self, kind: ObjectKind, how: Operation, half: &PolyType, body: &[u8]) -> Result<([u8; SEED], Buffer)> {
         let wrong = || kind.malformed("the body does not have the length of a key");
         let (seed, residues) = body.split_first_chunk::<SEED>().ok_or_else(wrong)?;
         if residues.len() != half.bytes() {
@@ -315,15 +318,15 @@ impl Ckks {
         Ok((*seed, key))
     }
 
-    /// Uploads residues; fails unless all are below their moduli.
-    fn upload_residues(&self, kind: Kind, content: &PolyType, body: &[u8]) -> Result<Buffer> {
+    /// Uploads residues. Returns [`Error::Malformed`] unless all are below their moduli.
+    fn upload_residues(&self, kind: ObjectKind, content: &PolyType, body: &[u8]) -> Result<Buffer> {
         match self.parameters().word() {
             4 => self.upload_as::<u32>(kind, content, body),
             _ => self.upload_as::<u64>(kind, content, body),
         }
     }
 
-    fn upload_as<T: Pod>(&self, kind: Kind, content: &PolyType, body: &[u8]) -> Result<Buffer> {
+    fn upload_as<T: Pod>(&self, kind: ObjectKind, content: &PolyType, body: &[u8]) -> Result<Buffer> {
         let words: Vec<T> = body.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
         self.stream()?.upload_elements(content, &words).map_err(|error| match error {
             ringforge::Error::NotReduced { .. } => kind.malformed("a residue is not below its modulus"),
@@ -332,8 +335,9 @@ impl Ckks {
     }
 }
 
-/// Splits the body into pieces of `size` bytes; fails unless there are exactly `claimed`.
-fn pieces(kind: Kind, body: &[u8], claimed: u64, size: usize) -> Result<core::slice::ChunksExact<'_, u8>> {
+/// Splits the body into pieces of `size` bytes. Returns [`Error::Malformed`] unless there are exactly `claimed` pieces
+/// and no remaining bytes.
+fn pieces(kind: ObjectKind, body: &[u8], claimed: u64, size: usize) -> Result<core::slice::ChunksExact<'_, u8>> {
     let pieces = body.chunks_exact(size);
     if pieces.remainder().is_empty() && pieces.len() as u64 == claimed {
         return Ok(pieces);
@@ -341,7 +345,8 @@ fn pieces(kind: Kind, body: &[u8], claimed: u64, size: usize) -> Result<core::sl
     Err(kind.malformed("the length of the body does not match the number of items in the header"))
 }
 
-/// Fingerprint of the parameters: the degree, the primes dropped by rescaling, and all primes.
+/// Fingerprint of the parameters: 8 bytes of SHAKE-256. The hashed data are the degree, the number of primes that
+/// rescaling drops, the number of primes of Q, and the primes of Q and P.
 fn fingerprint(parameters: &Parameters) -> [u8; 8] {
     let mut hash = Shake256::default();
     hash.update(b"ringforge-ckks parameters");

@@ -1,5 +1,5 @@
-//! Tests that keys and ciphertexts have the distributions of the scheme. Each catches a fault that keeps decryption
-//! correct but breaks security; `scripts/planted-faults.sh` plants these faults.
+//! Tests that keys and ciphertexts have the distributions of the scheme. Each test catches a fault that keeps
+//! decryption correct but breaks security; `scripts/planted-faults.sh` plants these faults.
 
 use ringforge::{Buffer, Engine, Pipeline, Value};
 
@@ -13,10 +13,10 @@ use crate::types::SecretKey;
 
 /// Variances σ² of the rounded Gaussian with σ = 3.19 and of the centred binomial with η = 21.
 const VARIANCES: [f64; 2] = [3.19 * 3.19 + 1.0 / 12.0, 10.5];
-/// Pairs of a bound k and the probability of |e| ≤ k for the rounded Gaussian.
+/// Pairs of a bound k and the probability of |e| ≤ k, for an error e of the rounded Gaussian distribution.
 const WITHIN: [(f64, f64); 3] = [(0.0, 0.124_550), (3.0, 0.727_437), (6.0, 0.958_412)];
 
-/// N = 2^12, three digits of one prime each.
+/// Parameters with N = 2^12, and with three key-switching digits of one prime each.
 fn parameters(errors: Errors) -> Result<Parameters> {
     Ok(Parameters::insecure(12, &[50, 40, 40], &[50])?.with_errors(errors))
 }
@@ -48,7 +48,8 @@ fn coefficients(
     Ok(centred(&stream.download(&to)?, q))
 }
 
-/// c_0 + c_1·s modulo the first prime. A public key is an encryption of 0.
+/// c_0 + c_1·s modulo the first prime, for the ciphertext or public key at the input `name`. A public key is an
+/// encryption of 0.
 fn decrypted<'p>(level: &Level, p: &'p Pipeline, name: &str) -> Value<'p> {
     let [c0, c1] = level.ciphertext(p, name).map(|part| part.limbs(0..1));
     c1 * level.secret(p).limbs(0..1) + c0
@@ -72,14 +73,15 @@ fn mean_square(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64
 }
 
-/// Asserts that `found` of `count` samples is a fraction `wanted`, within six standard deviations.
+/// Asserts that the fraction `found` / `count` of samples is `wanted`, within six standard deviations.
 #[track_caller]
 fn assert_share(found: usize, count: usize, wanted: f64) {
     let (found, deviation) = (found as f64 / count as f64, (wanted * (1.0 - wanted) / count as f64).sqrt());
     assert!((found - wanted).abs() < 6.0 * deviation, "{found} for {wanted}");
 }
 
-/// Asserts that these are errors: mean and variance within six standard deviations, and the histogram if Gaussian.
+/// Asserts that the samples `e` have the error distribution: mean and variance within six standard deviations and, for
+/// the Gaussian, also the fractions of small samples.
 #[track_caller]
 fn assert_errors(e: &[f64], errors: Errors) {
     let (count, variance) = (e.len() as f64, VARIANCES[usize::from(errors == Errors::Binomial)]);
@@ -119,7 +121,8 @@ fn public_keys_have_errors() -> Result<()> {
     Ok(())
 }
 
-/// Modulo the special prime, b + a·s of a digit is only its error, because every multiple of P is 0.
+/// Tests the error distribution of each digit (b, a) of a switching key. Modulo the special prime P, b + a·s is only
+/// the error, because the term with the other secret is a multiple of P.
 #[test]
 fn switching_keys_have_errors() -> Result<()> {
     for errors in [Errors::Gaussian, Errors::Binomial] {
@@ -147,7 +150,8 @@ fn switching_keys_have_errors() -> Result<()> {
     Ok(())
 }
 
-/// The noise of a fresh ciphertext is e·v + e_0 + e_1·s; its variance follows from e and s.
+/// Tests the variance of the noise in fresh ciphertexts, e·v + e_0 + e_1·s. e is the error of the public key, v is
+/// ternary, and e_0 and e_1 are the errors of the encryption.
 #[test]
 fn ciphertexts_have_all_their_noise() -> Result<()> {
     for errors in [Errors::Gaussian, Errors::Binomial] {

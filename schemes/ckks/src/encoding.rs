@@ -1,8 +1,9 @@
 //! Encoding of complex numbers as polynomials with integer coefficients, and decoding.
 //!
 //! Slot j is the evaluation at ζ^(5^j), with ζ = e^(iπ/N). Modulo X^(N/2) − i, a real polynomial m modulo X^N + 1
-//! becomes Σ (m_t + i·m_(t + N/2))·X^t for t < N/2. The roots of X^(N/2) − i are the ζ^k with k ≡ 1 mod 4, and these k
-//! are exactly the powers of 5. All slots are therefore one complex FFT of length N/2 of the coefficients times ζ^t.
+//! becomes Σ z_t·X^t for t < N/2, with z_t = m_t + i·m_(t + N/2). The roots of X^(N/2) − i are the ζ^k with k ≡ 1 mod
+//! 4, and these k are exactly the powers of 5. All slots together are therefore one complex FFT of length N/2 of the
+//! numbers z_t·ζ^t.
 
 use std::sync::Arc;
 
@@ -13,14 +14,14 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// Larger integers are refused, so that sums of a few are exact in 128 bits.
+/// Bound on the absolute value of encoded integers: sums of a few of them are then exact in 128 bits.
 const MOST: f64 = (1u128 << 120) as f64;
 
 /// FFTs between slots and coefficients for one degree.
 pub(crate) struct Encoding {
-    /// ζ^t, for t < N/2.
+    /// ζ^t for t < N/2, with ζ = e^(iπ/N).
     twist: Vec<Complex64>,
-    /// Permutation of the slots: for slot j, the u for which it is the evaluation at ζ^(4u + 1).
+    /// Permutation of the slots: element j is the number u for which slot j is the evaluation at ζ^(4u + 1).
     places: Vec<usize>,
     to_slots: Arc<dyn Fft<f64>>,
     to_coefficients: Arc<dyn Fft<f64>>,
@@ -38,8 +39,8 @@ impl Encoding {
         Self { twist, places, to_slots, to_coefficients }
     }
 
-    /// Coefficients of the polynomial with these slots, multiplied by the scale and rounded; missing slots are 0. All
-    /// memory that held the numbers is wiped.
+    /// Returns the coefficients of the polynomial with `numbers` in its slots, multiplied by `scale` and rounded to
+    /// integers. Missing slots are 0. All working memory is wiped.
     pub(crate) fn encode(&self, numbers: &[Complex64], scale: f64) -> Result<Zeroizing<Vec<i128>>> {
         let slots = self.places.len();
         if numbers.len() > slots {
@@ -55,7 +56,7 @@ impl Encoding {
             *value *= twist.conj() * (scale / slots as f64);
         }
         let parts = values.iter().map(|value| value.re).chain(values.iter().map(|value| value.im));
-        // Reserved in full, because a growing vector would leave copies behind.
+        // Reserved in full, because a growing vector would leave copies of the plaintext in freed memory.
         let mut coefficients = Zeroizing::new(Vec::with_capacity(2 * slots));
         for part in parts {
             coefficients.push(integer(part)?);
@@ -63,7 +64,7 @@ impl Encoding {
         Ok(coefficients)
     }
 
-    /// Slots of the polynomial with these coefficients divided by the scale.
+    /// Returns the slots of the polynomial whose coefficients are `coefficients` divided by `scale`.
     pub(crate) fn decode(&self, coefficients: &[f64], scale: f64) -> Vec<Complex64> {
         let (real, imaginary) = coefficients.split_at(self.places.len());
         let mut memory = wiped(self.places.len());
@@ -87,13 +88,13 @@ fn transform(fft: &dyn Fft<f64>, values: &mut [Complex64]) {
     fft.process_with_scratch(values, bytemuck::cast_slice_mut(&mut scratch));
 }
 
-/// Rounds to the nearest integer; fails if it is not below 2^120.
+/// Rounds to the nearest integer. Returns [`Error::Number`] unless its absolute value is below 2^120.
 pub(crate) fn integer(x: f64) -> Result<i128> {
     let x = x.round();
     if x.abs() < MOST { Ok(x as i128) } else { Err(Error::Number) }
 }
 
-/// Reduces the integers modulo each modulus: item by item, and in each item limb by limb.
+/// Reduces the integers of all items modulo each modulus. The residues are ordered by item, and in an item by modulus.
 pub(crate) fn residues(items: &[Zeroizing<Vec<i128>>], moduli: &[Modulus]) -> Zeroizing<Vec<u64>> {
     let residue = |x: i128, q: u64| x.rem_euclid(i128::from(q)) as u64;
     let count: usize = items.iter().map(|item| item.len() * moduli.len()).sum();
@@ -108,12 +109,12 @@ pub(crate) fn residues(items: &[Zeroizing<Vec<i128>>], moduli: &[Modulus]) -> Ze
 
 /// Centred CRT reconstruction: the integers of least absolute value with these residues, as doubles.
 ///
-/// Garner's algorithm with balanced mixed-radix digits d_i for the radices q_0, q_0·q_1, … . The upper digits of a
-/// small integer are exactly 0, so the floating-point sum has no cancellation.
+/// Garner's algorithm with balanced mixed-radix digits d_i: x = d_0 + d_1·q_0 + d_2·q_0·q_1 + …, for the moduli q_i.
+/// The upper digits of a small integer are exactly 0, so the floating-point sum has no cancellation.
 pub(crate) fn integers(residues: &[u64], moduli: &[Modulus]) -> Vec<f64> {
     let moduli: Vec<u64> = moduli.iter().filter_map(Modulus::value_u64).collect();
     let mul = |a: u64, b: u64, q: u64| (u128::from(a) * u128::from(b) % u128::from(q)) as u64;
-    // q_j^-1 modulo q_i, by Fermat.
+    // q_j^-1 modulo q_i, by Fermat's little theorem.
     let inverse = |j: usize, i: usize| {
         let (mut power, mut base, mut left) = (1, moduli[j] % moduli[i], moduli[i] - 2);
         while left > 0 {

@@ -7,13 +7,13 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error of the engine: out of memory, no kernel, a driver error.
+    /// An error of the engine, for example out of memory or a failed driver call.
     #[error(transparent)]
     Engine(#[from] ringforge::Error),
     /// Parameters that are not valid.
     #[error("invalid parameters: {why}")]
     Parameters {
-        /// Why they are not valid.
+        /// Why the parameters are not valid.
         why: String,
     },
     /// More bits of modulus than 128-bit security allows at this degree; `Parameters::insecure` accepts them.
@@ -35,15 +35,15 @@ pub enum Error {
         /// The name of the argument.
         what: &'static str,
     },
-    /// Two operands of different levels: `drop_to` brings the higher one down.
+    /// Two operands have different levels. Use `drop_to` to bring the operand with the higher level down.
     #[error("operands have different levels, {left} and {right}: bring the higher one down with `drop_to`")]
     Levels {
-        /// The level of the first.
+        /// The level of the first operand.
         left: usize,
-        /// The level of the second.
+        /// The level of the second operand.
         right: usize,
     },
-    /// A level that does not exist, or is not below the operand's.
+    /// The level does not exist, or is above that of the operand.
     #[error("level {wanted} cannot be reached from level {from}: levels only go down, and end at 0")]
     NoLevel {
         /// The operand's level.
@@ -51,19 +51,21 @@ pub enum Error {
         /// The requested or resulting level; negative if below level 0.
         wanted: i64,
     },
-    /// Two operands whose scales differ by more than a relative 2^-20: `rescale_to` brings one to the other's scale.
+    /// The scales of two operands differ by more than a relative 2^-20. Use `rescale_to` to bring one operand to the
+    /// scale of the other.
     #[error(
         "scales 2^{:.6} and 2^{:.6} differ too much to be added: bring one to the other's with `rescale_to`",
         left.log2(),
         right.log2()
     )]
     Scales {
-        /// The scale of the first.
+        /// The scale of the first operand.
         left: f64,
-        /// The scale of the second.
+        /// The scale of the second operand.
         right: f64,
     },
-    /// A scale at which even the number 1 is lost: below 1, or not below half of the modulus at this level.
+    /// The scale does not fit the level: it is below 1, or not below half of the modulus at this level. Even the number
+    /// 1 could then not be represented.
     #[error(
         "scale 2^{:.1} does not fit level {level}, which allows 1 to 2^{bits:.1}: \
          rescale earlier, or encode at a smaller scale",
@@ -77,7 +79,7 @@ pub enum Error {
         /// Bits of half the modulus at this level.
         bits: f64,
     },
-    /// Rescaling would leave a scale below its rounding error.
+    /// The scale after rescaling would be below the rounding error of rescaling.
     #[error(
         "rescaling would leave a scale of 2^{:.1}, below the rounding error of 2^{:.1}: rescale only after a product",
         scale.log2(),
@@ -86,10 +88,10 @@ pub enum Error {
     LowScale {
         /// The scale after rescaling.
         scale: f64,
-        /// The standard deviation of the rounding error in a slot, times the scale.
+        /// The standard deviation of the rounding error in a slot, multiplied by the scale.
         least: f64,
     },
-    /// No integer factor leads to the requested scale.
+    /// `rescale_to` found no integer factor that leads to the requested scale.
     #[error(
         "`rescale_to` from scale 2^{:.3} reaches only multiples of 2^{:.3}, not 2^{:.3}: \
          choose a scale nearer to a multiple",
@@ -100,7 +102,7 @@ pub enum Error {
     NoFactor {
         /// The operand's scale.
         from: f64,
-        /// The scale that rescaling alone would leave.
+        /// The scale that rescaling alone would leave; only multiples of it can be reached.
         step: f64,
         /// The requested scale.
         wanted: f64,
@@ -108,45 +110,46 @@ pub enum Error {
     /// Batches of different sizes.
     #[error("operands have {left} and {right} items: both need the same number, at least 1")]
     Batches {
-        /// Items of the first.
+        /// Number of items of the first operand.
         left: usize,
-        /// Items of the second.
+        /// Number of items of the second operand.
         right: usize,
     },
     /// There is no key for a rotation by this many steps.
     #[error("no key for a rotation by {steps} steps: pass {steps} to `galois_keys`")]
     NoRotationKey {
-        /// Steps to the left, in 0..slots.
+        /// Steps of the rotation to the left, reduced to 0..slots.
         steps: usize,
     },
     /// There is no key for conjugation.
     #[error("no key for conjugation: set `conjugates` in `galois_keys`")]
     NoConjugationKey,
-    /// More numbers than there are slots.
+    /// More numbers than a plaintext has slots.
     #[error("{got} numbers do not fit a plaintext of {slots} slots")]
     Slots {
-        /// Slots per plaintext.
+        /// Number of slots per plaintext.
         slots: usize,
-        /// Numbers given.
+        /// Number of numbers given.
         got: usize,
     },
     /// A matrix that is not square, or whose size does not divide the number of slots.
     #[error("matrix of {rows} × {columns}: it must be square, and its size must divide the number of slots, {slots}")]
     Matrix {
-        /// Rows.
+        /// Number of rows.
         rows: usize,
-        /// Length of the first row whose length differs from the number of rows; that number if there is none.
+        /// Length of the first row whose length differs from the number of rows. If there is no such row, the number of
+        /// rows.
         columns: usize,
-        /// Slots per plaintext.
+        /// Number of slots per plaintext.
         slots: usize,
     },
     /// A number that is not finite, or too large for the modulus at its scale.
     #[error("a number is not finite, or is too large for its scale and level: use a smaller scale or a higher level")]
     Number,
-    /// Flooding noise that is not possible.
+    /// The bounds of flooding noise are invalid, or the noise is too large for the modulus.
     #[error("invalid flooding noise: {why}")]
     Flooding {
-        /// Why it is not possible.
+        /// Why the noise is not possible.
         why: &'static str,
     },
     /// Bytes that do not encode the expected object, or are for other parameters.

@@ -1,4 +1,4 @@
-//! Noise flooding for decrypted numbers that are shown to others.
+//! Noise flooding for decrypted numbers that are shown to other parties.
 
 use ringforge::kernels::Distribution;
 use ringforge::{Pipeline, U256, Value};
@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::steps::Level;
 
-/// Standard deviation of a noise layer, before its multiplier.
+/// Standard deviation of the Gaussian of each noise layer, before multiplication by the layer's multiplier.
 const LAYER: f64 = 64.0;
-/// Largest ratio of a multiplier to the next smaller one. A multiplier is then at most half of the deviation of the
-/// layer below, which fills the gaps between multiples. The relative error of any probability is at most
-/// 2·e^(−2π²·64² / (1 + 32²)) < 2^-112.
+/// Largest ratio of a layer's multiplier to the next smaller one. A multiplier is then at most half of the standard
+/// deviation of the next smaller layer, which fills the gaps between its multiples. The relative error of any
+/// probability is at most 2·e^(−2π²·64² / (1 + 32²)) < 2^-112.
 const STEP: u128 = 32;
 
 /// Noise added on decryption, so that results may be shown to parties who chose the computation.
@@ -19,20 +19,21 @@ const STEP: u128 = 32;
 /// Protects against IND-CPA^D attacks (Li and Micciancio 2021) by Gaussian noise flooding (Li, Micciancio, Schultz and
 /// Sorrell 2022).
 ///
-/// Let ε bound the error of every number, τ be the total number of decryptions, s a statistical parameter and Δ the
-/// scale. Each coefficient gets an integer from a Gaussian of deviation σ ≥ ε·Δ·√(12τ)·2^(s/2). Ideal results are exact
-/// ones with the same noise; they reveal nothing about the key. All results of τ decryptions together have a
-/// Kullback–Leibler divergence of at most 2^-s / 24 from ideal ones, hence a statistical distance of at most
-/// 2^(-s/2) / √48. Proof sketch: ε bounds the mean square over all slots, which is the squared length of the error over
-/// Δ². The divergence of a shift by e is |e|² / (2σ²).
+/// Let ε bound the error of every number, τ be the total number of decryptions, s the statistical security in bits and
+/// Δ the scale. To each coefficient, an integer from a Gaussian of standard deviation σ ≥ ε·Δ·√(12τ)·2^(s/2) is added.
+/// An ideal result is the exact result with noise of the same distribution, and reveals nothing about the key. The
+/// results of all τ decryptions together have a Kullback–Leibler divergence of at most 2^-s / 24 from ideal results.
+/// Their statistical distance is therefore at most 2^(-s/2) / √48. Proof sketch: let e be the coefficient vector of the
+/// error. The mean of the squared errors over all slots is |e|² / Δ², and is at most ε². The divergence of a Gaussian
+/// from the same Gaussian shifted by e is |e|² / (2σ²).
 ///
 /// The guarantee is only as good as ε, which must hold for every decryption and all inputs. Derive ε for the circuit at
 /// its largest inputs; a measured error is not a bound. Each item of a batch counts as a decryption, and so does each
 /// repeated decryption of the same ciphertext.
 ///
-/// The noise is a sum of multiples of Gaussians of deviation 64; each multiplier is at most 32 times the next smaller
-/// one. The sum is within 2^-110 of a rounded, wider Gaussian, independently per coefficient, and all of its bits are
-/// random. Timing and memory addresses do not depend on the noise.
+/// The noise is a sum of multiples of Gaussians of standard deviation 64; each multiplier is at most 32 times the next
+/// smaller one. The sum is within 2^-110 of a single rounded, wider Gaussian, independently for each coefficient, and
+/// all of its bits are random. Timing and memory addresses do not depend on the noise.
 ///
 /// ```
 /// use ringforge_ckks::{Flooding, Parameters};
@@ -45,16 +46,17 @@ const STEP: u128 = 32;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flooding {
-    /// Deviation of a coefficient, divided by the scale.
+    /// Standard deviation of the noise in a coefficient, divided by the scale.
     deviation: f64,
 }
 
 impl Flooding {
-    /// Noise for these bounds. `error` bounds the absolute error of each number, as a complex number; `decryptions`
-    /// counts all decryptions with one secret key; `bits` is the statistical security.
+    /// Creates noise for these bounds. `error` bounds the absolute error of each number, as a complex number;
+    /// `decryptions` counts all decryptions with one secret key; `bits` is the statistical security.
     ///
     /// # Errors
-    /// [`Error::Flooding`] unless `error` is positive and finite, `decryptions` at least 1, and `bits` at most 128.
+    /// [`Error::Flooding`] unless `error` is positive and finite, `decryptions` is at least 1, and `bits` is at most
+    /// 128.
     pub fn new(error: f64, decryptions: u64, bits: u32) -> Result<Self> {
         if !(error.is_finite() && error > 0.0) || decryptions == 0 || bits > 128 {
             return Err(Error::Flooding {
@@ -65,17 +67,18 @@ impl Flooding {
     }
 
     /// Requested standard deviation of the noise of each number, as a complex number: √N times that of a coefficient.
-    /// The actual noise has at most an eighth more, and at least 64 in each coefficient.
+    /// The actual deviation is up to an eighth larger, and at least 64 in each coefficient (before division by the
+    /// scale).
     #[must_use]
     pub fn deviation(&self, parameters: &Parameters) -> f64 {
         self.deviation * (parameters.degree() as f64).sqrt()
     }
 
-    /// Multipliers of the layers at this scale and level, in descending order. They have few significant bits, so that
-    /// few programs are compiled.
+    /// Returns the multipliers of the noise layers at this scale and level, in descending order. The largest has at
+    /// most four significant bits, because each list of multipliers needs its own compiled program.
     pub(crate) fn multipliers(&self, parameters: &Parameters, scale: f64, level: usize) -> Result<Vec<u128>> {
         let top = (self.deviation * scale / LAYER).max(1.0);
-        // Room for 14 deviations of each layer, and one bit for the message.
+        // The modulus must have room for 14 standard deviations of each layer, and one bit for the message.
         if (top * LAYER).log2() + 6.0 > parameters.bits_left(level).min(120.0) {
             return Err(Error::Flooding {
                 why: "it is too large for the modulus: use a higher level, a smaller error bound or fewer bits",
@@ -83,14 +86,15 @@ impl Flooding {
         }
         let top = top.ceil() as u128;
         let next = |&upper: &u128| (upper > 1).then(|| upper.div_ceil(STEP));
-        // Rounded up to four significant bits.
+        // The largest multiplier is rounded up to four significant bits.
         let few = 1 << (u128::BITS - top.leading_zeros()).saturating_sub(4);
         Ok(core::iter::successors(Some(top.next_multiple_of(few)), next).collect())
     }
 }
 
 impl Level {
-    /// Noise with these layers, as coefficients.
+    /// Samples flooding noise as coefficients: the sum of one Gaussian layer for each multiplier. Returns `None`
+    /// without multipliers.
     pub(crate) fn flood<'p>(&self, p: &'p Pipeline, multipliers: &[u128], random_key: Value<'p>) -> Option<Value<'p>> {
         let layer = |&multiplier: &u128| {
             let integers =
@@ -134,7 +138,7 @@ mod tests {
         Ok(())
     }
 
-    /// Drawn coefficients: their distribution, the balance of all bits, and their independence.
+    /// Tests sampled noise coefficients: their distribution, the balance of all bits, and the independence of bits.
     #[test]
     fn noise_is_gaussian_and_all_bits_are_random() -> Result<()> {
         let parameters = parameters()?;
@@ -154,7 +158,7 @@ mod tests {
         let q = parameters.q()[0].value_u64().unwrap_or(0);
         let noise: Vec<i64> = words.iter().map(|&x| if x > q / 2 { x as i64 - q as i64 } else { x as i64 }).collect();
 
-        // 131072 samples; the bounds are six standard deviations of each statistic.
+        // There are 131072 samples; each bound is six standard deviations of the statistic.
         let count = noise.len() as f64;
         let z = || noise.iter().map(|&x| x as f64 / deviation);
         let moment = |power: i32| z().map(|z| z.powi(power)).sum::<f64>() / count;
@@ -166,8 +170,8 @@ mod tests {
             let found = z().filter(|z| z.abs() < bound).count() as f64 / count;
             assert!((found - inside).abs() < 6.0 * (inside * (1.0 - inside) / count).sqrt(), "{bound}: {found}");
         }
-        // Each bit is balanced, and uncorrelated with that of the next coefficient and of the same coefficient of the
-        // next item.
+        // Each bit is balanced. It is uncorrelated with the same bit of the next coefficient, and with the same bit of
+        // the same coefficient in the next item.
         for bit in 0..38 {
             let bits: Vec<bool> = noise.iter().map(|x| x >> bit & 1 == 1).collect();
             let half =

@@ -13,7 +13,7 @@ impl Ckks {
     /// Generates a secret key with uniform ternary coefficients.
     ///
     /// # Errors
-    /// [`Error::Engine`](crate::Error::Engine).
+    /// [`Error::Engine`](crate::Error::Engine) if the engine fails.
     pub fn secret_key(&self, randomness: &mut Randomness) -> Result<SecretKey> {
         let program = self.program(Operation::SecretKey, self.top_level(), 1)?;
         let random_key = self.random_key(randomness)?;
@@ -25,26 +25,27 @@ impl Ckks {
     /// Generates a public key for a secret key.
     ///
     /// # Errors
-    /// [`Error::Foreign`](crate::Error::Foreign); [`Error::Engine`](crate::Error::Engine).
+    /// [`Error::Foreign`](crate::Error::Foreign) if the secret key was made for other parameters;
+    /// [`Error::Engine`](crate::Error::Engine) if the engine fails.
     pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
         let program = self.program(Operation::PublicKey, self.top_level(), 1)?;
         let (seed, buffer) = self.key_from(&program, secret, randomness)?;
         Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// Generates the relinearisation key, used by products of ciphertexts.
+    /// Generates the relinearisation key for a secret key. Products of ciphertexts need it.
     ///
     /// # Errors
-    /// As [`Ckks::public_key`].
+    /// The errors of [`Ckks::public_key`].
     pub fn relinearisation_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<RelinearisationKey> {
         self.switching_key(secret, Switch::Square, randomness).map(RelinearisationKey)
     }
 
-    /// Generates keys for rotations by these steps to the left (right if negative), and for conjugation if
-    /// `conjugates`.
+    /// Generates one key for a rotation by each of `steps` to the left (right if negative), and one for conjugation if
+    /// `conjugates` is set.
     ///
     /// # Errors
-    /// As [`Ckks::public_key`].
+    /// The errors of [`Ckks::public_key`].
     pub fn galois_keys(
         &self,
         secret: &SecretKey,

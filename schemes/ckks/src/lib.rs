@@ -37,11 +37,12 @@
 //! | `memory.rs` | Prediction of device memory. |
 //! | `linear.rs` | Products with plaintext matrices. |
 //! | `types.rs` | Plaintexts, ciphertexts and keys on the device. |
-//! | `bytes.rs` | Their serialisation. |
-//! | `randomness.rs`, `error.rs` | Source of randomness; errors. |
+//! | `bytes.rs` | Serialisation of ciphertexts and keys. |
+//! | `randomness.rs` | Source of randomness. |
+//! | `error.rs` | Errors. |
 //!
-//! The crate has no kernels of its own; all operations are built from the engine's. The README says what CKKS does not
-//! promise.
+//! The crate has no kernels of its own; all operations are built from those of the engine. The README of the crate says
+//! what CKKS does not guarantee.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -6,24 +6,26 @@ use crate::error::{Error, Result};
 use crate::scheme::Ckks;
 use crate::types::{Ciphertext, GaloisKeys, Plaintext};
 
-/// A square plaintext matrix, encoded for products with vectors that repeat in the slots of ciphertexts of one level.
+/// A square plaintext d × d matrix, encoded for products with encrypted vectors of one level. Each vector has d numbers
+/// that repeat in the slots of its ciphertext.
 ///
-/// Uses the diagonal method with baby steps and giant steps (Halevi–Shoup, eprint 2018/244). For d diagonals, about √d
-/// hoisted rotations of the ciphertexts share their digits, and about √d sums of products are rotated.
+/// Uses the diagonal method with baby steps and giant steps (Halevi–Shoup, eprint 2018/244). A product takes about
+/// √(2d) hoisted rotations of the ciphertext (baby steps), which share one ModUp, and rotates about √(d/2) sums of
+/// products (giant steps).
 #[derive(Debug)]
 pub struct Matrix {
-    /// For each giant step, its rotation and its diagonals, each with the baby step.
+    /// For each giant step: its rotation, and its encoded diagonals, each with the rotation of its baby step.
     giants: Vec<(i64, Vec<(i64, Plaintext)>)>,
 }
 
 impl Ckks {
     /// Encodes a d × d matrix for ciphertexts of this level; d must divide the number of slots. A product takes vectors
-    /// of d numbers repeated across all slots, and its result repeats in the same way.
+    /// of d numbers that repeat across all slots, and its result repeats in the same way.
     ///
-    /// Zero diagonals are omitted. The scale is that of the parameters.
+    /// Diagonals that are zero are omitted. The matrix has the scale of the parameters.
     ///
     /// # Errors
-    /// [`Error::Matrix`] for other sizes; otherwise as [`Ckks::encode`].
+    /// [`Error::Matrix`] unless the matrix is square and d divides the number of slots; the errors of [`Ckks::encode`].
     pub fn matrix(&self, rows: &[impl AsRef<[Complex64]>], level: usize) -> Result<Matrix> {
         let (slots, size) = (self.parameters().slots(), rows.len());
         let rows: Vec<&[Complex64]> = rows.iter().map(AsRef::as_ref).collect();
@@ -36,7 +38,8 @@ impl Ckks {
         for giant in (0..size).step_by(babies) {
             let mut diagonals = Vec::new();
             for baby in 0..babies.min(size - giant) {
-                // The diagonal, rotated back by the giant step that is applied after the sum.
+                // Entry of the diagonal in this slot. The diagonal is rotated right by the giant step, because the sum
+                // of its products is later rotated left by the same number of steps.
                 let entry = |slot: usize| {
                     let row = (slot + size - giant % size) % size;
                     rows[row][(row + giant + baby) % size]
@@ -53,11 +56,12 @@ impl Ckks {
         Ok(Matrix { giants })
     }
 
-    /// Multiplies a matrix with encrypted vectors. The scale of the result is the product of both scales.
+    /// Multiplies a matrix with encrypted vectors. The scale of the result is the scale of the matrix times that of the
+    /// vectors.
     ///
     /// # Errors
-    /// [`Error::NoRotationKey`] if one of [`Matrix::rotations`] has no key; [`Error::Levels`]; as
-    /// [`Ckks::multiply_plain`].
+    /// [`Error::NoRotationKey`] if `keys` lacks one of [`Matrix::rotations`]; [`Error::Levels`] if the vectors are not
+    /// at the level of the matrix; the errors of [`Ckks::multiply_plain`].
     pub fn multiply_matrix(&self, matrix: &Matrix, vectors: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
         let babies = matrix.babies();
         let rotated = self.rotations(vectors, &babies, keys)?;
@@ -80,14 +84,14 @@ impl Ckks {
 }
 
 impl Matrix {
-    /// Rotations that a product needs, for [`Ckks::galois_keys`].
+    /// Steps of all rotations that a product needs, to be passed to [`Ckks::galois_keys`].
     #[must_use]
     pub fn rotations(&self) -> Vec<i64> {
         let giants = self.giants.iter().map(|(giant, _)| *giant).filter(|giant| *giant != 0);
         self.babies().into_iter().filter(|baby| *baby != 0).chain(giants).collect()
     }
 
-    /// Baby steps of all diagonals, in ascending order, each once.
+    /// Baby steps of all diagonals, in ascending order and without duplicates.
     fn babies(&self) -> Vec<i64> {
         let mut babies: Vec<i64> = self.giants.iter().flat_map(|(_, all)| all.iter().map(|(baby, _)| *baby)).collect();
         babies.sort_unstable();
@@ -96,7 +100,8 @@ impl Matrix {
     }
 }
 
-/// Number of baby steps for this many diagonals: √(2d) rather than √d, because hoisted rotations are cheaper.
+/// Number of baby steps for d diagonals: √(2d) rather than √d, because baby steps are hoisted rotations, which are
+/// cheaper than other rotations.
 fn baby_steps(diagonals: usize) -> usize {
     (2 * diagonals).isqrt().max(1)
 }

@@ -1,4 +1,4 @@
-//! Predicts how much device memory the scheme needs, before any of it is allocated.
+//! Prediction of the device memory that the scheme needs, before any of it is allocated.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::types::automorphisms;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// The secret, public and relinearisation keys, and those for rotations and conjugation.
+    /// The secret, public and relinearisation keys, and the keys for rotations and conjugation.
     pub keys: usize,
-    /// The ciphertexts, at the top level.
+    /// All ciphertexts that exist at one time, at the top level.
     pub ciphertexts: usize,
-    /// The most temporary memory of any single operation.
+    /// The largest temporary memory of any single operation.
     pub temporaries: usize,
-    /// Twiddle factors and constants of all operations at the top level. Lower levels share them, except for a few
-    /// kilobytes each.
+    /// Twiddle factors and constants of all operations at the top level. Lower levels use the same tables, except for a
+    /// few kilobytes per level.
     pub tables: usize,
 }
 
@@ -34,14 +34,13 @@ impl Memory {
 }
 
 impl Ckks {
-    /// Peak memory with keys for these rotations (and for conjugation, if `conjugates`) and `ciphertexts` batches at
-    /// once, operands and results included. A batch of plaintexts counts as half a batch. Allocates nothing on the
-    /// device.
+    /// Predicts the peak device memory, with keys for `rotations` (and for conjugation, if `conjugates` is set).
+    /// `ciphertexts` is the number of ciphertext batches that exist at once, operands and results included, and `batch`
+    /// the number of items in each. A batch of plaintexts counts as half a batch. Allocates nothing on the device.
     ///
-    /// A GPU rounds allocations up, by at most an eighth. It keeps freed memory until it runs short or
-    /// [`Device::trim`](ringforge::Device::trim) is called, which is best done after key generation. Freed memory is
-    /// reused by any later run, and by buffers of at least half its size. Kernel code and the driver's own memory are
-    /// not included.
+    /// A GPU rounds allocations up, by at most an eighth. It keeps freed memory for later runs, and for buffers of at
+    /// least half the freed size, until memory runs short or [`Device::trim`](ringforge::Device::trim) is called. The
+    /// best time for that call is after key generation. Kernel code and the driver's own memory are not included.
     ///
     /// # Errors
     /// [`Error::Engine`](crate::Error::Engine) if an operation cannot be planned.
@@ -75,7 +74,7 @@ impl Ckks {
     }
 }
 
-/// Counts a table and all tables it is made from, each once.
+/// Adds a table, and all tables from which it is computed, to `tables`, each once.
 fn count(table: &Table, tables: &mut BTreeMap<String, usize>) {
     if tables.insert(format!("{table:?}"), table.bytes()).is_some() {
         return;

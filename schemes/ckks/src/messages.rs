@@ -13,20 +13,22 @@ use crate::scheme::Ckks;
 use crate::types::{Ciphertext, Items, Plaintext, PublicKey, SecretKey};
 
 impl Ckks {
-    /// Encodes one plaintext per item at the parameters' scale; missing slots are 0.
+    /// Encodes one plaintext per item, at the scale of the parameters. Missing slots are 0.
     ///
     /// # Errors
-    /// As [`Ckks::encode_at`].
+    /// The errors of [`Ckks::encode_at`].
     pub fn encode<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize) -> Result<Plaintext> {
         self.encode_at(items, level, self.parameters().scale())
     }
 
-    /// As [`Ckks::encode`], at another scale. Encoding uses doubles: its error is the rounding of a coefficient, plus
-    /// about 2^-50 of the largest number. Its timing depends on the numbers.
+    /// Encodes like [`Ckks::encode`], but at the given scale. Encoding uses doubles: its error is the rounding of a
+    /// coefficient, plus about 2^-50 of the largest number. Its timing depends on the numbers.
     ///
     /// # Errors
-    /// [`Error::Slots`]; [`Error::Number`] if a number is not finite, or a coefficient not below 2^120 and half of the
-    /// modulus at this level; [`Error::Scale`]; [`Error::NoLevel`]; [`Error::Engine`].
+    /// [`Error::Slots`] if an item has more numbers than there are slots. [`Error::Number`] if a number is not finite,
+    /// or if a coefficient is not below 2^120 and below half of the modulus at this level. [`Error::Scale`] if the
+    /// scale does not fit the level; [`Error::NoLevel`] if the level does not exist; [`Error::Engine`] if the engine
+    /// fails.
     pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
         let encoded = items.iter().map(|item| self.encoding().encode(item.as_ref(), scale));
         self.plaintext(&encoded.collect::<Result<Vec<_>>>()?, level, scale)
@@ -35,7 +37,7 @@ impl Ckks {
     /// Encodes a plaintext with this number in every slot.
     ///
     /// # Errors
-    /// As [`Ckks::encode_at`].
+    /// The errors of [`Ckks::encode_at`].
     pub fn constant(&self, number: f64, level: usize, scale: f64) -> Result<Plaintext> {
         let mut coefficients = vec![0; self.parameters().degree()];
         coefficients[0] = integer(number * scale)?;
@@ -59,10 +61,10 @@ impl Ckks {
         Ok(Plaintext(self.items(buffer, level, scale, items.len())))
     }
 
-    /// Encrypts plaintexts, at their level and scale.
+    /// Encrypts a batch of plaintexts. The ciphertexts have the level and scale of the plaintexts.
     ///
     /// # Errors
-    /// [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
     pub fn encrypt(&self, plaintext: &Plaintext, key: &PublicKey, randomness: &mut Randomness) -> Result<Ciphertext> {
         self.own(&plaintext.0.parameters, "the plaintext")?;
         self.own(&key.parameters, "the public key")?;
@@ -75,22 +77,23 @@ impl Ckks {
         })
     }
 
-    /// Decrypts and decodes: the numbers in all slots of each ciphertext.
+    /// Decrypts and decodes ciphertexts. Returns the numbers in all slots, one vector per ciphertext.
     ///
-    /// Results reveal their noise, and thereby information about the key. Once they are shown to others, CKKS no longer
-    /// protects the key (IND-CPA^D; see the crate's README); use [`Ckks::decrypt_flooded`] for such results.
+    /// Decrypted numbers reveal the noise of their ciphertext, and thereby information about the key. Once they are
+    /// shown to others, CKKS no longer protects the key (IND-CPA^D; see the README of the crate). Use
+    /// [`Ckks::decrypt_flooded`] for results that others will see.
     ///
     /// # Errors
-    /// [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
     pub fn decrypt(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<Complex64>>> {
         self.decrypt_with(ciphertext, key, None)
     }
 
-    /// As [`Ckks::decrypt`], with flooding noise, for results that are shown to others. Never reuse the randomness: the
-    /// difference of two decryptions with the same noise has no noise.
+    /// Decrypts like [`Ckks::decrypt`], but adds flooding noise, for results that are shown to others. Never reuse the
+    /// randomness: in the difference of two decryptions with the same noise, the noise cancels.
     ///
     /// # Errors
-    /// [`Error::Flooding`] if the noise would not fit the modulus at this level; as [`Ckks::decrypt`].
+    /// [`Error::Flooding`] if the noise does not fit the modulus at this level; the errors of [`Ckks::decrypt`].
     pub fn decrypt_flooded(
         &self,
         ciphertext: &Ciphertext,

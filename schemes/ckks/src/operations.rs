@@ -5,22 +5,23 @@ use crate::programs::{Operation, numbered};
 use crate::scheme::Ckks;
 use crate::types::{Ciphertext, GaloisKeys, Items, Plaintext, RelinearisationKey, SwitchingKey};
 
-/// Largest relative difference between the scales of two terms.
+/// Largest relative difference between the scales of two ciphertexts that may be added.
 const ALIKE: f64 = 1.0 / (1u64 << 20) as f64;
 
 impl Ckks {
-    /// Sum, item by item.
+    /// Adds two batches of ciphertexts, item by item.
     ///
     /// # Errors
-    /// [`Error::Levels`], [`Error::Scales`], [`Error::Batches`], [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::Levels`], [`Error::Scales`] or [`Error::Batches`] if the operands differ in level, scale or number of
+    /// items; [`Error::Foreign`] if an operand was made for other parameters; [`Error::Engine`] if the engine fails.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.linear(Operation::Add, a, b)
     }
 
-    /// Difference, item by item.
+    /// Subtracts `b` from `a`, item by item.
     ///
     /// # Errors
-    /// As [`Ckks::add`].
+    /// The errors of [`Ckks::add`].
     pub fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.linear(Operation::Sub, a, b)
     }
@@ -36,27 +37,29 @@ impl Ckks {
         })
     }
 
-    /// Negation, item by item.
+    /// Negates each ciphertext of the batch.
     ///
     /// # Errors
-    /// [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
     pub fn negate(&self, a: &Ciphertext) -> Result<Ciphertext> {
         self.turned(Operation::Negate, a, a.level(), a.scale())
     }
 
-    /// Sum with plaintexts: one per item, or one for all.
+    /// Adds plaintexts to ciphertexts: one plaintext per item, or one plaintext to all items.
     ///
     /// # Errors
-    /// As [`Ckks::add`].
+    /// The errors of [`Ckks::add`].
     pub fn add_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
         self.same_scale(&a.0, &b.0)?;
         self.with_plain(a, b, a.scale(), false)
     }
 
-    /// Product with plaintexts: one per item, or one for all. The scale is the product of both scales.
+    /// Multiplies ciphertexts with plaintexts: one plaintext per item, or one plaintext for all items. The scale of the
+    /// result is the product of both scales.
     ///
     /// # Errors
-    /// As [`Ckks::add`], except [`Error::Scales`]; [`Error::Scale`] if the new scale exceeds half of the modulus.
+    /// The errors of [`Ckks::add`], except [`Error::Scales`]; [`Error::Scale`] unless the new scale is below half of
+    /// the modulus.
     pub fn multiply_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
         let scale = self.product_scale(&a.0, &b.0)?;
         self.with_plain(a, b, scale, true)
@@ -84,7 +87,7 @@ impl Ckks {
     /// Adds one number to every slot.
     ///
     /// # Errors
-    /// As [`Ckks::constant`] and [`Ckks::add_plain`].
+    /// The errors of [`Ckks::constant`] and [`Ckks::add_plain`].
     pub fn add_number(&self, a: &Ciphertext, number: f64) -> Result<Ciphertext> {
         self.add_plain(a, &self.constant(number, a.level(), a.scale())?)
     }
@@ -92,31 +95,34 @@ impl Ckks {
     /// Multiplies every slot by one number, encoded at the parameters' scale.
     ///
     /// # Errors
-    /// As [`Ckks::constant`] and [`Ckks::multiply_plain`].
+    /// The errors of [`Ckks::constant`] and [`Ckks::multiply_plain`].
     pub fn multiply_number(&self, a: &Ciphertext, number: f64) -> Result<Ciphertext> {
         self.multiply_plain(a, &self.constant(number, a.level(), self.parameters().scale())?)
     }
 
-    /// Product, item by item, relinearised. The scale is the product of both scales.
+    /// Multiplies two batches of ciphertexts, item by item, and relinearises the products. The scale of the result is
+    /// the product of both scales.
     ///
     /// # Errors
-    /// As [`Ckks::multiply_plain`].
+    /// The errors of [`Ckks::multiply_plain`].
     pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
         self.product(a, Some(b), key, false)
     }
 
-    /// Product, item by item, relinearised and rescaled. Faster than separate calls, and with slightly less noise.
+    /// Multiplies item by item, relinearises and rescales. Faster than [`Ckks::multiply`] and then [`Ckks::rescale`],
+    /// with slightly less noise.
     ///
     /// # Errors
-    /// As [`Ckks::multiply`] and [`Ckks::rescale`].
+    /// The errors of [`Ckks::multiply`] and [`Ckks::rescale`].
     pub fn multiply_rescale(&self, a: &Ciphertext, b: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
         self.product(a, Some(b), key, true)
     }
 
-    /// Square, item by item, relinearised.
+    /// Squares each ciphertext of the batch and relinearises the squares. The scale of the result is the square of the
+    /// scale.
     ///
     /// # Errors
-    /// As [`Ckks::multiply`].
+    /// The errors of [`Ckks::multiply`].
     pub fn square(&self, a: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
         self.product(a, None, key, false)
     }
@@ -144,21 +150,25 @@ impl Ckks {
         })
     }
 
-    /// Divides by the dropped primes and rounds: one level lower, the scale divided by these primes.
+    /// Divides by the primes that rescaling drops, and rounds. The result is one level lower, and its scale is the old
+    /// scale divided by these primes.
     ///
     /// # Errors
-    /// [`Error::NoLevel`] at level 0; [`Error::LowScale`] if no product raised the scale before; [`Error::Foreign`];
-    /// [`Error::Engine`].
+    /// [`Error::NoLevel`] at level 0; [`Error::LowScale`] if the new scale would be below the rounding error, because
+    /// no product raised the scale before; [`Error::Scale`] if the new scale does not fit the lower level;
+    /// [`Error::Foreign`] if `a` was made for other parameters; [`Error::Engine`] if the engine fails.
     pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let (level, scale) = self.rescaled(a.level(), a.scale())?;
         self.turned(Operation::Rescale, a, level, scale)
     }
 
-    /// Brings the same numbers one level lower and close to this scale, so that they can be added to others. Multiplies
-    /// by the integer that comes closest, then rescales.
+    /// Brings ciphertexts one level lower and close to the given scale, so that they can be added to others of that
+    /// scale. Multiplies by the integer that leads closest to the scale, and then rescales. The encrypted numbers stay
+    /// the same.
     ///
     /// # Errors
-    /// As [`Ckks::rescale`]; [`Error::NoFactor`] if no integer comes within a relative 2^-21 of the scale.
+    /// The errors of [`Ckks::rescale`]; [`Error::NoFactor`] if no integer leads to within a relative 2^-21 of the
+    /// scale.
     pub fn rescale_to(&self, a: &Ciphertext, scale: f64) -> Result<Ciphertext> {
         let (_, rest) = self.below(a.level(), a.scale())?;
         let factor = (scale / rest).round();
@@ -169,11 +179,12 @@ impl Ckks {
         self.rescale(&raised)
     }
 
-    /// The same numbers and scale at a lower level: drops limbs without division.
+    /// Returns the same encrypted numbers, with the same scale, at a lower level. Drops limbs without division.
     ///
     /// # Errors
-    /// [`Error::NoLevel`] for a higher level; [`Error::Scale`] if half of the modulus there does not exceed the scale;
-    /// [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::NoLevel`] if `level` is above that of `a`; [`Error::Scale`] unless the scale is below half of the
+    /// modulus at `level`; [`Error::Foreign`] if `a` was made for other parameters; [`Error::Engine`] if the engine
+    /// fails.
     pub fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
         if level > a.level() {
             return Err(Error::NoLevel { from: a.level(), wanted: level as i64 });
@@ -186,16 +197,17 @@ impl Ckks {
     /// Rotates the slots by `steps` to the left (right if negative).
     ///
     /// # Errors
-    /// [`Error::NoRotationKey`]; [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::NoRotationKey`] if `keys` has no key for this rotation; [`Error::Foreign`] if an argument was made for
+    /// other parameters; [`Error::Engine`] if the engine fails.
     pub fn rotate(&self, a: &Ciphertext, steps: i64, keys: &GaloisKeys) -> Result<Ciphertext> {
         self.one(self.rotations(a, &[steps], keys)?)
     }
 
-    /// Several rotations of the same ciphertexts, hoisted (Halevi–Shoup, eprint 2018/244): ModUp runs once. Results are
-    /// bit-identical to single rotations.
+    /// Rotates the same ciphertexts by each of `steps`. The rotations are hoisted (Halevi–Shoup, eprint 2018/244):
+    /// ModUp runs only once. Results are bit-identical to those of [`Ckks::rotate`].
     ///
     /// # Errors
-    /// As [`Ckks::rotate`].
+    /// The errors of [`Ckks::rotate`].
     pub fn rotations(&self, a: &Ciphertext, steps: &[i64], keys: &GaloisKeys) -> Result<Vec<Ciphertext>> {
         self.own(&keys.parameters, "the rotation keys")?;
         let found = steps.iter().map(|&steps| keys.rotation(steps)).collect::<Result<Vec<_>>>()?;
@@ -206,10 +218,11 @@ impl Ckks {
         found.iter().map(|turn| turn.and_then(|_| turned.next()).map_or_else(not_turned, Ok)).collect()
     }
 
-    /// Complex conjugate of every slot.
+    /// Replaces the number in every slot by its complex conjugate.
     ///
     /// # Errors
-    /// [`Error::NoConjugationKey`]; [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::NoConjugationKey`] if `keys` has no key for conjugation; [`Error::Foreign`] if an argument was made for
+    /// other parameters; [`Error::Engine`] if the engine fails.
     pub fn conjugate(&self, a: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
         self.own(&keys.parameters, "the rotation keys")?;
         self.one(self.automorphisms(a, &[keys.conjugation()?])?)
@@ -238,11 +251,12 @@ impl Ckks {
         Ok(to.into_iter().map(|buffer| Ciphertext(self.items(buffer, level, scale, batch))).collect())
     }
 
-    /// Inner product with plaintexts shared by all items: Σ c_i·p_i, in one pass.
+    /// Inner product Σ c_i·p_i of the ciphertexts c_i in `c` and the plaintexts p_i in `plain`, in one pass. All items
+    /// of a batch share the plaintexts.
     ///
     /// # Errors
-    /// As [`Ckks::multiply_plain`] and [`Ckks::add`]. [`Error::Batches`] if there are no terms, if the numbers of
-    /// plaintexts and ciphertexts differ, or if a plaintext has a batch other than 1.
+    /// The errors of [`Ckks::multiply_plain`] and [`Ckks::add`]. [`Error::Batches`] if there are no terms, if the
+    /// numbers of plaintexts and ciphertexts differ, or if a plaintext has a batch other than 1.
     pub fn inner_product_plain(&self, c: &[&Ciphertext], plain: &[&Plaintext]) -> Result<Ciphertext> {
         let terms = c.len();
         let (Some(first), Some(factor)) = (c.first(), plain.first()) else {
@@ -272,7 +286,7 @@ impl Ckks {
         })
     }
 
-    /// Runs an operation on one ciphertext, without a key.
+    /// Runs an operation that takes one batch of ciphertexts and no key, such as rescaling.
     fn turned(&self, operation: Operation, a: &Ciphertext, to_level: usize, scale: f64) -> Result<Ciphertext> {
         self.own(&a.0.parameters, "the ciphertext")?;
         let batch = a.batch();
@@ -282,7 +296,8 @@ impl Ckks {
         })
     }
 
-    /// The next lower level, and the scale there.
+    /// Returns the next lower level, and the scale after division by the primes that are dropped on the way. Returns
+    /// [`Error::NoLevel`] at level 0.
     fn below(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
         let Some(below) = level.checked_sub(1) else { return Err(Error::NoLevel { from: level, wanted: -1 }) };
         let parameters = self.parameters();
@@ -291,7 +306,8 @@ impl Ckks {
         Ok((below, divided))
     }
 
-    /// Level and scale after rescaling; fails if the scale is below the rounding error.
+    /// Returns level and scale after rescaling. Returns [`Error::LowScale`] if the new scale is below the rounding
+    /// error, and [`Error::Scale`] if it does not fit the new level.
     fn rescaled(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
         let (level, scale) = self.below(level, scale)?;
         let least = self.parameters().rounding_error();
@@ -302,7 +318,7 @@ impl Ckks {
         Ok((level, scale))
     }
 
-    /// Scale of a product; fails if it does not fit the level.
+    /// Returns the scale of a product, or [`Error::Scale`] if it does not fit the level.
     fn product_scale(&self, a: &Items, b: &Items) -> Result<f64> {
         let scale = a.scale * b.scale;
         self.parameters().check_scale(scale, a.level)?;

@@ -5,15 +5,15 @@ use ringforge::kernels::Distribution;
 
 use crate::error::{Error, Result};
 
-/// Largest log2(Q·P) for 128-bit classical security with a uniform ternary secret and σ = 3.19, by log2 of the degree.
-/// From "Security Guidelines for Implementing Homomorphic Encryption" (eprint 2024/463). OpenFHE's table allows as many
-/// or more.
+/// Largest log2(Q·P) for 128-bit classical security with a uniform ternary secret and σ = 3.19, as pairs with log2 of
+/// the degree first. From "Security Guidelines for Implementing Homomorphic Encryption" (eprint 2024/463). For each
+/// degree, OpenFHE's table allows at least as many bits.
 const MOST_BITS: [(u32, u32); 8] =
     [(10, 26), (11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)];
 /// Supported degrees, as log2.
 const LOG_N: core::ops::RangeInclusive<u32> = 4..=17;
 
-/// Error distribution.
+/// Distribution of the errors in keys and ciphertexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Errors {
@@ -33,7 +33,8 @@ impl Errors {
     }
 }
 
-/// Parameters of the scheme.
+/// Parameters of the scheme: degree N, primes of the ciphertext modulus Q and of the special modulus P for key
+/// switching, scale, and error distribution.
 ///
 /// ```
 /// use ringforge_ckks::Parameters;
@@ -55,16 +56,17 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Degree 2^`log_n`, and the bit lengths of the primes of Q, from q_0 on, and of P.
+    /// Chooses primes for a ring of degree 2^`log_n`. `q_bits` has the bit lengths of the primes of Q, from q_0 on, and
+    /// `p_bits` those of the primes of P.
     ///
     /// The scale is 2^b, where b is the bit length of the last prime of Q, or half of it if Q has no other prime.
-    /// Rescaling drops one prime. Key switching decomposes Q into digits of as many primes as P has: dnum = ⌈primes of
-    /// Q / primes of P⌉.
+    /// Rescaling drops one prime. Key switching decomposes Q into dnum = ⌈primes of Q / primes of P⌉ digits. A digit
+    /// has as many primes as P, except that the last may have fewer.
     ///
     /// # Errors
-    /// [`Error::Insecure`] beyond 128-bit security. [`Error::Parameters`] unless the degree is 2^4 to 2^17, Q and P
-    /// have primes of 20 to 61 bits each, and no digit has more bits than P. [`Error::Engine`] if there are not enough
-    /// primes.
+    /// [`Error::Insecure`] if Q·P has too many bits for 128-bit security. [`Error::Parameters`] unless the degree is
+    /// 2^4 to 2^17, Q and P have primes of 20 to 61 bits each, and no digit has more bits than P. [`Error::Engine`] if
+    /// there are not enough primes of a requested length.
     pub fn new(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         let parameters = Self::insecure(log_n, q_bits, p_bits)?;
         let bits = parameters.bits();
@@ -72,10 +74,11 @@ impl Parameters {
         if bits > most { Err(Error::Insecure { log_n, bits, most }) } else { Ok(parameters) }
     }
 
-    /// As [`Parameters::new`], without a security check: for tests, and to match parameters of published benchmarks.
+    /// Like [`Parameters::new`], but without a security check: for tests, and to match parameters of published
+    /// benchmarks.
     ///
     /// # Errors
-    /// As [`Parameters::new`], except [`Error::Insecure`].
+    /// The errors of [`Parameters::new`], except [`Error::Insecure`].
     pub fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         let refuse = |why: String| Err(Error::Parameters { why });
         if !LOG_N.contains(&log_n) {
@@ -95,11 +98,12 @@ impl Parameters {
         Ok(Self { log_n, q: primes, p, scale, drop: 1, errors: Errors::default() })
     }
 
-    /// Rescaling that drops `primes` primes at once, and a default scale with their bits together. For primes of 27 to
-    /// 31 bits, which are too short to carry a scale each.
+    /// Sets how many primes one rescaling drops, and sets the scale to 2^b, where b is the total bit length of the last
+    /// `primes` primes of Q. For primes of 27 to 31 bits, which are too short to carry a scale each.
     ///
     /// # Errors
-    /// [`Error::Parameters`] for 0, and for all primes of Q unless it has only one.
+    /// [`Error::Parameters`] unless `primes` is at least 1 and rescaling keeps a prime of Q. If Q has only one prime, 1
+    /// is allowed.
     pub fn rescaling_by(mut self, primes: usize) -> Result<Self> {
         if !(1..self.q.len().max(2)).contains(&primes) {
             return Err(Error::Parameters {
@@ -111,10 +115,10 @@ impl Parameters {
         Ok(self)
     }
 
-    /// The same parameters with this scale for encoding.
+    /// Sets the scale for encoding.
     ///
     /// # Errors
-    /// [`Error::Parameters`] unless it is finite and at least 1.
+    /// [`Error::Parameters`] unless the scale is finite and at least 1.
     pub fn with_scale(mut self, scale: f64) -> Result<Self> {
         if !scale.is_finite() || scale < 1.0 {
             return Err(Error::Parameters { why: format!("the scale must be finite and at least 1, not {scale}") });
@@ -123,14 +127,14 @@ impl Parameters {
         Ok(self)
     }
 
-    /// The same parameters with this error distribution.
+    /// Sets the error distribution.
     #[must_use]
     pub fn with_errors(mut self, errors: Errors) -> Self {
         self.errors = errors;
         self
     }
 
-    /// N, the degree.
+    /// The degree N of the ring.
     #[must_use]
     pub fn degree(&self) -> usize {
         1 << self.log_n
@@ -142,56 +146,57 @@ impl Parameters {
         self.degree() / 2
     }
 
-    /// The primes of Q, from q_0 on.
+    /// The primes of the ciphertext modulus Q, from q_0 on.
     #[must_use]
     pub fn q(&self) -> &[Modulus] {
         &self.q
     }
 
-    /// The primes of P.
+    /// The primes of the special modulus P.
     #[must_use]
     pub fn p(&self) -> &[Modulus] {
         &self.p
     }
 
-    /// Bits of Q·P, rounded up.
+    /// log2(Q·P), rounded up.
     #[must_use]
     pub fn bits(&self) -> u32 {
         (bits(&self.q) + bits(&self.p)).ceil() as u32
     }
 
-    /// log2 of the modulus at a level.
+    /// log2 of the ciphertext modulus at a level.
     pub(crate) fn bits_left(&self, level: usize) -> f64 {
         bits(&self.q[..self.limbs(level)])
     }
 
-    /// Checks that a scale fits a level: the number 1 has the scale as its coefficient, which must be below Q/2.
+    /// Returns [`Error::Scale`] unless the scale is at least 1 and below half of the modulus at this level. The bound
+    /// is for the number 1, which encodes to a coefficient equal to the scale.
     pub(crate) fn check_scale(&self, scale: f64, level: usize) -> Result<()> {
         let bits = self.bits_left(level) - 1.0;
         let fits = scale >= 1.0 && scale.log2() < bits;
         if fits { Ok(()) } else { Err(Error::Scale { scale, level, bits }) }
     }
 
-    /// Standard deviation of the rounding error of rescaling in a slot, multiplied by the scale. Each of the N
+    /// Standard deviation, in a slot, of the rounding error of rescaling, multiplied by the scale. Each of the N
     /// coefficients has the error of two uniform roundings, the second multiplied by a uniform ternary secret.
     pub(crate) fn rounding_error(&self) -> f64 {
         let n = self.degree() as f64;
         (n * (1.0 + n * 2.0 / 3.0) / 12.0).sqrt()
     }
 
-    /// Scale for encoding.
+    /// Default scale for encoding.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// Error distribution.
+    /// Distribution of the errors in keys and ciphertexts.
     #[must_use]
     pub fn errors(&self) -> Errors {
         self.errors
     }
 
-    /// Primes that one rescaling drops.
+    /// Number of primes that one rescaling drops.
     #[must_use]
     pub fn dropped(&self) -> usize {
         self.drop
@@ -203,13 +208,13 @@ impl Parameters {
         (self.q.len() - 1) / self.drop
     }
 
-    /// Primes of Q at a level.
+    /// Number of primes of Q that remain at a level.
     #[must_use]
     pub fn limbs(&self, level: usize) -> usize {
         self.q.len() - (self.top_level() - level.min(self.top_level())) * self.drop
     }
 
-    /// Digits of key switching at the top level (dnum).
+    /// Number of key-switching digits at the top level (dnum).
     #[must_use]
     pub fn digits(&self) -> usize {
         self.q.len().div_ceil(self.p.len())
@@ -227,7 +232,7 @@ impl Parameters {
         2 * self.digits() * (self.q.len() + self.p.len()) * self.degree() * self.word()
     }
 
-    /// Bytes per residue in memory.
+    /// Bytes per residue in memory: 4 if all primes have at most 32 bits, else 8.
     pub(crate) fn word(&self) -> usize {
         if self.q.iter().chain(&self.p).all(|q| q.bits() <= 32) { 4 } else { 8 }
     }
@@ -238,7 +243,8 @@ fn bits(moduli: &[Modulus]) -> f64 {
     moduli.iter().filter_map(Modulus::value_u64).map(|q| (q as f64).log2()).sum()
 }
 
-/// Finds a distinct prime for each of these bit lengths, the largest first. Prefers primes with faster GPU arithmetic.
+/// Finds a distinct prime for each of these bit lengths, the largest first. Prefers primes with faster arithmetic on
+/// GPUs.
 fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
     let order = 2u64 << log_n;
     let mut found = vec![Vec::new(); 62];
@@ -247,7 +253,8 @@ fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
         if of_these.is_empty() {
             let count = bits.iter().filter(|other| **other == each).count();
             *of_these = match each {
-                // Below 51 bits, arithmetic on doubles is faster still.
+                // Primes of fewer than 51 bits need not be friendly: GPUs then use arithmetic on doubles, which is
+                // faster still.
                 51.. => Modulus::friendly_ntt_primes(order, each, count)?,
                 _ => Modulus::ntt_primes(order, each, count)?,
             };
@@ -257,8 +264,9 @@ fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
     Ok(bits.iter().filter_map(|&each| found[each as usize].pop()).collect())
 }
 
-/// Default scale if rescaling drops `dropped` primes: their product. If Q has only one prime, the scale is about its
-/// square root, because numbers times the scale must fit the prime.
+/// Default scale if rescaling drops `dropped` primes: 2^b, where b is the total bit length of the last `dropped` primes
+/// of Q. If Q has only one prime, b is half of its length, because numbers times the scale must be smaller than the
+/// prime.
 fn default_scale(q_bits: &[u32], dropped: usize) -> f64 {
     let bits: u32 = q_bits.iter().rev().take(dropped).sum();
     f64::exp2(f64::from(if q_bits.len() == 1 { bits / 2 } else { bits }))

@@ -1,4 +1,4 @@
-//! The programs of the scheme: each operation at a level is a pipeline, planned and compiled once.
+//! The programs of the scheme. Each operation at a level is a pipeline, which is planned and compiled on first use.
 
 use core::cell::Cell;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::scheme::Ckks;
 use crate::steps::Switch;
 
-/// Operation of a program, at one level of the parameters.
+/// Operation of the scheme that has its own program at each level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operation {
     SecretKey,
@@ -20,7 +20,7 @@ pub(crate) enum Operation {
     ExpandSwitchingKey,
     Encode,
     Encrypt,
-    /// Decryption with noise layers of these multipliers; without noise if empty.
+    /// Decryption with flooding noise, one Gaussian layer for each of these multipliers. No noise if the list is empty.
     Decrypt(Vec<u128>),
     Add,
     Sub,
@@ -31,7 +31,7 @@ pub(crate) enum Operation {
     MultiplyPlain {
         shared: bool,
     },
-    /// Σ c_i·p_i with this many terms.
+    /// Inner product of ciphertexts with plaintexts, with this many terms.
     InnerPlain {
         terms: usize,
     },
@@ -47,7 +47,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Level of the result.
+    /// Returns the level of the result, given that of the operands.
     fn level_after(&self, level: usize) -> usize {
         match self {
             Self::Rescale | Self::Multiply { rescaled: true, .. } => level.saturating_sub(1),
@@ -57,21 +57,22 @@ impl Operation {
     }
 }
 
-/// Batch from which on ciphertexts are assumed to fill a GPU.
+/// Smallest batch that is assumed to fill a GPU.
 const MANY: usize = 8;
 
-/// Name of the i-th argument of several.
+/// Name of argument i of several similar ones, for example `key0`.
 pub(crate) fn numbered(what: &str, i: usize) -> String {
     format!("{what}{i}")
 }
 
-/// Bytes per item of an argument; 0 if there is no such argument.
+/// Bytes per item of the plan argument `name`; 0 if there is no such argument.
 pub(crate) fn bytes_of(program: &Program, name: &str) -> usize {
     program.plan().arg(name).map_or(0, |arg| arg.bytes)
 }
 
 impl Ckks {
-    /// Returns the program of an operation, compiled at most twice: for small and for large batches.
+    /// Returns the program of an operation at a level, compiled on first use. There are at most two programs: for small
+    /// and for large batches.
     pub(crate) fn program(&self, operation: Operation, level: usize, batch: usize) -> Result<Program> {
         let items = self.planned_items(batch);
         let key = (operation, level, self.shared_parameters().clone(), items);
@@ -89,13 +90,14 @@ impl Ckks {
         program.map_err(|error| failed.take().unwrap_or(Error::Engine(error)))
     }
 
-    /// Batch that the plan is made for: one of two sizes on a GPU; 1 on a CPU, where the plans would be equal.
+    /// Batch size for which the plan is made. On a GPU it is one of two sizes, for small and for large batches. On a
+    /// CPU it is always 1, because both plans would be equal.
     pub(crate) fn planned_items(&self, batch: usize) -> usize {
         let is_many = batch >= MANY && !self.engine().device().limits().is_cpu();
         if is_many { 2 * MANY } else { 1 }
     }
 
-    /// The plan of an operation. Takes no device memory.
+    /// Plans an operation at a level. Allocates no device memory.
     pub(crate) fn plan(&self, operation: &Operation, level: usize, planner: &Planner) -> Result<Plan> {
         let p = planner.pipeline(format!("CKKS {operation:?} at level {level}"));
         self.build(operation, level, &p)?;

@@ -6,13 +6,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::error::Result;
 
-/// Asserts that the hash state is wiped on drop, which is a feature of its crate.
+/// Asserts at compile time that the hash state is wiped on drop, which needs the feature `zeroize` of the crate
+/// `shake`.
 const _: () = {
     const fn is_wiped<T: ZeroizeOnDrop>() {}
     is_wiped::<Shake256>();
 };
 
-/// Source of the randomness of keys and encryptions. Sampling runs on the device, from keys of 32 bytes.
+/// Source of the randomness of keys and encryptions. It provides 32-byte keys, from which the device samples.
 #[derive(ZeroizeOnDrop)]
 pub struct Randomness {
     seed: Option<[u8; 32]>,
@@ -21,7 +22,7 @@ pub struct Randomness {
 }
 
 impl Randomness {
-    /// Randomness from the operating system: a new key for each use.
+    /// Takes randomness from the operating system: a new key for each use.
     #[must_use]
     pub fn system() -> Self {
         Self { seed: None, used: 0 }
@@ -35,7 +36,8 @@ impl Randomness {
         Self { seed: Some(seed), used: 0 }
     }
 
-    /// Returns a generator key that is used only once.
+    /// Returns a new key for the device's random generator: from the operating system, or the next one that SHAKE-256
+    /// derives from the seed.
     pub(crate) fn random_key(&mut self) -> Result<RandomKey> {
         let Some(seed) = &self.seed else { return Ok(RandomKey::from_os()?) };
         let mut hash = Shake256::default();

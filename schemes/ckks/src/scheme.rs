@@ -1,4 +1,4 @@
-//! The scheme on an engine: parameters, levels, memory.
+//! [`Ckks`]: the scheme with fixed parameters on an engine.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::randomness::Randomness;
 use crate::steps::Level;
 use crate::types::{Ciphertext, Items};
 
-/// RNS-CKKS (eprint 2018/931) with given parameters on an engine's device. Clones are cheap and share the same scheme
-/// across threads.
+/// RNS-CKKS (eprint 2018/931) with fixed parameters on an engine's device. Clones are cheap, share the same scheme, and
+/// may be used from several threads.
 ///
-/// Operations are asynchronous: they enqueue work in the order of [`Engine::stream`] and return. [`Ckks::decrypt`]
-/// waits. Ciphertexts, plaintexts and keys stay on the device. Everything except encoding is exact integer arithmetic,
+/// Operations are asynchronous: they enqueue work on [`Engine::stream`] and return. [`Ckks::decrypt`] waits for its
+/// result. Ciphertexts, plaintexts and keys stay on the device. Everything except encoding is exact integer arithmetic,
 /// so the same [seed](Randomness::from_seed) gives the same bits on every device.
 #[derive(Clone)]
 pub struct Ckks(Arc<Parts>);
@@ -32,7 +32,7 @@ impl Ckks {
     /// Creates the scheme with these parameters.
     ///
     /// # Errors
-    /// [`Error::Parameters`]; [`Error::Engine`] if a ring with these primes is not supported.
+    /// [`Error::Engine`] if a ring with these primes is not supported.
     pub fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
         let key = Level::key_type(&parameters)?;
         let level = |level| Level::of_key(&key, &parameters, level);
@@ -61,10 +61,10 @@ impl Ckks {
         &self.0.parameters
     }
 
-    /// Rings and pipeline steps of a level, for custom pipelines.
+    /// The rings and pipeline steps of a level, for custom pipelines.
     ///
     /// # Errors
-    /// [`Error::NoLevel`].
+    /// [`Error::NoLevel`] if the level is above the top level.
     pub fn level(&self, level: usize) -> Result<&Level> {
         let from = self.parameters().top_level();
         self.0.levels.get(level).ok_or(Error::NoLevel { from, wanted: level as i64 })
@@ -95,7 +95,7 @@ impl Ckks {
         Ok(self.engine().stream()?)
     }
 
-    /// Allocates ciphertexts, which `run` writes.
+    /// Allocates a batch of ciphertexts, and calls `run` to write them.
     pub(crate) fn ciphertext(
         &self,
         level: usize,
@@ -112,7 +112,7 @@ impl Ckks {
         Items { parameters: self.0.parameters.clone(), buffer, level, scale, batch }
     }
 
-    /// Fails for an argument that was made for other parameters.
+    /// Returns [`Error::Foreign`] if the argument `what` was made for other parameters.
     pub(crate) fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
         let same = Arc::ptr_eq(parameters, &self.0.parameters) || **parameters == *self.0.parameters;
         if same { Ok(()) } else { Err(Error::Foreign { what }) }

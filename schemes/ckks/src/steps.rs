@@ -6,14 +6,14 @@ use ringforge::{Modulus, Order, Pipeline, PolyType, Ring, U256, Value};
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 
-/// Both parts of a ciphertext in a pipeline: c_0 + c_1·s = plaintext + noise.
+/// Both parts (c_0, c_1) of a ciphertext in a pipeline. With the secret key s, c_0 + c_1·s = plaintext + noise.
 pub type Pair<'p> = [Value<'p>; 2];
 
 /// A level of the modulus chain: its rings, and operations on its ciphertexts as steps of a [`Pipeline`].
 ///
-/// Each operation of [`Ckks`](crate::Ckks) is a pipeline of one step. A custom pipeline fuses several into one program,
-/// without writing intermediate ciphertexts to memory, and a GPU can capture its run as a graph
-/// ([`Program::capture`](ringforge::Program::capture)). Scales are not tracked here.
+/// Each operation of [`Ckks`](crate::Ckks) is a pipeline of its own. A custom pipeline combines several operations in
+/// one program, so that intermediate ciphertexts need no buffers of their own. A GPU can capture a run of the program
+/// as a graph ([`Program::capture`](ringforge::Program::capture)). A level does not track scales.
 ///
 /// ```
 /// use ringforge_ckks::{Ckks, Parameters, ringforge::Engine};
@@ -31,47 +31,48 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// ```
 #[derive(Debug, Clone)]
 pub struct Level {
-    /// Evaluations modulo Q. All types below are evaluations.
+    /// Elements modulo Q. All types of this struct are evaluations.
     q: PolyType,
     /// Vector of two elements modulo Q: a ciphertext.
     pair: PolyType,
     /// Elements modulo Q·P; the limbs of P are last.
     qp: PolyType,
-    /// Elements modulo Q·P of the top level, in which keys are stored; `keys` is the type of a switching key.
+    /// Elements modulo Q·P of the top level. A switching key is a vector of such elements, of type `keys`.
     key: PolyType,
     pub(crate) keys: PolyType,
-    /// Primes of P, which is also the number of primes per digit.
+    /// Number of primes of P, and of primes per key-switching digit.
     special: usize,
     digits: usize,
     drop: usize,
 }
 
-/// Source and target secrets of a switching key; σ is the automorphism x → x^k.
+/// Source and target secrets of a switching key, where s is the secret key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch {
-    /// From s² to s.
+    /// From s² to s, for relinearisation.
     Square,
-    /// From s to σ^-1(s), so that σ of the result is a ciphertext under s.
+    /// From s to σ^-1(s), where σ is the automorphism x → x^k for this k. Applying σ to the result of key switching
+    /// then gives a ciphertext under s.
     Automorphism(u64),
 }
 
 impl Level {
-    /// Rings of a level of these parameters.
+    /// Creates the rings of a level.
     ///
     /// # Errors
-    /// [`Error::NoLevel`]; [`Error::Engine`] if a ring is not supported.
+    /// [`Error::NoLevel`] if the level is above the top level; [`Error::Engine`] if a ring is not supported.
     pub fn new(parameters: &Parameters, level: usize) -> Result<Self> {
         Self::of_key(&Self::key_type(parameters)?, parameters, level)
     }
 
-    /// Element type of keys: evaluations modulo all primes. Computing their roots of unity dominates the set-up of a
-    /// level.
+    /// Element type of keys: evaluations modulo all primes of Q and P. Finding their roots of unity dominates the
+    /// set-up of a level, so all levels share this type.
     pub(crate) fn key_type(parameters: &Parameters) -> Result<PolyType> {
         let basis = [parameters.q(), parameters.p()].concat();
         Ok(PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::DigitReversed)?)
     }
 
-    /// As [`Level::new`], with keys of this element type.
+    /// Like [`Level::new`], but with the given element type of keys, from [`Level::key_type`].
     pub(crate) fn of_key(key: &PolyType, parameters: &Parameters, level: usize) -> Result<Self> {
         if level > parameters.top_level() {
             return Err(Error::NoLevel { from: parameters.top_level(), wanted: level as i64 });
@@ -97,14 +98,14 @@ impl Level {
         &self.q
     }
 
-    /// Input of one ciphertext per item.
+    /// Adds an input `name` of one ciphertext per item, and returns both parts.
     pub fn ciphertext<'p>(&self, p: &'p Pipeline, name: &str) -> Pair<'p> {
         let limbs = self.q.basis().len();
         let all = p.elements(name, self.ciphertext_type());
         [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
     }
 
-    /// Input of one plaintext per item, or of one that all items share.
+    /// Adds an input `name` of one plaintext per item or, if `shared`, of one plaintext for all items.
     pub fn plaintext<'p>(&self, p: &'p Pipeline, name: &str, shared: bool) -> Value<'p> {
         match shared {
             true => p.shared(name, self.q.bytes()).holding(&self.q),
@@ -112,24 +113,24 @@ impl Level {
         }
     }
 
-    /// Input of a switching key, shared by all items.
+    /// Adds an input `name` of a switching key, shared by all items.
     pub fn switching_key<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
         p.shared(name, self.keys.bytes()).holding(&self.keys)
     }
 
-    /// Output of ciphertexts of this level.
+    /// Adds an output `name` of ciphertexts of this level.
     pub fn output(&self, p: &Pipeline, name: &str, pair: Pair<'_>) {
         p.output(name, p.join(self.ciphertext_type(), &pair));
     }
 
-    /// ModUp: decomposes an element into digits and extends each to Q·P. First step of hybrid key switching (Han–Ki,
-    /// eprint 2019/688); rotations of the same ciphertext share it.
+    /// ModUp, the first step of hybrid key switching (Han–Ki, eprint 2019/688): decomposes an element into digits and
+    /// extends each digit to Q·P. Rotations of the same ciphertext can share the result.
     #[must_use]
     pub fn raised<'p>(&self, d: Value<'p>) -> Value<'p> {
         d.raise(self.special, &self.qp)
     }
 
-    /// Inner product of digits with a switching key, modulo Q·P. The result still carries the factor P.
+    /// Inner product of extended digits with a switching key, modulo Q·P. The result still carries the factor P.
     fn times_key<'p>(&self, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
         let (all, limbs) = (digits.inner_product(&self.qp, key, 2), self.qp.basis().len());
         [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
@@ -142,12 +143,12 @@ impl Level {
         self.times_key(digits, key).map(|part| part.divide_round(self.special))
     }
 
-    /// Tensor product of two ciphertexts: the coefficients of 1, s and s².
+    /// Tensor product of two ciphertexts: the coefficients of 1, s and s², where s is the secret key.
     fn tensor<'p>(&self, [a0, a1]: Pair<'p>, [b0, b1]: Pair<'p>) -> [Value<'p>; 3] {
         [a0 * b0, a0.mul_add(b1, a1 * b0), a1 * b1]
     }
 
-    /// Product, relinearised.
+    /// Product of two ciphertexts, relinearised with `key`.
     #[must_use]
     pub fn multiply<'p>(&self, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
         let [c0, c1, c2] = self.tensor(a, b);
@@ -155,8 +156,8 @@ impl Level {
         [c0 + k0, c1 + k1]
     }
 
-    /// Product, relinearised and rescaled. ModDown and rescaling are one division, by P and the dropped primes. The
-    /// result is of the next lower level.
+    /// Product of two ciphertexts, relinearised with `key` and rescaled to the next lower level. ModDown and rescaling
+    /// are a single division, by P and the primes that rescaling drops.
     #[must_use]
     pub fn multiply_rescaled<'p>(&self, p: &'p Pipeline, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
         let [c0, c1, c2] = self.tensor(a, b);
@@ -171,63 +172,64 @@ impl Level {
         [whole(c0, k0), whole(c1, k1)]
     }
 
-    /// Divides by the dropped primes and rounds; the result is of the next lower level.
+    /// Rescales a ciphertext to the next lower level: divides by the primes that rescaling drops, and rounds.
     #[must_use]
     pub fn rescaled<'p>(&self, pair: Pair<'p>) -> Pair<'p> {
         pair.map(|part| part.divide_round(self.drop))
     }
 
-    /// Image of a ciphertext under x → x^k. Takes c_0, the [raised digits](Level::raised) of c_1, and the key for that
-    /// automorphism.
+    /// Image of a ciphertext (c_0, c_1) under x → x^k. Takes c_0, the [raised digits](Level::raised) of c_1, and the
+    /// key for that automorphism.
     #[must_use]
     pub fn automorphism<'p>(&self, k: u64, c0: Value<'p>, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
         let [k0, k1] = self.switched(digits, key);
         [c0 + k0, k1].map(|part| part.automorphism(k))
     }
 
-    /// P modulo each prime of Q.
+    /// Returns P, the product of the special primes, modulo each prime of Q.
     fn product_of_special(&self) -> Vec<U256> {
         let (limbs, basis) = (self.q.basis().len(), self.qp.basis());
         let product = |q: &Modulus| basis[limbs..].iter().fold(U256::ONE, |x, p| q.mul(&x, &q.reduce(&p.value())));
         basis[..limbs].iter().map(product).collect()
     }
 
-    /// Samples a secret key: evaluations modulo Q·P of the top level.
+    /// Samples a uniform ternary secret key, and outputs `s` as evaluations modulo Q·P of the top level.
     pub(crate) fn secret_key(&self, p: &Pipeline) {
         let s = p.sample(&self.key, Distribution::Ternary, p.input("random_key"));
         p.output("s", s.secret().forward());
     }
 
-    /// Coefficients of a secret key modulo q_0.
+    /// Outputs the coefficients of the secret key `s` modulo q_0.
     pub(crate) fn secret_coefficients(&self, p: &Pipeline) {
         let s = p.elements("s", &self.key).secret();
         p.output("coefficients", s.limbs(0..1).inverse());
     }
 
-    /// Secret key from its coefficients modulo Q·P.
+    /// Outputs the secret key `s` for given coefficients modulo Q·P.
     pub(crate) fn secret_evaluations(&self, p: &Pipeline) {
         p.output("s", p.coefficients("coefficients", &self.key).secret().forward());
     }
 
-    /// Input of a secret key, shared by all items.
+    /// Adds an input `s` of a secret key, shared by all items.
     pub(crate) fn secret<'p>(&self, p: &'p Pipeline) -> Value<'p> {
         p.shared("s", self.key.bytes()).holding(&self.key).secret()
     }
 
-    /// Public key at the top level: (e − a·s, a), where a is expanded from a seed.
+    /// Outputs a public key at the top level: (e − a·s, a) with an error e. a is uniform and expanded from a seed.
     pub(crate) fn public_key(&self, p: &Pipeline, errors: Distribution) {
         let (limbs, a) = (self.q.basis().len(), uniform(p, &self.q));
         let e = p.sample(&self.q, errors, p.input("random_key")).secret().forward();
         self.output(p, "key", [e - a * self.secret(p).limbs(0..limbs), a]);
     }
 
-    /// Public key from its seed and its other half.
+    /// Outputs a public key (b, a) for a given half b and the seed of a.
     pub(crate) fn expand_public_key(&self, p: &Pipeline) {
         self.output(p, "key", [p.elements("b", &self.q), uniform(p, &self.q)]);
     }
 
-    /// Switching key from s' to s. For digit j, b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of the
-    /// digit and 0 modulo all others. All b_j come first, then all a_j, which are expanded from a seed.
+    /// Outputs a switching key from a secret s' to s. For digit j, b_j = e_j − a_j·s + P·g_j·s', where e_j is an error
+    /// and g_j is 1 modulo the primes of the digit and 0 modulo all others. All b_j come first, then all a_j, which are
+    /// expanded from a seed.
     pub(crate) fn make_switching_key(&self, p: &Pipeline, switch: Switch, errors: Distribution) -> Result<()> {
         let all = self.key.vector(self.digits)?;
         let a = uniform(p, &all);
@@ -251,19 +253,20 @@ impl Level {
         Ok(())
     }
 
-    /// Type of the half of a switching key that is not expanded from its seed: all b_j.
+    /// Type of the half of a switching key that is not expanded from its seed: the elements b_j of all digits.
     pub(crate) fn half_of_key(&self) -> Result<PolyType> {
         Ok(self.key.vector(self.digits)?)
     }
 
-    /// Switching key from its seed and its other half.
+    /// Outputs a switching key for its given half, all b_j, and the seed of the other half, all a_j.
     pub(crate) fn expand_switching_key(&self, p: &Pipeline) -> Result<()> {
         let all = self.key.vector(self.digits)?;
         p.output("key", p.join(&self.keys, &[p.elements("b", &all), uniform(p, &all)]));
         Ok(())
     }
 
-    /// Encrypts plaintexts under a public key of the top level: (v·b + e_0 + m, v·a + e_1).
+    /// Encrypts a plaintext m under a public key (b, a) of the top level: (v·b + e_0 + m, v·a + e_1), with ternary v
+    /// and errors e_0 and e_1.
     pub(crate) fn encrypt(&self, p: &Pipeline, parameters: &Parameters) -> Result<()> {
         let (limbs, top) = (self.q.basis().len(), self.key.limbs(0..parameters.q().len())?);
         let key = p.shared("key", 2 * top.bytes()).holding(top.vector(2)?);
@@ -275,7 +278,7 @@ impl Level {
         Ok(())
     }
 
-    /// Decrypts to coefficients, with noise of these layers.
+    /// Decrypts to coefficients, and adds flooding noise with one layer for each multiplier in `noise`.
     pub(crate) fn decrypt(&self, p: &Pipeline, noise: &[u128]) {
         let [c0, c1] = self.ciphertext(p, "ciphertext");
         let s = self.secret(p).limbs(0..self.q.basis().len());
@@ -285,14 +288,14 @@ impl Level {
     }
 }
 
-/// Uniform elements expanded from a seed, as evaluations: the public half of keys.
+/// Expands the input `seed` to uniform elements, as evaluations: the public half of keys.
 fn uniform<'p>(p: &'p Pipeline, poly: &PolyType) -> Value<'p> {
     p.sample(poly, Distribution::Uniform, p.bytes("seed", 32)).holding(poly)
 }
 
-/// k^-1 modulo a power of two, for odd k, by Newton iteration.
+/// k^-1 modulo a power of two `modulus`, for odd k, by Newton iteration.
 pub(crate) fn inverse(k: u64, modulus: u64) -> u64 {
-    let mut inverse = k; // correct to 3 bits; each step doubles them
+    let mut inverse = k; // correct to 3 bits; each step doubles the number of correct bits
     for _ in 0..5 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(k.wrapping_mul(inverse)));
     }

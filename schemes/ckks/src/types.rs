@@ -9,7 +9,7 @@ use ringforge::Buffer;
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 
-/// The common part of a batch of plaintexts or ciphertexts on the device.
+/// The fields that batches of plaintexts and of ciphertexts have in common.
 #[derive(Debug)]
 pub(crate) struct Items {
     pub(crate) parameters: Arc<Parameters>,
@@ -23,22 +23,22 @@ pub(crate) struct Items {
 #[derive(Debug)]
 pub struct Plaintext(pub(crate) Items);
 
-/// A batch of ciphertexts of one level and scale, on the device. Each has two parts, evaluations modulo the primes of Q
-/// at this level.
+/// A batch of ciphertexts of one level and scale, on the device. Each ciphertext has two parts, c_0 and c_1, as
+/// evaluations modulo the primes of Q at this level.
 #[derive(Debug)]
 pub struct Ciphertext(pub(crate) Items);
 
 macro_rules! items {
     ($($name:ident),*) => {$(
         impl $name {
-            /// Level: how many times it can still be rescaled.
+            /// Level of the batch: how many more times it can be rescaled.
             #[must_use]
             pub fn level(&self) -> usize {
                 self.0.level
             }
 
-            /// Scale: the factor by which its numbers are multiplied. Products of scales and quotients by primes are
-            /// rounded to the nearest double.
+            /// Scale: the factor by which the encoded numbers are multiplied. Products of scales, and quotients of
+            /// scales by primes, are rounded to the nearest double.
             #[must_use]
             pub fn scale(&self) -> f64 {
                 self.0.scale
@@ -50,7 +50,8 @@ macro_rules! items {
                 self.0.batch
             }
 
-            /// Its memory: item by item, limb by limb, evaluations in bit-reversed order.
+            /// Device memory of the batch. It is ordered by item, then by limb; the evaluations of a limb are in
+            /// bit-reversed order.
             #[must_use]
             pub fn buffer(&self) -> &Buffer {
                 &self.0.buffer
@@ -71,28 +72,28 @@ pub struct SecretKey {
 #[derive(Debug)]
 pub struct PublicKey {
     pub(crate) parameters: Arc<Parameters>,
-    /// Seed of its uniform half.
+    /// Seed of the uniform half of the key.
     pub(crate) seed: [u8; 32],
     pub(crate) buffer: Buffer,
 }
 
-/// Relinearisation key, for products.
+/// Relinearisation key, for products of ciphertexts.
 #[derive(Debug)]
 pub struct RelinearisationKey(pub(crate) SwitchingKey);
 
-/// Keys for rotations and conjugation.
+/// Keys for rotations and conjugation of ciphertexts.
 #[derive(Debug)]
 pub struct GaloisKeys {
     pub(crate) parameters: Arc<Parameters>,
-    /// Switching keys by the k of x → x^k.
+    /// Switching keys, indexed by the k of their automorphism x → x^k.
     pub(crate) keys: BTreeMap<u64, SwitchingKey>,
 }
 
-/// Key for hybrid key switching from one secret to another. It serves all levels.
+/// Key for hybrid key switching from one secret to another. The same key serves all levels.
 #[derive(Debug)]
 pub(crate) struct SwitchingKey {
     pub(crate) parameters: Arc<Parameters>,
-    /// Seed of its uniform half.
+    /// Seed of the uniform half of the key.
     pub(crate) seed: [u8; 32],
     pub(crate) buffer: Buffer,
 }
@@ -104,7 +105,7 @@ impl fmt::Debug for SecretKey {
 }
 
 impl RelinearisationKey {
-    /// Its memory, for custom pipelines.
+    /// Device memory of the key, for custom pipelines.
     #[must_use]
     pub fn buffer(&self) -> &Buffer {
         &self.0.buffer
@@ -112,7 +113,8 @@ impl RelinearisationKey {
 }
 
 impl GaloisKeys {
-    /// Whether there is a key for a rotation by `steps` to the left (right if negative). A rotation by 0 needs none.
+    /// Returns true if rotations by `steps` to the left (right if negative) are possible: there is a key, or the
+    /// rotation is by 0 and needs none.
     #[must_use]
     pub fn rotates_by(&self, steps: i64) -> bool {
         self.rotation(steps).is_ok()
@@ -146,19 +148,20 @@ pub(crate) fn rotation(parameters: &Parameters, steps: i64) -> (usize, u64) {
     (steps, (0..steps).fold(1, |k, _| k * 5 % order))
 }
 
-/// Automorphisms of these rotations (and of conjugation, if `conjugates`), each once.
+/// Returns the k of the automorphisms x → x^k for these rotations (and for conjugation, if `conjugates`). Each k occurs
+/// once; rotations by 0 are omitted.
 pub(crate) fn automorphisms(parameters: &Parameters, steps: &[i64], conjugates: bool) -> BTreeSet<u64> {
     let rotations = steps.iter().map(|&steps| rotation(parameters, steps).1).filter(|&k| k != 1);
     rotations.chain(conjugates.then(|| conjugation(parameters))).collect()
 }
 
-/// Whether x → x^k is a rotation other than by 0, or conjugation.
+/// Returns true if x → x^k is conjugation, or a rotation by a number other than 0.
 pub(crate) fn is_automorphism(parameters: &Parameters, k: u64) -> bool {
     // Modulo 2N, the powers of 5 are exactly the numbers that are 1 mod 4.
     k == conjugation(parameters) || k % 4 == 1 && (2..2 * parameters.degree() as u64).contains(&k)
 }
 
-/// The automorphism that conjugates all slots: x → x^-1.
+/// Returns the k of the automorphism x → x^k that conjugates all slots: −1 modulo 2N.
 pub(crate) fn conjugation(parameters: &Parameters) -> u64 {
     2 * parameters.degree() as u64 - 1
 }

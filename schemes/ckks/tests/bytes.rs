@@ -1,4 +1,4 @@
-//! Serialisation of ciphertexts and keys, and refusal of malformed bytes.
+//! Tests of serialisation: ciphertexts and keys survive it, and malformed bytes are rejected.
 
 use proptest::prelude::*;
 use ringforge::Engine;
@@ -6,16 +6,16 @@ use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, Parameters, Randomness,
 use ringforge_testkit::Target;
 
 const HEADER: usize = 40;
-/// Number of kinds: ciphertexts first, then keys.
+/// Number of kinds of serialised objects: ciphertexts, then four kinds of keys.
 const KINDS: usize = 5;
 
-/// FNV-1a of the serialised keys, for each of the schemes; all come from one seed.
+/// FNV-1a hashes of the serialised keys of each scheme in [`schemes`]; all keys come from one seed.
 const FROM_SEED: [[u64; KINDS - 1]; 2] = [
     [713_272_735_302_079_236, 7_414_957_076_663_350_291, 14_131_421_315_384_712_423, 6_279_438_146_888_826_428],
     [13_954_284_123_512_235_091, 593_397_277_055_410_304, 2_848_226_500_918_648_720, 4_917_508_878_944_891_922],
 ];
 
-/// Serialised object of each kind, made from a fixed seed.
+/// Serialises one object of each kind; all are made from a fixed seed.
 fn bytes(ckks: &Ckks) -> Result<[Vec<u8>; KINDS]> {
     let mut random = Randomness::from_seed([1; 32]);
     let secret = ckks.secret_key(&mut random)?;
@@ -34,7 +34,7 @@ fn bytes(ckks: &Ckks) -> Result<[Vec<u8>; KINDS]> {
     ])
 }
 
-/// Deserialises and serialises again.
+/// Deserialises an object of this kind and serialises it again.
 fn read(ckks: &Ckks, kind: usize, bytes: &[u8]) -> Result<Vec<u8>> {
     match kind {
         0 => ckks.ciphertext_to_bytes(&ckks.ciphertext_from_bytes(bytes)?),
@@ -45,7 +45,8 @@ fn read(ckks: &Ckks, kind: usize, bytes: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// 64-bit and 32-bit words; several digits, and a short last one.
+/// Returns two schemes: one with 64-bit words and three key-switching digits, and one with 32-bit words and a shorter
+/// last digit.
 fn schemes() -> Result<Vec<Ckks>> {
     let parameters = [(&[50, 40, 40][..], &[50][..]), (&[31, 26, 26], &[31, 31])];
     parameters.map(|(q, p)| Ckks::new(&Engine::cpu(), Parameters::insecure(5, q, p)?)).into_iter().collect()
@@ -85,7 +86,7 @@ fn deserialised_objects_work() -> Result<()> {
         assert!(turn.rotates_by(1) && turn.rotates_by(-3) && !turn.rotates_by(2));
         assert!(off(&ckks.rotate(&c, 1, &turn)?, Complex64::I)? < 0.05);
         assert!(off(&ckks.conjugate(&c, &turn)?, -Complex64::I)? < 0.05);
-        // An empty set of keys serialises too.
+        // A set without any keys can be serialised too.
         let none = ckks.galois_keys(&secret, &[], false, &mut random)?;
         let none = ckks.galois_keys_from_bytes(&ckks.galois_keys_to_bytes(&none)?)?;
         assert_eq!(none.bytes(), 0);
@@ -93,7 +94,8 @@ fn deserialised_objects_work() -> Result<()> {
     Ok(())
 }
 
-/// A deserialised key equals the original bit for bit: operations with it give the same ciphertexts.
+/// Tests that the target makes the same keys and ciphertexts as the CPU, reads their bytes, and computes the same
+/// ciphertexts with deserialised keys.
 fn same_keys_on(target: Target) -> Result<()> {
     let Some(device) = target.device() else { return Ok(()) };
     for parameters in
@@ -127,7 +129,8 @@ fn cuda() -> Result<()> {
     same_keys_on(Target::Cuda)
 }
 
-/// The half expanded from the seed equals the one the key was made with.
+/// Tests that a deserialised key equals the original in device memory, including the half that is expanded from the
+/// seed.
 #[test]
 fn keys_survive_serialisation() -> Result<()> {
     for ckks in schemes()? {
@@ -141,7 +144,7 @@ fn keys_survive_serialisation() -> Result<()> {
     Ok(())
 }
 
-/// A key may be stored as its seed, so a seed must give the same key in every version.
+/// Tests that a seed gives the same keys in every version, because a key may be stored as its seed.
 #[test]
 fn seeds_give_the_recorded_keys() -> Result<()> {
     let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -160,19 +163,21 @@ fn malformed_bytes_are_refused() -> Result<()> {
             (0..bytes.len()).step_by(7).for_each(|len| assert!(is_refused(&ckks, kind, &bytes[..len]), "{kind} {len}"));
             assert!(is_refused(&ckks, kind, &[&bytes[..], &[0]].concat()));
             assert!(is_refused(&ckks, kind, &[&bytes[..], &bytes[HEADER..]].concat()));
-            // Every byte of the header counts, except most bits of a ciphertext's scale.
+            // A changed bit in any header byte is rejected. The test leaves out bytes 24 to 30 of ciphertexts, because
+            // a changed bit of the scale is often valid.
             for at in if kind == 0 { (0..24).chain(31..HEADER) } else { (0..24).chain(24..HEADER) } {
                 let mut other = bytes.clone();
                 other[at] ^= 0x80;
                 assert!(is_refused(&ckks, kind, &other), "{kind} {at}");
             }
-            // A residue not below its modulus, or a coefficient that is not ternary.
+            // Bytes of all ones are a residue that is not below its modulus, or secret-key coefficients that are not
+            // ternary.
             let mut other = bytes.clone();
             let last = other.len() - 8;
             other[last..].fill(0xff);
             assert!(is_refused(&ckks, kind, &other), "{kind}");
         }
-        // Sizes beyond any memory.
+        // Item counts that are larger than any memory are rejected.
         for claimed in [u64::MAX, 1 << 40] {
             for kind in [0, 3] {
                 let mut other = all[kind].clone();
@@ -180,7 +185,8 @@ fn malformed_bytes_are_refused() -> Result<()> {
                 assert!(is_refused(&ckks, kind, &other));
             }
         }
-        // Keys for no valid automorphism, and two for the same.
+        // Rotation keys for an invalid automorphism x → x^k are rejected, and so are two keys for the same
+        // automorphism.
         let size = (all[3].len() - HEADER) / 3;
         for k in [0, 1, 2, 3, 65, u64::MAX] {
             let mut other = all[3].clone();
@@ -214,7 +220,7 @@ proptest! {
                         *place = byte;
                     }
                 }
-                // Accepted bytes are reproduced exactly.
+                // If bytes are accepted, serialising the object again must reproduce them.
                 if let Ok(again) = read(&ckks, kind, &bytes) {
                     prop_assert!(again == bytes);
                 }

@@ -1,4 +1,4 @@
-//! Random circuits, checked against complex doubles.
+//! Random circuits on ciphertexts, checked against the same circuits on complex doubles.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Parameters, Randomness, Result};
@@ -51,7 +51,7 @@ fn random_circuits_decrypt_correctly() -> Result<()> {
                 }
                 _ => (ckks.sub(&c, &ckks.negate(&c)?)?, x.iter().map(|x| x * 2.0).collect()),
             };
-            // Stop before growing values exceed the modulus.
+            // Stop before growing numbers exceed the modulus.
             if x.iter().any(|x| x.norm() > 100.0) {
                 break;
             }

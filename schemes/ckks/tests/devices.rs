@@ -1,10 +1,10 @@
-//! Same bits on every device: everything except encoding is exact.
+//! Tests that every device computes the same bits: everything except encoding is exact.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 use ringforge_testkit::Target;
 
-/// Serialised results of a short computation.
+/// Runs a short computation, and returns its public key and ciphertexts, serialised.
 fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     let ckks = Ckks::new(engine, parameters)?;
     let mut random = Randomness::from_seed([3; 32]);
@@ -13,7 +13,7 @@ fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     let key = ckks.relinearisation_key(&secret, &mut random)?;
     let turn = ckks.galois_keys(&secret, &[1, -2], true, &mut random)?;
     let top = ckks.parameters().top_level();
-    // Multiples of 1/4, whose encoding does not depend on the rounding of doubles.
+    // The numbers are multiples of 1/4, so their encoding does not depend on the rounding of doubles.
     let items: Vec<Vec<Complex64>> = (0..3).map(|i| vec![Complex64::from(f64::from(i) / 4.0)]).collect();
     let a = ckks.encrypt(&ckks.encode(&items, top)?, &public, &mut random)?;
     let b = ckks.encrypt(&ckks.encode(&items, top)?, &public, &mut random)?;

@@ -1,4 +1,5 @@
-//! Decryption with flooding noise: its size, its freshness, and the numbers without it.
+//! Tests of decryption with flooding noise: standard deviation, new noise in each decryption, errors, and equal noise
+//! on every device.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Error, Flooding, Parameters, Randomness, Result};
@@ -13,7 +14,8 @@ fn flooding_noise_has_the_requested_deviation() -> Result<()> {
         let public = ckks.public_key(&secret, &mut random)?;
         let x = [vec![Complex64::new(0.5, -0.25); 512], vec![Complex64::I; 512]];
         let c = ckks.encrypt(&ckks.encode(&x, 1)?, &public, &mut random)?;
-        // ε = 2^-20, 16 decryptions, 10 bits: √192·2^5·ε for a coefficient, and √N = 32 times that for a number.
+        // For an error bound ε = 2^-20, 16 decryptions and 10 bits, the deviation is √192·2^5·ε for a coefficient, and
+        // √N = 32 times as large for a number.
         let flooding = Flooding::new(f64::exp2(-20.0), 16, 10)?;
         let said = flooding.deviation(ckks.parameters());
         assert!((said / (f64::exp2(-10.0) * 192f64.sqrt()) - 1.0).abs() < 1e-9);
@@ -23,13 +25,14 @@ fn flooding_noise_has_the_requested_deviation() -> Result<()> {
         let mut last: Vec<Vec<Complex64>> = exact.clone();
         for _ in 0..16 {
             let found = ckks.decrypt_flooded(&c, &secret, &flooding, &mut random)?;
-            let stride = |to: &[Vec<Complex64>], item: usize| {
+            let distance = |to: &[Vec<Complex64>], item: usize| {
                 found[item].iter().zip(&to[item]).map(|(x, y)| (x - y).norm_sqr()).sum::<f64>() / 512.0
             };
             for item in 0..2 {
-                squares.push(stride(&exact, item));
-                // The noise differs from the previous one and from the other item's.
-                assert!(stride(&last, item) > said * said / 2.0);
+                squares.push(distance(&exact, item));
+                // The noise must differ from that of the previous decryption and, in the next assertion, from that of
+                // the other item.
+                assert!(distance(&last, item) > said * said / 2.0);
             }
             let noise = |item: usize| found[item].iter().zip(&exact[item]).map(|(x, y)| x - y).collect::<Vec<_>>();
             let between: f64 = noise(0).iter().zip(noise(1)).map(|(a, b)| (a - b).norm_sqr()).sum();
@@ -37,7 +40,8 @@ fn flooding_noise_has_the_requested_deviation() -> Result<()> {
             last = found;
         }
         let deviation = (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
-        // 16384 numbers: 1 % is more than twice the deviation of this estimate. The noise may be an eighth larger.
+        // The estimate is from 16384 numbers, and 1 % is more than twice its standard deviation. The actual noise may
+        // be an eighth larger than requested.
         assert!((0.985..1.14).contains(&(deviation / said)), "{deviation:e} of {said:e}");
     }
     Ok(())

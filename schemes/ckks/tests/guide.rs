@@ -1,4 +1,4 @@
-//! The code of `docs/fhe.md`, on ciphertexts.
+//! Runs the example of `docs/fhe.md` on ciphertexts, and checks that they stay in device memory.
 
 use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
@@ -21,7 +21,7 @@ fn product_rescale_and_rotation() -> Result<()> {
     let found = ckks.decrypt(&rotated, &secret)?; // the first copy to the host
     assert!((found[0][99].re - 0.1 * 0.2).abs() < 1e-5); // slot 100 of the product
 
-    // Everything stayed in device memory until then.
+    // All ciphertexts are still in device memory.
     let device = ckks.engine().device();
     for ciphertext in [&a, &b, &product, &rotated] {
         assert_eq!(ciphertext.buffer().device().to_string(), device.to_string());

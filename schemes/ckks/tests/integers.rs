@@ -1,4 +1,4 @@
-//! Key switching, division and rescaling against big integers, and noise against its bound.
+//! Tests of rescaling against big integers, and of the noise of each operation against its bound.
 
 use num_bigint::{BigInt, BigUint, Sign};
 use ringforge::{Engine, Modulus, Pipeline};
@@ -7,7 +7,7 @@ use ringforge_ckks::{Ckks, Complex64, Level, Parameters, Randomness, Result};
 const LOG_N: u32 = 5;
 const N: usize = 1 << LOG_N;
 
-/// CRT reconstruction: coefficients in [0, Q) and Q, from limbs.
+/// CRT reconstruction from limbs: returns the coefficients in [0, Q), and Q, the product of the moduli.
 fn composed(rows: &[u64], moduli: &[Modulus]) -> (Vec<BigUint>, BigUint) {
     let moduli: Vec<BigUint> = moduli.iter().filter_map(Modulus::value_u64).map(BigUint::from).collect();
     let product: BigUint = moduli.iter().product();
@@ -35,7 +35,7 @@ fn rounded(a: &BigInt, b: &BigInt) -> BigInt {
     if &floor * &b2 > twice { floor - 1 } else { floor }
 }
 
-/// Runs a pipeline on one item of coefficients.
+/// Runs the pipeline that `build` makes on one item. Returns its output `to`, which has `size` words.
 fn run(engine: &Engine, inputs: &[(&str, &[u64])], size: usize, build: impl FnOnce(&Pipeline)) -> Result<Vec<u64>> {
     let p = engine.pipeline("steps");
     build(&p);
@@ -65,7 +65,7 @@ fn rescaling_rounds_to_the_nearest_integer() -> Result<()> {
         let words = [random(1, parameters.q()), random(2, parameters.q())].concat();
         let left = 5 - drop;
         let found = run(&engine, &[("a", &words)], 2 * left * N, |p| {
-            // Coefficients as input and output.
+            // Inputs and outputs are coefficients, and rescaling takes evaluations.
             let all = p.coefficients("a", level.plaintext_type().vector(2).expect("a ring"));
             let pair = [0..5, 5..10].map(|limbs| all.limbs(limbs).forward());
             let made = level.rescaled(pair).map(|part| part.inverse());
@@ -85,9 +85,10 @@ fn rescaling_rounds_to_the_nearest_integer() -> Result<()> {
     Ok(())
 }
 
-/// A fresh ciphertext's noise is v·e − e_1·s + e_0; later noise is bounded by what each step adds. All bounds are for
-/// slots: if coefficients have variance V, slots have variance N·V. A bound is eight standard deviations, which no test
-/// will ever exceed.
+/// Tests the noise after encryption and after each later operation. Fresh noise is v·e + e_1·s + e_0. Here v is
+/// ternary, e_0 and e_1 are the errors of the encryption, e is the error of the public key, and s is the secret key.
+/// Each later step adds noise to that. All bounds are for slots: if coefficients have variance V, slots have variance
+/// N·V. A bound is eight standard deviations, which no test will ever exceed.
 #[test]
 fn noise_stays_within_its_bound_at_every_step() -> Result<()> {
     let parameters = Parameters::insecure(10, &[55, 40, 40, 40], &[56])?;
@@ -98,14 +99,15 @@ fn noise_stays_within_its_bound_at_every_step() -> Result<()> {
     let public = ckks.public_key(&secret, &mut random)?;
     let key = ckks.relinearisation_key(&secret, &mut random)?;
     let turn = ckks.galois_keys(&secret, &[1], false, &mut random)?;
-    // Slots on the unit circle.
+    // The numbers are on the unit circle, so products do not grow.
     let x: Vec<Complex64> = (0..512).map(|i| Complex64::cis(f64::from(i) * 0.37)).collect();
     let deviations = 8.0;
     let slots = |variance: f64| deviations * (n * variance).sqrt();
-    let rounding = slots(1.0 / 12.0) + slots(n * 2.0 / 3.0 / 12.0); // of c_0, and of c_1·s
+    let rounding = slots(1.0 / 12.0) + slots(n * 2.0 / 3.0 / 12.0); // rounding of c_0, and of c_1 in c_1·s
     let fresh = slots(sigma * sigma * (1.0 + 2.0 * n * 2.0 / 3.0)) + slots(1.0 / 12.0);
     let value = |q: &Modulus| q.value_u64().map_or(0.0, |q| q as f64);
-    // Digits are below the largest prime q, so their mean square is q²/3. The sum over all digits is divided by P.
+    // Noise that key switching adds. Coefficients of a digit are below the largest prime q, so their mean square is
+    // q²/3. The sum over all digits is divided by P.
     let switch = |digits: f64| {
         let most = parameters.q().iter().map(value).fold(0.0, f64::max);
         slots(digits * n * most * most * sigma * sigma / 3.0) / value(&parameters.p()[0]) + rounding

@@ -18,12 +18,12 @@ const LINE: usize = 64;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
-/// Words to search for; 0 for none.
+/// Plaintext words to search for in freed blocks; 0 for none.
 static WORDS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 /// Size in bytes of the smallest block searched. Coefficient vectors are larger, and in small blocks a word may be
 /// padding copied from the stack.
 const SMALLEST: usize = 1024;
-/// Number of freed blocks that held one of the words.
+/// Number of freed blocks that held one of the `WORDS`.
 static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 /// Serialises the tests, because counting and searching are global.
 static TURN: Mutex<()> = Mutex::new(());
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
             let before = IN_USE.fetch_add(layout.size(), SeqCst);
             MOST.fetch_max(before + layout.size(), SeqCst);
         }
-        // Zeroed, so that a block searched on free is always initialised.
+        // All memory is zeroed, so that a block searched on free is always initialised.
         // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
@@ -61,8 +61,9 @@ static ALLOCATOR: Counting = Counting;
 
 const ROTATIONS: [i64; 8] = [1, 2, 3, 4, 5, 6, 7, -1];
 
-/// Eight hoisted rotations, then products, rescaling and rotations at all levels where a product fits. Calls `between`
-/// after key generation and after each operation.
+/// Makes keys and a batch of ciphertexts, and computes eight hoisted rotations. Then it computes rotations and products
+/// at all levels where a product fits, and decrypts. Calls `between` after encryption and after each operation on
+/// ciphertexts.
 fn life(ckks: &Ckks, batch: usize, between: impl Fn()) -> Result<()> {
     let mut random = Randomness::from_seed([1; 32]);
     let secret = ckks.secret_key(&mut random)?;
@@ -90,10 +91,10 @@ fn life(ckks: &Ckks, batch: usize, between: impl Fn()) -> Result<()> {
     ckks.decrypt(&a, &secret).map(drop)
 }
 
-/// Most ciphertexts at one time: one and its rotations.
+/// Largest number of ciphertext batches that [`life`] holds at one time: one batch and its rotations.
 const IN_FLIGHT: usize = 1 + ROTATIONS.len();
 
-/// Number of blocks that `call` frees with one of these words in them.
+/// Runs `call`, and returns the number of blocks that it frees with one of these words in them.
 fn left_behind<T>(words: [u64; 4], call: impl FnOnce() -> Result<T>) -> Result<usize> {
     LEFT_BEHIND.store(0, SeqCst);
     WORDS.iter().zip(words).for_each(|(watched, word)| watched.store(word, SeqCst));
@@ -110,7 +111,8 @@ fn plaintexts_are_wiped_from_memory() -> Result<()> {
         let mut random = Randomness::from_seed([1; 32]);
         let secret = ckks.secret_key(&mut random)?;
         let public = ckks.public_key(&secret, &mut random)?;
-        // The same number in all slots: the lowest coefficient is the number times the scale, all others are 0.
+        // The first item has the same number in all slots. Its lowest coefficient is that number times the scale, and
+        // its other coefficients are 0.
         let number = 0.731_058_578_630_004_9;
         let numbers = [vec![Complex64::from(number); ckks.parameters().slots()], vec![Complex64::from(number)]];
         let top = ckks.parameters().top_level();
@@ -122,7 +124,7 @@ fn plaintexts_are_wiped_from_memory() -> Result<()> {
         let encrypted = ckks.encrypt(&ckks.encode(&numbers, top)?, &public, &mut random)?;
         let decrypted = ckks.decrypt(&encrypted, &secret)?;
         let words = [0, 1, 2, 3].map(|slot| decrypted[0][slot].re.to_bits());
-        // The result belongs to the caller and is not freed.
+        // `kept` holds the result, so that its memory is not freed during the search.
         let mut kept = None;
         let left = left_behind(words, || {
             kept = Some(ckks.decrypt(&encrypted, &secret)?);
@@ -145,13 +147,14 @@ fn cpu_memory_matches_the_prediction() -> Result<()> {
         life(&ckks, batch, || ckks.engine().device().trim())?;
         let most = MOST.load(SeqCst) - before;
         assert!(most <= said.total(), "{most} bytes were used, predicted: {said:?}");
-        // The prediction is not far too high either.
+        // The measured memory must also exceed three quarters of the prediction.
         assert!(most > said.total() / 4 * 3, "{most} bytes were used, predicted: {said:?}");
     }
     Ok(())
 }
 
-/// At most keys, 1.5 times the ciphertexts, and 200 MB, by the driver's count of free memory after kernels are loaded.
+/// Tests the device memory that the second of two equal runs takes, by the driver's count of free memory. For a batch
+/// of 1, the bound is the keys, 1.5 times the ciphertexts, and 200 MB.
 #[cfg(feature = "cuda")]
 #[test]
 fn gpu_memory_is_close_to_the_prediction() -> Result<()> {
@@ -174,14 +177,14 @@ fn gpu_memory_is_close_to_the_prediction() -> Result<()> {
         let held = || ckks.engine().device().held_bytes().unwrap_or(0);
         let (before, tables) = (free(), held());
         life(&ckks, batch, || ())?;
-        // Freed memory is cached, so this is the peak.
+        // Freed memory stays with the device, so the memory taken afterwards is the peak.
         let taken = before.saturating_sub(free()) + tables;
         let code = started.saturating_sub(before + tables);
         println!("batch {batch}: {taken} bytes of the driver, {} of them the engine's, {tables} tables;", held());
         println!("{code} more for loaded code; predicted: {} in all, {said:?}", said.total());
         let most = match batch {
             1 => said.keys + said.ciphertexts * 3 / 2 + 200_000_000,
-            // Temporaries of a batch, plus an eighth for rounding up and kernels.
+            // For a batch of 8: the whole prediction, plus an eighth for rounding up and kernels.
             _ => said.total() / 8 * 9,
         };
         assert!(taken <= most, "{taken} bytes were used, at most {most} allowed; predicted: {said:?}");

@@ -1,10 +1,11 @@
-//! Decrypted results against the same arithmetic on complex doubles; refusals.
+//! Tests of all operations: decrypted results against the same arithmetic on complex doubles, and errors for invalid
+//! arguments.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, GaloisKeys, Parameters, PublicKey, Randomness};
 use ringforge_ckks::{RelinearisationKey, Result, SecretKey};
 
-/// A scheme with all its keys.
+/// A CKKS scheme with all its keys and a source of randomness.
 struct Scheme {
     ckks: Ckks,
     secret: SecretKey,
@@ -68,7 +69,8 @@ fn rotated(a: &[Vec<Complex64>], steps: i64) -> Vec<Vec<Complex64>> {
     a
 }
 
-/// 64-bit and 32-bit words; one digit and several; a shorter last digit; primes of both widths.
+/// Returns parameters with 64-bit and with 32-bit words, with one and several key-switching digits, with a shorter last
+/// digit, and with primes of both widths.
 fn parameters() -> Result<Vec<Parameters>> {
     Ok(vec![
         Parameters::insecure(10, &[55, 40, 40, 40], &[56])?,
@@ -120,7 +122,7 @@ fn every_operation_decrypts_correctly() -> Result<()> {
         scheme.check(&low, &x, tight);
         let alike = c.rescale_to(&a, ab.scale())?;
         scheme.check(&c.add(&ab, &alike)?, &each(&product, &x, |x, y| x + y), loose);
-        // A key serves all lower levels.
+        // The relinearisation key, made at the top level, also serves lower levels.
         if top > 1 {
             scheme.check(&c.multiply_rescale(&ab, &alike, key)?, &each(&product, &x, |x, y| x * y), 2.0 * loose);
         }
@@ -154,7 +156,7 @@ fn matrices_multiply() -> Result<()> {
     scheme.check(&found, &[wanted.repeat(slots / size)], 1e-7);
     let few = c.galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
     assert!(matches!(c.multiply_matrix(&matrix, &encrypted, &few), Err(Error::NoRotationKey { steps: 2 })));
-    // 64 numbers, but not 8 × 8.
+    // This matrix has 64 numbers, but it is 4 × 16.
     let wide: Vec<&[Complex64]> = entries.chunks_exact(16).collect();
     assert!(matches!(c.matrix(&wide, 2), Err(Error::Matrix { rows: 4, columns: 16, slots: 256 })));
     assert!(matches!(c.matrix(&rows[..7], 2), Err(Error::Matrix { rows: 7, columns: 8, .. })));
@@ -186,15 +188,15 @@ fn mismatched_operands_are_refused() -> Result<()> {
     assert_eq!(c.encode(&[vec![Complex64::ONE; 33]], 2).unwrap_err(), Error::Slots { slots: 32, got: 33 });
     assert_eq!(c.encode(&[vec![Complex64::from(f64::NAN)]], 2).unwrap_err(), Error::Number);
     assert_eq!(c.encode(&[vec![Complex64::from(1e40)]], 2).unwrap_err(), Error::Number);
-    // Fits 135 bits, but not 55.
+    // The plaintext fits the modulus of 135 bits at level 2, but not that of 55 bits at level 0.
     let large = [vec![Complex64::from(1e6); 32]];
     assert!(c.encode(&large, 2).is_ok());
     assert_eq!(c.encode(&large, 0).unwrap_err(), Error::Number);
     assert_eq!(c.constant(-1e6, 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
-    // Half of the modulus is 2^54.
+    // Half of the modulus at level 0 is about 2^54.
     assert!(c.constant(f64::exp2(13.9), 0, f64::exp2(40.0)).is_ok());
     assert_eq!(c.constant(f64::exp2(14.1), 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
-    // Equal parameters are interchangeable.
+    // A second scheme with equal parameters accepts ciphertexts and keys of the first one.
     let again = Scheme::new(c.engine(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
     assert!(again.ckks.decrypt(&again.ckks.negate(&a)?, &scheme.secret).is_ok());
     let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
@@ -211,12 +213,12 @@ fn lossy_scales_are_refused() -> Result<()> {
     let a = scheme.encrypt(&x, 2)?;
     // Without a product before it, rescaling would leave a scale of about 1.
     assert!(matches!(c.rescale(&a), Err(Error::LowScale { .. })));
-    // A scale of 2^80, with a modulus of 2^55.
+    // The square has a scale of 2^80, which does not fit the modulus of 55 bits at level 0.
     let square = c.square(&a, &scheme.relinearise)?;
     assert!(matches!(c.drop_to(&square, 0), Err(Error::Scale { level: 0, .. })));
     let dropped = c.drop_to(&square, 1)?;
     scheme.check(&dropped, &each(&x, &x, |x, y| x * y), 1e-6);
-    // Valid scales survive serialisation; others are refused.
+    // Valid scales survive serialisation; invalid scales are rejected.
     for written in [&a, &square, &dropped, &c.rescale(&square)?, &scheme.encrypt(&[], 2)?] {
         assert_eq!(c.ciphertext_from_bytes(&c.ciphertext_to_bytes(written)?)?.scale(), written.scale());
     }
@@ -225,12 +227,12 @@ fn lossy_scales_are_refused() -> Result<()> {
         bytes[24..32].copy_from_slice(&scale.to_le_bytes());
         assert!(matches!(c.ciphertext_from_bytes(&bytes), Err(Error::Malformed { .. })), "{scale}");
     }
-    // A scale of more than half the modulus, at which even 1 overflows.
+    // The scale of the square is above half of the modulus, at which even the number 1 would overflow.
     let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[40, 40], &[41])?)?;
     let a = scheme.encrypt(&x, 1)?;
     let refused = scheme.ckks.square(&a, &scheme.relinearise);
     assert!(matches!(refused, Err(Error::Scale { level: 1, .. })), "{refused:?}");
-    // A chain of one prime leaves room above its scale.
+    // If Q has one prime, the default scale leaves room for numbers of about 1000.
     let one_prime = Parameters::insecure(6, &[50], &[50])?;
     assert_eq!(one_prime.clone().rescaling_by(1)?.scale(), one_prime.scale());
     let mut scheme = Scheme::new(&Engine::cpu(), one_prime)?;
@@ -243,7 +245,8 @@ fn lossy_scales_are_refused() -> Result<()> {
 #[test]
 fn insecure_parameters_are_refused() {
     assert_eq!(Parameters::new(13, &[50, 38, 38, 38], &[50]).map(|parameters| parameters.bits()), Ok(214));
-    // The exact bounds, with primes of 20 to 60 bits, and one bit more.
+    // A modulus Q·P of exactly the allowed bits is accepted, and one bit more is rejected. The primes have 20 to 60
+    // bits.
     for (log_n, bits) in [(11, 53u32), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)] {
         let p = if bits < 100 { bits.div_ceil(2) } else { 60 };
         let (count, rest) = ((bits - p - 20) / 40, (bits - p - 20) % 40);

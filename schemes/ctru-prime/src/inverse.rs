@@ -1,9 +1,11 @@
-//! Inverses modulo q and x^n − x − 1 by Bernstein–Yang division steps (eprint 2019/266), always 2n − 1 of them.
+//! Inversion modulo q and x^n − x − 1 by Bernstein–Yang division steps (eprint 2019/266), always 2n − 1 of them.
 //!
 //! The steps act on reversed polynomials. Φ and F start as x^n·(x^n − x − 1)(1/x) and x^(n−1)·f(1/x), and lose one
-//! coefficient per step; V and S follow along. With a = Φ(0) and b = F(0), a step computes F ← (a·F − b·Φ)/x and S ←
-//! a·S − b·x·V. Without a swap, Φ stays and V becomes x·V; with a swap, they become the old F and S. A swap also
-//! negates the new F and S, which changes only the signs of a and b.
+//! coefficient per step. V and S start as 0 and 1 and go through the same combinations, scaled by powers of x.
+//!
+//! With a = Φ(0) and b = F(0), a step computes F ← (a·F − b·Φ)/x and S ← a·S − b·x·V. Without a swap, Φ stays and V
+//! becomes x·V. With a swap, Φ and V become the old F and S, and the new F and S are negated, which changes only the
+//! signs of a and b.
 
 use ringforge::words::Divisor;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -19,7 +21,8 @@ pub(crate) struct Steps {
     s: Vec<u32>,
 }
 
-/// Replaces a nonzero polynomial by its inverse, and zero by zero. in, out: coefficients below q
+/// Replaces a nonzero polynomial by its inverse, and zero by zero. Coefficients must be below `by_q`'s divisor q; those
+/// of the result are, too.
 ///
 /// Neither timing nor addresses depend on the polynomial.
 pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
@@ -39,20 +42,20 @@ pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
     let mut delta = 1i32;
     for step in 0..steps {
         let (a, b) = (phi[0], low[step]);
-        // all ones if delta is positive and b is not zero
+        // all ones if delta is positive and b is not zero, else 0
         let swap = ((-delta & -(b as i32)) >> 31) as u32;
         delta = 1 + ((delta ^ swap as i32) - swap as i32);
         let choose = |yes: u32, no: u32| no ^ ((yes ^ no) & swap);
         let (a, b) = (choose(q - a, a), choose(b, q - b));
 
-        // the coefficients that later steps read, and those that may be nonzero by now
+        // the number of coefficients that later steps read, and of those that may be nonzero by now
         let (reads, grown) = ((steps - step).min(n) + 1, step.min(n) + 1);
         for (phi, low) in phi[..reads].iter_mut().zip(&mut low[step..]) {
             let next = by_q.remainder(a * *low + b * *phi);
             *phi = choose(*low, *phi);
             *low = next;
         }
-        // V(x) starts at v[steps - step], x·V one entry before
+        // coefficient 0 of V is v[steps - step]; x·V starts one entry earlier
         for (v, s) in v[steps - step - 1..][..grown].iter_mut().zip(&mut s[..grown]) {
             let next = by_q.remainder(a * *s + b * *v);
             *v = choose(*s, *v);
@@ -65,7 +68,7 @@ pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
     }
 }
 
-/// x^exponent mod q. The time depends on the exponent only.
+/// Returns x^exponent mod q. The time depends on the exponent only.
 fn power(x: u32, exponent: u32, by_q: Divisor) -> u32 {
     let bits = u32::BITS - exponent.leading_zeros();
     (0..bits).rev().fold(1, |power, bit| {

@@ -1,4 +1,4 @@
-//! The kernels of key generation, encapsulation and decapsulation: ports, CPU reference, CUDA source.
+//! The kernels of key generation, encapsulation and decapsulation: their ports, CPU references and CUDA sources.
 
 mod on_cpu;
 mod tensor;
@@ -16,77 +16,78 @@ use crate::product::{Bounds, Way, integer_length, integer_rows};
 use on_cpu::{go_on, padded};
 use tensor::TensorRows;
 
-/// Threads per block of a hashing kernel, one item each.
+/// Threads per block of a hashing kernel. Each thread handles one item.
 const HASH_THREADS: u32 = 128;
 
-/// Keys that a row of threads generates one after another, sharing one inverse. A small group leaves many rows to run
-/// in parallel.
+/// Keys in a group, which share one inverse and are generated one after another. Smaller groups mean more groups, which
+/// run in parallel.
 const GROUP: usize = 16;
 
-/// Groups that share an inversion, which costs as much as a few hundred products.
+/// Groups that share an inversion. An inversion costs as much as a few hundred products.
 const GROUPS: usize = 8;
 
-/// The work of a kernel on each item: its inputs, then its outputs.
+/// The kernels. "Coins" are the pseudorandom bytes from which polynomials are sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Seeds d ‖ z to the coins of f and g.
+    /// Expands the seed d of each pair d ‖ z to the coins of f and g.
     Expand,
-    /// Coins to numerators g_i·f_0 … f_(i−1) and running products f_0 … f_i of each group of keys.
+    /// Computes numerators g_i·f_0 … f_(i−1) and running products f_0 … f_i of each group of keys, from coins.
     Gather,
-    /// Products of whole groups to their inverses.
+    /// Inverts the product of all f of each group.
     Invert,
-    /// Inverses and coins to key pairs.
+    /// Computes key pairs from the numerators and inverses of groups, and from coins.
     Generate,
-    /// Public keys to prepared ones: h as an operand, then the key itself.
+    /// Prepares public keys: h as an operand of a product (evaluations or digits), followed by the key itself.
     PreparePublic,
-    /// Secret keys to prepared ones: f as an operand, then the key itself.
+    /// Prepares secret keys: f as an operand of a product (evaluations or bytes), followed by the key itself.
     PrepareSecret,
-    /// Secret keys to statuses.
+    /// Checks secret keys and writes their statuses.
     CheckSecret,
-    /// Seeds to messages, shared keys and encryption coins.
+    /// Derives messages, shared keys and encryption coins from public keys and seeds.
     Encapsulate,
-    /// Messages and coins to ciphertexts.
+    /// Encrypts messages with given coins.
     Encrypt,
-    /// Ciphertexts to messages, and to the inputs of the hash that gives rejection keys.
+    /// Decrypts ciphertexts to messages, and copies the input of the hash that gives rejection keys.
     Decrypt,
-    /// Messages to shared keys, rejection keys and encryption coins.
+    /// Derives shared keys, rejection keys and encryption coins from messages.
     Decapsulate,
-    /// Re-encryption and comparison with the ciphertext, which select the shared key or the rejection key.
+    /// Re-encrypts messages, compares the results with the ciphertexts, and selects the shared key or the rejection
+    /// key.
     Compare,
-    /// A product only.
+    /// Multiplies polynomials, without an encryption.
     #[cfg(feature = "testkit")]
     Multiply,
 }
 
-/// The form in which a kernel reads or writes keys.
+/// The form of the keys that a kernel reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// One key per item, as encoded.
+    /// One encoded key per item.
     Plain,
-    /// One prepared key per item: the polynomial as an operand, then the key itself.
+    /// One key per item: its polynomial as an operand of a product, followed by the encoded key.
     Prepared,
-    /// One prepared key for all items.
+    /// A single key that all items share: its polynomial as an operand of a product, followed by the encoded key.
     One,
 }
 
-/// How threads share the work.
+/// How the threads of a kernel share the work.
 #[derive(Debug, Clone)]
 enum Work {
     /// One thread per item.
     Hash,
-    /// A row of threads per item, with transforms in a cyclic ring.
+    /// Several threads per item, with NTTs in a cyclic ring.
     Transform(Box<KernelLayout>),
     /// One warp per item, with products on tensor cores.
     Tensor(TensorRows),
 }
 
 impl Work {
-    /// The twiddle table, the kernel's last port; none for hashing kernels.
+    /// Returns the twiddle table, which is the kernel's last port. Hashing kernels have none.
     fn table(&self) -> Option<Table> {
         match self {
             Self::Hash => None,
             Self::Transform(rows) => Some(rows.table()),
-            // a dummy word in place of the twiddle table
+            // tensor-core kernels have the same port, but never read it
             Self::Tensor(_) => Some(Table::Bytes([0; size_of::<u32>()].into())),
         }
     }
@@ -98,19 +99,19 @@ impl Parameters {
         self.sizes().polynomial_coins.next_multiple_of(16)
     }
 
-    /// Stride in bytes between messages.
+    /// Stride in bytes between messages in temporary memory, a multiple of 8.
     const fn message_pitch(&self) -> usize {
         self.sizes().message.next_multiple_of(8)
     }
 
-    /// Stride in bytes between the hash inputs of rejection keys: identity, z, ciphertext.
+    /// Stride in bytes between the hash inputs of rejection keys, identity ‖ z ‖ ciphertext; a multiple of 8.
     const fn rejection_pitch(&self) -> usize {
         (ID_BYTES + SEED_BYTES + self.sizes().ciphertext).next_multiple_of(8)
     }
 }
 
 impl Way {
-    /// Bytes of a prepared large operand: its evaluations, or the words of its two digits.
+    /// Size in bytes of a prepared large operand: its evaluations, or its two digits.
     pub(crate) const fn large_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),
@@ -118,7 +119,7 @@ impl Way {
         }
     }
 
-    /// Bytes of a prepared small operand: its evaluations, or its coefficients as bytes.
+    /// Size in bytes of a prepared small operand: its evaluations, or its coefficients as bytes.
     pub(crate) const fn small_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),
@@ -126,18 +127,18 @@ impl Way {
         }
     }
 
-    /// Bytes of a prepared public key: h as an operand, then the key, padded to 16 bytes.
+    /// Size in bytes of a prepared public key: h as a large operand, then the encoded key, padded to a multiple of 16.
     pub(crate) const fn prepared_public_bytes(self, p: &Parameters) -> usize {
         self.large_bytes(p) + p.sizes().public_key.next_multiple_of(16)
     }
 
-    /// Bytes of a prepared secret key: f as an operand, then the key, padded to 16 bytes.
+    /// Size in bytes of a prepared secret key: f as a small operand, then the encoded key, padded to a multiple of 16.
     pub(crate) const fn prepared_secret_bytes(self, p: &Parameters) -> usize {
         self.small_bytes(p) + p.sizes().kem().secret_key.next_multiple_of(16)
     }
 }
 
-/// The settings that, together with a [`Stage`], determine a kernel's results.
+/// The settings that determine a kernel's results, together with its [`Stage`].
 #[derive(Clone, Copy)]
 pub(crate) struct PrimeSteps {
     pub(crate) kem: &'static Kem,
@@ -146,7 +147,7 @@ pub(crate) struct PrimeSteps {
 }
 
 impl PrimeSteps {
-    /// Settings with one plain key per item and the fastest products on devices with these limits.
+    /// Returns settings with one encoded key per item and the fastest products on devices with these limits.
     pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Result<Self> {
         Ok(Self { kem: kem(parameters)?, keys: Keys::Plain, way: Way::fastest(limits) })
     }
@@ -155,10 +156,10 @@ impl PrimeSteps {
         &self.kem.pke.parameters
     }
 
-    /// The kernel of a stage on devices with these limits.
+    /// Returns the kernel of a stage for devices with these limits.
     ///
     /// # Errors
-    /// As `integer_rows`.
+    /// As `integer_rows`: if the products of the stage cannot be proven exact.
     #[allow(unsafe_code)]
     pub(crate) fn kernel(self, stage: Stage, limits: &Limits) -> Result<CustomKernel> {
         let (p, Self { keys, way, .. }) = (self.parameters(), self);
@@ -176,18 +177,18 @@ impl PrimeSteps {
         let message = Port::input(p.message_pitch()).secret();
         let rejection = Port::input(p.rejection_pitch()).secret();
         let [coins, both_coins] = [1, 2].map(|count| Port::input(count * p.coins_pitch()).secret());
-        // the polynomials of a whole group
+        // a polynomial that depends on all keys of a group
         let polynomial = Port::input(2 * p.n).secret().batch_dependent();
         let [seed, two_seeds] = [1, 2].map(|count| Port::input(count * SEED_BYTES).secret());
         let (status, pending) = (Port::status(), Port::status().updated());
-        // with one prepared key, re-encryption needs only the operand of the public key
+        // re-encryption reads the public key within the secret key or, if all items share a key, h as an operand
         let compared_key = if keys == Keys::One { public_key } else { secret_key };
         #[cfg(feature = "testkit")]
         let words = Port::input(2 * p.n);
         let with_work = work.clone();
         let build = move |limits: &Limits| self.build(stage, &with_work, limits);
         let headers = if matches!(work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS };
-        // each closure takes an item's part of every port, in port order
+        // each closure takes one item's bytes of every port, in port order
         macro_rules! stage {
             ($name:literal, [$($port:expr),*], $memory:ident => $work:expr) => {{
                 let text = include_str!(concat!("kernels/ctru_prime_", $name, ".cu"));
@@ -195,8 +196,8 @@ impl PrimeSteps {
                     let $memory = &mut self.kem.memory();
                     args.each(items, $work)
                 };
-                // SAFETY: A thread, a warp or a block accesses only the bytes of its own items and the shared memory of
-                // its rows. The parameter set gives the same sizes to ports and prelude.
+                // SAFETY: A thread, a warp or a block accesses only the bytes of its own items and its own shared
+                // memory. The ports and the CUDA constants take all sizes from the same parameter set.
                 unsafe {
                     CustomKernel::new((concat!("ctru_prime_", $name), text, headers), [$($port),*], build, on_cpu)
                 }
@@ -211,7 +212,7 @@ impl PrimeSteps {
                     Ok(())
                 }
             ),
-            // the CPU inverts each key by itself, in `Stage::Generate`
+            // the CPU reference inverts each f separately in `Stage::Generate`, so these two kernels only write zeros
             Stage::Gather => stage!(
                 "gather", [both_coins, polynomial.written(), polynomial.written()],
                 _memory => |_, (_, a, b): (&[u8], &mut [u8], &mut [u8])| {
@@ -288,7 +289,7 @@ impl PrimeSteps {
                     let Memory { polynomials, ciphertext: again, .. } = &mut *memory;
                     let public_key = if keys == Keys::One { key } else { sizes.parts(key)[1] };
                     self.encrypt(public_key, message, coins, again, polynomials)?;
-                    // no check of the public key: any bytes are one
+                    // the public key needs no check, because any bytes are a valid public key
                     go_on(status, HALF_DONE, OK)?;
                     *shared_key = if *status == OK { choose(both, ciphertext, again) } else { Seed::default() };
                     Ok(())
@@ -304,8 +305,8 @@ impl PrimeSteps {
         Ok(kernel.with_tables(work.table()).described(format!("{}{tensor}", p.name)))
     }
 
-    /// How threads share the work of a stage. Inversion always uses transforms, because a warp has too few threads for
-    /// division steps.
+    /// Returns how the threads of a stage share the work. Inversion always uses transforms, because a single warp has
+    /// too few threads for division steps.
     fn work(self, stage: Stage, limits: &Limits) -> Result<Work> {
         let (p, Self { keys, way, .. }) = (self.parameters(), self);
         let rows = |bounds, extra| {
@@ -319,7 +320,7 @@ impl PrimeSteps {
             })
         };
         let key_or_ciphertext = p.sizes().public_key.max(p.n.div_ceil(8) * p.q2_bits as usize);
-        // two polynomials of 16-bit coefficients, each as long as half a row in either way
+        // bytes of two polynomials of 16-bit coefficients, each padded to half the length of a product
         let polynomials = 2 * integer_length(p.n);
         match stage {
             Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => Ok(Work::Hash),
@@ -331,7 +332,8 @@ impl PrimeSteps {
         }
     }
 
-    /// The prelude and launch of a stage on devices with these limits.
+    /// Returns the generated CUDA header (`prelude.cuh`) and the launch shape of a stage, for devices with these
+    /// limits.
     fn build(self, stage: Stage, work: &Work, limits: &Limits) -> Result<Built> {
         let set = |row| text::set(self.parameters(), row, self.way, self.keys);
         let mut built = match work {

@@ -7,16 +7,16 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `params.rs` | The numbers of each set, and all derived sizes. |
-//! | `radix.rs`, `product.rs`, `inverse.rs` | Packing of public keys, products via the integers, inverses. |
+//! | `radix.rs`, `product.rs`, `inverse.rs` | Packing of public keys, products over the integers, inverses. |
 //! | `pke.rs`, `kem.rs`, `single.rs` | One item on the CPU: arithmetic, and the encapsulation of `ringforge_e8`. |
-//! | `kernels.rs`, `kernels/` | The stages of batches: ports, CPU reference, CUDA source. |
-//! | `plans.rs`, `one_key.rs` | Plans that chain the stages, for `Batch` and for one key that serves many items. |
+//! | `kernels.rs`, `kernels/` | The kernels of batches: ports, CPU reference, CUDA source. |
+//! | `plans.rs`, `one_key.rs` | Plans of these kernels, for `Batch` and for one key that many items share. |
 //!
-//! `README.md` explains the format's sources, the GPU implementation, and the limits of this crate.
+//! `README.md` explains the origin of the format, the GPU implementation, and the limits of this crate.
 //!
 //! Batches generate their seeds on the device; `ringforge_batch` explains the consequences of repeated seeds.
 //!
-//! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds plans with test samples.
+//! Feature `hazmat` adds functions that take all randomness from the caller; `testkit` adds plans with test samples.
 
 mod inverse;
 mod kem;

@@ -12,10 +12,10 @@ use ringforge_testkit::Named;
 
 use crate::params::Parameters;
 
-/// x^n = x + 1.
+/// The reduction rule x^n = x + 1, as pairs of exponent and coefficient.
 const POWERS: [(usize, i64); 2] = [(1, 1), (0, 1)];
 
-/// One parameter set.
+/// The oracle of one parameter set.
 #[derive(Clone, Copy)]
 pub(crate) struct Naive(pub(crate) Parameters);
 
@@ -56,12 +56,12 @@ impl Oracle for Naive {
         Ok(pack(4, v.chunks_exact(8).take(n / 16 * 2).map(|block| decode(block, q2))))
     }
 
-    /// Any bytes are a valid public key.
+    /// Returns no error, because any bytes are a valid public key.
     fn check_public(self, _: &[u8]) -> Result<(), KeyError> {
         Ok(())
     }
 
-    /// Reports the first coefficient of f that key generation never produces, or n for nonzero padding.
+    /// Reports the first coefficient of f that key generation never produces, or index n if the padding is not zero.
     fn check_pke_key(self, pke_key: &[u8]) -> Result<(), KeyError> {
         let eta = i64::from(self.0.eta);
         let fields = unpack(4, pke_key);
@@ -75,7 +75,7 @@ impl Oracle for Naive {
 }
 
 impl Naive {
-    /// Products of residues modulo q by numbers from −η to η, both as 16-bit words.
+    /// The oracle of the plan `multiply`: products of residues modulo q and numbers from −η to η, both as 16-bit words.
     pub(crate) fn multiply(self, inputs: &Named) -> Outputs {
         let [large, small] = ["large", "small"].map(|name| -> Polynomial {
             inputs[name].as_chunks().0.iter().map(|word| i16::from_le_bytes(*word).into()).collect()
@@ -85,7 +85,7 @@ impl Naive {
         vec![("product", bytes.collect())]
     }
 
-    /// A polynomial from the centred binomial distribution.
+    /// Samples a polynomial from the centred binomial distribution.
     fn small(self, coins: &[u8]) -> Polynomial {
         let mut small = sample(self.0.eta, coins);
         small.truncate(self.0.n);
@@ -93,7 +93,7 @@ impl Naive {
     }
 }
 
-/// a·b modulo x^n − x − 1, over the integers.
+/// Returns a·b modulo x^n − x − 1, over the integers.
 pub(crate) fn product(a: &[i64], b: &[i64]) -> Polynomial {
     ringforge_e8::oracle::product(a, b, POWERS)
 }

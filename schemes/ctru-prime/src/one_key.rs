@@ -1,4 +1,4 @@
-//! One key for many operations, with its transform computed once.
+//! Encapsulation and decapsulation in batches with a single key, which is unpacked and transformed only once.
 
 use core::any::TypeId;
 use core::marker::PhantomData;
@@ -13,8 +13,8 @@ use crate::product::Way;
 use crate::sets::ParameterSet;
 use crate::single::{check_secret_key, length};
 
-/// A parameter set compiled for a device, for one key that serves many items. The results are those of a
-/// [`Batch`](crate::Batch) with that many copies of the key, computed faster.
+/// The operations of a parameter set with one key for all items, compiled for a device. The results are those of a
+/// [`Batch`](crate::Batch) in which every item has a copy of the key, but take less time.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -43,11 +43,11 @@ pub struct OneKey<P> {
     set: PhantomData<fn() -> P>,
 }
 
-/// A public key on a device, prepared by [`OneKey::public_key`].
+/// A public key on a device, with h as an operand of products; made by [`OneKey::public_key`].
 #[derive(Debug)]
 pub struct PreparedPublicKey<P>(Buffer, PhantomData<fn() -> P>);
 
-/// A secret key on a device, prepared by [`OneKey::secret_key`] and wiped when dropped.
+/// A secret key on a device, with f as an operand of products; made by [`OneKey::secret_key`]. Wiped when dropped.
 #[derive(Debug)]
 pub struct PreparedSecretKey<P> {
     secret: Buffer,
@@ -55,7 +55,7 @@ pub struct PreparedSecretKey<P> {
 }
 
 impl<P: ParameterSet> OneKey<P> {
-    /// Compiles the programs into the engine's cache.
+    /// Compiles the programs, which the engine caches.
     ///
     /// # Errors
     /// As [`Engine::program_of`].
@@ -72,11 +72,11 @@ impl<P: ParameterSet> OneKey<P> {
         })
     }
 
-    /// Prepares a public key. Any bytes are a valid key.
+    /// Uploads a public key and converts h to an operand of products. Any bytes of the right length are a valid key.
     ///
     /// # Errors
-    /// [`Error::Length`](ringforge::Error::Length) unless the key has the set's length; as
-    /// [`Call::run`](ringforge::run::Call::run).
+    /// [`Error::Length`](ringforge::Error::Length) unless the key has the set's length. As
+    /// [`Call::run`](ringforge::run::Call::run), if memory runs out or the driver fails.
     pub fn public_key(&self, stream: &Stream, key: &[u8]) -> Result<PreparedPublicKey<P>> {
         let p = P::PARAMETERS;
         length("bytes of a public key", key, p.sizes().public_key)?;
@@ -88,10 +88,11 @@ impl<P: ParameterSet> OneKey<P> {
         Ok(PreparedPublicKey(prepared, PhantomData))
     }
 
-    /// Checks a secret key and prepares it, or returns the defect found in it.
+    /// Checks a secret key, uploads it, and converts f to an operand of products. If the key is invalid, returns the
+    /// inner error.
     ///
     /// # Errors
-    /// As [`OneKey::public_key`].
+    /// As [`OneKey::public_key`], for the length of the secret key.
     pub fn secret_key(&self, stream: &Stream, key: &[u8]) -> Result<Result<PreparedSecretKey<P>, KeyError>> {
         let p = P::PARAMETERS;
         if let Some(why) = check_secret_key::<P>(key)? {
@@ -106,11 +107,13 @@ impl<P: ParameterSet> OneKey<P> {
         Ok(Ok(PreparedSecretKey { secret, public }))
     }
 
-    /// Returns new ciphertexts and their shared keys, which are wiped when dropped.
+    /// Encapsulates `batch` times to one public key, with randomness from the operating system. Returns the ciphertexts
+    /// and the shared keys, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](ringforge::Error::TooLarge) if the buffers are too large to address; as
-    /// [`Call::run`](ringforge::run::Call::run).
+    /// [`Error::TooLarge`](ringforge::Error::TooLarge) if the size of a buffer in bytes overflows.
+    /// [`Error::Unsupported`](ringforge::Error::Unsupported) if the system provides no randomness. As
+    /// [`Call::run`](ringforge::run::Call::run), for example if the key is on another device.
     pub fn encapsulate(
         &self,
         stream: &Stream,
@@ -126,10 +129,10 @@ impl<P: ParameterSet> OneKey<P> {
         Ok((sent, shared))
     }
 
-    /// Returns the shared keys of ciphertexts. They are wiped when dropped.
+    /// Decapsulates ciphertexts with one secret key. Returns the shared keys, which are wiped when dropped.
     ///
     /// # Errors
-    /// As [`Call::run`](ringforge::run::Call::run).
+    /// As [`Call::run`](ringforge::run::Call::run), for example if the key is on another device than the stream.
     pub fn decapsulate(
         &self,
         stream: &Stream,
@@ -145,5 +148,5 @@ impl<P: ParameterSet> OneKey<P> {
     }
 }
 
-/// Encapsulation to one key, with the system's randomness.
+/// Encapsulation to one public key, with a random generator key from the operating system.
 const ENCAPSULATE: Prepared = Prepared::EncapsulateToOne(Randomness::RandomKey);

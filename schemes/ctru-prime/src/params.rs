@@ -5,11 +5,11 @@ use ringforge_e8::EncryptionSizes;
 /// Bytes of a seed, of the rejection secret z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
 
-/// A parameter set over the field `Z_q[x]/(x^n − x − 1)`. All sizes are in bytes.
+/// A parameter set over the field `Z_q[x]/(x^n − x − 1)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Parameters {
-    /// The name.
+    /// The name, for example `CTRU-Prime-761`.
     pub name: &'static str,
     /// The degree n, a prime.
     pub n: usize,
@@ -17,7 +17,7 @@ pub struct Parameters {
     pub q: u32,
     /// log2 of the modulus q2 of a ciphertext's coefficients.
     pub q2_bits: u32,
-    /// The parameter η of the centred binomial distribution of all small polynomials: coefficients are from −η to η.
+    /// The parameter η of the centred binomial distribution of all small polynomials, with coefficients from −η to η.
     pub eta: u32,
 }
 
@@ -33,8 +33,9 @@ impl Parameters {
         2 * self.eta + 1
     }
 
-    /// Sizes of the underlying public-key encryption, from which all others follow. Each message byte takes sixteen
-    /// coefficients, and a few are unused; an encryption takes the coins of one polynomial.
+    /// Sizes in bytes of the underlying public-key encryption, from which all other sizes follow. Each byte of a
+    /// message takes sixteen coefficients; the last n mod 16 are unused. An encryption takes the coins of one
+    /// polynomial.
     #[must_use]
     pub const fn sizes(&self) -> EncryptionSizes {
         let polynomial_coins = (2 * self.eta as usize * self.n).div_ceil(8);

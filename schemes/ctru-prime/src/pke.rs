@@ -1,4 +1,4 @@
-//! The underlying public-key encryption: all the arithmetic, one item at a time.
+//! The underlying public-key encryption: key generation, encryption and decryption, one item at a time on the CPU.
 
 use ringforge::Result;
 use ringforge::words::{self, Divisor};
@@ -13,12 +13,12 @@ use crate::params::Parameters;
 use crate::product::{Bounds, Factors, Product};
 use crate::radix;
 
-/// Bits of a packed coefficient of f.
+/// Bits of a packed coefficient of f in a secret key.
 const KEY_WIDTH: u32 = 4;
 
-/// Key pairs, encryption and decryption of one parameter set.
+/// Key generation, encryption and decryption of one parameter set.
 ///
-/// Neither timing nor addresses depend on secrets.
+/// Neither timing nor memory addresses depend on secrets.
 #[derive(Debug)]
 pub(crate) struct Pke {
     pub(crate) parameters: Parameters,
@@ -30,17 +30,17 @@ pub(crate) struct Pke {
 /// Working polynomials of one item, wiped when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Polynomials {
-    /// A large operand, centred.
+    /// Centred coefficients of a large operand.
     pub(crate) large: Vec<i16>,
-    /// A small operand.
+    /// Coefficients of a small operand.
     pub(crate) small: Vec<i16>,
-    /// A product over the integers.
+    /// Coefficients of a product over the integers.
     product: Vec<i32>,
     /// Residues modulo q.
     residues: Vec<u32>,
-    /// Packed fields: those of f and one of padding, or coefficients of a ciphertext.
+    /// Packed coefficients: of f, with one field of padding, or of a ciphertext.
     fields: Vec<u16>,
-    /// Its left operand holds the evaluations that a transform left, or that the next product takes.
+    /// The operands of products as evaluations. The left one is set by a transform and used by the next product.
     pub(crate) factors: Factors,
     steps: Steps,
 }
@@ -70,19 +70,19 @@ impl Pke {
         })
     }
 
-    /// Writes the evaluations of a public key to memory.
+    /// Writes the evaluations of a public key to the left operand in memory.
     pub(crate) fn transform_public(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         radix::decode(public_key, self.parameters.q, &mut memory.residues)?;
         centre(&memory.residues, self.parameters.q, &mut memory.large);
         self.transform_large(memory)
     }
 
-    /// Transforms the large operand in memory for encryption.
+    /// Writes the evaluations of `memory.large` to the left operand in memory, for encryption.
     pub(crate) fn transform_large(&self, memory: &mut Polynomials) -> Result<()> {
         self.encryption.forward(&memory.large, &mut memory.factors.left)
     }
 
-    /// Encrypts to the public key whose evaluations are in memory. They are overwritten.
+    /// Encrypts with the public key whose evaluations are the left operand in memory, and overwrites this operand.
     pub(crate) fn encrypt_to_values(
         &self,
         message: &[u8],
@@ -99,19 +99,19 @@ impl Pke {
         pack(q2_bits, &fields[..n], ciphertext)
     }
 
-    /// Writes the evaluations of the f of a secret key to memory.
+    /// Writes the evaluations of the f of a secret key to the left operand in memory.
     pub(crate) fn transform_secret(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         let Polynomials { small, fields, .. } = memory;
         unpack_key(self.parameters.eta, pke_key, KEY_WIDTH, fields, small)?;
         self.transform_small(memory)
     }
 
-    /// Transforms the small operand in memory for decryption.
+    /// Writes the evaluations of `memory.small` to the left operand in memory, for decryption.
     pub(crate) fn transform_small(&self, memory: &mut Polynomials) -> Result<()> {
         self.decryption.forward(&memory.small, &mut memory.factors.left)
     }
 
-    /// Decrypts with the f whose evaluations are in memory. They are overwritten.
+    /// Decrypts with the f whose evaluations are the left operand in memory, and overwrites this operand.
     pub(crate) fn decrypt_with_values(
         &self,
         ciphertext: &[u8],
@@ -128,7 +128,7 @@ impl Pke {
         Ok(())
     }
 
-    /// The product of encryption alone. in: residues below q, numbers from −η to η
+    /// Computes only the product of encryption. `large` must be below q, `small` from −η to η.
     #[cfg(feature = "testkit")]
     pub(crate) fn multiply(
         &self,
@@ -146,8 +146,8 @@ impl Pke {
         Ok(())
     }
 
-    /// Returns whether a public key is packed as key generation packs it. Each key has one such packing. Other byte
-    /// strings that unpack to the same key are accepted as well.
+    /// Returns true if a public key is packed as key generation packs it. Each key has exactly one such packing; other
+    /// byte strings may unpack to the same key.
     pub(crate) fn is_canonical(&self, public_key: &[u8]) -> Result<bool> {
         let Parameters { n, q, .. } = self.parameters;
         let (mut digits, mut again) = (vec![0; n], vec![0; public_key.len()]);
@@ -156,12 +156,13 @@ impl Pke {
         Ok(again == public_key)
     }
 
-    /// The place of the first coefficient of a secret key that key generation never produces; n for nonzero padding.
-    #[inline(never)] // the constant-time test finds it in the machine code by name
+    /// Returns the index of the first coefficient of a secret key that key generation never produces, or n if the
+    /// padding is not zero.
+    #[inline(never)] // the constant-time test finds this function in the machine code by its name
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         let Parameters { n, eta, .. } = self.parameters;
         unpack(KEY_WIDTH, pke_key, &mut memory.fields)?;
-        // the offset is odd, and all of f except its constant term is even
+        // fields hold an odd offset minus f, and all coefficients of f are even except the constant one
         let largest = 4 * eta as u16 + 1;
         let fault = |largest: u16, parity: u16| {
             move |field: &u16| (largest.wrapping_sub(*field) >> 15) | ((field ^ parity) & 1)
@@ -173,7 +174,7 @@ impl Pke {
     }
 }
 
-/// Any bytes decode to a public key and to a secret key, so neither is checked here.
+/// Any bytes decode to a public key and to a secret key, so encryption and decryption check neither.
 impl Encryption for Pke {
     type Polynomials = Polynomials;
 
@@ -223,15 +224,15 @@ impl Encryption for Pke {
     }
 }
 
-/// Converts residues modulo q to centred ones.
+/// Converts residues modulo q to centred residues.
 fn centre(residues: &[u32], q: u32, out: &mut [i16]) {
     out.iter_mut().zip(residues).for_each(|(out, &x)| *out = words::centred(x, q) as i16);
 }
 
-/// Reduces integers modulo q. in: absolute values below 2^30 − q
+/// Reduces integers modulo q. Their absolute values must be below 2^30 − q.
 fn reduce(integers: &[i32], by_q: Divisor, out: &mut [u32]) {
     const TOP: u32 = 1 << 30;
-    // the multiple of q that makes all of them positive
+    // the largest multiple of q up to 2^30, which makes all integers positive
     let lift = TOP - by_q.remainder(TOP);
     for (out, &x) in out.iter_mut().zip(integers) {
         *out = by_q.remainder((x as u32).wrapping_add(lift));

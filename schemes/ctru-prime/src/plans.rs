@@ -1,31 +1,33 @@
-//! Pipelines of a parameter set's stages: the steps of batch operations, and the plans for prepared keys.
+//! The pipelines of batch operations: which kernels run, in which order, on which inputs. Also the plans for keys
+//! in prepared form: with their polynomial as an operand of products.
 
 use ringforge::{Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
 use crate::kernels::{Keys, PrimeSteps, Stage};
 
-/// Operations that prepare keys or use prepared ones.
+/// Operations that convert keys to the prepared form, with their polynomial as an operand of products, or that use such
+/// a key for all items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prepared {
-    /// Public keys → prepared public keys.
+    /// Converts public keys to the prepared form.
     PreparePublic,
-    /// Secret keys → prepared secret keys for decryption. Re-encryption in decapsulation also needs the prepared public
-    /// key.
+    /// Converts secret keys to the prepared form, for decryption. The re-encryption in decapsulation also needs the
+    /// public key in prepared form.
     PrepareSecret,
-    /// A prepared public key, seeds or randomness → ciphertexts, shared keys.
+    /// Encapsulates to one public key in prepared form, with seeds or with device randomness.
     EncapsulateToOne(Randomness),
-    /// A prepared secret key, its prepared public key, ciphertexts → shared keys.
+    /// Decapsulates with one secret key and its public key, both in prepared form.
     DecapsulateWithOne,
 }
 
 impl PrimeSteps {
-    /// The same steps with keys in this form.
+    /// Returns these settings with keys in another form.
     const fn keys(self, keys: Keys) -> Self {
         Self { keys, ..self }
     }
 
-    /// The plan of an operation on prepared keys.
+    /// Returns the plan of an operation on keys in prepared form.
     pub(crate) fn with_prepared(&self, task: Prepared, planner: &Planner) -> Result<Plan> {
         let p = self.pipeline(&format!("{task:?}"), planner);
         let (one, preparing) = (self.keys(Keys::One), self.keys(Keys::Prepared));
@@ -54,7 +56,8 @@ impl PrimeSteps {
         p.build()
     }
 
-    /// Residues modulo q, numbers from −η to η, both as 16-bit words → products modulo q and x^n − x − 1.
+    /// Returns the plan of a product modulo q and x^n − x − 1: residues modulo q times numbers from −η to η, all as
+    /// 16-bit words.
     #[cfg(feature = "testkit")]
     pub(crate) fn multiply(&self, planner: &Planner) -> Result<Plan> {
         let p = self.pipeline("multiply", planner);
@@ -64,7 +67,7 @@ impl PrimeSteps {
         p.build()
     }
 
-    /// Decapsulates with the key for decryption and the key for re-encryption.
+    /// Decapsulates with a secret key for decryption and a public key for re-encryption.
     fn decapsulate_with<'p>(
         &self,
         p: &'p Pipeline,
@@ -72,7 +75,7 @@ impl PrimeSteps {
         ciphertexts: Value<'p>,
     ) -> Result<Made<'p, 1>> {
         let [messages, rejections, statuses] = self.step(p, Stage::Decrypt, &[secret, ciphertexts])?;
-        // this kernel reads no key, so it is the same one for every form of keys
+        // this kernel reads no key; with plain keys in its settings, all plans use the same compiled kernel
         let plain = self.keys(Keys::Plain);
         let [both_keys, coins, statuses] = plain.step(p, Stage::Decapsulate, &[messages, rejections, statuses])?;
         let compared = [public, ciphertexts, messages, coins, both_keys, statuses];
@@ -107,7 +110,7 @@ impl Steps for PrimeSteps {
         self.decapsulate_with(p, [secret_keys; 2], ciphertexts)
     }
 
-    /// Any bytes are a valid public key.
+    /// Returns no status, because any bytes are a valid public key.
     fn check_public<'p>(&self, _: &'p Pipeline, _: Value<'p>) -> Result<Option<Value<'p>>> {
         Ok(None)
     }

@@ -1,5 +1,5 @@
-//! Products modulo x^n − x − 1 via products over the integers. They are computed by an NTT in a cyclic ring that is
-//! long enough, modulo a prime large enough for proven bounds of the operands.
+//! Products modulo x^n − x − 1 by exact products over the integers. These are computed by an NTT in a cyclic ring. Its
+//! length and its prime are large enough for proven bounds of the operands.
 
 use ringforge::kernels::KernelLayout;
 use ringforge::words::Transform;
@@ -9,37 +9,38 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::Parameters;
 
-/// Layers and leaves of the transform: nine radix-2 layers. The leaf degree, 3 or 5, makes up the length.
+/// The NTT has nine radix-2 layers and so 512 leaves. Leaves have degree 3 or 5, depending on the length.
 const LAYERS: u32 = 9;
 const LEAVES: usize = 1 << LAYERS;
 
-/// Bits of the lower limb of a coefficient modulo q, where both operands are large.
+/// Bits of the lower limb of a coefficient modulo q, in products of two large operands.
 pub(crate) const LIMB_BITS: u32 = 6;
 
-/// How a GPU multiplies keys by small polynomials.
+/// The algorithm for products on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// NTTs in a cyclic ring.
     Transform,
-    /// Toeplitz matrices of bytes on tensor cores.
+    /// Products of Toeplitz matrices of signed bytes on tensor cores.
     Tensor,
 }
 
 impl Way {
-    /// The ways that a device supports. The CPU supports both, because it reads and writes both prepared forms of keys.
+    /// Returns the algorithms that a device supports. A CPU supports both, because its reference implementation reads
+    /// and writes both prepared forms of keys.
     pub(crate) fn on(limits: &Limits) -> impl Iterator<Item = Self> {
         let has_tensor_cores = limits.is_cpu() || limits.capability >= 80;
         core::iter::once(Self::Transform).chain(has_tensor_cores.then_some(Self::Tensor))
     }
 
-    /// The fastest way on a device: tensor cores where there are any. They speed up large batches, but slow down key
-    /// generation in small ones (see the crate's README).
+    /// Returns the fastest algorithm on a device: tensor cores if it has any, else NTTs. Tensor cores speed up large
+    /// batches, but slow down key generation in small batches (see the crate's README). A CPU uses NTTs.
     pub(crate) fn fastest(limits: &Limits) -> Self {
         if limits.is_cpu() { Self::Transform } else { Self::on(limits).last().unwrap_or(Self::Transform) }
     }
 }
 
-/// Bounds of the absolute values of two operands' centred coefficients.
+/// Bounds of the absolute values of the coefficients of two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) left: u64,
@@ -47,42 +48,45 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// A public key times a sample; also any residues modulo q times a packed f without its constant term.
+    /// Bounds for any residues modulo q times a sampled polynomial, such as a public key times r in encryption.
     pub(crate) fn of_encryption(p: &Parameters) -> Self {
         Self { left: u64::from(p.q / 2), right: p.eta.into() }
     }
 
-    /// A ciphertext times any f that a secret key can encode: a four-bit field, subtracted from the offset.
+    /// Bounds for a ciphertext times any f that a secret key can encode: the offset minus a four-bit field.
     pub(crate) fn of_decryption(p: &Parameters) -> Self {
         Self { left: u64::from(p.q2() / 2), right: u64::from(p.key_offset().max(15 - p.key_offset())) }
     }
 
-    /// Any residues modulo q times a limb of others. Small polynomials are within the bounds of limbs.
+    /// Bounds for any residues modulo q times a limb of other residues. Sampled polynomials are within the same bounds.
     pub(crate) fn of_limbs(p: &Parameters) -> Self {
         let half = u64::from(p.q / 2);
         let low = 1 << (LIMB_BITS - 1);
         Self { left: half, right: low.max((half + low) >> LIMB_BITS) }
     }
 
-    /// The bound of a coefficient of the unreduced product of polynomials of degree below n.
+    /// Returns the largest absolute value of a coefficient of the product of two polynomials of degree below n, before
+    /// reduction modulo x^n − x − 1.
     fn of_product(self, n: usize) -> u64 {
         n as u64 * self.left * self.right
     }
 
-    /// The bound of a coefficient reduced modulo x^n − x − 1: x^n = x + 1 adds the upper half to the lower one twice.
+    /// Returns the largest absolute value of a coefficient after reduction modulo x^n − x − 1: x^n = x + 1 adds the
+    /// upper half to the lower half twice.
     #[cfg(all(test, feature = "testkit"))]
     pub(crate) fn of_folded(self, n: usize) -> u64 {
         (2 * n as u64 - 1) * self.left * self.right
     }
 }
 
-/// Length of the cyclic ring in which polynomials of degree below n are multiplied.
+/// Returns the length of the cyclic ring in which polynomials of degree below n are multiplied.
 pub(crate) const fn integer_length(n: usize) -> usize {
     LEAVES * (2 * n - 1).div_ceil(LEAVES)
 }
 
-/// The ring layout for products of polynomials of degree below n that are exact over the integers within these bounds.
-/// Uses the largest prime of the fewest bits possible, because that leaves the most room for lazy sums.
+/// Returns the layout of the NTT in which products of polynomials of degree below n, within these bounds, are exact
+/// over the integers. Uses the largest prime of the fewest bits possible, which leaves the most room for unreduced
+/// sums.
 ///
 /// # Errors
 /// [`Error::Unsupported`], with the bound, if no such prime of at most 30 bits makes all products exact.
@@ -98,7 +102,7 @@ pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<
     KernelLayout::of(&Ring::cyclic(length, prime)?, limits)?.depth(LAYERS)
 }
 
-/// Returns whether products in a cyclic ring of this length modulo this prime are exact over the integers.
+/// Returns true if products in a cyclic ring of this length, modulo this prime, are exact over the integers.
 fn is_exact(n: usize, bounds: Bounds, length: usize, prime: &Modulus) -> bool {
     length >= 2 * n - 1 && prime.value() > U256::from(2 * bounds.of_product(n))
 }
@@ -111,7 +115,7 @@ pub(crate) struct Product {
     length: usize,
 }
 
-/// Two operands, wiped when dropped.
+/// Two operands of a product as evaluations, wiped when dropped.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Factors {
     pub(crate) left: Vec<u32>,
@@ -126,7 +130,8 @@ impl Product {
         Ok(Self { transform: Transform::of(&rows, 0)?, prime, length: ring.degree() })
     }
 
-    /// The product modulo x^n − x − 1 over the integers. in: operands within the bounds, as long as `out`
+    /// Computes the product modulo x^n − x − 1 over the integers. Operands must be within the bounds, and as long as
+    /// `out`.
     pub(crate) fn multiply(&self, left: &[i16], right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
         self.forward(left, &mut memory.left)?;
         self.multiply_values(right, memory, out)
@@ -138,7 +143,7 @@ impl Product {
         self.transform.forward(values)
     }
 
-    /// Like [`Product::multiply`], where memory holds the evaluations of the left operand.
+    /// Like [`Product::multiply`], with the evaluations of the left operand already in `memory`.
     pub(crate) fn multiply_values(&self, right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
         let Factors { left: a, right: b } = memory;
         self.forward(right, b)?;
@@ -146,7 +151,7 @@ impl Product {
         self.transform.inverse(a)?;
         let n = out.len();
         let s = |k: usize| centred(a[k], self.prime);
-        // x^(n + k) = x^(k + 1) + x^k; coefficients above that of x^(2n - 2) are zero
+        // x^(n + k) = x^(k + 1) + x^k; coefficients of s above 2n − 2 are zero
         for (i, out) in out.iter_mut().enumerate() {
             *out = s(i) + s(n + i) + if i == 0 { 0 } else { s(n + i - 1) };
         }
@@ -173,24 +178,25 @@ mod tests {
             let rows = integer_rows(set.n, bounds, &limits)?;
             assert!(rows.poly().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
             assert_eq!(rows.factorization().leaves(), LEAVES);
-            // the prime of the specification, a smaller prime, and a length that wraps around
+            // the prime of the specification, a prime that is too small, and a length at which products wrap around
             let (spec, small) = (Modulus::new(33_550_337u32)?, Modulus::new(7681u32)?);
             let length = rows.poly().degree();
             assert!(is_exact(set.n, bounds, length, &spec));
             assert!(!is_exact(set.n, bounds, length, &small) && !is_exact(set.n, bounds, length - LEAVES, &spec));
-            // no prime is large enough
+            // bounds for which no prime of at most 30 bits is large enough
             let bounds = Bounds { left: 1 << 20, ..bounds };
             let message = integer_rows(set.n, bounds, &limits).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(message.contains(&bounds.of_product(set.n).to_string()), "{message}");
         }
-        // 16 777 153 suffices for two sets and is too small for the largest one
+        // 16 777 153 is large enough for two sets, and too small for the third
         let prime = Modulus::new(16_777_153u32)?;
         let exact = SETS.iter().map(|set| is_exact(set.n, Bounds::of_encryption(set), integer_length(set.n), &prime));
         assert_eq!(exact.collect::<Vec<_>>(), [true, true, false]);
         Ok(())
     }
 
-    /// The largest coefficients of one sign, which make all sums as large as possible.
+    /// Tests operands whose coefficients all have the largest absolute value and the same sign, which maximises all
+    /// sums.
     #[test]
     fn extreme_products_are_exact() -> Result<()> {
         for set in &SETS {

@@ -1,12 +1,13 @@
-//! Packing of public keys: digits below q in mixed radix, pair by pair and level by level (the `Encode` of NTRU Prime).
+//! Packing of public keys in mixed radix (the `Encode` of NTRU Prime): digits below q are merged in pairs, level by
+//! level.
 //!
-//! A level merges each pair of digits into a number of a larger modulus, and emits its low bytes until the modulus is
-//! below 2^14. The remaining numbers are the digits of the next level. All pairs of a level but the last have the same
-//! modulus.
+//! A level merges each pair of adjacent digits into a number with a larger modulus. It emits the number's low bytes
+//! until the modulus is below 2^14. The rest is a digit of the next level. All pairs of a level except the last one
+//! have the same modulus.
 
 use ringforge::{Error, Result};
 
-/// Moduli of digits are below this.
+/// The upper limit of the moduli of digits.
 const LIMIT: u32 = 1 << 14;
 
 /// A level of the packing.
@@ -18,7 +19,7 @@ pub(crate) struct Level {
     pub(crate) modulus: u32,
     /// The modulus of the last digit.
     pub(crate) last: u32,
-    /// The offset of the level's first byte.
+    /// The offset of the level's first byte in the packed key.
     pub(crate) offset: usize,
 }
 
@@ -28,7 +29,7 @@ impl Level {
         Self { len: n, modulus: q, last: q, offset: 0 }
     }
 
-    /// The number of pairs. An odd last digit passes to the next level unchanged.
+    /// The number of pairs. If the number of digits is odd, the last digit passes to the next level unchanged.
     pub(crate) const fn pairs(&self) -> usize {
         self.len / 2
     }
@@ -38,12 +39,12 @@ impl Level {
         if i + 1 == self.len { self.last } else { self.modulus }
     }
 
-    /// Bytes that pair k emits, and the modulus of the rest.
+    /// Returns the number of bytes that pair k emits, and the modulus of the remaining number.
     const fn pair(&self, k: usize) -> (usize, u32) {
         shrink(self.modulus_of(2 * k) * self.modulus_of(2 * k + 1), LIMIT)
     }
 
-    /// Bytes of each pair but the last, and of the last one.
+    /// The number of bytes that each pair except the last emits, and the number that the last pair emits.
     pub(crate) const fn bytes(&self) -> [usize; 2] {
         [self.pair(0).0, self.pair(self.pairs() - 1).0]
     }
@@ -66,7 +67,7 @@ impl Level {
     }
 }
 
-/// The bytes to emit from a number below a modulus until the modulus is below a limit, and that modulus.
+/// Returns how many bytes a number below `modulus` emits until its modulus is below `limit`, and that modulus.
 const fn shrink(mut modulus: u32, limit: u32) -> (usize, u32) {
     let mut bytes = 0;
     while modulus >= limit {
@@ -76,7 +77,7 @@ const fn shrink(mut modulus: u32, limit: u32) -> (usize, u32) {
     (bytes, modulus)
 }
 
-/// Bytes of n packed digits below q, for n of at least 2.
+/// The size in bytes of n packed digits below q, for n of at least 2.
 pub(crate) const fn encoded_bytes(n: usize, q: u32) -> usize {
     let mut level = Level::first(n, q);
     while level.len > 1 {
@@ -85,7 +86,7 @@ pub(crate) const fn encoded_bytes(n: usize, q: u32) -> usize {
     level.offset + shrink(level.last, 2).0
 }
 
-/// The levels of n digits below q, from the first. The last one has a single digit.
+/// Returns the levels for n digits below q, from the first. The last level has a single digit.
 pub(crate) fn levels(n: usize, q: u32) -> Vec<Level> {
     let mut levels = vec![Level::first(n, q)];
     while let Some(level) = levels.last().filter(|level| level.len > 1) {
@@ -94,7 +95,7 @@ pub(crate) fn levels(n: usize, q: u32) -> Vec<Level> {
     levels
 }
 
-/// Packs digits, overwriting them. The time depends on their number only.
+/// Packs digits below q and overwrites them. The time depends on their number only.
 ///
 /// # Errors
 /// [`Error::Length`] unless the length of `bytes` is [`encoded_bytes`].
@@ -118,8 +119,8 @@ pub(crate) fn encode(digits: &mut [u32], q: u32, bytes: &mut [u8]) -> Result<()>
     Ok(())
 }
 
-/// Unpacks digits below q. Any bytes unpack to some digits; only those that [`encode`] produces are packed again as the
-/// same bytes.
+/// Unpacks digits below q. Any bytes unpack to some digits, but only bytes that [`encode`] produces are obtained again
+/// when these digits are packed.
 ///
 /// # Errors
 /// As [`encode`].
@@ -160,7 +161,8 @@ mod tests {
     use super::*;
     use crate::params::SETS;
 
-    /// The tables of the specification: digits, moduli, bytes of a pair and of the last pair, offset of the level.
+    /// Tests the levels against the tables of the specification: number of digits, two moduli, bytes of a pair and of
+    /// the last pair, offset.
     #[test]
     fn levels_match_the_tables() {
         let row = |level: &Level| {
@@ -211,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Any bytes unpack to some digits, whose packing is stable under unpacking and packing again.
+    /// Tests that any bytes unpack to digits below q, and that packing and unpacking these digits changes nothing.
     #[test]
     fn decoding_is_total() {
         let mut random = Random::new(seed());

@@ -1,4 +1,4 @@
-//! The plans of all parameter sets with test samples, for the engine's tests.
+//! The plans of all parameter sets with samples of their inputs, for the engine's tests.
 
 use ringforge::kernels::Role;
 use ringforge::{Device, Limits, Plan, Planner, Result};
@@ -32,20 +32,20 @@ impl Scheme for CtruPrime {
 /// The plans of one parameter set, with samples of valid and invalid keys and ciphertexts.
 ///
 /// # Errors
-/// Errors of planning.
+/// If a plan of the set cannot be made for devices with these limits.
 pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     Way::on(limits).map(|way| plans_in(set, way, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
 }
 
-/// The plans with products computed in one way.
+/// The plans of one parameter set whose products use this algorithm.
 fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let (steps, planner) = (PrimeSteps { way, ..PrimeSteps::new(set, limits)? }, Planner::new(limits.clone()));
     let (set, naive) = (*set, Naive(*set));
-    // emulated on the CPU, a product on tensor cores is thousands of shuffles; the larger sets differ only in sizes
+    // emulating a tensor-core product on the CPU takes thousands of shuffles; the larger sets differ in sizes only
     let few = way == Way::Tensor || set.name != SETS[0].name;
     let named = |what: &str, plan: &Plan| {
         let cores = if way == Way::Tensor { ", tensor cores" } else { "" };
-        // samples repeat every five items
+        // five items cover every kind of sample
         let named = NamedPlan::new(format!("{} {what}{cores}", set.name), plan.clone()).batches(&[5]);
         if few { named.few_emulated() } else { named }
     };
@@ -56,7 +56,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         named("prepare public keys", &steps.with_prepared(Prepared::PreparePublic, &planner)?),
         named("prepare secret keys", &steps.with_prepared(Prepared::PrepareSecret, &planner)?),
     ];
-    // plans for prepared keys must give the results of the plans for plain keys
+    // plans in which all items share one key must give the results of plans with a copy of the key per item
     for (what, operation, prepared) in [
         ("decapsulate", Decapsulate, None),
         ("check secret keys", CheckSecretKeys, None),
@@ -74,7 +74,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         };
         let named = named(what, &plan);
         let named = if prepared.is_none() { named.with_secrets(operation.secrets()) } else { named };
-        // on a GPU, the keys of a group share an inverse, stored at the first of them
+        // on a GPU, intermediate results of the steps depend on the whole group of keys, unlike on the CPU
         let named = if matches!(operation, Generate(_)) { named.compared_whole() } else { named };
         let with = plan.clone();
         let sampled = named.sampled(move |seed, batch| {
@@ -90,11 +90,12 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
     Ok(plans)
 }
 
-/// Secret keys and ciphertexts. Batches of 1, 2 and 3 items together cover all faults. Of every five items,
+/// Returns samples of secret keys and ciphertexts. Batches of 1, 2 and 3 items together cover all faults. Of every five
+/// items,
 ///
-/// - one has a ciphertext of random bytes;
-/// - one has a secret key of random bytes;
-/// - one has a bad padding field after the coefficients;
+/// - one has a random ciphertext;
+/// - one has a random secret key and a random ciphertext;
+/// - one has a nonzero padding field after the coefficients of its secret key;
 /// - one has a ciphertext with its last bit flipped.
 fn items(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let kem = kem(set).expect("the products of a parameter set are exact");
@@ -103,11 +104,12 @@ fn items(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8
         4 => ciphertext[set.sizes().ciphertext - 1] ^= 0x80,
         _ => {}
     });
-    // public keys are left out: any bytes are one
+    // public keys need no samples, because any bytes are a valid public key
     items.into_iter().skip(1).collect()
 }
 
-/// A key pair as the CPU prepares it, and ciphertexts, of which every second one is valid.
+/// Returns a key pair whose polynomials the CPU converted to operands of products, and ciphertexts. Every second
+/// ciphertext is valid.
 fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let (sizes, kem) = (set.sizes().kem(), kem(set).expect("the products of a parameter set are exact"));
     let mut memory = kem.memory();
@@ -131,7 +133,8 @@ fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static
     vec![("prepared public key", public_key), ("prepared secret key", secret_key), ("ciphertexts", ciphertexts)]
 }
 
-/// Adds to the inputs, for each item, the plain keys at the end of the prepared ones.
+/// Adds the encoded keys to the inputs, once per item. They are copied from the keys that all items share, where they
+/// follow the operands of products.
 fn with_own_keys(set: &Parameters, way: Way, batch: usize, inputs: &Named) -> Named {
     let (mut inputs, sizes) = (inputs.clone(), set.sizes().kem());
     for (prepared, factor, own, size) in [
@@ -146,7 +149,8 @@ fn with_own_keys(set: &Parameters, way: Way, batch: usize, inputs: &Named) -> Na
     inputs
 }
 
-/// Operands as words. Of every three items, two have the largest possible sums, of one sign or alternating.
+/// Returns operands as 16-bit words. Of every three items, two have the largest possible sums: one with operands of
+/// constant sign, one with alternating signs.
 fn factors(set: &Parameters, seed: u64, batch: usize) -> [(&'static str, Vec<u8>); 2] {
     let mut random = Random::new(seed);
     let (q, eta) = (set.q as usize, set.eta as i16);

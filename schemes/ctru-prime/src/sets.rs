@@ -9,7 +9,7 @@ use crate::params::{Parameters, SETS};
 
 /// A parameter set of this crate, as a type.
 pub trait ParameterSet: sealed::Sealed + KemScheme<Error = KeyError> + Send + Sync {
-    /// The parameters.
+    /// The numbers of the set: degree, moduli, noise.
     const PARAMETERS: Parameters;
 }
 

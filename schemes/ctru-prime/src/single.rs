@@ -1,4 +1,4 @@
-//! One operation at a time, on the CPU.
+//! Key generation, encapsulation and decapsulation of single items on the CPU.
 
 use rand_core::CryptoRng;
 use ringforge::{Error, Result};
@@ -9,7 +9,7 @@ use crate::kem::kem;
 use crate::params::SEED_BYTES;
 use crate::sets::ParameterSet;
 
-/// Generates a key pair: the public key, and the secret key, which is wiped when dropped.
+/// Generates a key pair. Returns the public key, and the secret key, which is wiped when dropped.
 ///
 /// ```
 /// use ringforge_ctru_prime::{CtruPrime761, decapsulate, encapsulate, generate};
@@ -23,7 +23,7 @@ use crate::sets::ParameterSet;
 /// ```
 ///
 /// # Errors
-/// None that a caller could cause.
+/// Never fails for the parameter sets of this crate.
 pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>)> {
     let p = P::PARAMETERS;
     let mut public_key = vec![0; p.sizes().public_key];
@@ -54,15 +54,16 @@ pub fn encapsulate<P: ParameterSet>(
     let kem = kem(&p)?;
     kem.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
-    // moving the returned value may leave copies behind, so this one is wiped here
+    // this `shared_key` is wiped on drop; a move of it could leave a copy in memory
     Ok((ciphertext, shared_key.clone()))
 }
 
-/// Decapsulates: returns the shared key of a ciphertext, wiped when dropped. If no encapsulation to this key made the
-/// ciphertext, the result is a pseudorandom key (implicit rejection).
+/// Decapsulates: returns the shared key of a ciphertext, which is wiped when dropped. If the ciphertext does not come
+/// from an encapsulation to this key, the result is a pseudorandom key (implicit rejection). The secret key is not
+/// checked: see [`check_secret_key`].
 ///
 /// # Errors
-/// [`Error::Length`] unless both have the set's lengths. The secret key is not checked: see [`check_secret_key`].
+/// [`Error::Length`] unless the secret key and the ciphertext have the set's lengths.
 pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Result<Zeroizing<[u8; 32]>> {
     let p = P::PARAMETERS;
     length("bytes of a secret key", secret_key, p.sizes().kem().secret_key)?;
@@ -71,12 +72,12 @@ pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Res
     let kem = kem(&p)?;
     kem.decapsulate(secret_key, ciphertext, &mut shared_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
-    // as in `encapsulate`
+    // this `shared_key` is wiped on drop; a move of it could leave a copy in memory
     Ok(shared_key.clone())
 }
 
-/// Returns whether a public key is packed as key generation packs it. Other byte strings are accepted as well and
-/// decode to some key, but hashes differ from those of its canonical packing.
+/// Returns true if a public key is packed as key generation packs it. Encapsulation also accepts other byte strings,
+/// which decode to some key, but gives shared keys that differ from those for the canonical packing of that key.
 ///
 /// # Errors
 /// [`Error::Length`] unless the key has the set's length.
@@ -85,7 +86,7 @@ pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
     kem(&P::PARAMETERS)?.pke.is_canonical(public_key)
 }
 
-/// Checks a secret key that did not come from key generation, and returns the first defect found, if any.
+/// Checks a secret key from an untrusted source. Returns the first defect found, if any.
 ///
 /// # Errors
 /// [`Error::Length`] unless the key has the set's length.

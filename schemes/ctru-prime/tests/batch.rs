@@ -1,4 +1,4 @@
-//! Batches on every device: vectors, faults in single items, handles, corrupted ciphertexts, and many round trips.
+//! Tests of batches on every device: vectors, invalid items, handles, corrupted ciphertexts, and many round trips.
 
 use ringforge::{Device, Engine, Error, Limits};
 use ringforge_batch::{BatchStatus, ItemError, KEY_SEED, OK, SharedKeys};
@@ -56,7 +56,7 @@ impl Trip {
     }
 }
 
-/// Checks the first `count` of a set's 100 digests in one batch.
+/// Checks the first `count` of a set's 100 digests of keys, ciphertext and shared keys, in one batch.
 fn vectors<P: ParameterSet>(device: &Device, count: usize) -> Outcomes {
     let p = P::PARAMETERS;
     let kem = Batch::<P>::new(&Engine::on(device.clone()))?;
@@ -89,7 +89,7 @@ macro_rules! vectors {
     ($($test:ident: $set:ty;)*) => { $(
         #[test]
         fn $test() -> Outcomes {
-            // the emulator takes seconds per item, so it gets just over a block
+            // the emulator takes seconds per item, so it gets only slightly more items than a block has
             for (target, count) in [(Target::Cpu, 100), (Target::Emulator, 9), (Target::Cuda, 100)] {
                 target.device().iter().try_for_each(|device| vectors::<$set>(device, count))?;
             }
@@ -110,7 +110,7 @@ fn bad_items_are_reported_and_isolated() -> Outcomes {
         let kem = Batch::<CtruPrime761>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();
         let trip = Trip::random(&kem, 5)?;
-        // set to 15: coefficient 7 of item 3's secret key, and the padding of item 1's
+        // invalid: coefficient 7 of item 3's secret key is 15, and so is the padding of item 1's
         let mut secret_keys = trip.secret_keys.clone();
         secret_keys[3 * sizes.secret_key + 3] |= 0xf0;
         secret_keys[sizes.secret_key + 380] |= 0xf0;
@@ -125,7 +125,7 @@ fn bad_items_are_reported_and_isolated() -> Outcomes {
             let expected = if item % 2 == 1 { &[0; 32] } else { &trip.shared_keys[32 * item..][..32] };
             assert_eq!(received[32 * item..][..32], *expected, "{device}");
         }
-        // the same with handles
+        // keys imported to device memory give the same errors
         let stream = device.stream()?;
         let keys = kem.import_secret_keys(&stream, &secret_keys)?;
         assert_eq!(keys.status(&stream)?.errors(), bad);
@@ -159,7 +159,7 @@ fn wrong_lengths_are_refused() -> Outcomes {
         assert!(matches!(kem.import_ciphertexts(&stream, &ct[1..]), Err(Error::Length { .. })));
         assert!(matches!(kem.import_public_keys(&stream, &pk[1..]), Err(Error::Length { .. })));
         assert!(matches!(kem.import_secret_keys(&stream, &sk[1..]), Err(Error::Length { .. })));
-        // an empty batch is no error
+        // an empty batch is not an error
         kem.generate(&mut [], &mut [])?.into_result()?;
         kem.encapsulate(&[], &mut [], &mut [])?.into_result()?;
         kem.decapsulate(&[], &[], &mut [])?.into_result()?;
@@ -191,7 +191,8 @@ fn handles_agree_with_host_memory() -> Outcomes {
     Ok(())
 }
 
-/// With one key for all items, both ends agree, also for the neighbours of a corrupted ciphertext.
+/// Tests `OneKey`: with one key for all items, encapsulated and decapsulated keys agree, and a corrupted ciphertext
+/// changes only its own shared key.
 #[test]
 fn one_key_serves_a_whole_batch() -> Outcomes {
     for device in devices() {
@@ -213,7 +214,7 @@ fn one_key_serves_a_whole_batch() -> Outcomes {
         let sent = exported(shared_keys)?;
         assert_eq!(exported(one.decapsulate(&stream, &with, &ciphertexts)?)?, sent, "{device}");
 
-        // the same with one key per item, also for a corrupted ciphertext
+        // a batch with a copy of the key per item gives the same shared keys, also for a corrupted ciphertext
         let mut texts = vec![0; 5 * sizes.ciphertext];
         ciphertexts.export(&stream, &mut texts)?.into_result()?;
         texts[2 * sizes.ciphertext + 9] ^= 4;
@@ -226,7 +227,7 @@ fn one_key_serves_a_whole_batch() -> Outcomes {
 
         assert!(matches!(one.public_key(&stream, &trip.public_keys[1..]), Err(Error::Length { .. })));
         assert!(matches!(one.secret_key(&stream, &trip.secret_keys[1..]), Err(Error::Length { .. })));
-        // a secret key is checked as in a batch
+        // an invalid secret key is reported as in a batch
         let mut spoilt = trip.secret_keys.clone();
         spoilt[3] |= 0xf0;
         let why = one.secret_key(&stream, &spoilt)?.err();
@@ -236,7 +237,7 @@ fn one_key_serves_a_whole_batch() -> Outcomes {
     Ok(())
 }
 
-/// Round trips: many on a GPU, a few elsewhere.
+/// Checks that decapsulation returns the encapsulated keys, for 100 items on the CPU and 100 000 items on a GPU.
 fn round_trips<P: ParameterSet>() -> Outcomes {
     for (device, batch) in [(Target::Cpu.device(), 100), (Target::Cuda.device(), 100_000)] {
         let Some(device) = device else { continue };
@@ -254,7 +255,8 @@ fn round_trips_all_agree() -> Outcomes {
     round_trips::<CtruPrime1277>()
 }
 
-/// With one flipped bit in each ciphertext, the key is the hash of identity, z and ciphertext.
+/// Flips one bit in each ciphertext. Checks that each decapsulated key is the rejection key: the first half of
+/// SHA3-512(identity ‖ z ‖ ciphertext).
 fn flipped<P: ParameterSet>() -> Outcomes {
     for (device, batch) in [(Target::Cpu.device(), 100), (Target::Cuda.device(), 20_000)] {
         let Some(device) = device else { continue };
@@ -263,7 +265,8 @@ fn flipped<P: ParameterSet>() -> Outcomes {
         let mut trip = Trip::random(&kem, batch)?;
         let mut random = Random::new(seed());
         for (item, ciphertext) in trip.ciphertexts.chunks_exact_mut(sizes.ciphertext).enumerate() {
-            // the last bits, including padding; then every bit if there are enough items, else random bits
+            // the first items flip the bits of a ciphertext from the last one (padding) to the first, the others flip
+            // random bits
             let bits = 8 * sizes.ciphertext;
             let bit = if item < 16.max(bits.min(batch)) { bits - 1 - item } else { random.below(bits) };
             ciphertext[bit / 8] ^= 1 << (bit % 8);
@@ -289,7 +292,7 @@ fn every_flipped_bit_is_rejected() -> Outcomes {
     flipped::<CtruPrime1277>()
 }
 
-/// Arbitrary bytes as public key and as ciphertext give keys, and the same ones on every device.
+/// Tests that arbitrary bytes as public keys and ciphertexts give keys without error, the same ones on every device.
 #[test]
 fn arbitrary_bytes_are_valid_inputs() -> Outcomes {
     let mut first = None;

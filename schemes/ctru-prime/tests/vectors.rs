@@ -1,4 +1,4 @@
-//! Test vectors of all parameter sets, one item at a time: `kat/README.md` describes the files.
+//! Tests single operations of all parameter sets against test vectors. `kat/README.md` describes the files.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use sha3::{Digest, Sha3_256, Sha3_512};
 
 use crate::kat::{File, Record, from_hex, hex, randomness};
 
-/// A random generator that returns fixed bytes.
+/// A random generator that returns these bytes, in order.
 struct Bytes<'a>(&'a [u8]);
 
 impl TryRng for Bytes<'_> {
@@ -39,7 +39,8 @@ impl TryRng for Bytes<'_> {
 
 impl TryCryptoRng for Bytes<'_> {}
 
-/// Computes a record: public key, secret key, ciphertext, shared key, and shared key of the corrupted ciphertext.
+/// Computes a record: public key, secret key, ciphertext, shared key, and the rejection key for the corrupted
+/// ciphertext.
 fn record<P: ParameterSet>(randomness: &[u8; 96], byte: usize, bit: u32) -> [Vec<u8>; 5] {
     let rng = &mut Bytes(randomness);
     let (public_key, secret_key) = generate::<P>(rng).unwrap();
@@ -70,7 +71,7 @@ fn agrees<P: ParameterSet>() {
         assert_eq!(hex(&Sha3_256::digest(made)), *wanted, "{}, record {count}", p.name);
     }
 
-    // a padding bit that is set, and a non-canonical public key
+    // a ciphertext with a nonzero padding bit, which is rejected implicitly, and a public key that is not canonical
     let [padded, key] = &file.accepted_but_odd[..] else { panic!("two odd ones") };
     let secret_key = from_hex(&file.records[0].sk);
     let found = decapsulate::<P>(&secret_key, &from_hex(&padded.ct)).unwrap();
@@ -82,8 +83,8 @@ fn agrees<P: ParameterSet>() {
     assert_eq!((hex(&ciphertext), hex(&*shared_key)), (key.ct.clone(), key.ss.clone()));
 }
 
-/// Section 2.11 of the specification: hashes of public key, secret key and ciphertext, then the shared and rejection
-/// keys.
+/// Checks section 2.11 of the specification: hashes of public key, secret key and ciphertext, then the shared key and
+/// the rejection key.
 fn agrees_with_the_text<P: ParameterSet>(wanted: [&str; 5]) {
     let randomness: Vec<u8> = (0..96).collect();
     let [pk, sk, ct, ss, rejection] = record::<P>(&randomness.try_into().unwrap(), 0, 0);
@@ -91,7 +92,7 @@ fn agrees_with_the_text<P: ParameterSet>(wanted: [&str; 5]) {
     assert_eq!([pk, sk, ct, hex(&ss), hex(&rejection)], wanted);
 }
 
-/// Corrupted secret keys are reported, any bytes are a public key, and any ciphertext gives a key.
+/// Checks that corrupted secret keys are reported, and that any bytes as public key or ciphertext give a key.
 fn bears_anything<P: ParameterSet>() {
     let p = P::PARAMETERS;
     let randomness: Vec<u8> = (0..96).collect();
@@ -103,7 +104,7 @@ fn bears_anything<P: ParameterSet>() {
     };
     let at = |coefficient| Some(KeyError::InvalidSecretKey { coefficient });
     let legal = 2 * p.eta as u8 + 1;
-    assert_eq!(bad(0, legal << 4 | 1), at(0)); // f_0 is odd, and so packed as an even number
+    assert_eq!(bad(0, legal << 4 | 1), at(0)); // f_0 is odd, so it is packed as an even number
     assert_eq!(bad(0, 14), at(usize::from(4 * p.eta >= 14)));
     assert_eq!(bad(7, legal << 4 | 2), at(14));
     assert_eq!(bad(7, 0xf0 | legal), at(15));

@@ -1,4 +1,4 @@
-//! Agrees on a thousand keys at once, with CTRU-768 on the best device of this machine.
+//! Generates a thousand key pairs, encapsulates and decapsulates in one batch, with CTRU-768 on the best device.
 //!
 //! `cargo run --release -p ringforge-ctru --example 04-batch-kem`
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kem = Batch::<Ctru768>::new(&engine)?;
     let sizes = kem.sizes();
 
-    // in host memory, item i starts at i times its size
+    // host memory holds the items one after another: item i starts at byte i times the item size
     let batch = 1000;
     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
     kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
@@ -29,13 +29,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(sent, received);
     println!("both ends have the same keys");
 
-    // a corrupted ciphertext is no error: its key looks random, and the other keys are unaffected
+    // decapsulating a corrupted ciphertext is no error: it gives a pseudorandom key, and the other keys are unaffected
     ciphertexts[0] ^= 1;
     kem.decapsulate(&secret_keys, &ciphertexts, &mut received)?.into_result()?;
     assert_ne!(sent[..sizes.shared_key], received[..sizes.shared_key]);
     assert_eq!(sent[sizes.shared_key..], received[sizes.shared_key..]);
 
-    // handles refer to device memory until they are exported
+    // the `_on` methods return handles: keys stay in device memory until they are exported
     let stream = device.stream()?;
     let (public_keys, secret_keys) = kem.generate_on(&stream, batch)?;
     let (ciphertexts, shared_keys) = kem.encapsulate_on(&stream, &public_keys)?;

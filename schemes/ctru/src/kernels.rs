@@ -1,4 +1,4 @@
-//! The kernels of key generation, encapsulation and decapsulation: ports, CPU reference, CUDA source.
+//! The kernels of key generation, encapsulation and decapsulation: their ports, CPU references and CUDA sources.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Header, KernelLayout, Port};
 use ringforge::{Error, Limits, RandomKey, Result};
@@ -10,34 +10,35 @@ use crate::kem::{self, Kem, Memory};
 use crate::params::{Parameters, Q, SEED_BYTES};
 use crate::pke::{Polynomials, integer_rows, wire_rows};
 
-/// Threads per block of a kernel that hashes or checks, one item each.
+/// Threads per block of the kernels that hash or check keys. Each thread handles one item.
 const ITEM_THREADS: u32 = 128;
 
-/// Maximum number of seeds tried for one item. All 16 fail for one item in 2^238.
+/// Maximum number of seeds tried for one item, including the first. For n = 768, all 16 fail with probability 2^-238.
 const ATTEMPTS: u32 = 16;
 
-/// The work of a kernel on each item: its inputs, then its outputs.
+/// The kernels. "Coins" are the pseudorandom bytes from which polynomials are sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Seeds d ‖ z to the coins of key generation.
+    /// Expands the seed d of each pair d ‖ z to the coins of f and g.
     Expand,
-    /// Coins to key pairs.
+    /// Computes key pairs from coins; writes zeros for items whose f has no inverse.
     Generate,
-    /// Key pairs for items whose f has no inverse, with new seeds.
+    /// Regenerates the key pairs of items whose f has no inverse, from new seeds.
     Retry,
-    /// Seeds to messages, shared keys and encryption coins.
+    /// Derives messages, shared keys and encryption coins from public keys and seeds.
     Encapsulate,
-    /// Messages and coins to ciphertexts.
+    /// Encrypts messages with given coins.
     Encrypt,
-    /// Ciphertexts to messages.
+    /// Decrypts ciphertexts to messages.
     Decrypt,
-    /// Messages to shared keys, rejection keys and encryption coins.
+    /// Derives shared keys, rejection keys and encryption coins from messages.
     Decapsulate,
-    /// Re-encryption and comparison with the ciphertext, which select the shared key or the rejection key.
+    /// Re-encrypts messages, compares the results with the ciphertexts, and selects the shared key or the rejection
+    /// key.
     Compare,
-    /// Public keys to statuses.
+    /// Checks public keys and writes their statuses.
     CheckPublic,
-    /// Secret keys to statuses.
+    /// Checks secret keys, including the public keys within, and writes their statuses.
     CheckSecret,
 }
 
@@ -50,10 +51,10 @@ const CHECK: Header = Header { name: "ctru_check.cuh", text: include_str!("kerne
 const HEADERS: &[Header] =
     &[ROWS, RING, GENERATE, ENCRYPT, HASH, CHECK, STATUS, ringforge_e8::E8, ringforge_e8::SAMPLE, ringforge_e8::PACK];
 
-/// The kernel of a stage of one parameter set, on devices with these limits.
+/// Returns the kernel of a stage for one parameter set, for devices with these limits.
 ///
 /// # Errors
-/// Errors from planning the rings' transforms.
+/// If `p` is not one of this crate's sets, or if the transform of the stage cannot be planned.
 #[allow(unsafe_code)]
 pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<CustomKernel> {
     let kem = kem::kem(p)?;
@@ -66,7 +67,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     let (status, going_on) = (Port::status(), Port::status().updated());
     let (set, with_rows) = (*p, rows.clone());
     let build = move |limits: &Limits| build(&set, with_rows.as_ref(), limits);
-    // each closure takes an item's part of every port, in port order
+    // each closure takes one item's bytes of every port, in port order
     macro_rules! stage {
         ($name:literal, [$($port:expr),*], $memory:ident => $work:expr) => {{
             let text = (concat!("ctru_", $name), include_str!(concat!("kernels/ctru_", $name, ".cu")), HEADERS);
@@ -74,8 +75,8 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
                 let $memory = &mut kem.memory();
                 args.each(items, $work)
             };
-            // SAFETY: A thread, or a block laid out by `rows`, accesses only the bytes of its own items. The parameter
-            // set gives the same sizes to ports and prelude.
+            // SAFETY: A thread, or a block laid out by `rows`, accesses only the bytes of its own items. The ports and
+            // the CUDA constants take all sizes from the same parameter set.
             unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }
         }};
     }
@@ -134,7 +135,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             memory => |_, (secret_key, ciphertext, message, status)| {
                 let [pke_key, ..] = kem.pke.parameters.sizes().parts(secret_key);
                 let found = pke_key_status(kem, pke_key, &mut memory.polynomials)?;
-                // the public key is checked later
+                // the compare kernel checks the public key within the secret key
                 set_to(status, if found == OK { PENDING } else { found })?;
                 kem.pke.decrypt(pke_key, ciphertext, message, &mut memory.polynomials)
             }
@@ -180,23 +181,24 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     Ok(kernel.with_tables(rows.iter().map(KernelLayout::table)).described(p.name))
 }
 
-/// The ring layout of a stage; none for stages that hash or check, with one thread per item.
+/// Returns the layout of a stage in which several threads share a polynomial. Stages that hash or check have none: they
+/// use one thread per item.
 fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<KernelLayout>> {
     let wire = wire_rows(p, limits)?;
-    // one layer more than in public keys where possible: leaves of degree 2 can be inverted directly, but not those of
-    // degree 6
+    // The NTT of public keys has 7 layers. For n = 768, key generation uses an eighth: leaves of degree 2 can be
+    // inverted by norms, but leaves of degree 6 cannot.
     let deep = || Ok::<_, Error>(KernelLayout::of(wire.poly(), limits)?.holding(2));
     Ok(match stage {
         Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckPublic | Stage::CheckSecret => None,
         Stage::Decrypt => Some(integer_rows(p, limits)?.holding(2)),
-        // leaf products of degree 6 cost less than a radix-3 layer forward and back
+        // for n = 768, products modulo leaves of degree 6 cost less than a radix-3 layer forward and back
         Stage::Encrypt | Stage::Compare => Some(wire.holding(2)),
         Stage::Generate => Some(deep()?),
         Stage::Retry => Some(deep()?.extra_shared(2 * 2 * p.sizes().polynomial_coins)),
     })
 }
 
-/// The prelude and launch of a stage on devices with these limits.
+/// Returns the generated CUDA header (`prelude.cuh`) and the launch shape of a stage, for devices with these limits.
 fn build(p: &Parameters, rows: Option<&KernelLayout>, limits: &Limits) -> Result<Built> {
     let built = rows.map_or_else(|| Ok(Built::thread_per_item(ITEM_THREADS)), |rows| rows.build(limits))?;
     let sizes = p.sizes();
@@ -221,7 +223,7 @@ fn build(p: &Parameters, rows: Option<&KernelLayout>, limits: &Limits) -> Result
     ))
 }
 
-/// Writes a whole key pair from coins and z, or zeros, and returns the status.
+/// Writes the key pair that follows from coins and z, or zeros if f has no inverse. Returns the item's status.
 fn key_pair(
     kem: &Kem,
     coins: &[u8],
@@ -249,7 +251,7 @@ fn set_to(status: &mut u32, word: u32) -> Result<()> {
     Ok(())
 }
 
-/// Sets a status to `next` if it is `before`, the status that the previous step leaves.
+/// Sets a status to `next` if it equals `before`, which the previous kernel writes on success. Otherwise keeps it.
 fn go_on(status: &mut u32, before: u32, next: u32) -> Result<()> {
     set_to(status, if *status == before { next } else { *status })
 }

@@ -1,8 +1,8 @@
 //! CTRU and CNTR: key encapsulation over NTRU lattices with messages encoded in the E8 lattice, for single items and
 //! batches.
 //!
-//! A parameter set is a type, for example [`Ctru768`]. One key at a time, on the CPU: the traits of the crate `kem`
-//! ([`EncapsulationKey`], [`DecapsulationKey`]). Batches of any size, on a CPU or a GPU: [`Batch`].
+//! A parameter set is a type, for example [`Ctru768`]. For one key at a time on the CPU, use the traits of the crate
+//! `kem` with [`EncapsulationKey`] and [`DecapsulationKey`]. For batches of any size, on a CPU or a GPU, use [`Batch`].
 //!
 //! ```
 //! use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
@@ -39,15 +39,15 @@
 //! | `params.rs` | The numbers of each set, and all derived sizes. |
 //! | `pke.rs`, `kem.rs` | One item on the CPU: arithmetic, and the encapsulation of `ringforge_e8`. |
 //! | `rustcrypto.rs` | The traits of the crate `kem`. |
-//! | `kernels.rs`, `kernels/` | The stages of batches: ports, CPU reference, CUDA source. |
-//! | `plans.rs` | The steps that chain the stages, from which `Batch` makes plans. |
+//! | `kernels.rs`, `kernels/` | The kernels of batches: ports, CPU reference, CUDA source. |
+//! | `plans.rs` | The pipelines of kernels, from which `Batch` makes plans. |
 //!
-//! Source: Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579. `README.md` explains the
-//! source of each set, the GPU implementation, and the limits of this crate.
+//! The schemes are defined in Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579.
+//! `README.md` explains the origin of each set, the GPU implementation, and the limits of this crate.
 //!
 //! Batches generate their seeds on the device; `ringforge_batch` explains the consequences of repeated seeds.
 //!
-//! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds plans with test samples.
+//! Feature `hazmat` adds functions that take all randomness from the caller; `testkit` adds plans with test samples.
 
 mod kem;
 mod kernels;

@@ -1,8 +1,8 @@
 //! The test oracle: a direct implementation of the specification.
 //!
 //! It is slow and simple, works bit by bit, and multiplies polynomials over the integers. It shares only the parameter
-//! sets with the rest of the crate; helpers and the key encapsulation come from `ringforge_e8::oracle`. The hash
-//! functions are SHAKE-256 and SHA3-512. It does not protect secrets.
+//! sets with the rest of the crate; helpers and the key encapsulation come from `ringforge_e8::oracle`. Hash functions
+//! are SHAKE-256 and SHA3-512. It does not protect secrets.
 
 mod ring;
 
@@ -15,7 +15,7 @@ use crate::params::Parameters;
 
 use ring::{Q, coefficients, values};
 
-/// One parameter set.
+/// The oracle of one parameter set.
 #[derive(Clone, Copy)]
 pub(crate) struct Naive(pub(crate) Parameters);
 
@@ -69,13 +69,13 @@ impl Oracle for Naive {
 }
 
 impl Naive {
-    /// The packed coefficients of a secret key.
+    /// Unpacks the coefficients f of a secret key, stored as 2η + 1 − f. Fails if one is above 4η + 1.
     fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, KeyError> {
         let fields = below(4 * i64::from(self.0.eta) + 2, unpack(self.0.key_width(), pke_key));
         fields.map_err(|coefficient| KeyError::InvalidSecretKey { coefficient })
     }
 
-    /// Two polynomials from the centred binomial distribution.
+    /// Samples two polynomials from the centred binomial distribution, with SHAKE-256 of the seed as randomness.
     fn small(self, seed: &[u8]) -> [Polynomial; 2] {
         let n = self.0.n;
         let mut first = sample(self.0.eta, &xof(seed, n * self.0.eta as usize / 2));
@@ -83,18 +83,18 @@ impl Naive {
         [first, second]
     }
 
-    /// x^n = x^(n/2) − 1.
+    /// The reduction rule x^n = x^(n/2) − 1, as pairs of exponent and coefficient.
     const fn powers(self) -> [(usize, i64); 2] {
         [(self.0.n / 2, 1), (0, -1)]
     }
 }
 
-/// The packed evaluations of a public key.
+/// Unpacks the evaluations of a public key. Fails if one is not below q.
 fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, KeyError> {
     below(Q, unpack(12, public_key)).map_err(|coefficient| KeyError::InvalidPublicKey { coefficient })
 }
 
-/// Returns these numbers, or the place of the first that is not below the bound.
+/// Returns the numbers if all are below `bound`, else the index of the first that is not.
 fn below(bound: i64, numbers: Vec<i64>) -> Result<Vec<i64>, usize> {
     numbers.iter().position(|&number| number >= bound).map_or(Ok(numbers), Err)
 }

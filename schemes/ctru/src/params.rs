@@ -8,24 +8,24 @@ pub(crate) const Q: u32 = 3457;
 /// Bytes of a seed, of the rejection secret z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
 
-/// A parameter set over the ring `Z_3457[x]/(x^n − x^(n/2) + 1)`. All sizes are in bytes.
+/// A parameter set over the ring `Z_3457[x]/(x^n − x^(n/2) + 1)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Parameters {
-    /// The name.
+    /// The name, for example `CTRU-768`.
     pub name: &'static str,
     /// The degree n.
     pub n: usize,
     /// log2 of the modulus q2 of a ciphertext's coefficients.
     pub q2_bits: u32,
-    /// The parameter η of the centred binomial distribution of all small polynomials: coefficients are from −η to η.
+    /// The parameter η of the centred binomial distribution of all small polynomials, with coefficients from −η to η.
     pub eta: u32,
-    /// Whether encryption adds an error polynomial (CTRU), or leaves the error to rounding (CNTR).
+    /// True if encryption adds an error polynomial (CTRU); false if only rounding contributes an error (CNTR).
     pub noise: bool,
 }
 
 impl Parameters {
-    /// Sizes of the underlying public-key encryption, from which all others follow.
+    /// Sizes in bytes of the underlying public-key encryption, from which all other sizes follow.
     #[must_use]
     pub const fn sizes(&self) -> EncryptionSizes {
         let polynomial_coins = self.n * self.eta as usize / 4;
@@ -45,14 +45,14 @@ impl Parameters {
         1 << self.q2_bits
     }
 
-    /// Bits of a packed coefficient f of a secret key. It is stored as 2·eta + 1 − f, which is at most
-    /// [`largest_field`](Self::largest_field).
+    /// The number of bits of a packed coefficient of a secret key. Coefficient f is stored as 2·eta + 1 − f, which is
+    /// at most [`largest_field`](Self::largest_field).
     #[must_use]
     pub const fn key_width(&self) -> u32 {
         u32::BITS - self.largest_field().leading_zeros()
     }
 
-    /// The largest packed coefficient of a secret key.
+    /// The largest valid packed coefficient of a secret key, 4·eta + 1.
     #[must_use]
     pub const fn largest_field(&self) -> u32 {
         4 * self.eta + 1

@@ -1,4 +1,4 @@
-//! The underlying public-key encryption: all the arithmetic, one item at a time.
+//! The underlying public-key encryption: key generation, encryption and decryption, one item at a time on the CPU.
 
 #[cfg(test)]
 mod tests;
@@ -14,41 +14,41 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{Parameters, Q};
 
-/// Scale of the evaluations of h in public keys.
+/// Public keys store the evaluations of h times this constant, 2^16 mod q.
 const WIRE: u32 = (1 << 16) % Q;
 /// The inverse of `WIRE` modulo q.
 const UNWIRE: u32 = 2775;
 const _: () = assert!(WIRE * UNWIRE % Q == 1);
 
-/// Reduces products, and sums of a few residues, which are below 2^31.
+/// Division by q, for products and sums of a few residues. Dividends must be below 2^31.
 const BY_Q: Divisor = Divisor::new(Q);
 
-/// Bits of a packed evaluation of h.
+/// Bits of a packed evaluation of h in a public key.
 const WIRE_WIDTH: u32 = 12;
 
 /// Layers of the incomplete NTT whose evaluations are in public keys.
 const WIRE_DEPTH: u32 = 7;
 
-/// A prime above twice the absolute value of any coefficient of c·f over the integers, for centred c. This holds in
-/// every set and for every accepted key.
+/// The prime of the NTT that computes c·f over the integers. It exceeds twice the absolute value of any coefficient of
+/// c·f, for centred c, in every set and for every valid key.
 const PRIME: u32 = 25_178_113;
 
-/// The ring layout of public keys, with evaluations in their order. The root of unity is 55, of order 384. For n = 768
-/// it is 3438, a cube root of 55, which allows one more layer.
+/// Returns the layout of the NTT of public keys. Its evaluations have the order of public keys. The root of unity is
+/// 55, of order 384; for n = 768 it is 3438, a cube root of 55, which allows one more layer.
 pub(crate) fn wire_rows(parameters: &Parameters, limits: &Limits) -> Result<KernelLayout> {
     let root = if parameters.n == 768 { 3438u32 } else { 55 };
     let ring = Ring::trinomial(parameters.n, Modulus::new(Q)?)?.with_root(root)?;
     KernelLayout::of(&ring, limits)?.depth(WIRE_DEPTH)
 }
 
-/// The ring layout in which c·f is exact over the integers.
+/// Returns the layout of the NTT that computes c·f over the integers.
 pub(crate) fn integer_rows(parameters: &Parameters, limits: &Limits) -> Result<KernelLayout> {
     KernelLayout::of(&Ring::trinomial(parameters.n, Modulus::new(PRIME)?)?, limits)
 }
 
-/// Key pairs, encryption and decryption of one parameter set.
+/// Key generation, encryption and decryption of one parameter set.
 ///
-/// Timing and addresses reveal only whether an f has an inverse, and nothing else about secrets.
+/// Timing and memory addresses reveal whether f has an inverse, and nothing else about secrets.
 #[derive(Debug)]
 pub(crate) struct Pke {
     pub(crate) parameters: Parameters,
@@ -59,13 +59,13 @@ pub(crate) struct Pke {
 /// Working polynomials of one item, wiped when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Polynomials {
-    /// Residues.
+    /// Residues of the first operand, then of the product.
     a: Vec<u32>,
-    /// Residues.
+    /// Residues of the second operand.
     b: Vec<u32>,
     /// Sampled coefficients.
     small: Vec<i16>,
-    /// Packed or unpacked fields.
+    /// Packed coefficients, or evaluations of a public key, as unsigned numbers.
     fields: Vec<u16>,
 }
 
@@ -85,26 +85,26 @@ impl Pke {
         })
     }
 
-    /// The place of the first evaluation of a public key that is not below q.
+    /// Returns the index of the first evaluation of a public key that is not below q, if any.
     pub(crate) fn bad_value(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(WIRE_WIDTH, public_key, &mut memory.fields)?;
         Ok(first_above(&memory.fields, Q - 1))
     }
 
-    /// The place of the first coefficient of a secret key that key generation never produces.
-    #[inline(never)] // the constant-time test finds it in the machine code by name
+    /// Returns the index of the first coefficient of a secret key that key generation never produces, if any.
+    #[inline(never)] // the constant-time test finds this function in the machine code by its name
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(self.parameters.key_width(), pke_key, &mut memory.fields)?;
         Ok(first_above(&memory.fields, self.parameters.largest_field()))
     }
 
-    /// Adds the codeword of a message to sigma and rounds to coefficients modulo q2. The codeword is added before
-    /// rounding (CTRU) or after it (CNTR).
+    /// Rounds the coefficients `sigma` from modulo q to modulo q2, and adds the codewords of a message before rounding
+    /// (CTRU) or after it (CNTR).
     fn compress(&self, message: &[u8], sigma: &[u32], out: &mut [u16]) {
         compress(message, sigma, BY_Q, self.parameters.q2_bits, self.parameters.noise, out);
     }
 
-    /// Writes c·f modulo q2 to `memory.fields`.
+    /// Computes c·f modulo q2 from a packed ciphertext c and a packed key f, and writes it to `memory.fields`.
     fn multiply_by_key(&self, pke_key: &[u8], ciphertext: &[u8], memory: &mut Polynomials) -> Result<()> {
         let Polynomials { a, b, small, fields } = memory;
         let Parameters { eta, q2_bits, .. } = self.parameters;
@@ -197,7 +197,7 @@ impl Encryption for Pke {
     }
 }
 
-/// The place of the first field above the largest valid one. All fields are below 2^15.
+/// Returns the index of the first field above `largest`, if any. All fields must be below 2^15.
 fn first_above(fields: &[u16], largest: u32) -> Option<usize> {
     first_nonzero(fields.iter().map(|field| (largest as u16).wrapping_sub(*field) >> 15))
 }

@@ -1,4 +1,4 @@
-//! Pipelines of a parameter set's stages: the steps of batch operations.
+//! The pipelines of batch operations: which kernels run, in which order, on which inputs.
 
 use ringforge::{Pipeline, Result, Value};
 use ringforge_batch::{Made, Steps};
@@ -7,7 +7,7 @@ use crate::kernels::{Stage, kernel};
 use crate::params::Parameters;
 
 impl Parameters {
-    /// Adds a stage to a pipeline and returns its outputs for these inputs.
+    /// Adds a kernel to a pipeline and returns the kernel's outputs for these inputs.
     #[track_caller]
     pub(crate) fn step<'p, const N: usize>(
         &self,

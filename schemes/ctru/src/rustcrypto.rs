@@ -1,6 +1,6 @@
 //! Single keys on the CPU, with the traits of the crate [`kem`].
 //!
-//! Every parameter set implements them, because array types exist for all sizes.
+//! Every parameter set implements these traits, because `hybrid_array` has types for all its sizes.
 
 use core::fmt;
 
@@ -17,15 +17,15 @@ use crate::kem::{self as one, Kem};
 use crate::params::SEED_BYTES;
 use crate::sets::ParameterSet;
 
-/// Why operations on checked keys cannot fail.
+/// The panic message of calls that cannot fail, because rings and lengths match the parameter set.
 const FIXED: &str = "rings and lengths match the parameter set";
 
 /// A public key whose evaluations are all below q.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncapsulationKey<P: ParameterSet>(Array<u8, P::PublicKeySize>);
 
-/// A secret key whose coefficients are all in range: the decryption key, the public key, and z. It is wiped when
-/// dropped.
+/// A secret key whose coefficients are all in range: the decryption key, the public key, and the rejection secret z. It
+/// is wiped when dropped.
 ///
 /// ```
 /// use kem::{Decapsulate, Encapsulate, Kem, KeyExport, TryKeyInit};
@@ -36,7 +36,7 @@ pub struct EncapsulationKey<P: ParameterSet>(Array<u8, P::PublicKeySize>);
 /// let (secret_key, public_key) = Ctru768::generate_keypair_from_rng(&mut rng);
 /// let sent = public_key.to_bytes(); // 1152 bytes
 ///
-/// // at the other end
+/// // at the sender's end
 /// let public_key = EncapsulationKey::<Ctru768>::new_from_slice(&sent)?;
 /// let (ciphertext, shared_key) = public_key.encapsulate_with_rng(&mut rng);
 ///
@@ -50,10 +50,10 @@ pub struct DecapsulationKey<P: ParameterSet> {
 }
 
 impl<P: ParameterSet> EncapsulationKey<P> {
-    /// Decodes a public key.
+    /// Decodes and checks a public key.
     ///
     /// # Errors
-    /// [`KeyError::InvalidPublicKey`] with the first evaluation that is not below q.
+    /// [`KeyError::InvalidPublicKey`] if an evaluation is not below q; it holds the index of the first one.
     pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = kem::<P>().memory();
         match kem::<P>().pke.bad_value(bytes, &mut memory.polynomials).expect(FIXED) {
@@ -62,7 +62,8 @@ impl<P: ParameterSet> EncapsulationKey<P> {
         }
     }
 
-    /// The ciphertext and shared key for this seed, which must be random, secret and used only once.
+    /// Returns the ciphertext and shared key that follow from this seed, which must be random, secret and used only
+    /// once.
     #[cfg(feature = "hazmat")]
     #[must_use]
     pub fn encapsulate_from(&self, seed: &[u8; 32]) -> (Ciphertext<P>, SharedKey<P>) {
@@ -79,11 +80,11 @@ impl<P: ParameterSet> EncapsulationKey<P> {
 }
 
 impl<P: ParameterSet> DecapsulationKey<P> {
-    /// Decodes a secret key.
+    /// Decodes and checks a secret key.
     ///
     /// # Errors
-    /// [`KeyError::InvalidSecretKey`] with the first coefficient that is out of range; [`KeyError::InvalidPublicKey`]
-    /// as for [`EncapsulationKey::from_bytes`].
+    /// [`KeyError::InvalidSecretKey`] if a coefficient is out of range; it holds the index of the first one.
+    /// [`KeyError::InvalidPublicKey`] if the public key within is invalid, as for [`EncapsulationKey::from_bytes`].
     pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = kem::<P>().memory();
         let [pke_key, public_key, _] = P::PARAMETERS.sizes().parts(bytes);
@@ -94,8 +95,8 @@ impl<P: ParameterSet> DecapsulationKey<P> {
         }
     }
 
-    /// The key for these seeds, d and z, which must be random and secret. `None` if the f of d has no inverse: one d in
-    /// 30000 for n = 768, and almost never for other n.
+    /// Returns the key that follows from the seeds d and z, which must be random and secret. Returns `None` if the f
+    /// sampled from d has no inverse: for n = 768 one d in 30000, for other n almost never.
     #[cfg(feature = "hazmat")]
     #[must_use]
     pub fn generate_from(d: &[u8; 32], z: &[u8; 32]) -> Option<Self> {
@@ -104,7 +105,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
         Some(key)
     }
 
-    /// The key of a seed, with z still zero; `None` if f has no inverse.
+    /// Returns the key that follows from the seed d, with z still zero. Returns `None` if f has no inverse.
     fn attempt(d: &Seed) -> Option<Self> {
         let mut key = Self { bytes: Array::default(), public_key: EncapsulationKey(Array::default()) };
         let mut memory = kem::<P>().memory();
@@ -119,7 +120,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
     }
 }
 
-/// The key encapsulation of a set, created on first use.
+/// Returns the KEM of a parameter set. The first call creates it.
 fn kem<P: ParameterSet>() -> &'static Kem {
     one::kem(&P::PARAMETERS).expect(FIXED)
 }

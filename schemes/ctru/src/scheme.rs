@@ -1,4 +1,4 @@
-//! The plans of all parameter sets with test samples, for the engine's tests.
+//! The plans of all parameter sets with samples of their inputs, for the engine's tests.
 
 use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_batch::{OK, Operation, Randomness, SchemeError};
@@ -16,8 +16,8 @@ use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Gene
 use Randomness::{RandomKey, Seeds};
 use ringforge_e8::KeyError;
 
-/// The key of a random generator whose block for item 0, attempt 1, gives an f without an inverse in CTRU-768. It was
-/// found by search.
+/// The first word of a random generator's key, whose other words are 0. Its block for item 0, attempt 1, gives an f
+/// without an inverse in CTRU-768, so the retry kernel needs a second attempt. Found by search.
 const FAILS_TWICE: u32 = 1_002_158;
 
 /// CTRU and CNTR as a scheme for the engine's tests.
@@ -28,7 +28,7 @@ impl Scheme for Ctru {
     const NAME: &'static str = "CTRU";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        // these cover every degree, η, packing width and kind of rounding; the vectors cover all sets
+        // these sets cover every degree, η, packing width and kind of rounding; the test vectors cover all sets
         let sets = [Ctru768::PARAMETERS, Ctru1024::PARAMETERS, Cntr512::PARAMETERS, Cntr768::PARAMETERS];
         sets.iter().map(|set| named_plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
     }
@@ -37,10 +37,10 @@ impl Scheme for Ctru {
 /// The plans of one parameter set, with samples of valid and invalid keys and ciphertexts.
 ///
 /// # Errors
-/// Errors of planning.
+/// If a plan of the set cannot be made for devices with these limits.
 pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let (set, planner) = (*set, Planner::new(limits.clone()));
-    // each with the inputs that need more than random bytes
+    // each operation with the names of the inputs for which random bytes do not suffice
     let operations: [(_, &[&str]); _] = [
         (Generate(Seeds), &["seeds"]),
         (Generate(RandomKey), &[]),
@@ -57,7 +57,7 @@ pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> 
     }
     let named = |(plan, operation, special): (Plan, Operation, &'static [&'static str])| {
         let with = plan.clone();
-        // the retry step alone takes seeds as an argument as well
+        // the plan of the retry kernel alone has the secret argument `seeds` too
         let own = [operation.secrets(), if special == retried { &["seeds"] } else { &[] }].concat();
         NamedPlan::new(plan.title().to_owned(), plan)
             .with_secrets(&own)
@@ -72,7 +72,7 @@ pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> 
     Ok(plans.into_iter().map(named).collect())
 }
 
-/// A plan of the retry step alone, which follows key generation.
+/// Returns a plan that consists of the retry kernel of key generation only.
 fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
     let p = planner.pipeline(format!("{} retry", set.name));
     let names = ["random_key", "seeds", "public keys", "secret keys", "statuses"];
@@ -81,7 +81,7 @@ fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
     p.build()
 }
 
-/// Seeds of key pairs. The second one gives an f without an inverse in CTRU-768, the third one in CNTR-768.
+/// Returns seeds d ‖ z of key pairs. The second d gives an f without an inverse in CTRU-768, the third in CNTR-768.
 fn seeds(seed: u64, batch: usize) -> Vec<u8> {
     let mut seeds = bytes(seed, 64 * batch);
     let names = ["CTRU-KAT-v1|S|CTRU-768|6135", "CTRU-KAT-v1|S|CNTR-768|36413"];
@@ -91,14 +91,15 @@ fn seeds(seed: u64, batch: usize) -> Vec<u8> {
     seeds
 }
 
-/// Seeds, keys and ciphertexts; for retries also randomness and statuses, where every second item needs a retry.
+/// Returns samples of keys, ciphertexts and seeds. For plans of the retry kernel, it adds a generator key and statuses;
+/// every second status asks for a retry.
 ///
 /// Batches of 1, 2 and 3 items together cover all faults. Of every five items,
 ///
-/// - one has a ciphertext of random bytes;
-/// - one has keys of random bytes;
-/// - one has a bad evaluation at the end of the public key;
-/// - one has a bad field at the end of the secret key.
+/// - one has a random ciphertext;
+/// - one has random keys and a random ciphertext;
+/// - one has an invalid last evaluation in the public key and in its copy within the secret key;
+/// - one has an invalid last coefficient in the decryption key.
 fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let kem = kem::kem(set).expect("the rings of a parameter set have transforms");
     let sizes = set.sizes();
@@ -117,7 +118,7 @@ fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<
         .collect()
 }
 
-/// Makes the last packed number too large.
+/// Sets the last two bytes to 0xff, which makes the last packed number too large.
 fn spoil(bytes: &mut [u8]) {
     bytes.iter_mut().rev().take(2).for_each(|byte| *byte = 0xff);
 }

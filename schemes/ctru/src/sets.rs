@@ -15,11 +15,11 @@ pub trait ParameterSet: sealed::Sealed
     + KemScheme<Error = KeyError>
     + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
 {
-    /// The parameters.
+    /// The numbers of the set: degree, moduli, noise.
     const PARAMETERS: Parameters;
-    /// Bytes of a public key, as a type.
+    /// The size of a public key in bytes, as a type.
     type PublicKeySize: ArraySize;
-    /// Bytes of a secret key, as a type.
+    /// The size of a secret key in bytes, as a type.
     type SecretKeySize: ArraySize;
 }
 

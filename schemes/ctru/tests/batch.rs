@@ -1,4 +1,4 @@
-//! Batches on every device: vectors, faults in single items, handles, corrupted ciphertexts, and many round trips.
+//! Tests of batches on every device: vectors, invalid items, handles, corrupted ciphertexts, and many round trips.
 
 use ringforge::{Device, Engine, Error, Limits};
 use ringforge_batch::{BatchStatus, ENCAPSULATION_SEED, ItemError, KEY_SEED, OK};
@@ -12,14 +12,14 @@ use crate::kat::{File, Record, from_hex, hex};
 
 type Outcomes = Result<(), Box<dyn std::error::Error>>;
 
-/// The randomness of a record: d, z, u.
+/// Returns the randomness of a record: the seeds d and z of its key pair, then the seed of its encapsulation.
 fn randomness(set: &str, record: usize) -> [u8; 96] {
     let mut drawn = [0; 96];
     crate::kat::randomness(set, record).read(&mut drawn);
     drawn
 }
 
-/// Key pairs, ciphertexts and shared keys of a batch.
+/// Key pairs, ciphertexts and shared keys of a batch, with the status of key generation.
 struct Trip {
     public_keys: Vec<u8>,
     secret_keys: Vec<u8>,
@@ -66,8 +66,8 @@ impl Trip {
     }
 }
 
-/// Checks the 100 records of a set in one batch, together with those that name their seeds. A seed that gives no key is
-/// inserted in the middle.
+/// Checks the 100 digests of a set and the records of its vector file, all in one batch. For each record that tests a
+/// retry, a seed that gives no key is inserted at item 50.
 fn vectors<P: ParameterSet>(device: &Device, file: &str) -> Outcomes {
     let file = File::of(file);
     let name = P::PARAMETERS.name;
@@ -84,7 +84,7 @@ fn vectors<P: ParameterSet>(device: &Device, file: &str) -> Outcomes {
         seeds.push(named.try_into().expect("96 bytes"));
         digests.push(digest);
         if count > 4 {
-            // the retry records begin with a seed that gives no key
+            // records numbered above 4 test retries: the first seed of their randomness gives no key
             without_key.push(50);
             counts.insert(50, count);
             seeds.insert(50, randomness(name, count));
@@ -143,13 +143,13 @@ fn bad_items_are_reported_and_isolated() -> Outcomes {
         let kem = Batch::<Ctru768>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();
         let trip = Trip::random(&kem, 5)?;
-        // set to their largest values: evaluation 5 of item 1's public key, coefficient 7 of item 3's secret key
+        // invalid: evaluation 5 of item 1's public key is 4095, and coefficient 7 of item 3's secret key is 15
         let mut public_keys = trip.public_keys.clone();
         public_keys[sizes.public_key + 7] |= 0xf0;
         public_keys[sizes.public_key + 8] = 0xff;
         let mut secret_keys = trip.secret_keys.clone();
         secret_keys[3 * sizes.secret_key + 3] |= 0xf0;
-        // evaluation 5 of the public key within item 4's secret key
+        // invalid: evaluation 5 of the public key within item 4's secret key is 4095
         secret_keys[4 * sizes.secret_key + 384 + 7] |= 0xf0;
         secret_keys[4 * sizes.secret_key + 384 + 8] = 0xff;
         let bad_public = ItemError { item: 1, kind: KeyError::InvalidPublicKey { coefficient: 5 }.into() };
@@ -175,7 +175,7 @@ fn bad_items_are_reported_and_isolated() -> Outcomes {
         assert_eq!(received[..96], trip.shared_keys[..96]);
         assert_eq!(received[96..], [0; 64]);
 
-        // the same with handles
+        // keys imported to device memory give the same errors
         let stream = device.stream()?;
         let keys = kem.import_public_keys(&stream, &public_keys)?;
         assert_eq!(keys.status(&stream)?.errors(), [bad_public]);
@@ -210,7 +210,7 @@ fn wrong_lengths_are_refused() -> Outcomes {
         length(kem.decapsulate(&sk, &ct, &mut ss[..32]));
         let stream = device.stream()?;
         assert!(matches!(kem.import_ciphertexts(&stream, &ct[1..]), Err(Error::Length { .. })));
-        // an empty batch is no error
+        // an empty batch is not an error
         kem.generate(&mut [], &mut [])?.into_result()?;
         kem.encapsulate(&[], &mut [], &mut [])?.into_result()?;
         kem.decapsulate(&[], &[], &mut [])?.into_result()?;
@@ -242,7 +242,7 @@ fn handles_agree_with_host_memory() -> Outcomes {
     Ok(())
 }
 
-/// Round trips: many on a GPU, a few elsewhere.
+/// Checks that decapsulation returns the encapsulated keys, for 1000 items on the CPU and `on_gpu` items on a GPU.
 fn round_trips<P: ParameterSet>(on_gpu: usize) -> Outcomes {
     for (device, mut left) in [(Target::Cpu.device(), 1000), (Target::Cuda.device(), on_gpu)] {
         let Some(device) = device else { continue };
@@ -267,7 +267,8 @@ fn round_trips_all_agree() -> Outcomes {
     round_trips::<Cntr1024>(100_000)
 }
 
-/// With one flipped bit in each ciphertext, the key is the hash of identity, z and ciphertext.
+/// Flips one bit in each ciphertext. Checks that each decapsulated key is the rejection key: the first half of
+/// SHA3-512(identity ‖ z ‖ ciphertext).
 fn flipped<P: ParameterSet>(on_gpu: usize) -> Outcomes {
     for (device, batch) in [(Target::Cpu.device(), 1000), (Target::Cuda.device(), on_gpu)] {
         let Some(device) = device else { continue };
@@ -276,7 +277,7 @@ fn flipped<P: ParameterSet>(on_gpu: usize) -> Outcomes {
         let mut trip = Trip::random(&kem, batch)?;
         let mut random = Random::new(seed());
         for (item, ciphertext) in trip.ciphertexts.chunks_exact_mut(sizes.ciphertext).enumerate() {
-            // every bit of the ciphertext, then random bits
+            // the first items cover every bit of a ciphertext, the others flip random bits
             let bits = 8 * sizes.ciphertext;
             let bit = if item < bits { item } else { random.below(bits) };
             ciphertext[bit / 8] ^= 1 << (bit % 8);
@@ -305,7 +306,7 @@ fn every_flipped_bit_is_rejected() -> Outcomes {
     flipped::<Cntr1024>(20_000)
 }
 
-/// Arbitrary bytes as a ciphertext give the rejection key, and the same one on every device.
+/// Tests that arbitrary bytes as ciphertexts decapsulate without error, to the same keys on every device.
 #[test]
 fn arbitrary_ciphertexts_are_decapsulated() -> Outcomes {
     let mut first = None;
@@ -329,7 +330,8 @@ fn skipped_items_are_never_ok() {
         let unseen = unseen_steps(&named, OK, 2, 5).expect("runs");
         let names: Vec<_> =
             unseen.iter().filter_map(|&step| named.plan.kernels().nth(step)).map(|k| k.name()).collect();
-        // without `draw`, seeds are arbitrary memory contents; most keys need no retry
+        // a skipped `draw` leaves arbitrary bytes as seeds, which are valid; `ctru_retry` has nothing to do for most
+        // items
         assert!(names.iter().all(|name| ["draw", "ctru_retry"].contains(name)), "{}: {names:?}", named.name);
     }
 }

@@ -1,4 +1,4 @@
-//! Transforms and products of the vectors, on every device. Evaluations are in the order of public keys.
+//! Tests NTTs and products against the vectors, on every device. Evaluations have the order of public keys.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ struct Vector {
     b: Vec<u16>,
     ntt_a: Vec<u16>,
     ab: Vec<u16>,
-    /// The evaluations after the radix-3 layer, which n = 768 has.
+    /// The evaluations after a further layer, of radix 3, which exists for n = 768 only.
     ntt_r3_a: Option<Vec<u16>>,
 }
 
@@ -31,7 +31,7 @@ struct Auxiliary {
     vectors: Vec<Product>,
 }
 
-/// A product over the integers.
+/// A product c·f over the integers.
 #[derive(Deserialize)]
 struct Product {
     n: usize,
@@ -57,7 +57,7 @@ fn run(job: &Job, device: &Device, inputs: Named) -> Result<Vec<u8>> {
     Ok(Compiled::new(&named, device)?.run(1, &inputs)?.into_values().collect::<Vec<_>>().concat())
 }
 
-/// The ring whose first seven transform layers give the order of public keys.
+/// Returns the ring x^n − x^(n/2) + 1 modulo 3457, with the root for which seven layers give the order of public keys.
 fn ring(n: usize) -> Result<Ring> {
     Ring::trinomial(n, Modulus::new(3457u32)?)?.with_root(if n == 768 { 3438u32 } else { 55 })
 }
@@ -108,7 +108,8 @@ fn leaves_match_the_vectors() -> Result<()> {
     Ok(())
 }
 
-/// One prime in place of 3457 and 7681 gives the same integers as those two.
+/// Tests products over the integers modulo a single prime. The vectors come from an implementation with two primes,
+/// 3457 and 7681.
 #[test]
 fn integer_products_match_the_vectors() -> Result<()> {
     const P: u32 = 25_178_113;

@@ -1,4 +1,4 @@
-//! Single keys with the traits of the crate `kem`, and bytes that are no valid keys.
+//! Tests single keys with the traits of the crate `kem`, and rejection of invalid keys and ciphertexts.
 
 use kem::{Ciphertext, Decapsulate, Decapsulator, Encapsulate, Generate, Key, KeyExport, TryKeyInit};
 use rand::SeedableRng;
@@ -19,7 +19,7 @@ macro_rules! for_all_sets {
     };
 }
 
-/// A round trip that uses only the traits.
+/// Tests that both ends of a key encapsulation agree, using only the traits of the crate `kem`.
 fn agree<K: kem::Kem<DecapsulationKey: Decapsulate + KeyExport + TryKeyInit>>() {
     let mut rng = StdRng::seed_from_u64(1);
     let (key, public_key) = K::generate_keypair_from_rng(&mut rng);
@@ -37,7 +37,7 @@ fn both_ends_agree() {
     for_all_sets!(agree);
 }
 
-/// Invalid ciphertexts, and changes in any byte, give keys that depend on the whole ciphertext.
+/// Tests implicit rejection: each of several corrupted ciphertexts gives its own key, the same one every time.
 fn reject<P: ParameterSet>() {
     let mut rng = StdRng::seed_from_u64(2);
     let key = DecapsulationKey::<P>::generate_from_rng(&mut rng);
@@ -62,7 +62,7 @@ fn rejection_is_implicit() {
     for_all_sets!(reject);
 }
 
-/// Sets a packed number of `width` bits, little-endian.
+/// Sets number `place` of packed little-endian numbers of `width` bits.
 fn set(bytes: &mut [u8], width: usize, place: usize, value: usize) {
     for bit in 0..width {
         let at = place * width + bit;
@@ -70,7 +70,7 @@ fn set(bytes: &mut [u8], width: usize, place: usize, value: usize) {
     }
 }
 
-/// The first bad coefficient is reported, and the whole valid range is accepted.
+/// Tests that keys are accepted exactly if all packed numbers are in range, and that the first bad one is reported.
 fn refuse<P: ParameterSet>() {
     let (n, width) = (P::PARAMETERS.n, P::PARAMETERS.key_width() as usize);
     let largest = P::PARAMETERS.largest_field() as usize;

@@ -1,4 +1,4 @@
-//! Test vectors of all parameter sets, byte for byte: `kat/README.md` describes the files.
+//! Tests single keys of all parameter sets against test vectors, byte for byte. `kat/README.md` describes the files.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use shake::{Shake256Reader, XofReader};
 
 use crate::kat::{File, Record, from_hex, hex, randomness};
 
-/// A random generator that returns a record's randomness, in the order in which the scheme consumes it.
+/// A random generator that returns the randomness of a record, in the order in which the scheme consumes it.
 struct Randomness(Shake256Reader);
 
 impl TryRng for Randomness {
@@ -34,7 +34,8 @@ impl TryRng for Randomness {
 
 impl TryCryptoRng for Randomness {}
 
-/// Computes a record: public key, secret key, ciphertext, shared key, and shared key of the corrupted ciphertext.
+/// Computes a record: public key, secret key, ciphertext, shared key, and the rejection key for the corrupted
+/// ciphertext.
 fn record<P: ParameterSet>(count: usize) -> [Vec<u8>; 5] {
     let mut randomness = Randomness(randomness(P::PARAMETERS.name, count));
     let key = DecapsulationKey::<P>::generate_from_rng(&mut randomness);
@@ -67,7 +68,7 @@ fn agrees<P: ParameterSet>(file: &str) {
     }
 }
 
-/// Checks the deterministic entry points with the seeds of a record.
+/// Checks that the functions that take explicit seeds return the keys and ciphertext of a record.
 fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
     let seed = |digits: &str| <[u8; 32]>::try_from(from_hex(digits)).expect("32 bytes");
     let key = DecapsulationKey::<P>::generate_from(&seed(&wanted.keygen_seed), &seed(&wanted.z)).expect("a key");
@@ -75,7 +76,7 @@ fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
     let (ciphertext, shared_key) = key.encapsulation_key().encapsulate_from(&seed(&wanted.encaps_seed));
     assert_eq!((hex(&ciphertext), hex(&shared_key)), (wanted.ct.clone(), wanted.ss.clone()));
 
-    // the retry records begin with a seed that gives no key
+    // records numbered above 4 test retries: the first seed of their randomness gives no key
     let mut first = [0; 32];
     randomness(P::PARAMETERS.name, wanted.count).read(&mut first);
     let there = DecapsulationKey::<P>::generate_from(&first, &first).is_some();

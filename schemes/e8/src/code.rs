@@ -1,9 +1,9 @@
-//! The E8 code: encodes four bits as a block of eight coordinates, decodes to the nearest codeword, and codes whole
-//! messages.
+//! The E8 code: encodes four bits as a block of eight coordinates, and decodes a block to the nearest codeword. Also
+//! encodes and decodes whole messages.
 
 use ringforge::words::Divisor;
 
-/// Encodes a nibble; bit j of the codeword belongs to coordinate j. Bits of `nibble` above the lowest four are ignored.
+/// Encodes a nibble; bit j of the codeword belongs to coordinate j. The upper four bits of `nibble` are ignored.
 #[must_use]
 pub fn encode(nibble: u8) -> u8 {
     let row = |bit: u32, row: u8| (nibble >> bit & 1).wrapping_neg() & row;
@@ -12,14 +12,14 @@ pub fn encode(nibble: u8) -> u8 {
 
 /// Decodes eight coordinates modulo q2: the nibble whose codeword, scaled by q2/2, is nearest.
 ///
-/// `q2` must be a power of two of at least 4 and exceed all coordinates; otherwise the result is meaningless. On ties
-/// the first pair of coordinates, and then the first coset, wins.
+/// `q2` must be a power of two of at least 4 and exceed all coordinates; otherwise the result is meaningless. On ties,
+/// a pair of coordinates takes bit 0, the first of the cheapest pairs is flipped, and the even coset wins.
 #[must_use]
 pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
-    // Same algorithm as in e8.cuh, which explains why sums of the distances from 0 suffice.
+    // Same algorithm as in e8.cuh, which explains why sums of distances from 0 suffice in place of squared distances.
     let q2 = i32::from(q2);
-    let stride = v.map(|v| i32::from(v).min(q2 - i32::from(v)));
-    let pairs: [[i32; 2]; 4] = core::array::from_fn(|i| [stride[2 * i], stride[2 * i + 1]]);
+    let distance = v.map(|v| i32::from(v).min(q2 - i32::from(v)));
+    let pairs: [[i32; 2]; 4] = core::array::from_fn(|i| [distance[2 * i], distance[2 * i + 1]]);
     let same = pairs.map(|[a, b]| (q2 >> 1) - a - b);
     let other = pairs.map(|[a, b]| a - b);
     let (even, odd) = (Coset::new(same), Coset::new(other));
@@ -30,9 +30,10 @@ pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     (bits ^ choose(even.flips, odd.flips)) as u8
 }
 
-/// Rounds coefficients `sigma` modulo q to numbers modulo q2 = 2^`q2_bits`, and adds half of the modulus where the
-/// message's codewords have ones. With `early`, half of q is added before rounding, else half of q2 after it.
-/// Coefficients after the last codeword carry no message. `sigma` may be unreduced, below 2^(31 − `q2_bits`).
+/// Compresses coefficients `sigma` modulo q to numbers modulo q2 = 2^`q2_bits` by rounding, and adds half of the
+/// modulus where the codewords of the message have ones. With `early`, q/2 (rounded up) is added before rounding;
+/// otherwise q2/2 is added after rounding. Coefficients after the last codeword carry no message. `sigma` may be
+/// unreduced, below 2^(31 − `q2_bits`).
 #[inline]
 pub fn compress(message: &[u8], sigma: &[u32], by_q: Divisor, q2_bits: u32, early: bool, out: &mut [u16]) {
     let (q, q2) = (by_q.get(), 1 << q2_bits);
@@ -47,7 +48,7 @@ pub fn compress(message: &[u8], sigma: &[u32], by_q: Divisor, q2_bits: u32, earl
     }
 }
 
-/// Decodes coordinates modulo q2 to the nearest message, as [`decode`].
+/// Decodes all blocks of coordinates modulo q2 with [`decode`], and writes the nibbles to `message`, low nibble first.
 #[inline]
 pub fn decompress(v: &[u16], q2: u16, message: &mut [u8]) {
     let (blocks, _) = v.as_chunks::<8>();
@@ -57,19 +58,22 @@ pub fn decompress(v: &[u16], q2: u16, message: &mut [u8]) {
     }
 }
 
-/// A coset of the code: one bit per pair of coordinates, with even parity.
+/// Result of decoding within one coset of the E8 code. In a coset, each of the four pairs of coordinates has one bit,
+/// and these bits have even parity.
 struct Coset {
-    /// 64 · Σ|x|, less twice the smallest 64·|x| if a bit is flipped, plus a constant.
+    /// 64·Σ|x_i| plus a constant, minus twice the smallest 64·|x_i| if a bit is flipped. |x_i| is the cost of the worse
+    /// bit of pair i. A larger score means a nearer codeword.
     score: i32,
-    /// Bits of the nibble that the flip changes.
+    /// Bits of the nibble that the flip changes; 0 without a flip.
     flips: i32,
 }
 
 impl Coset {
-    /// Pair i prefers bit 1 if x\[i\] < 0; the other bit costs |x\[i\]| < 2^18.
+    /// Decodes within a coset. Pair i prefers bit 1 if x\[i\] < 0; its other bit costs |x\[i\]|, which must be below
+    /// 2^18.
     fn new(x: [i32; 4]) -> Self {
-        // A key is the cost, then the index of the pair, then the flips: the smallest key is the first of the cheapest
-        // pairs.
+        // A key holds, from the highest bits down: the cost, the index of the pair, and the bits of the nibble to flip.
+        // The smallest key is therefore that of the first of the cheapest pairs.
         const BELOW_COST: [i32; 4] = [0x06, 0x14, 0x20, 0x38];
         let keys: [i32; 4] = core::array::from_fn(|i| 64 * x[i].abs() + BELOW_COST[i]);
         let [k0, k1, k2, k3] = keys;
@@ -95,10 +99,10 @@ mod tests {
                 let found = decode(&v, q2);
                 let (integers, modulus) = (v.map(i64::from), q2.into());
                 assert_eq!(i64::from(found), oracle::decode(&integers, modulus), "{v:?} modulo {q2}");
-                let strides = oracle::strides(&integers, modulus);
-                let nearest = strides.iter().min().unwrap();
-                assert_eq!(strides[usize::from(found)], *nearest, "{v:?} modulo {q2}");
-                ties += u32::from(strides.iter().filter(|stride| *stride == nearest).count() > 1);
+                let distances = oracle::distances(&integers, modulus);
+                let nearest = distances.iter().min().unwrap();
+                assert_eq!(distances[usize::from(found)], *nearest, "{v:?} modulo {q2}");
+                ties += u32::from(distances.iter().filter(|distance| *distance == nearest).count() > 1);
             }
             assert!(ties > 1000, "too few samples are ties: {ties}");
         }
@@ -109,7 +113,8 @@ mod tests {
         let mut random = Random::new(seed());
         for _ in 0..10_000 {
             let nibble = random.below(16) as u8;
-            // 8 · 181^2 is just below 512^2.
+            // Each coordinate's noise is at most 181, and 8 · 181^2 is just below 512^2, the square of the decoding
+            // radius.
             let noise: [i32; 8] = core::array::from_fn(|_| random.below(363) as i32 - 181);
             let codeword = encode(nibble);
             let v = core::array::from_fn(|j| (i32::from(codeword >> j & 1) * 512 + noise[j]).rem_euclid(1024) as u16);

@@ -1,28 +1,31 @@
-// The E8 code of CTRU (eprint 2022/579): four bits to a block of eight coordinates, and decoding to the nearest
-// codeword.
+// The E8 code of CTRU (eprint 2022/579): encodes four bits as a block of eight coordinates, and decodes a block to the
+// nearest codeword.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// in: a < 16   out: the codeword, bit j for coordinate j; rows of the generator, for bits 0 to 3: 55 0F 3C F0
+// in: a < 16   out: the codeword, bit j for coordinate j. Bits 0 to 3 of a select the rows 55 0F 3C F0 of the generator
+// matrix.
 RF_FN u32 e8_encode(u32 a) {
     return (a & 1) * 0x55 ^ (a >> 1 & 1) * 0x0F ^ (a >> 2 & 1) * 0x3C ^ (a >> 3) * 0xF0;
 }
 
 RF_FN u32 e8_magnitude(i32 x) { return x < 0 ? -x : x; }
 
-// A coset of the code: one bit per pair of coordinates, with even parity.
-// score: 64 times the sum of |x_i|, less twice the smallest term if a bit is flipped, plus a constant
-// flips: bits of the nibble that the flip changes
+// Result of decoding within one coset of the code. In a coset, each of the four pairs of coordinates has one bit, and
+// these bits have even parity.
+// score: 64 times the sum of |x_i| plus a constant, minus twice the smallest term if a bit is flipped; |x_i| is the
+// cost of the worse bit of pair i
+// flips: bits of the nibble that the flip changes; 0 without a flip
 struct E8Coset {
     u32 score, flips;
 };
 
-// in: |x_i| < 2^16; pair i prefers bit 1 if x_i < 0, the other bit costs |x_i|
+// in: x_i for pair i, |x_i| < 2^16. The pair prefers bit 1 if x_i < 0; its other bit costs |x_i|.
 RF_FN E8Coset e8_coset(i32 x0, i32 x1, i32 x2, i32 x3) {
-    // A key is the cost, then the index of the pair, then the flips: the smallest key is the first of the cheapest
-    // pairs.
+    // A key holds, from the highest bits down: the cost, the index of the pair, and the bits of the nibble to flip. The
+    // smallest key is therefore that of the first of the cheapest pairs.
     u32 k0 = 64 * e8_magnitude(x0) + 0x06;
     u32 k1 = 64 * e8_magnitude(x1) + 0x14;
     u32 k2 = 64 * e8_magnitude(x2) + 0x20;
@@ -34,13 +37,14 @@ RF_FN E8Coset e8_coset(i32 x0, i32 x1, i32 x2, i32 x3) {
 
 // Decodes eight coordinates modulo Q2 to the nearest codeword, whose ones are at Q2/2.
 //
-// A coordinate v has distance m = min(v, Q2 - v) from 0 and Q2/2 - m from Q2/2. The squares of these differ by
-// Q2 (Q2/4 - m), which is linear in m, so sums of squares compare like sums of m, without products. A pair prefers
-// (1, 1) to (0, 0) if x = Q2/2 - m - m' < 0. It prefers (0, 1) to (1, 0) if x = m - m' < 0. The other choice costs
-// Q2 |x|. The coset with the larger score has the nearer codeword.
+// A coordinate v has distance m = min(v, Q2 - v) from 0 and Q2/2 - m from Q2/2. The squares of these distances differ
+// by Q2 (Q2/4 - m), which is linear in m, so sums of squares compare like sums of m, without products. Let m and m'
+// belong to the two coordinates of a pair. In the even coset, the pair prefers (1, 1) to (0, 0) if x = Q2/2 - m - m' <
+// 0. In the odd coset, it prefers (0, 1) to (1, 0) if x = m - m' < 0. The other choice costs Q2 |x|. The coset with the
+// larger score has the nearer codeword.
 //
 // in: v[0..8] < Q2; Q2 a power of two, at most 2^16   out: the nibble
-// ties: a pair takes bit 0, the first of the cheapest pairs is flipped, and the even coset wins (t = 0)
+// ties: a pair takes bit 0, the first of the cheapest pairs is flipped, and the even coset wins
 template <u32 Q2>
 RF_FN u32 e8_decode(const u32* v) {
     i32 same[4], other[4];

@@ -2,7 +2,7 @@
 
 use ringforge_batch::{SchemeError, word};
 
-/// Error of a key, or of the seed of a key. Covers the whole family; a scheme may use only some.
+/// Error of a key, or of the seed of a key, in the KEMs of the CTRU family. A scheme need not use all variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -12,18 +12,18 @@ pub enum KeyError {
     /// A public key, possibly inside a secret key, that key generation cannot produce.
     #[error("coefficient {coefficient} of the public key is not below the modulus")]
     InvalidPublicKey {
-        /// Index of the first such coefficient.
+        /// Index of the first coefficient that is not below the modulus.
         coefficient: usize,
     },
     /// A secret key that key generation cannot produce.
     #[error("coefficient {coefficient} of the secret key is out of range")]
     InvalidSecretKey {
-        /// Index of the first such coefficient.
+        /// Index of the first coefficient that is out of range.
         coefficient: usize,
     },
 }
 
-/// Status words as in `kem_status.cuh`.
+/// The error codes are those of `kem_status.cuh`.
 impl SchemeError for KeyError {
     fn word(self) -> u32 {
         match self {

@@ -1,5 +1,5 @@
-//! KEM built from a public-key encryption: the Fujisaki–Okamoto transform with implicit rejection. Hashes use a prefix
-//! of the public key in place of the whole key.
+//! KEM built from a public-key encryption by the Fujisaki–Okamoto transform with implicit rejection. Hashes take a
+//! prefix of the public key in place of the whole key.
 
 use core::fmt::Debug;
 use std::sync::OnceLock;
@@ -13,13 +13,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::select::select;
 
-/// A seed, the rejection secret z, or a shared key.
+/// 32 bytes: a seed, the rejection secret z, or a shared key.
 pub type Seed = [u8; 32];
 
 /// Length in bytes of the prefix of a public key that is hashed in place of the key.
 pub const ID_BYTES: usize = 33;
 
-/// Stack bytes to wipe after hashing and sampling, with a margin; transforms wipe their own stack.
+/// Number of stack bytes to wipe after hashing and sampling, with a margin; transforms wipe their own stack.
 pub const STACK: usize = 0x2000;
 
 /// Sizes of an [`Encryption`], in bytes.
@@ -27,15 +27,15 @@ pub const STACK: usize = 0x2000;
 pub struct EncryptionSizes {
     /// A public key.
     pub public_key: usize,
-    /// The decryption key. A secret key consists of it, the public key and z.
+    /// The decryption key. A secret key consists of the decryption key, the public key and z.
     pub pke_key: usize,
     /// A message.
     pub message: usize,
     /// A ciphertext.
     pub ciphertext: usize,
-    /// Coins of one polynomial; a key pair uses those of two.
+    /// Random bytes (coins) for one polynomial; a key pair uses twice as many.
     pub polynomial_coins: usize,
-    /// The coins of an encryption.
+    /// Random bytes (coins) for an encryption.
     pub encryption_coins: usize,
 }
 
@@ -63,17 +63,17 @@ pub trait Encryption {
     /// Working memory for the polynomials of one item.
     type Polynomials: Zeroize;
 
-    /// Sizes of its keys, messages, ciphertexts and coins.
+    /// Sizes of the keys, messages, ciphertexts and coins.
     fn sizes(&self) -> EncryptionSizes;
 
     /// Allocates the working memory of one item.
     fn polynomials(&self) -> Self::Polynomials;
 
-    /// Generates a key pair from the coins of f and of g. Returns `false` if they yield none; the keys are then
-    /// unusable.
+    /// Generates a key pair from the coins of its polynomials f and g. Returns `false` if the coins yield no key; the
+    /// outputs are then unusable.
     ///
     /// # Errors
-    /// Fails only if a length is wrong, like all others.
+    /// Fails only if a slice has the wrong length.
     fn key_pair(
         &self,
         coins: [&[u8]; 2],
@@ -85,7 +85,7 @@ pub trait Encryption {
     /// Encrypts under a public key that has been checked.
     ///
     /// # Errors
-    /// Fails only if a length is wrong.
+    /// Fails only if a slice has the wrong length.
     fn encrypt(
         &self,
         public_key: &[u8],
@@ -98,7 +98,7 @@ pub trait Encryption {
     /// Decrypts any ciphertext, with a key that has been checked.
     ///
     /// # Errors
-    /// Fails only if a length is wrong.
+    /// Fails only if a slice has the wrong length.
     fn decrypt(
         &self,
         pke_key: &[u8],
@@ -108,7 +108,7 @@ pub trait Encryption {
     ) -> Result<()>;
 }
 
-/// KEM from an encryption, one item at a time, with the same requirements on slices and keys.
+/// KEM built from an [`Encryption`], one item at a time. Slices and keys must meet the requirements of that trait.
 #[derive(Debug)]
 pub struct Kem<E> {
     /// The underlying encryption.
@@ -126,16 +126,16 @@ pub struct Memory<P: Zeroize> {
     message: Vec<u8>,
     /// The re-encrypted ciphertext.
     pub ciphertext: Vec<u8>,
-    /// The two candidate shared keys, agreed and rejected.
+    /// The two candidates for the shared key: agreed and rejected.
     keys: [Seed; 2],
 }
 
 impl<E: Encryption> Kem<E> {
-    /// Returns the KEM of these parameters, which must be in `sets`. The first call creates it, in the set's entry of
-    /// `places`.
+    /// Returns the KEM of a parameter set in `sets`. The first call makes the KEM and caches it in `places`, at the
+    /// index of the set.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for other parameters; as `make`.
+    /// [`Error::Unsupported`] if the parameters are not in `sets`; the errors of `make`.
     pub fn of<P: PartialEq + Debug>(
         parameters: &P,
         sets: &[P],
@@ -166,12 +166,12 @@ impl<E: Encryption> Kem<E> {
         }
     }
 
-    /// Generates a key pair, except z, the last bytes of the secret key. Returns `false` if the seed yields none; the
-    /// keys are then unusable.
+    /// Generates a key pair from a seed, except z, the last 32 bytes of the secret key. Returns `false` if the seed
+    /// yields no key; the outputs are then unusable.
     ///
     /// # Errors
-    /// As [`Encryption::key_pair`].
-    #[inline(never)] // named by the machine-code test
+    /// The errors of [`Encryption::key_pair`].
+    #[inline(never)] // the machine-code test finds it by name
     pub fn key_pair(
         &self,
         seed: &Seed,
@@ -189,10 +189,10 @@ impl<E: Encryption> Kem<E> {
         )
     }
 
-    /// As [`Kem::key_pair`], from the coins of f and of g.
+    /// Generates a key pair like [`Kem::key_pair`], but from the coins of its polynomials f and g.
     ///
     /// # Errors
-    /// As [`Encryption::key_pair`].
+    /// The errors of [`Encryption::key_pair`].
     pub fn key_pair_from(
         &self,
         coins: [&[u8]; 2],
@@ -206,11 +206,11 @@ impl<E: Encryption> Kem<E> {
         Ok(invertible)
     }
 
-    /// Encapsulates: a ciphertext and its shared key, from 32 random bytes.
+    /// Encapsulates: writes a ciphertext and its shared key, both derived from a 32-byte seed and the public key.
     ///
     /// # Errors
-    /// As [`Encryption::encrypt`].
-    #[inline(never)] // named by the machine-code test
+    /// The errors of [`Encryption::encrypt`].
+    #[inline(never)] // the machine-code test finds it by name
     pub fn encapsulate(
         &self,
         public_key: &[u8],
@@ -225,12 +225,12 @@ impl<E: Encryption> Kem<E> {
         self.pke.encrypt(public_key, message, coins, ciphertext, polynomials)
     }
 
-    /// Decapsulates the shared key of a ciphertext. If re-encryption does not match, the key is a hash of the public
-    /// key's prefix, z and the ciphertext (implicit rejection).
+    /// Decapsulates the shared key of a ciphertext. If the re-encrypted ciphertext differs, the key is a hash of the
+    /// public key's prefix, z and the ciphertext (implicit rejection).
     ///
     /// # Errors
-    /// As [`Encryption::decrypt`].
-    #[inline(never)] // named by the machine-code test
+    /// The errors of [`Encryption::decrypt`].
+    #[inline(never)] // the machine-code test finds it by name
     pub fn decapsulate(
         &self,
         secret_key: &[u8],
@@ -290,7 +290,7 @@ pub fn xof<'a>(seed: &Seed, parts: impl IntoIterator<Item = &'a mut [u8]>) {
     parts.into_iter().for_each(|part| stream.read(part));
 }
 
-/// Hashes the concatenated parts to 64 bytes, returned in two halves.
+/// Hashes the concatenated parts with `D` to 64 bytes, returned in two halves.
 pub fn digest<D: Digest<OutputSize = hybrid_array::sizes::U64>>(parts: &[&[u8]]) -> Zeroizing<[Seed; 2]> {
     let mut out = Zeroizing::new([Seed::default(); 2]);
     let digest = parts.iter().fold(D::new(), |digest, part| digest.chain_update(part));

@@ -9,15 +9,15 @@ use ringforge_testkit::{NamedPlan, Random, Scheme};
 
 use crate::{E8, PACK, SAMPLE, oracle};
 
-/// Threads per block, one item each.
+/// Threads per block; each thread processes one item.
 const THREADS: u32 = 32;
 
 /// The CUDA components as a test scheme.
 #[derive(Debug)]
 pub struct Components;
 
-/// The plan of a component: kernel name, plan name, constants of `struct Task`, bytes read and written per item, CPU reference,
-/// oracle.
+/// Makes the test plan of a component from: kernel name, plan name, constants of `struct Task`, bytes read and written
+/// per item, CPU reference, and oracle.
 macro_rules! component {
     ($name:literal, $what:expr, $constants:expr, $from:expr => $to:expr, $on_cpu:expr, $oracle:expr) => {{
         let text = ($name, include_str!(concat!("kernels/", $name, ".cu")), &[E8, SAMPLE, PACK][..]);
@@ -79,7 +79,7 @@ impl Scheme for Components {
             ));
         }
         for width in [4, 5, 10, 11, 12] {
-            // Numbers that fill whole words: `pack_unit` in `pack.cuh`.
+            // How many numbers of this width fill whole words, as `pack_unit` in `pack.cuh`.
             let unit = [8, 32, 16, 32][width as usize % 4];
             let (packed, constants) = (crate::packed_bytes(width, unit), vec![("width", width)]);
             let pack = component!(
@@ -107,7 +107,8 @@ impl Scheme for Components {
     }
 }
 
-/// Blocks of coordinates: arbitrary ones, multiples of q2/4 and multiples of q2/8, alternately; multiples cause ties.
+/// Returns blocks of eight coordinates modulo q2 as test inputs. Arbitrary coordinates, multiples of q2/4 and multiples
+/// of q2/8 alternate; multiples cause ties.
 pub(crate) fn coordinates(seed: u64, batch: usize, q2: u16) -> impl Iterator<Item = [u16; 8]> {
     let mut random = Random::new(seed);
     (0..batch).map(move |i| {

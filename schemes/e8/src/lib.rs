@@ -1,9 +1,9 @@
-//! Common parts of the KEMs of the CTRU family: the E8 code, the centred binomial sampler, packing, and the KEM around
-//! the underlying encryption.
+//! Common parts of the KEMs of the CTRU family: the E8 code, the centred binomial sampler, packing, and the KEM built
+//! from the underlying encryption.
 //!
-//! The first three exist twice and compute the same: as Rust for CPUs, and as CUDA headers for kernels ([`E8`],
-//! [`SAMPLE`], [`PACK`]). The CUDA code works in registers, with compile-time shifts. Nothing here branches on data,
-//! indexes by it or divides it.
+//! The code, the sampler and packing exist twice, with the same results: as Rust for CPUs, and as CUDA headers for
+//! kernels ([`E8`], [`SAMPLE`], [`PACK`]). The CUDA code works in registers, with compile-time shifts. None of the
+//! three branches on data, uses data as an index, or divides data.
 //!
 //! ```
 //! // four bits become eight coordinates modulo 1024 and survive noise of norm below 512
@@ -24,8 +24,8 @@
 //! # Ok::<(), ringforge::Error>(())
 //! ```
 //!
-//! Feature `testkit` adds `kernels`, a kernel and a plan for each component, tested against oracles. It also adds
-//! `oracle`, the common part of the schemes' oracles.
+//! Feature `testkit` adds the module `kernels`, with a kernel and a plan for each component, tested against oracles. It
+//! also adds the module `oracle`, the common part of the schemes' oracles.
 
 mod code;
 mod error;
@@ -47,9 +47,9 @@ pub use pack::{pack, packed_bytes, unpack};
 pub use sample::{centred_binomial, sample_key, sampled_bytes, unpack_centred, unpack_key};
 pub use select::{first_nonzero, select};
 
-/// `e8.cuh`: `e8_encode`, `e8_decode`.
+/// CUDA header `e8.cuh`, with `e8_encode` and `e8_decode`.
 pub const E8: Header = Header { name: "e8.cuh", text: include_str!("e8.cuh") };
-/// `sample.cuh`: `centred_binomial`.
+/// CUDA header `sample.cuh`, with `centred_binomial`.
 pub const SAMPLE: Header = Header { name: "sample.cuh", text: include_str!("sample.cuh") };
-/// `pack.cuh`: `pack_bits`, `unpack_bits`, `pack_unit`.
+/// CUDA header `pack.cuh`, with `pack_bits`, `unpack_bits` and `pack_unit`.
 pub const PACK: Header = Header { name: "pack.cuh", text: include_str!("pack.cuh") };

@@ -1,5 +1,5 @@
-//! Common part of the oracles of the family's schemes: slow code that follows the specifications bit by bit, with
-//! polynomials over the integers. It shares only the sizes of items with the rest of the crate. It does not protect
+//! Common part of the test oracles of the CTRU family: slow code that follows the specifications bit by bit, with
+//! polynomials over the integers. It shares only item sizes and errors with the code under test. It does not protect
 //! secrets.
 
 use ringforge::{Plan, RandomKey};
@@ -20,42 +20,42 @@ pub type Outputs = Vec<(&'static str, Vec<u8>)>;
 /// Outputs of one item, or its error.
 type Made<const N: usize> = Result<[Vec<u8>; N], KeyError>;
 
-/// Encryption of a parameter set, straight from its specification, and the KEM around it.
+/// Oracle of one parameter set: the encryption, implemented directly from its specification, and the KEM built from it.
 pub trait Oracle: Copy {
     /// Sizes of the encryption.
     fn sizes(self) -> EncryptionSizes;
 
-    /// Public key and decryption key from a seed d.
+    /// Returns the public key and the decryption key for a seed d.
     ///
     /// # Errors
-    /// If the seed yields no key.
+    /// Fails if the seed yields no key.
     fn key_pair(self, d: &[u8]) -> Made<2>;
 
     /// Encrypts a message with coins from a seed.
     ///
     /// # Errors
-    /// The error of the public key.
+    /// Fails if the public key is invalid.
     fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, KeyError>;
 
     /// Decrypts a ciphertext.
     ///
     /// # Errors
-    /// The error of the key.
+    /// Fails if the decryption key is invalid.
     fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, KeyError>;
 
     /// Checks a public key.
     ///
     /// # Errors
-    /// The error of the key.
+    /// Fails if the public key is invalid.
     fn check_public(self, public_key: &[u8]) -> Result<(), KeyError>;
 
     /// Checks the decryption key in a secret key.
     ///
     /// # Errors
-    /// The error of the key.
+    /// Fails if the decryption key is invalid.
     fn check_pke_key(self, pke_key: &[u8]) -> Result<(), KeyError>;
 
-    /// Expected outputs of a plan of this operation, restricted to the outputs that the plan has.
+    /// Returns the expected outputs of a plan of this operation, restricted to the outputs that the plan has.
     fn outputs(self, plan: &Plan, operation: Operation, batch: usize, inputs: &Named) -> Outputs {
         let (parts, sizes) = (self.sizes(), self.sizes().kem());
         let items = |name: &str, size| inputs[name].chunks(size);
@@ -92,7 +92,8 @@ pub trait Oracle: Copy {
         outputs
     }
 
-    /// Key pair from d ‖ z, or else from `draws`. If the inputs contain keys, valid ones are kept.
+    /// Returns the key pair of an item for its seed d ‖ z or, if d yields no key, for later random blocks of
+    /// `random_key`. If the inputs contain statuses, an item whose status is ok keeps the keys in the inputs.
     fn generate(self, item: usize, seed: &[u8], inputs: &Named) -> Made<2> {
         let (d, z) = seed.split_at(32);
         let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
@@ -109,25 +110,25 @@ pub trait Oracle: Copy {
             Some(random_key) if attempt > 0 => key_pair(&draw(random_key, item, attempt)[..32]),
             _ => key_pair(d),
         };
-        // Items with a status have had their first attempt.
+        // If the inputs contain statuses, an earlier step has made attempt 0.
         let first = u32::from(inputs.contains_key("statuses"));
         let last = if inputs.contains_key("random_key") { 16 } else { 1 };
         (first + 1..last).fold(attempt(first), |made, next| made.or_else(|_| attempt(next)))
     }
 
-    /// Ciphertext and shared key of a message.
+    /// Returns the ciphertext and the shared key of a message.
     ///
     /// # Errors
-    /// The error of the public key.
+    /// Fails if the public key is invalid.
     fn encapsulate(self, public_key: &[u8], message: &[u8]) -> Made<2> {
         let hash = hash(&[&public_key[..33], message]);
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
 
-    /// Shared key of a ciphertext.
+    /// Returns the shared key of a ciphertext.
     ///
     /// # Errors
-    /// The error of the secret key.
+    /// Fails if the decryption key or the public key in the secret key is invalid.
     fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1> {
         let [pke_key, public_key, z] = self.sizes().parts(secret_key);
         let message = self.decrypt(pke_key, ciphertext)?;
@@ -149,13 +150,14 @@ fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Itera
     columns
 }
 
-/// Public keys, secret keys and ciphertexts from random seeds.
+/// Returns public keys, secret keys and ciphertexts as test inputs, made from random seeds.
 ///
-/// One of five items has random bytes for its keys, and one for its ciphertext. Then `spoil` is called with each item's
-/// kind (0 to 4) and parts. Batches of 1, 2 and 3 items together contain all kinds.
+/// Items are of five kinds, 0 to 4, in rotation. Items of kind 2 have random bytes for keys and ciphertext, and items
+/// of kind 1 only for the ciphertext. `spoil` is then called with the kind and the parts of each item. Batches of 1, 2
+/// and 3 items together contain all kinds.
 ///
 /// # Panics
-/// If the encryption fails.
+/// Panics if key generation or encapsulation fails.
 pub fn samples<E: Encryption>(
     kem: &Kem<E>,
     seed: u64,
@@ -163,7 +165,7 @@ pub fn samples<E: Encryption>(
     spoil: impl Fn(usize, [&mut [u8]; 3]),
 ) -> [(&'static str, Vec<u8>); 3] {
     let (sizes, mut memory) = (kem.pke.sizes().kem(), kem.memory());
-    // Random bytes, which most items overwrite.
+    // All buffers start with random bytes, which most items overwrite.
     let mut public_keys = bytes(seed, batch * sizes.public_key);
     let mut secret_keys = bytes(seed ^ 1, batch * sizes.secret_key);
     let mut ciphertexts = bytes(seed ^ 2, batch * sizes.ciphertext);
@@ -184,7 +186,7 @@ pub fn samples<E: Encryption>(
     [("public keys", public_keys), ("secret keys", secret_keys), ("ciphertexts", ciphertexts)]
 }
 
-/// Codeword of a nibble: the sum of the generator rows selected by its bits.
+/// Returns the codeword of a nibble: the sum modulo 2 of the generator rows selected by its bits.
 #[must_use]
 pub fn encode(nibble: i64) -> [i64; 8] {
     const ROWS: [[i64; 8]; 4] =
@@ -192,8 +194,8 @@ pub fn encode(nibble: i64) -> [i64; 8] {
     core::array::from_fn(|j| (0..4).filter(|i| nibble >> i & 1 == 1).map(|i| ROWS[i][j]).sum::<i64>() % 2)
 }
 
-/// Nearest codeword's nibble for eight numbers below q2, by section 2.8 of the specification, with squared distances.
-/// Ties are resolved as specified.
+/// Returns the nibble of the nearest codeword for eight numbers below q2, with squared distances, by section 2.8 of the
+/// specification. Ties are resolved as specified.
 #[must_use]
 pub fn decode(v: &[i64], q2: i64) -> i64 {
     let zero = |x: i64| x.min(q2 - x).pow(2);
@@ -220,19 +222,20 @@ pub fn decode(v: &[i64], q2: i64) -> i64 {
     if odd.0 < even.0 { odd.1 } else { even.1 }
 }
 
-/// Squared distances of eight coordinates from all sixteen codewords, modulo q2.
+/// Returns the squared distances of eight coordinates modulo q2 from the sixteen codewords.
 #[cfg(test)]
-pub(crate) fn strides(v: &[i64], q2: i64) -> [i64; 16] {
+pub(crate) fn distances(v: &[i64], q2: i64) -> [i64; 16] {
     core::array::from_fn(|nibble| {
-        let stride = |(x, one): (&i64, i64)| {
+        let distance = |(x, one): (&i64, i64)| {
             let y = (x - one * (q2 / 2)).rem_euclid(q2);
             y.min(q2 - y).pow(2)
         };
-        v.iter().zip(encode(nibble as i64)).map(stride).sum()
+        v.iter().zip(encode(nibble as i64)).map(distance).sum()
     })
 }
 
-/// Centred binomial coefficients from consecutive bits.
+/// Samples centred binomial coefficients from consecutive bits of `bytes`: the sum of `eta` bits minus that of the next
+/// `eta`.
 #[must_use]
 pub fn sample(eta: u32, bytes: &[u8]) -> Polynomial {
     let ones = |bits: &[i64]| bits.iter().sum::<i64>();
@@ -261,8 +264,8 @@ fn number(bits: &[i64]) -> i64 {
     bits.iter().rev().fold(0, |number, bit| 2 * number + bit)
 }
 
-/// Product a·b over the integers, modulo a polynomial: x^n is the sum of `powers`, pairs of a power of x and its
-/// coefficient.
+/// Product a·b over the integers, modulo a polynomial of degree n, the length of `a`. `powers` defines it: x^n is the
+/// sum of c·x^k over its pairs (k, c).
 #[must_use]
 pub fn product(a: &[i64], b: &[i64], powers: [(usize, i64); 2]) -> Polynomial {
     let n = a.len();
@@ -280,12 +283,13 @@ pub fn product(a: &[i64], b: &[i64], powers: [(usize, i64); 2]) -> Polynomial {
     product
 }
 
-/// Inverse of f modulo a prime q and such a polynomial, by Euclid's algorithm; `None` if the two have a common factor.
+/// Inverse of f modulo a prime q and the polynomial that `powers` defines as in [`product`]. Uses Euclid's extended
+/// algorithm; returns `None` if f and the polynomial have a common factor.
 #[must_use]
 pub fn inverse(f: &[i64], q: i64, powers: [(usize, i64); 2]) -> Option<Polynomial> {
     let n = f.len();
     let zeros = vec![0; n + 1];
-    // Invariant of each pair: second · f = first.
+    // Invariant of a and of b, as pairs (first, second): second · f = first, modulo q and the polynomial.
     let mut a = [zeros.clone(), zeros.clone()];
     let mut b = [zeros.clone(), zeros];
     a[0][n] = 1;
@@ -310,13 +314,13 @@ pub fn inverse(f: &[i64], q: i64, powers: [(usize, i64); 2]) -> Option<Polynomia
 /// 1/x modulo a prime q, by exhaustive search.
 ///
 /// # Panics
-/// If x is 0 modulo q, or q is not prime.
+/// Panics if x is 0 modulo q, or if q is not prime.
 #[must_use]
 pub fn reciprocal(x: i64, q: i64) -> i64 {
     (1..q).find(|y| x * y % q == 1).expect("q is prime, and x is not 0")
 }
 
-/// SHAKE-256 of a seed.
+/// SHAKE-256 of a seed, `length` bytes.
 #[must_use]
 pub fn xof(seed: &[u8], length: usize) -> Vec<u8> {
     Shake256::default().chain(seed).finalize_xof().read_boxed(length).into()
@@ -328,17 +332,18 @@ pub fn hash(parts: &[&[u8]]) -> Vec<u8> {
     Sha3_512::digest(parts.concat()).to_vec()
 }
 
-/// Seeds of all items: given in the inputs, or derived from `draws`.
+/// Returns the seeds of all items, `size` bytes each: those in the inputs or, if there are none, those derived from
+/// `random_key`.
 #[must_use]
 pub fn seeds(batch: usize, inputs: &Named, size: usize) -> Vec<u8> {
     let drawn = || (0..batch).flat_map(|item| draw(&inputs["random_key"], item, 0)[..size].to_vec()).collect();
     inputs.get("seeds").cloned().unwrap_or_else(drawn)
 }
 
-/// Random block of an item at an attempt.
+/// Returns the random block of an item for an attempt number.
 ///
 /// # Panics
-/// Unless `draws` has the length of a [`RandomKey`].
+/// Panics unless `random_key` has the length of a [`RandomKey`].
 #[must_use]
 pub fn draw(random_key: &[u8], item: usize, attempt: u32) -> [u8; 64] {
     RandomKey::from_bytes(random_key).expect("draws have a fixed number of bytes").block(item as u64, attempt)

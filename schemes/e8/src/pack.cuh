@@ -5,7 +5,7 @@
 
 namespace rf {
 
-// out: how many numbers of Width bits fill whole words: the smallest of 8, 16 and 32
+// out: the smallest of 8, 16 and 32 that is a count of numbers of `width` bits that fills whole words
 RF_FN constexpr u32 pack_unit(u32 width) { return width * 8 % 32 == 0 ? 8 : width * 16 % 32 == 0 ? 16 : 32; }
 
 // in: values[0..Count] < 2^Width   out: words[0..Count Width / 32]
@@ -21,7 +21,7 @@ RF_FN void pack_bits(const u32* values, u32* words) {
     }
 }
 
-// in: numbers of Width bits in words   out: number i
+// in: numbers of Width bits, packed in words   out: number i
 template <u32 Width>
 RF_FN u32 unpack_one(const u32* words, u32 i) {
     u32 word = i * Width / 32, shift = i * Width % 32;

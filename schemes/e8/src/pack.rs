@@ -2,13 +2,13 @@
 
 use ringforge::{Error, Result};
 
-/// Bytes for `count` numbers of `width` bits; the last byte is padded with zeros.
+/// Number of bytes for `count` numbers of `width` bits; the last byte is padded with zeros.
 #[must_use]
 pub const fn packed_bytes(width: u32, count: usize) -> usize {
     (width as usize * count).div_ceil(8)
 }
 
-/// Calls the instance of a generic function for a width that was checked.
+/// Calls the instance of a generic function for a width. The width must have been checked.
 macro_rules! of_width {
     ($width:expr, $all:ident($from:expr, $to:expr)) => {
         match $width {
@@ -24,7 +24,8 @@ macro_rules! of_width {
 /// Packs numbers of 4, 5, 10, 11 or 12 bits; higher bits of `values` are ignored.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for any other width; [`Error::Length`] unless `bytes` holds [`packed_bytes`].
+/// [`Error::Unsupported`] for any other width; [`Error::Length`] unless `bytes` has the length given by
+/// [`packed_bytes`].
 pub fn pack(width: u32, values: &[u16], bytes: &mut [u8]) -> Result<()> {
     check(width, values.len(), bytes.len())?;
     of_width!(width, pack_all(values, bytes));
@@ -34,7 +35,7 @@ pub fn pack(width: u32, values: &[u16], bytes: &mut [u8]) -> Result<()> {
 /// Unpacks numbers of 4, 5, 10, 11 or 12 bits; surplus bits of the last byte are ignored.
 ///
 /// # Errors
-/// As [`pack`].
+/// The errors of [`pack`].
 pub fn unpack(width: u32, bytes: &[u8], values: &mut [u16]) -> Result<()> {
     check(width, values.len(), bytes.len())?;
     of_width!(width, unpack_all(bytes, values));
@@ -50,7 +51,8 @@ fn check(width: u32, count: usize, got: usize) -> Result<()> {
     if got == expected { Ok(()) } else { Err(Error::Length { what: "packed bytes", expected, got }) }
 }
 
-/// Packs eight numbers into `WIDTH` bytes at a time; a shorter rest at the end fills only the bytes it needs.
+/// Packs eight numbers into `WIDTH` bytes at a time. Fewer than eight numbers at the end take only the bytes that they
+/// need.
 fn pack_all<const WIDTH: usize>(values: &[u16], bytes: &mut [u8]) {
     let (values, last) = values.as_chunks();
     let (bytes, last_bytes) = bytes.split_at_mut(values.len() * WIDTH);
@@ -73,7 +75,7 @@ fn unpack_all<const WIDTH: usize>(bytes: &[u8], values: &mut [u16]) {
     last.copy_from_slice(&unpack_eight(&padded)[..last.len()]);
 }
 
-/// Packs two halves of four numbers, each in a 64-bit word.
+/// Packs eight numbers: each half, four numbers, is combined in a 64-bit word.
 fn pack_eight<const WIDTH: usize>(values: &[u16; 8]) -> [u8; WIDTH] {
     let half = |from: usize| {
         (0..4).fold(0u64, |word, i| word | (u64::from(values[from + i]) & mask::<WIDTH>()) << (WIDTH * i))

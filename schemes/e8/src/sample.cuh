@@ -1,18 +1,18 @@
-// Centred binomial sampling: bits of a stream to coefficients, several at a time in a word (SWAR).
+// Centred binomial sampling: turns random bits into coefficients, several at a time in one word (SWAR).
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// out: a word with bits 0, step, 2 step, … set, `fields` of them
+// out: a word in which bits 0, step, 2 step, … are set, `fields` bits in all
 RF_FN constexpr u32 every(u32 step, u32 fields) {
     return fields == 0 ? 0 : every(step, fields - 1) << step | 1;
 }
 
-// A coefficient is the sum of Eta bits of the stream minus the sum of the next Eta bits. A word takes as many whole
+// A coefficient is the sum of Eta random bits minus the sum of the next Eta bits. A word takes as many whole
 // coefficients as fit. Bits are added within groups of Eta, and adjacent groups are subtracted within fields of 2 Eta
 // bits.
-// in: stream[0..Count Eta / 16], any words   out: out[0..Count] in [-Eta, Eta]
+// in: stream[0..Count Eta / 16], random words   out: out[0..Count] in [-Eta, Eta]
 template <u32 Eta, u32 Count>
 RF_FN void centred_binomial(const u32* stream, i32* out) {
     static_assert(Eta >= 2 && Eta <= 8 && Count * Eta % 16 == 0, "Eta must be 2 to 8, and Count must fill whole words");
@@ -27,7 +27,7 @@ RF_FN void centred_binomial(const u32* stream, i32* out) {
         u32 sums = bits & ones;
         RF_UNROLL
         for (u32 k = 1; k < Eta; k++) sums += bits >> k & ones;
-        // The sign bits keep borrows within fields, which become two's complement numbers.
+        // The sign bits keep borrows within their fields; each field becomes a two's complement number.
         u32 differences = (((sums & firsts) | signs) - (sums >> Eta & firsts)) ^ signs;
         RF_UNROLL
         for (u32 i = 0; i < fields && at + i < Count; i++)

@@ -1,10 +1,10 @@
-//! Centred binomial sampling: bits of a stream to coefficients, several at a time in a word (SWAR).
+//! Centred binomial sampling: turns random bits into coefficients, several at a time in one word (SWAR).
 
 use ringforge::{Error, Result};
 
 use crate::pack::{pack, unpack};
 
-/// Stream bytes for `count` coefficients: 2·eta bits each, rounded up to whole bytes.
+/// Number of random bytes for `count` coefficients: 2·eta bits each, rounded up to whole bytes.
 #[must_use]
 pub const fn sampled_bytes(eta: u32, count: usize) -> usize {
     (2 * eta as usize * count).div_ceil(8)
@@ -14,7 +14,8 @@ pub const fn sampled_bytes(eta: u32, count: usize) -> usize {
 /// bit first, minus the sum of the next eta bits. Surplus bits of the last byte are ignored.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for any other eta; [`Error::Length`] unless `bytes` holds [`sampled_bytes`].
+/// [`Error::Unsupported`] for any other eta; [`Error::Length`] unless `bytes` has the length given by
+/// [`sampled_bytes`].
 pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
     if !(2..=5).contains(&eta) {
         let job = format!("the centred binomial distribution with eta = {eta}");
@@ -33,11 +34,11 @@ pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
     Ok(())
 }
 
-/// Samples a secret key f = 2 f' + 1, with f' as in [`centred_binomial`]. Packs 2·eta + 1 − f as numbers of `width`
-/// bits, with zeros for the `fields` after the last coefficient.
+/// Samples a secret key f = 2·f' + 1, where f' has the distribution of [`centred_binomial`]. Packs each coefficient c
+/// of f as 2·eta + 1 − c, in `width` bits. Numbers of `fields` after the last coefficient are 0.
 ///
 /// # Errors
-/// As [`centred_binomial`] and [`pack`].
+/// The errors of [`centred_binomial`] and [`pack`].
 pub fn sample_key(
     eta: u32,
     coins: &[u8],
@@ -54,20 +55,20 @@ pub fn sample_key(
     pack(width, fields, packed)
 }
 
-/// Unpacks the f of a [`sample_key`].
+/// Unpacks the secret key f that [`sample_key`] packed.
 ///
 /// # Errors
-/// As [`unpack`].
+/// The errors of [`unpack`].
 pub fn unpack_key(eta: u32, packed: &[u8], width: u32, fields: &mut [u16], f: &mut [i16]) -> Result<()> {
     unpack(width, packed, fields)?;
     f.iter_mut().zip(&*fields).for_each(|(f, field)| *f = 2 * eta as i16 + 1 - *field as i16);
     Ok(())
 }
 
-/// Unpacks numbers of `bits` bits, each to its representative in [-2^(bits - 1), 2^(bits - 1)).
+/// Unpacks numbers of `bits` bits, each as its signed representative in [-2^(bits - 1), 2^(bits - 1)).
 ///
 /// # Errors
-/// As [`unpack`].
+/// The errors of [`unpack`].
 pub fn unpack_centred(bits: u32, packed: &[u8], fields: &mut [u16], out: &mut [i16]) -> Result<()> {
     unpack(bits, packed, fields)?;
     let unused = 16 - bits;
@@ -75,7 +76,7 @@ pub fn unpack_centred(bits: u32, packed: &[u8], fields: &mut [u16], out: &mut [i
     Ok(())
 }
 
-/// Samples `COUNT` coefficients from every `BYTES` bytes, and the rest from the remaining bytes.
+/// Samples `COUNT` coefficients from every `BYTES` bytes, and the last coefficients from the remaining bytes.
 fn words<const ETA: u32, const COUNT: usize, const BYTES: usize>(bytes: &[u8], out: &mut [i16]) {
     let (out, last) = out.as_chunks_mut::<COUNT>();
     let (bytes, last_bytes) = bytes.split_at(out.len() * BYTES);
@@ -93,7 +94,8 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Adds bits within groups of `ETA` and subtracts adjacent groups within fields of 2·`ETA` bits.
+/// Samples `COUNT` coefficients from one word: adds bits within groups of `ETA`, and subtracts adjacent groups within
+/// fields of 2·`ETA` bits.
 fn word<const ETA: u32, const COUNT: usize>(bits: u64) -> [i16; COUNT] {
     let field = 2 * ETA;
     let fields = COUNT as u32;
@@ -101,12 +103,12 @@ fn word<const ETA: u32, const COUNT: usize>(bits: u64) -> [i16; COUNT] {
     let firsts = every(field, fields) * ((1 << ETA) - 1);
     let signs = every(field, fields) << (field - 1);
     let sums = (0..ETA).fold(0, |sums, k| sums + (bits >> k & ones));
-    // The sign bits keep borrows within fields, which become two's complement numbers.
+    // The sign bits keep borrows within their fields; each field becomes a two's complement number.
     let differences = (((sums & firsts) | signs) - (sums >> ETA & firsts)) ^ signs;
     core::array::from_fn(|i| ((differences << (64 - field * (i as u32 + 1))) as i64 >> (64 - field)) as i16)
 }
 
-/// A word with bits 0, `step`, 2·`step`, … set, `fields` of them.
+/// Returns a word in which bits 0, `step`, 2·`step`, … are set, `fields` bits in all.
 const fn every(step: u32, fields: u32) -> u64 {
     if fields == 0 { 0 } else { every(step, fields - 1) << step | 1 }
 }

@@ -2,19 +2,19 @@
 
 use subtle::{Choice, ConditionallySelectable};
 
-/// Returns `a` if `choice` is true, else `b`, without a branch. In Fujisaki–Okamoto decapsulation, `choice` is whether
-/// the re-encrypted ciphertext matches, compared with [`subtle::ConstantTimeEq`].
+/// Returns `a` if `choice` is true, else `b`, without a branch. Fujisaki–Okamoto decapsulation selects the shared key
+/// this way, by whether the re-encrypted ciphertext matches ([`subtle::ConstantTimeEq`]).
 #[must_use]
 pub fn select<const N: usize>(choice: Choice, a: &[u8; N], b: &[u8; N]) -> [u8; N] {
     core::array::from_fn(|i| u8::conditional_select(&b[i], &a[i], choice))
 }
 
-/// Index of the first nonzero number. For validity checks of secrets: whether and where an error occurs becomes public,
-/// and timing reveals nothing else.
+/// Returns the index of the first nonzero number. Validity checks of secrets use it: the index of an error becomes
+/// public, and timing reveals nothing else.
 #[must_use]
 pub fn first_nonzero(numbers: impl IntoIterator<Item = u16, IntoIter: Clone>) -> Option<usize> {
     let mut numbers = numbers.into_iter();
-    // First combines all numbers, which vectorises and suffices if all are zero.
+    // The OR of all numbers comes first: it vectorises, and it suffices if all are zero.
     match numbers.clone().fold(0, |any, x| any | x) {
         0 => None,
         _ => numbers.position(|x| x != 0),

@@ -1,3 +1,3 @@
-//! The components' CUDA source on every target, against oracles on the CPU.
+//! Runs the CUDA source of each component on every target, and compares the results with oracles on the CPU.
 
 ringforge_testkit::suite!(ringforge_e8::kernels::Components);

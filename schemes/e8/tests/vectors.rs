@@ -1,4 +1,4 @@
-//! Test vectors of the specification for decoder and sampler, on every device.
+//! Test vectors of the encoder, decoder and sampler, on every device.
 
 use ringforge::Limits;
 use ringforge_e8::kernels::Components;
@@ -12,7 +12,7 @@ struct Code {
     q2_2048: Vec<([u16; 8], u8)>,
 }
 
-/// Eta, bytes in hexadecimal, coefficients.
+/// Test vector of the sampler: eta, random bytes in hexadecimal, coefficients.
 type Sampled = (u32, String, Vec<i16>);
 
 #[derive(Deserialize)]

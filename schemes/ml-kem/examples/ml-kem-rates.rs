@@ -1,9 +1,9 @@
 //! Measures ML-KEM operations per second on the best device of this machine; keys and ciphertexts stay on the device.
 //!
-//! `cargo run --release --example ml-kem-rates [items] [runs]`: by default 65536 items on a GPU, 256 on a CPU, and 20
+//! `cargo run --release --example ml-kem-rates [items] [runs]`: by default 65536 items on a GPU or 256 on a CPU, and 20
 //! runs. Times are measured with the device's clock; results are checked against the crate `ml-kem`.
 
-#![allow(deprecated)] // expanded keys as in FIPS 203, deprecated in favour of seeds
+#![allow(deprecated)] // the crate `ml-kem` deprecates expanded secret keys in favour of seeds
 
 use std::env;
 use std::error::Error;
@@ -11,15 +11,16 @@ use std::error::Error;
 use ml_kem::kem::Decapsulate;
 use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
 use ringforge::{Engine, Stream};
-use ringforge_batch::{Batch, Items, KemScheme, Kind};
+use ringforge_batch::{Batch, ItemKind, Items, KemScheme};
 use ringforge_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 
-/// Number of items that the crate `ml-kem` decapsulates too, as a check.
+/// Number of items that the crate `ml-kem` decapsulates too, to check the results.
 const CHECKED: usize = 64;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// Median time of `runs` runs in seconds, and the result of the last one. A result is dropped between measurements.
+/// Returns the median time of `runs` runs in seconds, and the result of the last run. Results are dropped outside the
+/// measured intervals.
 fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>) -> Outcome<(f64, T)> {
     let mut made = run()?; // the first run compiles
     stream.synchronize()?;
@@ -34,7 +35,7 @@ fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>)
     Ok((seconds[runs / 2], made))
 }
 
-fn export<K: Kind, M: KemScheme<Error = KeyError>>(stream: &Stream, items: &Items<K, M>) -> Outcome<Vec<u8>> {
+fn export<K: ItemKind, M: KemScheme<Error = KeyError>>(stream: &Stream, items: &Items<K, M>) -> Outcome<Vec<u8>> {
     let mut bytes = vec![0; items.len() * K::size(&M::SIZES)];
     items.export(stream, &mut bytes)?.into_result()?;
     Ok(bytes)

@@ -13,17 +13,17 @@ pub(crate) type Poly = Zeroizing<Vec<u32>>;
 /// Constant-time division by q.
 const BY_Q: Divisor = Divisor::new(Q);
 
-/// `Compress_d`: x · 2^d / q, rounded, modulo 2^d; x below 2^19.
+/// `Compress_d` of FIPS 203: x · 2^d / q, rounded, modulo 2^d, for x below 2^19.
 pub(crate) fn compress(d: usize, x: u32) -> u32 {
     BY_Q.quotient((x << d) + Q / 2) & ((1 << d) - 1)
 }
 
-/// `Decompress_d`: y · q / 2^d, rounded.
+/// `Decompress_d` of FIPS 203: y · q / 2^d, rounded.
 pub(crate) fn decompress(d: usize, y: u32) -> u32 {
     (y * Q + (1 << (d - 1))) >> d
 }
 
-/// `ByteEncode` with d bits per coefficient.
+/// `ByteEncode_d` of FIPS 203: packs numbers of d bits, least significant bit first.
 pub(crate) fn pack(d: usize, values: &[u32], bytes: &mut [u8]) {
     let (mut held, mut bits, mut values) = (0, 0, values.iter());
     for byte in bytes {
@@ -36,7 +36,7 @@ pub(crate) fn pack(d: usize, values: &[u32], bytes: &mut [u8]) {
     }
 }
 
-/// `ByteDecode` with d bits per coefficient, without reduction: values of 12 bits may be q or more.
+/// `ByteDecode_d` of FIPS 203 without reduction: unpacks 256 numbers of d bits. Numbers of 12 bits may be q or more.
 pub(crate) fn unpack(d: usize, bytes: &[u8]) -> Poly {
     let mut values = Zeroizing::new(vec![0; N]);
     let (mut held, mut bits, mut bytes) = (0, 0, bytes.iter());
@@ -51,14 +51,15 @@ pub(crate) fn unpack(d: usize, bytes: &[u8]) -> Poly {
     values
 }
 
-/// `ByteDecode` with 12 bits per coefficient, reduced modulo q.
+/// `ByteDecode_12` of FIPS 203: unpacks 256 numbers of 12 bits, reduced modulo q.
 pub(crate) fn unpack_values(bytes: &[u8]) -> Poly {
     let mut values = unpack(12, bytes);
     values.iter_mut().for_each(|value| *value = sub_once(*value, Q));
     values
 }
 
-/// `SamplePolyCBD`: each coefficient is the sum of eta bits minus the sum of the next eta bits, in [0, q).
+/// `SamplePolyCBD_eta` of FIPS 203: samples 256 coefficients. Each is the sum of eta bits minus the sum of the next eta
+/// bits, as a residue in [0, q).
 pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
     let mut values = unpack(2 * eta, stream);
     for value in values.iter_mut() {
@@ -68,7 +69,8 @@ pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
     values
 }
 
-/// `SampleNTT`: evaluations in [0, q) from rho and two indices, as 16-bit little-endian words.
+/// `SampleNTT` of FIPS 203: samples a polynomial from rho and two indices. Writes its evaluations in [0, q) as 16-bit
+/// little-endian words.
 pub(crate) fn sample_values(rho: &[u8], numbers: [u8; 2], out: &mut [u8]) {
     let mut xof = Shake128::default().chain(rho).chain(numbers).finalize_xof();
     let (out, _) = out.as_chunks_mut::<2>();
@@ -86,7 +88,7 @@ pub(crate) fn sample_values(rho: &[u8], numbers: [u8; 2], out: &mut [u8]) {
     }
 }
 
-/// `PRF` for each of these noise bounds, numbered from 0.
+/// `PRF` of FIPS 203: writes one noise stream to `out` for each noise bound in `etas`, with counter bytes from 0.
 pub(crate) fn prf(seed: &[u8], etas: impl Iterator<Item = usize>, mut out: &mut [u8]) {
     for (number, eta) in etas.enumerate() {
         let (now, rest) = out.split_at_mut(stream(eta));
@@ -95,12 +97,12 @@ pub(crate) fn prf(seed: &[u8], etas: impl Iterator<Item = usize>, mut out: &mut 
     }
 }
 
-/// The hash function H.
+/// The hash function H of FIPS 203: SHA3-256.
 pub(crate) fn h(bytes: &[u8]) -> [u8; SEED] {
     Sha3_256::digest(bytes).into()
 }
 
-/// The hash function G, returned in two halves.
+/// The hash function G of FIPS 203: SHA3-512 of a ‖ b, returned in two halves.
 pub(crate) fn g(a: &[u8], b: &[u8]) -> Zeroizing<[[u8; SEED]; 2]> {
     let mut out = Zeroizing::new([[0; SEED]; 2]);
     let halves: &mut [u8; 2 * SEED] = bytemuck::cast_mut(&mut *out);
@@ -108,7 +110,7 @@ pub(crate) fn g(a: &[u8], b: &[u8]) -> Zeroizing<[[u8; SEED]; 2]> {
     out
 }
 
-/// The hash function J.
+/// The hash function J of FIPS 203: SHAKE-256 of z ‖ ciphertext.
 pub(crate) fn j(z: &[u8], ciphertext: &[u8], out: &mut [u8]) {
     Shake256::default().chain(z).chain(ciphertext).finalize_xof().read(out);
 }

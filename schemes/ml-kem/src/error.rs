@@ -1,4 +1,4 @@
-//! Errors of keys.
+//! [`KeyError`]: errors of keys.
 
 use ringforge_batch::{SchemeError, word};
 
@@ -8,10 +8,10 @@ pub enum KeyError {
     /// A coefficient of a public key is not below the modulus.
     #[error("coefficient {coefficient} of the public key is not below the modulus")]
     InvalidPublicKey {
-        /// Index of the first such coefficient.
+        /// Index of the first coefficient that is not below the modulus.
         coefficient: usize,
     },
-    /// The hash in a secret key is not that of the public key in it.
+    /// The hash in a secret key differs from the hash of the public key in it.
     #[error("the hash in the secret key does not match the public key in it")]
     WrongHash,
 }

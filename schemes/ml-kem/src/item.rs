@@ -1,4 +1,5 @@
-//! CPU reference of each stage for one item: FIPS 203, sections 5 and 6. The arguments of a stage are the item's ports.
+//! CPU reference of each stage for one item (FIPS 203, sections 5 and 6). A stage takes a tuple with the item's bytes
+//! at each port of the kernel, in the order of the ports.
 #![allow(clippy::type_complexity, reason = "the tuples are the ports")]
 
 use core::iter::repeat_n;
@@ -16,7 +17,7 @@ use crate::coding::{
 use crate::error::KeyError;
 use crate::params::{ETA2, N, Parameters, Q, ROW, SEED, rows, stream};
 
-/// A parameter set with the transform of its ring.
+/// A parameter set, with the NTT of its ring.
 pub(crate) struct Scheme {
     pub(crate) parameters: Parameters,
     transform: Transform<u32>,
@@ -35,7 +36,7 @@ impl Scheme {
         Ok(Self { parameters: *parameters, transform: Transform::of(&rows(&Limits::cpu())?, 0)? })
     }
 
-    /// Expands d to rho and the noise of a key pair.
+    /// Expands the seed d to rho and the noise of a key pair.
     pub(crate) fn seed(&self, (seeds, rho, noise): (&[u8], &mut [u8], &mut [u8])) -> Result<()> {
         let Parameters { k, eta1, .. } = self.parameters;
         let hash = g(&seeds[..SEED], &[k as u8]);
@@ -44,7 +45,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Samples the matrix from rho, row by row.
+    /// Samples the matrix, or its transpose, from rho, in row-major order.
     pub(crate) fn matrix(&self, (rho, matrix): (&[u8], &mut [u8]), transposed: bool) -> Result<()> {
         let k = self.parameters.k;
         for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
@@ -95,7 +96,8 @@ impl Scheme {
         Ok(())
     }
 
-    /// Derives the same from a decrypted message, and writes the rejection key after the shared key.
+    /// Derives the shared key, rho and the noise of the ciphertext from a decrypted message. Also writes the key for
+    /// rejected ciphertexts, after the shared key.
     pub(crate) fn decapsulate(
         &self,
         (secret_key, ciphertext, message, keys, rho, noise): (&[u8], &[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
@@ -115,7 +117,7 @@ impl Scheme {
         prf(&hash[1], repeat_n(eta1, k).chain(repeat_n(ETA2, k + 1)), noise);
     }
 
-    /// `K-PKE.Encrypt`.
+    /// Encrypts a message (`K-PKE.Encrypt`).
     pub(crate) fn encrypt(
         &self,
         (public_key, message, matrix, noise, ciphertext): (&[u8], &[u8], &[u8], &[u8], &mut [u8]),
@@ -141,7 +143,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// `K-PKE.Decrypt`.
+    /// Decrypts a ciphertext (`K-PKE.Decrypt`).
     pub(crate) fn decrypt(&self, (secret_key, ciphertext, message): (&[u8], &[u8], &mut [u8])) -> Result<()> {
         let Parameters { k, du, dv, .. } = self.parameters;
         let (u, v) = ciphertext.split_at(N / 8 * du * k);
@@ -174,7 +176,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Status of a public key; the error has the index of the first coefficient that is not below q.
+    /// Writes the status of a public key. The error has the index of the first coefficient that is not below q.
     pub(crate) fn check_public(&self, (public_key, status): (&[u8], &mut u32)) -> Result<()> {
         let mut values = public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
         let bad = values.position(|value| value >= Q).map(|coefficient| KeyError::InvalidPublicKey { coefficient });
@@ -182,7 +184,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Status of a secret key: whether the hash in it is that of the public key in it.
+    /// Writes the status of a secret key: an error unless the hash in it is that of the public key in it.
     pub(crate) fn check_secret(&self, (secret_key, status): (&[u8], &mut u32)) -> Result<()> {
         let [_, public_key, hash, _] = parts(&self.parameters, secret_key);
         let is_whole: bool = h(public_key).ct_eq(hash).into();
@@ -190,13 +192,13 @@ impl Scheme {
         Ok(())
     }
 
-    /// Forward NTT.
+    /// Transforms coefficients to evaluations (forward NTT).
     fn values(&self, mut poly: Poly) -> Result<Poly> {
         self.transform.forward(&mut poly)?;
         Ok(poly)
     }
 
-    /// Adds the inner product of evaluations.
+    /// Adds the inner product of two vectors of polynomials to `sum`; all are evaluations.
     fn add_dot(&self, sum: &mut Poly, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<()> {
         for (mut a, b) in a.zip(b) {
             self.transform.multiply(&mut a, b)?;
@@ -205,7 +207,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Inner product of evaluations, as coefficients.
+    /// Returns the inner product of two vectors of polynomials. Takes evaluations and returns coefficients.
     fn dot(&self, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<Poly> {
         let mut sum = Zeroizing::new(vec![0; N]);
         self.add_dot(&mut sum, a, b)?;
@@ -214,7 +216,7 @@ impl Scheme {
     }
 }
 
-/// Reads 16-bit words.
+/// Reads a polynomial from 16-bit little-endian words.
 fn halves(bytes: &[u8]) -> Poly {
     let (halves, _) = bytes.as_chunks();
     Zeroizing::new(halves.iter().map(|half| u32::from(u16::from_le_bytes(*half))).collect())

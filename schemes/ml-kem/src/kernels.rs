@@ -1,4 +1,4 @@
-//! The kernels of all stages: ports, CUDA source and CPU reference.
+//! The kernels of all stages of ML-KEM: ports, CUDA source and CPU reference.
 
 use core::fmt::Display;
 
@@ -9,33 +9,34 @@ use ringforge_batch::STATUS;
 use crate::item::Scheme;
 use crate::params::{N, Parameters, SEED, rows};
 
-/// Threads per block of a hashing kernel, one item each.
+/// Threads per block of a hashing kernel; each thread processes one item.
 const HASH_THREADS: u32 = 128;
-/// Threads per block of the sampling kernel, one polynomial each.
+/// Threads per block of the sampling kernel; each thread samples one polynomial.
 const SAMPLE_THREADS: usize = 64;
-/// Shared memory per sampled polynomial, in bytes: one extra value, padded to an odd number of words.
+/// Bytes of shared memory per sampled polynomial: 256 coefficients of 16 bits, and one extra word, which makes the
+/// number of 32-bit words odd.
 const PITCH: usize = 2 * N + 4;
 
-/// Operation of a kernel on each item.
+/// A stage of ML-KEM: what one kernel computes for each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Seeds d ‖ z → rho, noise.
+    /// Seeds d ‖ z → rho, noise of key pairs.
     Seed,
-    /// Rho → matrix.
+    /// Rho → matrix, or its transpose.
     Matrix { transposed: bool },
-    /// Seeds, rho, matrix, noise → key pairs, without the hash.
+    /// Seeds, rho, matrix, noise → key pairs, without the hash in the secret key.
     Generate,
-    /// Public keys → hashes in secret keys.
+    /// Public keys → the hashes in secret keys.
     Finish,
-    /// Public keys, messages → shared keys, rho, noise.
+    /// Public keys, messages → shared keys, rho, noise of ciphertexts.
     Encapsulate,
     /// Public keys, messages, matrix, noise → ciphertexts.
     Encrypt,
     /// Secret keys, ciphertexts → messages.
     Decrypt,
-    /// Secret keys, ciphertexts, messages → pairs of shared keys, rho, noise.
+    /// Secret keys, ciphertexts, messages → shared keys (agreed and rejected), rho, noise of ciphertexts.
     Decapsulate,
-    /// Re-encrypts and compares with the ciphertext → one of the shared keys.
+    /// Re-encrypts and compares with the ciphertexts → the agreed or the rejected shared keys.
     Compare,
     /// Public keys → statuses.
     CheckPublic,
@@ -51,7 +52,7 @@ const HEADERS: &[Header] = &[
     Header { name: "mlkem_encrypt.cuh", text: include_str!("kernels/mlkem_encrypt.cuh") },
 ];
 
-/// The kernel of a stage for one parameter set, on devices with these limits.
+/// Returns the kernel of a stage for one parameter set, on devices with these limits.
 #[allow(unsafe_code)]
 pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<CustomKernel> {
     let scheme = Scheme::new(p)?;
@@ -69,7 +70,8 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Some(rows) => Ok(constants(rows.build(limits)?, &set)),
         None => Ok(constants(build_hash(stage, &set), &set)),
     };
-    // A method of the scheme takes the item's ports, in their order.
+    // Makes the kernel of a stage from the name of its CUDA source, its CPU reference (a method of `Scheme`), and its
+    // ports. The method takes the item's ports in this order.
     macro_rules! stage {
         ($name:literal, $on_cpu:ident($($more:expr)?), [$($port:expr),*]) => {{
             let text = (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), HEADERS);
@@ -105,7 +107,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     Ok(kernel.with_tables(rows.iter().map(KernelLayout::table)).described(p.name))
 }
 
-/// Adds the constants that the CUDA source refers to.
+/// Adds the constants of the parameter set, `struct Set` in the CUDA source.
 fn constants(built: Built, p: &Parameters) -> Built {
     let Parameters { k, eta1, du, dv, .. } = p;
     let threads = &HASH_THREADS;

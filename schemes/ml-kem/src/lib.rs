@@ -1,6 +1,6 @@
 //! ML-KEM (FIPS 203) in batches, on CPUs and GPUs, built only on the public interface of the engine.
 //!
-//! Each parameter set is a [`KemScheme`](ringforge_batch::KemScheme), to be run by a [`Batch`](ringforge_batch::Batch).
+//! Each parameter set is a [`KemScheme`](ringforge_batch::KemScheme). A [`Batch`](ringforge_batch::Batch) runs it.
 //!
 //! ```
 //! use ringforge::Engine;
@@ -30,7 +30,7 @@
 //! | `kernels.rs`, `kernels/` | The stages as kernels: ports and CUDA source. |
 //! | `plans.rs` | Operations as sequences of stages, for `ringforge_batch::Batch`. |
 //!
-//! Seeds are derived on the device; `ringforge_batch` documents what happens if they repeat.
+//! Seeds are derived on the device. The documentation of `ringforge_batch` says what happens if seeds repeat.
 
 mod coding;
 mod error;

@@ -19,14 +19,14 @@ pub(crate) const SEED: usize = 32;
 /// Noise bound of the error terms in ciphertexts, in every set.
 pub(crate) const ETA2: usize = 2;
 
-/// Numbers of a parameter set.
+/// The numbers that define a parameter set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Parameters {
     /// Name of the set.
     pub name: &'static str,
-    /// Rank of the module: polynomials per vector.
+    /// Rank of the module: number of polynomials per vector.
     pub k: usize,
-    /// Noise bound of the secrets.
+    /// Noise bound of key pairs, and of the secret vector in ciphertexts.
     pub eta1: usize,
     /// Bits per coefficient of the ciphertext's vector u.
     pub du: usize,
@@ -46,23 +46,23 @@ impl Parameters {
         }
     }
 
-    /// Bytes of noise stream for a key pair.
+    /// Bytes of random stream from which the noise of a key pair is sampled.
     pub(crate) const fn key_noise(&self) -> usize {
         2 * self.k * stream(self.eta1)
     }
 
-    /// Bytes of noise stream for a ciphertext.
+    /// Bytes of random stream from which the noise of a ciphertext is sampled.
     pub(crate) const fn noise(&self) -> usize {
         self.k * stream(self.eta1) + (self.k + 1) * stream(ETA2)
     }
 
-    /// Bytes of the matrix, 16 bits per coefficient.
+    /// Bytes of the k × k matrix, 16 bits per coefficient.
     pub(crate) const fn matrix(&self) -> usize {
         self.k * self.k * 2 * N
     }
 }
 
-/// Bytes of noise stream for one polynomial.
+/// Bytes of random stream from which a polynomial with noise bound `eta` is sampled.
 pub(crate) const fn stream(eta: usize) -> usize {
     2 * eta * N / 8
 }
@@ -81,7 +81,7 @@ macro_rules! sets {
         pub struct $set;
 
         impl $set {
-            /// Numbers of this set.
+            /// The numbers that define this parameter set.
             pub const PARAMETERS: Parameters = Parameters { name: $name, k: $k, eta1: $eta1, du: $du, dv: $dv };
         }
 

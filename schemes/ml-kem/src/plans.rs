@@ -1,4 +1,4 @@
-//! The operations as sequences of stages, from which plans are built.
+//! The operations of ML-KEM as sequences of stages, from which plans are built.
 
 use ringforge::{Pipeline, Result, Value};
 use ringforge_batch::{Made, Steps};

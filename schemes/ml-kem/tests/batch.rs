@@ -1,4 +1,4 @@
-//! Batches on every device against the crate `ml-kem`: interoperability, errors of single items, handles.
+//! Tests of batches on every device: interoperability with the crate `ml-kem`, errors of single items, handles.
 
 use ringforge::{Device, Engine, Error};
 use ringforge_batch::{Batch, ItemError, KemScheme};
@@ -9,7 +9,7 @@ use crate::support::{Items, ORACLES, Oracle};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Keys and ciphertexts of either implementation work with the other.
+/// Tests that this crate and the crate `ml-kem` decapsulate each other's ciphertexts to the same shared keys.
 fn both_directions<M: KemScheme>(device: &Device, oracle: &Oracle, batch: usize) -> Outcome {
     let kem = Batch::<M>::new(&Engine::on(device.clone()))?;
     let sizes = kem.sizes();
@@ -46,7 +46,7 @@ fn bad_items_are_reported_and_isolated() -> Outcome {
         let kem = Batch::<MlKem768>::new(&Engine::on(device.clone()))?;
         let sizes = kem.sizes();
         let Items { mut public_keys, mut secret_keys, ciphertexts, shared_keys } = Items::new(&ORACLES[1], seed(), 4);
-        // Coefficients 5 and 767 of item 1's public key become 4095; one bit of the public key in item 2's secret key
+        // In item 1's public key, coefficients 5 and 767 become 4095. In item 2's secret key, one bit of the public key
         // flips.
         let bad = &mut public_keys[sizes.public_key..][..sizes.public_key];
         (bad[7], bad[8], bad[1150], bad[1151]) = (bad[7] | 0xf0, 0xff, bad[1150] | 0xf0, 0xff);
@@ -63,7 +63,8 @@ fn bad_items_are_reported_and_isolated() -> Outcome {
         assert_eq!(keys[64..96], [0; 32]);
         assert_eq!((&keys[..64], &keys[96..]), (&shared_keys[..64], &shared_keys[96..]));
 
-        // The same with handles, which also report the errors of the items they were made from.
+        // Device handles must report the same errors. A handle also reports the errors of the items from which it was
+        // made.
         let stream = device.stream()?;
         let public = kem.import_public_keys(&stream, &public_keys)?;
         assert_eq!(public.status(&stream)?.errors(), [bad_public]);

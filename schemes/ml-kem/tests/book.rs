@@ -1,4 +1,4 @@
-//! Checks that the code quoted in `docs/own-scheme.md` is in the files it names.
+//! Tests that the code quoted in `docs/own-scheme.md` is in the files that the document names.
 
 use std::fs;
 use std::path::Path;

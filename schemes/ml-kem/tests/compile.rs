@@ -1,4 +1,4 @@
-//! Every kernel compiles with NVRTC, with almost no register spills.
+//! Tests that every kernel compiles with NVRTC, with almost no register spills.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -9,9 +9,9 @@ use ringforge_testkit::Scheme;
 
 use crate::sets;
 
-/// Register limit per thread that leaves enough occupancy to hide latency.
+/// Largest number of registers per thread that still allows enough occupancy to hide latency.
 const REGISTERS: u32 = 168;
-/// Bytes of spills allowed: the compiler spills 8 in a hash for sm_120.
+/// Largest number of spilled bytes: the compiler spills 8 bytes in a hash for sm_120.
 const SPILLS: u32 = 8;
 
 #[test]

@@ -1,3 +1,3 @@
-//! Every plan of every parameter set on every target, against the crate `ml-kem`.
+//! Runs every plan of every parameter set on every target, and compares the outputs with the crate `ml-kem`.
 
 ringforge_testkit::suite!(crate::sets::Sets);

@@ -1,5 +1,5 @@
-//! Known answers, on every device. The accumulated vectors of Go's `crypto/mlkem` together cover all residues of the
-//! small modulus; C2SP/CCTV has seeds whose matrix takes long to sample.
+//! Known-answer tests on every device. The accumulated vectors of Go's `crypto/mlkem` together cover all residues
+//! modulo q. The seeds of C2SP/CCTV lead to matrices that take unusually long to sample.
 
 use ringforge::{Device, Engine};
 use ringforge_batch::{Batch, KemScheme};
@@ -9,7 +9,8 @@ use shake::{ExtendableOutput, Shake128, Update, XofReader};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Key pairs, ciphertexts and shared keys of both parties, from seeds d ‖ z and messages.
+/// Results of a round trip from seeds d ‖ z and messages: key pairs, ciphertexts, and the shared keys on which both
+/// parties agree.
 struct Trip {
     public_keys: Vec<u8>,
     secret_keys: Vec<u8>,
@@ -53,7 +54,8 @@ fn from_hex(digits: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(byte).collect()
 }
 
-/// Runs all cases in one batch: seeds, messages and ciphertexts come from one stream, all results go into another.
+/// Runs all cases in one batch. Seeds, messages and random ciphertexts come from one SHAKE-128 stream; all results are
+/// hashed with SHAKE-128, and the digest is returned.
 fn accumulated<M: KemScheme>(device: &Device, cases: usize) -> Result<String, Box<dyn std::error::Error>> {
     let kem = Batch::<M>::new(&Engine::on(device.clone()))?;
     let sizes = kem.sizes();
@@ -83,7 +85,8 @@ fn accumulated<M: KemScheme>(device: &Device, cases: usize) -> Result<String, Bo
     Ok(hex(&digest))
 }
 
-/// Expects `after_100` for 100 cases on the CPU and the emulator, and `after_10000` for 10000 cases on a GPU.
+/// Expects the digest `after_100` for 100 cases on the CPU and the emulator, and `after_10000` for 10000 cases on a
+/// GPU.
 fn check_accumulated<M: KemScheme>(after_100: &str, after_10000: &str) -> Outcome {
     for (target, cases, expected) in
         [(Target::Cpu, 100, after_100), (Target::Emulator, 100, after_100), (Target::Cuda, 10_000, after_10000)]
@@ -119,7 +122,7 @@ fn accumulated_1024() -> Outcome {
     )
 }
 
-/// A matrix whose sampling needs more than 575 bytes of the stream, next to ordinary ones.
+/// Tests an item whose matrix takes more than 575 bytes of a SHAKE-128 stream to sample, between two ordinary items.
 fn unlucky<M: KemScheme>(d: &str, shared_key: &str) -> Outcome {
     let z = "8476013560151d986dc7834dcb57c75f845f8d7ee71558d0955f3f4feb723cf2";
     let message = "e48f74ad416e99631003ded1478aec62a02c245d88ed7f2fae92aedf13ca03b3";
@@ -128,7 +131,7 @@ fn unlucky<M: KemScheme>(d: &str, shared_key: &str) -> Outcome {
         let seeds = [vec![7; 64], from_hex(d), from_hex(z), vec![9; 64]].concat();
         let messages = [vec![1; 32], from_hex(message), vec![2; 32]].concat();
         let trip = Trip::new(&Batch::<M>::new(&Engine::on(device.clone()))?, &seeds, &messages)?;
-        // A hash of the message and the public key, hence of the whole matrix.
+        // The shared key is a hash of the message and the public key, so it depends on the whole matrix.
         assert_eq!(hex(&trip.shared_keys[32..64]), shared_key, "{} on {device}", M::NAME);
     }
     Ok(())

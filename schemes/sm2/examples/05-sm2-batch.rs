@@ -11,16 +11,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::best();
     let device = engine.device();
     println!("on {device}");
-    // table look-ups at secret addresses, for a device that no one else uses; `Mode::Scan` has none
+    // `Throughput` looks up table entries at secret addresses, which is safe only if no one else uses the device;
+    // `Scan` avoids such addresses
     let signer = Signer::new(&Engine::on(device.clone()), Mode::Throughput)?;
     let verifier = Verifier::new(&Engine::on(device.clone()))?;
 
-    // in host memory, item i starts at i times its size
+    // host memory holds the items one after another: item i starts at byte i times the item size
     let batch = 1000;
     let (mut private_keys, mut public_keys) = (vec![0; 32 * batch], vec![0; 64 * batch]);
     signer.generate(&mut private_keys, &mut public_keys)?.into_result()?;
 
-    // the signed digest is that of Z_A, derived from the key and its owner's identifier, and the message
+    // the digest to sign is SM3(Z_A ‖ message), where Z_A is a hash of the public key and its owner's identifier
     let mut digests = Vec::new();
     for (i, key) in public_keys.chunks_exact(64).enumerate() {
         let identity = Identity::new(&PublicKey::from_bytes(key.try_into()?)?, DEFAULT_ID)?;
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", found.errors()[0]);
     assert_eq!((found.errors().len(), found.errors()[0].item), (1, 7));
 
-    // few keys, many signatures: tables of the keys, and all data on the device
+    // many signatures by few keys: verification with cached tables of the keys, all data in device memory
     let stream = device.stream()?;
     let cached = verifier.cache(&stream, &public_keys[..64 * 4], 64 << 20)?.map_err(|_| "a key is not on the curve")?;
     let keys: Vec<u8> = private_keys.chunks_exact(32).take(4).cycle().take(batch).flatten().copied().collect();
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     batch_status(&stream, &statuses)?.into_result()?;
     println!("{batch} more by {} keys, verified with their tables", cached.len());
 
-    // one at a time on the CPU, with DER for other programs
+    // a single signature on the CPU, encoded in DER for other programs
     let key = PrivateKey::from_bytes(private_keys[..32].try_into()?)?;
     let signature = key.sign_digest(digests[..32].try_into()?);
     let der = signature.to_der()?;

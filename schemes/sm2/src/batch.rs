@@ -1,4 +1,4 @@
-//! Signing and verification in batches, on any device.
+//! Signing and verification of batches, on any device.
 
 use ringforge::words::Limbs;
 use ringforge::{Buffer, Device, Engine, Error, Program, RandomKey, Result, Stream};
@@ -34,7 +34,7 @@ use crate::windows::Mode;
 #[derive(Debug)]
 pub struct Signer(Programs);
 
-/// Private keys on a device, prepared for signing. Wiped when dropped.
+/// Private keys on a device, converted for signing to (1 + d)^-1 mod n. They are wiped when dropped.
 #[derive(Debug)]
 pub struct PreparedKeys {
     keys: Buffer,
@@ -47,7 +47,7 @@ impl PreparedKeys {
         self.keys.len() / WORD
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
@@ -55,16 +55,16 @@ impl PreparedKeys {
 }
 
 impl Signer {
-    /// Compiles the signing programs. On a GPU, this also computes the table of the base point, once per device: 32 MiB
-    /// for [`Mode::Throughput`], 52 KiB for [`Mode::Scan`].
+    /// Compiles the signing programs. On a GPU, this also computes the table of the base point, once per device. The
+    /// table takes 32 MiB for [`Mode::Throughput`] and 52 KiB for [`Mode::Scan`].
     ///
     /// # Errors
-    /// As [`Engine::program_of`].
+    /// As [`Engine::program_of`], if a program cannot be planned or compiled.
     pub fn new(engine: &Engine, mode: Mode) -> Result<Self> {
         Self::with_plans(engine, Plans::new(engine.device().limits(), mode))
     }
 
-    /// Uses small tables and blocks, for tests on devices that are slow with large ones.
+    /// Like [`Signer::new`], with small tables and blocks, for tests on devices where large ones are slow.
     ///
     /// # Errors
     /// As [`Signer::new`].
@@ -78,18 +78,18 @@ impl Signer {
         Programs { engine: engine.clone(), plans }.ready([Operation::Prepare, sign[0], sign[1]]).map(Self)
     }
 
-    /// The device.
+    /// The device that runs this signer.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.0.engine.device()
     }
 
-    /// Fills the slices with new private keys of 32 bytes and public keys of 64 bytes, x ‖ y.
+    /// Fills the slices with new private keys of 32 bytes and their public keys of 64 bytes, x ‖ y.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `private_keys` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
-    /// equally many public ones; [`Error::Unsupported`] if the system provides no randomness; [`Error::OutOfMemory`],
-    /// [`Error::Driver`].
+    /// [`Error::Length`] unless the length of `private_keys` is a multiple of 32; [`Error::ArgumentSize`] unless
+    /// `public_keys` has twice that length. [`Error::Unsupported`] if the system provides no randomness.
+    /// [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a driver call fails.
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let outputs = [("private keys", private_keys, WORD), ("public keys", public_keys, PAIR)];
@@ -97,34 +97,37 @@ impl Signer {
         run_host(&program, batch, &[("random_key", random_key.as_bytes())], outputs)
     }
 
-    /// Writes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. The error of a key out of range is
+    /// Computes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. A key out of range gets the item error
     /// [`Sm2Error::PrivateKeyRange`].
     ///
     /// # Errors
-    /// As [`Signer::generate`].
+    /// As [`Signer::generate`], except that no randomness is needed.
     pub fn public_keys(&self, private_keys: &[u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let (inputs, outputs) = ([("private keys", private_keys)], [("public keys", public_keys, PAIR)]);
         run_host(&self.0.get(Operation::PublicKeys)?, batch, &inputs, outputs)
     }
 
-    /// Signs digests of 32 bytes. Signature i, r ‖ s of 64 bytes, is by private key i, or by the only key. An item
-    /// whose key is out of range gets the error [`Sm2Error::PrivateKeyRange`] and a zero signature.
+    /// Signs digests of 32 bytes. Signature i, 64 bytes r ‖ s, is by private key i, or by the only key if there is just
+    /// one. An item whose key is out of range gets the error [`Sm2Error::PrivateKeyRange`] and a zero signature.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `digests` and `private_keys` are multiples of 32 bytes long, [`Error::ArgumentSize`]
-    /// unless there are equally many digests, signatures and keys, or one key; as [`Signer::generate`].
+    /// [`Error::Length`] unless the lengths of `digests` and `private_keys` are multiples of 32.
+    /// [`Error::ArgumentSize`] unless there is one signature per digest, and one key per digest or a single key.
+    /// Otherwise as [`Signer::generate`].
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let sign = Operation::Sign { one_key: private_keys.len() == WORD };
         self.sign_by(sign, private_keys, digests, ("random_key", RandomKey::from_os()?.as_bytes()), signatures)
     }
 
-    /// Like [`Signer::sign`], with a nonce of 32 bytes per item. [`Sm2Error::NonceRefused`] is the error of a nonce
-    /// that is out of range, or leads to r = 0, r + k = n or s = 0. A nonce that becomes known, or is used for two
-    /// signatures, reveals the private key.
+    /// Like [`Signer::sign`], with a nonce of 32 bytes and a key for each item. A nonce that becomes known, or is used
+    /// for two signatures, reveals the private key.
+    ///
+    /// An item gets the error [`Sm2Error::NonceRefused`] if its nonce k is out of range, or leads to r = 0, r + k = n
+    /// or s = 0.
     ///
     /// # Errors
-    /// As [`Signer::sign`], and [`Error::ArgumentSize`] unless there are equally many keys and nonces.
+    /// As [`Signer::sign`], and [`Error::ArgumentSize`] unless there is one key and one nonce per digest.
     #[cfg(feature = "hazmat")]
     pub fn sign_with_nonces(
         &self,
@@ -136,11 +139,13 @@ impl Signer {
         self.sign_by(Operation::SignWithNonces, private_keys, digests, ("nonces", nonces), signatures)
     }
 
-    /// Prepares private keys of 32 bytes on the device. A key that is out of range is reported when it is used.
+    /// Prepares private keys of 32 bytes on the device: computes (1 + d)^-1 mod n. A key that is out of range becomes
+    /// zero, so signing with it reports an error.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `private_keys` is a multiple of 32 bytes long; [`Error::ForeignDevice`],
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless the length of `private_keys` is a multiple of 32. [`Error::ForeignDevice`] if `stream`
+    /// is of another device. [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a driver call
+    /// fails.
     pub fn prepare(&self, stream: &Stream, private_keys: &[u8]) -> Result<PreparedKeys> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let raw = stream.upload_secret(private_keys)?;
@@ -150,11 +155,12 @@ impl Signer {
         Ok(PreparedKeys { keys })
     }
 
-    /// Like [`Signer::sign`], on buffers of the device, in stream order. Writes signatures and statuses, a 32-bit word
-    /// per item, which [`batch_status`] reads.
+    /// Like [`Signer::sign`], on buffers in device memory, in stream order. Also writes the items' statuses, a 32-bit
+    /// word each; [`batch_status`] converts them to errors.
     ///
     /// # Errors
-    /// As [`Signer::sign`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
+    /// As [`Signer::sign`]. [`Error::ForeignDevice`] if `stream` or a buffer is on another device; [`Error::Unwritten`]
+    /// if nothing was written to `digests`.
     pub fn sign_on(
         &self,
         stream: &Stream,
@@ -173,7 +179,7 @@ impl Signer {
         })
     }
 
-    /// Signs with random or given nonces.
+    /// Signs with nonces from a random generator key or with given nonces, as `randomness`.
     fn sign_by(
         &self,
         sign: Operation,
@@ -194,12 +200,12 @@ impl Signer {
 
 /// Verification, compiled for a device.
 ///
-/// The errors of items are [`Sm2Error::SignatureRange`], [`Sm2Error::PublicKeyPoint`] and [`Sm2Error::SignatureWrong`].
-/// An invalid item or key never affects the results of other items.
+/// An invalid item gets the error [`Sm2Error::SignatureRange`], [`Sm2Error::PublicKeyPoint`] or
+/// [`Sm2Error::SignatureWrong`]. It never affects the results of other items.
 #[derive(Debug)]
 pub struct Verifier(Programs);
 
-/// Public keys on a device with a table of 256 KiB each, for verifying many signatures of few keys.
+/// Public keys on a device with a table of 256 KiB each, for verifying many signatures by few keys.
 #[derive(Debug)]
 pub struct CachedKeys {
     tables: Buffer,
@@ -212,12 +218,12 @@ impl Verifier {
     /// device.
     ///
     /// # Errors
-    /// As [`Engine::program_of`].
+    /// As [`Engine::program_of`], if a program cannot be planned or compiled.
     pub fn new(engine: &Engine) -> Result<Self> {
         Self::with_plans(engine, Plans::new(engine.device().limits(), Mode::Throughput))
     }
 
-    /// Uses small tables and blocks, for tests on devices that are slow with large ones.
+    /// Like [`Verifier::new`], with small tables and blocks, for tests on devices where large ones are slow.
     ///
     /// # Errors
     /// As [`Verifier::new`].
@@ -230,28 +236,30 @@ impl Verifier {
         Programs { engine: engine.clone(), plans }.ready([Operation::Verify, Operation::KeyTables]).map(Self)
     }
 
-    /// The device.
+    /// The device that runs this verifier.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.0.engine.device()
     }
 
-    /// Verifies signature i, 64 bytes r ‖ s, of digest i, 32 bytes, by public key i, 64 bytes x ‖ y.
+    /// Verifies signature i (64 bytes r ‖ s) of digest i (32 bytes) with public key i (64 bytes x ‖ y).
     ///
     /// # Errors
-    /// [`Error::Length`] unless `digests` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
-    /// equally many of each; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless the length of `digests` is a multiple of 32. [`Error::ArgumentSize`] unless there is
+    /// one key and one signature per digest. [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a
+    /// driver call fails.
     pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let inputs = [("public keys", public_keys), ("digests", digests), ("signatures", signatures)];
         run_host(&self.0.get(Operation::Verify)?, batch, &inputs, [])
     }
 
-    /// Like [`Verifier::verify`], on buffers of the device, in stream order. Writes statuses, a 32-bit word per item,
-    /// which [`batch_status`] reads.
+    /// Like [`Verifier::verify`], on buffers in device memory, in stream order. Writes the items' statuses, a 32-bit
+    /// word each; [`batch_status`] converts them to errors.
     ///
     /// # Errors
-    /// As [`Verifier::verify`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
+    /// As [`Verifier::verify`]. [`Error::ForeignDevice`] if `stream` or a buffer is on another device;
+    /// [`Error::Unwritten`] if nothing was written to an input.
     pub fn verify_on(
         &self,
         stream: &Stream,
@@ -266,12 +274,12 @@ impl Verifier {
         call.input("signatures", signatures).output("statuses", statuses).run()
     }
 
-    /// Computes tables of public keys of 64 bytes, which must take at most `budget` bytes. If any key is not a point of
-    /// the curve, returns a status with these keys instead of tables.
+    /// Computes tables of public keys of 64 bytes, which must take at most `budget` bytes in total. If any key is not a
+    /// point of the curve, returns a status that names these keys instead of tables.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `public_keys` is a multiple of 64 bytes long; [`Error::TooLarge`] if the tables exceed
-    /// the budget; as [`Engine::program_of`].
+    /// [`Error::Length`] unless the length of `public_keys` is a multiple of 64. [`Error::TooLarge`] if the tables
+    /// exceed the budget. As [`Engine::program_of`], if a program cannot be planned or compiled.
     pub fn cache(
         &self,
         stream: &Stream,
@@ -305,14 +313,14 @@ impl CachedKeys {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no keys.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Like [`Verifier::verify_on`], where each item gives the number of a cached key as a 32-bit word. The error of a
-    /// number past the last key is [`Sm2Error::PublicKeyPoint`].
+    /// Like [`Verifier::verify_on`], with keys given by their numbers in the cache, a 32-bit word per item. A number
+    /// past the last key gives the item error [`Sm2Error::PublicKeyPoint`].
     ///
     /// # Errors
     /// As [`Verifier::verify_on`].
@@ -330,11 +338,12 @@ impl CachedKeys {
     }
 }
 
-/// Downloads statuses from a device and returns the errors of their items.
+/// Downloads statuses from a device and returns the errors of the items.
 ///
 /// # Errors
-/// [`Error::Length`] unless `statuses` is a multiple of 4 bytes long; [`Error::ForeignDevice`], [`Error::Unwritten`],
-/// [`Error::Driver`].
+/// [`Error::Length`] unless the length of `statuses` is a multiple of 4. [`Error::ForeignDevice`] if `statuses` is on
+/// another device than `stream`; [`Error::Unwritten`] if nothing was written to it; [`Error::Driver`] if a driver call
+/// fails.
 pub fn batch_status(stream: &Stream, statuses: &Buffer) -> Result<BatchStatus<Sm2Error>> {
     batch_of("bytes of statuses", statuses.len(), STATUS)?;
     Ok(BatchStatus::of(&stream.download(statuses)?))
@@ -354,7 +363,7 @@ mod tests {
         let (engine, plans) = (Engine::cpu(), Plans::small(Mode::Scan));
         let passes_over =
             |plan: &Plan| with_kernels(plan, |step, kernel| (step == 1).then(|| Altered::new(kernel).passing_over(2)));
-        // cached in place of the signer's own program
+        // the engine's cache now holds the altered program, which the signer will use
         let sign = Operation::Sign { one_key: false };
         engine.program_of(&(plans, sign), |planner| Ok(passes_over(&plans.plan(sign, planner)?))).unwrap();
         let signer = Signer::small(&engine, Mode::Scan).unwrap();

@@ -28,7 +28,7 @@ fn algorithm() -> AlgorithmIdentifierRef<'static> {
 type Point = sec1::EncodedPoint<U32>;
 
 impl PublicKey {
-    /// Decodes a SEC 1 encoding, compressed or not. Hybrid forms and infinity are rejected.
+    /// Decodes a point in SEC 1 encoding, compressed or not. Hybrid forms and infinity are rejected.
     ///
     /// # Errors
     /// [`Sm2Error::PublicKeyPoint`] if the encoding is invalid or the point is not on the curve.
@@ -44,7 +44,7 @@ impl PublicKey {
         key.map(Self).ok_or(Sm2Error::PublicKeyPoint)
     }
 
-    /// The SEC 1 encoding: 33 bytes if compressed, else 65.
+    /// The point in SEC 1 encoding: 33 bytes if compressed, else 65.
     #[must_use]
     pub fn to_sec1_bytes(&self, compressed: bool) -> Vec<u8> {
         let point = Point::from_untagged_bytes(&self.to_bytes().into());
@@ -72,11 +72,12 @@ impl EncodePublicKey for PublicKey {
 }
 
 impl PrivateKey {
-    /// Decodes a DER-encoded `ECPrivateKey` (SEC 1, RFC 5915). If it names a curve or a public key, both must match.
+    /// Decodes a DER-encoded `ECPrivateKey` (SEC 1, RFC 5915). The curve and the public key are optional in this
+    /// format; if present, they must match.
     ///
     /// # Errors
-    /// Errors of DER; [`der::ErrorKind::Value`] for another curve, a key out of range, or a public key that does not
-    /// match.
+    /// Errors of the DER decoder. [`der::ErrorKind::Value`] for another curve, a key out of range, or a public key that
+    /// does not match.
     pub fn from_sec1_der(bytes: &[u8]) -> der::Result<Self> {
         let value = || der::Error::from(Tag::OctetString.value_error());
         let inner = EcPrivateKey::from_der(bytes)?;
@@ -91,7 +92,7 @@ impl PrivateKey {
     /// The key as a DER-encoded `ECPrivateKey`.
     ///
     /// # Errors
-    /// Errors of DER; none is expected.
+    /// Errors of the DER encoder, none of which can occur for a valid key.
     pub fn to_sec1_der(&self) -> der::Result<Zeroizing<Vec<u8>>> {
         self.encode_sec1(Some(EcParameters::NamedCurve(CURVE)))
     }
@@ -120,11 +121,12 @@ impl EncodePrivateKey for PrivateKey {
 }
 
 impl Signature {
-    /// Decodes a DER sequence of the integers r and s. The encoding must be strict DER with no trailing bytes, and both
+    /// Decodes a DER sequence of the integers r and s. The encoding must be strict DER without trailing bytes, and both
     /// numbers must have at most 256 bits.
     ///
     /// # Errors
-    /// Errors of DER.
+    /// Errors of the DER decoder. [`der::ErrorKind::Length`] if there are not two integers, or if one has over 256
+    /// bits.
     pub fn from_der(bytes: &[u8]) -> der::Result<Self> {
         let [r, s] = Vec::from_der(bytes)?[..] else { return Err(Tag::Sequence.length_error().into()) };
         let mut signature = [0; 64];
@@ -139,7 +141,7 @@ impl Signature {
     /// The signature as DER: 8 to 72 bytes.
     ///
     /// # Errors
-    /// Errors of DER; none is expected.
+    /// Errors of the DER encoder, none of which can occur for 64 bytes.
     pub fn to_der(&self) -> der::Result<Vec<u8>> {
         let (halves, _) = self.0.as_chunks::<32>();
         [UintRef::new(&halves[0])?, UintRef::new(&halves[1])?].to_der()

@@ -1,4 +1,4 @@
-//! Errors of keys, nonces and signatures, for batches and single items.
+//! Errors of keys, nonces and signatures, both in batches and in single operations.
 
 use ringforge_batch::{SchemeError, word};
 
@@ -6,24 +6,24 @@ use ringforge_batch::{SchemeError, word};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Sm2Error {
-    /// A private key is out of range: d must be from 1 to n − 2.
+    /// The private key d is not from 1 to n − 2.
     #[error("the private key is out of range")]
     PrivateKeyRange = 5,
-    /// A public key is not a valid point of the curve.
+    /// The public key is not a point of the curve with coordinates below p.
     #[error("the public key is not a point of the curve")]
     PublicKeyPoint,
-    /// A nonce is out of range, or gives no signature with this key and digest. Another nonce is needed.
+    /// The nonce is not from 1 to n − 1, or gives no signature with this key and digest. Another nonce is needed.
     #[error("the nonce is out of range or gives no signature with this key and digest: use another nonce")]
     NonceRefused,
-    /// r or s of a signature is out of range.
+    /// r or s of the signature is not from 1 to n − 1.
     #[error("r or s of the signature is out of range")]
     SignatureRange,
-    /// A signature does not match this digest and key.
+    /// The signature does not match this digest and public key.
     #[error("the signature does not match the digest and key")]
     SignatureWrong,
 }
 
-/// The status words, as `sm2.cuh` defines them.
+/// Status words of kernels, with the same numbers as in `sm2.cuh`.
 impl SchemeError for Sm2Error {
     fn word(self) -> u32 {
         word(self as u8, 0)

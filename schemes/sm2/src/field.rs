@@ -1,4 +1,4 @@
-//! Residues modulo p and modulo n: canonical, in Montgomery form (1985) with R = 2^256, in constant time.
+//! Residues modulo p and modulo n: below the modulus, in Montgomery form (1985) with R = 2^256, in constant time.
 
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
@@ -8,16 +8,16 @@ use ringforge::words::{Limbs, Montgomery256, Wide, mul_limbs, square_limbs, sub_
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
-/// An odd modulus above 2^255.
+/// An odd modulus q above 2^255.
 pub(crate) trait Modulus: Pod + Send + Sync {
     const Q: Limbs;
     const M: Montgomery256 = Montgomery256::new(Self::Q);
-    /// 2^256 mod q
+    /// 2^256 mod q: 1 in Montgomery form.
     const ONE: Limbs = sub_limbs([0; 4], Self::Q).0;
-    /// 2^512 mod q
+    /// 2^512 mod q, which converts to Montgomery form.
     const SQUARE: Limbs = Self::M.shifted(Self::ONE);
 
-    /// Montgomery reduction: x 2^-256 mod q, below q, for x below 2^256 q.
+    /// Montgomery reduction: returns x 2^-256 mod q, below q. x must be below 2^256 q.
     #[inline(always)]
     fn reduce(x: Wide) -> Limbs {
         Self::M.reduce(x)
@@ -37,8 +37,8 @@ pub(crate) struct Scalars;
 impl Modulus for Field {
     const Q: Limbs = limbs("fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff");
 
-    /// Montgomery reduction without products. Because −p^-1 = 1 mod 2^64, a word m is cleared by adding the multiple m
-    /// p. The sum is m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
+    /// Montgomery reduction without multiplications. Because −p^-1 = 1 mod 2^64, adding m p clears the lowest word m.
+    /// The sum is m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
     #[inline(always)]
     fn reduce(mut x: Wide) -> Limbs {
         let mut top = false;
@@ -71,7 +71,7 @@ pub(crate) type Fp = Residue<Field>;
 /// A residue modulo n.
 pub(crate) type Scalar = Residue<Scalars>;
 
-/// A residue in Montgomery form, below q.
+/// A residue modulo the q of `M`, in Montgomery form and below q.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Residue<M>(pub(crate) Limbs, PhantomData<M>);
@@ -80,35 +80,35 @@ impl<M: Modulus> Residue<M> {
     pub(crate) const ZERO: Self = Self::new([0; 4]);
     pub(crate) const ONE: Self = Self::new(M::ONE);
 
-    /// The residue with this Montgomery form, which must be below q.
+    /// Creates a residue from its Montgomery form, which must be below q.
     pub(crate) const fn new(montgomery: Limbs) -> Self {
         Self(montgomery, PhantomData)
     }
 
-    /// The residue of a number below q, for constants (256 doublings).
+    /// Converts a number below q to Montgomery form by 256 doublings. For constants only.
     pub(crate) const fn from_plain(x: Limbs) -> Self {
         Self::new(M::M.shifted(x))
     }
 
-    /// The residue of any 256-bit number.
+    /// Converts any 256-bit number to a residue.
     pub(crate) fn reduced(x: Limbs) -> Self {
         Self::new(M::reduce(mul_limbs(x, M::SQUARE)))
     }
 
-    /// The residue of a big-endian number, or `None` if it is not below q.
+    /// Decodes a big-endian number. Returns `None` if it is not below q.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         let x = from_be(bytes);
-        // may reveal whether the number is in range, but not its bits
+        // the branch may reveal whether the number is in range, but reveals no bits of a number in range
         sub_limbs(x, M::Q).1.then(|| Self::reduced(x))
     }
 
-    /// Leaves Montgomery form: the number below q.
+    /// Returns the number below q that this residue represents (conversion from Montgomery form).
     pub(crate) fn plain(&self) -> Limbs {
         let x = self.0;
         M::reduce([x[0], x[1], x[2], x[3], 0, 0, 0, 0])
     }
 
-    /// The number as big-endian bytes.
+    /// Returns the number below q as big-endian bytes.
     pub(crate) fn to_bytes(self) -> [u8; 32] {
         to_be(self.plain())
     }
@@ -125,12 +125,12 @@ impl<M: Modulus> Residue<M> {
         self + self
     }
 
-    /// x / 2.
+    /// Returns x / 2 mod q.
     pub(crate) fn half(self) -> Self {
         Self::new(M::M.half(self.0))
     }
 
-    /// The power with a public exponent, with windows of four bits.
+    /// Returns x^exponent for a public exponent, by fixed windows of four bits.
     pub(crate) fn power(self, exponent: Limbs) -> Self {
         let mut powers = [Self::ONE; 16];
         for i in 1..16 {
@@ -147,12 +147,12 @@ impl<M: Modulus> Residue<M> {
         x
     }
 
-    /// 1 / x by Fermat's little theorem, and 0 for 0. The modulus must be prime.
+    /// Returns 1 / x by Fermat's little theorem, or 0 for x = 0. The modulus must be prime.
     pub(crate) fn inverse(self) -> Self {
         self.power(sub_limbs(M::Q, [2, 0, 0, 0]).0)
     }
 
-    /// Inverts all with a single inversion (Montgomery's trick, 1987). Zeros stay zero and do not affect the others.
+    /// Inverts all numbers with one inversion (Montgomery's trick, 1987). Zeros stay zero and do not affect the others.
     pub(crate) fn invert_all(all: &mut [Self]) {
         let mut before = Vec::with_capacity(all.len());
         let mut product = Self::ONE;
@@ -217,7 +217,7 @@ impl<M> Zeroize for Residue<M> {
     }
 }
 
-/// Parses a number of 64 hexadecimal digits, for constants.
+/// Parses 64 hexadecimal digits, for constants.
 pub(crate) const fn limbs(digits: &str) -> Limbs {
     let digits = digits.as_bytes();
     let mut x = [0; 4];

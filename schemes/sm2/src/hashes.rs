@@ -1,4 +1,4 @@
-//! Batch hashing before signatures, on any device: Z_A of public keys, and e of messages.
+//! Batch hashing on any device: Z_A of public keys, and the digests e of messages, which are then signed or verified.
 
 use ringforge::{Buffer, Engine, Error, Program, Result, Stream};
 use ringforge_batch::batch_of;
@@ -8,11 +8,12 @@ use crate::params::MAX_ID_BYTES;
 use crate::plans::{Operation, Plans, Programs};
 use crate::windows::Mode;
 
-/// Computes the identities Z_A of public keys and their owners' identifiers on a device, for [`Digests`].
+/// Computes the identity hashes Z_A of public keys and their owners' identifiers on a device, for [`Digests`].
 /// [`Identity`](crate::Identity) is the CPU version for one key.
 ///
-/// Identifier i is the first `lengths[i]` bytes of slot i; a length above the slot size or [`MAX_ID_BYTES`] is clamped.
-/// There is one identifier per key, or one for all. Keys are hashed without a check: verification reports invalid ones.
+/// Identifiers are passed in slots of equal size. Identifier i is the first `lengths[i]` bytes of slot i; lengths above
+/// the slot size or [`MAX_ID_BYTES`] are clamped. There is one identifier per key, or one for all keys. Keys are not
+/// checked: verification reports invalid ones.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -32,9 +33,9 @@ pub struct Identities([Program; 2]);
 /// Computes the digests e = SM3(Z_A ‖ message) on a device, for [`Signer`](crate::Signer) and
 /// [`Verifier`](crate::Verifier).
 ///
-/// Message i is the first `lengths[i]` bytes of slot i; a length above the slot size is clamped. Identities have 32
-/// bytes, one per message or one for all. [`Identities`] computes them on the device, [`Identity`](crate::Identity) a
-/// single one on the CPU.
+/// Messages are passed in slots of equal size. Message i is the first `lengths[i]` bytes of slot i; lengths above the
+/// slot size are clamped. There is one Z_A of 32 bytes per message, or one for all messages. [`Identities`] computes
+/// them on the device, [`Identity`](crate::Identity) computes a single one on the CPU.
 #[derive(Debug)]
 pub struct Digests([Program; 2]);
 
@@ -42,17 +43,19 @@ impl Identities {
     /// Compiles the programs for identifiers of up to `slot` bytes.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^13; as [`Engine::program_of`].
+    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^13. As [`Engine::program_of`], if a program
+    /// cannot be planned or compiled.
     pub fn new(engine: &Engine, slot: usize) -> Result<Self> {
         let operation = |words, one_id| Operation::Identity { words, one_id };
         of_slots(engine, "identifiers", slot, MAX_ID_BYTES + 1, operation).map(Self)
     }
 
-    /// Writes Z_A, 32 bytes, of each public key of 64 bytes in host memory.
+    /// Computes Z_A, 32 bytes, of each public key of 64 bytes in host memory.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `identities` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
-    /// equally many keys, slots and lengths, or one slot and length; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless the length of `identities` is a multiple of 32. [`Error::ArgumentSize`] unless there is
+    /// one key per identity, and one slot and one length per identity or for all. [`Error::OutOfMemory`] if device
+    /// memory runs out; [`Error::Driver`] if a driver call fails.
     pub fn identify(&self, ids: &[u8], lengths: &[u32], public_keys: &[u8], identities: &mut [u8]) -> Result<()> {
         let batch = batch_of("bytes of identities", identities.len(), WORD)?;
         let call =
@@ -60,10 +63,11 @@ impl Identities {
         call.input("public keys", public_keys).output("identities", identities).run()
     }
 
-    /// Like [`Identities::identify`], on buffers of the device, in stream order. Lengths are 32-bit words.
+    /// Like [`Identities::identify`], on buffers in device memory, in stream order. Lengths are 32-bit words.
     ///
     /// # Errors
-    /// As [`Identities::identify`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
+    /// As [`Identities::identify`]. [`Error::ForeignDevice`] if `stream` or a buffer is on another device;
+    /// [`Error::Unwritten`] if nothing was written to an input.
     pub fn identify_on(
         &self,
         stream: &Stream,
@@ -83,27 +87,30 @@ impl Digests {
     /// Compiles the programs for messages of up to `slot` bytes.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^20; as [`Engine::program_of`].
+    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^20. As [`Engine::program_of`], if a program
+    /// cannot be planned or compiled.
     pub fn new(engine: &Engine, slot: usize) -> Result<Self> {
         let operation = |words, one_identity| Operation::Digest { words, one_identity };
         of_slots(engine, "messages", slot, 1 << 20, operation).map(Self)
     }
 
-    /// Writes the digest, 32 bytes, of each message in host memory.
+    /// Computes the digest, 32 bytes, of each message in host memory.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `digests` is a multiple of 32 bytes long, [`Error::ArgumentSize`] unless there are
-    /// equally many slots, lengths and identities, or one identity; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless the length of `digests` is a multiple of 32. [`Error::ArgumentSize`] unless there is
+    /// one slot and one length per digest, and one identity per digest or for all. [`Error::OutOfMemory`] if device
+    /// memory runs out; [`Error::Driver`] if a driver call fails.
     pub fn digest(&self, identities: &[u8], messages: &[u8], lengths: &[u32], digests: &mut [u8]) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let call = self.0[usize::from(identities.len() == WORD)].on_host(batch).input("identities", identities);
         call.input("messages", messages).input("lengths", lengths).output("digests", digests).run()
     }
 
-    /// Like [`Digests::digest`], on buffers of the device, in stream order. Lengths are 32-bit words.
+    /// Like [`Digests::digest`], on buffers in device memory, in stream order. Lengths are 32-bit words.
     ///
     /// # Errors
-    /// As [`Digests::digest`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
+    /// As [`Digests::digest`]. [`Error::ForeignDevice`] if `stream` or a buffer is on another device;
+    /// [`Error::Unwritten`] if nothing was written to an input.
     pub fn digest_on(
         &self,
         stream: &Stream,
@@ -118,7 +125,8 @@ impl Digests {
     }
 }
 
-/// The two programs for slots of whole words, up to `longest` bytes: one value per item, and one shared by all items.
+/// Compiles two programs for slots of `slot` bytes, a multiple of 4 up to `longest`. In the first one every item has
+/// its own identifier (or identity); in the second one all items share one.
 fn of_slots(
     engine: &Engine,
     what: &str,

@@ -1,4 +1,4 @@
-//! Signing and verifying one digest: the equations of GB/T 32918.2, and all checks of their inputs.
+//! Signing and verification of one digest: the equations of GB/T 32918.2, and all checks of the inputs.
 
 use std::sync::LazyLock;
 
@@ -11,37 +11,37 @@ use crate::params::{N, P};
 use crate::point::{Affine, Jacobian};
 use crate::windows::{Mode, Windows};
 
-/// A digest e: any 256 bits, big-endian.
+/// A digest e: any 256-bit number, big-endian.
 pub(crate) type Digest = [u8; 32];
 
-/// The windows for scanned tables and for points without a precomputed table.
+/// Windows of 5 bits, for tables that are scanned and for points without a cached table.
 pub(crate) const NARROW: Windows = Windows::of_width(5);
-/// The windows for public multiples of the base point on the CPU.
+/// Windows of 8 bits, for public multiples of the base point on the CPU.
 const WIDE: Windows = Windows::of_width(8);
 
 static NARROW_BASE: LazyLock<Vec<Affine>> = LazyLock::new(|| NARROW.table(Affine::G));
 static WIDE_BASE: LazyLock<Vec<Affine>> = LazyLock::new(|| WIDE.table(Affine::G));
 
-/// k G for a secret k.
+/// Returns k G for a secret k, in constant time.
 pub(crate) fn base_multiple(k: &Scalar) -> Jacobian {
     NARROW.multiply(&NARROW_BASE, k, Mode::Scan)
 }
 
-/// Decodes a private key d, which must be from 1 to n − 2.
+/// Decodes a private key d. Fails unless d is from 1 to n − 2.
 pub(crate) fn private_scalar(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
     let d = Scalar::from_bytes(bytes).ok_or(Sm2Error::PrivateKeyRange)?;
     let refused = d.is_zero() | (d + Scalar::ONE).is_zero();
     if bool::from(refused) { Err(Sm2Error::PrivateKeyRange) } else { Ok(d) }
 }
 
-/// Decodes a nonce k, which must be from 1 to n − 1.
+/// Decodes a nonce k. Fails unless k is from 1 to n − 1.
 pub(crate) fn nonce(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
     let k = Scalar::from_bytes(bytes).ok_or(Sm2Error::NonceRefused)?;
     if bool::from(k.is_zero()) { Err(Sm2Error::NonceRefused) } else { Ok(k) }
 }
 
-/// The signature r ‖ s of e, from the prepared key (1 + d)^-1, the nonce k, and the first coordinate x of k G. Also
-/// returns whether the nonce must be refused, because r = 0, r + k = n or s = 0.
+/// Computes the signature r ‖ s of a digest e. `inverse` is (1 + d)^-1 for the private key d, k is the nonce, and x is
+/// the x coordinate of k G. The choice is true if the nonce must be rejected, because r = 0, r + k = n or s = 0.
 pub(crate) fn sign(inverse: &Scalar, e: &Digest, k: &Scalar, x: Limbs) -> ([u8; 64], Choice) {
     let r = Scalar::reduced(from_be(e)) + Scalar::reduced(x);
     let s = *inverse * (*k + r) - r;
@@ -51,7 +51,7 @@ pub(crate) fn sign(inverse: &Scalar, e: &Digest, k: &Scalar, x: Limbs) -> ([u8; 
     (signature, r.is_zero() | (r + *k).is_zero() | s.is_zero())
 }
 
-/// Verifies a signature r ‖ s of e.
+/// Verifies a signature r ‖ s of a digest e.
 pub(crate) fn verify(key: &Affine, e: &Digest, signature: &[u8; 64]) -> Result<(), Sm2Error> {
     verify_by(e, signature, |s, t| {
         let row = NARROW.lowest_row().table(*key);
@@ -59,7 +59,7 @@ pub(crate) fn verify(key: &Affine, e: &Digest, signature: &[u8; 64]) -> Result<(
     })
 }
 
-/// Like [`verify`], with a function that computes s G + t P.
+/// Like [`verify`], with a function that computes s G + t P, where P is the public key.
 pub(crate) fn verify_by(
     e: &Digest,
     signature: &[u8; 64],
@@ -73,11 +73,12 @@ pub(crate) fn verify_by(
         return Err(Sm2Error::SignatureWrong);
     }
     let sum = sum(&s, &t);
-    // infinity has no x; the comparison below would reject it too, because its X is nonzero, but need not be relied on
+    // Infinity has no x coordinate. The comparison below would reject it too, because its X is nonzero; this check does
+    // not rely on that.
     if bool::from(sum.z.is_zero()) {
         return Err(Sm2Error::SignatureWrong);
     }
-    // x = c, or x = c + n if that is below p; compared as X = c Z², which needs no inversion
+    // the x coordinate must be c, or c + n if that is below p; comparing X with c Z² or (c + n) Z² needs no inversion
     let c = (r - Scalar::reduced(from_be(e))).plain();
     let zz = sum.z.square();
     let is_x = |c| crate::field::Fp::reduced(c) * zz == sum.x;

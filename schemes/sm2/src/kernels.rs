@@ -1,4 +1,4 @@
-//! The kernels of signing and verification: ports, CPU reference, CUDA source.
+//! The kernels of signing and verification: their ports, CPU references and CUDA sources.
 
 mod on_cpu;
 
@@ -15,76 +15,77 @@ use crate::params::MAX_ID_BYTES;
 use crate::point::Affine;
 use crate::windows::{Mode, Windows};
 
-/// Bytes of a scalar, a coordinate, a digest.
+/// Size in bytes of a scalar, a coordinate or a digest.
 pub(crate) const WORD: usize = 32;
-/// Bytes of a public key, a signature, a point of a table.
+/// Size in bytes of a public key, a signature or a point in a table.
 pub(crate) const PAIR: usize = 64;
-/// Bytes of a status.
+/// Size in bytes of a status.
 pub(crate) const STATUS: usize = 4;
-/// Maximum number of further nonces for one item. Each is refused with probability 2^-64.
+/// Maximum number of further nonces for an item whose first nonce was rejected. A nonce is rejected with probability
+/// 2^-64.
 const ATTEMPTS: u32 = 16;
-/// Points of a table that a thread computes with one inversion.
+/// The number of table points that a thread computes with one inversion.
 const CHUNK: usize = 16;
 
-/// The work of a kernel on each item: its inputs, then its outputs.
+/// The kernels, by what they compute for each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Public keys, or one shared point, to tables of odd multiples.
+    /// Computes tables of odd multiples of public keys, or of one point that all items share.
     Table { windows: Windows, shared: bool },
-    /// Randomness, or given scalars, to scalars and their multiples of the base point.
+    /// Writes secret scalars k, random or `given`, and the points k G.
     Points { base: Base, given: bool },
-    /// Randomness, prepared keys and digests to nonces and their multiples of the base point.
+    /// Generates nonces k for keys (1 + d)^-1 and digests, and computes the points k G.
     Nonces { base: Base, one_key: bool },
-    /// Prepared keys, digests, nonces and points to signatures and statuses.
+    /// Computes signatures and statuses from keys (1 + d)^-1, digests, nonces k and the points k G.
     Sign { one_key: bool, given: bool },
-    /// New signatures for items whose nonce was refused.
+    /// Re-signs items whose nonce was rejected, with new nonces.
     SignAgain { base: Base, one_key: bool },
-    /// Scalars and points to private keys, public keys and statuses.
+    /// Computes key pairs and statuses from private scalars d and the points d G.
     Public,
-    /// Private keys to prepared ones.
+    /// Prepares private keys d for signing: computes (1 + d)^-1 mod n.
     Prepare,
-    /// Public keys, digests and signatures to statuses.
+    /// Verifies signatures of digests and writes their statuses.
     Verify { base: Windows, keys: Keys },
-    /// Identifiers in slots of `words` words, and public keys, to identities.
+    /// Computes Z_A of public keys and their owners' identifiers, which are passed in slots of `words` words.
     Identity { words: usize, one_id: bool },
-    /// Identities, and messages in slots of `words` words, to digests.
+    /// Computes digests of messages, which are passed in slots of `words` words, from Z_A and the message.
     Digest { words: usize, one_identity: bool },
 }
 
-/// The base point's table for secret scalars, and the mode of its look-ups.
+/// The table of the base point for secret scalars, and the mode of its look-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Base {
     pub(crate) windows: Windows,
     pub(crate) mode: Mode,
 }
 
-/// The form of the keys for verification.
+/// How the public keys for verification are passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// One key per item, with the lowest row of its table.
+    /// One key per item, with the first row of its table: odd multiples of the key.
     Each(Windows),
-    /// A key number per item, among this many keys with tables.
+    /// One key number per item. The second field is the number of keys; each has a whole table.
     Cached(Windows, usize),
 }
 
-/// How work is distributed over threads. It does not affect results.
+/// How the work is distributed over threads. This affects speed only, not results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tuning {
     pub(crate) threads: u32,
-    /// Items per thread, which share an inversion.
+    /// Items per thread. They share an inversion (Montgomery's trick).
     pub(crate) per_thread: u32,
     /// Blocks that should reside on a multiprocessor at once.
     pub(crate) resident: u32,
 }
 
 impl Tuning {
-    /// For tests, where large blocks are slow.
+    /// Small blocks, for tests with an emulator, which is slow for large blocks.
     #[cfg(feature = "testkit")]
     pub(crate) const SMALL: Self = Self { threads: 8, per_thread: 2, resident: 1 };
-    /// For GPUs.
+    /// Blocks for GPUs.
     pub(crate) const LARGE: Self = Self { threads: 128, per_thread: 16, resident: 4 };
 
-    /// For GPUs, with blocks of `threads` threads. The number of resident threads stays the same.
+    /// Blocks of `threads` threads for GPUs. The number of threads per multiprocessor stays the same.
     #[cfg(feature = "testkit")]
     pub(crate) fn in_blocks(threads: u32) -> Self {
         let resident = (Self::LARGE.threads * Self::LARGE.resident / threads.max(1)).max(1);
@@ -96,12 +97,12 @@ const SM2: Header = Header { name: "sm2.cuh", text: include_str!("kernels/sm2.cu
 const SM3: Header = Header { name: "sm3.cuh", text: include_str!("kernels/sm3.cuh") };
 
 impl Stage {
-    /// The kernel of the stage with this tuning.
+    /// Returns the kernel of the stage with this tuning.
     #[allow(unsafe_code)]
     pub(crate) fn kernel(self, tuning: Tuning) -> CustomKernel {
         let (name, text, ports, constants) = self.parts();
         let (per_thread, launch) = self.shape(tuning);
-        // the masked last addition needs more than a quarter of the registers
+        // the complete last addition, which selects a doubling by a mask, needs more than a quarter of the registers
         let is_complete = matches!(self, Self::Points { given: true, .. });
         let resident = if is_complete { tuning.resident.min(2) } else { tuning.resident };
         let prelude = format!(
@@ -111,11 +112,11 @@ impl Stage {
         );
         let build = move |_: &Limits| Ok(Built { prelude: prelude.clone(), launch });
         let on_cpu = move |items, args: &mut Args<'_>| on_cpu::run(self, items, args);
-        // SAFETY: A thread accesses only the bytes of its own items. Tables are read within their windows, for any
-        // digit.
+        // SAFETY: A thread accesses only the bytes of its own items. Table indices are within the table for any value
+        // of a digit.
         let kernel = unsafe { CustomKernel::new((name, text, &[SM2, SM3]), ports, build, on_cpu) };
         let kernel = kernel.described(format!("{self:?}"));
-        // the base point's table: computed on the device when a program first needs it, and cached there
+        // the table of the base point is computed on the device when a program first needs it, and then cached there
         self.base().into_iter().fold(kernel, |kernel, (port, windows)| {
             let maker = Arc::new(Self::Table { windows, shared: true }.kernel(tuning));
             let point = Table::Bytes(Affine::G.to_bytes().as_slice().into());
@@ -123,7 +124,7 @@ impl Stage {
         })
     }
 
-    /// The name, the CUDA source, the ports, and the constants of the source beyond those of the tuning.
+    /// Returns the kernel's name, its CUDA source, its ports, and the constants of `struct Task` apart from the tuning.
     fn parts(self) -> (&'static str, &'static str, Vec<Port>, String) {
         let number = |name: &str, value: usize| format!("    static constexpr rf::u32 {name} = {value};\n");
         let flag = |name: &str, value: bool| format!("    static constexpr bool {name} = {value};\n");
@@ -146,7 +147,7 @@ impl Stage {
                 shape(windows) + &flag("shared", shared) + &number("chunk", windows.chunk())
             ),
             Self::Points { base, given } => {
-                let (port, source) = if given { (scalar, "rf::u256") } else { (Port::random_key(), "rf::Draws") };
+                let (port, source) = if given { (scalar, "rf::u256") } else { (Port::random_key(), "rf::RandomKey") };
                 stage!(
                     "points",
                     [port, base_table, scalar.written(), point.written(), status],
@@ -210,7 +211,8 @@ impl Stage {
         }
     }
 
-    /// The port of the base point's table, and its windows.
+    /// Returns the index of the port of the base point's table, and the table's windows; `None` if there is no such
+    /// port.
     const fn base(self) -> Option<(usize, Windows)> {
         match self {
             Self::Points { base, .. } | Self::Nonces { base, .. } | Self::SignAgain { base, .. } => {
@@ -221,14 +223,14 @@ impl Stage {
         }
     }
 
-    /// Items per thread, and the launch.
+    /// Returns the number of items per thread, and the launch.
     fn shape(self, Tuning { threads, per_thread, .. }: Tuning) -> (u32, Launch) {
         let several = |per_thread| {
             (per_thread, Launch { items_per_block: threads * per_thread, ..Launch::thread_per_item(threads) })
         };
         match self {
             Self::Table { windows, .. } => match (windows.points() / windows.chunk()) as u32 {
-                // up to four keys share an inversion, and their points fit into local memory
+                // up to four keys share an inversion, because the points of four keys fit into local memory
                 1 => several(per_thread.min(4)),
                 chunks => {
                     let threads = chunks.min(256);
@@ -249,12 +251,12 @@ impl Stage {
 }
 
 impl Windows {
-    /// Bytes of a table.
+    /// Size in bytes of a table.
     pub(crate) const fn bytes(self) -> usize {
         self.points() * size_of::<Affine>()
     }
 
-    /// Points that a thread computes.
+    /// The number of points that a thread computes.
     const fn chunk(self) -> usize {
         if self.row() < CHUNK { self.row() } else { CHUNK }
     }

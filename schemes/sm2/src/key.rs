@@ -1,4 +1,4 @@
-//! Keys and signatures, one at a time on the CPU.
+//! Keys and signatures, for single operations on the CPU.
 
 use core::fmt;
 
@@ -11,13 +11,13 @@ use crate::item::{self, Digest};
 use crate::nonce::Nonces;
 use crate::point::Affine;
 
-/// Wipes the stack below the frame that holds it, when that frame ends. Multiples of points, inverses and nonces were
-/// there. Return values are in their final place by then, and are not copied.
+/// A guard that wipes the stack below the function that holds it, when this function returns. The functions that it
+/// called left multiples of points, inverses and nonces there. Return values are in their final place by then.
 struct Below;
 
 impl Drop for Below {
     fn drop(&mut self) {
-        // several times the stack that signing uses
+        // several times as much stack as signing uses
         zeroize_stack::<0x4000>();
     }
 }
@@ -26,22 +26,22 @@ impl Drop for Below {
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct PrivateKey {
     d: Scalar,
-    /// (1 + d)^-1, all that signing needs.
+    /// (1 + d)^-1, the only secret that signing needs, besides a nonce.
     inverse: Scalar,
     #[zeroize(skip)]
     public: PublicKey,
 }
 
-/// A public key: a point of the curve, not infinity.
+/// A public key: a point of the curve other than infinity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey(pub(crate) Affine);
 
-/// A signature: r ‖ s, each of 32 bytes, big-endian. Only verification checks whether they are in range.
+/// A signature r ‖ s, two big-endian numbers of 32 bytes. Only verification checks that they are in range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature(pub(crate) [u8; 64]);
 
 impl PrivateKey {
-    /// The key with this big-endian d.
+    /// Decodes a private key d of 32 big-endian bytes.
     ///
     /// # Errors
     /// [`Sm2Error::PrivateKeyRange`] unless d is from 1 to n − 2.
@@ -50,14 +50,14 @@ impl PrivateKey {
         Self::made(bytes)
     }
 
-    #[inline(never)] // below the frame that wipes the stack
+    #[inline(never)] // its stack must be below the frame that wipes the stack
     fn made(bytes: &[u8; 32]) -> Result<Self, Sm2Error> {
         let d = item::private_scalar(bytes)?;
         let inverse = (d + Scalar::ONE).inverse();
         Ok(Self { d, inverse, public: PublicKey(item::base_multiple(&d).to_affine()) })
     }
 
-    /// Generates a new key: draws candidates of 256 bits until one is in range.
+    /// Generates a private key: reads candidates of 256 bits from `rng` until one is in range.
     ///
     /// # Errors
     /// Errors of the random number generator.
@@ -71,7 +71,7 @@ impl PrivateKey {
         }
     }
 
-    /// d, big-endian.
+    /// Returns d as 32 big-endian bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(self.d.to_bytes())
@@ -90,8 +90,8 @@ impl PrivateKey {
         self.sign_with(digest, &[])
     }
 
-    /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"). This is safe if either the
-    /// random numbers or the computation is faulty.
+    /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"). The private key stays safe if
+    /// either the random numbers or the computation is faulty, but not both.
     ///
     /// # Errors
     /// Errors of the random number generator.
@@ -106,7 +106,7 @@ impl PrivateKey {
         Ok(self.sign_with(digest, &*extra))
     }
 
-    #[inline(never)] // below the frame that wipes the stack; the constant-time test needs its name
+    #[inline(never)] // its stack must be below the frame that wipes the stack; the constant-time test needs its name
     fn sign_with(&self, digest: &Digest, extra: &[u8]) -> Signature {
         let mut nonces = Nonces::new(&self.d, digest, extra);
         loop {
@@ -116,18 +116,18 @@ impl PrivateKey {
         }
     }
 
-    /// Signs a digest with this big-endian nonce. A nonce that becomes known, or is used for two signatures, reveals
-    /// the private key.
+    /// Signs a digest with the nonce k, 32 big-endian bytes. A nonce that becomes known, or is used for two signatures,
+    /// reveals the private key.
     ///
     /// # Errors
-    /// [`Sm2Error::NonceRefused`] unless k is from 1 to n − 1, and if it leads to r = 0, r + k = n or s = 0.
+    /// [`Sm2Error::NonceRefused`] if k is not from 1 to n − 1, or if it leads to r = 0, r + k = n or s = 0.
     #[cfg(feature = "hazmat")]
     pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Sm2Error> {
         let _wiped = Below;
         self.try_sign(digest, item::nonce(nonce)?).ok_or(Sm2Error::NonceRefused)
     }
 
-    #[inline(never)] // below the frame that wipes the stack
+    #[inline(never)] // its stack must be below the frame that wipes the stack
     fn try_sign(&self, digest: &Digest, mut k: Scalar) -> Option<Signature> {
         let mut point = item::base_multiple(&k);
         let (signature, refused) = item::sign(&self.inverse, digest, &k, point.to_affine().x.plain());
@@ -138,7 +138,7 @@ impl PrivateKey {
 }
 
 impl PublicKey {
-    /// The key with these big-endian coordinates x ‖ y.
+    /// Decodes a public key from its big-endian coordinates x ‖ y.
     ///
     /// # Errors
     /// [`Sm2Error::PublicKeyPoint`] unless both are below p and the point is on the curve.
@@ -146,7 +146,7 @@ impl PublicKey {
         Affine::from_bytes(bytes).map(Self).ok_or(Sm2Error::PublicKeyPoint)
     }
 
-    /// x ‖ y, big-endian.
+    /// Returns the big-endian coordinates x ‖ y.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; 64] {
         self.0.to_bytes()
@@ -155,20 +155,21 @@ impl PublicKey {
     /// Verifies a signature of a digest e.
     ///
     /// # Errors
-    /// [`Sm2Error::SignatureRange`], [`Sm2Error::SignatureWrong`].
+    /// [`Sm2Error::SignatureRange`] if r or s is not from 1 to n − 1; [`Sm2Error::SignatureWrong`] if the signature
+    /// does not match the digest and key.
     pub fn verify_digest(&self, digest: &Digest, signature: &Signature) -> Result<(), Sm2Error> {
         item::verify(&self.0, digest, &signature.0)
     }
 }
 
 impl Signature {
-    /// The signature with these bytes r ‖ s.
+    /// Creates a signature from its bytes r ‖ s, without any check.
     #[must_use]
     pub const fn from_bytes(bytes: &[u8; 64]) -> Self {
         Self(*bytes)
     }
 
-    /// r ‖ s.
+    /// Returns the bytes r ‖ s.
     #[must_use]
     pub const fn to_bytes(&self) -> [u8; 64] {
         self.0

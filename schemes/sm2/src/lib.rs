@@ -1,14 +1,14 @@
 //! SM2 signatures (GB/T 32918), for single items and batches, on CPUs and GPUs.
 //!
-//! One at a time on the CPU: [`PrivateKey`], [`PublicKey`] and [`Signature`] for digests, [`SigningKey`] and
+//! Single operations on the CPU: [`PrivateKey`], [`PublicKey`] and [`Signature`] for digests; [`SigningKey`] and
 //! [`VerifyingKey`] for messages, with the traits of the crate `signature`. Batches of any size, on a CPU or a GPU:
-//! [`Signer`], [`Verifier`] and [`CachedKeys`], and for messages [`Identities`] and [`Digests`].
+//! [`Signer`], [`Verifier`] and [`CachedKeys`] for digests; [`Identities`] and [`Digests`] compute digests of messages.
 //!
 //! ```
 //! use ringforge_sm2::{DEFAULT_ID, PrivateKey, SigningKey};
 //! use signature::{Keypair, Signer, Verifier};
 //!
-//! let key = PrivateKey::from_bytes(&[7; 32])?; // `generate` in earnest
+//! let key = PrivateKey::from_bytes(&[7; 32])?; // in production, use `PrivateKey::generate`
 //! let signer = SigningKey::new(key, DEFAULT_ID)?;
 //! let signature = signer.sign(b"message");
 //! assert!(signer.verifying_key().verify(b"message", &signature).is_ok());
@@ -22,10 +22,10 @@
 //! | `item.rs`, `nonce.rs`, `message.rs` | One item: the equations and checks, RFC 6979, Z_A and e. |
 //! | `error.rs` | The errors of an item. |
 //! | `key.rs`, `encoding.rs`, `rustcrypto.rs` | Keys and signatures, their encodings, RustCrypto's traits. |
-//! | `kernels.rs`, `kernels/` | The stages of batches: ports, CPU reference, CUDA source. |
-//! | `plans.rs`, `batch.rs`, `hashes.rs` | Plans that chain the stages, and their public interface. |
+//! | `kernels.rs`, `kernels/` | The kernels of batches: ports, CPU reference, CUDA source. |
+//! | `plans.rs`, `batch.rs`, `hashes.rs` | Plans of these kernels, and their public interface. |
 //!
-//! `docs/sm2.md` in the repository explains the checks, the meaning of constant time here, and the GPU implementation.
+//! `docs/sm2.md` in the repository explains the checks, the meaning of constant time, and the GPU implementation.
 //!
 //! Feature `hazmat` adds entry points that take the nonce from the caller; `testkit` adds plans with test samples.
 

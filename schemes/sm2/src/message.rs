@@ -1,4 +1,4 @@
-//! From a message to the digest that is signed: Z_A and e (GB/T 32918.2, sections 5.5 and 6.1).
+//! The digest of a message: the identity hash Z_A and e = SM3(Z_A ‖ message) (GB/T 32918.2, sections 5.5 and 6.1).
 
 use ringforge::{Error, Result};
 use sm3::{Digest as _, Sm3};
@@ -8,7 +8,7 @@ use crate::item::Digest;
 use crate::key::PublicKey;
 use crate::params::{A, B, G, MAX_ID_BYTES};
 
-/// Z_A of a key x ‖ y and an identifier of at most [`MAX_ID_BYTES`].
+/// Returns Z_A of a public key x ‖ y and an identifier of at most [`MAX_ID_BYTES`].
 pub(crate) fn identity(key: &[u8; 64], id: &[u8]) -> [u8; 32] {
     let hash = Sm3::new()
         .chain_update((8 * id.len() as u16).to_be_bytes())
@@ -21,21 +21,21 @@ pub(crate) fn identity(key: &[u8; 64], id: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The digest of a message for this Z_A.
+/// Returns the digest e = SM3(Z_A ‖ message), where `identity` is Z_A.
 pub(crate) fn digest(identity: &[u8; 32], message: &[u8]) -> Digest {
     Sm3::new().chain_update(identity).chain_update(message).finalize().into()
 }
 
-/// The identity hash Z_A of a public key and its owner's identifier. It is the same for all messages.
+/// Z_A, the hash of a public key and its owner's identifier. It is the same for all messages of that key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity([u8; 32]);
 
 impl Identity {
-    /// Computes Z_A = SM3(bits of the identifier ‖ identifier ‖ a ‖ b ‖ G ‖ key). The identifier may be empty, which is
-    /// not the same as [`DEFAULT_ID`](crate::DEFAULT_ID).
+    /// Computes Z_A = SM3(bits of the identifier ‖ identifier ‖ a ‖ b ‖ G ‖ key). The identifier may be empty; this
+    /// gives another Z_A than [`DEFAULT_ID`](crate::DEFAULT_ID).
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for an identifier longer than [`MAX_ID_BYTES`].
+    /// [`Error::TooLarge`] if the identifier is longer than [`MAX_ID_BYTES`].
     pub fn new(key: &PublicKey, id: &[u8]) -> Result<Self> {
         if id.len() > MAX_ID_BYTES {
             return Err(Error::TooLarge { what: "the identifier's size in bytes", limit: MAX_ID_BYTES, got: id.len() });

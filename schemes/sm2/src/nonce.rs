@@ -7,14 +7,15 @@ use zeroize::Zeroizing;
 use crate::field::{Scalar, from_be};
 use crate::item::{Digest, nonce};
 
-/// The generator of RFC 6979, section 3.2: an endless sequence of candidates for one key and digest.
+/// The nonce generator of RFC 6979, section 3.2: an endless sequence of candidates for one private key and digest.
 pub(crate) struct Nonces {
     key: Zeroizing<[u8; 32]>,
     value: Zeroizing<[u8; 32]>,
 }
 
 impl Nonces {
-    /// Starts the generator with `extra` as additional data (section 3.6), empty for deterministic signatures.
+    /// Starts the generator for the private key d and the digest e. `extra` is additional data (section 3.6 of RFC
+    /// 6979); it is empty for deterministic signatures.
     pub(crate) fn new(d: &Scalar, e: &Digest, extra: &[u8]) -> Self {
         let mut nonces = Self { key: Zeroizing::new([0; 32]), value: Zeroizing::new([1; 32]) };
         let (d, e) = (Zeroizing::new(d.to_bytes()), Scalar::reduced(from_be(e)).to_bytes());
@@ -23,7 +24,7 @@ impl Nonces {
         nonces
     }
 
-    /// The next nonce.
+    /// Returns the next candidate from 1 to n − 1.
     pub(crate) fn next(&mut self) -> Scalar {
         loop {
             self.value = mac(&self.key, &[&*self.value]);
@@ -50,8 +51,8 @@ fn mac(key: &[u8; 32], parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     Zeroizing::new(mac.finalize().into_bytes().into())
 }
 
-/// Hash states that process keys and nonces are wiped when dropped: an `Hmac` consists of two of them and a hash
-/// buffer.
+/// Asserts at compile time that hash states are wiped when dropped, since they process keys and nonces. An `Hmac`
+/// consists of two hash states and a hash buffer.
 const _: () = {
     const fn is_wiped<T: zeroize::ZeroizeOnDrop>() {}
     is_wiped::<Sm3>();

@@ -1,4 +1,4 @@
-//! Plans: sequences of kernels between the caller's inputs and outputs. Items are packed bytes.
+//! Plans: sequences of kernels between the caller's inputs and outputs.
 
 use core::iter::zip;
 
@@ -8,58 +8,59 @@ use crate::item::NARROW;
 use crate::kernels::{Base, Keys, Stage, Tuning};
 use crate::windows::{Mode, Windows};
 
-/// The work of a plan on each item: its inputs, then its outputs.
+/// The operations on batches, by what they compute for each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Private keys to prepared ones.
+    /// Prepares private keys d for signing: computes (1 + d)^-1 mod n.
     Prepare,
-    /// Randomness to key pairs.
+    /// Generates key pairs from a random generator key.
     Generate,
-    /// Private keys to public ones.
+    /// Computes public keys of private keys.
     PublicKeys,
-    /// Prepared keys, or one for all, and digests to signatures.
+    /// Signs digests with keys (1 + d)^-1: one per item, or one for all items.
     Sign { one_key: bool },
-    /// New signatures and statuses for items whose nonce was refused.
+    /// Re-signs items whose nonce was rejected, with new nonces.
     #[cfg(feature = "testkit")]
     SignAgain,
-    /// Signatures with a given nonce per item.
+    /// Signs digests with a given nonce per item.
     #[cfg(any(feature = "hazmat", feature = "testkit"))]
     SignWithNonces,
-    /// Public keys, digests and signatures to statuses.
+    /// Verifies signatures of digests with one public key per item.
     Verify,
-    /// Tables of keys for many signatures.
+    /// Computes tables of public keys, for verifying many signatures by few keys.
     KeyTables,
-    /// Like [`Operation::Verify`], with a key number per item, among this many keys with tables.
+    /// Like [`Operation::Verify`], with a key number per item. The field is the number of keys, each of which has a
+    /// table.
     VerifyCached(usize),
-    /// Public keys, identifiers in slots of `words` words, and their lengths in bytes, to identities. There may be one
-    /// identifier for all.
+    /// Computes Z_A of public keys and identifiers. Identifiers are in slots of `words` words, each with its length in
+    /// bytes. If `one_id` is true, all keys have the same identifier.
     Identity { words: usize, one_id: bool },
-    /// Identities, messages in slots of `words` words, and their lengths in bytes, to digests. There may be one
-    /// identity for all.
+    /// Computes digests of messages. Messages are in slots of `words` words, each with its length in bytes. If
+    /// `one_identity` is true, all messages have the same Z_A.
     Digest { words: usize, one_identity: bool },
 }
 
-/// The windows of base points for a device, and the tuning. Together with an operation, they determine a plan.
+/// The window widths and the tuning for a device. Together with an operation, they determine a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plans {
-    /// The base point's table for secret scalars.
+    /// The table of the base point for secret scalars.
     pub(crate) secret: Base,
-    /// The base point's windows for public scalars.
+    /// The windows of the base point for public scalars.
     public: Windows,
-    /// The windows of cached keys.
+    /// The windows of cached public keys.
     pub(crate) cached: Windows,
     pub(crate) tuning: Tuning,
 }
 
 impl Plans {
-    /// For a device with these limits.
+    /// Chooses windows and tuning for a device with these limits.
     pub(crate) fn new(limits: &Limits, mode: Mode) -> Self {
-        // a table of 16-bit windows takes 32 MiB, which fits an H200's cache of 60 MB but no CPU's
+        // a table of 16-bit windows takes 32 MiB: it fits an H200's L2 cache of 60 MB, but no CPU's cache
         let wide = Windows::of_width(if limits.is_cpu() { 8 } else { 16 });
         Self::with_windows(mode, wide, Windows::of_width(8), Tuning::LARGE)
     }
 
-    /// With small windows and blocks: for tests, and for the emulator.
+    /// Chooses small windows and blocks, for tests, also with an emulator.
     #[cfg(feature = "testkit")]
     pub(crate) fn small(mode: Mode) -> Self {
         let small = Windows::of_width(4);
@@ -71,7 +72,7 @@ impl Plans {
         Self { secret, public, cached, tuning }
     }
 
-    /// The plan of an operation.
+    /// Returns the plan of an operation.
     pub(crate) fn plan(&self, operation: Operation, planner: &Planner) -> Result<Plan> {
         let Self { secret: base, public, cached, .. } = *self;
         let signed = ["signatures", "statuses"];
@@ -144,7 +145,7 @@ impl Plans {
         }
     }
 
-    /// The plan of one stage.
+    /// Returns a plan that consists of one kernel.
     fn only<const I: usize, const O: usize>(
         &self,
         planner: &Planner,
@@ -156,7 +157,7 @@ impl Plans {
         plan(planner, title, inputs, outputs, |p, inputs| self.step(p, stage, &inputs))
     }
 
-    /// Scalars, given or random, their multiples of the base point, and statuses.
+    /// Adds the kernel that writes scalars, given or random, their multiples of the base point, and statuses.
     fn points<'p>(&self, p: &'p Pipeline, given: bool, source: [Value<'p>; 1]) -> [Value<'p>; 3] {
         self.step(p, Stage::Points { base: self.secret, given }, &source)
     }
@@ -166,7 +167,7 @@ impl Plans {
     }
 }
 
-/// The plan of these steps, with these names of inputs and outputs.
+/// Returns a plan with these kernels, and with these names for its inputs and outputs.
 fn plan<const I: usize, const O: usize>(
     planner: &Planner,
     title: &str,
@@ -180,7 +181,7 @@ fn plan<const I: usize, const O: usize>(
     p.build()
 }
 
-/// The programs of these plans, in an engine.
+/// The compiled programs of these plans, which the engine caches.
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
     pub(crate) engine: Engine,
@@ -188,12 +189,12 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// The program of an operation, compiled on first use.
+    /// Returns the program of an operation. The first call compiles it.
     pub(crate) fn get(&self, operation: Operation) -> Result<Program> {
         self.engine.program_of(&(self.plans, operation), |planner| self.plans.plan(operation, planner))
     }
 
-    /// Compiles the programs of these operations now.
+    /// Compiles the programs of these operations.
     pub(crate) fn ready<const N: usize>(self, operations: [Operation; N]) -> Result<Self> {
         operations.into_iter().try_for_each(|operation| self.get(operation).map(drop))?;
         Ok(self)

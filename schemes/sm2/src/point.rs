@@ -1,4 +1,4 @@
-//! Points of the curve: affine, and in Jacobian coordinates (X/Z², Y/Z³), where Z = 0 is infinity.
+//! Points of the curve, in affine coordinates and in Jacobian coordinates (X/Z², Y/Z³), where Z = 0 is infinity.
 
 use bytemuck::{Pod, Zeroable};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 use crate::field::Fp;
 use crate::params;
 
-/// A point other than infinity.
+/// A point other than infinity, in affine coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Affine {
@@ -15,7 +15,7 @@ pub(crate) struct Affine {
     pub(crate) y: Fp,
 }
 
-/// Any point.
+/// Any point, in Jacobian coordinates.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Jacobian {
@@ -27,14 +27,15 @@ pub(crate) struct Jacobian {
 impl Affine {
     pub(crate) const G: Self = Self { x: params::G[0], y: params::G[1] };
 
-    /// The point with big-endian coordinates x ‖ y, if they are below p and it is on the curve. Its order is then n.
+    /// Decodes big-endian coordinates x ‖ y. Returns `None` unless both are below p and the point is on the curve.
+    /// Every such point has order n.
     pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
         let (halves, _) = bytes.as_chunks::<32>();
         let point = Self { x: Fp::from_bytes(&halves[0])?, y: Fp::from_bytes(&halves[1])? };
         point.is_on_curve().then_some(point)
     }
 
-    /// x ‖ y, big-endian.
+    /// Returns the big-endian coordinates x ‖ y.
     pub(crate) fn to_bytes(self) -> [u8; 64] {
         let mut bytes = [0; 64];
         bytes[..32].copy_from_slice(&self.x.to_bytes());
@@ -42,10 +43,11 @@ impl Affine {
         bytes
     }
 
-    /// The point with this x, and with y odd or even; `None` if there is none.
+    /// Returns the point with this x coordinate whose y is odd or even, as asked. Returns `None` if there is no such
+    /// point.
     pub(crate) fn with_x(x: Fp, odd: bool) -> Option<Self> {
         let square = right_side(x);
-        // p = 3 mod 4, so the power (p + 1) / 4 of a square is a root of it
+        // p = 3 mod 4, so square^((p + 1) / 4) is a square root of `square`, if there is one
         let y =
             square.power([0x4000_0000_0000_0000, 0xffff_ffff_c000_0000, 0xffff_ffff_ffff_ffff, 0x3fff_ffff_bfff_ffff]);
         let y = if (y.plain()[0] & 1 == 1) == odd { y } else { -y };
@@ -61,7 +63,7 @@ impl Affine {
     }
 }
 
-/// x³ − 3x + b.
+/// Returns x³ − 3x + b, the right side of the curve equation.
 fn right_side(x: Fp) -> Fp {
     x.square() * x - (x.double() + x) + params::B
 }
@@ -69,9 +71,10 @@ fn right_side(x: Fp) -> Fp {
 impl Jacobian {
     pub(crate) const INFINITY: Self = Self { x: Fp::ONE, y: Fp::ONE, z: Fp::ZERO };
 
-    /// Doubles the point: 4 products, 4 squares. Infinity gives infinity.
+    /// Doubles the point with 4 products and 4 squares. Infinity gives infinity.
     ///
-    /// The new Z is YZ instead of the usual 2YZ, so the factors of two become one half: μ = 3(X − Z²)(X + Z²)/2.
+    /// The new Z is YZ instead of the usual 2YZ, so the usual factors of two become a single factor 1/2 in the slope:
+    /// 3(X − Z²)(X + Z²)/2.
     pub(crate) fn double(&self) -> Self {
         let Self { x, y, z } = *self;
         let (delta, gamma) = (z.square(), y.square());
@@ -82,8 +85,8 @@ impl Jacobian {
         Self { x: x3, y: slope * (beta - x3) - gamma.square(), z: y * z }
     }
 
-    /// Incomplete mixed addition: 8 products, 3 squares. Opposite points give infinity. If both points are equal, or
-    /// this one is infinity, the result is wrong and has Z = 0.
+    /// Incomplete mixed addition with 8 products and 3 squares. Opposite points give infinity. If both points are
+    /// equal, or `self` is infinity, the result is wrong and has Z = 0.
     pub(crate) fn add_different(&self, other: &Affine) -> Self {
         let zz = self.z.square();
         let h = other.x * zz - self.x;
@@ -94,29 +97,29 @@ impl Jacobian {
         Self { x, y: r * (v - x) - self.y * hhh, z: self.z * h }
     }
 
-    /// Complete addition. It branches on exceptional cases, so it is for public points only.
+    /// Complete addition. It branches on the exceptional cases, so it is only for public points.
     pub(crate) fn add(&self, other: &Affine) -> Self {
         if bool::from(self.z.is_zero()) {
             return Self::from(*other);
         }
         let sum = self.add_different(other);
-        // Z = 0: equal or opposite points, which differ in y
+        // Z = 0 if the points are equal or opposite; opposite points differ in y
         if bool::from(sum.z.is_zero()) && self.y == other.y * self.z.square() * self.z { self.double() } else { sum }
     }
 
-    /// Constant-time addition: like [`Self::add`], but without branches. Neither point may be infinity.
+    /// Constant-time addition: like [`Self::add`], but selects the doubling by a mask. Neither point may be infinity.
     pub(crate) fn add_masked(&self, other: &Affine) -> Self {
         let sum = self.add_different(other);
         let same = sum.z.is_zero() & self.y.ct_eq(&(other.y * self.z.square() * self.z));
         Self::conditional_select(&sum, &self.double(), same)
     }
 
-    /// The affine form; (0, 0) for infinity.
+    /// Converts to affine coordinates; infinity gives (0, 0).
     pub(crate) fn to_affine(self) -> Affine {
         self.to_affine_by(self.z.inverse())
     }
 
-    /// The affine form, given 1/Z.
+    /// Converts to affine coordinates, given 1/Z.
     pub(crate) fn to_affine_by(self, inverse: Fp) -> Affine {
         let square = inverse.square();
         Affine { x: self.x * square, y: self.y * square * inverse }

@@ -1,4 +1,4 @@
-//! The traits of the crate `signature`, one item at a time on the CPU.
+//! The traits of the crate `signature`, for single operations on the CPU.
 
 use ringforge::Result;
 use signature::hazmat::{PrehashSigner, PrehashVerifier, RandomizedPrehashSigner};
@@ -10,16 +10,16 @@ use crate::item::Digest;
 use crate::key::{PrivateKey, PublicKey, Signature};
 use crate::message::Identity;
 
-/// A private key and its owner's identifier, for signing messages.
+/// A private key with its owner's identifier, for signing messages.
 ///
-/// As a [`Signer`], it uses the nonces of RFC 6979; as a [`RandomizedSigner`], hedged ones.
+/// [`Signer`] uses the nonces of RFC 6979; [`RandomizedSigner`] also mixes random bytes into them (hedged nonces).
 #[derive(Debug, Clone)]
 pub struct SigningKey {
     key: PrivateKey,
     identity: Identity,
 }
 
-/// A public key and its owner's identifier, for verifying messages.
+/// A public key with its owner's identifier, for verifying messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyingKey {
     key: PublicKey,
@@ -27,20 +27,20 @@ pub struct VerifyingKey {
 }
 
 impl SigningKey {
-    /// A key with this identifier.
+    /// Creates a key from a private key and its owner's identifier.
     ///
     /// # Errors
-    /// As [`Identity::new`].
+    /// As [`Identity::new`], if the identifier is too long.
     pub fn new(key: PrivateKey, id: &[u8]) -> Result<Self> {
         Ok(Self { identity: Identity::new(key.public_key(), id)?, key })
     }
 }
 
 impl VerifyingKey {
-    /// A key with this identifier.
+    /// Creates a key from a public key and its owner's identifier.
     ///
     /// # Errors
-    /// As [`Identity::new`].
+    /// As [`Identity::new`], if the identifier is too long.
     pub fn new(key: PublicKey, id: &[u8]) -> Result<Self> {
         Ok(Self { identity: Identity::new(&key, id)?, key })
     }
@@ -122,7 +122,7 @@ impl DynSignatureAlgorithmIdentifier for SigningKey {
     }
 }
 
-/// Converts a digest; an error if its length is wrong.
+/// Converts a slice to a digest. Fails unless it has 32 bytes.
 fn whole(digest: &[u8]) -> Result<Digest, Error> {
     digest.try_into().map_err(|_| Error::new())
 }

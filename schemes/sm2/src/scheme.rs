@@ -1,5 +1,5 @@
-//! The plans with test samples, for the engine's tests. Blocks and windows are small, because an emulator also runs
-//! them.
+//! The plans with samples of their inputs, for the engine's tests. Blocks and windows are small, because these tests
+//! also use an emulator.
 
 use ringforge::kernels::{Role, Sharing};
 use ringforge::{Limits, Plan, Planner, Result};
@@ -20,14 +20,15 @@ use Operation::{
 #[derive(Debug)]
 pub struct Sm2;
 
-/// Private keys, public keys, digests and signatures, with faults of every kind among them.
+/// Returns private keys, public keys, digests and signatures. Of every eight items, five have a fault, each of another
+/// kind.
 fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
     let mut random = Random::new(seed);
     let mut items = [const { Vec::new() }; 4];
     for i in 0..batch {
         let mut word = || -> [u8; 32] { bytes(random.bits(), 32).try_into().unwrap_or_default() };
         let (mut d, e) = (word(), word());
-        d[0] >>= 1; // always in range
+        d[0] >>= 1; // d is now from 1 to n − 2
         let key = PrivateKey::from_bytes(&d).expect("d is below n");
         let (mut public, mut signature) = (key.public_key().to_bytes(), key.sign_digest(&e).to_bytes());
         match (i + batch) % 8 {
@@ -43,7 +44,7 @@ fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
     items
 }
 
-/// A plan with samples of its inputs, chosen by their names.
+/// Adds samples of its inputs to a plan. The inputs' names determine the samples.
 fn named(what: &str, plan: Plan) -> NamedPlan {
     let secrets = ["random_key", "private keys", "prepared keys", "nonces"];
     let own: Vec<&str> = secrets.into_iter().filter(|name| plan.arg(name).is_some()).collect();
@@ -52,10 +53,10 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
         let input = |name: &str| plan.arg(name).filter(|arg| arg.role != Role::Out);
         let [private, public, digests, signatures] = items(seed, batch);
         let count = |name| if input(name).is_some_and(|arg| arg.sharing == Sharing::Shared) { 1 } else { batch };
-        // includes zero, the whole slot, and more than the slot
+        // lengths from 0 to one more than the slot
         let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
         let lengths = (0..count("lengths")).map(|i| ((seed as usize + i) % (slot + 2)) as u32);
-        // every second item needs a retry
+        // every second item needs another nonce
         let statuses = (0..batch).map(|i| if i % 2 == 0 { RETRY } else { OK });
         let mut samples = vec![
             ("nonces", private.clone()),
@@ -72,10 +73,10 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
     })
 }
 
-/// Verification by two cached keys, those of the first items. Some key numbers are past the last one.
+/// Returns the plan of verification with two cached keys. Half of the key numbers are past the last key.
 fn cached(plans: &Plans, planner: &Planner) -> Result<NamedPlan> {
     let plan = plans.plan(VerifyCached(2), planner)?;
-    // the first two of six are valid
+    // the first two of these six items are valid
     let [_, public, own_digests, own_signatures] = items(1, 6);
     let points = public.as_chunks().0.iter().take(2).filter_map(Affine::from_bytes);
     let tables: Vec<Affine> = points.flat_map(|point| plans.cached.table(point)).collect();
@@ -89,7 +90,7 @@ fn cached(plans: &Plans, planner: &Planner) -> Result<NamedPlan> {
     }))
 }
 
-/// Prepared keys, which are below n. One in five is 0, as for a key out of range.
+/// Returns keys as converted for signing, (1 + d)^-1 mod n. One in five is 0, as for a private key out of range.
 fn prepared(seed: u64, batch: usize) -> Vec<u8> {
     let mut keys = bytes(seed, 32 * batch);
     keys.chunks_exact_mut(32).enumerate().for_each(|(i, key)| match (i + batch) % 5 {
@@ -136,11 +137,11 @@ impl Scheme for Sm2 {
     }
 }
 
-/// The plans of throughput mode with blocks of this many threads, for measurements: preparing keys, signing by one key,
-/// verifying.
+/// Plans of [`Mode::Throughput`] with blocks of `threads` threads, for measurements: preparing keys, signing with one
+/// key, and verifying.
 ///
 /// # Errors
-/// Errors of planning.
+/// If a plan cannot be made for devices with these limits.
 pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
     let (mut plans, planner) = (Plans::new(limits, Mode::Throughput), Planner::new(limits.clone()));
     plans.tuning = Tuning::in_blocks(threads);
@@ -148,11 +149,11 @@ pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
     Ok([plan(Prepare)?, plan(Sign { one_key: true })?, plan(Verify)?])
 }
 
-/// Every plan at full size for a device with these limits. They are for compiling, not for running: they have no
-/// suitable samples.
+/// Returns every plan with full-size tables, for devices with these limits. Tests only compile these plans, because
+/// they have no suitable samples.
 ///
 /// # Errors
-/// Errors of planning.
+/// If a plan cannot be made for devices with these limits.
 pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let of_fast = [

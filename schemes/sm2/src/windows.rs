@@ -1,13 +1,13 @@
-//! Scalar multiplication by windows of signed odd digits, none of which is zero.
+//! Scalar multiplication by windows of signed odd digits. Such digits are never zero.
 //!
 //! An odd k below 2^L is the sum of ±2^j over all j < L. The sign at j is + if bit j + 1 of k is set, and at j = L − 1.
-//! Taken w at a time, these terms form odd digits d with |d| < 2^w. A table has |d| 2^(w i) P for each row i. If k is
-//! even, n − k is odd, and the sum changes its sign.
+//! A window of w terms is an odd digit d with |d| < 2^w. Row i of a table has the points |d| 2^(w i) P. If k is even,
+//! n − k is odd, and the result is negated.
 //!
-//! Rows are added from the lowest. Then only the last addition can have equal or opposite points. In row i the sum so
-//! far is m P with odd |m| < 2^(w i), and the term is ±d 2^(w i) P. So |m ± d 2^(w i)| is not zero, and it is below n
-//! in all rows but the last. The last sum is k P, which is not infinity. Its points may be equal, for one k in each
-//! table (w = 16: k = 2 · 0xffff · 2^240 − n). So only the last addition is complete.
+//! Rows are added from the lowest, so that only the last addition can have equal or opposite points. Before row i, the
+//! sum is m P with odd |m| < 2^(w i), and the next term is ±d 2^(w i) P. So m ± d 2^(w i) is not zero, and its absolute
+//! value is below n in all rows but the last. The last sum is k P, which is not infinity. Its points may be equal, for
+//! one k per window width (w = 16: k = 2 · 0xffff · 2^240 − n). So only the last addition must be complete.
 
 use rayon::prelude::*;
 use ringforge::words::{Limbs, sub_limbs};
@@ -18,18 +18,18 @@ use crate::field::{Fp, Scalar};
 use crate::params::N;
 use crate::point::{Affine, Jacobian};
 
-/// The mode of table look-ups.
+/// How points are read from a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Direct look-ups, whose addresses depend on secret scalars: for a device that no attacker shares. On a GPU,
-    /// windows have 16 bits, which makes 15 additions.
+    /// Reads a point directly, at an address that depends on a secret scalar: for a device that no attacker shares. On
+    /// a GPU, windows have 16 bits, so a multiplication takes 15 additions.
     Throughput,
-    /// Scans of all points of a row, so that no address depends on a secret. Windows have 5 bits, which makes 51
-    /// additions.
+    /// Reads all points of a row, so that no address depends on a secret. Windows have 5 bits, so a multiplication
+    /// takes 51 additions.
     Scan,
 }
 
-/// The shape of a table: rows of 2^(width − 1) points.
+/// The shape of a table: `rows` rows of 2^(`width` − 1) points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Windows {
     pub(crate) width: u32,
@@ -37,28 +37,28 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Windows with enough rows for all scalars.
+    /// Windows of `width` bits, with enough rows for all scalars.
     pub(crate) const fn of_width(width: u32) -> Self {
         Self { width, rows: 256usize.div_ceil(width as usize) }
     }
 
-    /// The lowest row only, for multiplication with doublings between the windows.
+    /// The same windows with the lowest row only, for multiplication with doublings between the windows.
     pub(crate) const fn lowest_row(self) -> Self {
         Self { rows: 1, ..self }
     }
 
-    /// Points per row.
+    /// The number of points per row.
     pub(crate) const fn row(&self) -> usize {
         1 << (self.width - 1)
     }
 
-    /// Points of the table.
+    /// The number of points in the table.
     pub(crate) const fn points(&self) -> usize {
         self.rows << (self.width - 1)
     }
 
-    /// The digit of an odd k in row i: its place in the row, and whether to take the opposite point. `last` is the
-    /// index of the last row.
+    /// Returns the digit of an odd k in row i: the index of its point in the row, and whether to negate the point.
+    /// `last` is the index of the last row.
     pub(crate) fn digit(&self, k: &Limbs, i: usize, last: usize) -> (usize, Choice) {
         let (from, mask) = (i * self.width as usize + 1, (1usize << self.width) - 1);
         let limb = |at: usize| k.get(at).copied().unwrap_or(0);
@@ -68,7 +68,7 @@ impl Windows {
         ((bits ^ positive.wrapping_sub(1)) & (mask >> 1), Choice::from(1 - positive as u8))
     }
 
-    /// Computes the table of a point: row i has the odd multiples of 2^(width i) P.
+    /// Computes the table of a point P. Row i has odd multiples of 2^(`width` i) P.
     pub(crate) fn table(&self, point: Affine) -> Vec<Affine> {
         let mut base = Jacobian::from(point);
         let mut bases = Vec::new();
@@ -78,7 +78,7 @@ impl Windows {
         }
         let bases = to_affine_all(&bases);
         match bases.as_chunks().0 {
-            // a single row is too little work for other threads
+            // computing a single row is too little work to use other threads
             [bases] => self.one_row(bases),
             rows => {
                 ringforge_cpu::threads::start();
@@ -87,13 +87,14 @@ impl Windows {
         }
     }
 
-    /// Computes the row of a point, from the point and its double.
+    /// Computes a row, the odd multiples of a point, from the point and its double.
     fn one_row(&self, [base, twice]: &[Affine; 2]) -> Vec<Affine> {
         let sums = core::iter::successors(Some(Jacobian::from(*base)), |sum| Some(sum.add_different(twice)));
         to_affine_all(&sums.take(self.row()).collect::<Vec<_>>())
     }
 
-    /// k P for k from 1 to n − 1, from a table of P with all rows. `mode` determines whether addresses depend on k.
+    /// Returns k P for k from 1 to n − 1, from a table of P with all rows. With [`Mode::Scan`], no address depends on
+    /// k.
     pub(crate) fn multiply(&self, table: &[Affine], k: &Scalar, mode: Mode) -> Jacobian {
         let (k, flip) = odd(k);
         let last = self.rows - 1;
@@ -110,7 +111,7 @@ impl Windows {
         sum.add_masked(&term(last))
     }
 
-    /// Adds k P for a public k from 1 to n − 1, from a table of P with all rows.
+    /// Returns `sum` + k P for a public k from 1 to n − 1, from a table of P with all rows.
     pub(crate) fn add_public(&self, sum: Jacobian, table: &[Affine], k: &Scalar) -> Jacobian {
         let (k, flip) = odd(k);
         (0..self.rows).fold(sum, |sum, i| {
@@ -119,7 +120,7 @@ impl Windows {
         })
     }
 
-    /// k P for a public k from 1 to n − 1, from the lowest row of a table of P.
+    /// Returns k P for a public k from 1 to n − 1, from the lowest row of a table of P.
     pub(crate) fn multiply_public(&self, row: &[Affine], k: &Scalar) -> Jacobian {
         let (k, flip) = odd(k);
         let rows = Self::of_width(self.width).rows;
@@ -131,7 +132,7 @@ impl Windows {
     }
 }
 
-/// Returns k, or n − k if k is even, and whether k is even.
+/// Returns k if it is odd, else n − k. The choice is true if k is even.
 fn odd(k: &Scalar) -> (Zeroizing<Limbs>, Choice) {
     let k = Zeroizing::new(k.plain());
     let even = Choice::from(1 - (k[0] & 1) as u8);
@@ -139,7 +140,7 @@ fn odd(k: &Scalar) -> (Zeroizing<Limbs>, Choice) {
     (Zeroizing::new(core::array::from_fn(|i| u64::conditional_select(&k[i], &other[i], even))), even)
 }
 
-/// Returns the point at a secret place, reading all points of the row.
+/// Returns the point at index `place`, which is secret. Reads all points of the row.
 fn scan(row: &[Affine], place: usize) -> Affine {
     let mut found = row[0];
     for (i, point) in row.iter().enumerate().skip(1) {
@@ -148,7 +149,7 @@ fn scan(row: &[Affine], place: usize) -> Affine {
     found
 }
 
-/// The affine forms, with one inversion (Montgomery's trick); (0, 0) for infinity.
+/// Converts points to affine coordinates with one inversion (Montgomery's trick). Infinity gives (0, 0).
 pub(crate) fn to_affine_all(points: &[Jacobian]) -> Vec<Affine> {
     let mut inverses: Vec<Fp> = points.iter().map(|point| point.z).collect();
     Fp::invert_all(&mut inverses);

@@ -1,4 +1,4 @@
-//! Vectors in batches on every device, with faults in single items at every place, which must not affect other items.
+//! Tests signing, verification and hashing of batches on every device. Invalid items must not affect other items.
 
 use crate::support::{bytes, pair, records, word};
 use ringforge::{Device, Engine, Error, U256};
@@ -10,7 +10,7 @@ use ringforge_sm2::{
 use ringforge_testkit::{Target, bytes as random_bytes, devices};
 use serde_json::Value;
 
-/// Items for verification: public keys, digests, signatures, and whether each is valid.
+/// Items for verification: public keys, digests, signatures, and whether each item is valid.
 #[derive(Default, Clone)]
 struct Items {
     keys: Vec<u8>,
@@ -27,7 +27,7 @@ impl Items {
         self.valid.push(record["result"] != "invalid");
     }
 
-    /// The item numbers of the faults that a verifier finds.
+    /// Returns the indices of the items that a verifier reports as invalid.
     fn faults(&self, verifier: &Verifier) -> Vec<usize> {
         let outcome = verifier.verify(&self.keys, &self.digests, &self.signatures).expect("it runs");
         outcome.errors().iter().map(|fault| fault.item).collect()
@@ -44,12 +44,12 @@ fn of(lists: &[Value]) -> Items {
     items
 }
 
-/// All devices except the emulator, which is too slow for large cases.
+/// Returns all devices except the emulator, which is too slow for large batches.
 fn fast_devices() -> Vec<Device> {
     [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
-/// Whether this is the emulator, which runs the CUDA source on the CPU and is too slow for large tables.
+/// Returns true if this is the emulator, which runs the CUDA source on the CPU and is too slow for large tables.
 fn is_emulator(device: &Device) -> bool {
     device.to_string().contains("emulator")
 }
@@ -103,7 +103,7 @@ fn invalid_items_have_the_right_error() {
     }
 }
 
-/// Puts each invalid record at varying places among valid ones, in batches of several sizes.
+/// Tests that an invalid record is reported alone, wherever it is among valid records, in batches of several sizes.
 #[test]
 fn invalid_items_affect_no_others() {
     let (valid, invalid) = (records("verify_edge_valid", "tests"), records("verify_invalid", "tests"));
@@ -117,7 +117,7 @@ fn invalid_items_affect_no_others() {
                 assert_eq!(of(&batch).faults(&verifier), [place], "{device}: {bad}");
             }
         }
-        // then every place of one batch
+        // every position in one batch
         let good = of(&valid.iter().cycle().take(129).cloned().collect::<Vec<_>>());
         for place in 0..129 {
             let mut items = good.clone();
@@ -155,11 +155,11 @@ fn cached_keys_give_the_same_answers() {
         };
         let faults: Vec<usize> = run(&numbers).errors().iter().map(|fault| fault.item).collect();
         assert_eq!(faults, items.bad(), "{device}");
-        // numbers past the last key
+        // numbers past the last key give the error of an invalid key
         let beyond: Vec<u32> = numbers.iter().map(|number| number + good.len() as u32).collect();
         let outcome = run(&beyond);
         assert!(outcome.errors().len() == good.len() && outcome.errors()[0].kind == Sm2Error::PublicKeyPoint.into());
-        // a key off the curve, and more keys than the budget holds
+        // a key off the curve is reported, and more keys than the budget holds are an error
         let mut bad = items.keys.clone();
         bad[64 * 3 + 63] ^= 1;
         let refused = verifier.cache(&stream, &bad, 1 << 30).expect("it runs").expect_err("it is refused");
@@ -191,7 +191,7 @@ fn given_nonces_in_batches() {
             push(word(record, "d"), [7; 32], vec![9; 32], Err(Sm2Error::PrivateKeyRange));
         }
     }
-    // nonces whose last addition has equal points: 2 d 2^(w i) - n for windows of 16, 8 and 5 bits
+    // nonces for which the last addition has equal points: 2 d 2^(w i) - n for windows of 16, 8 and 5 bits
     for nonce in [
         "fffe0001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
         "fe000001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
@@ -247,7 +247,7 @@ fn signatures_verify() {
             verifier.verify(&public, &digests, &signatures).expect("it runs").into_result().expect("they are valid");
             let mut other = vec![0; 64 * batch];
             signer.sign(&private[..32], &digests, &mut other).expect("it runs").into_result().expect("signatures");
-            // the crate sm2 accepts the signatures too, and no nonce repeats
+            // the signatures are valid for the crate sm2, too, and no r (so no nonce) repeats
             for i in 0..batch.min(64) {
                 let key = sm2_key(&public[..64]);
                 verify_with_sm2(&key, &digests[32 * i..][..32], &other[64 * i..][..64]);
@@ -259,13 +259,14 @@ fn signatures_verify() {
     }
 }
 
-/// Randomness may repeat, as in two copies of a virtual machine. Nonces then still depend on key and digest.
+/// Tests that repeated randomness, as in two copies of a virtual machine, gives independent nonces for different keys
+/// or digests.
 #[test]
 fn nonces_are_hedged_with_key_and_digest() {
     let device = Device::cpu();
     let plans = plans_in_blocks(device.limits(), 128).expect("plans");
     let [prepare, sign, _] = plans.map(|plan| device.compile(&plan).expect("a CPU"));
-    // this stands for the nonce k: the x coordinate of k G modulo n, which is r - e
+    // returns r - e, which is the x coordinate of k G modulo n, and so identifies the nonce k
     let nonce = |random_key: u8, key: u8, digest: u8| {
         let ([random_key, key], digest) = ([random_key, key].map(|byte| [byte; 32]), [digest; 32]);
         let (mut prepared, mut signature, mut status) = ([0u64; 4], [0u8; 64], [1u32]);
@@ -321,7 +322,7 @@ fn wrong_lengths_are_refused() {
     assert_eq!(Signature::from_bytes(&[3; 64]).to_bytes(), [3; 64]);
 }
 
-/// Puts texts into slots of `slot` bytes; returns the slots and the texts' lengths.
+/// Copies each text to a slot of `slot` bytes. Returns the slots, and the lengths of the texts.
 fn in_slots(texts: impl Iterator<Item = Vec<u8>>, slot: usize) -> (Vec<u8>, Vec<u32>) {
     let (mut slots, mut lengths) = (vec![], vec![]);
     for text in texts {
@@ -332,7 +333,7 @@ fn in_slots(texts: impl Iterator<Item = Vec<u8>>, slot: usize) -> (Vec<u8>, Vec<
     (slots, lengths)
 }
 
-/// A field of each record, concatenated.
+/// Returns a field of all records, concatenated.
 fn all(records: &[&Value], field: &str) -> Vec<u8> {
     records.iter().flat_map(|record| bytes(record, field)).collect()
 }
@@ -354,7 +355,7 @@ fn identities_in_batches() {
             let mut found = vec![0; expected.len()];
             identities.identify(&ids, &lengths, &keys, &mut found).expect("it runs");
             assert_eq!(found, expected, "{device}, slots of {slot} bytes");
-            // one identifier for all
+            // one identifier for all keys
             identities.identify(&ids[..slot], &lengths[..1], &keys, &mut found).expect("it runs");
             let id = bytes(fitting[0], "id");
             for (key, found) in keys.chunks_exact(64).zip(found.chunks_exact(32)) {
@@ -373,7 +374,7 @@ fn identities_in_batches() {
     refused(identities.identify(&[0; 4], &[1, 1], &[0; 128], &mut [0; 64]));
     refused(identities.identify(&[0; 12], &[1; 3], &[0; 128], &mut [0; 64]));
     refused(identities.identify(&[0; 8], &[1; 2], &[0; 128], &mut [0; 32]));
-    // a length beyond the slot is clamped
+    // a length above the slot size is clamped to it
     let (mut found, mut all) = ([0; 32], [0; 32]);
     identities.identify(&[1; 4], &[5], &[2; 64], &mut found).expect("it runs");
     identities.identify(&[1; 4], &[4], &[2; 64], &mut all).expect("it runs");
@@ -383,7 +384,7 @@ fn identities_in_batches() {
 #[test]
 fn messages_in_batches() {
     let tests = records("random_valid", "tests");
-    // the slot fits all messages but the longest
+    // slots fit all messages except the longest ones
     let slot = 512;
     let fitting: Vec<&Value> = tests.iter().filter(|record| bytes(record, "msg").len() <= slot).collect();
     assert!(fitting.len() > 50);
@@ -394,7 +395,7 @@ fn messages_in_batches() {
         let mut digests = vec![0; expected.len()];
         hash.digest(&identities, &messages, &lengths, &mut digests).expect("it runs");
         assert_eq!(digests, expected, "{device}");
-        // one identity for all
+        // one Z_A for all messages gives other digests
         hash.digest(&identities[..32], &messages, &lengths, &mut digests).expect("it runs");
         assert_eq!(digests[..32], expected[..32], "{device}");
         assert_ne!(digests[32..64], expected[32..64], "{device}");
@@ -405,8 +406,8 @@ fn messages_in_batches() {
     assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::ArgumentSize { .. })));
 }
 
-/// Makes and verifies 10^8 signatures on the GPU, the last 10^6 also with the crate `sm2`. Rare carries have a
-/// probability of about 2^-32.
+/// Tests 10^8 signatures on the GPU, the last 10^6 also with the crate `sm2`. This many are needed to reach rare
+/// carries in the arithmetic, which have a probability of about 2^-32.
 #[test]
 #[ignore = "half a minute of a GPU alone"]
 fn a_hundred_million_signatures() {
@@ -451,7 +452,8 @@ fn a_hundred_million_signatures() {
     }
 }
 
-/// Tests SM3 itself. A digest is the hash of a 32-byte identity and the message, so shorter inputs are left out.
+/// Tests the kernel of digests as SM3 of any message: the first 32 bytes of a vector take the place of Z_A. Shorter
+/// vectors are skipped.
 #[test]
 fn digests_are_sm3() {
     let repeated =

@@ -1,4 +1,4 @@
-//! Encodings, tested in both directions against vectors, OpenSSL and the crate `sm2`.
+//! Tests encodings in both directions, against vectors, OpenSSL and the crate `sm2`.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn der_signatures_are_strict() {
         let accepted = signature.is_ok_and(|signature| key.verify_digest(&digest, &signature).is_ok());
         assert_eq!(accepted, record["result"] == "valid", "{record}");
     }
-    // signatures have at least 8 bytes, and numbers of 33 bytes never fit
+    // the shortest encoding has 8 bytes, and a number of 33 bytes is rejected
     assert_eq!(Signature::from_der(&[0x30, 6, 2, 1, 0, 2, 1, 0]), Ok(Signature::from_bytes(&[0; 64])));
     let long = [&[0x30, 0x26, 2, 0x21, 1][..], &[0; 32], &[2, 1, 1]].concat();
     assert!(Signature::from_der(&long).is_err());
@@ -58,7 +58,7 @@ fn keys_round_trip_through_pkcs8_spki_and_sec1() {
     assert_eq!(PrivateKey::from_sec1_der(&sec1).expect("our own").to_bytes(), key.to_bytes());
     let public = key.public_key();
     assert_eq!(PublicKey::from_public_key_der(public.to_public_key_der().expect("DER").as_bytes()), Ok(*public));
-    // a public key that does not match, and another curve
+    // a public key that does not match, and another curve, are rejected
     let mut spoilt = sec1.to_vec();
     *spoilt.last_mut().expect("bytes") ^= 1;
     assert!(PrivateKey::from_sec1_der(&spoilt).is_err());
@@ -69,7 +69,7 @@ fn keys_round_trip_through_pkcs8_spki_and_sec1() {
     assert!(curve.is_none() && PrivateKey::from_sec1_der(&other).is_err());
 }
 
-/// Messages from empty to several blocks long.
+/// Returns messages from empty to several SM3 blocks long.
 fn messages() -> Vec<Vec<u8>> {
     let mut rng = StdRng::seed_from_u64(11);
     [0, 1, 55, 64, 300].map(|length| (0..length).map(|_| rng.next_u32() as u8).collect()).into()
@@ -98,7 +98,7 @@ fn signatures_match_the_crate_sm2() {
     }
 }
 
-/// Runs `openssl` in a folder; returns whether it succeeded.
+/// Runs `openssl` in a folder. Returns true if it succeeded.
 fn openssl(folder: &Path, args: &[&str]) -> bool {
     let output = Command::new("openssl").args(args).current_dir(folder).output().expect("openssl runs");
     output.status.success()

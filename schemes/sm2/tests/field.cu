@@ -1,4 +1,4 @@
-// Every operation of a 256-bit field on pairs of residues: 10 results per item.
+// Computes every operation of a 256-bit field on pairs of residues: 10 results per item.
 #include "field256.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,5 +1,5 @@
-//! Tests the fields of `field256.cuh` against the engine's big integers on every device: the two primes of SM2, and
-//! that of P-256.
+//! Tests the 256-bit fields of `field256.cuh` against the engine's big integers on every device: modulo the two primes
+//! of SM2, and modulo the prime of P-256.
 
 use core::ops::Range;
 
@@ -37,7 +37,7 @@ impl Kernel for Field {
                 list(limbs)
             )
         };
-        // Newton's iteration doubles the number of correct bits
+        // Newton's iteration for -1/q mod 2^32 doubles the number of correct bits in each step
         let inverse = (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(q[0].wrapping_mul(x)))).wrapping_neg();
         let prelude = format!(
             "#pragma once\nstruct Q {{\n{}{}    static constexpr rf::u32 inverse = {inverse}u;\n}};\n",
@@ -83,7 +83,8 @@ fn limbs(x: &U256) -> [u32; 8] {
     core::array::from_fn(|i| u32::from_le_bytes(bytes.as_ref()[4 * i..][..4].try_into().expect("4 bytes")))
 }
 
-/// Pairs of residues: random ones, edge cases, and pairs whose product is next to an edge, which causes rare carries.
+/// Returns pairs of residues: random ones, edge cases, and pairs whose Montgomery product is an edge case, which causes
+/// rare carries.
 fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut random = Random::new(seed);
     let edge = |random: &mut Random| {
@@ -98,7 +99,7 @@ fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> 
         let b = match item % 6 {
             0 | 1 => random.residue(q),
             4 => edge(&mut random),
-            // makes a b 2^-256 an edge case
+            // chosen so that the Montgomery product a b 2^-256 is an edge case
             _ => q.inverse(&a).map_or(a, |inverse| q.mul(&q.mul(&edge(&mut random), &up), &inverse)),
         };
         left.extend_from_slice(a.to_le_bytes().as_ref());

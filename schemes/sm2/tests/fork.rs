@@ -1,4 +1,5 @@
-//! A signer created before a fork. This is a separate program, because a forked child has only the thread that forked.
+//! Tests that a signer that was created before a fork uses different randomness in parent and child. This is a separate
+//! program, because a child process has only the thread that called fork.
 
 #[cfg(unix)]
 fn main() {
@@ -8,7 +9,7 @@ fn main() {
     use ringforge::{Engine, RandomKey};
     use ringforge_sm2::{Mode, Signer};
 
-    // a thread pool of this thread only, so that the fork loses no thread
+    // a thread pool that consists of this thread only, so that the child has the whole pool
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("a pool");
     let signer = Signer::new(&Engine::cpu(), Mode::Scan).expect("it compiles");
     let made = || {

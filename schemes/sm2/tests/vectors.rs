@@ -1,4 +1,4 @@
-//! Published and constructed vectors, one item at a time on the CPU: `kat/README.md` names their sources.
+//! Tests single operations on the CPU against published and constructed vectors. `kat/README.md` names their sources.
 
 use crate::support::{bytes, file, pair, records, word};
 use ringforge_sm2::{Identity, PrivateKey, PublicKey, Signature, Sm2Error};

@@ -1,5 +1,6 @@
-//! Runs all code that handles secrets on the CPU, in one program whose machine code the test inspects. Under valgrind,
-//! the program marks the secret bytes, and valgrind reports branches and addresses that depend on them.
+//! A program that runs all code that handles secrets on the CPU. A test inspects its machine code, and runs it under
+//! valgrind. There, the program marks secret bytes as uninitialised, and valgrind reports branches and addresses that
+//! depend on them.
 
 mod ml_kem;
 mod planted;
@@ -19,7 +20,7 @@ use ringforge_sm2::PrivateKey;
 
 use secrets::{Bytes, opened};
 
-/// Samples elements of this ring from a secret ChaCha20 key ([`RandomKey`]).
+/// Samples elements of a ring from every distribution, from a secret ChaCha20 key ([`RandomKey`]).
 fn sample(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let (weight, eta, sigma) = (5, 3, 3.2);
     let small = [Distribution::Ternary, Distribution::Binomial { eta }, Distribution::Gaussian { sigma }];
@@ -36,7 +37,7 @@ fn sample(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Decomposes secret words into digits.
+/// Decomposes an element with secret coefficients into digits.
 fn digits(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let (engine, digits) = (Engine::cpu(), ring.vector(2 * 9)?);
     let p = engine.pipeline("digits");
@@ -49,7 +50,7 @@ fn digits(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs the schemes: keys, encapsulation, signatures, samples and digits.
+/// Runs the schemes on secrets: CTRU, CTRU-Prime, SM2 signatures, ML-KEM, sampling and digit decomposition.
 fn schemes(rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let key = DecapsulationKey::<Ctru768>::generate_from_rng(rng);
     let key = DecapsulationKey::<Ctru768>::new(&key.to_bytes())?;

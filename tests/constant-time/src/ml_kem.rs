@@ -1,6 +1,6 @@
-//! An ML-KEM (FIPS 203) key exchange in a batch of one. The seed of a key pair counts as public, because the public
+//! An ML-KEM (FIPS 203) key exchange in a batch of one. The seed of a key pair is treated as public, because the public
 //! matrix is derived from it by rejection sampling. The secret parts of the secret key, the message and the shared keys
-//! are secret.
+//! are marked secret.
 
 use std::error::Error;
 
@@ -11,11 +11,11 @@ use ringforge_ml_kem::MlKem768;
 
 use crate::secrets::{Bytes, Told, opened, tell};
 
-/// Size in bytes of a seed, and of the secret vector in a secret key.
+/// `SEED` is the size in bytes of a seed, `VECTOR` that of the secret vector in a secret key.
 const SEED: usize = 32;
 const VECTOR: usize = 3 * 384;
 
-/// Runs an operation on these inputs; returns its outputs in the order of the plan.
+/// Runs an operation on these inputs and returns its outputs in the order of the plan's arguments.
 fn run(operation: Operation, inputs: &[(&str, &[u8])]) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let limits = Limits::cpu();
     let steps = MlKem768::steps(&limits)?;

@@ -1,4 +1,5 @@
-//! Functions with planted defects, which the test must find.
+//! Functions with deliberate defects (divisions of secrets, branches on secrets), which the machine-code test must
+//! find.
 
 #[inline(never)]
 pub(crate) fn divides(secret: u32, q: u32) -> u32 {
@@ -38,7 +39,7 @@ pub(crate) fn branches(secret: u8) {
     }
 }
 
-/// Divides in a closure that the standard library calls.
+/// Divides a secret in a closure that is called by the standard library.
 #[inline(never)]
 pub(crate) fn divides_within(secrets: &mut [u32], q: u32) {
     secrets.sort_by_key(|secret| secret % q.max(1));

@@ -1,4 +1,4 @@
-//! Transforms, products and conversions of secret rows in every arithmetic, and timings of transforms.
+//! Transforms, products and conversions of secret residue polynomials in every arithmetic, and timings of transforms.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -14,7 +14,8 @@ use crate::secrets::{Bytes, Told, opened, tell};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Rings with 4-byte words: every arithmetic of at most 31 bits, with leaf degree 1 and higher ones.
+/// Rings whose residues are computed in 4-byte words: every arithmetic of at most 31 bits, with leaf degree 1 and
+/// higher.
 const OF_32_BITS: &[&str] = &[
     "3329 : x^256 + 1",
     "12289 : x^1024 + 1",
@@ -24,7 +25,7 @@ const OF_32_BITS: &[&str] = &[
     "2013265921 : x^1024 - 1",
     "163 : x^54 - 1",
 ];
-/// The same with 8-byte words: 62 and 64 bits, and Goldilocks.
+/// Rings whose residues are computed in 8-byte words: moduli of up to 62 bits, of 64 bits, and Goldilocks.
 const OF_64_BITS: &[&str] = &[
     "4293918721 : x^1024 + 1",
     "1125899906826241 : x^1024 + 1",
@@ -32,13 +33,13 @@ const OF_64_BITS: &[&str] = &[
     "18446744069414584321 : x^1024 - 1",
     "18446744073692774401 : x^1024 + 1",
 ];
-/// The same with 32-byte words, with and without a spare bit.
+/// Rings whose residues are computed in 32-byte words, with and without a spare bit above the modulus.
 const OF_256_BITS: &[&str] = &[
     "52435875175126190479447740508185965837690552500527637822603658699938581184513 : x^256 - 1",
     "115792089237316195423570985008687907853269984665640564039457584007913129636801 : x^32 - 1",
 ];
 
-/// Rings without an NTT, whose products use a larger NTT.
+/// Rings without an NTT; their products are computed via a larger NTT.
 const LIFTED: &[&str] = &[
     "4591 : x^17 - x - 1",
     "8192 : x^64 + 1",
@@ -46,7 +47,7 @@ const LIFTED: &[&str] = &[
     "57896044618658097711785492504343953926634992332820282019728792003956564819949 : x^9 - x - 1",
 ];
 
-/// Rings whose rows have more than 32 KiB.
+/// Rings whose residue polynomials exceed 32 KiB, the size of the nearest cache.
 const LONG: &[&str] = &[
     "2013265921 : x^16384 - 1",
     "1152921504606830593 : x^8192 + 1",
@@ -54,24 +55,24 @@ const LONG: &[&str] = &[
     "52435875175126190479447740508185965837690552500527637822603658699938581184513 : x^2048 - 1",
 ];
 
-/// Rings for pipelines: moduli of 30 bits, of 60 bits, and both.
+/// RNS rings for pipelines: with moduli of 30 bits, with moduli of 60 bits, and with both sizes.
 const PIPELINES: &[&str] = &[
     "998244353,1004535809,469762049 : x^32 + 1",
     "1152921504606830593,1152921504606748673,1152921504606683137 : x^32 + 1",
     "1152921504606830593,12289,1152921504606748673 : x^32 + 1",
 ];
 
-/// RNS bases of several moduli.
+/// RNS rings for conversions between bases.
 const BASES: &[&str] = &[
     "12289, 18433, 1152921504606830593 : x^32 + 1",
     "4, 3, 25, 49, 121 : x^32 + 1",
     "1152921504606830593, 1152921504606748673, 1152921504606683137 : x^32 + 1",
     "256, 81 : x^32 + 1",
-    // too large for the sums of few small moduli
+    // moduli too large for the code path for few small moduli
     "2305843009213693951, 18446744073709551615, 97 : x^32 + 1",
 ];
 
-/// Chooses the instruction set: `detected`, `baseline` or `avx2`.
+/// Sets the instruction set of this process: `detected`, `baseline` or `avx2`.
 pub(crate) fn choose(level: &str) -> Outcome {
     let level = match level {
         "detected" => Level::Detected,
@@ -91,13 +92,13 @@ fn rings(texts: &[&str]) -> impl Iterator<Item = Result<PolyType, Box<dyn Error>
     texts.iter().map(|text| Ok(text.parse()?))
 }
 
-/// The transform of one row, and a zero row.
+/// Returns the transform of a ring's first modulus, and a residue polynomial of zeros.
 fn row<W: Word>(ring: &PolyType) -> Result<(Transform<W>, Vec<W>), Box<dyn Error>> {
     let transform = Transform::of(&KernelLayout::of(ring, &Limits::cpu())?, 0)?;
     Ok((transform, vec![W::zeroed(); ring.degree()]))
 }
 
-/// Runs every operation of [`Transform`] on a row.
+/// Runs every operation of [`Transform`] on a secret residue polynomial of each ring.
 fn transforms<W: Word>(texts: &[&str], rng: &mut Bytes) -> Outcome {
     for ring in rings(texts) {
         let (transform, mut a) = row::<W>(&ring?)?;
@@ -105,7 +106,7 @@ fn transforms<W: Word>(texts: &[&str], rng: &mut Bytes) -> Outcome {
         transform.forward(&mut a)?;
         let b = a.clone();
         transform.multiply(&mut a, &b)?;
-        // leaves of degree 7 cannot be inverted here
+        // fails for leaves of degree 7, which cannot be inverted
         black_box(transform.invert(&mut a).is_ok());
         transform.inverse(&mut a)?;
         tell(bytemuck::cast_slice_mut(&mut a), Told::Public);
@@ -113,12 +114,12 @@ fn transforms<W: Word>(texts: &[&str], rng: &mut Bytes) -> Outcome {
     Ok(())
 }
 
-/// Runs a job on secret inputs.
+/// Plans a job and runs it on secret inputs.
 fn job(job: &Job, rng: &mut Bytes) -> Outcome {
     run(&Planner::new(Limits::cpu()).plan(job)?, rng)
 }
 
-/// Runs a plan with secret inputs.
+/// Runs a plan on secret inputs.
 fn run(plan: &Plan, rng: &mut Bytes) -> Outcome {
     let program = Engine::cpu().device().compile(plan)?;
     let mut args: Vec<_> = program.plan().args().iter().map(|arg| (arg.clone(), vec![0; arg.bytes])).collect();
@@ -137,8 +138,8 @@ fn run(plan: &Plan, rng: &mut Bytes) -> Outcome {
     Ok(())
 }
 
-/// Runs pipeline operations on elements of RNS rings other than transforms and products: sums, automorphisms, inner
-/// products with keys, quotients, and conversions to other rings.
+/// Runs pipelines on secret elements of RNS rings: sums, automorphisms, inner products with keys, quotients, and
+/// conversions to other rings.
 fn pipelines(rng: &mut Bytes) -> Outcome {
     for text in PIPELINES {
         let engine = Engine::cpu();
@@ -164,10 +165,11 @@ fn pipelines(rng: &mut Bytes) -> Outcome {
     run(&p.build()?, rng)
 }
 
-/// Runs transforms, products, products via a larger NTT, conversions between bases, and pipelines on secrets.
+/// Runs pipelines, transforms, products (with an NTT in the ring or via a larger NTT) and conversions between bases on
+/// secrets.
 pub(crate) fn all(rng: &mut Bytes) -> Outcome {
     pipelines(rng)?;
-    // rows that are split over several threads
+    // residue polynomials that exceed the nearest cache
     for ring in rings(LONG) {
         let ring = ring?;
         for op in [Op::Forward, Op::Inverse, Op::Mul] {
@@ -185,7 +187,7 @@ pub(crate) fn all(rng: &mut Bytes) -> Outcome {
                 job(&Job::new(&ring, op), rng)?;
             }
         }
-        // in natural order, if the ring supports it, and with other storage
+        // also in natural order, if the ring supports it, and with other input ranges and forms
         let natural = Job::new(&ring, Op::Forward).order(Order::Natural);
         if Planner::new(Limits::cpu()).plan(&natural).is_ok() {
             job(&natural, rng)?;
@@ -211,7 +213,7 @@ pub(crate) fn all(rng: &mut Bytes) -> Outcome {
     Ok(())
 }
 
-/// Median times of transforms of a zero row and of a random row, measured alternately.
+/// Returns the median times of transforms of a residue polynomial of zeros and of a random one, measured alternately.
 fn medians<W: Word>(ring: &PolyType) -> Result<[f64; 2], Box<dyn Error>> {
     const RUNS: usize = 201;
     let (transform, zeros) = row::<W>(ring)?;
@@ -221,7 +223,7 @@ fn medians<W: Word>(ring: &PolyType) -> Result<[f64; 2], Box<dyn Error>> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *byte = (state >> 56) as u8;
     }
-    // canonical, as a transform's output is
+    // a forward transform reduces the random words below q
     transform.forward(&mut random)?;
     let mut times = [const { Vec::new() }; 2];
     for _ in 0..RUNS {
@@ -240,7 +242,8 @@ fn medians<W: Word>(ring: &PolyType) -> Result<[f64; 2], Box<dyn Error>> {
     }))
 }
 
-/// Prints a line for each ring: the median transform times on zeros and on random rows, in microseconds, and the ring.
+/// Prints one line per ring: the median transform time of zeros, that of random residues, both in microseconds, and the
+/// ring.
 pub(crate) fn times() -> Outcome {
     for (bytes, texts) in [(4, OF_32_BITS), (8, OF_64_BITS), (32, OF_256_BITS)] {
         for ring in rings(texts) {

@@ -1,11 +1,11 @@
-//! Marks bytes as secret for valgrind, by declaring them uninitialised.
+//! Marks bytes as secret for valgrind by declaring them uninitialised.
 
 use std::convert::Infallible;
 use std::hint::black_box;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// How valgrind shall treat bytes.
+/// How valgrind must treat bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Told {
     /// Uninitialised: valgrind reports branches and addresses that depend on them.
@@ -13,14 +13,16 @@ pub(crate) enum Told {
     Public = 2,
 }
 
-/// Marks bytes for valgrind; a no-op if the program runs without it. The compiler must assume that the bytes change.
+/// Tells valgrind to treat bytes as secret or public. Has no effect if the program does not run under valgrind. The
+/// compiler must assume that the bytes change.
 #[inline(never)]
 pub(crate) fn tell(bytes: &mut [u8], told: Told) {
-    // memcheck's own client requests begin with "MC"
+    // the prefix of memcheck's client requests, the letters "MC"
     const MEMCHECK: usize = 0x4d43_0000;
     let request = [MEMCHECK + told as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0];
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the rotations add up to 128 bits, and the exchange is of a register with itself.
+    // SAFETY: the rotations of `rdi` add up to 128 bits, and `xchg` exchanges a register with itself, so both registers
+    // keep their values.
     #[allow(unsafe_code)]
     unsafe {
         std::arch::asm!(
@@ -37,7 +39,7 @@ pub(crate) fn opened<T: AsMut<[u8]>>(mut bytes: T) -> T {
     bytes
 }
 
-/// A source of pseudo-random bytes for this program, all of them marked secret.
+/// A deterministic source of pseudo-random bytes, all of which are marked secret. Not for use outside this program.
 pub(crate) struct Bytes(pub(crate) u8);
 
 impl TryRng for Bytes {

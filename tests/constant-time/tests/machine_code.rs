@@ -1,18 +1,18 @@
-//! Checks that code which handles secrets runs in constant time, by inspecting its machine code.
+//! Checks that code that handles secrets runs in constant time, by inspecting its machine code.
 //!
-//! - The named functions and everything they call must not use hardware division, whose time depends on its operands.
-//!   Lengths and other public numbers are divided. So each division is traced to its source function, inlined or not,
-//!   which must be known to divide public values.
-//! - Valgrind runs the program with secrets marked as uninitialised and must find no branch or address that depends on
-//!   them. This covers the schemes once, and transforms, products and conversions of every arithmetic, in the code for
-//!   any CPU and in that for AVX2 and ADX.
-//! - Valgrind does not support AVX-512. So SIMD butterflies must have no instruction that moves vector contents to
-//!   flags, general registers or addresses.
-//! - Transforms of zeros must take as long as those of random rows.
+//! - The functions in [`NAMED`] and all their callees must not divide secrets in hardware, because the time of a
+//!   division depends on its operands. Each division is traced to its source line, through inlined functions, and this
+//!   line must be known to divide public values such as lengths.
+//! - Valgrind runs the program with secrets marked as uninitialised and must not find a branch or an address that
+//!   depends on them. This covers the schemes once. It covers transforms, products and conversions of every arithmetic
+//!   twice, for the baseline instruction set and for AVX2 with ADX.
+//! - Valgrind does not support AVX-512. Instead, SIMD butterflies must not contain instructions that move the contents
+//!   of vectors to flags, general registers or addresses.
+//! - Transforms of zeros must take about as long as those of random residues.
 //!
-//! Needs valgrind, `objdump` and `addr2line` (binutils), and compiles the engine once more. It is skipped unless
-//! `RINGFORGE_MACHINE_CODE=1` is set; then a missing tool is a failure. `RINGFORGE_MACHINE_CODE=all` also checks
-//! optimisation levels s and z besides 3.
+//! Needs valgrind, `objdump` and `addr2line` (binutils), and compiles the engine once more. The tests are skipped
+//! unless `RINGFORGE_MACHINE_CODE=1` is set; with it, a missing tool is a failure. `RINGFORGE_MACHINE_CODE=all` also
+//! checks the optimisation levels s and z.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -27,9 +27,9 @@ use std::process::Command;
 
 use support::{Finding, Program, run, sources};
 
-/// Functions that handle secrets.
+/// Functions that handle secrets and must not divide them.
 const NAMED: &[&str] = &[
-    "ringforge_e8::kem::Kem<E>::key_pair", // for both schemes
+    "ringforge_e8::kem::Kem<E>::key_pair", // of CTRU and of CTRU-Prime
     "ringforge_e8::kem::Kem<E>::encapsulate",
     "ringforge_e8::kem::Kem<E>::decapsulate",
     "ringforge_ctru::pke::Pke::bad_field",
@@ -41,14 +41,14 @@ const NAMED: &[&str] = &[
     "ringforge::kernels::sample::weight::Weight::magnitude",
     "ringforge::kernels::sample::weight::Weight::store",
     "ringforge::kernels::digits::Digits<T>::row",
-    // for every arithmetic
+    // the transforms of every arithmetic
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::forward",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::inverse",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::multiply",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::invert",
 ];
 
-/// SIMD butterflies of every kind of vectors.
+/// The SIMD butterflies, for every kind of vectors.
 const VECTORS: &[&str] = &[
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::halves",
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::nodes",
@@ -56,18 +56,18 @@ const VECTORS: &[&str] = &[
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::within",
 ];
 
-/// The function that contains 256-bit butterflies in AVX-512.
+/// End of the name of the function that contains the AVX-512 butterflies for 256-bit residues.
 const LIMBS: &str = "simd::limbs::with_limbs";
 
-/// Maximum ratio between the times of transforms of random rows and of zeros, either way.
+/// Maximum ratio between the transform times of zeros and of random residues, in either direction.
 const MOST_APART: f64 = 1.2;
 
-/// Sources of the standard library and of other crates that divide lengths, by chunks or by item sizes.
+/// Source files of the standard library and of other crates whose divisions have a length as dividend.
 const LENGTHS: &[&str] = &["/core/src/slice/iter.rs", "/core/src/ptr/const_ptr.rs", "/inout_buf.rs"];
 
-/// Source lines that divide public values: file and a part of the line.
+/// Source lines that divide public values only, each as a file and a part of the line.
 const PUBLIC: &[(&str, &str)] = &[
-    // sizes and node numbers
+    // divisions of sizes and node indices
     ("engine/cpu/src/tree.rs", "self.shape.n / self.shape.nodes("),
     ("engine/cpu/src/tree.rs", "size / kind.radix()"),
     ("engine/cpu/src/tree.rs", "self.shape.nodes(l) / above"),
@@ -81,14 +81,14 @@ const PUBLIC: &[(&str, &str)] = &[
     ("engine/cpu/src/base.rs", "out.len() / "),
     ("engine/cpu/src/shape.rs", "self.n / self.base"),
     ("engine/cpu/src/transform.rs", "BLOCK / self.base"),
-    // digits of public keys
+    // divisions of the digits of public keys
     ("schemes/ctru-prime/src/radix.rs", "number(&bytes[level.offset..]) % level.last"),
     ("schemes/ctru-prime/src/radix.rs", "r % level.modulus"),
     ("schemes/ctru-prime/src/radix.rs", "r / level.modulus"),
 ];
 
-/// Source lines that may depend on a secret, because they only reveal what becomes public: whether there is a key or a
-/// signature.
+/// Source lines that may depend on a secret, because they reveal only what becomes public anyway: whether there is a
+/// key or a signature.
 const OUTCOMES: &[(&str, &str)] = &[
     ("schemes/ctru/src/rustcrypto.rs", "there.then_some(key)"),
     ("schemes/ctru/src/rustcrypto.rs", "Self::attempt(&seed)"),
@@ -99,12 +99,12 @@ const OUTCOMES: &[(&str, &str)] = &[
     ("schemes/sm2/src/key.rs", "(!bool::from(refused)).then_some("),
 ];
 
-/// Sources that call through pointers or jump tables, always to named functions, or as selected by public values such
-/// as the kind of layer.
+/// Source files that may call through pointers or jump tables. They call known functions, or select one by public
+/// values such as the kind of a layer.
 const POINTERS: &[&str] =
     &["engine/src/transform.rs", "engine/cpu/src/simd/vectors.rs", "engine/cpu/src/simd/residues.rs"];
 
-/// Name prefixes of functions that are not inspected, nor are their callees: panics, messages, threads.
+/// Name prefixes of functions that are not inspected, and whose callees are not followed: panics, formatting, threads.
 const ENDS: &[&str] = &[
     "core::panicking",
     "core::slice::index::slice_",
@@ -122,7 +122,7 @@ const ENDS: &[&str] = &[
     "<crossbeam",
 ];
 
-/// Functions whose defects must be found.
+/// Functions with deliberate defects, each with the kind of defect that must be found.
 const PLANTED: [(&str, Finding); 6] = [
     ("ringforge_constant_time::planted::leaves", Finding::Leaving),
     ("ringforge_constant_time::planted::divides", Finding::Division),
@@ -132,7 +132,8 @@ const PLANTED: [(&str, Finding); 6] = [
     ("ringforge_constant_time::planted::divides_somewhere", Finding::Pointer),
 ];
 
-/// Builds the program at this optimisation level; crates shared with other levels are compiled once.
+/// Builds the program at an optimisation level and returns its path. All levels share a target folder, so crates with
+/// the same settings are compiled only once.
 fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/machine-code");
     let mut cargo = Command::new(env!("CARGO"));
@@ -150,7 +151,7 @@ fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
             cargo.args(["--config", &format!("profile.release.package.ringforge{package}.{setting}")]);
         }
     }
-    // as users build it, regardless of CI settings
+    // built as users build it, without the CI's settings
     for variable in ["RUSTFLAGS", "CARGO_PROFILE_RELEASE_LTO"] {
         cargo.env_remove(variable);
     }
@@ -162,14 +163,14 @@ fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
 struct Place {
     /// Path relative to the workspace root.
     file: String,
-    /// Line number from 1; 0 where the compiler has merged lines.
+    /// Line number, starting at 1; 0 if the compiler has merged several lines.
     number: usize,
     /// Text of the line.
     text: String,
 }
 
 impl Place {
-    /// The location; `None` for a file outside the workspace.
+    /// Returns the location, or `None` if the file is outside the workspace.
     fn of(file: &str, number: usize) -> Result<Option<Self>, Box<dyn Error>> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
         let Ok(own) = Path::new(file).strip_prefix(&root) else { return Ok(None) };
@@ -178,13 +179,13 @@ impl Place {
         Ok(Some(Self { file: own.display().to_string(), number, text: line.trim().to_owned() }))
     }
 
-    /// Whether the list contains its file with a part of its line.
+    /// Returns true if the list contains this file together with a part of this line.
     fn is_in(&self, list: &[(&str, &str)]) -> bool {
         list.iter().any(|(file, text)| self.file == *file && self.text.contains(text))
     }
 
-    /// Whether the compiler merged several lines, and all lines of the file that divide are known to divide public
-    /// values.
+    /// Returns true if the compiler has merged several lines into this location, and all divisions in the file are
+    /// known to divide public values.
     fn is_merged(&self) -> Result<bool, Box<dyn Error>> {
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&self.file))?;
         let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
@@ -201,18 +202,19 @@ impl Display for Place {
     }
 }
 
-/// Findings in this function and its callees that are not known to be harmless, with their source locations.
+/// Returns the findings in a function and its callees that are not known to be harmless, each with a description of its
+/// source location.
 fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, String)>, Box<dyn Error>> {
     let found = program.find(name, ENDS)?;
     let sources = sources(path, &found.keys().copied().collect::<Vec<_>>())?;
     let leaving = found.values().filter(|(finding, _)| *finding == Finding::Leaving).count();
     let mut faults = Vec::new();
     for (at, (finding, function)) in found {
-        // the division itself is inlined from core's integer code: its caller is the location of interest
+        // Integer division is inlined from the core library; its caller is the location of interest.
         let places = sources.get(&at).into_iter().flatten().filter(|(file, _)| !file.contains("/core/src/num/"));
         let places: Vec<_> = places.collect();
-        // the standard library handles no secrets, and a callback would have another location. Division of integers
-        // wider than a register is in the compiler's own library
+        // The standard library handles no secrets, and a division in a callback has another location. Division of
+        // integers wider than a register is in the library `compiler-builtins`, which does count.
         let is_std = |file: &str| file.starts_with("/rustc/") && !file.contains("compiler-builtins");
         if !places.is_empty() && places.iter().all(|(file, _)| is_std(file)) {
             continue;
@@ -226,7 +228,9 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
                 divides_lengths || is_merged || place.as_ref().is_some_and(|place| place.is_in(PUBLIC))
             }
             Finding::Pointer => place.as_ref().is_some_and(|place| POINTERS.contains(&&*place.file)),
-            // elsewhere, words reach registers through memory; with limbs, the reciprocal of a modulus leaves a vector
+            // In functions other than SIMD butterflies, such a move is harmless, because words reach registers through
+            // memory. The butterflies of 256-bit residues move one value out of a vector: the reciprocal of the
+            // modulus.
             Finding::Leaving if VECTORS.contains(&name) => function.ends_with(LIMBS) && leaving == 1,
             Finding::Leaving => !name.contains("::planted::"),
         };
@@ -238,7 +242,8 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
     Ok(faults)
 }
 
-/// Source locations where valgrind reports a dependence on secrets, except for known outcomes.
+/// Runs the program under valgrind. Returns the source locations where a branch or address depends on secrets, except
+/// for those in [`OUTCOMES`].
 fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Error>> {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--quiet", "--error-exitcode=9", "--error-limit=no", "--fullpath-after=", "--num-callers=60"]);
@@ -250,7 +255,7 @@ fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Er
     let mut wrong = Vec::new();
     let mut is_placed = true;
     for line in report.lines() {
-        // the innermost function; its callers follow
+        // a line with "at" starts a report with the innermost function; lines with its callers follow
         is_placed &= !line.contains("   at 0x");
         let place = line.rsplit_once('(').and_then(|(_, place)| place.trim_end_matches(')').rsplit_once(':'));
         if let Some((file, number)) = place.filter(|_| !is_placed)
@@ -265,7 +270,7 @@ fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Er
     Ok(wrong)
 }
 
-/// The optimisation levels to check.
+/// The optimisation levels to check; none if the tests are to be skipped.
 fn levels() -> &'static [&'static str] {
     match std::env::var("RINGFORGE_MACHINE_CODE").as_deref() {
         Ok("all") => &["3", "'s'", "'z'"],
@@ -277,7 +282,7 @@ fn levels() -> &'static [&'static str] {
     }
 }
 
-/// The instruction sets that valgrind can run on this machine.
+/// The instruction sets that valgrind supports and this machine has.
 fn instructions() -> impl Iterator<Item = &'static str> {
     let has_avx2 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -286,7 +291,7 @@ fn instructions() -> impl Iterator<Item = &'static str> {
     ["baseline"].into_iter().chain(has_avx2.then_some("avx2"))
 }
 
-/// The rings whose transforms take different times on zeros and on random rows.
+/// Measures transforms and returns the rings for which zeros and random residues take different times.
 fn uneven(path: &Path, instructions: &str) -> Result<BTreeSet<String>, Box<dyn Error>> {
     let mut uneven = BTreeSet::new();
     for line in run(Command::new(path).args(["times", instructions]), "")?.lines() {
@@ -307,7 +312,7 @@ fn zeros_take_as_long_as_random_rows() -> Result<(), Box<dyn Error>> {
     for level in levels() {
         let path = program(level)?;
         for instructions in instructions().chain(["detected"]) {
-            // other work on this machine may disturb a measurement, but hardly three times
+            // Other work on the machine may disturb a measurement, but three times in a row is unlikely.
             let mut found = uneven(&path, instructions)?;
             for _ in 0..2 {
                 if !found.is_empty() {

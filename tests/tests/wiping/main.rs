@@ -1,5 +1,5 @@
-//! Memory that held secrets is zero when it is freed: after success, after an error, and after a panic. An allocator
-//! inspects memory that is freed, and `stack` inspects what calls leave below their caller's frame.
+//! Checks that memory that held secrets is zero when it is freed, after success, after an error, and after a panic. The
+//! test allocator inspects memory that is freed. The module `stack` inspects the bytes that calls leave on the stack.
 
 #![allow(unsafe_code)]
 
@@ -23,28 +23,29 @@ use ringforge::{
 use ringforge_sm2::{Mode, Signer};
 use ringforge_testkit::{Target, naive};
 
-/// An allocator that searches freed memory for two adjacent words of a secret.
+/// A global allocator that searches each freed block for two adjacent words of a secret.
 struct Watching;
 
 static ARMED: AtomicBool = AtomicBool::new(false);
-/// Two adjacent words of each secret.
+/// The secrets to search for: two adjacent words of each. Unused entries are 0.
 static SECRETS: [[AtomicU64; 2]; 12] = [const { [const { AtomicU64::new(0) }; 2] }; _];
-/// Number of freed blocks that held a secret: device memory, which is aligned to cache lines, and any other.
+/// Numbers of freed blocks that held a secret: `LINES` counts device memory, which is aligned to cache lines, and
+/// `OTHERS` all other memory.
 static LINES: AtomicUsize = AtomicUsize::new(0);
 static OTHERS: AtomicUsize = AtomicUsize::new(0);
-/// Number of cache-line-aligned blocks that can still be allocated.
+/// Number of cache-line-aligned blocks that can still be allocated before allocation fails.
 static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
 
 const LINE: usize = 64;
 
-// SAFETY: the system's allocator does the work; the inspected memory is still allocated.
+// SAFETY: the system's allocator does the work, and blocks are inspected before they are freed.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() == LINE && LEFT.fetch_sub(1, SeqCst) <= 0 {
             return core::ptr::null_mut();
         }
-        // zeroed, so that all memory inspected later is initialised
-        // SAFETY: the caller's guarantees are passed on.
+        // zeroed, so that all memory that is inspected later is initialised
+        // SAFETY: the caller's guarantees are those that `System` requires.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -52,16 +53,16 @@ unsafe impl GlobalAlloc for Watching {
         if ARMED.load(SeqCst) {
             let skipped = block.align_offset(8);
             let words = layout.size().saturating_sub(skipped) / 8;
-            // SAFETY: inside the block, aligned, and initialised since `alloc`.
+            // SAFETY: the words lie inside the block, are aligned, and have been initialised since `alloc`.
             let words = unsafe { core::slice::from_raw_parts(block.wrapping_add(skipped).cast::<u64>(), words) };
-            // no local copy of the secrets, which a later move to the heap could pick up from the stack
+            // compares in place: a local copy of a secret on the stack could later be moved to the heap
             let is = |secret: &[AtomicU64; 2], pair: &[u64]| zip(secret, pair).all(|(a, b)| a.load(Relaxed) == *b);
             if words.windows(2).any(|pair| pair != [0; 2] && SECRETS.iter().any(|secret| is(secret, pair))) {
                 let count = if layout.align() == LINE { &LINES } else { &OTHERS };
                 count.fetch_add(1, SeqCst);
             }
         }
-        // SAFETY: the caller's guarantees are passed on.
+        // SAFETY: the caller's guarantees are those that `System` requires.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -69,17 +70,17 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
-/// Runs one test at a time, because all share the allocator.
+/// Locked by each test, so that tests run one at a time: all share the allocator.
 static TURN: Mutex<()> = Mutex::new(());
 
 const WORD: u64 = 0x5ec2_e7a1_d00d_f00d;
 
-/// Runs `work` and counts the freed blocks that held the secret: device memory and others.
+/// Runs `work` and returns the numbers of freed blocks that held the secret [`WORD`]: device memory, and other memory.
 fn leaks(work: impl FnOnce()) -> (usize, usize) {
     leaks_of(&[[WORD; 2]], work)
 }
 
-/// The same for any of these secrets.
+/// As [`leaks`], but for any of these secrets, each of two adjacent words.
 fn leaks_of(secrets: &[[u64; 2]], work: impl FnOnce()) -> (usize, usize) {
     assert!(secrets.len() <= SECRETS.len(), "{} secrets", secrets.len());
     LINES.store(0, SeqCst);
@@ -94,12 +95,13 @@ fn leaks_of(secrets: &[[u64; 2]], work: impl FnOnce()) -> (usize, usize) {
     (LINES.load(SeqCst), OTHERS.load(SeqCst))
 }
 
-/// Bytes per item.
+/// Number of bytes per item.
 const ITEM: usize = 1 << 10;
-/// Items per batch, enough for several threads.
+/// Number of items per batch, enough for several threads.
 const BATCH: usize = 300;
 
-/// Whether a stage writes the secret, or reads it; and in the latter case, how it ends.
+/// The role of a [`Stage`] and how it ends. `Writing` writes the secret; all others read it and end with success, an
+/// error or a panic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Ends {
     Writing,
@@ -108,12 +110,13 @@ enum Ends {
     WithAPanic,
 }
 
-/// A kernel that copies one word per item to many words, or reads many words and returns the first one plus 1.
+/// A kernel of one of two kinds. A stage of `Ends::Writing` copies the word of an item to many words. Any other stage
+/// reads many words and returns the first one plus 1.
 #[derive(Debug)]
 struct Stage(Ends, [Port; 2]);
 
 impl Stage {
-    /// Number of words on the side with many words per item.
+    /// Number of words per item on the side that has many.
     fn words(&self) -> usize {
         self.1[usize::from(self.0 == Ends::Writing)].bytes / 8
     }
@@ -141,12 +144,13 @@ impl Kernel for Stage {
         let (writes, fails) = (u8::from(self.0 == Ends::Writing), u8::from(self.0 == Ends::WithAnError));
         let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n#define WORDS {}\n", self.words());
         let built = Built { prelude, launch: Launch::thread_per_item(64) };
-        // SAFETY: a thread reads and writes its own item, except in the failing source, which only the emulator runs.
+        // SAFETY: each thread reads and writes its own item only. The failing variant writes elsewhere, but only the
+        // emulator runs it.
         Ok(unsafe { Source::new(self, SOURCE, &[], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        // not among the items that run last
+        // item 7 is not among the items that run last
         match self.0 {
             Ends::WithAnError if items.contains(&7) => {
                 return Err(Error::Kernel { kernel: "stage".into(), why: "as it was told".into() });
@@ -161,8 +165,8 @@ impl Kernel for Stage {
     }
 }
 
-/// A program from `words` to `sums`: for each port, expands each word to many words and takes the first plus 1, which
-/// is the next input.
+/// Compiles a program from `words` to `sums`. For each port, it expands each word to many words and reduces them to the
+/// first one plus 1, which is the input for the next port.
 fn program(device: &Device, many: &[Port], ends: Ends) -> Program {
     let p = Planner::default().pipeline("secrets");
     let sums = many.iter().fold(p.input("words"), |word, port| {
@@ -181,17 +185,17 @@ fn words() -> &'static [u64] {
     &WORDS
 }
 
-/// Runs a program on host memory, on buffers, timed, and captured; returns the outcome of each (`None` for a panic).
+/// Runs a program on host memory, on buffers, timed, and captured. Returns the outcome of each run, `None` for a panic.
 fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
     let stream = device.stream().expect("a stream");
     let outcome = |run: &mut dyn FnMut() -> Result<()>| {
         let outcome = catch_unwind(AssertUnwindSafe(run)).ok();
-        // memory cached for the next run goes back to the allocator
+        // returns memory that is cached for the next run to the allocator
         device.trim();
         outcome
     };
     let buffers = || [stream.upload(words()).expect("a buffer"), device.buffer(8 * BATCH).expect("a buffer")];
-    // never freed, so that the allocator sees only the engine's own memory
+    // leaked, so that the allocator sees only memory of the engine itself
     let forget = core::mem::forget::<[ringforge::Buffer; 2]>;
     let mut out = [0u64; BATCH];
     let host = outcome(&mut || program.on_host(BATCH).input("words", words()).output("sums", &mut out).run());
@@ -246,7 +250,7 @@ fn temporaries_are_wiped_however_a_run_ends() {
     }
 }
 
-/// Memory shared by several values is wiped if any of them is secret.
+/// Checks that memory shared by several values is wiped if any of them is secret.
 #[test]
 fn a_secret_is_wiped_under_a_smaller_value() {
     let _turn = turn();
@@ -254,7 +258,7 @@ fn a_secret_is_wiped_under_a_smaller_value() {
     let open = Port::output(64);
     for (first, wiped) in [(SECRET_ITEM, true), (Port::output(ITEM), false)] {
         let program = program(&device, &[first, open], Ends::Well);
-        // the second value reuses the memory of the first and overwrites little of it
+        // the second value reuses the memory of the first and overwrites only a part of it
         assert_eq!(program.plan().temporary_bytes(1), ITEM + 8, "{}", program.plan());
         let (found, _) =
             leaks(|| runs(&device, &program).into_iter().for_each(|outcome| assert_eq!(outcome, Some(Ok(())))));
@@ -268,7 +272,7 @@ fn temporaries_are_wiped_where_a_source_fails() {
     let Some(device) = Target::Emulator.device() else { return };
     for ends in [Ends::Well, Ends::WithAnError] {
         let program = program(&device, &[SECRET_ITEM], ends);
-        // only the device's own memory counts; the emulator's copies for its runner processes are not the engine's
+        // Only device memory counts: other memory includes copies that the emulator makes for its runner processes.
         let (found, _) = leaks(|| {
             for outcome in runs(&device, &program) {
                 assert_eq!(outcome.expect("no panic").is_ok(), ends == Ends::Well);
@@ -311,8 +315,8 @@ fn page_locked_memory_is_wiped() {
     assert_eq!(found, (0, 0));
 }
 
-/// Rows of every storage type, in jobs that need temporary memory on a CPU. The output, the input or both hold `SEVEN`
-/// in every place.
+/// Checks that jobs that need temporary memory on a CPU leave no secrets in freed memory, for residues of every storage
+/// type. The residues of the output, the inputs or both are all equal to `SEVEN`.
 #[test]
 fn operations_on_limbs_leave_nothing() -> Result<()> {
     let _turn = turn();
@@ -331,7 +335,7 @@ fn operations_on_limbs_leave_nothing() -> Result<()> {
             PolyType::from(Ring::rns(n, &modulus)?).accepting_any_word(),
         ]);
     }
-    // a product via a larger ring, and reductions modulo f that take several rounds
+    // rings with a product via a larger NTT, and rings where the reduction modulo f takes several rounds
     rings.extend(["1000003:x^64+1".parse()?, "65521:x^61-x^60+x^3-1".parse()?, "4294967291:x^61-x^60+1".parse()?]);
     for ring in rings {
         let whole = ring.ring().quotient().degree();
@@ -381,7 +385,8 @@ fn operations_on_limbs_leave_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Distributed vectors and their parts, on the way to the devices and back.
+/// Checks that transforms distributed over devices leave no secrets in freed memory, including those of uploads and
+/// downloads.
 #[test]
 fn long_transforms_leave_nothing() -> Result<()> {
     let _turn = turn();
@@ -408,7 +413,7 @@ fn long_transforms_of<T: Pod + PartialEq + Send + Sync>(
         ntt.inverse(&mut values)?;
         ntt.inverse(&mut vector)?;
         ntt.forward(&mut values)?;
-        // leaked, because the returned memory is the caller's
+        // leaked, because the returned memory belongs to the caller and is not the engine's to wipe
         assert!(ntt.download::<T>(&values)?.leak() == words, "{ring} {placement:?}");
         ntt.download(&vector)
     };
@@ -424,8 +429,9 @@ const BLS12_381: U256 = U256::from_be_hex("73eda753299d7d483339d80809a1d80553bda
 
 const SEVEN: u64 = 7 << 10 | 7;
 
-/// The possible 64-bit words of a row whose residues are all equal: as stored, and in 32-bit and 64-bit words with the
-/// multiples of the modulus that lazy arithmetic adds.
+/// Returns the 64-bit words that a limb can contain if all its residues equal the first of `stored`, each as a pair of
+/// adjacent words. These are the stored words, and 32-bit and 64-bit words plus the multiples of the modulus that lazy
+/// arithmetic adds.
 fn neighbours(ring: &PolyType, stored: &[u8]) -> Vec<[u64; 2]> {
     let q = &ring.basis()[0];
     let as_stored: [u64; 2] = bytemuck::pod_read_unaligned(&stored[..16]);

@@ -1,5 +1,5 @@
-//! The bytes that a call leaves on the stack below its caller's frame do not depend on secrets: runs with different
-//! secrets leave the same bytes.
+//! Checks that the bytes that a call leaves on the stack, below its caller's frame, do not depend on secrets. Runs with
+//! different secrets must leave the same bytes.
 
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -18,7 +18,7 @@ use ringforge_ctru_prime::{CtruPrime761, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
 use ringforge_testkit::Random;
 
-/// Number of bytes inspected below a frame.
+/// Number of bytes below a frame that are inspected.
 const DEEP: usize = 128 << 10;
 
 #[inline(never)]
@@ -27,24 +27,25 @@ fn paint() {
     black_box(&mut area);
 }
 
-/// An address just below the caller's frame.
+/// Returns an address just below the caller's frame.
 #[inline(never)]
 fn below() -> u64 {
     let mark = 0u8;
     black_box(&raw const mark) as u64
 }
 
-/// The words of the stack that depend on the seed: `fill` derives the subject from a seed, and `work` runs on it and
-/// returns the address [`below`] its frame. Returns these words as left by the last run, with seed 2.
+/// Returns the words on the stack that depend on the seed. For each seed, `fill` derives the subject from it, and
+/// `work` runs on the subject and returns the address [`below`] its frame. The returned words are those of the last
+/// run, which has seed 2.
 fn dependent<T: Send>(subject: T, fill: impl Fn(&mut T, u64), work: impl Fn(&mut T) -> u64 + Sync) -> Vec<u64> {
-    // the first run behaves differently from all others; the later ones single out words that never repeat, or that
-    // alternate, such as the addresses of values
+    // The first run is skipped, because it behaves differently from all others. The order of the seeds distinguishes
+    // words that depend on the seed from words that never repeat or that alternate, such as addresses.
     const SEEDS: [u64; 9] = [1, 1, 2, 2, 1, 2, 1, 1, 2];
     let (subject, frame) = (Mutex::new(subject), AtomicU64::new(1));
     let stacks = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             for _ in SEEDS {
-                // no function is called while the stack is inspected
+                // calls no function while the other thread inspects the stack
                 while frame.load(SeqCst) != 0 {
                     spin_loop();
                 }
@@ -54,7 +55,7 @@ fn dependent<T: Send>(subject: T, fill: impl Fn(&mut T, u64), work: impl Fn(&mut
                 drop(subject);
                 frame.store(below, SeqCst);
             }
-            // until the last stack has been inspected
+            // keeps the stack until the other thread has inspected it for the last time
             while frame.load(SeqCst) != 0 {
                 spin_loop();
             }
@@ -102,7 +103,8 @@ fn leaks_are_detected() {
     assert_eq!(left(|_| below()), []);
 }
 
-/// For each operation on rows of these rings that leaves words on the stack, a line with their number.
+/// Runs every operation of [`Transform`] on residue polynomials of these rings. Returns one line for each operation
+/// that leaves words on the stack that depend on the residues.
 fn left_by_transforms<W: Word + Send>(rings: &[&str], word: fn(&mut Random) -> W) -> Vec<String> {
     let mut found = Vec::new();
     for ring in rings {
@@ -182,9 +184,9 @@ fn signing_leaves_nothing_on_the_stack() {
         *secret = PrivateKey::from_bytes(bytes).expect("a key in range");
         below()
     });
-    // the public key may stay on the stack
+    // the public key is allowed to stay on the stack
     let public = *key(2).public_key();
-    // SAFETY: the type consists of the limbs of two coordinates, four words each.
+    // SAFETY: the type consists of two coordinates of four 64-bit limbs each.
     let public: [u64; 8] = unsafe { core::mem::transmute(public) };
     left.retain(|word| !public.contains(word));
     assert_eq!(left, [], "a key of bytes");

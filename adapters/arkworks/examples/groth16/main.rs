@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{with:>10.2?}  one transform by Domain::fft, on the engine");
     println!("{without:>10.2?}  one by EvaluationDomain::fft, as generic code calls it, by arkworks");
 
-    // corrupt the last step of the chain, which then is no longer a cube
+    // corrupt the square of the last round, which violates both constraints of that round
     *assignment.last_mut().ok_or("the chain has no steps")? += Fr::ONE;
     let no_blinding = Fr::ZERO;
     let wrong = Plugged::create_proof_with_reduction_and_matrices(
@@ -88,7 +88,7 @@ fn timed<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, Duration), E> 
     work().map(|result| (result, start.elapsed()))
 }
 
-/// The result and the minimum time of five runs.
+/// Runs `work` five times. Returns the result of the last run and the minimum time.
 fn fastest<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(T, Duration), E> {
     let (mut result, mut least) = timed(&mut work)?;
     for _ in 1..5 {

@@ -1,5 +1,5 @@
-//! A MiMC circuit: proves knowledge of the secret start x of a chain x ← (x + k)^3, one constant k per round, whose
-//! end is public.
+//! A MiMC circuit. It proves knowledge of the secret start x of a chain x ← (x + k)^3 with one constant k per round.
+//! The end of the chain is public.
 
 use ark_ff::PrimeField;
 use ark_relations::gr1cs::{
@@ -23,7 +23,7 @@ impl<F: PrimeField> Mimc<F> {
         Self { constants: constants.take(rounds).collect(), start }
     }
 
-    /// The public end of the chain.
+    /// The public end of the chain; `None` without a start.
     pub(crate) fn end(&self) -> Option<F> {
         self.start.map(|start| self.constants.iter().fold(start, |x, k| (x + k).pow([3])))
     }

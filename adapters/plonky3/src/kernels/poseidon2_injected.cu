@@ -1,5 +1,5 @@
-// Merkle nodes with injected rows, by Poseidon2: compresses the digests of a node's children, then the result with
-// the digest of the row that is injected there.
+// Merkle nodes with injected rows, by Poseidon2. Compresses the digests of a node's children, then compresses the
+// result with the digest of the row that is injected at this node.
 #include "prelude.cuh"
 using namespace poseidon2;
 

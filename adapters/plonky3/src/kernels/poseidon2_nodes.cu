@@ -1,5 +1,5 @@
-// Merkle nodes by Poseidon2: permutes the digests of a node's children and keeps the first words (Plonky3's
-// TruncatedPermutation).
+// Merkle nodes by Poseidon2: permutes the digests of a node's children and keeps the first digest of the state
+// (Plonky3's TruncatedPermutation).
 #include "prelude.cuh"
 using namespace poseidon2;
 

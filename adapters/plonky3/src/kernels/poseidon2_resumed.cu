@@ -1,5 +1,5 @@
-// Like poseidon2_columns, but resumes from the sponges' states after the previous columns, with `before` words in the
-// current block.
+// Like poseidon2_columns, but resumes each sponge from its state after the previous columns. The current block of this
+// state already has `before` words.
 #include "prelude.cuh"
 using namespace poseidon2;
 

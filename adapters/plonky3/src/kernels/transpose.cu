@@ -1,7 +1,7 @@
 // Transposes a matrix of words through tiles of 32 by 32 words in shared memory. An item is a row of the transpose.
 //
-// Items beyond the number of columns wrap around to the first column. A group of 32 items has one thread block per
-// tile. A smaller group has proportionally fewer blocks, each of which loops over several tiles.
+// Items beyond the number of columns wrap around to the first column. A group of 32 items has one thread block per tile
+// of these 32 columns. A smaller group has proportionally fewer blocks, each of which loops over several tiles.
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     RF_LOOP
     for (u32 number = blockIdx.x % squares; number < squares; number += blocks) {
         const u64 row = (u64)number * side;
-        Word words[side / step] = {};  // loads in flight together
+        Word words[side / step] = {};  // all loads are issued before the first store
         RF_UNROLL
         for (u32 k = 0; k < side / step; ++k) {
             const u64 at = row + y + k * step;

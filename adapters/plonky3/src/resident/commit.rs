@@ -19,7 +19,7 @@ use crate::transpose::transpose;
 /// Bytes of an extension that are computed and hashed at once, while the next columns are copied to the device.
 /// Smaller parts are slower, and larger ones overlap less.
 const AT_ONCE: usize = 256 << 20;
-/// Minimum bytes per row in copies of parts of rows; shorter ones copy slowly.
+/// Minimum bytes of each row in a copy of some columns of a row-major trace; shorter pieces copy slowly.
 const OF_A_ROW: usize = 256;
 
 /// A trace and the shift of the coset that it is extended to.
@@ -65,7 +65,8 @@ impl<'a, F: HashField> Trace<'a, F> {
         }
     }
 
-    /// The number of columns. Fails unless there is at least one and all rows or columns are whole.
+    /// Returns the number of columns, or [`Error::Length`] unless there is at least one and all rows or columns are
+    /// whole.
     fn width(&self) -> Result<usize> {
         let (what, whole, got) = match self.values {
             Values::Resident(matrix) => return Ok(matrix.width()),
@@ -105,15 +106,15 @@ impl<'a, F: HashField> Trace<'a, F> {
         }
     }
 
-    /// Number of columns per part, at least `least`.
+    /// Number of columns that are processed at a time, at least `least`.
     fn at_once(&self, at: &Place<'_>, least: usize) -> Result<usize> {
         let column = extended_bytes(self.height() * size_of::<F>(), at.added_bits)?;
         Ok((AT_ONCE / column / F::DIGEST * F::DIGEST).max(least))
     }
 
-    /// Extends a trace from the host in parts of `at_once` columns. This must be a multiple of the sponges' rate,
-    /// which also aligns the parts as kernels require. Copies use double buffering, so a copy waits at most for the
-    /// part before the last.
+    /// Extends a trace from the host in parts of `at_once` columns. `at_once` must be a multiple of the sponges' rate,
+    /// which also aligns the parts as kernels require. Copies use double buffering, so a copy waits only for the work
+    /// on the part before the previous one.
     fn in_parts(
         &self,
         at: &Place<'_>,
@@ -153,7 +154,7 @@ impl<'a, F: HashField> Trace<'a, F> {
     }
 }
 
-/// The engine, the streams and the blow-up for extending and hashing traces.
+/// The engine, the streams and the blow-up factor for extending and hashing traces.
 struct Place<'a> {
     engine: &'a Engine,
     stream: &'a Stream,
@@ -187,19 +188,20 @@ impl<F: HashField> Committed<F> {
     }
 }
 
-/// For each leaf the row of each matrix, and the pruned paths of all leaves.
+/// For each leaf the rows of all matrices, then the pruned paths of all leaves.
 type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
 
-/// Extends each trace by a factor of 2^`added_bits` to the coset of its shift, and hashes the rows of the extensions,
-/// in bit-reversed order, to a tree. All data stays on the device. The call returns when all work is enqueued on
-/// `stream`.
+/// Extends each trace by a factor of 2^`added_bits` to the coset of its shift, and builds the Merkle tree over the rows
+/// of the extensions, in bit-reversed order. All data stays on the device. The call returns when all work is enqueued
+/// on `stream`.
 ///
 /// The commitment is that of Plonky3's `TwoAdicFriPcs` if each shift is the field's generator divided by the shift of
 /// the trace's own domain.
 ///
 /// # Errors
-/// [`Error::Length`] for no traces, for columns that are not whole, and for heights that are 1, no power of two, or
-/// too large to extend in the field; [`Error::ForeignDevice`]; [`Error::OutOfMemory`] and other errors of the device.
+/// [`Error::Length`] if there are no traces, or if a trace has incomplete rows or columns; also if a height is 1, not a
+/// power of two, or too large to extend in the field; [`Error::ForeignDevice`] if a trace or the stream belongs to
+/// another device; [`Error::OutOfMemory`] and other errors of the device.
 pub fn commit<F: HashField>(
     engine: &Engine,
     stream: &Stream,

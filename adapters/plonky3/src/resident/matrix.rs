@@ -23,21 +23,21 @@ pub struct Matrix<F> {
 }
 
 impl<F: EngineField> Matrix<F> {
-    /// A column-major matrix of contiguous columns of this height. Words must be below the modulus to be elements;
-    /// for Goldilocks every word is one.
+    /// A column-major matrix of contiguous columns of this height. Words must be below the modulus, except for
+    /// Goldilocks, which accepts every word.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the buffer has whole columns, at least one, of at least one row.
+    /// [`Error::Length`] unless the height is at least 1 and the buffer has one or more whole columns.
     pub fn new(engine: &Engine, columns: Buffer, height: usize) -> Result<Self> {
         Self::of_strided_columns(engine, columns, height, height)
     }
 
-    /// A column-major matrix of columns of this height, with a stride of `stride` elements. The buffer has `stride`
-    /// elements for the last column, too. Elements between columns are neither read nor written. Unless the stride is
-    /// a multiple of the height, transforms first copy the columns.
+    /// A column-major matrix of columns of this height, with a stride of `stride` elements. The buffer must also have
+    /// `stride` elements for the last column. Elements between columns are neither read nor written. Unless the stride
+    /// is a multiple of the height, transforms first copy the columns.
     ///
     /// # Errors
-    /// As [`Matrix::new`], and [`Error::Length`] for a stride below the height.
+    /// As [`Matrix::new`], and [`Error::Length`] if the stride is less than the height.
     pub fn of_strided_columns(engine: &Engine, columns: Buffer, height: usize, stride: usize) -> Result<Self> {
         if stride < height {
             let what = "stride between columns in elements (must be at least the number of rows)";
@@ -60,7 +60,7 @@ impl<F: EngineField> Matrix<F> {
     /// A row-major matrix of contiguous rows of this width.
     ///
     /// # Errors
-    /// As [`Matrix::new`], for rows.
+    /// [`Error::Length`] unless the width is at least 1 and the buffer has one or more whole rows.
     pub fn of_rows(engine: &Engine, rows: Buffer, width: usize) -> Result<Self> {
         let height = whole::<F>("bytes of the rows (must be a positive multiple of one row's)", &rows, width)?;
         Ok(Self { engine: engine.clone(), elements: rows, layout: Layout::Rows, height, field: PhantomData })
@@ -69,7 +69,7 @@ impl<F: EngineField> Matrix<F> {
     /// Copies a row-major matrix from the host. The copy is fastest from [pinned memory](ringforge::Device::pinned).
     ///
     /// # Errors
-    /// As [`Matrix::of_rows`]; [`Error::OutOfMemory`].
+    /// As [`Matrix::of_rows`]; [`Error::OutOfMemory`] if the device has too little memory; other errors of the device.
     pub fn upload(engine: &Engine, stream: &Stream, matrix: &RowMajorMatrix<F>) -> Result<Self> {
         Self::of_rows(engine, stream.upload(words(&matrix.values))?, matrix.width())
     }
@@ -102,17 +102,17 @@ impl<F: EngineField> Matrix<F> {
         &self.elements
     }
 
-    /// The elements, as a buffer that can be written.
+    /// Returns the buffer of the elements, which may then be written.
     #[must_use]
     pub fn into_elements(self) -> Buffer {
         self.elements
     }
 
-    /// Extends each column to the coset of this shift, with 2^`added_bits` times as many values. The input's values
-    /// are on the subgroup whose order is the height, in natural order. The output's rows are in bit-reversed order.
+    /// Extends each column to 2^`added_bits` times its length: from evaluations on the subgroup, in natural order, to
+    /// evaluations on the coset of this shift. The output's rows are in bit-reversed order.
     ///
     /// # Errors
-    /// [`Error::Length`] for a height that is 1, no power of two, or too large to extend in the field;
+    /// [`Error::Length`] if the height is 1, not a power of two, or too large to extend in the field;
     /// [`Error::OutOfMemory`] and other errors of the device.
     pub fn extended(&self, stream: &Stream, added_bits: usize, shift: F) -> Result<Self> {
         let transform = Transform::Extend(added_bits, shift);
@@ -120,7 +120,7 @@ impl<F: EngineField> Matrix<F> {
         self.transformed(stream, transform)
     }
 
-    /// Transforms each column. The transform must serve this height.
+    /// Transforms each column. The transform must support this height ([`Transform::serves`]).
     pub(crate) fn transformed(&self, stream: &Stream, transform: Transform<F>) -> Result<Self> {
         let (width, height) = (self.width(), self.height << transform.added_bits());
         let program = match transform.program(&self.engine, self.height.ilog2() as usize, self.layout, width) {
@@ -142,7 +142,7 @@ impl<F: EngineField> Matrix<F> {
     /// Copies the rows with these indices to the host. Indices may repeat and be in any order.
     ///
     /// # Errors
-    /// [`Error::Length`] for a row that does not exist; errors of the device.
+    /// [`Error::Length`] if a row does not exist; errors of the device.
     pub fn rows(&self, stream: &Stream, numbers: &[usize]) -> Result<Vec<Vec<F>>> {
         if let Some(&got) = numbers.iter().find(|&&number| number >= self.height) {
             return Err(Error::Length {
@@ -189,7 +189,7 @@ impl<F: EngineField> Matrix<F> {
         }
     }
 
-    /// Copies the matrix to the host. A column-major one is first transposed on the device.
+    /// Copies the matrix to the host. A column-major matrix is first transposed on the device.
     ///
     /// # Errors
     /// As [`Matrix::into_rows`].
@@ -201,7 +201,8 @@ impl<F: EngineField> Matrix<F> {
     }
 }
 
-/// The number of rows or columns of `of` elements in a buffer.
+/// Returns the number of rows or columns of `of` elements in a buffer, or [`Error::Length`] unless there is at least
+/// one and all are whole.
 fn whole<F>(what: &'static str, elements: &Buffer, of: usize) -> Result<usize> {
     let (expected, got) = (of.saturating_mul(size_of::<F>()), elements.len());
     match got.checked_div(expected) {

@@ -7,7 +7,7 @@ use ringforge::{Device, PinnedBuffer, Result};
 
 use crate::field::{EngineField, elements, elements_mut};
 
-/// Elements in page-locked host memory, which is fastest for copies to and from a device. Initially all are 0.
+/// Elements in page-locked host memory, which is fastest for copies to and from a device. They are initially 0.
 #[derive(Debug)]
 pub struct Pinned<F> {
     words: PinnedBuffer,

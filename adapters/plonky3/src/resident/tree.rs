@@ -30,8 +30,9 @@ impl<F: HashField> MerkleTree<F> {
     /// The tree over the rows of these matrices. Rows of matrices of the same height are concatenated.
     ///
     /// # Errors
-    /// [`Error::Length`] for no matrices, and for heights that Plonky3 has no tree for; [`Error::ForeignDevice`];
-    /// [`Error::OutOfMemory`] and other errors of the device.
+    /// [`Error::Length`] if there are no matrices, or if Plonky3 has no tree for their heights;
+    /// [`Error::ForeignDevice`] if a matrix or the stream belongs to another device; [`Error::OutOfMemory`] and other
+    /// errors of the device.
     pub fn new(engine: &Engine, stream: &Stream, hash: &Poseidon2<F>, matrices: &[&Matrix<F>]) -> Result<Self> {
         let mut sorted = matrices.to_vec();
         sorted.sort_by_key(|matrix| Reverse(matrix.height()));
@@ -48,7 +49,7 @@ impl<F: HashField> MerkleTree<F> {
         Self::of_digests(engine, stream, hash, layers, digests)
     }
 
-    /// The tree with these layers. `groups` has the digests of rows for each height, the highest first.
+    /// The tree with these layers. `groups` yields the digests of the rows of each height, the highest first.
     pub(crate) fn of_digests(
         engine: &Engine,
         stream: &Stream,
@@ -101,10 +102,10 @@ impl<F: HashField> MerkleTree<F> {
         Ok(MerkleCap::new(self.read(stream, layer)?))
     }
 
-    /// The path from the leaf of this index to a cap: its siblings, from the bottom.
+    /// The path from the leaf of this index to a cap: the sibling of each node on the path, from the leaf upwards.
     ///
     /// # Errors
-    /// [`Error::Length`] if there is no such row or cap; errors of the device.
+    /// [`Error::Length`] if the leaf or the cap does not exist; errors of the device.
     pub fn path(&self, stream: &Stream, row: usize, cap_height: usize) -> Result<Vec<Digest<F>>> {
         let siblings = self.layers.path(row, cap_height).ok_or_else(|| self.no_path(&[row], cap_height))?;
         self.siblings(stream, &siblings)
@@ -134,7 +135,7 @@ impl<F: HashField> MerkleTree<F> {
         self.layers.row_of(leaf, height)
     }
 
-    /// The digests with these layers and indices. Those of the same layer must be adjacent.
+    /// Copies the digests at these (layer, index) pairs to the host. Pairs of the same layer must be adjacent.
     fn siblings(&self, stream: &Stream, siblings: &[(usize, usize)]) -> Result<Vec<Digest<F>>> {
         let mut all = Vec::with_capacity(siblings.len());
         for of_layer in siblings.chunk_by(|a, b| a.0 == b.0) {
@@ -164,7 +165,7 @@ impl<F: HashField> MerkleTree<F> {
     }
 }
 
-/// Digests made of contiguous elements.
+/// Splits contiguous elements into digests.
 fn of_elements<F: HashField>(elements: &[F]) -> impl Iterator<Item = Digest<F>> {
     elements.chunks_exact(F::DIGEST).map(|elements| {
         let mut digest = Digest::<F>::default();
@@ -173,7 +174,7 @@ fn of_elements<F: HashField>(elements: &[F]) -> impl Iterator<Item = Digest<F>> 
     })
 }
 
-/// Pads digests with zeros to this number of them.
+/// Pads digests with zero digests to `wanted` digests.
 fn padded<F: HashField>(stream: &Stream, digests: Buffer, wanted: usize) -> Result<Buffer> {
     let bytes = wanted * size_of::<Digest<F>>();
     if digests.len() == bytes {

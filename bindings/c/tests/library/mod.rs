@@ -1,4 +1,4 @@
-//! Installs the library with `install.sh`, from the build of this test.
+//! Installs the C library with `install.sh`, from the build that the test belongs to.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,14 @@ use tempfile::TempDir;
 pub(crate) struct Installed(TempDir);
 
 impl Installed {
-    /// `None` without a C compiler, and on systems other than Linux, where libraries have other names.
+    /// Installs the library. Returns `None` without a C compiler, and on systems other than Linux, where libraries have
+    /// other names.
     pub(crate) fn new() -> Option<Self> {
         if !cfg!(target_os = "linux") || Command::new("cc").arg("--version").output().is_err() {
             return None;
         }
         let folder = TempDir::new().unwrap();
-        // the script calls a dummy cargo, since the library is already built
+        // let the script call a dummy `cargo`, because the library is already built
         let (programs, target) = (folder.path().join("programs"), folder.path().join("target"));
         fs::create_dir(&programs).unwrap();
         symlink("/bin/true", programs.join("cargo")).unwrap();
@@ -30,7 +31,7 @@ impl Installed {
         Some(Self(folder))
     }
 
-    /// The path of a file in the folder.
+    /// The path of an installed file.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }

@@ -31,17 +31,18 @@ def kems() -> list[str]:
 
 
 class Kem:
-    """The KEM of this name, such as `CTRU-768`, compiled for an engine's device. Threads may share it.
+    """A KEM (key encapsulation), chosen by a name such as `CTRU-768`, compiled for an engine's device. Threads may
+    share it.
 
     Arrays of bytes have one item per row; an input may also be a `bytes` object with all items concatenated. Outputs
-    are new arrays, or `out`, which may be in pinned memory. If items fail, the call raises `ItemError`, which lists
-    them and holds the outputs of all others."""
+    are new arrays, or the arrays in `out`, which may be in pinned memory. If items fail, the call raises `ItemError`,
+    which lists them and holds the outputs of all items."""
 
     def __init__(self, name: str, engine: Engine | None = None) -> None:
         self.engine = engine or default_engine()
-        """The engine."""
+        """The engine on whose device the KEM runs."""
         self.name = name
-        """The name."""
+        """The name of the KEM."""
         self._native = _native.Kem(self.engine._native, name)
         self.sizes = KemSizes(*self._native.sizes)
         """Sizes of one item, in bytes."""
@@ -54,7 +55,8 @@ class Kem:
         return public, secret
 
     def are_canonical(self, public_keys: Buffer) -> NDArray[np.bool_]:
-        """Which public keys have a canonical encoding, as key generation produces it. Runs on the CPU."""
+        """Returns an array that is True for each public key with a canonical encoding, as key generation produces it.
+        Runs on the CPU."""
         public = _items("public_keys", public_keys, self.sizes.public_key)
         return np.array(self._native.are_canonical(_flat(public)), np.bool_)
 
@@ -91,10 +93,10 @@ class Sm2:
     big-endian. Arrays have one item per row, as for `Kem`."""
 
     def __init__(self, engine: Engine | None = None, *, lookups: bool = False) -> None:
-        """With `lookups`, signing reads tables at secret-dependent addresses: faster, but only for a device that no
-        attacker shares."""
+        """With `lookups`, signing reads tables at secret-dependent addresses, which is faster, but safe only on a
+        device that no attacker shares."""
         self.engine = engine or default_engine()
-        """The engine."""
+        """The engine on whose device signatures are made and verified."""
         self._native = _native.Sm2(self.engine._native, lookups)
 
     def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
@@ -107,34 +109,34 @@ class Sm2:
     def digest(public_keys: Buffer, messages: Sequence[bytes], id: bytes | None = None) -> Bytes:
         """The digest to sign, SM3(Z || message), of each message.
 
-        Each message has its own signer's public key, or all have a single one. All signers have the same identifier
-        `id`; None is the standard's default. Runs on the CPU."""
+        `public_keys` has the signer's key of each message, or a single key for all messages. All signers have the same
+        identifier `id`; None is the standard's default. Runs on the CPU."""
         public = _items("public_keys", public_keys, 64)
         (digests,) = _outputs(("digests",), len(messages), (32,), None)
         _check_items(_native.sm2_digest(_flat(public), list(messages), _flat(digests), id), (digests,))
         return digests
 
     def sign(self, private_keys: Buffer, digests: Buffer, *, out: Bytes | None = None) -> Bytes:
-        """Signs digests, each with its private key, or all with a single one. Returns the signatures."""
+        """Signs each digest with its private key, or all digests with a single key. Returns the signatures."""
         private, given = _items("private_keys", private_keys, 32), _items("digests", digests, 32)
         (signed,) = _outputs(("signatures",), len(given), (64,), None if out is None else (out,), private, given)
         _check_items(self._native.sign(_flat(private), _flat(given), _flat(signed)), (signed,))
         return signed
 
     def verify(self, public_keys: Buffer, digests: Buffer, signatures: Buffer) -> NDArray[np.bool_]:
-        """Which signatures are valid."""
+        """Returns an array that is True for each valid signature."""
         right = np.ones(len(_items("digests", digests, 32)), np.bool_)
         right[list(self.errors(public_keys, digests, signatures))] = False
         return right
 
     def errors(self, public_keys: Buffer, digests: Buffer, signatures: Buffer) -> dict[int, str]:
-        """Error messages of the signatures that are not valid, by index."""
+        """Returns the error message of each invalid signature, by index."""
         public, given = _items("public_keys", public_keys, 64), _items("digests", digests, 32)
         return dict(self._native.verify(_flat(public), _flat(given), _flat(_items("signatures", signatures, 64))))
 
 
 def _items(name: str, given: Any, size: int) -> Bytes:
-    """The items as rows of an array, from bytes or from an array."""
+    """Returns the items as rows of an array, from bytes or from an array."""
     array = given if isinstance(given, np.ndarray) else np.frombuffer(given, np.uint8)
     if array.dtype != np.uint8:
         raise ArgumentError(f"{name}: expected numbers of type uint8, got {array.dtype}")
@@ -146,7 +148,7 @@ def _items(name: str, given: Any, size: int) -> Bytes:
 def _outputs(
     names: tuple[str, ...], batch: int, sizes: tuple[int, ...], out: tuple[Bytes, ...] | None, *inputs: Bytes
 ) -> tuple[Bytes, ...]:
-    """New arrays, or the caller's `out`, which must fit and must not overlap each other or inputs."""
+    """Returns new arrays, or the caller's `out`, which must have these shapes and not overlap each other or inputs."""
     if out is None:
         return tuple(np.empty((batch, size), np.uint8) for size in sizes)
     for name, array, size in zip(names, out, sizes, strict=True):

@@ -1,4 +1,4 @@
-"""Device tensors of other libraries, taken by DLPack."""
+"""Device tensors of other libraries, imported by DLPack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Place = tuple[int, int]
 
 
 def place_of(x: Any) -> Place | None:
-    """The device of another library's tensor; None for anything in host memory."""
+    """Returns the device of another library's tensor, or None for anything in host memory."""
     if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
         return None
     kind, ordinal = x.__dlpack_device__()
@@ -30,7 +30,7 @@ def place_of(x: Any) -> Place | None:
 
 
 def current_stream(x: Any) -> int:
-    """The handle of the current stream of a tensor's library; 1 is the legacy default stream."""
+    """Returns the handle of the current stream of a tensor's library; 1 is the legacy default stream."""
     library = type(x).__module__.partition(".")[0]
     handle = 0
     if library == "torch":
@@ -42,14 +42,14 @@ def current_stream(x: Any) -> int:
 
 
 def is_read_only(x: Any, tensor: _native.Tensor) -> bool:
-    """Whether the producer forbids writing: by DLPack's flag, or because it is JAX, whose arrays are immutable."""
+    """Returns True if the tensor must not be written: by DLPack's flag, or because JAX's arrays are immutable."""
     return tensor.read_only or type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
 def take(
     name: str, x: Any, place: Place, ordinal: int | None, dtype: np.dtype[Any], stream: int | None
 ) -> _native.Tensor:
-    """Takes a tensor by DLPack, ready in the order of the stream.
+    """Takes a tensor by DLPack without a copy. Work on `stream` may use it; the producer orders its own work before.
 
     Raises `ArgumentError` unless it is a contiguous tensor of integers as wide as `dtype`, on the GPU with this
     ordinal."""

@@ -1,4 +1,4 @@
-"""Engines: a device with its program cache."""
+"""Engines: devices with their caches of compiled programs."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Engine:
         self._native.trim()
 
     def pinned_empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-        """A zeroed array in page-locked memory, for the fastest copies to and from this device.
+        """Returns a zeroed array in page-locked memory, for the fastest copies to and from this device.
 
-        Allocation is slow: allocate once and reuse it. The memory is wiped when the last reference to it is dropped.
-        For the CPU it is ordinary memory."""
+        Allocation is slow: allocate once and reuse the array. The memory is wiped when the last reference to it is
+        dropped. With an engine on the CPU it is ordinary memory."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         flat = _native.pinned(self._native, math.prod(shape) * np.dtype(dtype).itemsize)
         return flat.view(dtype).reshape(shape)
@@ -56,10 +56,10 @@ class Engine:
 
 @functools.cache
 def default_engine() -> Engine:
-    """The engine of all objects made without one: on the first GPU if it is usable, else on the CPU."""
+    """Returns the engine of all objects made without one: on the first GPU if it is usable, else on the CPU."""
     return Engine()
 
 
 def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-    """`Engine.pinned_empty` of the default engine."""
+    """Calls `Engine.pinned_empty` of the default engine."""
     return default_engine().pinned_empty(shape, dtype)

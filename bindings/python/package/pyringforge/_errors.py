@@ -18,7 +18,7 @@ class RingError(Error, ValueError):
 
 
 class UnsupportedError(Error):
-    """The device does not support the operation, or the name is unknown."""
+    """The device does not support the operation, or there is no KEM of this name."""
 
 
 class NoDeviceError(Error, RuntimeError):

@@ -16,15 +16,15 @@ from ._errors import ArgumentError
 Order = Literal["natural", "digit_reversed"]
 
 Kind = tuple[Order, "int | None"]
-"""Order and depth of evaluations."""
+"""The order and depth of evaluations."""
 
 
 class DeviceArray:
     """An array on the engine's device, made by `Ring.upload` and by operations on such arrays and on device tensors.
 
-    torch, CuPy and JAX take it by DLPack without a copy (`torch.from_dlpack(array)`); `numpy()` copies it to the host.
-    The work that computes it may still be running; operations on the array wait for it. A DLPack consumer shares the
-    memory, and must not write to it while the array is used."""
+    torch, CuPy and JAX import it by DLPack without a copy (`torch.from_dlpack(array)`); `numpy()` copies it to the
+    host. The work that computes the array may still be running; operations on the array wait for this work. A DLPack
+    consumer shares the memory, and must not write to it while the array is used."""
 
     def __init__(self, native: _native.DeviceArray, engine: Engine) -> None:
         self._native = native
@@ -37,17 +37,17 @@ class DeviceArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of its numbers."""
+        """The type of the array's numbers."""
         return np.dtype(f"u{self._native.bits // 8}")
 
     def numpy(self) -> NDArray[Any]:
-        """A copy in host memory."""
+        """Returns a copy in host memory."""
         host = np.empty(self.shape, self.dtype)
         self._native.read(_flat(host))
         return host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """As `numpy()`, for numpy's functions. Always copies."""
+        """Returns a copy in host memory, like `numpy()`, for numpy's functions."""
         if copy is False:
             raise ValueError("copy=False is not supported: a device array is always copied to host memory")
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -62,8 +62,8 @@ class DeviceArray:
     ) -> object:
         """Exports the array by DLPack.
 
-        `stream` is a handle, -1 for no order, None or 1 for the legacy default stream, or 2 for the thread's default
-        stream. On a CPU the result is a copy, and `stream` must be None."""
+        `stream` is the handle of the consumer's stream, -1 for no ordering, None or 1 for the legacy default stream, or
+        2 for the thread's default stream. On a CPU the result is a copy, and `stream` must be None."""
         if self._engine.ordinal is None:
             if dl_device not in (None, self.__dlpack_device__()) or copy is False or stream is not None:
                 raise BufferError("an array on the CPU is exported as a copy: omit dl_device, copy and stream")
@@ -85,14 +85,14 @@ class DeviceArray:
 class Ring:
     """A ring Z_Q[x]/(f), parsed from text such as `3457 : x^768 - x^384 + 1`; several moduli are an RNS basis.
 
-    The last dimension of an array of elements runs over coefficients, lowest first. With several moduli, as in
-    `97,193 : x^16 + 1`, the dimension before it runs over limbs. Any further dimensions in front are batches. The type
-    of the inputs determines the type of the result:
+    The last dimension of an array of elements runs over coefficients, lowest first. With several moduli, as in `97,193
+    : x^16 + 1`, the second to last dimension runs over limbs. All earlier dimensions are batches. The type of the
+    inputs determines the type of the result:
 
-    - numpy arrays of `dtype` give such arrays. Their residues must be below their moduli. Arrays of any signed type,
-      such as int64, give them too; their numbers are reduced modulo the moduli. Residues of more than 64 bits are four
-      words in an additional last dimension, least significant first. They are in Montgomery form, unless the text ends
-      in `: plain`.
+    - numpy arrays of `dtype` give arrays of `dtype`. Their residues must be below their moduli. Arrays of any signed
+      type, such as int64, also give arrays of `dtype`; their numbers are reduced modulo the moduli. Residues of more
+      than 64 bits are four words in an additional last dimension, least significant first. They are in Montgomery form,
+      unless the text ends in `: plain`.
     - Lists of integers (of Python, numpy, sympy or any type with `__index__`) and arrays with `dtype=object` give
       arrays of Python integers. The inputs may be of any size and are reduced modulo the moduli.
     - Contiguous tensors on the engine's GPU (of torch, CuPy, JAX or any library with DLPack) and `DeviceArray` give
@@ -117,12 +117,12 @@ class Ring:
 
     @property
     def text(self) -> str:
-        """The text from which the same ring is parsed."""
+        """Text from which the same ring can be parsed."""
         return self._native.text
 
     @property
     def depth(self) -> int | None:
-        """The number of layers of the deepest transform; None for a ring without one."""
+        """The number of layers of the deepest transform; None for a ring without a transform."""
         return self._native.depth
 
     def ntt(
@@ -136,8 +136,8 @@ class Ring:
     ) -> Any:
         """Forward NTT, from coefficients to evaluations. `out` may be `x`.
 
-        "natural" order is by ascending powers of the root of unity. "digit_reversed" order is digit-reversed (bit-reversed if
-        every radix is 2), and is the fastest.
+        "natural" order is by ascending powers of the root of unity. "digit_reversed" order is digit-reversed
+        (bit-reversed if every radix is 2), and is the fastest.
 
         `depth` is the number of layers, at most that of the ring. A transform with fewer layers than a complete one
         ends at polynomials instead of numbers, as in ML-KEM. Without `depth`, the transform must be complete; a ring
@@ -159,7 +159,7 @@ class Ring:
         return self._run("inverse", (order, depth), {"x": x}, out, stream)
 
     def mul(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
-        """Products of elements, from coefficients to coefficients. Works in every ring, even without a transform."""
+        """Returns the products of elements, all as coefficients. Works in every ring, even without a transform."""
         return self._run("mul", ("digit_reversed", None), {"a": a, "b": b}, out, stream)
 
     def point_mul(
@@ -172,11 +172,11 @@ class Ring:
         out: Any = None,
         stream: int | None = None,
     ) -> Any:
-        """Pointwise products of evaluations, all of this order and depth."""
+        """Returns the pointwise products of evaluations, all of this order and depth."""
         return self._run("point_mul", (order, depth), {"a": a, "b": b}, out, stream)
 
     def upload(self, coefficients: Any) -> DeviceArray:
-        """Copies elements from host memory to the device. Residues are checked."""
+        """Copies elements from host memory to the device. Residues are checked to be below their moduli."""
         array = self._array("coefficients", coefficients)
         return DeviceArray(self._native.upload(_flat(array), array.shape), self.engine)
 
@@ -213,7 +213,7 @@ class Ring:
             ints = np.array(x, dtype=object)
             if ints.shape[ints.ndim - len(self._int_shape) :] != self._int_shape:
                 raise ArgumentError(f"{name}: expected shape (..., {_dims(self._int_shape)}), got {ints.shape}")
-            # Python's own integers, because other types overflow
+            # convert to Python's own integers, because other types overflow
             whole = np.empty(ints.size, dtype=object)
             try:
                 whole[:] = [operator.index(value) for value in ints.flat]
@@ -273,7 +273,7 @@ class Ring:
         return out
 
     def _array(self, name: str, x: Any, writes: bool = False) -> NDArray[Any]:
-        """A contiguous array of the ring's type. Signed numbers are reduced in a copy.
+        """Returns a contiguous array of the ring's type. Signed numbers are reduced in a copy.
 
         An array that is not contiguous is copied if it is only read; an output must be contiguous."""
         array = np.asarray(x)
@@ -292,7 +292,7 @@ class Ring:
         return np.ascontiguousarray(array)
 
     def _reduced(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Signed numbers, reduced modulo their moduli, as the ring's type."""
+        """Returns signed numbers reduced modulo their moduli, as an array of the ring's type."""
         moduli = np.array(self.moduli, np.uint64).reshape(-1, 1) if len(self.moduli) > 1 else np.uint64(self.moduli[0])
         numbers = array.astype(np.int64)
         # computed in unsigned arithmetic, because the absolute value of the minimum overflows a signed type
@@ -319,5 +319,5 @@ def _same_shape(names: list[str], shapes: list[tuple[int, ...]]) -> None:
 
 
 def _flat(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """A view of the bytes of a contiguous array."""
+    """Returns a view of the bytes of a contiguous array."""
     return array.reshape(math.prod(array.shape)).view(np.uint8)

@@ -1,4 +1,4 @@
-//! Key encapsulation from host memory to host memory, bounded by what the device and the copies allow.
+//! Key encapsulation from host memory to host memory, with a roofline bound from the device's time and the copies.
 
 use anyhow::Result;
 use ringforge::{Device, Engine, PinnedBuffer};
@@ -12,10 +12,11 @@ use crate::roofline::Roofline;
 use crate::session::Bench;
 use crate::suite::Wanted;
 
-/// A function that measures a KEM's operations from host memory with one key per item, given their lines on the device.
+/// A function that measures a KEM's operations from host memory, with one key per item. The last argument has the
+/// measurements of these operations with data on the device.
 pub(super) type Lines = fn(&Bench, &Wanted, usize, &[Measurement]) -> Result<Vec<Measurement>>;
 
-/// A function of type [`Lines`] that uses page-locked memory.
+/// Measures a KEM's operations from page-locked host memory; a function of type [`Lines`].
 pub(super) fn lines<M: KemScheme>(
     bench: &Bench,
     wanted: &Wanted,
@@ -57,7 +58,8 @@ pub(super) fn lines<M: KemScheme>(
     Ok(lines)
 }
 
-/// Seconds of copying `up` to the device or `down` from it, whichever takes longer. The buffers keep their contents.
+/// Measures copies of `up` to the device and of `down` from the device, and returns the longer of the two times in
+/// seconds. The contents of the host buffers do not change.
 fn copies(device: &Device, up: &[&[u8]], down: &mut [&mut PinnedBuffer], effort: Effort) -> Result<f64> {
     let stream = device.stream()?;
     let mut buffers = up.iter().map(|bytes| stream.upload::<u8>(bytes)).collect::<ringforge::Result<Vec<_>>>()?;

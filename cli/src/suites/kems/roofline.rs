@@ -1,4 +1,4 @@
-//! Roofline bound of key encapsulation: the hashing, transforms and products that it cannot avoid.
+//! Roofline bound of key encapsulation, from the hashing, transforms and products that it cannot avoid.
 
 use anyhow::Result;
 use ringforge::{Job, Limits, Modulus, Op, PolyType, Ring};
@@ -7,14 +7,14 @@ use super::{Operation, Parameters};
 use crate::peaks::Peaks;
 use crate::roofline::{Roofline, slots_per_item};
 
-/// Instructions of a Keccak permutation (FIPS 202) on halves of 64-bit lanes: 24 rounds, each with 80 for the column
-/// parities, 48 for the rotations, 50 for the rows and 2 for the constant.
+/// Instructions of a Keccak permutation (FIPS 202) on 32-bit halves of the lanes. Each of 24 rounds has 80 for the
+/// column parities, 48 for the rotations, 50 for the rows and 2 for the constant.
 const PERMUTATION: usize = 24 * 180;
-/// Bytes that a permutation absorbs or squeezes.
+/// Bytes that a permutation absorbs or squeezes in SHAKE-256 and in SHA3-512.
 const SHAKE_256: usize = 136;
 const SHA3_512: usize = 72;
 
-/// The modulus of the key ring, and a prime for products over the integers.
+/// The modulus of the public-key ring, and a prime for products over the integers.
 const MODULI: [u32; 2] = [3457, 25_178_113];
 
 impl Roofline {
@@ -36,11 +36,11 @@ impl Roofline {
     }
 }
 
-/// Keccak permutations per item.
+/// Keccak permutations per item; `None` if the sizes of the encryption are not known.
 fn permutations(set: &Parameters, operation: Operation) -> Option<usize> {
     let sizes = set.encryption()?;
     let expanded = |bytes: usize| bytes.div_ceil(SHAKE_256);
-    // the padding takes at least one byte
+    // the padding takes at least one byte, so a full last block needs another permutation
     let hashed = |bytes: usize| bytes / SHA3_512 + 1;
     let encrypted = hashed(33 + sizes.message) + expanded(sizes.encryption_coins);
     Some(match operation {
@@ -50,7 +50,7 @@ fn permutations(set: &Parameters, operation: Operation) -> Option<usize> {
     })
 }
 
-/// Multiply-add slots per item, without the inverse of f.
+/// Multiply-add slots per item of CTRU and CNTR, without the inversion of the secret polynomial f.
 fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
     let [keys, integers] = MODULI.map(|q| Ring::trinomial(n, Modulus::new(q)?).map(PolyType::from));
     let (keys, integers) = (keys?, integers?);
@@ -63,8 +63,8 @@ fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>>
     Ok(jobs.iter().map(|job| slots_per_item(job, limits)).sum())
 }
 
-/// The same over x^n − x − 1: products in a cyclic ring with nine radix-2 layers. A prepared key saves one transform
-/// per product.
+/// Multiply-add slots per item of CTRU-Prime, over x^n − x − 1. Products use a cyclic ring with nine radix-2 layers.
+/// With one key for all items, the key is transformed in advance, which saves one transform per product.
 fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
     let length = (2 * n - 1).next_multiple_of(512);
     let ring = PolyType::from(Ring::cyclic(length, Modulus::new(33_550_337u32)?)?);
@@ -87,8 +87,9 @@ mod tests {
 
     #[test]
     fn permutations_are_counted() -> Result<()> {
-        // bytes of coins in KeyGen; bytes of message, to hash and of coins in Encaps; bytes to hash in Decaps:
-        // CTRU-768: 768; 48, 81 and 768; 1025. CTRU-Prime-761: 762; 47, 80 and 381; 1017.
+        // the bytes that determine the counts are: in KeyGen the coins; in Encaps the message, the hash input and the
+        // coins; in Decaps the hash input. CTRU-768: 768; 48, 81 and 768; 1025. CTRU-Prime-761: 762; 47, 80 and 381;
+        // 1017.
         for (name, counts) in [("CTRU-768", [6, 9, 23]), ("CTRU-Prime-761", [6, 6, 20])] {
             let set = &Set::named(name)?.parameters;
             let found = [Operation::KeyGen, Operation::Encaps, Operation::Decaps].map(|op| permutations(set, op));

@@ -1,4 +1,4 @@
-//! The KEMs that are checked and measured, by parameter set.
+//! The KEM parameter sets that are checked and measured.
 
 use core::fmt;
 
@@ -12,14 +12,14 @@ use ringforge_testkit::NamedPlan;
 
 use super::host::{self, Lines};
 
-/// The scheme and the parameters of a parameter set.
+/// The scheme of a parameter set, with its parameters.
 #[derive(Debug, Clone, Copy)]
 pub enum Parameters {
     /// CTRU or CNTR.
     Ctru(ringforge_ctru::Parameters),
     /// CTRU-Prime.
     Prime(ringforge_ctru_prime::Parameters),
-    /// A set of the ML-KEM example crate: its name only, because the crate does not expose its parameters.
+    /// A set of the ML-KEM example crate. Only its name is known, because the crate does not expose its parameters.
     MlKem(&'static str),
 }
 
@@ -33,7 +33,7 @@ impl Parameters {
         }
     }
 
-    /// The ring, as printed.
+    /// The ring of the set, as text.
     pub fn ring(&self) -> String {
         match self {
             Self::Ctru(p) => format!("Z_3457[x]/(x^{} - x^{} + 1)", p.n, p.n / 2),
@@ -52,18 +52,18 @@ impl Parameters {
     }
 }
 
-/// A parameter set and its plans.
+/// A parameter set with functions that make its plans.
 #[derive(Debug)]
 pub struct Set {
     /// The scheme and the parameters.
     pub parameters: Parameters,
-    /// Makes the plan of an operation from seeds, with one key per item.
+    /// Makes the plan of an operation that starts from seeds, with one key per item.
     each: fn(Operation, &Limits) -> Result<Plan>,
-    /// Makes all plans of batches, except those for prepared keys.
+    /// Makes all plans with one key per item.
     all: fn(&Limits) -> Result<Vec<Plan>>,
-    /// Measures the set from host memory.
+    /// Measures the set's operations from host memory.
     pub(super) host: Lines,
-    /// Whether `--quick` measures it too.
+    /// True if `--quick` measures the set too.
     pub(super) quick: bool,
 }
 
@@ -83,7 +83,7 @@ const fn ml_kem<M: KemScheme>() -> Set {
     set::<M>(Parameters::MlKem(M::NAME), false)
 }
 
-/// All sets. The third-party ones, from the example crate, come last.
+/// All sets. The sets of the third-party example crate come last.
 pub static SETS: &[Set] = &[
     ctru::<Ctru768>(true),
     ctru::<Cntr768>(true),
@@ -123,7 +123,7 @@ fn all<M: KemScheme>(limits: &Limits) -> Result<Vec<Plan>> {
 }
 
 impl Set {
-    /// All plans: those of batches and those for prepared keys.
+    /// All plans: those with one key per item and those with one key for all items.
     pub fn all_plans(&self, limits: &Limits) -> Result<Vec<Plan>> {
         let mut plans = (self.all)(limits)?;
         if let Parameters::Prime(p) = &self.parameters {
@@ -132,13 +132,13 @@ impl Set {
         Ok(plans)
     }
 
-    /// The set of this name.
+    /// Returns the set of this name, or an error if there is none.
     pub fn named(name: &str) -> Result<&'static Self> {
         let set = SETS.iter().find(|set| set.parameters.name() == name);
         set.with_context(|| format!("no parameter set is called {name}"))
     }
 
-    /// The operations. If keys can be prepared, these include the ones with one key for all items.
+    /// The operations of the set. CTRU-Prime also has operations with one key for all items.
     pub(super) fn operations(&self) -> &'static [Operation] {
         let all =
             &[Operation::KeyGen, Operation::Encaps, Operation::Decaps, Operation::EncapsOne, Operation::DecapsOne];
@@ -154,8 +154,8 @@ impl Set {
         }
     }
 
-    /// The plan of CTRU-Prime with this name, with samples. Of several variants it takes the last one, which is the
-    /// fastest on a GPU.
+    /// Returns the plan of CTRU-Prime with this name, with sample inputs. Of several variants, returns the last one,
+    /// which is the fastest on a GPU.
     pub fn with_sample(&self, what: &str, limits: &Limits) -> Result<NamedPlan> {
         let plans = match &self.parameters {
             Parameters::Prime(p) => ringforge_ctru_prime::named_plans(p, limits)?,
@@ -178,14 +178,14 @@ pub enum Operation {
     Encaps,
     /// Decapsulation, with one key per item.
     Decaps,
-    /// Encapsulation to one prepared public key for all items.
+    /// Encapsulation to one public key for all items, which is converted to an operand of products in advance.
     EncapsOne,
-    /// Decapsulation with one prepared secret key for all items.
+    /// Decapsulation with one secret key for all items, which is converted to an operand of products in advance.
     DecapsOne,
 }
 
 impl Operation {
-    /// Whether all items share one key.
+    /// Returns true if all items share one key.
     pub(super) fn has_one_key(self) -> bool {
         matches!(self, Self::EncapsOne | Self::DecapsOne)
     }

@@ -1,16 +1,16 @@
-//! Roofline bound of SM2: the field products that its point arithmetic cannot avoid, and SM3.
+//! Roofline bound of SM2, from SM3 and the field products that its point arithmetic cannot avoid.
 
 use crate::peaks::Peaks;
 use crate::roofline::Roofline;
 
-/// Multiply-add slots of a product and of a square modulo p, from wide products of 32-bit limbs. The reduction takes
-/// none.
+/// Multiply-add slots of a product and of a square modulo p, from wide products of 32-bit limbs. The reduction modulo p
+/// needs no multiplications.
 const PRODUCT: usize = 2 * 64;
 const SQUARE: usize = 2 * 36;
-/// Slots of a product modulo n with a Montgomery reduction, limb by limb.
+/// Multiply-add slots of a product modulo n with a Montgomery reduction, limb by limb.
 const SCALAR_PRODUCT: usize = 2 * 136;
 
-/// Slots of adding an affine point, and of a doubling.
+/// Multiply-add slots of an addition of an affine point, and of a point doubling.
 const ADDITION: usize = 8 * PRODUCT + 3 * SQUARE;
 const DOUBLING: usize = 4 * PRODUCT + 4 * SQUARE;
 
@@ -20,8 +20,8 @@ const CACHED_ROWS: usize = 32;
 const ROWS: usize = 52;
 /// Points in the table of an uncached key: its odd multiples.
 const TABLE: usize = 16;
-/// Slots of adding two points with the same Z. `AFFINE` makes a point affine with the inverse of its Z and updates that
-/// inverse for the next point.
+/// Multiply-add slots of adding two points with the same Z. `AFFINE` is for making a point affine with the inverse of
+/// its Z, and updating this inverse for the next point.
 const SAME_Z: usize = 5 * PRODUCT + 2 * SQUARE;
 const AFFINE: usize = 4 * PRODUCT + SQUARE;
 /// Products per item of a batch inversion (Montgomery's trick, 1987).
@@ -31,7 +31,7 @@ const SHARED_INVERSE: usize = 3;
 /// 52 expanded words with seven each.
 const SM3_BLOCK: usize = 64 * 16 + 52 * 7;
 
-/// The operations that differ in their bounds.
+/// Operations with different roofline bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Sign,
@@ -43,7 +43,7 @@ impl Roofline {
     /// Roofline bound of an operation that first hashes `hashed_blocks` blocks and moves `bytes_per_item` bytes.
     pub(crate) fn of_sm2(operation: Operation, hashed_blocks: usize, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let slots = match operation {
-            // k·G and its x-coordinate; then (1 + d)^-1 (k + r)
+            // k·G and its x-coordinate; then (1 + d)^-1 (k + r), with private key d, nonce k and signature part r
             Operation::Sign => (BASE_ROWS - 1) * ADDITION + (SHARED_INVERSE + 1) * PRODUCT + SQUARE + SCALAR_PRODUCT,
             Operation::Verify => {
                 let table = DOUBLING + (TABLE - 1) * SAME_Z + TABLE * AFFINE + SHARED_INVERSE * PRODUCT;

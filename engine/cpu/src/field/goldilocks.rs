@@ -1,5 +1,5 @@
-//! The Goldilocks prime q = 2^64 − 2^32 + 1. Since 2^64 = 2^32 − 1 and 2^96 = −1 modulo q, a product is reduced by
-//! additions alone. Montgomery reduction, which divides by 2^64, takes fewer of them.
+//! Arithmetic modulo the Goldilocks prime q = 2^64 − 2^32 + 1. Modulo q, 2^64 = 2^32 − 1 and 2^96 = −1, so a product is
+//! reduced by additions alone. Montgomery reduction, which divides by 2^64, needs fewer additions.
 
 use super::Field;
 use crate::Limbs;
@@ -9,11 +9,11 @@ const Q: u64 = 0xffff_ffff_0000_0001;
 /// 2^64 mod q.
 const EPSILON: u64 = 0xffff_ffff;
 
-/// Strict arithmetic: every residue is canonical.
+/// Goldilocks arithmetic, which keeps every residue below q.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Goldilocks;
 
-/// in: any x   out: canonical
+/// Returns x mod q, for any word x.
 #[inline(always)]
 fn canonical(x: u64) -> u64 {
     // x + 2^64 − q overflows exactly when x ≥ q
@@ -21,15 +21,16 @@ fn canonical(x: u64) -> u64 {
     x.wrapping_add(EPSILON & mask(carry))
 }
 
-/// a − b modulo q: the difference modulo 2^64, minus 2^64 − q if it borrows. The second subtraction must not borrow.
+/// Returns a − b modulo q, as a word: on a borrow, also subtracts 2^64 − q from the difference modulo 2^64. The caller
+/// must ensure that this second subtraction does not borrow.
 #[inline(always)]
 fn sub_borrowing(a: u64, b: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         let mut difference = a;
-        // subtracting a register from itself with borrow leaves 2^32 − 1 in its lower half: two instructions fewer than
-        // a mask
-        // SAFETY: these instructions touch the named registers and the flags alone.
+        // `sbb` of a register with itself leaves 2^32 − 1 in its lower half after a borrow, else 0. This is two
+        // instructions shorter than a mask.
+        // SAFETY: these instructions access only the named registers and the flags.
         #[allow(unsafe_code)]
         unsafe {
             core::arch::asm!(
@@ -51,12 +52,12 @@ fn sub_borrowing(a: u64, b: u64) -> u64 {
     }
 }
 
-/// in: any x   out: canonical
+/// Returns x mod q, for any x below 2^128.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // the parts of x
 fn reduce(x: u128) -> u64 {
     let (low, middle, top) = (x as u64, (x >> 64) as u32, (x >> 96) as u64);
-    // `top` is below 2^32, so there is no second borrow
+    // `top` is below 2^32, so there is no second borrow, as `sub_borrowing` requires
     let difference = sub_borrowing(low, top);
     let (sum, carry) = difference.overflowing_add(u64::from(middle) * EPSILON);
     // after a carry the sum is at most 2^64 − 2^33, so there is no second carry
@@ -65,7 +66,7 @@ fn reduce(x: u128) -> u64 {
 
 /// Montgomery reduction: subtracts the multiple of q whose lower half equals that of x.
 ///
-/// in: x < 2^64 q   out: x·2^-64, canonical
+/// in: x < 2^64·q   out: x·2^-64 mod q, below q
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // the parts of x
 fn montgomery(x: u128) -> u64 {

@@ -4,11 +4,12 @@ use super::Field;
 use super::word32::{Twiddle32, lazy_32, mul_high, shoup, sub_once, sums_64, twiddle};
 use crate::Limbs;
 
-/// Any q below 2^14. A sum of eight products fits 31 bits, and its Barrett quotient is exact or one too small.
+/// Arithmetic modulo any q below 2^14. A sum of eight products is below 2^31, and its Barrett quotient is exact or one
+/// too small.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod14 {
     q: u32,
-    /// floor((2^32 − 1) / q)
+    /// floor((2^32 − 1) / q), for Barrett quotients
     ratio: u32,
 }
 
@@ -39,11 +40,11 @@ impl Field for Mod14 {
     }
 }
 
-/// Any q below 2^16. Wide products are reduced by Barrett, so F = 1.
+/// Arithmetic modulo any q below 2^16. Sums of products are reduced by Barrett, which does not scale them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod16 {
     q: u32,
-    /// floor((2^64 − 1) / q)
+    /// floor((2^64 − 1) / q), for Barrett quotients
     ratio: u64,
 }
 
@@ -57,7 +58,7 @@ impl Field for Mod16 {
     lazy_32!();
     sums_64!();
 
-    /// The quotient of a sum below 2^36 is exact or one too small.
+    /// Barrett reduction: for a sum below 2^36, the estimated quotient is exact or one too small.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the remainder is below 2q
     fn wide_reduce(&self, acc: u64) -> u32 {

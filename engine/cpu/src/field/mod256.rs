@@ -1,10 +1,10 @@
-//! Odd q below 2^256 in four limbs, in Montgomery form with R = 2^256.
+//! Arithmetic modulo an odd q below 2^256, on four 64-bit limbs in Montgomery form, x·2^256 mod q.
 
 use super::Field;
 use crate::simd::Vectors;
 use crate::{Limbs, Montgomery256};
 
-/// Odd q below 2^256; with `SPARE`, q is below 2^255 − 2^192.
+/// Arithmetic modulo an odd q below 2^256. With `SPARE`, q must be below 2^255 − 2^192.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod256<const SPARE: bool>(Montgomery256<SPARE>);
 

@@ -1,5 +1,5 @@
-//! Odd q below 2^31 in 32-bit words, which hold the sum of just two residues: Shoup multiplication and Montgomery
-//! reduction.
+//! Arithmetic modulo an odd q below 2^31 in 32-bit words: Shoup multiplication and Montgomery reduction. A word can
+//! hold the sum of only two residues, so there is no lazy reduction.
 
 use super::Field;
 use super::word32::{Twiddle32, mul_high, shoup, sub_once, twiddle};
@@ -7,7 +7,7 @@ use crate::Limbs;
 use crate::montgomery::inverse;
 use crate::simd::Vectors;
 
-/// Strict arithmetic: every residue is canonical.
+/// Arithmetic modulo an odd q below 2^31, which keeps every residue below q.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod31 {
     q: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Mod31 {
 impl Field for Mod31 {
     type Word = u32;
     type Twiddle = Twiddle32;
-    /// Below 2^32 q.
+    /// A sum of products, kept below 2^32·q.
     type Wide = u64;
 
     #[allow(clippy::cast_possible_truncation)] // q < 2^31
@@ -53,7 +53,7 @@ impl Field for Mod31 {
         0
     }
 
-    /// q² < 2^31 q, so the sum is below 2^33 q.
+    /// A product is below q² < 2^31·q, so the sum is below 2^33·q before the conditional subtraction of 2^32·q.
     #[inline(always)]
     fn wide_mad(&self, acc: u64, a: u32, b: u32) -> u64 {
         let sum = acc.wrapping_add(u64::from(a) * u64::from(b));

@@ -1,4 +1,4 @@
-//! Odd q below 2^30 in 32-bit words: Shoup multiplication and Montgomery reduction.
+//! Arithmetic modulo an odd q below 2^30 in 32-bit words: Shoup multiplication and Montgomery reduction.
 
 use super::Field;
 use super::word32::{Twiddle32, lazy_32, mul_high, shoup, sub_once, sums_64, twiddle};
@@ -6,7 +6,7 @@ use crate::Limbs;
 use crate::montgomery::inverse;
 use crate::simd::Vectors;
 
-/// Odd q below 2^30. Montgomery reduction divides wide products by F = 2^32.
+/// Arithmetic modulo an odd q below 2^30. Reducing a sum of products divides it by 2^32 (Montgomery).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod32 {
     q: u32,
@@ -24,7 +24,8 @@ impl Field for Mod32 {
     lazy_32!();
     sums_64!();
 
-    /// A sum of eight products is below 2^63, so its high word is below 2q and the difference below 3q.
+    /// Montgomery reduction. A sum of eight products is below 2^63, so its high word is below 2q, and the difference
+    /// plus q is below 3q.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // halves
     fn wide_reduce(&self, acc: u64) -> u32 {

@@ -1,4 +1,4 @@
-//! Odd q below 2^62 in 64-bit words: Shoup multiplication and Montgomery reduction.
+//! Arithmetic modulo an odd q below 2^62 in 64-bit words: Shoup multiplication and Montgomery reduction.
 
 use super::Field;
 use crate::Limbs;
@@ -7,7 +7,7 @@ use crate::montgomery::inverse;
 use crate::simd::Vectors;
 use bytemuck::{Pod, Zeroable};
 
-/// 2^128 mod q.
+/// Returns 2^128 mod q.
 #[allow(clippy::cast_possible_truncation)] // below q
 pub(super) fn square_of_radix(q: u64) -> u64 {
     let radix = (1 << 64) % u128::from(q);
@@ -28,7 +28,7 @@ pub(crate) struct Twiddle64 {
     quotient: u64,
 }
 
-/// Odd q below 2^62. Montgomery reduction divides wide products by F = 2^64.
+/// Arithmetic modulo an odd q below 2^62. Reducing a sum of products divides it by 2^64 (Montgomery).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod64 {
     q: u64,
@@ -48,7 +48,8 @@ impl Field for Mod64 {
         Self { q, inverse: inverse(q), square: square_of_radix(q) }
     }
 
-    /// Computes floor(2^64 w / q) without a division: 2^64 w minus its remainder is an exact multiple of q.
+    /// Computes the Shoup quotient floor(2^64·w / q) without a division: 2^64·w minus its remainder modulo q is an
+    /// exact multiple of q, so multiplying by q^-1 mod 2^64 divides it.
     #[inline(always)]
     fn twiddle(&self, w: u64) -> Twiddle64 {
         let remainder = self.canonical(self.wide_reduce(u128::from(w) * u128::from(self.square)));
@@ -90,7 +91,8 @@ impl Field for Mod64 {
         acc.wrapping_add(u128::from(a) * u128::from(b))
     }
 
-    /// A sum of eight products is below 2^127, so its high word is below 2q and the difference below 3q.
+    /// Montgomery reduction. A sum of eight products is below 2^127, so its high word is below 2q, and the difference
+    /// plus q is below 3q.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // halves
     fn wide_reduce(&self, acc: u128) -> u64 {

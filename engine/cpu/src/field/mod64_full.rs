@@ -1,4 +1,4 @@
-//! Odd q below 2^64 in 64-bit words: Montgomery multiplication.
+//! Arithmetic modulo an odd q below 2^64 in 64-bit words: Montgomery multiplication.
 
 use super::Field;
 use super::mod64::{mul_high, square_of_radix};
@@ -6,7 +6,8 @@ use crate::Limbs;
 use crate::choice::mask;
 use crate::montgomery::inverse;
 
-/// Odd q below 2^64. Strict arithmetic, with multipliers in Montgomery form.
+/// Arithmetic modulo an odd q below 2^64, which keeps every residue below q. Multipliers are in Montgomery form,
+/// w·2^64 mod q.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod64Full {
     q: u64,
@@ -17,7 +18,7 @@ pub(crate) struct Mod64Full {
 }
 
 impl Mod64Full {
-    /// in: a b < 2^64 q   out: a b 2^-64, canonical
+    /// Returns a·b·2^-64 mod q, below q. in: a·b < 2^64·q
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // halves
     fn montgomery(&self, a: u64, b: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! Shared parts of the arithmetics in 32-bit words: Shoup multipliers, lazy sums for q below 2^30, and 64-bit sums of
+//! Code shared by the arithmetics on 32-bit words: Shoup multipliers, lazy sums for q below 2^30, and 64-bit sums of
 //! products.
 
 use bytemuck::{Pod, Zeroable};
@@ -24,15 +24,15 @@ pub(super) fn mul_high(a: u32, b: u32) -> u32 {
     ((u64::from(a) * u64::from(b)) >> 32) as u32
 }
 
-/// Shoup multiplication; the approximate quotient is exact or one too small.
+/// Shoup multiplication. The estimated quotient is exact or one too small.
 ///
-/// in: any x   out: x w, below 2q
+/// in: any word x   out: x·w modulo q, below 2q
 #[inline(always)]
 pub(super) fn shoup(x: u32, w: &Twiddle32, q: u32) -> u32 {
     x.wrapping_mul(w.w).wrapping_sub(mul_high(x, w.quotient).wrapping_mul(q))
 }
 
-/// in: x < 2m   out: x mod m
+/// Returns x mod m, for x < 2m.
 #[inline(always)]
 pub(super) fn sub_once(x: u32, m: u32) -> u32 {
     x.min(x.wrapping_sub(m))

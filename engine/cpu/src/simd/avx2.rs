@@ -1,20 +1,21 @@
-//! SIMD vectors of four 64-bit words: AVX2.
+//! SIMD vectors of four 64-bit words in AVX2 registers.
 
 use core::arch::x86_64::*;
 
 use super::narrow::{Narrow, Words};
-use super::vectors::Kind;
+use super::vectors::VectorKind;
 
-/// A value exists only if the CPU has AVX2. With `ROOMY`, Shoup quotients may be up to three too small, which moduli
-/// below 2^61 allow.
+/// The kind of vectors of four 64-bit words. A value exists only if the CPU has AVX2. With `ROOMY`, q must be below
+/// 2^61, because Shoup quotients may be up to three too small.
 #[derive(Clone, Copy)]
 struct Avx2<const ROOMY: bool>(());
 
-/// The kinds of four-word vectors for an odd q below 2^62, the fastest first; empty without AVX2.
-pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
+/// Returns the kinds of four-word vectors that support an odd q below 2^62, the fastest first; none if the CPU lacks
+/// AVX2.
+pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn VectorKind> {
     let has_avx2 = detected!("avx2");
-    let roomy = (has_avx2 && q < 1 << 61).then_some(&Words(Avx2::<true>(())) as &dyn Kind);
-    let exact = has_avx2.then_some(&Words(Avx2::<false>(())) as &dyn Kind);
+    let roomy = (has_avx2 && q < 1 << 61).then_some(&Words(Avx2::<true>(())) as &dyn VectorKind);
+    let exact = has_avx2.then_some(&Words(Avx2::<false>(())) as &dyn VectorKind);
     roomy.into_iter().chain(exact)
 }
 
@@ -23,10 +24,11 @@ fn with_avx2(run: impl FnOnce()) {
     run();
 }
 
-/// Calls an intrinsic or function compiled for AVX2.
+/// Evaluates a call of an intrinsic, or of a function compiled for AVX2.
 macro_rules! has {
     ($call:expr) => {{
-        // SAFETY: the CPU has AVX2, or there would be no `Avx2`; pointers are made from references to all their words.
+        // SAFETY: the CPU has AVX2, or there would be no value of `Avx2`. Pointers are made from references to all
+        // words that are read or written.
         #[allow(unsafe_code)]
         unsafe {
             $call
@@ -35,7 +37,7 @@ macro_rules! has {
 }
 
 impl<const ROOMY: bool> Avx2<ROOMY> {
-    /// The products of the words' low halves.
+    /// Multiplies the low 32 bits of each word of a by those of b.
     #[inline(always)]
     fn mul_halves(self, a: __m256i, b: __m256i) -> __m256i {
         has!(_mm256_mul_epu32(a, b))
@@ -46,14 +48,14 @@ impl<const ROOMY: bool> Avx2<ROOMY> {
         has!(_mm256_srli_epi64::<32>(x))
     }
 
-    /// The low halves, by a blend. With a mask, the compiler recognises the high half of a wide product in `mul_high`;
-    /// vectors lack that instruction, so it would fall back to scalar code.
+    /// Returns the low 32 bits of each word, by a blend. With a bit mask, the compiler would recognise the high half of
+    /// a 128-bit product in `mul_high`. AVX2 has no instruction for that, so it would generate scalar code.
     #[inline(always)]
     fn low_half(self, x: __m256i) -> __m256i {
         has!(_mm256_blend_epi32::<0b1010_1010>(x, _mm256_setzero_si256()))
     }
 
-    /// The high half of the product. out: floor(a b / 2^64), or up to two less
+    /// Returns floor(a·b / 2^64) per word; with `ROOMY`, a result up to two less.
     #[inline(always)]
     fn mul_high(self, a: __m256i, b: __m256i) -> __m256i {
         let (a_high, b_high) = (self.high_half(a), self.high_half(b));
@@ -67,13 +69,13 @@ impl<const ROOMY: bool> Avx2<ROOMY> {
         self.add(high, self.add(self.high_half(left), self.high_half(right)))
     }
 
-    /// The sum of both products of one low and one high half.
+    /// Returns a_high·b_low + a_low·b_high per word, where the factors are 32-bit halves.
     #[inline(always)]
     fn cross(self, a: __m256i, b: __m256i) -> __m256i {
         self.add(self.mul_halves(self.high_half(a), b), self.mul_halves(a, self.high_half(b)))
     }
 
-    /// out: a b - c d
+    /// Returns a·b − c·d modulo 2^64 per word.
     #[inline(always)]
     fn mul_sub(self, [a, b]: [__m256i; 2], [c, d]: [__m256i; 2]) -> __m256i {
         let high = has!(_mm256_slli_epi64::<32>(self.sub(self.cross(a, b), self.cross(c, d))));
@@ -124,8 +126,8 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         has!(_mm256_sub_epi64(a, b))
     }
 
-    /// AVX2 has no unsigned minimum of 64-bit words. Instead, the sign bit of the difference selects, which is set
-    /// exactly if it wraps.
+    /// Subtracts m once. AVX2 has no unsigned minimum of 64-bit words, so the sign bit of x − m selects the result: it
+    /// is set exactly if the difference wraps.
     #[inline(always)]
     fn reduce(self, x: __m256i, m: __m256i) -> __m256i {
         let difference = self.sub(x, m);
@@ -133,13 +135,13 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         has!(_mm256_castpd_si256(_mm256_blendv_pd(a, b, a)))
     }
 
-    /// Shoup multiplication. The quotient is at most one too small, or three with `ROOMY`.
+    /// Shoup multiplication. The estimated quotient is up to one too small, or up to three with `ROOMY`.
     #[inline(always)]
     fn mul(self, x: __m256i, [w, quotient]: [__m256i; 2], q: __m256i) -> __m256i {
         self.mul_sub([x, w], [self.mul_high(x, quotient), q])
     }
 
-    /// Repeated use keeps nodes in order.
+    /// Calling this for K = 2 and then for K = 1 leaves the nodes in order from left to right.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {
@@ -160,7 +162,7 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         if K > 1 {
             return [factors, quotients];
         }
-        // of nodes 0, 2, 1, 3
+        // Both vectors have the nodes' multipliers in the order 0, 2, 1, 3.
         has!([_mm256_permute4x64_epi64::<0b11_01_10_00>(factors), _mm256_permute4x64_epi64::<0b11_01_10_00>(quotients)])
     }
 }

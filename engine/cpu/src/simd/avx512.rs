@@ -1,33 +1,33 @@
-//! SIMD vectors of eight 64-bit words: AVX-512, with 52-bit products (IFMA) if the CPU has them and the modulus is
-//! small.
+//! SIMD vectors of eight 64-bit words in AVX-512 registers. Products use the 52-bit instructions (IFMA) if the CPU has
+//! them and the modulus is small enough.
 
 use core::arch::x86_64::*;
 
 use super::narrow::{Narrow, Words};
-use super::vectors::{Kind, by_nodes, zipped};
+use super::vectors::{VectorKind, by_nodes, zipped};
 use super::zmm::{self, order};
 
-/// 52-bit products, for moduli below 2^50, because loose residues need two more bits.
+/// 52-bit products, for moduli below 2^50, because unreduced sums need two more bits.
 const SHORT: u8 = 0;
-/// 64-bit products whose Shoup quotients may be three too small, for moduli below 2^61.
+/// 64-bit products whose Shoup quotients may be up to three too small, for moduli below 2^61.
 const ROOMY: u8 = 1;
-/// 64-bit products with exact high halves, for moduli below 2^62.
+/// 64-bit products whose high halves are exact, for moduli below 2^62.
 const EXACT: u8 = 2;
 
-/// The low 52 bits.
+/// Mask of the low 52 bits.
 const SHORT_MASK: u64 = (1 << 52) - 1;
 
-/// A value exists only if the CPU has the instructions of its kind.
+/// A kind of vectors of eight 64-bit words. A value exists only if the CPU has the instructions for `KIND`.
 #[derive(Clone, Copy)]
 struct Avx512<const KIND: u8>(());
 
-/// The kinds of eight-word vectors for an odd q below 2^62, the fastest first, as far as the CPU has them.
-pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
+/// Returns the kinds of eight-word vectors that this CPU has and that support an odd q below 2^62, the fastest first.
+pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn VectorKind> {
     let has_all = detected!("avx512f", "avx512dq");
     let short = has_all && detected!("avx512ifma") && q < 1 << 50;
-    let short = short.then_some(&Words(Avx512::<SHORT>(())) as &dyn Kind);
-    let roomy = (has_all && q < 1 << 61).then_some(&Words(Avx512::<ROOMY>(())) as &dyn Kind);
-    let exact = has_all.then_some(&Words(Avx512::<EXACT>(())) as &dyn Kind);
+    let short = short.then_some(&Words(Avx512::<SHORT>(())) as &dyn VectorKind);
+    let roomy = (has_all && q < 1 << 61).then_some(&Words(Avx512::<ROOMY>(())) as &dyn VectorKind);
+    let exact = has_all.then_some(&Words(Avx512::<EXACT>(())) as &dyn VectorKind);
     short.into_iter().chain(roomy).chain(exact)
 }
 
@@ -41,10 +41,11 @@ fn with_avx512(run: impl FnOnce()) {
     run();
 }
 
-/// Calls an intrinsic or function compiled for the instructions of an `Avx512`.
+/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of an `Avx512`.
 macro_rules! has {
     ($call:expr) => {{
-        // SAFETY: the CPU has the instructions, or there would be no `Avx512`; pointers are made from references.
+        // SAFETY: the CPU has the instructions, or there would be no value of `Avx512`. Pointers are made from
+        // references to all words that are read or written.
         #[allow(unsafe_code)]
         unsafe {
             $call
@@ -53,7 +54,7 @@ macro_rules! has {
 }
 
 impl<const KIND: u8> Avx512<KIND> {
-    /// The products of the words' low halves.
+    /// Multiplies the low 32 bits of each word of a by those of b.
     #[inline(always)]
     fn mul_halves(self, a: __m512i, b: __m512i) -> __m512i {
         has!(_mm512_mul_epu32(a, b))
@@ -64,14 +65,14 @@ impl<const KIND: u8> Avx512<KIND> {
         has!(_mm512_srli_epi64::<32>(x))
     }
 
-    /// The low halves, by a masked move. With a bit mask, the compiler recognises the high half of a wide product in
-    /// `mul_high`; vectors lack that instruction, so it would fall back to scalar code.
+    /// Returns the low 32 bits of each word, by a masked move. With a bit mask, the compiler would recognise the high
+    /// half of a 128-bit product in `mul_high`. AVX-512 has no instruction for that, so it would generate scalar code.
     #[inline(always)]
     fn low_half(self, x: __m512i) -> __m512i {
         has!(_mm512_maskz_mov_epi32(0x5555, x))
     }
 
-    /// The high half of the product. out: floor(a b / 2^64), or up to two less
+    /// Returns floor(a·b / 2^64) per word; for the kind `ROOMY`, a result up to two less.
     #[inline(always)]
     fn mul_high(self, a: __m512i, b: __m512i) -> __m512i {
         let (a_high, b_high) = (self.high_half(a), self.high_half(b));
@@ -134,7 +135,7 @@ impl<const KIND: u8> Narrow for Avx512<KIND> {
         has!(_mm512_min_epu64(x, self.sub(x, m)))
     }
 
-    /// Shoup multiplication. The quotient is at most one too small, or three with `ROOMY`.
+    /// Shoup multiplication. The estimated quotient is up to one too small, or up to three for the kind `ROOMY`.
     #[inline(always)]
     fn mul(self, x: __m512i, [w, quotient]: [__m512i; 2], q: __m512i) -> __m512i {
         if KIND == SHORT {

@@ -1,46 +1,47 @@
 //! SIMD vectors of eight 256-bit residues, each in five 52-bit limbs: AVX-512 with 52-bit products (IFMA).
 //!
-//! Words are in Montgomery form with R = 2^256, and a twiddle factor w is stored as w R mod q. Products here are
-//! divided by 2^260. So a twiddle factor is first multiplied by 16, to 16 w R mod q, below 2q. A product with x < 8q is
-//! then below x 2q / 2^260 + q < 3q/2.
+//! Words are in Montgomery form with R = 2^256, and a twiddle factor w is stored as w·R mod q. Montgomery
+//! multiplication of 52-bit limbs divides by 2^260. So a twiddle factor is first multiplied by 16, to 16·w·R mod q,
+//! below 2q. Its product with x < 8q is then below x·2q / 2^260 + q < 3q/2.
 //!
-//! Sums are relaxed by comparing only their top limb. So *relaxed* means below 2q + e, where e starts as 2^212. In
-//! inverse transforms, sums of relaxed residues are relaxed again, so each layer at most doubles e. After 31 layers e
-//! is 2^243, and relaxed residues are still below 2^256. *Loose* means below 6q + e, in limbs of any sign.
+//! Reducing a sum compares only its top limb. So *relaxed* means below 2q + e, where e starts as 2^212. Inverse
+//! transforms add relaxed residues and relax the sum again, so each layer at most doubles e. After 31 layers e is
+//! 2^243, and relaxed residues are still below 2^256. *Loose* means below 6q + e, with limbs that may be negative.
 
 use core::arch::x86_64::*;
 
-use super::vectors::{Kind, Lanes, Modulus, by_nodes, zipped};
+use super::vectors::{Lanes, Modulus, VectorKind, by_nodes, zipped};
 use super::zmm::{self, order};
 
-/// Number of limbs of a residue.
+/// Number of 52-bit limbs of a residue.
 const LIMBS: usize = 5;
 
 /// Bits per limb.
 const BITS: u32 = 52;
 
-/// Mask of a limb's bits.
+/// Mask of the bits of a limb.
 const MASK: u64 = (1 << BITS) - 1;
 
-/// Permutation that takes words 0 and 1 of four residues out of two registers. Its inverse takes the first two residues
-/// out of registers sorted by word, and is the same permutation.
+/// Permutation of two registers of words. For four residues of four 64-bit words each, it collects words 0 and 1 of
+/// every residue. It is also part of the inverse: on registers sorted by word, it collects the first two residues.
 const FIRST: [u64; 8] = [0, 4, 8, 12, 1, 5, 9, 13];
 
-/// The same for words 2 and 3, or the last two residues.
+/// As [`FIRST`], but collects words 2 and 3, or the last two residues.
 const SECOND: [u64; 8] = [2, 6, 10, 14, 3, 7, 11, 15];
 
-/// Eight residues, one per lane, limb by limb.
+/// Eight residues, one per lane. Each limb of all residues is one register.
 type Vector = [__m512i; LIMBS];
 
-/// A value exists only if the CPU has the instructions.
+/// The kind of vectors of eight 256-bit residues. A value exists only if the CPU has the AVX-512 instructions used
+/// here.
 #[derive(Clone, Copy)]
 struct Limbs(());
 
-/// The kind of vectors for an odd q, if the CPU has the instructions and 2^250 < q < 2^255 − 2^243.
-pub(super) fn kinds(q: &Modulus) -> impl Iterator<Item = &'static dyn Kind> + use<> {
+/// Returns the kind of vectors for an odd q if 2^250 < q < 2^255 − 2^243 and the CPU has the instructions; else none.
+pub(super) fn kinds(q: &Modulus) -> impl Iterator<Item = &'static dyn VectorKind> + use<> {
     let has_all = detected!("avx512f", "avx512dq", "avx512ifma", "avx512vbmi2");
     let serves = (1 << 58..0xfff << 51).contains(&q[3]);
-    (has_all && serves).then_some(&Limbs(()) as &dyn Kind).into_iter()
+    (has_all && serves).then_some(&Limbs(()) as &dyn VectorKind).into_iter()
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi2")]
@@ -48,10 +49,11 @@ fn with_limbs(run: impl FnOnce()) {
     run();
 }
 
-/// Calls an intrinsic or function compiled for these instructions.
+/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of [`Limbs`].
 macro_rules! has {
     ($call:expr) => {{
-        // SAFETY: the CPU has the instructions, or there would be no `Limbs`; pointers are made from references.
+        // SAFETY: the CPU has the instructions, or there would be no value of `Limbs`. Pointers are made from
+        // references to all words that are read or written.
         #[allow(unsafe_code)]
         unsafe {
             $call
@@ -59,7 +61,7 @@ macro_rules! has {
     }};
 }
 
-/// Constants derived from q, in all lanes.
+/// Constants derived from q, broadcast to all lanes.
 #[derive(Clone, Copy)]
 struct Multiples {
     q: Vector,
@@ -67,13 +69,13 @@ struct Multiples {
     four_times: Vector,
     /// −q^-1 mod 2^52
     inverse: __m512i,
-    /// A sum whose top limb exceeds this is above 2q, whatever its lower limbs carry.
+    /// Threshold for the top limb of a sum: if the top limb exceeds it, the sum is above 2q, for any lower limbs.
     most: __m512i,
-    /// Slightly less than 2^208 / q.
+    /// Slightly less than 2^208 / q, to estimate quotients from the top limb.
     reciprocal: __m512d,
 }
 
-/// The limbs of x 2^SHIFT, which has at most 260 bits.
+/// Returns the 52-bit limbs of x·2^SHIFT, which must have at most 260 bits.
 #[inline(always)]
 fn split<const SHIFT: u32>(x: &Modulus) -> [u64; LIMBS] {
     let [a, b, c, d] = *x;
@@ -81,8 +83,8 @@ fn split<const SHIFT: u32>(x: &Modulus) -> [u64; LIMBS] {
     [(a << SHIFT) & MASK, across(a, b, 52), across(b, c, 40), across(c, d, 28), d >> (16 - SHIFT)]
 }
 
-/// Slightly less than 1/x, by Newton iteration from a guess with a relative error below 0.1. Division instructions are
-/// not constant-time, so they are avoided on values that may be secret.
+/// Returns slightly less than 1/x, by Newton iteration from an estimate with a relative error below 0.1. Division
+/// instructions are not constant-time, so they are avoided on values that may be secret.
 #[inline(always)]
 #[allow(clippy::cast_precision_loss)] // 47 bits
 fn reciprocal(x: u64) -> f64 {
@@ -105,7 +107,8 @@ impl Limbs {
         has!(zmm::pick(pair, places))
     }
 
-    /// Two vectors, each with the residues at the given places of two other vectors.
+    /// Applies two permutations to the lanes of a pair of vectors. Each permutation lists the positions among the 16
+    /// lanes of both vectors from which one result is taken.
     #[inline(always)]
     fn pick_limbs(self, [a, b]: [Vector; 2], [left, right]: [[u64; 8]; 2]) -> [Vector; 2] {
         let mut picked = [a, b];
@@ -118,7 +121,8 @@ impl Limbs {
 
     /// Propagates carries.
     ///
-    /// in: limbs of either sign of a non-negative sum   out: the same sum in 52-bit limbs, except for the last
+    /// in: limbs of either sign whose sum is not negative   out: the same sum with limbs in [0, 2^52), except for the
+    /// top limb
     #[inline(always)]
     fn carry(self, mut x: Vector) -> Vector {
         let mask = self.splat(MASK);
@@ -131,7 +135,7 @@ impl Limbs {
         x
     }
 
-    /// x − m, or x if the difference is negative. in, out: limbs of 52 bits
+    /// Returns x − m, or x if the difference is negative. in, out: limbs of 52 bits
     #[inline(always)]
     fn reduce(self, x: Vector, m: &Vector) -> Vector {
         let mut less = x;
@@ -146,13 +150,13 @@ impl Limbs {
         less
     }
 
-    /// The concatenated lower halves of two registers, and the upper ones.
+    /// Returns two registers: the lower halves of x and y, and the upper halves of x and y.
     #[inline(always)]
     fn quarters(self, [x, y]: [__m512i; 2]) -> [__m512i; 2] {
         has!([_mm512_shuffle_i64x2::<0x44>(x, y), _mm512_shuffle_i64x2::<0xee>(x, y)])
     }
 
-    /// The limbs of eight residues times 2^SHIFT, as [`split`] computes them for one.
+    /// Loads eight residues x and returns the limbs of x·2^SHIFT, as [`split`] computes them for one residue.
     #[inline(always)]
     fn limbs<const SHIFT: u32>(self, words: &[[u64; 4]; 8]) -> Vector {
         let registers = words.as_flattened().as_ptr().cast::<__m512i>();
@@ -181,7 +185,7 @@ impl Limbs {
         })
     }
 
-    /// Reduces 16 times a twiddle factor to below 2q, with an approximate quotient.
+    /// Reduces 16 times a twiddle factor to below 2q, with a quotient estimated from the top limb.
     #[inline(always)]
     fn settle(self, z: Vector, q: &Multiples) -> Vector {
         let zero = self.splat(0);
@@ -225,11 +229,12 @@ impl Lanes for Limbs {
             });
             limbs.map(|limb| self.splat(limb))
         };
-        // Newton iteration: each step doubles the number of correct bits
+        // q^-1 modulo 2^64 by Newton iteration: each step doubles the number of correct bits.
         let inverse = (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(q[0].wrapping_mul(x))));
         let [q, twice, four_times] = [1, 2, 4].map(times);
         let top = limbs[LIMBS - 1];
-        // the 5 covers the carry from the lower limbs of 2q and what the lower limbs, each above −3 · 2^52, may borrow
+        // The 5 covers the carry from the lower limbs of 2q, and the borrow of the sum's lower limbs, each above
+        // −3·2^52.
         let most = 2 * top + 5;
         Multiples {
             q,
@@ -299,7 +304,8 @@ impl Lanes for Limbs {
         self.reduce(self.reduce(x, &q.q), &q.q)
     }
 
-    /// Montgomery multiplication, interleaved: after each limb of x, the sum is divided by 2^52.
+    /// Montgomery multiplication with interleaved reduction: after each limb of x, the intermediate sum is divided by
+    /// 2^52.
     #[inline(always)]
     fn mul(self, x: Vector, z: Vector, q: &Multiples) -> Vector {
         let x = self.carry(x);

@@ -1,19 +1,22 @@
-//! SIMD vectors of one-word residues, generic over the instruction set. Sums are left loose and reduced at the start of
-//! the next butterfly, as in Harvey's lazy butterflies.
+//! SIMD vectors of one-word residues, generic over the instruction set. A forward butterfly leaves its sums unreduced,
+//! and the next butterfly reduces them, as in Harvey's lazy butterflies (arXiv:1205.2926). An inverse butterfly reduces
+//! its sum at once.
 
 use bytemuck::Pod;
 
 use super::vectors::{Lanes, Modulus};
 
 /// A kind of vectors of B-bit words, with multiplication modulo q. A multiplier is w < q with its Shoup quotient
-/// floor(2^B w / q). All sums wrap.
+/// floor(2^B·w / q). All sums wrap.
+///
+/// Residues are *relaxed* if they are below [`RELAXED`](Self::RELAXED)·q, and *loose* if they are below twice this
+/// bound.
 pub(super) trait Narrow: Copy + Sync {
     type Word: Pod;
-    /// The words of a vector.
+    /// A vector in memory, as an array of words.
     type Words: Pod;
     type Vector: Copy;
-    /// Products are below this multiple of q, which is the bound of relaxed residues; the bound of loose ones is twice
-    /// that.
+    /// Products are below `RELAXED`·q.
     const RELAXED: u64;
     /// As [`Lanes::FAST`].
     const FAST: bool;
@@ -21,15 +24,15 @@ pub(super) trait Narrow: Copy + Sync {
     /// As [`Lanes::enter`].
     fn enter(self, run: impl FnOnce());
     fn splat(self, x: Self::Word) -> Self::Vector;
-    /// in: x < 2^B   out: x
+    /// Converts x < 2^B to a word.
     fn word(x: u64) -> Self::Word;
     fn load(self, words: &Self::Words) -> Self::Vector;
     fn store(self, x: Self::Vector, words: &mut Self::Words);
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// in: x < 2m   out: x mod m
+    /// Returns x mod m, for x < 2m.
     fn reduce(self, x: Self::Vector, m: Self::Vector) -> Self::Vector;
-    /// Shoup multiplication. in: loose x   out: x w, relaxed
+    /// Shoup multiplication of x by the multiplier z. in: x below 2·`RELAXED`·q   out: below `RELAXED`·q
     fn mul(self, x: Self::Vector, z: [Self::Vector; 2], q: Self::Vector) -> Self::Vector;
     /// As [`Lanes::unzip`].
     fn unzip<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
@@ -59,7 +62,7 @@ pub(super) trait Narrow: Copy + Sync {
 #[derive(Clone, Copy)]
 pub(super) struct Words<N>(pub(super) N);
 
-/// q, 2q, and the bound of relaxed residues, in all lanes.
+/// The constants q, 2q and `RELAXED`·q, the bound of products, broadcast to all lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Multiples<V> {
     q: V,

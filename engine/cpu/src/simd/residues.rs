@@ -1,12 +1,12 @@
-//! The loops of radix-2 layers, generic over the kind of vectors.
+//! Radix-2 layers in SIMD vectors: the loops over vectors, generic over the kind of vectors.
 
 use core::slice;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::vectors::{Kind, Lanes, MOST_WITHIN, Modulus, Step};
+use super::vectors::{Lanes, MOST_WITHIN, Modulus, Step, VectorKind};
 
-/// Pairs of vectors processed at once, so that independent butterflies hide each other's latency.
+/// Number of pairs of vectors processed at once, so that independent butterflies hide each other's latency.
 const TOGETHER: usize = 4;
 
 /// Number of words in a vector.
@@ -14,7 +14,7 @@ const fn count<L: Lanes>() -> usize {
     size_of::<L::Words>() / size_of::<L::Word>()
 }
 
-impl<L: Lanes> Kind for L {
+impl<L: Lanes> VectorKind for L {
     fn pair(&self) -> usize {
         2 * count::<L>()
     }
@@ -105,7 +105,7 @@ impl<L: Lanes> Residues<L> {
         Self { lanes, q: lanes.multiples(q) }
     }
 
-    /// One layer on parts of both halves of a node.
+    /// Computes one layer on a slice of the lower half of a node and the matching slice of the upper half.
     #[inline(always)]
     fn halves(self, step: Step, lo: &mut [L::Word], hi: &mut [L::Word], z: &[L::Factor]) {
         let pairs = cast_slice_mut(lo).iter_mut().zip(cast_slice_mut(hi));
@@ -134,7 +134,7 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// The layers within pairs of vectors; the leaves of the lowest one have K words.
+    /// Computes the lowest layers, whose nodes fit into a pair of vectors; their leaves have K words.
     #[inline(always)]
     fn each_within<const K: usize, const BACK: bool>(
         self,
@@ -142,7 +142,7 @@ impl<L: Lanes> Residues<L> {
         z: &[&[L::Factor]; MOST_WITHIN],
     ) {
         let (groups, rest) = pairs.as_chunks_mut::<TOGETHER>();
-        // leaves of more than one word are rare
+        // Leaves of more than one word are rare, so pairs of vectors are not grouped for them.
         if L::SHORT && K == 1 {
             for (i, group) in groups.iter_mut().enumerate() {
                 self.group_within::<K, BACK, TOGETHER>(i * TOGETHER, group, z);
@@ -165,7 +165,8 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// The same for N pairs, of which the first has number `first`.
+    /// Computes the lowest layers on N pairs of vectors; `first` is the index of the first of these pairs among all
+    /// pairs of the call.
     #[inline(always)]
     fn group_within<const K: usize, const BACK: bool, const N: usize>(
         self,
@@ -200,7 +201,8 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// The layer whose nodes have halves of H words, if it is one of these layers.
+    /// Computes the layer whose nodes have halves of H words. Does nothing if such nodes do not fit into a pair of
+    /// vectors, or lie below the leaves of K words.
     #[inline(always)]
     fn layer_within<const H: usize, const K: usize, const BACK: bool, const N: usize>(
         self,
@@ -229,8 +231,8 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// A radix-2^2 pass: two layers of a node. Only the lower of them may be the last layer of a forward transform;
-    /// neither is the last of an inverse.
+    /// A radix-2^2 pass: two layers of a node and its children in one pass over memory. Only the lower layer may be the
+    /// last of a forward transform. Neither may be the last of an inverse transform.
     #[inline(always)]
     fn each_quarter<const BACK: bool, const LAST: bool>(
         self,
@@ -269,7 +271,7 @@ impl<L: Lanes> Residues<L> {
         self.lanes.factor(z, &self.q)
     }
 
-    /// One butterfly, in the ranges of [`Step`]: Cooley–Tukey forward, Gentleman–Sande inverse (`BACK`).
+    /// One butterfly, Cooley–Tukey or (with `BACK`) Gentleman–Sande, with the input and output ranges of [`Step`].
     #[inline(always)]
     fn butterfly<const BACK: bool, const LAST: bool>(
         self,

@@ -1,32 +1,34 @@
-//! SIMD vectors of 32-bit words, with 64-bit products in every other lane: AVX-512 and AVX2.
+//! SIMD vectors of 32-bit words in AVX-512 and AVX2 registers. 64-bit products are computed separately for even and odd
+//! lanes.
 //!
-//! With `RELAXED` 2, products stay below 2q, for q < 2^30. With 1 they are reduced once more, for q < 2^31.
+//! The parameter `RELAXED` of both kinds is the bound of products divided by q. It is 2 for q < 2^30, where reduction
+//! is lazy, and 1 for q < 2^31, where each product is reduced to below q.
 
 use core::arch::x86_64::*;
 
 use super::narrow::{Narrow, Words};
-use super::vectors::{Kind, Order, by_nodes, zipped};
+use super::vectors::{Order, VectorKind, by_nodes, zipped};
 use super::zmm;
 
 type Factor = [u32; 2];
 
-/// Vectors of 16 words. A value exists only if the CPU has AVX-512.
+/// The kind of vectors of 16 words. A value exists only if the CPU has AVX-512F.
 #[derive(Clone, Copy)]
 struct Sixteen<const RELAXED: u64>(());
 
-/// Vectors of eight words. A value exists only if the CPU has AVX2.
+/// The kind of vectors of eight words. A value exists only if the CPU has AVX2.
 #[derive(Clone, Copy)]
 struct Eight<const RELAXED: u64>(());
 
-/// The kinds of vectors for an odd q below 2^31, the fastest first, as far as the CPU has them.
-pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
+/// Returns the kinds of vectors of 32-bit words that this CPU has, for an odd q below 2^31, the fastest first.
+pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn VectorKind> {
     let is_lazy = q < 1 << 30;
     let sixteen = match is_lazy {
-        true => &Words(Sixteen::<2>(())) as &dyn Kind,
+        true => &Words(Sixteen::<2>(())) as &dyn VectorKind,
         false => &Words(Sixteen::<1>(())),
     };
     let eight = match is_lazy {
-        true => &Words(Eight::<2>(())) as &dyn Kind,
+        true => &Words(Eight::<2>(())) as &dyn VectorKind,
         false => &Words(Eight::<1>(())),
     };
     let sixteen = detected!("avx512f").then_some(sixteen);
@@ -44,10 +46,11 @@ fn with_eight(run: impl FnOnce()) {
     run();
 }
 
-/// Calls an intrinsic or function compiled for a kind's instructions.
+/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of a kind of vectors.
 macro_rules! has {
     ($call:expr) => {{
-        // SAFETY: the CPU has the instructions, or there would be no such kind; pointers are made from references.
+        // SAFETY: the CPU has the instructions, or there would be no value of the kind. Pointers are made from
+        // references to all words that are read or written.
         #[allow(unsafe_code)]
         unsafe {
             $call
@@ -55,7 +58,7 @@ macro_rules! has {
     }};
 }
 
-/// Permutation indices as the instructions take them.
+/// Converts permutation indices to the 32-bit words that the permutation instructions take.
 #[allow(clippy::cast_possible_truncation)] // indices into 32 words
 const fn short(places: [u64; 16]) -> [u32; 16] {
     let mut short = [0; 16];
@@ -67,7 +70,8 @@ const fn short(places: [u64; 16]) -> [u32; 16] {
     short
 }
 
-/// The node of each of 16 lanes after `unzip` has been applied repeatedly, down to halves of k words.
+/// For each of 16 lanes, the node to which its word belongs after [`spread`](super::vectors::Lanes::spread) down to
+/// nodes with halves of k words.
 const fn order(k: usize) -> Order<16> {
     if k == 1 {
         return [0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15];
@@ -80,7 +84,7 @@ const fn order(k: usize) -> Order<16> {
     order
 }
 
-/// The words of multipliers, padded with zeros.
+/// Returns the words of multipliers as an array of N words, padded with zeros.
 #[inline(always)]
 fn padded<const N: usize>(z: &[Factor]) -> [u32; N] {
     let mut words = [0; N];
@@ -96,13 +100,13 @@ impl<const RELAXED: u64> Sixteen<RELAXED> {
         has!(_mm512_permutex2var_epi32(a, _mm512_loadu_si512(places.as_ptr().cast()), b))
     }
 
-    /// The words at even or at odd positions of both vectors, within each quarter.
+    /// Selects the words of both vectors at even or at odd positions (by `PLACES`), separately in each 128-bit quarter.
     #[inline(always)]
     fn alternate<const PLACES: i32>(self, [a, b]: [__m512i; 2]) -> __m512i {
         has!(_mm512_castps_si512(_mm512_shuffle_ps::<PLACES>(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b))))
     }
 
-    /// out: floor(a b / 2^32)
+    /// Returns floor(a·b / 2^32) per word.
     #[inline(always)]
     fn mul_high(self, a: __m512i, b: __m512i) -> __m512i {
         has!({
@@ -213,7 +217,7 @@ impl<const RELAXED: u64> Narrow for Sixteen<RELAXED> {
 }
 
 impl<const RELAXED: u64> Eight<RELAXED> {
-    /// out: floor(a b / 2^32)
+    /// Returns floor(a·b / 2^32) per word.
     #[inline(always)]
     fn mul_high(self, a: __m256i, b: __m256i) -> __m256i {
         has!({
@@ -223,7 +227,7 @@ impl<const RELAXED: u64> Eight<RELAXED> {
         })
     }
 
-    /// The words at even or at odd positions of both vectors, within each half.
+    /// Selects the words of both vectors at even or at odd positions (by `PLACES`), separately in each 128-bit half.
     #[inline(always)]
     fn alternate<const PLACES: i32>(self, [a, b]: [__m256i; 2]) -> __m256i {
         has!(_mm256_castps_si256(_mm256_shuffle_ps::<PLACES>(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b))))
@@ -285,7 +289,7 @@ impl<const RELAXED: u64> Narrow for Eight<RELAXED> {
         if RELAXED > 1 { product } else { self.reduce(product, q) }
     }
 
-    /// Repeated use leaves nodes with halves of one word in the order 0, 2, 1, 3, 4, 6, 5, 7.
+    /// Calling this for K = 4, 2 and 1 leaves the nodes with halves of one word in the order 0, 2, 1, 3, 4, 6, 5, 7.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {
@@ -308,7 +312,7 @@ impl<const RELAXED: u64> Narrow for Eight<RELAXED> {
         let words = padded::<16>(z);
         let ([first, second], _) = words.as_chunks::<8>() else { return [self.splat(0); 2] };
         if K == 1 {
-            // of nodes 0, 1, 4, 5, 2, 3, 6, 7
+            // Both vectors have the nodes' multipliers in the order 0, 1, 4, 5, 2, 3, 6, 7.
             let [factors, quotients] = self.unzip::<1>([self.load(first), self.load(second)]);
             let places = self.load(&[0, 4, 1, 5, 2, 6, 3, 7]);
             return has!([

@@ -1,44 +1,50 @@
-//! Radix-2 layers on many residues at once, generic over the instruction set.
+//! Radix-2 layers on many residues at once, in SIMD vectors, generic over the instruction set.
+//!
+//! Residues have two ranges: *relaxed* residues can be added, *loose* residues are unreduced sums of two relaxed ones.
+//! Their bounds depend on the kind of vectors, see [`Step`].
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
-/// Layers of the longest row; bounds of residues may grow with them.
+/// Maximum number of layers of a transform in vectors. For 256-bit residues, the bound on sums grows with every layer.
 const MOST_LAYERS: u32 = 31;
 
-/// Maximum number of layers within pairs of vectors, reached with 16 words per vector.
+/// Maximum number of layers whose nodes fit into a pair of vectors, reached with 16 words per vector.
 pub(super) const MOST_WITHIN: usize = 5;
 
-/// A radix-2 layer of butterflies, down (forward) or up (inverse) the tree.
+/// A radix-2 layer of butterflies, down (forward) or up (inverse) the factorisation tree.
 ///
-/// The bounds of *relaxed* and *loose* residues depend on the kind of vectors; for some kinds they are twice those of
-/// [`Field`](crate::field::Field). So the output of a step is valid input only for a step of the same kind.
+/// A residue is *relaxed* if it can be added, and *loose* if it is an unreduced sum of two relaxed ones. Both bounds
+/// depend on the kind of vectors. In some kinds they are twice those of [`Field`](crate::field::Field), 2q and 4q. So
+/// the output of a step is valid input only for a step of the same kind of vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Cooley–Tukey butterflies. in, out: loose
+    /// Cooley–Tukey butterflies. in, out: loose (below 4q, or a bound specific to the kind of vectors)
     Forward,
-    /// The last forward layer. in: loose   out: canonical
+    /// Cooley–Tukey butterflies of the last forward layer. in: loose (below 4q, or a bound specific to the kind of
+    /// vectors)   out: below q
     ForwardLast,
-    /// Gentleman–Sande butterflies. in, out: relaxed
+    /// Gentleman–Sande butterflies. in, out: relaxed (below 2q, or a bound specific to the kind of vectors)
     Inverse,
-    /// The last inverse layer, which multiplies sums by a first factor and differences by a second one.
+    /// Gentleman–Sande butterflies of the last inverse layer, which multiplies sums by one factor and differences by
+    /// another.
     ///
-    /// in: relaxed   out: canonical
+    /// in: relaxed (below 2q, or a bound specific to the kind of vectors)   out: below q
     InverseLast,
 }
 
-/// A modulus, least significant word first.
+/// A modulus of up to 256 bits, least significant word first.
 pub(super) type Modulus = [u64; 4];
 
-/// A kind of SIMD vectors for residues modulo an odd q.
+/// A kind of SIMD vectors, together with the odd modulus q of the residues.
 #[derive(Clone, Copy)]
 pub(crate) struct Vectors {
     q: Modulus,
-    kind: &'static dyn Kind,
+    kind: &'static dyn VectorKind,
 }
 
 impl Vectors {
-    /// All kinds that this CPU has for 32-bit words and q < 2^31, the fastest first. A multiplier is a pair of w and
-    /// floor(2^32 w / q).
+    /// Returns all kinds of vectors of 32-bit words that this CPU has and that support q < 2^31, the fastest first. A
+    /// multiplier is a pair of w and floor(2^32·w / q).
     pub(crate) fn of_32_bits(q: u32) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let kinds = super::short::kinds(q.into());
@@ -47,7 +53,8 @@ impl Vectors {
         kinds.map(move |kind| Self { q: [q.into(), 0, 0, 0], kind })
     }
 
-    /// The same for 64-bit words and q < 2^62, with floor(2^64 w / q).
+    /// Returns all kinds of vectors of 64-bit words that this CPU has and that support q < 2^62, the fastest first. A
+    /// multiplier is a pair of w and floor(2^64·w / q).
     pub(crate) fn of_64_bits(q: u64) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let kinds = super::avx512::kinds(q).chain(super::avx2::kinds(q));
@@ -56,7 +63,8 @@ impl Vectors {
         kinds.map(move |kind| Self { q: [q, 0, 0, 0], kind })
     }
 
-    /// The same for 256-bit words in Montgomery form.
+    /// Returns all kinds of vectors of 256-bit words in Montgomery form that this CPU has and that support q, the
+    /// fastest first.
     pub(crate) fn of_256_bits(q: Modulus) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let kinds = super::limbs::kinds(&q);
@@ -65,39 +73,42 @@ impl Vectors {
         kinds.map(move |kind| Self { q, kind })
     }
 
-    /// Whether rows of n words are supported, for n a power of two.
+    /// Returns true if these vectors support residue polynomials of n words, for n a power of two.
     pub(crate) fn fit(&self, n: usize) -> bool {
         (self.pair()..=1 << MOST_LAYERS).contains(&n)
     }
 
-    /// Number of words in two vectors.
+    /// Returns the number of words in two vectors.
     pub(crate) fn pair(&self) -> usize {
         self.kind.pair()
     }
 
-    /// One layer on parts of both halves of one node, in whole vectors.
+    /// Computes one layer on a slice `lo` of the lower half of one node and the matching slice `hi` of the upper half.
+    /// Both consist of whole vectors.
     pub(crate) fn halves<W: Pod, T: Pod>(&self, step: Step, lo: &mut [W], hi: &mut [W], z: &[T]) {
         self.kind.halves(&self.q, step, cast_slice_mut(lo), cast_slice_mut(hi), cast_slice(z));
     }
 
-    /// Whether two layers per pass are faster.
+    /// Returns true if two layers in one pass over memory are faster than two passes.
     pub(crate) fn take_quarters(&self) -> bool {
         self.kind.take_quarters()
     }
 
-    /// A radix-2^2 pass: two layers in one pass over memory. Nodes have quarters of `part` words, whole vectors. `z`
-    /// holds each node's twiddle factor, and then those of its two children.
+    /// A radix-2^2 pass: computes two layers in one pass over memory. Each node has four quarters of `part` words,
+    /// which are whole vectors. `z[0]` holds the nodes' twiddle factors, `z[1]` those of their two children each.
     pub(crate) fn quarters<W: Pod, T: Pod>(&self, step: Step, part: usize, words: &mut [W], z: [&[T]; 2]) {
         self.kind.quarters(&self.q, step, part, cast_slice_mut(words), [cast_slice(z[0]), cast_slice(z[1])]);
     }
 
-    /// One layer on nodes with halves of `part` words, whole vectors, with one twiddle factor per node.
+    /// Computes one layer on consecutive nodes, with one twiddle factor each. A node has two halves of `part` words,
+    /// which are whole vectors.
     pub(crate) fn nodes<W: Pod, T: Pod>(&self, step: Step, part: usize, words: &mut [W], z: &[T]) {
         self.kind.nodes(&self.q, step, part, cast_slice_mut(words), cast_slice(z));
     }
 
-    /// The lowest layers, whose leaves are smaller than a vector: forward, the layers below nodes of two vectors;
-    /// inverse, the layers up to nodes of one vector. `z` has one list of twiddle factors per layer, from the top.
+    /// Computes the lowest layers, whose leaves are smaller than a vector. These are the layers below nodes of two
+    /// vectors (forward) or up to nodes of one vector (inverse). `z` has one list of twiddle factors per layer, from
+    /// the top.
     pub(crate) fn within<'z, W: Pod, T: Pod>(
         &self,
         step: Step,
@@ -110,9 +121,9 @@ impl Vectors {
     }
 }
 
-/// A kind of vectors as a trait object. A value proves that the CPU has its instructions. Words and multipliers are
-/// passed as bytes.
-pub(super) trait Kind: Sync {
+/// The trait-object form of a kind of vectors. A value proves that the CPU has its instructions. Words and multipliers
+/// are passed as bytes.
+pub(super) trait VectorKind: Sync {
     /// Number of words in two vectors.
     fn pair(&self) -> usize;
     fn take_quarters(&self) -> bool;
@@ -122,62 +133,65 @@ pub(super) trait Kind: Sync {
     fn within(&self, q: &Modulus, step: Step, words: &mut [u8], z: &[&[u8]]);
 }
 
-/// A kind of vectors and its arithmetic modulo q.
+/// A kind of vectors with its arithmetic modulo q. A value proves that the CPU has the instructions.
 pub(super) trait Lanes: Copy + Sync {
     /// A residue in memory.
     type Word: Pod;
-    /// A vector in memory.
+    /// A vector in memory, as an array of words.
     type Words: Pod;
     /// A vector in registers, with a residue in each lane.
     type Vector: Copy;
-    /// A multiplier in memory.
+    /// A precomputed multiplier in memory.
     type Factor: Pod;
-    /// A multiplier in each lane.
+    /// A precomputed multiplier in each lane.
     type Factors: Copy;
     /// Constants derived from q.
     type Multiples: Copy;
-    /// Whether products are so fast that memory is the bottleneck, even the nearest cache.
+    /// True if products are so fast that even the nearest cache is the bottleneck; two layers per pass then save time.
     const FAST: bool;
-    /// Whether sums are relaxed at once, because memory has no room for loose ones; if not, they are relaxed in the
-    /// next step.
+    /// True if a forward butterfly reduces its sums at once, because memory has no room for unreduced ones. If false,
+    /// the next butterfly reduces them.
     const EAGER: bool;
-    /// Whether there are enough registers for several pairs of vectors at once.
+    /// True if a vector takes few registers, so that several pairs of vectors fit at once.
     const SHORT: bool;
 
-    /// Runs a closure compiled for these instructions, provided that it is inlined.
+    /// Calls a closure with these instructions enabled. The closure must be inlined to profit.
     fn enter(self, run: impl FnOnce());
     fn multiples(self, q: &Modulus) -> Self::Multiples;
     fn load(self, words: &Self::Words) -> Self::Vector;
     fn store(self, x: Self::Vector, words: &mut Self::Words);
-    /// in: relaxed   out: loose
+    /// Returns a + b, unreduced. in: results of `relax` or `mul`
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// in: relaxed   out: loose
+    /// Returns a − b modulo q, unreduced. in: results of `relax` or `mul`
     fn sub(self, a: Self::Vector, b: Self::Vector, q: &Self::Multiples) -> Self::Vector;
-    /// in: loose   out: relaxed
+    /// Reduces a sum or difference, so that it can be added again.
     fn relax(self, x: Self::Vector, q: &Self::Multiples) -> Self::Vector;
-    /// in: loose, or relaxed with `EAGER`   out: canonical
+    /// Returns x mod q, below q. in: a sum or difference, or with `EAGER` only a result of `relax` or `mul`
     fn canonical(self, x: Self::Vector, q: &Self::Multiples) -> Self::Vector;
-    /// in: loose   out: x z, relaxed
+    /// Returns x·z modulo q. in: a sum, a difference, or a result of `relax` or `mul`   out: a residue that can be
+    /// added
     fn mul(self, x: Self::Vector, z: Self::Factors, q: &Self::Multiples) -> Self::Vector;
-    /// A multiplier broadcast to all lanes.
+    /// Broadcasts a multiplier to all lanes.
     fn factor(self, z: &Self::Factor, q: &Self::Multiples) -> Self::Factors;
 
-    /// Splits the nodes in two vectors, with halves of K words, into a vector of left and one of right halves.
+    /// For the nodes in two vectors, each of which has two halves of K words: returns a vector of all left halves and a
+    /// vector of all right halves.
     fn unzip<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
     /// The inverse of `unzip`.
     fn zip<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
-    /// Applies `unzip` repeatedly, from nodes with halves of half a vector down to those with halves of K words.
+    /// Applies `unzip` repeatedly, from nodes that fill two vectors down to nodes with halves of K words.
     fn spread<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
     /// The inverse of `spread`.
     fn gather<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
-    /// The twiddle factors of the nodes in two vectors, in the lanes where `spread` puts each node.
+    /// Returns for each lane the twiddle factor of the node to which `spread` assigns this lane, for the nodes in two
+    /// vectors.
     fn factors<const K: usize>(self, z: &[Self::Factor], q: &Self::Multiples) -> Self::Factors;
 }
 
-/// The node that each of N lanes belongs to, with K adjacent lanes per node.
+/// For each of N lanes, the index of the node to which its word belongs.
 pub(super) type Order<const N: usize> = [usize; N];
 
-/// Nodes from left to right, with k lanes each.
+/// Returns the order in which each node has k adjacent lanes, from left to right.
 pub(super) const fn in_order<const N: usize>(k: usize) -> Order<N> {
     let mut order = [0; N];
     let mut i = 0;
@@ -188,7 +202,8 @@ pub(super) const fn in_order<const N: usize>(k: usize) -> Order<N> {
     order
 }
 
-/// Permutation indices by node: lane i takes word `order[i]·node + (i mod k)·lane + start` of two vectors.
+/// Returns permutation indices that collect words by node: lane i takes word `order[i]·node + (i mod k)·lane + start`
+/// of a pair of vectors.
 pub(super) const fn by_nodes<const N: usize>(
     order: Order<N>,
     k: usize,
@@ -205,8 +220,9 @@ pub(super) const fn by_nodes<const N: usize>(
     places
 }
 
-/// For each of N words from `start`, of nodes with halves of k words: its position among N lanes of left halves
-/// followed by N lanes of right halves.
+/// Returns permutation indices that undo the separation of nodes into halves of k words. For each of N words of the
+/// nodes, beginning with word `start`, they give its position among N lanes of left halves and then N lanes of right
+/// halves.
 pub(super) const fn zipped<const N: usize>(order: Order<N>, k: usize, start: usize) -> [u64; N] {
     let mut places = [0; N];
     let mut place = 0;

@@ -1,11 +1,12 @@
-//! Permutations of 64-bit words in two registers of eight words: AVX-512.
+//! Permutations of 64-bit words in two AVX-512 registers of eight words each.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
 
 use super::vectors::{Order, in_order, zipped};
 
-/// The node of each lane after `unzip` has been applied repeatedly, down to halves of k words.
+/// For each lane, the node to which its word belongs after [`unzip`] has been applied repeatedly, down to nodes with
+/// halves of k words.
 pub(super) const fn order(k: usize) -> Order<8> {
     match k {
         1 => [0, 1, 4, 5, 2, 3, 6, 7],
@@ -14,13 +15,13 @@ pub(super) const fn order(k: usize) -> Order<8> {
     }
 }
 
-/// The words of two registers at the given positions.
+/// Returns the words of a register pair at the given positions, 0 to 15.
 ///
 /// # Safety
-/// The CPU must have AVX-512F, as for all functions here.
+/// The CPU must have AVX-512F. This holds for all functions of this module.
 #[inline(always)]
 pub(super) unsafe fn pick([a, b]: [__m512i; 2], places: &[u64; 8]) -> __m512i {
-    // SAFETY: the pointer comes from a reference to as many words as are loaded.
+    // SAFETY: the pointer comes from a reference to the eight words that are loaded.
     unsafe { _mm512_permutex2var_epi64(a, _mm512_loadu_si512(places.as_ptr().cast()), b) }
 }
 
@@ -41,6 +42,9 @@ pub(super) unsafe fn unzip<const K: usize>([a, b]: [__m512i; 2]) -> [__m512i; 2]
 }
 
 /// The inverse of [`unzip`].
+///
+/// # Safety
+/// As for [`pick`].
 #[inline(always)]
 pub(super) unsafe fn zip<const K: usize>(halves: [__m512i; 2]) -> [__m512i; 2] {
     let places = const { [zipped(in_order(2), 2, 0), zipped(in_order(2), 2, 8)] };
@@ -48,7 +52,7 @@ pub(super) unsafe fn zip<const K: usize>(halves: [__m512i; 2]) -> [__m512i; 2] {
     unsafe {
         match K {
             2 => [pick(halves, &places[0]), pick(halves, &places[1])],
-            // the others are their own inverse
+            // for 1 and 4, `unzip` is its own inverse
             _ => unzip::<K>(halves),
         }
     }

@@ -1,16 +1,17 @@
-//! Butterflies: one layer on a node, either on one word of each child or on slices. Forward ones are Cooley–Tukey,
-//! inverse ones Gentleman–Sande; ranges are lazy as in Harvey (arXiv:1205.2926).
+//! Butterflies of one layer on a node, either on one word of each child or on slices. Forward butterflies are
+//! Cooley–Tukey, inverse ones Gentleman–Sande. Ranges are lazy as in Harvey (arXiv:1205.2926). In strict arithmetics,
+//! all words are below q.
 
 use crate::field::Field;
 
-/// a ± z b. in, out: loose
+/// Cooley–Tukey butterfly of radix 2: returns a + z·b and a − z·b. in, out: below 4q
 #[inline(always)]
 pub(super) fn two<F: Field>(field: &F, a: F::Word, b: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
     let (a, t) = (field.relax(a), field.mul(b, z));
     (field.add(a, t), field.sub(a, t))
 }
 
-/// in, out: loose
+/// Radix-2 Cooley–Tukey butterflies on the halves of a node with twiddle factor z. in, out: below 4q
 #[inline(always)]
 pub(super) fn forward_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
     for (a, b) in lo.iter_mut().zip(hi) {
@@ -18,7 +19,8 @@ pub(super) fn forward_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::
     }
 }
 
-/// Nodes of 2K words, with one twiddle factor each. in, out: loose
+/// Radix-2 Cooley–Tukey butterflies on consecutive nodes of 2K words, with one twiddle factor per node. in, out: below
+/// 4q
 #[inline(always)]
 pub(super) fn forward_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
     for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
@@ -28,7 +30,7 @@ pub(super) fn forward_twos<F: Field, const K: usize>(field: &F, words: &mut [F::
     }
 }
 
-/// [`Layer::Sixth`](crate::Layer): a + z b and a + (1 − z) b. in, out: loose
+/// Forward butterflies of [`Layer::Sixth`](crate::Layer): a + z·b and a + (1 − z)·b. in, out: below 4q
 #[inline(always)]
 pub(super) fn forward_sixth<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
     for (a, b) in lo.iter_mut().zip(hi) {
@@ -38,7 +40,7 @@ pub(super) fn forward_sixth<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F
     }
 }
 
-/// Radix 3, with z = [z, z²]. in, out: loose
+/// Radix-3 Cooley–Tukey butterfly, where z holds the twiddle factors z and z². in, out: below 4q
 #[inline(always)]
 pub(super) fn three<F: Field>(
     field: &F,
@@ -55,7 +57,8 @@ pub(super) fn three<F: Field>(
     ]
 }
 
-/// in, out: loose
+/// Radix-3 Cooley–Tukey butterflies on the thirds of a node, where z holds the twiddle factors z and z². in, out: below
+/// 4q
 #[inline(always)]
 pub(super) fn forward_three<F: Field>(
     field: &F,
@@ -69,13 +72,13 @@ pub(super) fn forward_three<F: Field>(
     }
 }
 
-/// u + v and z (u − v). in, out: relaxed
+/// Gentleman–Sande butterfly of radix 2: returns u + v and z·(u − v). in, out: below 2q
 #[inline(always)]
 pub(super) fn back_two<F: Field>(field: &F, u: F::Word, v: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
     (field.relax(field.add(u, v)), field.mul(field.sub(u, v), z))
 }
 
-/// in, out: relaxed
+/// Radix-2 Gentleman–Sande butterflies on the halves of a node with twiddle factor z. in, out: below 2q
 #[inline(always)]
 pub(super) fn inverse_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
     for (u, v) in lo.iter_mut().zip(hi) {
@@ -83,7 +86,8 @@ pub(super) fn inverse_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::
     }
 }
 
-/// Nodes of 2K words, with one twiddle factor each. in, out: relaxed
+/// Radix-2 Gentleman–Sande butterflies on consecutive nodes of 2K words, with one twiddle factor per node.
+/// in, out: below 2q
 #[inline(always)]
 pub(super) fn inverse_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
     for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
@@ -93,7 +97,7 @@ pub(super) fn inverse_twos<F: Field, const K: usize>(field: &F, words: &mut [F::
     }
 }
 
-/// Inverse radix 3 without the multiplications by z^-1 and z^-2. in: relaxed   out: loose
+/// Radix-3 inverse butterfly without the final multiplications by z^-1 and z^-2. in: below 2q   out: below 4q
 #[inline(always)]
 pub(super) fn inverse_three<F: Field>(field: &F, [u, v, y]: [F::Word; 3], third_root: &F::Twiddle) -> [F::Word; 3] {
     let t = field.mul(field.sub(y, v), third_root);
@@ -104,7 +108,7 @@ pub(super) fn inverse_three<F: Field>(field: &F, [u, v, y]: [F::Word; 3], third_
     ]
 }
 
-/// in, out: relaxed
+/// Radix-3 Gentleman–Sande butterfly, where z holds the twiddle factors z^-1 and z^-2. in, out: below 2q
 #[inline(always)]
 pub(super) fn back_three<F: Field>(
     field: &F,
@@ -116,7 +120,7 @@ pub(super) fn back_three<F: Field>(
     [field.relax(x), field.mul(y, z[0]), field.mul(w, z[1])]
 }
 
-/// in, out: relaxed
+/// Radix-3 Gentleman–Sande butterflies on the thirds of a node, where z holds z^-1 and z^-2. in, out: below 2q
 #[inline(always)]
 pub(super) fn inverse_threes<F: Field>(
     field: &F,

@@ -1,5 +1,5 @@
-//! Single layers: steps between a node and its children, and ranges of layers over the whole row, which are the CPU
-//! reference of one kernel of a multi-kernel transform.
+//! Single layers: the step between a node and its children, and ranges of layers on a whole residue polynomial. The
+//! latter are the CPU reference of one kernel of a transform that is split over several kernels.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::tree::parts::{three_parts, two_parts};
 use crate::tree::{Origin, Tree};
 
 impl<F: Field> Tree<'_, F> {
-    /// The given layers of the forward transform. in: relaxed   out: canonical
+    /// Computes the layers `part` of the forward transform. in: below 2q   out: below q
     pub(crate) fn forward_part(&self, part: &Range<usize>, words: &mut [F::Word]) {
         for layer in part.clone() {
             self.each_node(layer, &self.layout.forward, words, &|kind, z, words| self.step_down(kind, z, words));
@@ -18,9 +18,9 @@ impl<F: Field> Tree<'_, F> {
         words.iter_mut().for_each(|x| *x = self.field.canonical(*x));
     }
 
-    /// The given layers of the inverse transform, with the scale if the first layer is among them.
+    /// Computes the layers `part` of the inverse transform, including the scale if layer 0 is among them.
     ///
-    /// in: relaxed   out: canonical
+    /// in: below 2q   out: below q
     pub(crate) fn inverse_part(&self, part: &Range<usize>, words: &mut [F::Word]) {
         for layer in part.clone().rev().filter(|&layer| layer > 0) {
             self.each_node(layer, &self.layout.inverse, words, &|kind, z, words| self.step_up(kind, z, words));
@@ -31,7 +31,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From a node with twiddle factors `z` to its children. in, out: loose
+    /// Forward step from a node with twiddle factors `z` to its children. in, out: below 4q
     #[inline(never)]
     pub(super) fn step_down(&self, kind: Layer, z: &[F::Twiddle], words: &mut [F::Word]) {
         let field = self.field;
@@ -44,7 +44,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From the children of a node with twiddle factors `z` back to it. in, out: relaxed
+    /// Inverse step from the children of a node with twiddle factors `z` to the node. in, out: below 2q
     #[inline(never)]
     pub(super) fn step_up(&self, kind: Layer, z: &[F::Twiddle], words: &mut [F::Word]) {
         let field = self.field;
@@ -56,7 +56,7 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// Calls `run` on the words of every node above a layer, with its twiddle factors.
+    /// Calls `run` with the kind of layer, the twiddle factors and the words of every node above `layer`.
     fn each_node(
         &self,
         layer: usize,

@@ -1,9 +1,9 @@
-//! Layers on halves and thirds of a node, split over several threads.
+//! Runs a layer on the halves or thirds of a node, on several threads if the node is large.
 
 use crate::simd::apart;
 use crate::threads::{self, TASK_BYTES};
 
-/// Runs a layer on both halves of a node, split over several threads if it is large.
+/// Calls `run` with matching slices of both halves of a node, on several threads if the node is large.
 pub(super) fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
     fn pieces<W: Send>(a: &mut [W], b: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
         if size_of_val(a) <= TASK_BYTES {
@@ -23,7 +23,7 @@ pub(super) fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut 
     pieces(a, b, run);
 }
 
-/// The same for the thirds of a node.
+/// Calls `run` with matching slices of all three thirds of a node, on several threads if the node is large.
 pub(super) fn three_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
     fn pieces<W: Send>(parts: [&mut [W]; 3], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
         let [a, b, c] = parts;

@@ -1,4 +1,5 @@
-//! The last layers of nodes that are too small to fill SIMD vectors: in tiles, with one node per lane.
+//! The last layers of a transform that does not use explicit SIMD vectors, whose nodes are too short for vectorised
+//! loops. They are computed in tiles: a transposed block of nodes, with one node per lane.
 
 use core::ops::Range;
 
@@ -9,22 +10,22 @@ use super::butterflies::{back_three, back_two, three, two};
 use crate::field::Field;
 use crate::shape::{Layer, Shape};
 
-/// Nodes per tile.
+/// Number of nodes in a tile.
 const LANES: usize = 32;
 
-/// Words of the largest node in a tile.
+/// Maximum number of words of a node in a tile.
 const ROWS: usize = 32;
 
-/// The words at one position of all nodes of a tile.
+/// One word of each node of a tile, all at the same position within their node.
 type Row<F> = [<F as Field>::Word; LANES];
 
-/// Whether tiles are used: only for 32-bit words, because there are no vectors of wide words.
+/// Returns true if the arithmetic uses tiles. Only those on 32-bit words do, because loops over wider words are not
+/// vectorised.
 pub(super) const fn are_for<F: Field>() -> bool {
     size_of::<F::Word>() == 4
 }
 
-/// The layer above which nodes are processed in tiles, down to their leaves; the number of layers if there are no
-/// tiles.
+/// Returns the index of the first layer that is computed in tiles, or the number of layers if no layer is.
 pub(super) fn first_layer<F: Field>(shape: Shape<'_>) -> usize {
     let layers = shape.layers.len();
     let in_tiles = |&layer: &usize| {
@@ -35,9 +36,10 @@ pub(super) fn first_layer<F: Field>(shape: Shape<'_>) -> usize {
 }
 
 impl<F: Field> Tree<'_, F> {
-    /// From nodes above `layer`, of which the first has number `first`, down to their leaves.
+    /// Forward transform in tiles, from consecutive nodes above `layer` down to their leaves. `first` is the index of
+    /// the first node.
     ///
-    /// in: loose   out: canonical
+    /// in: below 4q   out: below q
     #[inline(always)]
     pub(super) fn forward_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let size = self.shape.n / self.shape.nodes(layer);
@@ -53,7 +55,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From leaves up to the nodes above `layer`, of which the first has number `first`. in, out: relaxed
+    /// Inverse transform in tiles, from leaves up to consecutive nodes above `layer`. `first` is the index of the first
+    /// node. in, out: below 2q
     #[inline(always)]
     pub(super) fn inverse_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let size = self.shape.n / self.shape.nodes(layer);
@@ -69,7 +72,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// One layer of a tile with these nodes in its lanes; the layer's twiddle factors begin at `start`.
+    /// Computes one layer of a tile. `nodes` are the indices of the nodes in its lanes, and `start` is the position of
+    /// the layer's twiddle factors in the table.
     #[inline(always)]
     fn tile_layer(
         &self,

@@ -1,4 +1,5 @@
-//! The layers of nodes that fit the nearest cache, in SIMD vectors: only for rows of 2^k words and radix 2.
+//! Transforms of nodes that fit the nearest cache, in SIMD vectors. Only for residue polynomials of 2^k words whose
+//! layers all have radix 2.
 
 use super::Tree;
 use crate::field::Field;
@@ -6,7 +7,7 @@ use crate::shape::{Layer, Shape};
 use crate::simd::{Step, Vectors};
 
 impl<F: Field> Tree<'_, F> {
-    /// The kind of vectors for this tree, if there is one.
+    /// Returns the fastest kind of vectors that supports this tree, if there is one.
     pub(super) fn vectors(&self) -> Option<Vectors> {
         self.field.vectors().filter(|vectors| self.fits(vectors))
     }
@@ -17,9 +18,10 @@ impl<F: Field> Tree<'_, F> {
         all_twos && n.is_power_of_two() && vectors.fit(n)
     }
 
-    /// From consecutive nodes above `layer`, of which the first has number `first`, down to their leaves.
+    /// Forward transform in vectors, from consecutive nodes above `layer` down to their leaves. `first` is the index of
+    /// the first node.
     ///
-    /// in: loose, by the vectors' bound   out: canonical
+    /// in: loose, by the bound of `vectors`   out: below q
     pub(super) fn forward_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.forward[l] + (first << (l - layer))..];
@@ -27,7 +29,8 @@ impl<F: Field> Tree<'_, F> {
         let end = if pairs + 1 < layers { pairs } else { layers };
         let mut l = layer;
         while l < end {
-            // with an odd number of layers, the single one comes first, where halves are long
+            // An odd number of layers leaves one for a pass of its own. It comes first, because halves are longest
+            // there.
             let quarters = vectors.take_quarters() && (end - l).is_multiple_of(2);
             let next = l + if quarters { 2 } else { 1 };
             let step = if next < layers { Step::Forward } else { Step::ForwardLast };
@@ -43,9 +46,10 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// From leaves up to consecutive nodes above `layer`, which must not be the first layer.
+    /// Inverse transform in vectors, from leaves up to consecutive nodes above `layer`. `first` is the index of the
+    /// first node; `layer` must not be 0.
     ///
-    /// in, out: relaxed, by the vectors' bound
+    /// in, out: relaxed, by the bound of `vectors`
     pub(super) fn inverse_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.inverse[l] + (first << (l - layer))..];
@@ -78,15 +82,16 @@ mod tests {
     use crate::testing::{from, is_prime, modulus, negacyclic, of};
     use crate::tree::{Origin, Tree};
 
-    /// The first prime from here on, up or down, that is 1 modulo `step`.
+    /// Returns the first prime that is 1 modulo `step`, searching upwards or downwards from about `from`.
     fn prime(from: BigUint, step: &BigUint, down: bool) -> BigUint {
         let first = from / step * step + 1u32;
         let next = |q: &BigUint| Some(if down { q - step } else { q + step });
         core::iter::successors(Some(first), next).find(is_prime).expect("a prime")
     }
 
-    /// Checks that transforms with each of these vectors and with none agree, in both directions. Inputs are edge
-    /// values and spread ones, below q up to `most` times q. Returns how many kinds of vectors fit.
+    /// Checks that transforms with each of these kinds of vectors give the same result as scalar code, in both
+    /// directions. Inputs are edge values and spread values below k·q, for k from 1 to `most`. Returns how many kinds
+    /// support the tree.
     fn agree<F: Field>(q: &BigUint, kinds: Vec<Vectors>, most: u32, [log, layers]: [usize; 2], form: u32) -> usize {
         let layers = vec![Layer::Two; layers];
         let shape = Shape { n: 1 << log, base: 1 << (log - layers.len()), layers: &layers };
@@ -160,8 +165,8 @@ mod tests {
         }
     }
 
-    /// The largest prime below 2^255 − 2^243 that is 1 modulo 2^20, the smallest such prime above 2^250, and primes of
-    /// curves.
+    /// Checks 256-bit vectors modulo the largest and smallest supported primes that are 1 modulo 2^20, and modulo
+    /// scalar-field primes of two curves. Also checks that moduli outside the range have no vectors.
     #[test]
     fn vectors_of_256_bit_words_match_scalar_code() {
         let power = |e: u32| BigUint::from(1u32) << e;

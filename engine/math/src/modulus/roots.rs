@@ -1,4 +1,4 @@
-//! The default roots of unity, computed once per modulus and order in a process.
+//! A cache of the default roots of unity, one per modulus and order, for the whole process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,8 @@ const MOST: usize = 1 << 14;
 /// The cached roots, by modulus and order.
 static FOUND: Mutex<BTreeMap<(U256, u64), U256>> = Mutex::new(BTreeMap::new());
 
-/// The root of this order modulo q, computed if it is not cached.
+/// Returns the root of this order modulo q from the cache. If it is missing, computes it with `find` and stores it,
+/// first emptying a full cache.
 pub(super) fn remembered(q: U256, order: u64, find: impl FnOnce() -> Option<U256>) -> Option<U256> {
     let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(root) = found().get(&(q, order)) {
@@ -28,12 +29,13 @@ pub(super) fn remembered(q: U256, order: u64, find: impl FnOnce() -> Option<U256
     Some(root)
 }
 
-/// Powers computed in parallel, each from its own predecessor, to hide the latency of multiplication.
+/// Number of powers that are computed in parallel, in independent sequences, to hide the latency of multiplication.
 const LANES: usize = 8;
 
-/// The smallest primitive root of this order modulo q, among the powers of a given one.
+/// Returns the smallest primitive root of this order modulo q. Searches the powers of `root`, which must be a primitive
+/// root of the same order.
 pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
-    // if the order is even, an even power cannot have it
+    // if the order is even, only odd powers of `root` can have it
     let (stride, step) = if order.is_multiple_of(2) { (2, mul_mod(root, root, q)) } else { (1, root) };
     let mut powers = [root; LANES];
     for lane in 1..LANES {
@@ -44,7 +46,7 @@ pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
     let mut smallest = root;
     for first in (1..order).step_by(stride * LANES) {
         for (lane, power) in powers.iter_mut().enumerate() {
-            // beyond the order, powers repeat
+            // exponents beyond the order repeat earlier powers
             if *power < smallest && gcd(first + (stride * lane) as u64, order) == 1 {
                 smallest = *power;
             }
@@ -54,11 +56,11 @@ pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
     smallest
 }
 
-/// Shoup multiplication: x·y mod q for x, y < q, with the quotient ⌊y·2^64/q⌋. The estimated quotient is exact or one
-/// too small.
+/// Returns x·y mod q for x, y < q, by Shoup multiplication with the quotient ⌊y·2^64/q⌋. The estimated quotient is
+/// exact or one too small.
 fn times(x: u64, y: u64, quotient: u64, q: u64) -> u64 {
     let estimate = ((u128::from(x) * u128::from(quotient)) >> 64) as u64;
-    // below 2q, up to 65 bits
+    // below 2q, so up to 65 bits
     let product = u128::from(x) * u128::from(y) - u128::from(estimate) * u128::from(q);
     (if product >= u128::from(q) { product - u128::from(q) } else { product }) as u64
 }

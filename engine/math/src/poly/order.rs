@@ -2,15 +2,15 @@
 
 use core::fmt;
 
-/// The order of evaluations in a buffer: the output of a forward transform and the input of an inverse one.
+/// The order of evaluations in a buffer, which a forward transform writes and an inverse transform reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
-    /// Leaves in the order of the factorisation tree, left child first: digit-reversed order, or bit-reversed order if
-    /// every radix is 2. This is the fastest order.
+    /// The leaves in the order of the factorisation tree, left child first. This is digit-reversed order, or
+    /// bit-reversed order if every radix is 2. It is the fastest order.
     #[default]
     DigitReversed,
-    /// Leaves x^d − root^e by ascending e: a cyclic transform returns a(root^i) at index i, a negacyclic one
-    /// a(root^(2i+1)).
+    /// The leaves x^d − root^e by ascending e. With d = 1, a cyclic transform returns a(root^i) at index i, a
+    /// negacyclic one a(root^(2i+1)).
     Natural,
 }
 

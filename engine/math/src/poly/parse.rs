@@ -1,4 +1,4 @@
-//! Parses types: a ring, a colon, and how its elements are stored.
+//! Parses polynomial types: the text of a ring, optionally followed by a colon and the storage of its elements.
 
 use core::str::FromStr;
 
@@ -10,9 +10,9 @@ use crate::ring::{Ring, parse::halves};
 /// Parses a type from the text of a [`Ring`], such as `3457:x^768-x^384+1`, with optional parts:
 ///
 /// - `#` and indices after the moduli select limbs ([`PolyType::with_limbs`]).
-/// - A second colon introduces the storage: `64 bits` ([`PolyType::with_width`]), `plain` or `montgomery`
-///   ([`PolyType::with_form`]), `any word` ([`PolyType::accepting_any_word`]), `3 columns` ([`PolyType::strided_batch`]).
-///   They must be in this order, separated by commas; each is optional.
+/// - A second colon starts the storage, a list of optional parts separated by commas. In this order, they are `64 bits`
+///   ([`PolyType::with_width`]), `plain` or `montgomery` ([`PolyType::with_form`]), `any word`
+///   ([`PolyType::accepting_any_word`]), and `3 columns` ([`PolyType::strided_batch`]).
 ///
 /// Spaces are ignored. `{:#}` prints any type of coefficients in this form.
 ///
@@ -24,7 +24,8 @@ use crate::ring::{Ring, parse::halves};
 /// ```
 ///
 /// # Errors
-/// As for a ring's text and for the methods named above; [`Error::Ring`] for a storage part that is not understood.
+/// [`Error::Ring`] for a part of the storage that is not valid; otherwise as for parsing a [`Ring`], and as the methods
+/// named above.
 impl FromStr for PolyType {
     type Err = Error;
 
@@ -43,7 +44,7 @@ impl FromStr for PolyType {
 }
 
 impl PolyType {
-    /// This type with the storage that the text describes.
+    /// Returns this type with the storage that `text` describes.
     fn stored_as(&self, text: &str) -> Result<Self> {
         let mut parts = text.split(',').peekable();
         let width = parts.next_if(|part| part.ends_with(BITS));
@@ -77,11 +78,11 @@ impl PolyType {
     }
 }
 
-/// The keyword `any word`, without spaces.
+/// The keyword `any word`, after spaces have been removed.
 const ANY_WORD: &str = "anyword";
-/// The suffix of a width.
+/// The suffix of a width, such as `64bits`.
 const BITS: &str = "bits";
-/// The suffix of a number of columns.
+/// The suffix of a number of columns, such as `3columns`.
 const COLUMNS: &str = "columns";
 
 fn index(text: &str) -> Result<usize> {

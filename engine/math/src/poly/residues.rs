@@ -1,4 +1,4 @@
-//! How a ring's residues are stored, and whether they are reduced.
+//! The form in which residues are stored, and the check that they are reduced.
 
 use core::fmt;
 use core::str::FromStr;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::modulus::{Modulus, Width};
 use crate::poly::PolyType;
 
-/// The form in which residues are stored, in inputs and outputs alike: [`PolyType::with_form`].
+/// The form in which residues are stored, in inputs and outputs alike. Set by [`PolyType::with_form`].
 ///
 /// ```
 /// # use ringforge::{Form, Modulus, PolyType, Ring};
@@ -24,20 +24,20 @@ use crate::poly::PolyType;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// x as it is.
+    /// The residue x itself.
     Plain,
-    /// x·R mod q with R = 2^32, 2^64 or 2^256, as wide as a stored residue ([`PolyType::width`]).
+    /// x·R mod q, where R is 2^32, 2^64 or 2^256 for residues of this width ([`PolyType::width`]).
     Montgomery,
 }
 
 impl Form {
-    /// The form of types that do not name one.
+    /// The form of a type that does not choose one: Montgomery for 256-bit residues, plain for narrower ones.
     pub fn default_of(width: Width) -> Self {
         if width == Width::W256 { Self::Montgomery } else { Self::Plain }
     }
 }
 
-/// The keyword in a type's text: `plain` or `montgomery`.
+/// Writes the keyword of the form in a type's text: `plain` or `montgomery`.
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -59,7 +59,7 @@ impl FromStr for Form {
 }
 
 impl PolyType {
-    /// log2 R for residues stored as x·R mod q; 0 if they are plain.
+    /// Returns log2 R if residues are stored as x·R mod q, or 0 if they are plain.
     pub fn radix_bits(&self) -> u32 {
         match self.form() {
             Form::Plain => 0,
@@ -67,15 +67,16 @@ impl PolyType {
         }
     }
 
-    /// R mod q for one of the moduli. For an even modulus, which has no Montgomery form, R = 1.
+    /// Returns R mod q, where residues modulo q are stored as x·R mod q. R is 1 for plain residues, and for an even q,
+    /// which has no Montgomery form.
     pub fn radix(&self, q: &Modulus) -> U256 {
         let bits = if q.is_odd() { self.radix_bits() } else { 0 };
         q.pow(&q.reduce(&U256::from(2u32)), &U256::from(bits))
     }
 
-    /// Checks that a slice holds whole items and that every residue is below its modulus, as programs expect of their
+    /// Checks that a slice holds whole items and that every residue is below its modulus, as programs require of their
     /// operands. Residues are not checked if the type [accepts any word](PolyType::accepts_any_word). The running time
-    /// reveals the index of the first unreduced residue.
+    /// reveals the index of the first residue that is not below its modulus.
     ///
     /// ```
     /// # use ringforge::{Error, PolyType};
@@ -86,8 +87,8 @@ impl PolyType {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] if the slice is not a multiple of an item; [`Error::NotReduced`] for the first residue that is
-    /// not below its modulus.
+    /// [`Error::Length`] if the slice is not a whole number of items; [`Error::NotReduced`] for the first residue that
+    /// is not below its modulus.
     pub fn check<T: Pod>(&self, elements: &[T]) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         let size = self.bytes();
@@ -108,7 +109,7 @@ impl PolyType {
     }
 }
 
-/// Residues of a long limb that one task checks.
+/// Number of residues that one parallel task checks, if a limb is longer than that.
 const SHARE: usize = 1 << 16;
 
 fn first_not_reduced(width: Width, q: &Modulus, row: &[u8]) -> Option<usize> {

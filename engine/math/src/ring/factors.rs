@@ -14,15 +14,15 @@ use crate::ring::{Quotient, Ring};
 pub struct Roots {
     /// The modulus.
     pub q: Modulus,
-    /// γ with γ^t = c, where c is the constant of the tree's top node; for a trinomial, of the left one of its two
-    /// trees.
+    /// γ with γ^t = c, where c is the constant of the tree's top node x^k − c, and t its number of leaves. If there are
+    /// two trees, this is the γ of the left one.
     pub start: U256,
-    /// ρ, a primitive t-th root of unity.
+    /// ρ, a primitive root of unity whose order is the number of leaves of a tree.
     pub step: U256,
 }
 
-/// The layers of the factorisation of f, the leaf degree, and the roots for each modulus, from which a
-/// [`Factorization`](crate::factorization::Factorization) is made.
+/// The factorisation of f: its layers, the leaf degree, and the roots for each modulus. A
+/// [`Factorization`](crate::factorization::Factorization) is made from these parts.
 #[derive(Debug)]
 pub struct Factors {
     pub base: usize,
@@ -31,7 +31,7 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// The factorisation as deep as every modulus allows, or with exactly `depth` layers.
+    /// Computes the factorisation as deep as every modulus allows, or with exactly `depth` layers.
     ///
     /// # Errors
     /// As [`Factorization::of`](crate::factorization::Factorization::of).
@@ -86,22 +86,23 @@ impl Factors {
     }
 }
 
-/// The root and step that a ring names for one modulus.
+/// The root and the step that the caller set for one modulus, if any.
 #[derive(Debug, Clone, Copy)]
 struct Named {
     root: Option<U256>,
     step: Option<U256>,
 }
 
-/// Properties of the top nodes of the factorisation, which depend only on the quotient.
+/// Properties of the tree or trees of the factorisation that depend only on the quotient.
 struct Top {
-    /// Whether the first layer is [`Layer::Sixth`], which makes two trees.
+    /// True if the first layer is [`Layer::Sixth`], which makes two trees.
     sixth: bool,
     /// Degree of a tree's top node.
     length: usize,
-    /// The order of the ring's root divided by t, if it is fixed: 1 for x^n − 1, 2 for x^n + 1, 6 for the trinomial.
+    /// The order of the ring's root divided by t, the number of leaves of a tree. It is 1 for x^n − c, 2 for x^n + 1,
+    /// and 6 for x^n − x^(n/2) + 1.
     order_factor: u64,
-    /// The constant c of x^n − c, if it is neither 1 nor −1.
+    /// The constant c of a [`Quotient::Binomial`] x^n − c; `None` for all other quotients.
     constant: Option<U256>,
 }
 
@@ -120,8 +121,8 @@ impl Top {
         }
     }
 
-    /// The numbers of layers of radix 2 and 3, at most `twos` and `threes`, that this modulus and any named root and
-    /// step allow.
+    /// Returns the numbers of layers of radix 2 and 3 that this modulus allows with the root and step set by the
+    /// caller. They are at most `twos` and `threes`.
     fn allowed(&self, ring: &Ring, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
         let constant = self.constant.as_ref().and_then(|c| Constant::new(q, q.reduce(c)));
         let has_roots = |t: u64| match (&self.constant, named.root) {
@@ -139,7 +140,8 @@ impl Top {
         })
     }
 
-    /// γ and ρ for trees of t leaves, if the modulus has them and the named root and step equal or generate them.
+    /// Returns γ and ρ for trees of t leaves. Returns `None` if the modulus lacks them, or if the root and step set by
+    /// the caller do not generate them.
     fn roots(&self, q: &Modulus, named: Named, t: u64) -> Option<(U256, U256)> {
         if let Some(c) = &self.constant {
             let start = match named.root {
@@ -153,13 +155,13 @@ impl Top {
         Some((start, q.pow(&root, &U256::from(self.order_factor))))
     }
 
-    /// Whether the t-th power of the named root is the constant.
+    /// Returns true if the root set by the caller, raised to the power t, is the constant c of x^n − c.
     fn leads_to_constant(&self, q: &Modulus, named: Named, t: u64) -> bool {
         let power = named.root.map(|root| q.pow(&root, &U256::from(t)));
         self.constant.is_some_and(|c| power == Some(q.reduce(&c)))
     }
 
-    /// The error that explains why there are no roots for trees of t leaves.
+    /// Returns the error that explains why there are no roots for trees of t leaves.
     fn refusal(&self, ring: &Ring, q: &Modulus, named: Named, t: u64) -> Error {
         let why = match (named.root, named.step) {
             (None, None) if self.constant.is_none() => {

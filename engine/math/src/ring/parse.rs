@@ -1,4 +1,4 @@
-//! Parses rings: moduli, a colon, the quotient polynomial.
+//! Parses rings from text: moduli, a colon, and the quotient polynomial.
 
 use core::str::FromStr;
 
@@ -12,8 +12,8 @@ use crate::ring::{Quotient, Ring};
 ///
 /// - Moduli are decimal, or hexadecimal with `0x`, and separated by commas.
 /// - The polynomial is monic in `x`, with its terms in any order. Parentheses around the constant, as in `x^n - (1)`,
-///   make it a [`Quotient::Binomial`], whose root and step may be named.
-/// - `@` and numbers separated by commas name the roots ([`Ring::with_roots`]); a second `@` and numbers name the steps
+///   make it a [`Quotient::Binomial`], whose root and step can both be set.
+/// - `@` and numbers separated by commas set the roots ([`Ring::with_roots`]); a second `@` and numbers set the steps
 ///   ([`Ring::with_steps`]).
 ///
 /// Spaces are ignored. `{:#}` prints any ring in this form.
@@ -28,8 +28,8 @@ use crate::ring::{Quotient, Ring};
 /// ```
 ///
 /// # Errors
-/// [`Error::Ring`] for text of another form, including text that says how elements are stored, which only a
-/// [`PolyType`](crate::PolyType) has; otherwise as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and
+/// [`Error::Ring`] for text of any other form, and for text that describes the storage of elements, which only a
+/// [`PolyType`](crate::PolyType) has. Otherwise as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and
 /// [`Ring::with_steps`].
 impl FromStr for Ring {
     type Err = Error;
@@ -47,7 +47,8 @@ impl FromStr for Ring {
 }
 
 impl Ring {
-    /// Parses a ring from such text without spaces, split at the colon.
+    /// Parses a ring from two parts without spaces: the moduli, which a colon follows in the full text, and the rest
+    /// after the colon.
     pub fn of_text(moduli: &str, rest: &str) -> Result<Self> {
         let numbers = |part: &str| part.split(',').map(number).collect::<Result<Vec<_>>>();
         let (polynomial, roots, steps) = match rest.split('@').collect::<Vec<_>>()[..] {
@@ -69,7 +70,7 @@ impl Ring {
     }
 }
 
-/// Splits text into the moduli and the part after the colon.
+/// Splits text at the first colon into the moduli and the rest.
 pub fn halves(text: &str) -> Result<(&str, &str)> {
     let none =
         || Error::Ring { why: format!("{text:?} needs a colon between moduli and polynomial, as in 3329:x^256+1") };
@@ -86,7 +87,7 @@ struct Term {
 }
 
 impl Term {
-    /// The coefficient, if it fits 64 bits.
+    /// Returns the signed coefficient if it fits an `i64`, else `None`.
     fn small(&self) -> Option<i64> {
         let size = i128::from(low_u64(&self.size));
         let fits = self.size.bits_vartime() <= 64;
@@ -137,9 +138,9 @@ fn terms(text: &str) -> Result<Vec<Term>> {
     Ok(terms)
 }
 
-/// Parses `5`, `(5)`, `x`, `5x`, `5*x`, `x^3`, `5x^3` or `5*x^3`. A hexadecimal coefficient of x needs the `*`.
+/// Parses a term: `5`, `(5)`, `x`, `5x`, `5*x`, `x^3`, `5x^3` or `5*x^3`. A hexadecimal coefficient of x needs the `*`.
 fn term(text: &str, negative: bool) -> Result<Term> {
-    // the x of 0x is not the variable
+    // skips the x of the prefix 0x, which is not the variable
     let digits = if text.starts_with("0x") { 2 } else { 0 };
     let Some(at) = text[digits..].find('x').map(|at| at + digits) else {
         let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::modulus::Modulus;
 use crate::ring::Ring;
 
-/// The monic polynomial f modulo which a ring's elements are reduced.
+/// The monic polynomial f; a ring's elements are polynomials modulo f.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Quotient {
@@ -23,7 +23,7 @@ pub enum Quotient {
         /// The degree.
         n: usize,
     },
-    /// x^n − c, with c taken modulo each modulus. A cyclic transform on the coset of g has c = g^n.
+    /// x^n − c, where c is reduced modulo each modulus. A cyclic transform on the coset of g has c = g^n.
     Binomial {
         /// The degree.
         n: usize,
@@ -63,7 +63,7 @@ impl Quotient {
         }
     }
 
-    /// x^n modulo f, as pairs (exponent, coefficient mod q) with the exponents ascending.
+    /// Returns x^n mod (f, q) for f of degree n, as pairs (exponent, coefficient) with ascending exponents.
     #[must_use]
     pub fn tail(&self, q: &Modulus) -> Vec<(usize, U256)> {
         let mut tail = match self {
@@ -78,8 +78,8 @@ impl Quotient {
         tail
     }
 
-    /// The same polynomial in canonical form: as the named variant, if one matches. A sparse one has its nonzero terms
-    /// in descending order.
+    /// Returns the same polynomial in canonical form: as another variant than [`Quotient::Sparse`] if one matches, else
+    /// with its nonzero terms in descending order.
     pub(super) fn named(self, basis: &[Modulus]) -> Self {
         let Self::Sparse { n, mut terms } = self else { return self };
         terms.retain(|&(_, c)| c != 0);
@@ -96,6 +96,10 @@ impl Quotient {
     }
 
     /// Checks that the polynomial is valid.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for a degree of 0 or a malformed polynomial; [`Error::TooLarge`] for a degree above
+    /// [`Ring::MAX_DEGREE`].
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |why: &str| Err(Error::Ring { why: format!("{self}: {why}") });
         let n = self.degree();
@@ -129,7 +133,7 @@ impl fmt::Display for Quotient {
         match self {
             Self::Cyclic { n } => write!(f, "x^{n} - 1"),
             Self::Negacyclic { n } => write!(f, "x^{n} + 1"),
-            // in parentheses, because without them it would parse as cyclic, or as no term
+            // The parentheses are needed: without them, x^n - 1 would parse as cyclic, and x^n - 0 as x^n.
             Self::Binomial { n, c } if *c <= U256::ONE => write!(f, "x^{n} - ({})", decimal(c)),
             Self::Binomial { n, c } => write!(f, "x^{n} - {}", decimal(c)),
             Self::Trinomial { n } => write!(f, "x^{n} - x^{} + 1", n / 2),

@@ -1,29 +1,31 @@
-//! Roots of unity and roots of constants, from which trees of radices 2 and 3 start; all modulo a prime q.
+//! Roots of unity, and roots of the constants c of binomials x^n − c, for factorisation trees of radix 2 and 3. All are
+//! modulo a prime q.
 
 use crypto_bigint::{NonZero, U256};
 
 use crate::modulus::Modulus;
 
-/// Whether a power of the named root has this order; if none is named, whether the modulus has a root of this order.
+/// Returns true if a power of the root `named` has this order. Without `named`, returns true if the modulus has a root
+/// of this order.
 pub(super) fn leads_to_order(q: &Modulus, named: Option<U256>, order: u64) -> bool {
     named.map_or_else(|| q.has_root(order), |named| smooth_order(q, &named).is_some_and(|found| found % order == 0))
 }
 
-/// The power of the named root that has this order; if none is named, the modulus's default root of this order.
+/// Returns the power of the root `named` that has this order. Without `named`, returns the default root of this order.
 pub(super) fn root_of_order(q: &Modulus, named: Option<U256>, order: u64) -> Option<U256> {
     let Some(named) = named else { return q.root(order) };
     let found = smooth_order(q, &named).filter(|found| found % order == 0)?;
     Some(q.pow(&named, &U256::from(found / order)))
 }
 
-/// The multiplicative order of x, if it is 2^a·3^b with a ≤ 40 and b ≤ 13.
+/// Returns the multiplicative order of x if it is 2^a·3^b with a ≤ 40 and b ≤ 13, else `None`.
 fn smooth_order(q: &Modulus, x: &U256) -> Option<u64> {
     let twos = prime_power_order(q, q.pow(x, &U256::from(3u64.pow(13))), 2, 40)?;
     let threes = prime_power_order(q, q.pow(x, &U256::from(1u64 << 40)), 3, 13)?;
     twos.checked_mul(threes).filter(|&order| q.has_order(x, order))
 }
 
-/// The order of x, if it is a power of `prime` with an exponent of at most `most`.
+/// Returns the order of x if it is a power of `prime` with an exponent of at most `most`, else `None`.
 fn prime_power_order(q: &Modulus, mut x: U256, prime: u64, most: u32) -> Option<u64> {
     let one = q.reduce(&U256::ONE);
     for exponent in 0..=most {
@@ -47,7 +49,7 @@ pub(super) struct Constant {
 }
 
 impl Constant {
-    /// `None` for c = 0.
+    /// Decomposes the constant c; returns `None` if c = 0.
     pub(super) fn new(q: &Modulus, c: U256) -> Option<Self> {
         let (smooth, rest) = without_small_primes(q.value().wrapping_sub(&U256::ONE));
         let u = match smooth == U256::ONE {
@@ -63,14 +65,15 @@ impl Constant {
         Some(Self { q: *q, c, u, v: q.mul(&c, &q.inverse(&u)?), order_of_u, rest }).filter(|c| c.c != U256::ZERO)
     }
 
-    /// Whether there are γ with γ^t = c and t-th roots of unity, for t = 2^a·3^b.
+    /// Returns true if some γ has γ^t = c and there are primitive t-th roots of unity, for t = 2^a·3^b.
     pub(super) fn has_root(&self, t: u64) -> bool {
         self.order_of_root(t)
             .is_some_and(|order| self.q.value().wrapping_sub(&U256::ONE).rem_vartime(&order) == U256::ZERO)
     }
 
-    /// γ with γ^t = c: the product of a root of v and a root of u. The root of v is a power of v. The root of u has t
-    /// times the order of u; it is the first one among the powers of the modulus's default root of that order.
+    /// Returns γ with γ^t = c = u·v, as the product of a t-th root of v and a t-th root of u. The root of v is a power
+    /// of v. The order of the root of u is t times the order of u. It is the first suitable power of the modulus's
+    /// default root of that order.
     pub(super) fn root(&self, t: u64) -> Option<U256> {
         let q = &self.q;
         if t == 1 {
@@ -94,8 +97,8 @@ impl Constant {
     }
 }
 
-/// The discrete logarithm k < order with base^k = x, digit by digit from the lowest (Pohlig–Hellman). The base must
-/// have this order, 2^a·3^b, and x must be a power of it.
+/// Returns the discrete logarithm k < order with base^k = x, by Pohlig–Hellman, lowest digit first. `order` must be the
+/// order of `base` and equal 2^a·3^b, and x must be a power of `base`.
 fn logarithm(q: &Modulus, mut base: U256, mut x: U256, mut order: U256) -> Option<U256> {
     let (mut k, mut place) = (U256::ZERO, U256::ONE);
     while order != U256::ONE {
@@ -111,7 +114,7 @@ fn logarithm(q: &Modulus, mut base: U256, mut x: U256, mut order: U256) -> Optio
     Some(k)
 }
 
-/// Splits x into its part 2^a·3^b and the rest.
+/// Factors x into a part 2^a·3^b and the rest, which neither 2 nor 3 divides.
 fn without_small_primes(x: U256) -> (U256, U256) {
     let (mut smooth, mut rest) = (U256::ONE, x);
     for prime in [2, 3] {
@@ -122,13 +125,13 @@ fn without_small_primes(x: U256) -> (U256, U256) {
     (smooth, rest)
 }
 
-/// x / prime, if it is an integer.
+/// Returns x / prime if it is an integer, else `None`.
 fn divided(x: &U256, prime: u64) -> Option<U256> {
     let (quotient, remainder) = x.div_rem_vartime(&NonZero::new(U256::from(prime)).into_option()?);
     (remainder == U256::ZERO).then_some(quotient)
 }
 
-/// x^-1 modulo m > 1, if it exists.
+/// Returns x^-1 modulo m > 1, or `None` if there is no inverse.
 fn inverse(x: &U256, m: U256) -> Option<U256> {
     let m = NonZero::new(m).into_option()?;
     x.rem_vartime(&m).invert_mod(&m).into_option()
@@ -138,7 +141,7 @@ fn inverse(x: &U256, m: U256) -> Option<U256> {
 mod tests {
     use super::*;
 
-    /// The first root found by a search through the powers of the modulus's default root.
+    /// Returns the first t-th root of c found by a search through the powers of the modulus's default root.
     fn searched(q: &Modulus, c: &U256, t: u64) -> Option<U256> {
         let order = smooth_order(q, c)?;
         let generator = q.root(order * t)?;
@@ -146,8 +149,8 @@ mod tests {
         powers.take(order as usize).find(|root| q.pow(root, &U256::from(t)) == *c)
     }
 
-    /// Checks every constant modulo small primes. Which root is chosen for a constant of order 2^a·3^b is part of a
-    /// ring's definition, so it must not change.
+    /// Compares roots of every constant modulo small primes with a search. The choice of root for a constant of order
+    /// 2^a·3^b is part of a ring's definition, so it must not change.
     #[test]
     fn roots_of_constants_match_a_search() {
         for q in [2u64, 3, 5, 7, 13, 19, 31, 37, 73, 97, 109, 163, 193] {
@@ -173,7 +176,8 @@ mod tests {
         }
     }
 
-    /// Groups of order 2^32·…, 2^96·… and 2^27·3·…, where a search would take minutes or never end.
+    /// Checks roots of constants in groups of order 2^32·…, 2^96·… and 2^27·3·…, where a search would take minutes or
+    /// never end.
     #[test]
     fn roots_of_constants_in_large_groups() {
         let p224 = "ffffffffffffffffffffffffffffffff000000000000000000000001";

@@ -1,4 +1,4 @@
-//! The CPU backend runs the CPU reference implementation of each kernel and splits the items over rayon's threads.
+//! The CPU backend: runs the CPU reference implementation of each kernel and divides the items among rayon's threads.
 
 mod views;
 
@@ -6,13 +6,13 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Backend, BackendStream, Binding, Loaded, To};
-use crate::columns::{Shape, Shares};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
 use crate::limits::Limits;
 use crate::memory::{HostPool, Memory, Read, Write};
+use crate::tiles::{Shape, Tiles};
 use ringforge_math::error::{Error, Result};
 
-/// A range of items with fewer bytes than this is not split over threads.
+/// A range of items with at most this many bytes runs on one thread.
 const GRAIN_BYTES: usize = 32 << 10;
 
 /// The CPU backend.
@@ -55,7 +55,7 @@ impl Backend for Cpu {
         let load = |kernel: &Arc<dyn Kernel>| Loaded {
             kernel: kernel.clone(),
             ports: kernel.ports().to_vec(),
-            shares: Shares::default(),
+            shares: Tiles::default(),
             code: Arc::new(()),
         };
         Ok(kernels.iter().map(load).collect())
@@ -89,7 +89,7 @@ impl Backend for Cpu {
     }
 }
 
-/// Copies the bytes of `shape` out of `from` and packs them into `to`.
+/// Packs the bytes that `shape` selects from `from` into `to`.
 pub fn upload(from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
     let Shape { offset, rows, width, pitch } = *shape;
     if rows == 1 {
@@ -100,7 +100,7 @@ pub fn upload(from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Copies between memories of the same size.
+/// Copies between two host memories of the same size.
 pub fn copy(from: Read<'_>, to: Write<'_>) -> Result<()> {
     host_write(to)?.copy_from_slice(host_read(from)?);
     Ok(())
@@ -111,7 +111,7 @@ pub fn zero(memory: Write<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of host memory. Memory of a GPU is an error.
+/// Returns the bytes of host memory, or [`Error::ForeignDevice`] for memory of a GPU.
 pub fn host_read(memory: Read<'_>) -> Result<&[u8]> {
     match memory {
         Read::Host(bytes) => Ok(bytes),
@@ -120,7 +120,7 @@ pub fn host_read(memory: Read<'_>) -> Result<&[u8]> {
     }
 }
 
-/// The bytes of host memory, writable. Memory of a GPU is an error.
+/// Returns the bytes of host memory for writing, or [`Error::ForeignDevice`] for memory of a GPU.
 pub fn host_write(memory: Write<'_>) -> Result<&mut [u8]> {
     match memory {
         Write::Host(bytes) => Ok(bytes),
@@ -152,7 +152,8 @@ fn host_slice<'a>(kernel: &dyn Kernel, bound: Binding<'a>, port: &Port, items: &
     })
 }
 
-/// Runs a kernel by recursive halving of its items; rayon's threads take the halves until these are small.
+/// Runs a kernel on a range of contiguous items. Halves the range recursively, and runs the halves as parallel rayon
+/// tasks, until a half has a single item or at most [`GRAIN_BYTES`] bytes.
 fn run_items(loaded: &Loaded, items: Range<usize>, slices: Vec<Slice<'_>>, item_bytes: usize) -> Result<()> {
     let Loaded { kernel, ports, .. } = loaded;
     let count = items.len();

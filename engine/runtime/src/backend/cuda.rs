@@ -4,16 +4,16 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Backend, BackendStream, Binding, Loaded, Recording, To};
-use crate::columns::Shape;
 use crate::cuda::code::{self, CudaCode};
 use crate::cuda::launch::{self, PortBinding, PortMemory};
 use crate::cuda::pool::Stay;
 use crate::cuda::queue::{self, Priority};
-use crate::cuda::{CudaMemory, CudaRecording, Gpu, GpuStream, Part, PinnedBytes, copy};
+use crate::cuda::{CudaMemory, CudaRecording, Gpu, GpuSlice, GpuStream, PinnedBytes, copy};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::memory::{Memory, Read, Write};
 use crate::pinned::{Pinned, PinnedBuffer};
+use crate::tiles::Shape;
 use ringforge_math::error::{Error, Result};
 
 /// The backend of one GPU.
@@ -24,7 +24,8 @@ impl Cuda {
     /// Opens the GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`].
+    /// [`Error::NoDevice`] if there is no driver, if the driver is too old or lacks a function, or if there is no such
+    /// GPU.
     pub(crate) fn open(ordinal: usize) -> Result<Self> {
         Gpu::open(ordinal).map(Self)
     }
@@ -37,18 +38,18 @@ impl Cuda {
         }
     }
 
-    fn mine<'a>(&self, part: Part<'a>) -> Result<Part<'a>> {
+    fn mine<'a>(&self, part: GpuSlice<'a>) -> Result<GpuSlice<'a>> {
         if part.memory.is_on(&self.0) { Ok(part) } else { Err(self.foreign("memory", "another GPU")) }
     }
 
-    fn read<'a>(&self, memory: Read<'a>) -> Result<Part<'a>> {
+    fn read<'a>(&self, memory: Read<'a>) -> Result<GpuSlice<'a>> {
         match memory {
             Read::Cuda(memory) => self.mine(memory),
             Read::Host(_) => Err(self.foreign("memory", "CPU")),
         }
     }
 
-    fn write<'a>(&self, memory: Write<'a>) -> Result<Part<'a>> {
+    fn write<'a>(&self, memory: Write<'a>) -> Result<GpuSlice<'a>> {
         match memory {
             Write::Cuda(memory) => self.mine(memory),
             Write::Host(_) => Err(self.foreign("memory", "CPU")),
@@ -60,7 +61,7 @@ impl Cuda {
     }
 }
 
-/// Replays a recording on the memory that it was recorded with.
+/// Replays a captured graph. `memories` must include all memory that the graph uses.
 pub(crate) fn replay(recording: &mut CudaRecording, queue: &BackendStream, memories: &[Read<'_>]) -> Result<()> {
     let BackendStream::Cuda(queue) = queue else {
         return Err(Error::Kernel {
@@ -182,7 +183,7 @@ impl Backend for Cuda {
     }
 }
 
-/// The loaded code of a kernel. It is an error if another backend loaded the kernel.
+/// Returns the loaded code of a kernel, or an error if another backend loaded the kernel.
 pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
     kernel.code.downcast_ref().ok_or_else(|| Error::Kernel {
         kernel: kernel.kernel.name().into(),
@@ -190,10 +191,11 @@ pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
     })
 }
 
-/// Converts a port's binding for a launch on a GPU. Host memory is an error.
+/// Converts a port's binding for a launch on a GPU. Returns an error for host memory.
 pub(crate) fn target(bound: Binding<'_>) -> Result<PortBinding<'_>> {
     let to = match bound.to {
-        // launches are tracked on the address memory alone; its tables take over the users when dropped
+        // a launch counts as a user of the list of addresses only; when the table is dropped (`MadeTable`), the users
+        // of its list are recorded as users of the listed tables
         To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => PortMemory::Read(memory),
         To::Write(Write::Cuda(memory)) => PortMemory::Write(memory),
         To::SameAs(port) => PortMemory::SameAs(port),

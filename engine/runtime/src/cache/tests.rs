@@ -1,4 +1,4 @@
-//! Tests of the cache folders: files that others could have written are not used, and old entries are evicted.
+//! Tests of the cache folders: files that another user could have written are rejected, and old entries are evicted.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn least_recently_used_entries_are_removed() {
     age(&format!("d{ENDING}"), 300);
     put(&cache, "whole", 1000);
     assert_eq!(cache.names("").unwrap(), ["whole", "d"], "what is in use stays, whatever the bound");
-    // left by a process that ended
+    // temporary folders as processes that ended leave them: only the old one is removed
     for name in ["old", "new"] {
         fs::create_dir(cache.folder().join(format!("{UNFINISHED}{name}"))).unwrap();
     }
@@ -63,7 +63,7 @@ fn clearing_leaves_other_files() {
     put(&cache, "a", 10);
     fs::write(cache.folder().join("letter.txt"), "dear").unwrap();
     fs::create_dir(cache.folder().join("photos.ringforge")).unwrap();
-    // another process is about to fill it
+    // the temporary folder of an entry that another process is writing
     fs::create_dir(cache.folder().join(format!("{UNFINISHED}new"))).unwrap();
     cache.clear().unwrap();
     assert_eq!(cache.usage().unwrap(), (0, 0));
@@ -102,7 +102,7 @@ mod others {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Whether this user can change the owner of files, as only root can.
+    /// Whether this user can change the owner of a file, which only root can.
     fn gives_away() -> bool {
         rustix::process::geteuid().is_root()
     }
@@ -111,7 +111,7 @@ mod others {
         outcome.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether a cache refuses every operation.
+    /// Whether every operation on the cache fails.
     fn is_shut(cache: &Cache) -> bool {
         let kept = cache.keep("b", |work| Ok::<_, io::Error>(work.join("nothing")));
         is_refused(cache.find("a")) && is_refused(cache.open()) && is_refused(kept) && cache.usage().is_err()
@@ -138,7 +138,7 @@ mod others {
             set(path, 0o755);
             assert!(cache.find("a").unwrap().is_some());
         }
-        // like the folder for temporary files
+        // a sticky folder, such as `/tmp`, is accepted above the cache folder, but not as the cache folder itself
         set(&folder.path().join("above"), 0o1777);
         assert!(cache.find("a").unwrap().is_some());
         set(cache.folder(), 0o1777);
@@ -192,7 +192,7 @@ mod others {
             lchown(&link, OTHER, None).unwrap();
             assert!(is_shut(&by_link));
         }
-        // the target of the link counts too
+        // the folders above the link's target are checked too
         set(&folder.path().join("above"), 0o777);
         assert!(is_shut(&by_link));
     }

@@ -1,4 +1,4 @@
-//! Checks who could have written a file: only this user and root, or another user as well.
+//! Checks that no user other than this one and root could have written a file.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -21,9 +21,10 @@ pub(super) fn make_file_private(file: &Path) -> io::Result<()> {
     fs::set_permissions(file, fs::Permissions::from_mode(mode & 0o700))
 }
 
-/// The canonical path of a folder that only this user and root can write to or replace. Anything else is an error.
+/// Checks that only this user and root can write to a folder or replace it, and returns the folder's canonical path.
+/// Any other path is an error.
 pub(super) fn check_folder(folder: &Path) -> io::Result<PathBuf> {
-    // no link on the way may be one that another user can redirect
+    // the path may contain links: no other user may be able to redirect one
     check_way(&path::absolute(folder)?)?;
     let folder = folder.canonicalize()?;
     let about = check_way(&folder)?;
@@ -36,8 +37,8 @@ pub(super) fn check_folder(folder: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Checks that a path in a checked folder is a regular file, not a link, and that only this user and root can write to
-/// it.
+/// Checks that a path is a regular file, not a link, and that only this user and root can write to it. The file's
+/// folder must have been checked before.
 pub(super) fn check_file(file: &Path) -> io::Result<()> {
     if check(file)?.is_file() {
         Ok(())
@@ -46,10 +47,11 @@ pub(super) fn check_file(file: &Path) -> io::Result<()> {
     }
 }
 
-/// The canonical path of a file that only this user and root can write to or replace. Anything else is an error.
+/// Checks that only this user and root can write to a file or replace it, and returns the file's canonical path. Any
+/// other path is an error.
 #[cfg(feature = "cuda")]
 pub(super) fn check_single(file: &Path) -> io::Result<PathBuf> {
-    // no link on the way may be one that another user can redirect
+    // the path may contain links: no other user may be able to redirect one
     check_way(&path::absolute(file)?)?;
     let file = file.canonicalize()?;
     check_way(&file)?;
@@ -57,7 +59,7 @@ pub(super) fn check_single(file: &Path) -> io::Result<PathBuf> {
     Ok(file)
 }
 
-/// Checks a path and all folders above it. Returns the path's metadata.
+/// Checks a path and all folders above it with [`check`]. Returns the path's metadata.
 fn check_way(path: &Path) -> io::Result<Metadata> {
     path.ancestors().skip(1).try_for_each(|above| check(above).map(drop))?;
     check(path)
@@ -71,24 +73,25 @@ fn check(path: &Path) -> io::Result<Metadata> {
     const STICKY: u32 = 0o1000;
     let about = fs::symlink_metadata(path)?;
     let denied = |why| Err(refused(path, io::ErrorKind::PermissionDenied, why));
-    // root can do anything anyway, and may have installed the folder
+    // files of root are accepted: root can do anything anyway, and may have installed the folder
     if about.uid() != rustix::process::geteuid().as_raw() && about.uid() != 0 {
         return denied("belongs to another user");
     }
-    // in a sticky folder others can replace only their own files; a link has no mode of its own
+    // a sticky folder is accepted, because other users can replace only their own files in it; a link has no mode of
+    // its own
     if is_shared(&about) && !about.is_symlink() && !(about.is_dir() && about.mode() & STICKY != 0) {
         return denied("can be written by other users");
     }
     Ok(about)
 }
 
-/// Whether group or others may write to it.
+/// Whether the group or other users may write to the file.
 #[cfg(unix)]
 fn is_shared(about: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::mode(about) & 0o022 != 0
 }
 
-// outside of Unix, the user's own folders are taken to be private
+// outside of Unix, the user's folders are assumed to be private
 
 #[cfg(not(unix))]
 pub(super) fn make_file_private(_: &Path) -> io::Result<()> {

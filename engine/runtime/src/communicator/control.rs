@@ -1,5 +1,6 @@
-//! The control connections between the processes of a launch, a star of TCP streams around the first process. Processes
-//! find one another, agree, and learn over them that one has ended. They carry no data of transforms.
+//! The control connections between the processes of a launch: a TCP connection from every process to the first one.
+//! Over them the processes meet, check that they agree, and learn if one of them has ended. Data of transforms does not
+//! use them.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -18,50 +19,50 @@ use ringforge_math::error::{Error, Result};
 /// Pause between attempts to connect, and between polls for new connections.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A new connection must send its greeting within this time.
+/// A new connection must send its whole greeting within this time.
 const GREETING: Duration = Duration::from_secs(2);
 
 /// Bytes of a greeting: the job's hash (32), the rank (4) and the number of processes (4).
 const GREETING_BYTES: usize = 40;
 
-/// Connections that may wait to send their greeting, in addition to the number of processes.
+/// Maximum number of connections with an incomplete greeting, in addition to the number of processes.
 const MOST_GUESTS: usize = 64;
 
-/// The answer if all processes agree: no rank differs.
+/// The first process's answer in [`Control::agree`] if no rank differs.
 const NONE: u32 = u32::MAX;
 
-/// The control connections of a process.
+/// One process's control connections to the other processes of a launch.
 #[derive(Debug)]
 pub struct Control {
     rank: usize,
     timeout: Duration,
-    /// In the first process, the ranks of all others with their streams; in the others, only the first. `None` after
-    /// [`Control::abandon`].
+    /// The connections, each with the rank at its other end: all other ranks in the first process, and only rank 0 in
+    /// the others. `None` after [`Control::abandon`].
     peers: Mutex<Option<Peers>>,
 }
 
 type Peers = Vec<(usize, TcpStream)>;
 
 impl Control {
-    /// Connects the processes of a launch. Returns when all have connected.
+    /// Connects this process with the others of its launch. Returns when all processes have connected.
     #[doc(hidden)]
     pub fn join(launch: &Rank) -> Result<Self> {
         check_token(launch)?;
         let (rank, timeout, deadline) = (launch.rank(), launch.timeout(), after(launch.timeout()));
         let peers = if rank == 0 { gather(launch, deadline)? } else { vec![(0, reach(launch, deadline)?)] };
         let this = Self { rank, timeout, peers: Mutex::new(Some(peers)) };
-        // no process continues before all have connected
+        // the first process sends a byte after all have connected, and the others wait for it
         this.share_until(&mut [0], deadline)?;
         Ok(this)
     }
 
-    /// Runs `work` on the connections. It is an error if this process has abandoned them.
+    /// Calls `work` with the connections. Returns an error if this process has abandoned them.
     fn with(&self, work: impl FnOnce(&mut Peers) -> Result<()>) -> Result<()> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         work(peers.as_mut().ok_or_else(|| ended(self.rank))?)
     }
 
-    /// Broadcasts the bytes of the first process to all others.
+    /// Broadcasts `bytes` of the first process, which replace `bytes` in all other processes.
     #[doc(hidden)]
     pub fn share(&self, bytes: &mut [u8]) -> Result<()> {
         self.share_until(bytes, after(self.timeout))
@@ -76,7 +77,7 @@ impl Control {
         })
     }
 
-    /// Checks that all processes passed the same `what`. If not, every process gets an error.
+    /// Checks that all processes passed the same string `what`. If they did not, every process gets an error.
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
         let (own, deadline) = (<[u8; 32]>::from(Sha256::digest(what)), after(self.timeout));
         let (mut theirs, mut other) = ([0; 32], NONE.to_le_bytes());
@@ -97,13 +98,13 @@ impl Control {
         })?;
         match u32::from_le_bytes(other) {
             NONE => Ok(()),
-            // this process differs, so it reports the first one as the other side
+            // this process is the one that differs, so its error names the first process
             rank if rank as usize == self.rank => Err(differs(0)),
             rank => Err(differs(rank as usize)),
         }
     }
 
-    /// Checks that no process is known to have ended.
+    /// Returns an error if a connected process is known to have ended.
     pub(crate) fn check(&self) -> Result<()> {
         self.with(|peers| {
             peers.iter().try_for_each(|(rank, stream)| {
@@ -113,28 +114,28 @@ impl Control {
                 match seen {
                     Ok(0) => Err(ended(*rank)),
                     Err(error) if error.kind() != ErrorKind::WouldBlock => Err(lost(*rank, error)),
-                    // it has sent its part of the next call already, or nothing
+                    // the process has sent nothing, or has already sent its part of the next call
                     _ => Ok(()),
                 }
             })
         })
     }
 
-    /// Says that this process stops.
+    /// Closes the connections, which tells the other processes that this one has stopped.
     pub(crate) fn abandon(&self) {
-        // the others notice that their connections end
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-/// Refuses to meet over a network without a token, because any process that connects first would be taken for one of
-/// the job.
+/// Returns an error if the launch has no token and its address is not loopback. Without a token, any process on the
+/// network that connects first would be accepted as one of the job.
 fn check_token(launch: &Rank) -> Result<()> {
-    // an address that cannot be resolved fails with its own error later
+    // an address that cannot be resolved passes this check, and leads to an error when it is used
     launch.address().to_socket_addrs().into_iter().flatten().try_for_each(|address| check_address(launch, address))
 }
 
-/// Makes the same check for an address in use, because a name may have been resolved differently.
+/// Like [`check_token`], for the address that is actually used, because a host name may be resolved differently each
+/// time.
 fn check_address(launch: &Rank, address: SocketAddr) -> Result<()> {
     if !launch.token().is_empty() || address.ip().is_loopback() {
         return Ok(());
@@ -145,8 +146,8 @@ fn check_address(launch: &Rank, address: SocketAddr) -> Result<()> {
     })
 }
 
-/// Accepts a connection from every other process. Connections that have not sent a whole greeting are polled together,
-/// so none of them can delay the deadline.
+/// Accepts a connection from every other process; called in the first process. All connections with an incomplete
+/// greeting are polled together, so that none of them can delay the others or the deadline.
 fn gather(launch: &Rank, deadline: Instant) -> Result<Peers> {
     let cannot = |error: std::io::Error| lost(0, format!("cannot listen at {}: {error}", launch.address()));
     let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
@@ -164,7 +165,7 @@ fn gather(launch: &Rank, deadline: Instant) -> Result<Peers> {
         let came = came.ok().and_then(|(stream, _)| Guest::new(stream));
         let nobody = came.is_none();
         guests.extend(came);
-        // the oldest one is dropped, so that strangers cannot use up the connections that a process may have
+        // drop the oldest guest, so that foreign connections cannot use up all connections that this process may have
         if is_full || guests.len() > MOST_GUESTS + launch.size() {
             guests.pop_front();
         }
@@ -173,7 +174,7 @@ fn gather(launch: &Rank, deadline: Instant) -> Result<Peers> {
                 Heard::Nothing => {}
                 Heard::Part => guests.push_back(guest),
                 Heard::Greeting => {
-                    // a rank that connects again has lost its earlier connection
+                    // a second connection of a rank replaces the first one, which the rank has lost
                     if let Some((rank, stream)) = welcome(guest, launch)? {
                         peers[rank - 1] = Some(stream);
                     }
@@ -209,7 +210,7 @@ impl Guest {
         Some(Self { stream, greeting: [0; GREETING_BYTES], received: 0, until: Instant::now() + GREETING })
     }
 
-    /// Reads the bytes that have arrived, without waiting.
+    /// Reads the bytes that have arrived, without waiting, and returns the state of the greeting.
     fn listen(&mut self) -> Heard {
         match self.stream.read(&mut self.greeting[self.received..]) {
             Ok(0) => return Heard::Nothing,
@@ -225,8 +226,8 @@ impl Guest {
     }
 }
 
-/// The rank and the stream of a guest; `None` if it does not belong to this job. Another number of processes is an
-/// error.
+/// Checks a guest's complete greeting, and returns its rank and its stream. Returns `None` if the guest does not belong
+/// to this job, and an error if its greeting has another number of processes.
 fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Rank) -> Result<Option<(usize, TcpStream)>> {
     let number = |at: usize| greeting[at..at + 4].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
     let (job, rank, size) = (&greeting[..32], number(32), number(36));
@@ -242,7 +243,7 @@ fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Rank) -> Result<Optio
     Ok(Some((rank, stream)))
 }
 
-/// Connects to the first process as soon as it listens.
+/// Connects to the first process, with new attempts until it listens, and sends this process's greeting.
 fn reach(launch: &Rank, deadline: Instant) -> Result<TcpStream> {
     let greeting = [&of_job(launch)[..], &(launch.rank() as u32).to_le_bytes(), &(launch.size() as u32).to_le_bytes()];
     let left = || deadline.saturating_duration_since(Instant::now());
@@ -271,7 +272,7 @@ fn reach(launch: &Rank, deadline: Instant) -> Result<TcpStream> {
     }
 }
 
-/// SHA-256 of what all processes of a job share: the version, the job's name and the token.
+/// SHA-256 of the data that all processes of a job share: the crate's version, the job's name and the token.
 fn of_job(launch: &Rank) -> [u8; 32] {
     let parts = ["ringforge", env!("CARGO_PKG_VERSION"), launch.job(), launch.token()];
     Sha256::digest(parts.join("\0")).into()
@@ -311,7 +312,7 @@ mod tests {
     use super::*;
     use crate::threads::each_on_its_own;
 
-    /// The launches of `size` processes, at a port that was free a moment ago.
+    /// The launches of `size` processes that meet at a local TCP port that was free a moment ago.
     fn launches(size: usize, timeout: Duration) -> Vec<Rank> {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let of = |rank| Rank::new(rank, size, free.to_string()).unwrap().with_token("a job").with_timeout(timeout);
@@ -328,10 +329,10 @@ mod tests {
     #[test]
     fn processes_find_one_another_and_agree() {
         for size in [1, 2, 3, 8] {
-            // no timeout is too long
+            // the longest possible timeout must not overflow
             let timeout = if size == 2 { Duration::MAX } else { LONG };
             let outcomes = each(launches(size, timeout), |launch| {
-                std::thread::sleep(PAUSE * (3 * launch.rank() as u32 % 4)); // they connect in any order
+                std::thread::sleep(PAUSE * (3 * launch.rank() as u32 % 4)); // ranks do not connect in order
                 let control = Control::join(&launch)?;
                 let mut id = [launch.rank() as u8 + 7; 128];
                 control.share(&mut id)?;
@@ -412,7 +413,7 @@ mod tests {
             );
             assert!(matches!(Control::join(&launch.with_token("a job")), Err(Error::Rank { .. })));
         }
-        // a name that could not be resolved at first
+        // a host name that is not resolved in the first check, so that only the check of the address in use can fail
         let launch = Rank::new(1, 2, "nowhere.invalid:1").unwrap();
         let address = |ip: [u8; 4]| check_address(&launch, (ip, 1).into());
         assert!(check_token(&launch).is_ok() && address([127, 0, 0, 1]).is_ok() && address([10, 0, 0, 1]).is_err());
@@ -451,7 +452,7 @@ mod tests {
                 std::thread::sleep(PAUSE);
             }
             let heard = control.check();
-            control.abandon(); // rank 0 tells the others in this way
+            control.abandon(); // closes the connections, which tells the others
             heard
         });
         assert!(matches!(outcomes[0], Err(Error::Rank { rank: 2, .. })), "{outcomes:?}");

@@ -13,7 +13,7 @@ use crate::communicator::{Communicator, after, differs};
 use crate::memory::{Memory, Read, Write};
 use ringforge_math::error::{Error, Result, same_length};
 
-/// One rank's end of the connections.
+/// One rank's end of the connections between the threads.
 #[derive(Debug)]
 pub struct Loopback {
     rank: usize,
@@ -21,7 +21,7 @@ pub struct Loopback {
     hub: Arc<Hub>,
 }
 
-/// The state that all ranks share.
+/// The state that all ranks of the group share.
 #[derive(Debug)]
 struct Hub {
     post: Mutex<Post>,
@@ -30,14 +30,15 @@ struct Hub {
 
 #[derive(Debug)]
 struct Post {
-    /// Pieces that were sent and not yet received, by sender and receiver. They may be secret.
+    /// Messages that were sent and not yet received: `sent[sender][receiver]`. They may be secret, so they are wiped on
+    /// drop.
     sent: Vec<Vec<VecDeque<Zeroizing<Vec<u8>>>>>,
-    /// Whether each rank has stopped sending.
+    /// For each rank, whether it has stopped.
     gone: Vec<bool>,
 }
 
 impl Loopback {
-    /// Creates the ends of `ranks` ranks. An end that waits for another for longer than `timeout` fails.
+    /// Creates the communicators of `ranks` ranks. Waiting for a message of another rank fails after `timeout`.
     #[doc(hidden)]
     pub fn ends(ranks: usize, timeout: Duration) -> Vec<Self> {
         let sent = (0..ranks).map(|_| (0..ranks).map(|_| VecDeque::new()).collect()).collect();
@@ -170,7 +171,7 @@ mod tests {
     fn a_missing_or_ended_rank_stops_the_others() {
         let began = Instant::now();
         let outcomes = start(Loopback::ends(3, Duration::from_secs(60)), |end| match end.rank {
-            1 => Ok(()), // and drops its end
+            1 => Ok(()), // rank 1 drops its end
             _ => end.agree("the same"),
         });
         assert_eq!(outcomes[1], Ok(()));

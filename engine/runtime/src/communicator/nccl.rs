@@ -17,29 +17,30 @@ use crate::cuda::nccl::library::{BYTE, Code, Config, Handle, IN_PROGRESS, Nccl, 
 use crate::cuda::nccl::{Raw, Shared, UniqueId};
 use crate::cuda::pool::Stay;
 use crate::cuda::queue::Priority;
-use crate::cuda::{CudaMemory, Gpu, GpuStream, Part};
+use crate::cuda::{CudaMemory, Gpu, GpuSlice, GpuStream};
 use crate::memory::{Memory, Read, Write};
 use crate::threads;
 use ringforge_math::error::{Error, Result};
 
-/// How long a thread polls eagerly before it sleeps between polls.
+/// How long a thread polls without sleeping. Afterwards it sleeps between polls.
 const EAGER: Duration = Duration::from_millis(20);
 
-/// One GPU's end of the connections.
+/// One GPU's end of the connections to the other ranks.
 pub(crate) struct NcclCommunicator {
     nccl: &'static Nccl,
     gpu: Arc<Gpu>,
     rank: usize,
     timeout: Duration,
-    /// `None` once a call failed: the communicator was aborted, so nothing can be sent and no memory is in use.
+    /// `None` after a call failed: the communicator was then aborted, so nothing can be sent and no pending work uses
+    /// memory.
     handle: Arc<Mutex<Option<Raw>>>,
     others: Arc<Others>,
-    /// The stream for copies that the GPU sends to itself, concurrent with sends to others.
+    /// The stream that copies messages from the GPU to itself, while sends to other ranks are under way.
     aside: GpuStream,
 }
 
-/// Allocates the place for a handle. The library may write to it even after a call that was given up; such a place is
-/// never freed.
+/// Allocates memory for NCCL's handle of a communicator. NCCL may still write to it after a call that timed out; the
+/// memory is then never freed.
 fn place() -> *mut Handle {
     Box::into_raw(Box::new(core::ptr::null_mut()))
 }
@@ -48,7 +49,8 @@ fn aborted(call: &'static str) -> Error {
     Error::Nccl { call, why: "the connection was aborted".into() }
 }
 
-/// Connects a device with the others of its group.
+/// Connects a GPU with the other ranks of its group. Returns when all ranks have connected, or an error if the backend
+/// is not a GPU.
 pub fn connect(backend: &dyn Backend, to: &Connection) -> Result<Box<dyn Communicator>> {
     let Some(gpu) = backend.gpu() else {
         let why = "a group must consist of GPUs only, or only of devices that use host memory".into();
@@ -57,7 +59,7 @@ pub fn connect(backend: &dyn Backend, to: &Connection) -> Result<Box<dyn Communi
     Ok(Box::new(NcclCommunicator::new(gpu, to)?))
 }
 
-/// The data with which a rank finds the others.
+/// The data with which a rank connects to the other ranks.
 #[derive(Clone, Debug)]
 pub struct Connection {
     #[doc(hidden)]
@@ -66,24 +68,24 @@ pub struct Connection {
     pub rank: usize,
     #[doc(hidden)]
     pub size: usize,
-    /// How long to wait for others.
+    /// Time limit for waiting on other ranks.
     #[doc(hidden)]
     pub timeout: Duration,
     #[doc(hidden)]
     pub others: Arc<Others>,
 }
 
-/// The state of the other ranks, which NCCL does not report.
+/// Tells whether other ranks have stopped, which NCCL does not report.
 #[derive(Debug, Default)]
 pub struct Others {
     /// Whether a rank of this process has stopped.
     abandoned: AtomicBool,
-    /// Connections to the other processes, if there are any.
+    /// Control connections to the other processes, if the group has several processes.
     control: Option<Control>,
 }
 
 impl Others {
-    /// The ranks of other processes, reached over these connections.
+    /// Watches the ranks of other processes over these control connections.
     #[doc(hidden)]
     pub fn of(control: Control) -> Self {
         Self { control: Some(control), ..Self::default() }
@@ -97,7 +99,7 @@ impl Others {
     }
 
     fn agree(&self, what: &str) -> Result<()> {
-        // ranks of one process need no check: the value that they belong to gives all of them the same
+        // ranks of one process need no check, because one object of this process passes the same `what` to all of them
         self.control.as_ref().map_or(Ok(()), |control| control.agree(what))
     }
 
@@ -108,50 +110,52 @@ impl Others {
 }
 
 impl NcclCommunicator {
-    /// Creates the end of a GPU. Returns when all ranks have connected.
+    /// Creates a GPU's communicator. Returns when all ranks have connected.
     pub(crate) fn new(gpu: &Arc<Gpu>, to: &Connection) -> Result<Self> {
         let Connection { id, rank, size, timeout, others } = to.clone();
         gpu.bind()?;
         let (nccl, aside) = (Nccl::get()?, GpuStream::new(gpu, Priority::Urgent)?);
         let (handle, mut config) = (place(), Config::new(false));
-        // SAFETY: the GPU's context is current; `place` says why the handle may be written later.
+        // SAFETY: the GPU's context is current; memory from `place` is not freed while NCCL may write to it.
         nccl.check("ncclCommInitRankConfig", unsafe {
             (nccl.init)(handle, size as i32, id, rank as i32, &raw mut config)
         })?;
-        // SAFETY: a communicator that is not blocking is written before the call returns.
+        // SAFETY: NCCL writes the handle of a non-blocking communicator before the call returns.
         let connection = Arc::new(Mutex::new(Some(Raw(unsafe { handle.read() }))));
         let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle: connection, others, aside };
         this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
-        // SAFETY: the library does not write to it any more.
+        // SAFETY: NCCL does not write to the handle's memory any more.
         drop(unsafe { Box::from_raw(handle) });
         let parent = this.hasten()?;
         let met = this.connect(size);
-        // SAFETY: it is not used any more, and no rank needs it for the new one, over which all have met.
+        // SAFETY: `parent` is not used any more. All ranks have met over the communicator that replaces it, so none
+        // needs it.
         unsafe { (nccl.abort)(parent.0) };
         met.map(|()| this)
     }
 
-    /// Replaces the non-blocking communicator by a blocking one. The library starts a thread for every non-blocking
-    /// call. Blocking calls wait for other ranks only at first contact, which [`NcclCommunicator::connect`] makes.
+    /// Replaces the non-blocking communicator by a blocking one, because NCCL starts a thread for every non-blocking
+    /// call. Blocking calls wait for other ranks only at the first contact with them, which
+    /// [`NcclCommunicator::connect`] makes.
     ///
     /// Returns the old communicator, which other ranks may still need.
     fn hasten(&self) -> Result<Raw> {
         let call = "ncclCommSplit";
         let (child, mut config) = (place(), Config::new(true));
         self.with(call, |parent| {
-            // SAFETY: the GPU's context is current; `place` says why the handle may be written later.
+            // SAFETY: the GPU's context is current; memory from `place` is not freed while NCCL may write to it.
             self.nccl.check(call, unsafe { (self.nccl.split)(parent, 0, self.rank as i32, child, &raw mut config) })?;
             self.settle(call, parent)
         })?;
-        // SAFETY: the library does not write to it any more.
+        // SAFETY: NCCL does not write to the handle's memory any more.
         let child = unsafe { *Box::from_raw(child) };
         self.handle().replace(Raw(child)).ok_or_else(|| aborted(call))
     }
 
-    /// Sends a byte to every other rank and receives one, so that all have been in contact.
+    /// Exchanges one byte with every other rank, so that later calls are not the first contact with any rank.
     fn connect(&self, size: usize) -> Result<()> {
         let memory = CudaMemory::new(&self.gpu, 2 * size, Stay::Run)?;
-        let part = |first| Part { memory: &memory, first, len: 1 };
+        let part = |first| GpuSlice { memory: &memory, first, len: 1 };
         let others = || (0..size).filter(|rank| *rank != self.rank);
         let sends: Vec<_> = others().map(|rank| (rank, part(rank))).collect();
         let receives: Vec<_> = others().map(|rank| (rank, part(size + rank))).collect();
@@ -165,7 +169,7 @@ impl NcclCommunicator {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `work` on the communicator, and aborts it if that fails.
+    /// Calls `work` with the communicator's handle, and aborts the communicator if `work` fails.
     fn with(&self, call: &'static str, work: impl FnOnce(Handle) -> Result<()>) -> Result<()> {
         let connection = self.handle();
         let outcome = match *connection {
@@ -176,24 +180,24 @@ impl NcclCommunicator {
         outcome.inspect_err(|_| self.abort())
     }
 
-    /// Aborts the communicator and all its pending work.
+    /// Aborts the communicator with all its pending work, and tells the other ranks that this one has stopped.
     fn abort(&self) {
         self.others.abandon();
         if let Some(Raw(handle)) = self.handle().take() {
-            // SAFETY: it is not used any more.
+            // SAFETY: the communicator is not used any more.
             unsafe { (self.nccl.abort)(handle) };
         }
     }
 
-    /// Waits until a non-blocking call is done.
+    /// Waits until a non-blocking call on the communicator is done.
     fn settle(&self, call: &'static str, handle: Handle) -> Result<()> {
         self.wait(call, || Ok(self.state(call, handle)? != IN_PROGRESS))
     }
 
-    /// The status of a non-blocking call.
+    /// Queries the status of the last non-blocking call, which is an error if that call failed.
     fn state(&self, call: &'static str, handle: Handle) -> Result<Code> {
         let mut code = SUCCESS;
-        // SAFETY: writes one integer.
+        // SAFETY: the call only writes one integer.
         self.nccl.check("ncclCommGetAsyncError", unsafe { (self.nccl.async_error)(handle, &raw mut code) })?;
         self.nccl.check(call, code).map(|()| code)
     }
@@ -228,33 +232,38 @@ impl NcclCommunicator {
         Error::ForeignDevice { what: what.into(), expected: self.gpu.limits.name.clone(), got: "another".into() }
     }
 
-    /// Starts sends and receives, and concurrently copies of what the GPU sends to itself. Later work on `queue` waits
-    /// for all of them.
+    /// Starts sends and receives on `queue`, and at the same time copies messages of the GPU to itself on another
+    /// stream. Later work on `queue` waits for all of them.
     fn start_all<'p>(
         &self,
         queue: &GpuStream,
-        sends: &[(usize, Part<'p>)],
-        receives: &[(usize, Part<'p>)],
+        sends: &[(usize, GpuSlice<'p>)],
+        receives: &[(usize, GpuSlice<'p>)],
     ) -> Result<()> {
-        let apart = |all: &[(usize, Part<'p>)]| -> [Vec<(usize, Part<'p>)>; 2] {
+        let apart = |all: &[(usize, GpuSlice<'p>)]| -> [Vec<(usize, GpuSlice<'p>)>; 2] {
             let (own, others) = all.iter().copied().partition(|(rank, _)| *rank == self.rank);
             [own, others]
         };
         let ([kept, sends], [places, receives]) = (apart(sends), apart(receives));
         self.aside.wait(&mut queue.point())?;
         let copies = kept.iter().zip(&places).try_for_each(|((_, from), (_, to))| {
-            // SAFETY: both streams wait for earlier users, and `queue` waits for `aside` below.
+            // SAFETY: both streams wait for earlier users of the memory, and `queue` waits for `aside` below.
             unsafe { start_between(&self.aside, *from, *to) }
         });
         let outcome = copies.and_then(|()| self.start(queue, &sends, &receives));
-        // also after a failure, because work that was started uses the memory
+        // wait even after a failure, because copies that were started use the memory
         let joined = queue.wait(&mut self.aside.point());
         outcome.and(joined)
     }
 
     /// Starts sends and receives as one NCCL group.
-    fn start(&self, queue: &GpuStream, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
-        // `meets` has an effect, so it is called for all
+    fn start(
+        &self,
+        queue: &GpuStream,
+        sends: &[(usize, GpuSlice<'_>)],
+        receives: &[(usize, GpuSlice<'_>)],
+    ) -> Result<()> {
+        // `meets` records the first contact, so it must be called for all memory (`any` would stop early)
         let new = sends.iter().chain(receives).filter(|(_, part)| part.memory.meets()).count();
         if new > 0 {
             return self.meet(queue, sends, receives);
@@ -262,14 +271,19 @@ impl NcclCommunicator {
         self.with("ncclGroupEnd", |handle| self.group(handle, queue, sends, receives, || ()))
     }
 
-    /// Starts a group at first contact between ranks, or between memory and ranks. The call then waits for other ranks,
-    /// so another thread watches it. Later calls do not wait.
-    fn meet(&self, queue: &GpuStream, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+    /// Starts an NCCL group if two ranks, or a rank and some memory, are in contact for the first time. NCCL's call
+    /// then waits for other ranks, so another thread enforces the time limit. Later calls do not wait.
+    fn meet(
+        &self,
+        queue: &GpuStream,
+        sends: &[(usize, GpuSlice<'_>)],
+        receives: &[(usize, GpuSlice<'_>)],
+    ) -> Result<()> {
         let call = "ncclGroupEnd";
         let [begun, done] = &[const { AtomicBool::new(false) }; 2];
         let start = move || {
             self.gpu.bind()?;
-            // hold the lock until the library waits for other ranks; an abort may end that wait
+            // hold the lock until NCCL begins to wait for other ranks, so that an abort can end that wait
             let connection = self.handle();
             let Some(Raw(handle)) = *connection else { return Err(aborted(call)) };
             let outcome = self.group(handle, queue, sends, receives, || {
@@ -282,25 +296,25 @@ impl NcclCommunicator {
         let until = move |flag: &AtomicBool| self.wait(call, || Ok(flag.load(Ordering::Acquire)));
         let watch = move || until(begun).and_then(|()| until(done));
         let tasks: [Box<dyn FnOnce() -> Result<()> + Send + '_>; 2] = [Box::new(watch), Box::new(start)];
-        // the task that fails ends the other one
+        // if one task fails, it aborts the communicator, which ends the other task
         let tasks = tasks.map(|task| move || task().inspect_err(|_| self.abort()));
         threads::each_on_its_own(tasks.into())?.into_iter().collect()
     }
 
-    /// Starts sends and receives. `noted` is called before `ncclGroupEnd`, when the library knows all of them and
-    /// begins to work.
+    /// Starts sends and receives as one NCCL group. Calls `noted` just before `ncclGroupEnd`, which starts the work and
+    /// may wait for other ranks.
     fn group(
         &self,
         handle: Handle,
         queue: &GpuStream,
-        sends: &[(usize, Part<'_>)],
-        receives: &[(usize, Part<'_>)],
+        sends: &[(usize, GpuSlice<'_>)],
+        receives: &[(usize, GpuSlice<'_>)],
         noted: impl FnOnce(),
     ) -> Result<()> {
         let (nccl, stream) = (self.nccl, queue.stream().cu_stream().cast::<c_void>());
-        let address = |part: &Part<'_>| part.memory.address(part.first) as *mut c_void;
-        // SAFETY: all memory is of this GPU and holds the bytes; the stream waits for its earlier users. It is not
-        // freed before `finished`, or an abort, has ended this work.
+        let address = |part: &GpuSlice<'_>| part.memory.address(part.first) as *mut c_void;
+        // SAFETY: all memory is on this GPU and holds the bytes; the stream waits for the memory's earlier users. The
+        // memory is not freed before `finished`, or an abort, has ended this work.
         unsafe {
             nccl.check("ncclGroupStart", (nccl.group_start)())?;
             let sent = sends.iter().try_for_each(|(to, part)| {
@@ -317,7 +331,8 @@ impl NcclCommunicator {
         }
     }
 
-    /// Waits until all work on the stream is done.
+    /// Waits on this thread until all work on the stream is done. Fails after the timeout, or if another rank has
+    /// failed.
     fn finished(&self, queue: &GpuStream) -> Result<()> {
         let event = queue.stream().record_event(None).map_err(failed("cuEventRecord"))?;
         self.with("ncclRecv", |handle| {
@@ -340,7 +355,7 @@ impl Communicator for NcclCommunicator {
     ) -> Result<()> {
         let queue = self.queue(queue)?;
         self.gpu.bind()?;
-        let mine = |part: Part<'_>| match part.memory.is_on(&self.gpu) {
+        let mine = |part: GpuSlice<'_>| match part.memory.is_on(&self.gpu) {
             true => part.memory.check(part.first, part.len),
             false => Err(self.foreign("memory")),
         };
@@ -380,9 +395,10 @@ impl Communicator for NcclCommunicator {
 impl Drop for NcclCommunicator {
     fn drop(&mut self) {
         if let Some(Raw(handle)) = self.handle().take() {
-            // `finish` has waited for all work of this rank, but other processes may still read what it sent
+            // `finish` has waited for this rank's own work, but other processes may still receive its messages:
+            // agreeing waits for them
             drop(self.others.agree("this is the end"));
-            // SAFETY: it is not used any more.
+            // SAFETY: the communicator is not used any more.
             unsafe { (self.nccl.abort)(handle) };
         }
     }

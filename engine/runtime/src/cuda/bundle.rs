@@ -1,5 +1,5 @@
-//! Kernel bundles: compiled kernels of chosen plans in one file, for machines without NVRTC, or that should not wait
-//! for it.
+//! Kernel bundles: the compiled kernels of chosen plans in one file, for machines without NVRTC and for programs that
+//! should not wait for compilation.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,16 +20,17 @@ use crate::plan::Plan;
 use ringforge_math::error::{BundleFault, Error, Result};
 
 const MAGIC: &[u8; 8] = b"RFBNDL01";
-/// A bundle works only with the version of the crate that wrote it.
+/// The crate's version, which a bundle contains. A bundle works only with the version that wrote it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The environment variable that names a bundle file.
 const VARIABLE: &str = "RINGFORGE_BUNDLE";
-/// Larger files are refused.
+/// Maximum size of a bundle file in bytes. Larger files are rejected.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// Compiled kernels of chosen plans, for one or more architectures. A bundle is made where NVRTC is, without a GPU, and
-/// saved as one file. Use it with [`Device::use_bundle`](crate::Device::use_bundle), or for all GPUs of a process by
-/// naming the file in `RINGFORGE_BUNDLE`. Kernels of a bundle are neither compiled nor looked up in the cache.
+/// Compiled kernels of chosen plans, for one or more architectures. Make a bundle on a machine with NVRTC, where no GPU
+/// is needed, and save it as one file. Use it with [`Device::use_bundle`](crate::Device::use_bundle), or set
+/// `RINGFORGE_BUNDLE` to the file's path for all GPUs of a process. Kernels of a bundle are neither compiled nor looked
+/// up in the cache.
 ///
 /// ```no_run
 /// use ringforge::cuda::Bundle;
@@ -44,7 +45,7 @@ const MOST_BYTES: u64 = 4 << 30;
 ///     bundle.compile(&[plan], &limits)?;
 /// }
 /// bundle.save("kernels.bundle".as_ref())?;
-/// // elsewhere
+/// // on another machine
 /// let device = ringforge::Device::cuda(0)?;
 /// device.use_bundle(&Bundle::load("kernels.bundle".as_ref())?)?;
 /// # Ok(())
@@ -52,7 +53,7 @@ const MOST_BYTES: u64 = 4 << 30;
 /// ```
 #[derive(Clone, Default)]
 pub struct Bundle {
-    /// The file that it was loaded from.
+    /// The file that the bundle was loaded from.
     path: Option<String>,
     architectures: BTreeSet<u32>,
     kernels: BTreeMap<Key, Item>,
@@ -67,14 +68,15 @@ struct Item {
 }
 
 impl Bundle {
-    /// Compiles all kernels of these plans for a device with these limits, including those that make tables, and adds
-    /// them. The plans must be for a GPU of this architecture. [`Limits::of_capability`] serves for planning, but does
-    /// not know the GPU's memory size, on which 256-bit transforms with tables of 4 GiB and more depend.
+    /// Compiles all kernels of these plans, including those that compute tables, for a device with these limits, and
+    /// adds them to the bundle. The plans must be for a GPU of this architecture; [`Limits::of_capability`] gives
+    /// limits to plan with. These do not contain the GPU's memory size, on which plans of 256-bit transforms with
+    /// tables of 4 GiB and more depend.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if it rejects a source; [`Error::Unsupported`] if a
-    /// kernel does not fit the device, the device is a CPU, or the compiler does not know the architecture. Then
-    /// nothing is added.
+    /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects a source; [`Error::Unsupported`] if a
+    /// kernel does not fit the device, the device is a CPU, or NVRTC does not know the architecture. After an error,
+    /// the bundle is unchanged.
     pub fn compile(&mut self, plans: &[Plan], limits: &Limits) -> Result<()> {
         let unsupported = |job: &str, why: String| Error::Unsupported { job: job.into(), why };
         if limits.is_cpu() {
@@ -105,16 +107,16 @@ impl Bundle {
         Ok(())
     }
 
-    /// Writes the file, and replaces an existing one.
+    /// Writes the bundle to a file, and replaces an existing file.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`Error::File`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let write = || {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
             file.write_all(&self.to_bytes(VERSION))?;
-            // others may read it: it contains no secrets
+            // other users may read the file: it contains no secrets
             #[cfg(unix)]
             std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
             file.persist(path).map_err(|error| error.error).map(drop)
@@ -122,11 +124,11 @@ impl Bundle {
         write().map_err(|error: io::Error| Error::file(path.display(), error))
     }
 
-    /// Reads a file and checks all of it.
+    /// Reads a bundle from a file and checks every byte of it.
     ///
     /// # Errors
-    /// [`Error::File`] if it cannot be read, or if another user except root could have written or replaced it;
-    /// [`Error::Bundle`] if it is damaged, not a bundle, or of another version.
+    /// [`Error::File`] if the file cannot be read, or if a user other than this one and root could have written or
+    /// replaced it; [`Error::Bundle`] if the file is damaged, not a bundle, or written by another version of the crate.
     pub fn load(path: &Path) -> Result<Self> {
         let read = || {
             let mut bytes = Vec::new();
@@ -141,12 +143,14 @@ impl Bundle {
         }
     }
 
-    /// The architectures that it has kernels for, as `10 * major + minor`, ascending.
+    /// The architectures for which the bundle has kernels, as `10 * major + minor` of the compute capability,
+    /// ascending.
     pub fn architectures(&self) -> impl Iterator<Item = u32> {
         self.architectures.iter().copied()
     }
 
-    /// Names of its kernels for an architecture, ascending. A name is repeated for every variant of the kernel.
+    /// The names of the bundle's kernels for an architecture, in alphabetical order. A name occurs once for each
+    /// variant of the kernel.
     #[must_use]
     pub fn kernels(&self, capability: u32) -> Vec<&str> {
         let items = self.kernels.values().filter(|item| item.capability == capability);
@@ -155,7 +159,8 @@ impl Bundle {
         names
     }
 
-    /// The bundle that the environment names, checked for a GPU of this architecture.
+    /// Loads the bundle that `RINGFORGE_BUNDLE` names, and checks that it has kernels for this architecture. Returns
+    /// `None` if the variable is not set.
     pub(super) fn from_environment(capability: u32) -> Result<Option<Self>> {
         let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else { return Ok(None) };
         let bundle = Self::load(path.as_ref())?;
@@ -163,7 +168,7 @@ impl Bundle {
         Ok(Some(bundle))
     }
 
-    /// Checks that it has kernels for this architecture.
+    /// Returns an error if the bundle has no kernels for this architecture.
     pub(super) fn check_for(&self, capability: u32) -> Result<()> {
         if self.architectures.contains(&capability) {
             return Ok(());
@@ -177,9 +182,10 @@ impl Bundle {
         self.kernels.get(key).map(|item| item.entry.image.clone())
     }
 
-    /// The file's layout: magic, length of the head, SHA-256 of the head, head, and entries, which are encoded as in
-    /// the cache. The head holds the version, the architectures, and the kernels, each list preceded by its length. For
-    /// each kernel it holds the key, architecture, name (preceded by its length) and length of the entry.
+    /// Encodes the bundle as a file: magic, length of the head, SHA-256 of the head, head, entries. Entries are encoded
+    /// as in the cache. The head holds the version, the architectures and the kernels, each list preceded by its
+    /// length. For each kernel it holds the key, the architecture, the name (preceded by its length) and the length of
+    /// the entry.
     fn to_bytes(&self, version: &str) -> Vec<u8> {
         let mut head = Vec::new();
         let count = |head: &mut Vec<u8>, count: usize| head.extend((count as u64).to_le_bytes());
@@ -213,7 +219,7 @@ impl Bundle {
         Self::body(head, entries).ok_or(BundleFault::Damaged)
     }
 
-    /// The head, if its hash is correct, and the bytes after it.
+    /// Splits the bytes after the magic into the head and the entries. Returns `None` if the head's hash is wrong.
     fn head(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         let (length, rest) = bytes.split_first_chunk::<8>()?;
         let (hash, rest) = rest.split_first_chunk::<32>()?;
@@ -221,8 +227,8 @@ impl Bundle {
         (hash == &Sha256::digest(head)[..]).then_some((head, entries))
     }
 
-    /// Parses the rest of the head, after the version, and the entries. Every entry must be valid, and no bytes may be
-    /// left over.
+    /// Parses the part of the head after the version, and the entries. Returns `None` if an entry is invalid or bytes
+    /// are left over.
     fn body(head: &[u8], mut entries: &[u8]) -> Option<Self> {
         let mut bundle = Self::default();
         let (count, mut head) = head.split_first_chunk::<8>()?;
@@ -260,7 +266,7 @@ impl Bundle {
 }
 
 impl fmt::Display for Bundle {
-    /// Writes the path that it was loaded from.
+    /// Writes the path of the file that the bundle was loaded from.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.path.as_deref().unwrap_or("a bundle made in this process"))
     }

@@ -1,4 +1,5 @@
-//! Tests of kernel bundles: damaged ones, and those for another version or architecture, are refused as a whole.
+//! Tests of kernel bundles: a bundle that is damaged, or made for another version or architecture, is rejected as a
+//! whole.
 
 use std::fs;
 
@@ -10,7 +11,7 @@ fn image(first: u8) -> Image {
     Image::Cubin(vec![first, 2, 3, 4])
 }
 
-/// One kernel for sm_80 and two for sm_90.
+/// A bundle with one kernel for sm_80 and two for sm_90.
 fn bundle() -> Bundle {
     let item = |(key, (capability, name)): (Key, (u32, &str))| {
         let entry = Arc::new(Entry { image: image(key.0[0]), compiler: "NVRTC 13.0".into() });
@@ -24,7 +25,8 @@ fn fault(bytes: &[u8]) -> Option<BundleFault> {
     Bundle::from_bytes(bytes).err()
 }
 
-/// The fault found after a change of the head, whose hash is then made correct again.
+/// Applies `change` to the head of a valid bundle and corrects the head's hash. Returns the fault with which loading
+/// fails.
 fn fault_of(change: impl FnOnce(&mut Vec<u8>)) -> Option<BundleFault> {
     let mut bytes = bundle().to_bytes(VERSION);
     let length = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
@@ -72,7 +74,7 @@ fn every_damaged_or_missing_byte_is_detected() {
 #[test]
 fn invalid_headers_are_refused() {
     assert_eq!(fault_of(|_| {}), None);
-    // after the version with its length: two architectures, then the kernels
+    // offsets in the head: after the version and its length (8 bytes) come two architectures, then the kernels
     let architectures = 8 + VERSION.len();
     let kernels = architectures + 8 + 2 * 4;
     let huge = |at: usize| move |head: &mut Vec<u8>| head[at..at + 8].fill(0xff);
@@ -92,7 +94,7 @@ fn invalid_headers_are_refused() {
     for (what, change) in cases {
         assert_eq!(fault_of(change), Some(BundleFault::Damaged), "{what}");
     }
-    // a name that is not valid UTF-8
+    // a kernel name that is not valid UTF-8 must be rejected too
     assert_eq!(fault_of(|head| head[kernels + 8 + 32 + 4 + 8] = 0xff), Some(BundleFault::Damaged));
 }
 

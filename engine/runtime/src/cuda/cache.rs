@@ -1,4 +1,4 @@
-//! Compiled kernels on disk: the format of entries, and their lookup.
+//! The cache of compiled kernels on disk: format and lookup of its entries.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use crate::cuda::nvrtc::Image;
 use crate::cuda::text::Key;
 
 const MAGIC: &[u8; 8] = b"RFCODE01";
-/// Larger files are refused; this crate never writes any.
+/// Maximum size of an entry in bytes. Larger files, which this crate never writes, are rejected.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A compiled kernel in the cache.
@@ -22,7 +22,8 @@ pub(crate) struct Entry {
     pub(crate) compiler: String,
 }
 
-/// The cache that the environment selects. `None` with `RINGFORGE_CACHE=off`, or if no folder can be trusted.
+/// Opens the kernel cache that the environment variables select. Returns `None` with `RINGFORGE_CACHE=off`. Also
+/// returns `None`, with a logged warning, if the folder cannot be created or another user could write to it.
 pub(crate) fn from_environment() -> Option<Cache> {
     if is_off(&std::env::var("RINGFORGE_CACHE").unwrap_or_default()) {
         return None;
@@ -38,8 +39,8 @@ fn is_off(switch: &str) -> bool {
     ["off", "0", "no"].iter().any(|off| switch.eq_ignore_ascii_case(off))
 }
 
-/// The valid entries of a key: the one of this compiler or, without a compiler, those of any, so that a shipped cache
-/// can be used.
+/// The valid entries of a key. With a compiler, only its own entry is returned. Without one, the entries of all
+/// compilers are returned, so that a cache can be shipped to machines without NVRTC.
 pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Iterator<Item = Entry> {
     let names = match compiler {
         Some(compiler) => vec![name(key, compiler)],
@@ -64,7 +65,7 @@ pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Ite
     })
 }
 
-/// Stores an entry, and replaces an existing one. A failure is only logged.
+/// Stores an entry, and replaces an existing one with the same key and compiler. A failure is only logged.
 pub(crate) fn store(cache: &Cache, key: &Key, entry: &Entry) {
     let write = |folder: &Path| {
         let file = folder.join("entry");
@@ -92,8 +93,8 @@ fn read(cache: &Cache, name: &str) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// An entry's layout: magic, key, SHA-256 of the rest, kind, compiler version, image. The last two are preceded by
-/// their length.
+/// Encodes an entry: magic, key, SHA-256 of the rest, kind of image, compiler, image. The compiler and the image are
+/// each preceded by their length.
 pub(super) fn encode(key: &Key, entry: &Entry) -> Vec<u8> {
     let image = entry.image.bytes();
     let mut rest = vec![u8::from(matches!(entry.image, Image::Ptx(_)))];

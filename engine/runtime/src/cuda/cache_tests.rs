@@ -16,7 +16,7 @@ fn filled() -> (tempfile::TempDir, Cache) {
     (folder, cache)
 }
 
-/// The entry of a key made by `COMPILER`.
+/// The stored entry of a key, if it was made by `COMPILER`.
 fn loaded(cache: &Cache, key: &Key) -> Option<Entry> {
     load(cache, key, Some(COMPILER)).next()
 }
@@ -40,7 +40,7 @@ fn a_compiler_has_its_own_entries() {
     for compiler in [COMPILER, "NVRTC 13.1"] {
         assert_eq!(load(&cache, &KEY, Some(compiler)).collect::<Vec<_>>(), [entry(compiler)]);
     }
-    // without a compiler, entries of any are used
+    // without a compiler, entries of all compilers are used
     assert_eq!(load(&cache, &KEY, None).count(), 2);
     assert_eq!(load(&cache, &Key([8; 32]), None).count(), 0);
 }

@@ -1,4 +1,5 @@
-//! Loads kernels: from memory, else from a bundle, else from the cache on disk, else by compilation.
+//! Loads kernels onto a GPU. A kernel that is not loaded yet is taken from a bundle, else from the cache on disk;
+//! otherwise it is compiled.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -11,7 +12,6 @@ use cudarc::driver::{CudaContext, CudaFunction, sys};
 use cudarc::nvrtc::Ptx;
 
 use crate::cache::Cache;
-use crate::columns::Shares;
 use crate::cuda::bundle::Bundle;
 use crate::cuda::cache::{self, Entry};
 use crate::cuda::driver::{Gpu, failed};
@@ -19,43 +19,44 @@ use crate::cuda::nvrtc;
 use crate::cuda::queue::GpuStream;
 use crate::cuda::text::{Key, Unit};
 use crate::kernel::{Epilogue, Grid, Kernel, Launch, Port};
+use crate::tiles::Tiles;
 use ringforge_math::error::{Error, Result};
 
-/// Dynamic shared memory that a block may use without an opt-in.
+/// Bytes of dynamic shared memory that a block may use without an opt-in.
 const FREE_SHARED_BYTES: u32 = 48 << 10;
 /// Threads per warp.
 const WARP: u32 = 32;
-/// Parameters of a kernel after its pointers and numbers: the first item, and the end.
+/// Number of kernel parameters after the pointers and the run-time constants: the first item, and the end of the items.
 const RANGE: usize = 2;
-/// Bytes of a parameter.
+/// Bytes of a pointer or a run-time constant among a kernel's parameters.
 const POINTER: usize = 8;
-/// The first driver with `cuFuncGetParamInfo`, as `1000 * major + 10 * minor`.
+/// The first driver version with `cuFuncGetParamInfo`, as `1000 * major + 10 * minor`.
 pub(super) const TELLS_PARAMETERS: i32 = 12_040;
 
-/// A kernel on a GPU: a function, possibly shared with other kernels, and its launch.
+/// A kernel loaded on a GPU: its function, which other kernels may share, and its launch configuration.
 #[derive(Clone)]
 pub(crate) struct CudaCode {
     function: Arc<Function>,
     launch: Launch,
-    /// Run-time constants: the parameters between the pointers and the range of items.
+    /// Run-time constants: the 64-bit parameters between the pointers and the range of items.
     numbers: Vec<u64>,
     epilogue: Option<Epilogue>,
-    /// The number of blocks that the GPU holds at once, if the function waits for earlier launches itself. Such a
-    /// launch may begin before the earlier one has ended (programmatic dependent launch).
+    /// Set if the function itself waits for earlier launches, so that its launch may begin before the earlier one has
+    /// ended (programmatic dependent launch). The value is the number of blocks that the GPU holds at once.
     follows: Option<u32>,
 }
 
-/// A function on a GPU.
+/// A compiled function, loaded on a GPU.
 struct Function {
     name: String,
     function: CudaFunction,
-    /// The function's context. The driver needs it current on the thread that queries the function.
+    /// The function's context, which must be current on a thread that queries the function.
     context: Arc<CudaContext>,
-    /// The most bytes of dynamic shared memory that launches may use so far.
+    /// Limit in bytes on the dynamic shared memory of launches, raised by [`Function::allow`] when necessary.
     shared_bytes: Mutex<u32>,
-    /// The most threads that a multiprocessor of the GPU holds.
+    /// Maximum number of resident threads per multiprocessor of the GPU.
     multiprocessor_threads: u32,
-    /// Bytes of each parameter, if the driver reports them.
+    /// Size of each parameter in bytes. `None` if the driver does not report sizes.
     parameters: Option<Vec<usize>>,
 }
 
@@ -65,7 +66,7 @@ struct Function {
 pub struct Occupancy {
     /// The kernel's name.
     pub kernel: String,
-    /// The launch parameters.
+    /// The launch configuration.
     pub launch: Launch,
     /// Registers per thread.
     pub registers: u32,
@@ -73,14 +74,14 @@ pub struct Occupancy {
     pub local_bytes: u32,
     /// Bytes of static shared memory per block. [`Launch::shared_bytes`] are added at launch.
     pub static_shared_bytes: u32,
-    /// Blocks that fit on a multiprocessor at once.
+    /// Number of blocks that a multiprocessor holds at once.
     pub blocks_per_multiprocessor: u32,
-    /// The most threads that a multiprocessor holds.
+    /// Maximum number of resident threads per multiprocessor.
     pub multiprocessor_threads: u32,
 }
 
 impl Occupancy {
-    /// The theoretical occupancy: resident threads as a fraction of the most that a multiprocessor holds.
+    /// The theoretical occupancy: the number of resident threads divided by the maximum number of resident threads.
     #[must_use]
     pub fn share(&self) -> f64 {
         f64::from(self.blocks_per_multiprocessor * self.launch.threads.next_multiple_of(WARP))
@@ -88,36 +89,39 @@ impl Occupancy {
     }
 }
 
-/// All code that a GPU has loaded.
+/// The code that a GPU has loaded, and the bundles and the cache from which it loads more.
 pub(crate) struct Codes {
     loaded: Mutex<HashMap<Key, Arc<Slot>>>,
-    /// The bundles in use, or the error of the bundle that the environment names. With an error, no kernel can be
-    /// loaded.
+    /// The bundles in use, or the error with which the bundle named by `RINGFORGE_BUNDLE` could not be loaded. With an
+    /// error, no kernel can be loaded.
     bundles: Mutex<Result<Vec<Arc<Bundle>>>>,
     cache: Option<Cache>,
 }
 
-/// A kernel that one thread loads while others that need it wait.
+/// A loaded kernel; `None` until it is loaded. The thread that loads the kernel holds the lock, so that other threads
+/// that need the kernel wait.
 type Slot = Mutex<Option<Arc<Function>>>;
 
 impl Codes {
-    /// The bundle and the cache that the environment selects, for a GPU of this architecture. No code is loaded yet.
+    /// Opens the bundle and the cache that the environment variables select, for a GPU of this architecture. Loads no
+    /// kernel.
     pub(crate) fn from_environment(capability: u32) -> Self {
         let bundles = Bundle::from_environment(capability).map(|bundle| bundle.into_iter().map(Arc::new).collect());
         Self { loaded: Mutex::default(), bundles: Mutex::new(bundles), cache: cache::from_environment() }
     }
 
-    /// Takes kernels from this bundle from now on.
+    /// Adds a bundle to those from which kernels are loaded from now on. Fails if the bundle has no kernels for this
+    /// architecture.
     pub(crate) fn use_bundle(&self, bundle: &Bundle, capability: u32) -> Result<()> {
         bundle.check_for(capability)?;
         lock(&self.bundles).as_mut().map_err(|error| error.clone())?.push(Arc::new(bundle.clone()));
         Ok(())
     }
 
-    /// Unloads code that no program uses.
+    /// Unloads the code of kernels that no program uses.
     pub(crate) fn trim(&self) {
         let is_used = |code: &Option<Arc<Function>>| code.as_ref().is_some_and(|code| Arc::strong_count(code) > 1);
-        // a locked slot is being loaded
+        // keep a locked slot, because its kernel is being loaded
         self.map().retain(|_, slot| slot.try_lock().map_or(true, |code| is_used(&code)));
     }
 
@@ -130,9 +134,9 @@ impl Codes {
     }
 }
 
-/// Loads kernels on several threads, each distinct one once. Returns for each kernel the ports that its source was
-/// generated for, how its blocks divide them into tiles, and its code.
-pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<(Vec<Port>, Shares, CudaCode)>> {
+/// Loads kernels on several threads, and kernels with equal sources only once. Returns for each kernel the ports that
+/// its source was generated for, the tiles into which its blocks divide each port, and its code.
+pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<(Vec<Port>, Tiles, CudaCode)>> {
     let mut units: Vec<(Unit, Arc<Slot>, Key)> = Vec::new();
     let mut of_kernel = Vec::with_capacity(kernels.len());
     for kernel in kernels {
@@ -160,16 +164,17 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<(V
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
-    // not rayon's threads: a thread that waits there may run another task, which must not happen while a slot is locked
+    // rayon's threads cannot be used: one that waits may run another task, which must not happen while it has locked a
+    // slot
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // if a thread does not start, the others do its work
+            // if a thread does not start, the other threads do its work
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });
     let lost = |kernel: &Arc<dyn Kernel>| Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() };
-    // if all was loaded before, this thread may not have a current context yet
+    // if all kernels were loaded before, the GPU's context may not be current on this thread yet
     gpu.bind()?;
     kernels
         .iter()
@@ -242,12 +247,13 @@ impl Function {
         })
     }
 
-    /// Checks that the function takes one pointer for each port and all 64-bit numbers; an epilogue holds some of both.
-    /// A launch reads as many bytes of host memory as the parameters have.
+    /// Checks that the function takes one pointer for each port and the expected number of 64-bit integers. An epilogue
+    /// is one struct parameter that holds some of both. Without this check, a launch could read beyond the parameters
+    /// that it passes.
     fn takes(&self, ports: &[Port], numbers: &[u64], epilogue: Option<Epilogue>) -> Result<()> {
         let (pointers, numbers) = (ports.len(), numbers.len() + RANGE);
         let parameters = parameters_of(pointers + numbers, pointers, epilogue);
-        // an empty struct has one byte
+        // an empty struct has a size of one byte
         let wanted: Vec<usize> = parameters.map(|words| (words.len() * POINTER).max(1)).collect();
         match &self.parameters {
             Some(sizes) if *sizes != wanted => {
@@ -260,7 +266,7 @@ impl Function {
         }
     }
 
-    /// Lets launches use this much dynamic shared memory.
+    /// Raises the limit on dynamic shared memory of launches to at least this many bytes.
     fn allow(&self, shared_bytes: u32) -> Result<()> {
         let mut allowed = lock(&self.shared_bytes);
         if *allowed < shared_bytes {
@@ -274,12 +280,12 @@ impl Function {
 }
 
 impl CudaCode {
-    /// Starts the kernel on these items, or only the blocks `part` of a single item. If `early` is set and the kernel
-    /// allows it, the launch may begin before the previous one ends (programmatic dependent launch).
+    /// Starts the kernel on these items, or, with `part`, only these blocks of a single item. If `early` is set and the
+    /// kernel allows it, the launch may begin before the previous one ends (programmatic dependent launch).
     ///
     /// # Safety
-    /// The addresses must be those of device memory that holds what the kernel's ports say for these items. The stream
-    /// must have waited for all earlier users of that memory.
+    /// `addresses` must hold one address per port, of device memory that holds what the port requires for these items.
+    /// The stream must have waited for all earlier users of that memory.
     pub(crate) unsafe fn start(
         &self,
         queue: &GpuStream,
@@ -321,9 +327,9 @@ impl CudaCode {
             numAttrs: attributes.len() as u32,
         };
         let function = self.function.function.cu_function();
-        // SAFETY: as every kernel's source must, the function takes one pointer for each port, 64-bit integers, and a
-        // struct of some of them as its epilogue. All are copied before the call returns. The caller guarantees what is
-        // required of the memory.
+        // SAFETY: the function takes one pointer for each port, 64-bit integers, and possibly a struct of some of them
+        // (epilogue), as every kernel's source guarantees. The driver copies all of them before the call returns. The
+        // caller guarantees the requirements on the memory.
         unsafe { sys::cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), core::ptr::null_mut()) }
             .result()
             .map_err(failed("cuLaunchKernelEx"))
@@ -361,20 +367,22 @@ impl core::fmt::Debug for CudaCode {
     }
 }
 
-/// Whether a launch of `blocks` blocks should begin before the previous one has ended. `at_once` is the number of
-/// blocks that the GPU holds. If both launches together slightly exceed this number, early blocks crowd on the few
-/// multiprocessors with room, and the launch takes longer: see `bench/results/profiles/2026-11-26-h100-turns.txt`.
+/// Whether a launch of `blocks` blocks should begin before the previous launch has ended. `at_once` is the number of
+/// blocks that the GPU holds. If both launches together have slightly more blocks than that, the early blocks crowd on
+/// the few multiprocessors with room, and the launch takes longer: see
+/// `bench/results/profiles/2026-11-26-h100-turns.txt`.
 fn pays_early(blocks: u32, at_once: u32) -> bool {
     blocks <= at_once / 2 || blocks > 2 * at_once
 }
 
-/// An attribute of a launch.
+/// A launch attribute with this id and value.
 fn attribute(id: sys::CUlaunchAttributeID, value: sys::CUlaunchAttributeValue) -> sys::CUlaunchAttribute {
     sys::CUlaunchAttribute { id, pad: [0; 4], value }
 }
 
-/// The range of words of each parameter, where `words` words begin with `pointers` pointers. Each parameter has one
-/// word, except an epilogue, which has the last pointers and the first numbers.
+/// The 64-bit words of a launch are `pointers` pointers, followed by integers, `words` words in all. Returns the range
+/// of words of each parameter. A parameter has one word, except an epilogue (struct), which has the last pointers and
+/// the first integers.
 fn parameters_of(words: usize, pointers: usize, epilogue: Option<Epilogue>) -> impl Iterator<Item = Range<usize>> {
     let Epilogue { pointers: own, numbers } = epilogue.unwrap_or_default();
     let (start, end) = (pointers - own, pointers + numbers);
@@ -382,7 +390,7 @@ fn parameters_of(words: usize, pointers: usize, epilogue: Option<Epilogue>) -> i
     single(0..start).chain(epilogue.map(|_| start..end)).chain(single(end..words))
 }
 
-/// Bytes of each parameter of a function; `None` if the driver is too old to report them.
+/// The size of each parameter of a function in bytes. `None` if the driver is too old to report sizes.
 fn parameters(gpu: &Gpu, function: &CudaFunction) -> Option<Vec<usize>> {
     if gpu.driver < TELLS_PARAMETERS {
         return None;
@@ -399,7 +407,7 @@ fn parameters(gpu: &Gpu, function: &CudaFunction) -> Option<Vec<usize>> {
     Some((0..).map_while(size).collect())
 }
 
-/// Converts a count that the driver returns as a signed number.
+/// Converts a count that the driver returns as a signed number; a negative one becomes 0.
 fn unsigned(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }

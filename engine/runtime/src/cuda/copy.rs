@@ -1,4 +1,4 @@
-//! Copies between host and device, through staging memory unless the host memory is page-locked itself.
+//! Copies between host and device. Host memory that is not page-locked is copied through page-locked staging memory.
 
 use std::collections::VecDeque;
 
@@ -6,24 +6,24 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUmemorytype};
 use rayon::prelude::*;
 
-use crate::columns::Shape;
 use crate::cuda::driver::failed;
-use crate::cuda::memory::{Access, CudaMemory, Part};
+use crate::cuda::memory::{Access, CudaMemory, GpuSlice};
 use crate::cuda::pinned::is_pinned;
 use crate::cuda::queue::GpuStream;
 use crate::cuda::staging::Staged;
+use crate::tiles::Shape;
 use ringforge_math::error::Result;
 
-/// Bytes of a piece that is copied through staging memory.
+/// Maximum size in bytes of a piece, which is copied through staging memory at once.
 const PIECE: usize = 4 << 20;
-/// The most pieces in flight.
+/// Maximum number of pieces in flight.
 const PIECES: usize = 3;
-/// From this many bytes on, several threads copy, `SHARE` bytes at a time.
+/// Host memory of at least this many bytes is copied by several threads, `SHARE` bytes at a time.
 const MANY: usize = 1 << 20;
 const SHARE: usize = 256 << 10;
 
-/// Copies host memory, on several threads where that helps. The caller must not hold a lock, because a thread that
-/// waits here may run any other task.
+/// Copies host memory, on rayon's threads if it is large. The caller must not hold a lock, because a rayon thread that
+/// waits may run any other task.
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     if from.len() < MANY {
         to.copy_from_slice(from);
@@ -33,20 +33,21 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Packs the bytes of `shape` out of `from` into device memory. The source may be reused on return.
-pub(crate) fn upload(queue: &GpuStream, from: &[u8], shape: &Shape, part: Part<'_>) -> Result<()> {
+/// Packs the bytes that `shape` selects from `from` into device memory. The caller may reuse `from` when the call
+/// returns.
+pub(crate) fn upload(queue: &GpuStream, from: &[u8], shape: &Shape, part: GpuSlice<'_>) -> Result<()> {
     part.check(shape.bytes())?;
     if shape.bytes() == 0 {
         return Ok(());
     }
     queue.gpu().bind()?;
-    let Part { memory: to, first, .. } = part;
+    let GpuSlice { memory: to, first, .. } = part;
     let access = part.overwrite();
     to.before(queue, access)?;
     let runs = &from[shape.offset..shape.offset + shape.extent()];
     let outcome = if is_pinned(runs) {
         let target = Shape { offset: first, pitch: shape.width, ..*shape };
-        // SAFETY: waited for before the source can change.
+        // SAFETY: the copy is waited for before the source can change.
         let started = unsafe { start_upload_shape(queue, runs, shape.pitch, to, &target) };
         queue.synchronize().and(started)
     } else {
@@ -69,17 +70,17 @@ fn upload_staged(queue: &GpuStream, from: &[u8], shape: &Shape, to: &CudaMemory,
     Ok(())
 }
 
-/// Copies from device memory to the host. The bytes are there on return.
-pub(crate) fn download(queue: &GpuStream, part: Part<'_>, to: &mut [u8]) -> Result<()> {
+/// Copies device memory to host memory. Returns when all bytes have arrived.
+pub(crate) fn download(queue: &GpuStream, part: GpuSlice<'_>, to: &mut [u8]) -> Result<()> {
     part.check(to.len())?;
     if to.is_empty() {
         return Ok(());
     }
     queue.gpu().bind()?;
-    let Part { memory: from, first, .. } = part;
+    let GpuSlice { memory: from, first, .. } = part;
     from.before(queue, Access::Read)?;
     let outcome = if is_pinned(to) {
-        // SAFETY: waited for before the target can be read.
+        // SAFETY: the copy is waited for before the target can be read.
         let started = unsafe { start_download(queue, from, first, to) };
         queue.synchronize().and(started)
     } else {
@@ -106,8 +107,8 @@ fn download_staged(queue: &GpuStream, from: &CudaMemory, offset: usize, to: &mut
     Ok(())
 }
 
-/// Copies between device memories of the same size.
-pub(crate) fn between(queue: &GpuStream, from: Part<'_>, to: Part<'_>) -> Result<()> {
+/// Copies one range of device memory to another one of the same size.
+pub(crate) fn between(queue: &GpuStream, from: GpuSlice<'_>, to: GpuSlice<'_>) -> Result<()> {
     from.check(to.len)?;
     to.check(from.len)?;
     if to.len == 0 {
@@ -116,33 +117,34 @@ pub(crate) fn between(queue: &GpuStream, from: Part<'_>, to: Part<'_>) -> Result
     queue.gpu().bind()?;
     from.memory.before(queue, Access::Read)?;
     to.memory.before(queue, to.overwrite())?;
-    // SAFETY: the stream waits for earlier users of both.
+    // SAFETY: the stream waits for earlier users of both memories.
     let outcome = unsafe { start_between(queue, from, to) };
     from.memory.after(queue.point(), Access::Read, outcome.is_ok());
     to.memory.after(queue.point(), to.overwrite(), outcome.is_ok());
     outcome
 }
 
-/// Starts a copy between device memories of the same size.
+/// Starts a copy of one range of device memory to another one of the same size.
 ///
 /// # Safety
-/// No other work may write either memory, or read the target, before the stream's work so far is done.
-pub(crate) unsafe fn start_between(queue: &GpuStream, from: Part<'_>, to: Part<'_>) -> Result<()> {
+/// Until the stream's work so far is done, no other work may write either memory or read the target.
+pub(crate) unsafe fn start_between(queue: &GpuStream, from: GpuSlice<'_>, to: GpuSlice<'_>) -> Result<()> {
     from.check(to.len)?;
     to.check(from.len)?;
     let (source, target) = (from.memory.address(from.first), to.memory.address(to.first));
-    // SAFETY: both hold the bytes; the caller keeps other work off.
+    // SAFETY: both memories hold the bytes; the caller guarantees that no other work conflicts.
     let outcome = unsafe { result::memcpy_dtod_async(target, source, to.len, queue.stream().cu_stream()) };
     outcome.map_err(failed("cuMemcpyDtoDAsync"))
 }
 
-/// Waits for a piece in staging memory and copies it to its target.
+/// Waits for a download into staging memory, and copies the bytes to `to`. Returns the staging memory for reuse.
 fn land(mut staged: Staged, to: &mut [u8]) -> Result<Staged> {
     copy(staged.bytes_mut(to.len())?, to);
     Ok(staged)
 }
 
-/// Packs the bytes of a shape into contiguous memory, on several threads where that helps, as [`copy`] does.
+/// Packs the bytes that `shape` selects from `from` into contiguous memory. It may use rayon's threads, so, as for
+/// [`copy`], the caller must not hold a lock.
 pub(crate) fn gather(from: &[u8], shape: &Shape, to: &mut [u8]) {
     let Shape { offset, rows, width, pitch } = *shape;
     let from = &from[offset..offset + shape.extent()];
@@ -154,7 +156,7 @@ pub(crate) fn gather(from: &[u8], shape: &Shape, to: &mut [u8]) {
     rows.with_min_len(SHARE.div_ceil(width)).for_each(|(to, from)| to.copy_from_slice(&from[..width]));
 }
 
-/// Unpacks contiguous bytes into the runs of a shape; the inverse of [`gather`].
+/// Unpacks contiguous bytes into the runs of a shape in `to`: the inverse of [`gather`].
 pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
     let Shape { offset, rows, width, pitch } = *shape;
     let to = &mut to[offset..offset + shape.extent()];
@@ -166,8 +168,8 @@ pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
     rows.with_min_len(SHARE.div_ceil(width)).for_each(|(from, to)| to[..width].copy_from_slice(from));
 }
 
-/// Starts a copy from page-locked memory to the runs of a shape in device memory. The runs begin at the start of
-/// `from`, with a stride of `pitch` bytes there.
+/// Starts a copy from page-locked memory to the runs of a shape in device memory. In `from`, the first run begins at
+/// byte 0, and the runs have a stride of `pitch` bytes.
 ///
 /// # Safety
 /// The source must not change before the stream's work so far is done.
@@ -181,7 +183,7 @@ pub(crate) unsafe fn start_upload_shape(
     to.check(shape.offset, shape.extent())?;
     let from = &from[..Shape { pitch, ..*shape }.extent()];
     if shape.rows == 1 {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees the same.
         return unsafe { start_upload(queue, from, to, shape.offset) };
     }
     let copy = sys::CUDA_MEMCPY2D {
@@ -193,16 +195,16 @@ pub(crate) unsafe fn start_upload_shape(
         dstPitch: shape.pitch,
         ..rows_of(shape)
     };
-    // SAFETY: source and target were checked to hold the rows; the caller keeps the source.
+    // SAFETY: source and target were checked to hold the rows; the caller does not change the source.
     let outcome = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, queue.stream().cu_stream()) };
     outcome.result().map_err(failed("cuMemcpy2DAsync"))
 }
 
-/// Starts a copy from the runs of a shape in device memory to page-locked memory. The runs are written from the start
-/// of `to`, with a stride of `pitch` bytes there.
+/// Starts a copy from the runs of a shape in device memory to page-locked memory. In `to`, the first run begins at byte
+/// 0, and the runs have a stride of `pitch` bytes.
 ///
 /// # Safety
-/// The target must not be touched before the stream's work so far is done.
+/// The target must not be accessed before the stream's work so far is done.
 pub(crate) unsafe fn start_download_shape(
     queue: &GpuStream,
     from: &CudaMemory,
@@ -213,7 +215,7 @@ pub(crate) unsafe fn start_download_shape(
     from.check(shape.offset, shape.extent())?;
     let to = &mut to[..Shape { pitch, ..*shape }.extent()];
     if shape.rows == 1 {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees the same.
         return unsafe { start_download(queue, from, shape.offset, to) };
     }
     let copy = sys::CUDA_MEMCPY2D {
@@ -230,7 +232,7 @@ pub(crate) unsafe fn start_download_shape(
     outcome.result().map_err(failed("cuMemcpy2DAsync"))
 }
 
-/// A 2D copy of the shape's size, with no source or target yet.
+/// A description of a 2D copy with the shape's size, to which the caller adds source and target.
 fn rows_of(shape: &Shape) -> sys::CUDA_MEMCPY2D {
     sys::CUDA_MEMCPY2D {
         srcXInBytes: 0,
@@ -252,21 +254,21 @@ fn rows_of(shape: &Shape) -> sys::CUDA_MEMCPY2D {
     }
 }
 
-/// Starts a copy from page-locked memory.
+/// Starts a copy from page-locked memory to device memory at byte `offset`.
 ///
 /// # Safety
 /// The source must not change before the stream's work so far is done.
 pub(crate) unsafe fn start_upload(queue: &GpuStream, from: &[u8], to: &CudaMemory, offset: usize) -> Result<()> {
     to.check(offset, from.len())?;
-    // SAFETY: the target is in range; the caller keeps the source.
+    // SAFETY: the target is in range; the caller does not change the source.
     let outcome = unsafe { result::memcpy_htod_async(to.address(offset), from, queue.stream().cu_stream()) };
     outcome.map_err(failed("cuMemcpyHtoDAsync"))
 }
 
-/// Starts a copy to page-locked memory.
+/// Starts a copy from device memory at byte `offset` to page-locked memory.
 ///
 /// # Safety
-/// The target must not be touched before the stream's work so far is done.
+/// The target must not be accessed before the stream's work so far is done.
 pub(crate) unsafe fn start_download(queue: &GpuStream, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
     from.check(offset, to.len())?;
     // SAFETY: the source is in range; the caller does not touch the target.
@@ -284,7 +286,7 @@ mod tests {
         let shapes = [
             Shape { offset: 5, rows: 3, width: 7, pitch: 11 },
             Shape { offset: 64, rows: 1000, width: 1024, pitch: 3072 },
-            Shape { offset: (3 << 20) - 2048 - 100, rows: 2, width: 100, pitch: 2048 }, // up to the end
+            Shape { offset: (3 << 20) - 2048 - 100, rows: 2, width: 100, pitch: 2048 }, // ends with the item
             Shape::run(1, (3 << 20) - 1),
         ];
         for shape in shapes {

@@ -14,10 +14,11 @@ use crate::cuda::symbols;
 use crate::limits::Limits;
 use ringforge_math::error::{Error, NoDevice, Result};
 
-/// The oldest supported driver. It has every function that is called without a check of the version.
+/// The oldest supported driver version, as `1000 * major + 10 * minor`. Such a driver has every function that is called
+/// without a check of the version.
 const OLDEST_DRIVER: i32 = 12_000;
 
-/// An open GPU: the state that all its memory, streams and code share.
+/// An open GPU, with the state that its memory, streams and code share.
 pub struct Gpu {
     pub(crate) context: Arc<CudaContext>,
     pub(crate) limits: Limits,
@@ -25,7 +26,7 @@ pub struct Gpu {
     pub(crate) driver: i32,
     /// Number of `GpuStream`s in use.
     pub(crate) queues: AtomicUsize,
-    /// Number of the next stream.
+    /// The number that the next new stream gets.
     pub(crate) next_queue: AtomicU64,
     pub(crate) idle: StreamPool,
     pub(crate) pool: Pool,
@@ -34,10 +35,11 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the GPU with this ordinal.
+    /// Opens the GPU with this ordinal, after the checks of the driver.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] with the reason.
+    /// [`Error::NoDevice`] if there is no driver, if the driver is too old or lacks a function, or if there is no such
+    /// GPU.
     pub(crate) fn open(ordinal: usize) -> Result<Arc<Self>> {
         if !is_present() {
             return Err(Error::NoDevice(NoDevice::NoDriver));
@@ -47,7 +49,7 @@ impl Gpu {
             return Err(Error::NoDevice(NoDevice::NoSymbol { symbol }));
         }
         let mut driver = 0;
-        // SAFETY: writes one integer; allowed before the driver is initialised.
+        // SAFETY: the call only writes one integer, and is allowed before the driver is initialised.
         unsafe { sys::cuDriverGetVersion(&raw mut driver) }.result().map_err(none)?;
         if driver < OLDEST_DRIVER {
             return Err(Error::NoDevice(NoDevice::DriverTooOld { found: driver, needed: OLDEST_DRIVER }));
@@ -60,7 +62,8 @@ impl Gpu {
             return Err(Error::NoDevice(NoDevice::NoSuchDevice { ordinal, reason }));
         }
         let context = CudaContext::new(ordinal).map_err(none)?;
-        // SAFETY: event tracking orders cudarc's slices, which are not used; `CudaMemory` keeps its own order.
+        // SAFETY: event tracking only orders accesses to cudarc's slices, which this crate does not use. `CudaMemory`
+        // orders its own accesses.
         unsafe { context.disable_event_tracking() };
         let limits = limits(&context).map_err(none)?;
         let codes = Codes::from_environment(limits.capability);
@@ -77,7 +80,7 @@ impl Gpu {
         }))
     }
 
-    /// Makes the GPU's context current on this thread, as driver calls need.
+    /// Makes the GPU's context current on this thread, as driver calls require.
     pub(crate) fn bind(&self) -> Result<()> {
         self.context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))
     }
@@ -96,10 +99,10 @@ impl core::fmt::Debug for Gpu {
     }
 }
 
-/// Whether the driver's library is on this machine. Checked once.
+/// Whether the driver's library is on this machine. The result of the first call is cached.
 fn is_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
-    // SAFETY: tries to load the library and runs nothing of it but its initialisers.
+    // SAFETY: tries to load the library, and runs only its initialisers.
     *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
 }
 
@@ -118,7 +121,7 @@ fn limits(context: &CudaContext) -> Result<Limits, DriverError> {
     })
 }
 
-/// Converts the failure of a driver call to this crate's error.
+/// Returns a function that converts a failure of the driver call `call` to this crate's error.
 pub(crate) fn failed(call: &'static str) -> impl Fn(DriverError) -> Error {
     move |error| Error::Driver { call, code: error.0 as i32, message: message(error) }
 }

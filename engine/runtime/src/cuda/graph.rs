@@ -1,4 +1,4 @@
-//! Recordings: launches captured once into a CUDA graph, and replayed by one call.
+//! CUDA graphs: launches captured once, and replayed by one call.
 
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -17,12 +17,13 @@ use crate::cuda::memory::{Access, CudaMemory};
 use crate::cuda::queue::{GpuStream, StreamPoint};
 use ringforge_math::error::{Error, Result};
 
-/// How recorded work uses each memory: its address and the access, in the order of first use.
+/// How captured work uses each memory: the memory's address and the kind of access, in the order of first use.
 #[derive(Debug, Default)]
 pub(crate) struct Uses(Vec<(u64, Access)>);
 
 impl Uses {
-    /// Adds a use to earlier ones of the same memory. Together they overwrite it only if the first one does.
+    /// Adds an access, merged with earlier accesses to the same memory. The merged access is an overwrite only if the
+    /// first one is.
     pub(crate) fn note(&mut self, memory: &CudaMemory, access: Access) {
         let address = memory.address(0);
         match self.0.iter_mut().find(|(known, _)| *known == address) {
@@ -36,14 +37,15 @@ impl Uses {
 /// A range of addresses that a launch uses, and whether the launch writes it.
 pub(crate) type Bytes = (Range<u64>, bool);
 
-/// The work that a recording queue has received so far.
+/// The work that a capturing stream has received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) uses: Uses,
     nodes: Vec<Recorded>,
 }
 
-/// A launch with the bytes that it uses, and the launches that it depends on, directly or not.
+/// A captured launch with its graph node, the bytes that it uses, and the indices of all launches that it depends on,
+/// directly or indirectly (`behind`).
 #[derive(Debug)]
 struct Recorded {
     node: Node,
@@ -55,12 +57,13 @@ struct Recorded {
 #[derive(Debug, Clone, Copy)]
 struct Node(CUgraphNode);
 
-// SAFETY: a node is only a handle, which belongs to no thread.
+// SAFETY: a node is only a handle, which is not bound to a thread.
 unsafe impl Send for Node {}
 
 impl Recorder {
-    /// Records the work that `launch` puts on the stream. It depends only on earlier launches that use the same bytes,
-    /// if either of the two writes them. All other launches may run concurrently.
+    /// Captures the work that `launch` puts on the stream. In the graph, it depends only on earlier launches that use
+    /// some of the same bytes, where at least one of the two launches writes them. All other launches may run
+    /// concurrently. The argument of `launch` is true if the work depends on exactly one node, and that is a kernel.
     pub(crate) fn add(
         &mut self,
         stream: &CudaStream,
@@ -74,7 +77,7 @@ impl Recorder {
         };
         let (mut behind, mut direct) = (BTreeSet::new(), Vec::new());
         for (number, before) in self.nodes.iter().enumerate().rev() {
-            // a launch that a found one depends on needs no edge of its own
+            // an earlier launch needs no edge if a launch found before already depends on it
             if !behind.contains(&number) && before.bytes.iter().any(conflicts) {
                 direct.push(before.node);
                 behind.insert(number);
@@ -88,9 +91,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Makes the end of the recording depend on all launches.
+    /// Makes the end of the capture depend on all captured launches.
     fn join(&self, stream: &CudaStream) -> Result<()> {
-        // empty with drivers that cannot choose dependencies: they keep the order of the stream
+        // `nodes` is empty with drivers that cannot set dependencies: their launches keep the order of the stream
         if self.nodes.is_empty() { Ok(()) } else { depend(stream, self.nodes.iter().map(|before| before.node)) }
     }
 }
@@ -98,7 +101,7 @@ impl Recorder {
 impl Node {
     fn is_kernel(self) -> bool {
         let mut kind = MaybeUninit::uninit();
-        // SAFETY: the node belongs to a graph that is being captured; if the call succeeds it has written the kind.
+        // SAFETY: the node belongs to a graph that is being captured; if the call succeeds, it has written `kind`.
         unsafe {
             sys::cuGraphNodeGetType(self.0, kind.as_mut_ptr()).result().is_ok()
                 && kind.assume_init() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
@@ -110,7 +113,7 @@ impl Node {
 fn depend(stream: &CudaStream, nodes: impl Iterator<Item = Node>) -> Result<()> {
     let mut nodes: Vec<CUgraphNode> = nodes.map(|Node(node)| node).collect();
     let flags = CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES as u32;
-    // SAFETY: the stream captures, and the nodes are of its graph; they are only read.
+    // SAFETY: the stream is capturing, and the nodes are of its graph; they are only read.
     let outcome = unsafe {
         sys::cuStreamUpdateCaptureDependencies_v2(
             stream.cu_stream(),
@@ -123,12 +126,12 @@ fn depend(stream: &CudaStream, nodes: impl Iterator<Item = Node>) -> Result<()> 
     outcome.result().map_err(failed("cuStreamUpdateCaptureDependencies"))
 }
 
-/// The node that a capturing stream received last.
+/// The graph node of the work that a capturing stream received last.
 fn last(stream: &CudaStream) -> Result<Node> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut count) = (ptr::null(), 0);
-    // SAFETY: the stream captures; the call writes only its outputs, and the nodes stay valid until the next call on
-    // the stream.
+    // SAFETY: the stream is capturing; the call writes only its outputs, and the nodes stay valid until the next call
+    // on the stream.
     let node = unsafe {
         sys::cuStreamGetCaptureInfo_v3(
             stream.cu_stream(),
@@ -147,7 +150,7 @@ fn last(stream: &CudaStream) -> Result<Node> {
     node.map(Node).ok_or_else(lost)
 }
 
-/// A captured graph, destroyed after it was instantiated.
+/// A captured graph that is not executable yet. It is destroyed on drop.
 struct Captured(CUgraph);
 
 impl Drop for Captured {
@@ -157,21 +160,21 @@ impl Drop for Captured {
     }
 }
 
-/// An executable graph, whose launches are started by one call.
+/// An executable graph. One call starts all its launches.
 struct Launches(CUgraphExec);
 
 impl Launches {
     fn of(graph: &Captured) -> Result<Self> {
-        // SAFETY: the graph is complete, and nothing else uses it.
+        // SAFETY: the capture of the graph has ended, and nothing else uses it.
         let launches = unsafe { result::graph::instantiate(graph.0, CUgraphInstantiate_flags(0)) };
         launches.map(Self).map_err(failed("cuGraphInstantiate"))
     }
 
-    /// Updates the executable graph from a graph with the same kernels and other arguments. Returns whether that was
-    /// possible. Replays that have started are not affected.
+    /// Updates the executable graph to the kernel arguments of `graph`, which must have the same kernels. Returns true
+    /// if the update succeeded. Replays that have started are not affected.
     fn patch(&mut self, graph: &Captured) -> bool {
         let mut info = MaybeUninit::uninit();
-        // SAFETY: both are complete and owned here, `&mut self` excludes other uses, and `info` is only written.
+        // SAFETY: both graphs are complete and owned here, `&mut self` excludes other uses, and `info` is only written.
         unsafe { sys::cuGraphExecUpdate_v2(self.0, graph.0, info.as_mut_ptr()) }.result().is_ok()
     }
 }
@@ -183,26 +186,27 @@ impl Drop for Launches {
     }
 }
 
-/// Recorded launches, which contain the addresses of the memory that they use.
+/// An executable graph of captured launches, which contain the addresses of the memory that they use.
 pub struct CudaRecording {
     launches: Launches,
     uses: Uses,
-    /// The point after the last replay.
+    /// The point in a stream's work after the last replay.
     last: Option<StreamPoint>,
 }
 
-// SAFETY: CUDA's graphs belong to no thread and must not be used by two at once; `&CudaRecording` gives no access.
+// SAFETY: CUDA graphs are not bound to a thread, but two threads must not use one at once; `&CudaRecording` gives no
+// access to the graph.
 unsafe impl Send for CudaRecording {}
-// SAFETY: as above.
+// SAFETY: the same as for `Send`.
 unsafe impl Sync for CudaRecording {}
 
 impl CudaRecording {
-    /// Ends the capture of a stream. An earlier recording is updated in place where that is possible, and replaced
-    /// otherwise.
+    /// Ends the capture of a stream and returns the executable graph. `old`, an earlier graph, is updated in place if
+    /// possible and otherwise dropped.
     pub(crate) fn end(stream: &Arc<CudaStream>, recorder: Recorder, old: Option<Self>) -> Result<Self> {
         recorder.join(stream)?;
         let uses = recorder.uses;
-        // SAFETY: the stream is valid, and captures.
+        // SAFETY: the stream is valid and capturing.
         let graph = unsafe { result::stream::end_capture(stream.cu_stream()) }.map_err(failed("cuStreamEndCapture"))?;
         if graph.is_null() {
             return Err(Error::Kernel { kernel: "recording".into(), why: "contains no work".into() });
@@ -217,8 +221,8 @@ impl CudaRecording {
         Ok(Self { launches: Launches::of(&graph)?, uses, last: None })
     }
 
-    /// Starts all launches again, after all work that they must wait for. `memories` must contain all memory that was
-    /// recorded.
+    /// Starts all launches of the graph on the stream, after all work that they must wait for. `memories` must include
+    /// all memory that the graph uses.
     pub(crate) fn replay(&mut self, queue: &GpuStream, memories: &[&CudaMemory]) -> Result<()> {
         let Self { launches, uses: Uses(uses), last } = self;
         let memory = |address: u64| memories.iter().find(|memory| memory.address(0) == address);
@@ -231,8 +235,8 @@ impl CudaRecording {
         for (memory, access) in &used {
             memory.before(queue, *access)?;
         }
-        // SAFETY: all memory that the graph uses is there, and the stream waits for its earlier users; the program that
-        // owns the code outlives the recording; `&mut self` excludes other uses of the graph.
+        // SAFETY: `memories` holds all memory that the graph uses, and the stream waits for its earlier users. The
+        // program that owns the code outlives the graph. `&mut self` excludes other uses of the graph.
         let outcome = unsafe { result::graph::launch(launches.0, queue.stream().cu_stream()) };
         let point = queue.point();
         for (memory, access) in used {
@@ -245,7 +249,8 @@ impl CudaRecording {
 
 impl Drop for CudaRecording {
     fn drop(&mut self) {
-        // a graph must not be destroyed while it runs; if the GPU no longer answers, the error cannot be reported
+        // wait for the last replay, because a graph must not be destroyed while it runs; if the GPU no longer answers,
+        // the error cannot be reported
         let _ = self.last.take().map(|mut point| point.finish());
     }
 }

@@ -1,16 +1,17 @@
-//! Launches: checks the memory that a kernel's ports are bound to, waits for its earlier users, and passes its
-//! addresses.
+//! Kernel launches: checks the memory that a kernel's ports (pointer parameters) are bound to, waits for its earlier
+//! users, and passes its addresses to the kernel.
 
 use core::ops::Range;
 
 use crate::cuda::code::CudaCode;
 use crate::cuda::graph::Bytes;
-use crate::cuda::memory::{Access, CudaMemory, Part};
+use crate::cuda::memory::{Access, CudaMemory, GpuSlice};
 use crate::cuda::queue::GpuStream;
 use crate::kernel::{Port, Role, Sharing};
 use ringforge_math::error::{Error, Result};
 
-/// The memory that a port is bound to. Its first item has the index `skipped` and begins at byte `first`.
+/// The memory that a port is bound to. The memory begins with item `skipped` of the batch, and the data of that item
+/// begins at byte `first`.
 #[derive(Clone, Copy)]
 pub(crate) struct PortBinding<'a> {
     pub(crate) to: PortMemory<'a>,
@@ -18,18 +19,18 @@ pub(crate) struct PortBinding<'a> {
     pub(crate) skipped: usize,
 }
 
-/// The memory that a port uses, and how.
+/// The memory of a port, and how the kernel accesses it.
 #[derive(Clone, Copy)]
 pub(crate) enum PortMemory<'a> {
-    Read(Part<'a>),
-    Write(Part<'a>),
+    Read(GpuSlice<'a>),
+    Write(GpuSlice<'a>),
     /// The memory that the port with this index writes.
     SameAs(usize),
 }
 
 impl<'a> PortBinding<'a> {
-    /// The port's memory, unless it is bound to that of another port.
-    pub(crate) fn part(&self) -> Option<Part<'a>> {
+    /// The port's memory. `None` if the port shares the memory of another port.
+    pub(crate) fn part(&self) -> Option<GpuSlice<'a>> {
         match self.to {
             PortMemory::Read(part) | PortMemory::Write(part) => Some(part),
             PortMemory::SameAs(_) => None,
@@ -37,7 +38,7 @@ impl<'a> PortBinding<'a> {
     }
 }
 
-/// Starts a kernel on a range of items, after all work that it must wait for.
+/// Starts a kernel on a range of items, after all work that it must wait for. Does nothing if the range is empty.
 pub(crate) fn launch(
     queue: &GpuStream,
     code: &CudaCode,
@@ -50,7 +51,7 @@ pub(crate) fn launch(
     }
     let work = Work::new(code, ports, items, targets)?;
     work.before(queue)?;
-    // SAFETY: the stream waits for all earlier users.
+    // SAFETY: `work.before` made the stream wait for all earlier users of the memory.
     let outcome = queue.add(|| work.bytes(), |early| unsafe { work.start(queue, None, early) });
     if !queue.is_recorder() {
         work.after(queue, outcome.is_ok());
@@ -58,7 +59,7 @@ pub(crate) fn launch(
     outcome
 }
 
-/// A kernel with the memory that it uses, checked to hold the items.
+/// A kernel bound to memory, which was checked to hold all of the items.
 pub(crate) struct Work<'a> {
     code: &'a CudaCode,
     ports: &'a [Port],
@@ -117,17 +118,18 @@ impl<'a> Work<'a> {
         self.used.iter().try_for_each(|(memory, access)| memory.before(queue, *access))
     }
 
-    /// Starts the kernel, or only the blocks `part` of its single item. With `early`, it may begin before the previous
-    /// launch ends.
+    /// Starts the kernel, or, with `part`, only these blocks of its single item. If `early`, the kernel may begin
+    /// before the previous launch ends (programmatic dependent launch).
     ///
     /// # Safety
     /// The stream must have waited for all earlier users of the memory that these blocks use.
     pub(crate) unsafe fn start(&self, queue: &GpuStream, part: Option<&Range<usize>>, early: bool) -> Result<()> {
-        // SAFETY: every address was checked to hold the items; the caller has made the stream wait.
+        // SAFETY: the memory at every address was checked to hold the items; the caller has made the stream wait.
         unsafe { self.code.start(queue, &self.items, part, &self.addresses, early) }
     }
 
-    /// Notes that the stream's work so far used the memory. Must be called even if the start failed.
+    /// Records that the stream's work so far uses the memory, so that later users wait for it. Must be called even if
+    /// the launch failed; `started` is then false.
     pub(crate) fn after(&self, queue: &GpuStream, started: bool) {
         let point = queue.point();
         for (memory, access) in &self.used {
@@ -136,8 +138,9 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The memory that a port is bound to. `None` if the port that it shares memory with does not write.
-pub(crate) fn part_of<'a>(targets: &[PortBinding<'a>], port: usize) -> Option<Part<'a>> {
+/// The memory that the port with index `port` is bound to. `None` if it shares the memory of another port, and that
+/// port does not write.
+pub(crate) fn part_of<'a>(targets: &[PortBinding<'a>], port: usize) -> Option<GpuSlice<'a>> {
     match targets.get(port)?.to {
         PortMemory::Read(part) | PortMemory::Write(part) => Some(part),
         PortMemory::SameAs(same) => match targets.get(same)?.to {
@@ -147,19 +150,20 @@ pub(crate) fn part_of<'a>(targets: &[PortBinding<'a>], port: usize) -> Option<Pa
     }
 }
 
-/// The address of item 0, from which a kernel counts, even if the memory begins later. `None` if the memory does not
-/// hold the items.
-fn address(port: &Port, target: &PortBinding<'_>, items: &Range<usize>, part: Part<'_>) -> Option<u64> {
+/// The address of item 0 at a port, which kernels expect even if the memory begins with a later item. `None` if the
+/// memory does not hold all of the items.
+fn address(port: &Port, target: &PortBinding<'_>, items: &Range<usize>, part: GpuSlice<'_>) -> Option<u64> {
     let PortBinding { first, skipped, .. } = *target;
     let last = port.bytes_of((items.end - 1).checked_sub(skipped)?, first);
-    // an address before the memory is only computed with, never accessed
+    // if the memory begins with a later item, the address is outside of it: kernels compute with the address, but do
+    // not access it
     let before = (skipped as u64).wrapping_mul(port.stride() as u64);
     (items.start >= skipped && last.end <= part.len)
         .then(|| part.memory.address(part.first).wrapping_add(first as u64).wrapping_sub(before))
 }
 
-/// Whether a launch on these items writes all of the bytes.
-fn fills(port: &Port, target: &PortBinding<'_>, items: &Range<usize>, part: Part<'_>) -> bool {
+/// Whether a launch on these items writes all bytes of `part`.
+fn fills(port: &Port, target: &PortBinding<'_>, items: &Range<usize>, part: GpuSlice<'_>) -> bool {
     match port.sharing {
         Sharing::PerItem => items.start == target.skipped && items.len() * port.bytes == part.len,
         Sharing::Shared => port.bytes == part.len,

@@ -11,43 +11,43 @@ use crate::cuda::pool::{Block, Stay};
 use crate::cuda::queue::{GpuStream, StreamPoint};
 use ringforge_math::error::{Error, Result};
 
-/// How a piece of work uses memory.
+/// How some work on a stream accesses a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Reads it.
+    /// Reads the memory.
     Read,
-    /// Reads it, or writes parts of it.
+    /// Reads the memory, or writes parts of it.
     Write,
-    /// Writes all of it and reads nothing.
+    /// Writes all of the memory and reads nothing.
     Overwrite,
 }
 
-/// Memory of a GPU.
+/// Memory of a GPU, which tracks the last work that uses it.
 pub struct CudaMemory {
     gpu: Arc<Gpu>,
     len: usize,
     address: u64,
     state: Mutex<State>,
-    /// The owner of memory that is not from the pool. It frees the memory after all users are done.
+    /// The owner of memory that NCCL allocated, rather than the pool. It frees the memory after all users are done.
     shared: Option<Box<Shared>>,
 }
 
-/// Some bytes of a GPU's memory.
+/// A range of bytes of a GPU's memory.
 #[derive(Clone, Copy)]
-pub struct Part<'a> {
+pub struct GpuSlice<'a> {
     pub(crate) memory: &'a CudaMemory,
     /// Offset of the first byte.
     pub(crate) first: usize,
     pub(crate) len: usize,
 }
 
-impl Part<'_> {
-    /// A part of these bytes.
+impl GpuSlice<'_> {
+    /// The sub-range `bytes` of this range.
     pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
         Self { first: self.first + bytes.start, len: bytes.len(), ..self }
     }
 
-    /// Checks that there are exactly this many bytes, and that the memory holds them.
+    /// Checks that the range has exactly this many bytes, and that the memory holds them.
     pub(crate) fn check(&self, bytes: usize) -> Result<()> {
         if bytes == self.len {
             return self.memory.check(self.first, self.len);
@@ -55,12 +55,12 @@ impl Part<'_> {
         Err(Error::Length { what: "bytes of device memory", expected: self.len, got: bytes })
     }
 
-    /// The access to the memory as a whole when these bytes are overwritten.
+    /// The kind of access to the memory as a whole when this range is overwritten.
     pub(crate) fn overwrite(&self) -> Access {
         if self.len == self.memory.len { Access::Overwrite } else { Access::Write }
     }
 
-    /// Overwrites the bytes with zeros.
+    /// Overwrites the range with zeros, after earlier users of the memory.
     pub(crate) fn wipe(&self, queue: &GpuStream) -> Result<()> {
         let Self { memory, first, len } = *self;
         memory.check(first, len)?;
@@ -70,7 +70,7 @@ impl Part<'_> {
         memory.before(queue, self.overwrite())?;
         let bytes = || vec![(memory.address(first)..memory.address(first + len), true)];
         let outcome = queue.add(bytes, |_| {
-            // SAFETY: the memory is ours and holds the bytes; the stream waits for all earlier users.
+            // SAFETY: the memory is allocated and holds the bytes; the stream waits for all earlier users.
             unsafe { result::memset_d8_async(memory.address(first), 0, len, queue.stream().cu_stream()) }
                 .map_err(failed("cuMemsetD8Async"))
         });
@@ -81,18 +81,20 @@ impl Part<'_> {
     }
 }
 
-/// The points that later work must wait for. A reader waits for the writer, a writer for the writer and all readers.
+/// The points in the work of streams that later users of the memory must wait for. A reader must wait for the last
+/// writer. A writer must wait for the last writer and for all readers since then.
 struct State {
     block: Option<Block>,
     writer: Option<StreamPoint>,
-    /// Readers since the last writer, at most one for each stream.
+    /// The readers since the last writer, at most one for each stream.
     readers: Vec<StreamPoint>,
-    /// Whether the memory must be zeroed before the first use that could reveal the contents of an earlier owner.
+    /// Whether the memory still holds the contents of an earlier owner. It is then zeroed before the first use that
+    /// could reveal them.
     stale: bool,
 }
 
 impl CudaMemory {
-    /// Allocates this many bytes, which read as zero.
+    /// Allocates this many bytes, which read as zero. `stay` says how long the memory is needed.
     pub(crate) fn new(gpu: &Arc<Gpu>, len: usize, stay: Stay) -> Result<Self> {
         let mut block = (len > 0).then(|| gpu.pool.take(gpu, len, stay)).transpose()?;
         let address = block.as_ref().map_or(0, |block| block.address);
@@ -101,21 +103,21 @@ impl CudaMemory {
         Ok(Self { gpu: gpu.clone(), len, address, state, shared: None })
     }
 
-    /// Memory at this address that is owned elsewhere and is not freed here.
+    /// Memory at this address, which is owned by other code and not freed here.
     pub(crate) fn foreign(gpu: &Arc<Gpu>, address: u64, len: usize) -> Self {
         let state = State { block: None, writer: None, readers: Vec::new(), stale: false };
         Self { gpu: gpu.clone(), len, address, state: Mutex::new(state), shared: None }
     }
 
-    /// Memory that other GPUs can write to. It reads as zero.
+    /// Memory that NCCL allocated and other GPUs can write to. It reads as zero.
     pub(crate) fn shared(shared: Shared, len: usize) -> Self {
         let state = State { block: None, writer: None, readers: Vec::new(), stale: len > 0 };
         let (gpu, address) = (shared.gpu().clone(), shared.address());
         Self { gpu, len, address, state: Mutex::new(state), shared: Some(Box::new(shared)) }
     }
 
-    /// Waits on this thread for all earlier users, including those of an earlier owner. From then on the memory may be
-    /// written elsewhere, so it is not zeroed any more.
+    /// Waits on this thread for all earlier users, including those of an earlier owner. Other code may write to the
+    /// memory afterwards, so the engine does not zero it any more.
     pub(crate) fn assume_written(&mut self) -> Result<()> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.writer.iter_mut().chain(&mut state.readers).try_for_each(StreamPoint::finish)?;
@@ -123,7 +125,8 @@ impl CudaMemory {
         Ok(())
     }
 
-    /// Keeps the contents of an earlier owner instead of zeroing them. Only bytes that were written since may be read.
+    /// Keeps the contents of an earlier owner instead of zeroing them. From then on, only bytes that were written since
+    /// the allocation may be read.
     pub(crate) fn skip_zeroing(&mut self) {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).stale = false;
     }
@@ -132,9 +135,9 @@ impl CudaMemory {
         self.len
     }
 
-    /// All of its bytes.
-    pub(crate) fn all(&self) -> Part<'_> {
-        Part { memory: self, first: 0, len: self.len }
+    /// The range of all bytes.
+    pub(crate) fn all(&self) -> GpuSlice<'_> {
+        GpuSlice { memory: self, first: 0, len: self.len }
     }
 
     pub(crate) fn is_on(&self, gpu: &Arc<Gpu>) -> bool {
@@ -158,8 +161,8 @@ impl CudaMemory {
         }
     }
 
-    /// Makes the stream wait for all users that this access must follow. Zeroes the memory first where that is still to
-    /// be done.
+    /// Makes the stream wait for all earlier users that this access must follow, and zeroes the memory first if that is
+    /// still to be done. On a capturing stream, only adds the access to the graph's list of memory uses.
     pub(crate) fn before(&self, queue: &GpuStream, access: Access) -> Result<()> {
         if queue.records(self, access) {
             return Ok(());
@@ -174,7 +177,7 @@ impl CudaMemory {
             }
         }
         if state.stale && access != Access::Overwrite {
-            // SAFETY: the memory is ours and has this length; the stream waits for all earlier users.
+            // SAFETY: the memory is allocated and has this length; the stream waits for all earlier users.
             let zeroed = unsafe { result::memset_d8_async(self.address, 0, self.len, queue.stream().cu_stream()) };
             state.record(queue.point(), Access::Write);
             zeroed.map_err(failed("cuMemsetD8Async"))?;
@@ -183,19 +186,21 @@ impl CudaMemory {
         Ok(())
     }
 
-    /// Notes that the stream's work up to the point used the memory. Must be called even if the start failed.
+    /// Records that the stream's work up to the point uses the memory, so that later users wait for it. Must be called
+    /// even if the work could not be started; `started` is then false.
     pub(crate) fn after(&self, point: StreamPoint, access: Access, started: bool) {
         let state = &mut *self.state();
         state.stale &= !(started && access == Access::Overwrite);
         state.record(point, access);
     }
 
-    /// Whether this is the first contact of other ranks with the memory. It counts as made from now on.
+    /// Returns true if a message to or from another rank uses this memory for the first time, and records that it has
+    /// been used. Always false for memory that NCCL did not allocate.
     pub(crate) fn meets(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.meets())
     }
 
-    /// Notes that users of `other` may have read this memory as well.
+    /// Records all users of `other` as readers of this memory.
     pub(crate) fn used_with(&self, other: &Self) {
         let users = other.state();
         let users: Vec<StreamPoint> = users.writer.iter().chain(&users.readers).cloned().collect();
@@ -214,7 +219,7 @@ impl State {
             self.writer = Some(point);
             return;
         }
-        // the newest point of a stream covers the older ones; completed readers need no wait
+        // the newest point of a stream covers its older ones; of many readers, those that are done are dropped
         let many = self.readers.len() > 8;
         self.readers.retain(|reader| !(reader.is_beside(&point) || many && reader.is_done()));
         self.readers.push(point);
@@ -225,7 +230,7 @@ impl Drop for CudaMemory {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if self.shared.is_some() {
-            // a failure here is one of the work waited for; its owner gets the error when it waits
+            // an error is ignored: it belongs to the work that is waited for, whose owner gets it when synchronizing
             let mut users = state.writer.iter_mut().chain(&mut state.readers);
             let _ = self.gpu.bind().and_then(|()| users.try_for_each(StreamPoint::finish));
         }
@@ -237,7 +242,7 @@ impl Drop for CudaMemory {
     }
 }
 
-impl core::fmt::Debug for Part<'_> {
+impl core::fmt::Debug for GpuSlice<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Part({} bytes)", self.len)
     }
@@ -245,7 +250,7 @@ impl core::fmt::Debug for Part<'_> {
 
 impl core::fmt::Debug for CudaMemory {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        // contents may be secret
+        // the contents are not printed, because they may be secret
         write!(f, "CudaMemory({} bytes)", self.len)
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Compiled {
 pub(crate) fn is_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     *PRESENT.get_or_init(|| {
-        // SAFETY: tries to load the library and runs nothing of it but its initialisers.
+        // SAFETY: tries to load the library, and runs only its initialisers.
         let there = unsafe { sys::is_culib_present() };
         let missing = if there { symbols::missing_in_compiler() } else { None };
         if let Some(symbol) = missing {
@@ -55,8 +55,8 @@ pub(crate) fn is_present() -> bool {
 /// Compiles a kernel to machine code, or to PTX if the compiler does not know the architecture.
 ///
 /// # Errors
-/// [`Error::NoCompiler`] without NVRTC, [`Error::Compile`] if it rejects the source, [`Error::Unsupported`] if all
-/// architectures that it knows are newer.
+/// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects the source; [`Error::Unsupported`] if NVRTC
+/// knows only newer architectures.
 pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.clone(), bundle: None })?;
     let known = architectures()?;
@@ -74,7 +74,8 @@ pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     }
     let program = Program::new(unit)?;
     let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-    // SAFETY: the program is alive; the pointers are to strings that outlive the call, and their number is passed.
+    // SAFETY: the program is alive; the pointers are to strings that outlive the call, and their number is passed with
+    // them.
     let outcome = unsafe { sys::nvrtcCompileProgram(program.raw, count(pointers.len()), pointers.as_ptr()) };
     let log = program.log()?;
     if let Err(error) = outcome.result() {
@@ -88,15 +89,15 @@ pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
 /// The architectures for which the compiler makes machine code, as `10 * major + minor`.
 fn architectures() -> Result<Vec<u32>> {
     let mut number: c_int = 0;
-    // SAFETY: writes one integer.
+    // SAFETY: the call only writes one integer.
     unsafe { sys::nvrtcGetNumSupportedArchs(&raw mut number) }.result().map_err(failed("nvrtcGetNumSupportedArchs"))?;
     let mut list = vec![0 as c_int; usize::try_from(number).unwrap_or(0)];
-    // SAFETY: writes as many integers as the call above said, which is the vector's length.
+    // SAFETY: writes as many integers as the previous call returned, which is the vector's length.
     unsafe { sys::nvrtcGetSupportedArchs(list.as_mut_ptr()) }.result().map_err(failed("nvrtcGetSupportedArchs"))?;
     Ok(list.into_iter().filter_map(|number| u32::try_from(number).ok()).collect())
 }
 
-/// The compiler's name and version, if it is on this machine.
+/// The compiler's name and version. `None` if NVRTC is not on this machine.
 pub(crate) fn version() -> Option<String> {
     let number = || version_numbers().map_or_else(String::new, |(major, minor)| format!(" {major}.{minor}"));
     is_present().then(|| format!("NVRTC{}", number()))
@@ -104,35 +105,36 @@ pub(crate) fn version() -> Option<String> {
 
 fn version_numbers() -> Option<(i32, i32)> {
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
-    // SAFETY: writes two integers.
+    // SAFETY: the call only writes two integers.
     unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) }.result().ok()?;
     Some((major, minor))
 }
 
-/// Whether this NVRTC has a cache of its own, and so knows the option `--no-cache`.
+/// Whether this version of NVRTC has a cache of its own, and therefore the option `--no-cache`.
 pub(crate) fn has_own_cache() -> bool {
     is_present() && version_numbers() >= Some((12, 9))
 }
 
-/// A program of NVRTC, destroyed when dropped.
+/// An NVRTC program, destroyed on drop.
 struct Program {
     raw: sys::nvrtcProgram,
-    /// The strings that the program may refer to.
+    /// Strings that must live as long as the program, which may refer to them.
     _strings: Vec<CString>,
 }
 
 impl Program {
     fn new(unit: &Unit) -> Result<Self> {
         let source = c_string(unit, &unit.source)?;
-        // a folder that does not exist; without one the compiler would search the working folder for headers
+        // the name contains a folder that does not exist: without one, the compiler would search the working folder for
+        // headers
         let name = c_string(unit, &format!("/ringforge/{}.cu", unit.entry))?;
         let names = unit.headers.iter().map(|(name, _)| c_string(unit, name)).collect::<Result<Vec<_>>>()?;
         let texts = unit.headers.iter().map(|(_, text)| c_string(unit, text)).collect::<Result<Vec<_>>>()?;
         let name_pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let text_pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
         let mut raw = ptr::null_mut();
-        // SAFETY: all pointers are to strings ended by zero; the arrays have as many entries as said; all strings are
-        // kept as long as the program.
+        // SAFETY: all pointers are to zero-terminated strings; the arrays have the lengths that are passed; all strings
+        // live as long as the program.
         unsafe {
             sys::nvrtcCreateProgram(
                 &raw mut raw,
@@ -177,10 +179,11 @@ impl Program {
         get: unsafe fn(sys::nvrtcProgram, *mut c_char) -> sys::nvrtcResult,
     ) -> Result<Vec<u8>> {
         let mut bytes = 0;
-        // SAFETY: the program is alive; writes one integer.
+        // SAFETY: the program is alive; the call only writes one integer.
         unsafe { size(self.raw, &raw mut bytes) }.result().map_err(failed(call))?;
         let mut to = vec![0u8; bytes];
-        // SAFETY: the program is alive; writes as many bytes as the call above said, which is the vector's length.
+        // SAFETY: the program is alive; writes as many bytes as the previous call returned, which is the vector's
+        // length.
         unsafe { get(self.raw, to.as_mut_ptr().cast()) }.result().map_err(failed(call))?;
         Ok(to)
     }

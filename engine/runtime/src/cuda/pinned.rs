@@ -1,4 +1,4 @@
-//! Page-locked host memory: the GPU copies to and from it directly, at full speed and while the host continues.
+//! Page-locked host memory. The GPU copies to and from it directly, at full speed and without blocking the host.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -9,16 +9,16 @@ use cudarc::driver::{CudaContext, DriverError, result, sys};
 use crate::cuda::driver::{Gpu, failed};
 use ringforge_math::error::{Error, Result};
 
-/// Page-locked bytes.
+/// An allocation of page-locked host memory.
 pub(crate) struct Pinned {
     context: Arc<CudaContext>,
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: plain memory with one owner; access follows the borrow of that owner.
+// SAFETY: plain memory with one owner; it is accessed only through borrows of that owner.
 unsafe impl Send for Pinned {}
-// SAFETY: as above; a shared reference only reads.
+// SAFETY: the same as for `Send`; a shared reference only reads.
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
@@ -34,19 +34,19 @@ impl Pinned {
             }
             Err(error) => return Err(failed("cuMemHostAlloc")(error)),
         };
-        // SAFETY: just allocated with this length.
+        // SAFETY: the memory was just allocated with this length.
         unsafe { start.as_ptr().write_bytes(0, len) };
         Ok(Self { context: gpu.context.clone(), start, len })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated with this length and initialised in `new`; asynchronous copies into it hold it mutably
-        // until they are done.
+        // SAFETY: the memory was allocated with this length and initialised in `new`; asynchronous copies into it hold
+        // a mutable borrow until they are done.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`, and borrowed mutably.
+        // SAFETY: as in `bytes`, and the memory is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -54,23 +54,24 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         let bound = self.context.bind_to_thread();
-        // SAFETY: allocated by `malloc_host`, freed once.
+        // SAFETY: the memory was allocated by `malloc_host` and is freed once.
         if let Err(error) = bound.and_then(|()| unsafe { result::free_host(self.start.as_ptr().cast()) }) {
             log::warn!("page-locked memory was not freed: {error}");
         }
     }
 }
 
-/// Page-locked memory that a caller holds. Its address range is recorded, so that copies from and to it are recognised.
+/// Page-locked memory for a caller. Its address range is kept in [`RANGES`], so that copies from and to it are
+/// recognised as direct.
 pub(crate) struct PinnedBytes(Pinned);
 
-/// Page-locked memory that callers hold: length by first address.
+/// The address ranges of the page-locked memory that callers hold, as a map from first address to length.
 #[derive(Default)]
 struct PinnedRanges(Mutex<BTreeMap<usize, usize>>);
 
 static RANGES: PinnedRanges = PinnedRanges(Mutex::new(BTreeMap::new()));
 
-/// Whether GPUs can copy to and from all of these bytes directly.
+/// Whether all of these bytes are page-locked, so that GPUs can copy from and to them directly.
 pub(crate) fn is_pinned(bytes: &[u8]) -> bool {
     RANGES.contain(bytes)
 }
@@ -107,7 +108,8 @@ impl PinnedBytes {
 
 impl Drop for PinnedBytes {
     fn drop(&mut self) {
-        // removed before the memory is freed, so that ordinary memory at the same address is never mistaken for it
+        // the range is removed before the memory is freed, so that ordinary memory at the same address is never
+        // mistaken for it
         RANGES.ranges().remove(&(self.0.start.as_ptr() as usize));
     }
 }

@@ -10,24 +10,25 @@ use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::queue::StreamPoint;
 use ringforge_math::error::{Error, Result};
 
-/// A block of device memory.
+/// A block of device memory, which the pool hands out as a whole.
 pub(crate) struct Block {
     pub(crate) address: u64,
     capacity: usize,
-    /// Points that the next user must wait for.
+    /// Points in the work of streams that the next user must wait for.
     pub(crate) points: Vec<StreamPoint>,
 }
 
 /// How long a block is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stay {
-    /// For one run: any larger block will do.
+    /// For one run, so that any block that is large enough will do.
     Run,
-    /// For an unknown time: the block must not be much larger than needed, as others would lack that memory.
+    /// For an unknown time. The block must not be much larger than needed, because no other user could use the excess.
     Open,
 }
 
-/// Free blocks by capacity. `held` is the bytes of free blocks, of blocks in use, and of memory that NCCL allocated.
+/// A pool of free blocks, by capacity in bytes. `held` is the total number of bytes of free blocks, of blocks in use,
+/// and of memory that NCCL allocated.
 #[derive(Default)]
 pub(crate) struct Pool {
     free: Mutex<BTreeMap<usize, Vec<Block>>>,
@@ -35,7 +36,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Takes a block of at least this many bytes. It has the contents that its last user left.
+    /// Takes a free block of at least this many bytes, or allocates one. The block has the contents that its last user
+    /// left.
     pub(crate) fn take(&self, gpu: &Arc<Gpu>, bytes: usize, stay: Stay) -> Result<Block> {
         let capacity = round_up(bytes).ok_or(Error::OutOfMemory { bytes })?;
         gpu.bind()?;
@@ -57,12 +59,12 @@ impl Pool {
         }
     }
 
-    /// Bytes of device memory allocated from the driver.
+    /// Bytes of device memory allocated from the driver and by NCCL.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Returns a block to the pool. It may still be in use up to its points.
+    /// Returns a block to the pool. Work on streams may still use the block, up to its points.
     pub(crate) fn give(&self, block: Block) {
         self.blocks().entry(block.capacity).or_default().push(block);
     }
@@ -74,7 +76,7 @@ impl Pool {
             return;
         }
         for mut block in blocks.into_values().flatten() {
-            // a failure here is one of the work waited for; its owner gets the error when it waits
+            // an error is ignored: it belongs to the work that is waited for, whose owner gets it when synchronizing
             let _ = block.points.iter_mut().try_for_each(StreamPoint::finish);
             // SAFETY: the block was allocated by `allocate`, nothing else refers to it, and its users are done.
             match unsafe { result::free_sync(block.address) } {
@@ -84,7 +86,7 @@ impl Pool {
         }
     }
 
-    /// The contents of all free blocks, after their users are done.
+    /// Returns the contents of all free blocks, after waiting for their users.
     #[cfg(feature = "testkit")]
     pub(crate) fn kept(&self, gpu: &Gpu) -> Result<Vec<Vec<u8>>> {
         gpu.bind()?;
@@ -99,10 +101,10 @@ impl Pool {
         blocks.values_mut().flatten().map(read).collect()
     }
 
-    /// Takes a free block of the smallest sufficient capacity, but for an open stay at most twice what is needed.
-    /// Buffers of shrinking sizes, such as ciphertexts, thus reuse the larger blocks freed before. Among blocks of this
-    /// capacity, it prefers a recent one whose users are done, else the one freed last, which the same stream most
-    /// likely used.
+    /// Takes a free block of the smallest sufficient capacity. With [`Stay::Open`], that is at most twice what is
+    /// needed. Buffers of shrinking sizes, such as ciphertexts, thus reuse the larger blocks freed before. Of the
+    /// blocks of this capacity, one of the last eight freed is preferred if its users are done. Otherwise the block
+    /// freed last is taken, which the same stream most likely used.
     fn reuse(&self, capacity: usize, stay: Stay) -> Option<Block> {
         let mut free = self.blocks();
         let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };
@@ -122,13 +124,13 @@ impl Pool {
 }
 
 fn allocate(capacity: usize) -> Result<u64, DriverError> {
-    // SAFETY: a context is current. The memory is used as bytes, for which any pattern is valid, and zeroed or written
-    // before reads.
+    // SAFETY: a context is current. The memory is used as bytes, for which any bit pattern is valid, and is zeroed or
+    // written before it is read.
     unsafe { result::malloc_sync(capacity) }
 }
 
-/// Rounds up to a multiple of an eighth of the power of two below, between 512 bytes and 32 MiB. There are few sizes
-/// and little waste.
+/// Rounds a size up, so that there are few different sizes and little waste. The result is a multiple of an eighth of
+/// the largest power of two up to the size. This eighth is clamped between 512 bytes and 32 MiB.
 fn round_up(bytes: usize) -> Option<usize> {
     let step = (1usize << (bytes.max(1).ilog2())) / 8;
     bytes.max(1).checked_next_multiple_of(step.clamp(512, 32 << 20))

@@ -19,22 +19,24 @@ pub(super) const CHOOSES_DEPENDENCIES: i32 = 12_030;
 /// The first driver version with the function by which cudarc measures the time between events.
 pub(super) const TELLS_TIME: i32 = 12_080;
 
-/// A CUDA stream in use.
+/// A CUDA stream that is in use. On drop it returns to the pool, unless it captures a graph.
 pub struct GpuStream {
     line: Arc<PooledStream>,
     gpu: Arc<Gpu>,
-    /// The work received so far, if the stream is recording.
+    /// The work received so far, if the stream is capturing a graph.
     recorder: Option<Mutex<Recorder>>,
 }
 
-/// The stream itself. Memory may refer to it after the last `GpuStream` that could add work to it is gone.
+/// The CUDA stream itself. Memory may still refer to it after the drop of the last `GpuStream` that could add work to
+/// it.
 struct PooledStream {
     stream: Arc<CudaStream>,
     number: u64,
     priority: Priority,
 }
 
-/// The priority of a stream: where work of several streams could start, the GPU starts that of urgent ones first.
+/// The priority of a stream. If work of several streams is ready to start, the GPU starts the work of urgent streams
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {
     Normal,
@@ -42,12 +44,12 @@ pub(crate) enum Priority {
     Urgent,
 }
 
-/// A pool of streams that are not in use, because creating a stream costs more than a small run.
+/// A pool of streams that are not in use. It exists because creating a stream costs more than a small run.
 #[derive(Default)]
 pub(crate) struct StreamPool(Mutex<VecDeque<Arc<PooledStream>>>);
 
 impl StreamPool {
-    /// The least recently used idle stream of this priority, which has the least work left.
+    /// Takes the least recently used idle stream of this priority, because it has the least work left.
     fn take(&self, priority: Priority) -> Option<Arc<PooledStream>> {
         let mut lines = self.lines();
         let oldest = lines.iter().position(|line| line.priority == priority)?;
@@ -79,18 +81,19 @@ impl PooledStream {
     }
 }
 
-/// A lock that recordings hold shared, and `cuCtxRecordEvent` and `cuCtxSynchronize` exclusively. The driver refuses
-/// these two calls while a stream of the context records, and they would invalidate the recording. There is one lock
-/// for the process, because the engine's devices share the primary context of their GPU.
+/// A lock that graph captures hold shared, and calls of `cuCtxRecordEvent` and `cuCtxSynchronize` hold exclusively.
+/// While a stream of the context captures, the driver rejects these two calls, and they would invalidate the capture.
+/// One lock serves the whole process, because all of the engine's devices on one GPU share the GPU's primary context.
 static RECORDING: RwLock<()> = RwLock::new(());
 
-/// Runs work that records. Calls that the driver would refuse meanwhile wait for its end.
+/// Runs `work`, which captures a graph. Until `work` returns, [`while_nothing_records`] waits.
 pub(crate) fn while_recording<T>(work: impl FnOnce() -> T) -> T {
     let _shared = RECORDING.read().unwrap_or_else(PoisonError::into_inner);
     work()
 }
 
-/// Runs a call that the driver refuses while a stream of the context records.
+/// Runs a call that the driver rejects while a stream of the context captures. Waits first until no capture is under
+/// way.
 pub(crate) fn while_nothing_records<T>(work: impl FnOnce() -> T) -> T {
     let _alone = RECORDING.write().unwrap_or_else(PoisonError::into_inner);
     work()
@@ -110,38 +113,41 @@ impl GpuStream {
         Ok(Self { line, gpu: gpu.clone(), recorder: None })
     }
 
-    /// A queue that records launches and wipes instead of running them, until [`GpuStream::recorded`].
+    /// A stream that captures launches and wipes instead of running them, until [`GpuStream::recorded`] is called.
     ///
-    /// Its stream is never shared, so no other thread can add work to the recording, or wait for a point in it.
+    /// The CUDA stream is not taken from the pool, so no other thread can add work to the capture, or wait for a point
+    /// in it.
     pub(crate) fn recorder(gpu: &Arc<Gpu>) -> Result<Self> {
         let line = PooledStream::new(gpu, Priority::Normal)?;
-        // relaxed, because no other work, of this or another thread, can reach a stream that is only known here
+        // relaxed mode suffices, because no other code has access to this new stream
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         line.stream.begin_capture(mode).map_err(failed("cuStreamBeginCapture"))?;
         gpu.queues.fetch_add(1, Ordering::Relaxed);
         Ok(Self { line, gpu: gpu.clone(), recorder: Some(Mutex::default()) })
     }
 
-    /// Ends the recording, which replaces an earlier one.
+    /// Ends the capture and returns the graph. `old`, an earlier graph, is updated in place if possible and otherwise
+    /// dropped.
     pub(crate) fn recorded(&self, old: Option<CudaRecording>) -> Result<CudaRecording> {
         self.gpu.bind()?;
         let recorder = self.recorder.as_ref().map(|recorder| std::mem::take(&mut *lock(recorder)));
         CudaRecording::end(&self.line.stream, recorder.unwrap_or_default(), old)
     }
 
-    /// Whether this queue is recording. If so, it notes the use of the memory, and there is nothing to wait for.
+    /// Adds this access to the graph's list of memory uses and returns true if the stream is capturing; the caller then
+    /// must not wait for earlier users of the memory. Otherwise returns false.
     pub(crate) fn records(&self, memory: &CudaMemory, access: Access) -> bool {
         self.recorder.as_ref().map(|recorder| lock(recorder).uses.note(memory, access)).is_some()
     }
 
-    /// Whether this queue is recording, so that no work has been done yet.
+    /// Whether this stream is capturing a graph, so that its work has not been done yet.
     pub(crate) fn is_recorder(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// Puts work on the stream. The work uses only these bytes, and in a recording it depends only on earlier work that
-    /// conflicts with them. `work` is told whether it may begin before the previous launch ends: in a recording, only
-    /// directly after a single kernel.
+    /// Puts `work` on the stream. The work uses only the bytes that `bytes` returns; in a captured graph, it depends
+    /// only on earlier work that conflicts with them. The argument of `work` is true if it may begin before the
+    /// previous launch ends. In a graph, this holds only if it depends on a single kernel.
     pub(crate) fn add(&self, bytes: impl FnOnce() -> Vec<Bytes>, work: impl FnOnce(bool) -> Result<()>) -> Result<()> {
         match &self.recorder {
             Some(recorder) if self.gpu.driver >= CHOOSES_DEPENDENCIES => {
@@ -159,17 +165,17 @@ impl GpuStream {
         &self.line.stream
     }
 
-    /// The point after all work so far.
+    /// The point in the stream's work after all work so far.
     ///
-    /// An event is recorded only while another queue exists that could wait for it. A queue that is created later waits
-    /// for an event recorded at that time. That covers more work than necessary, but is correct.
+    /// An event is recorded only if another stream exists that could wait for it. A stream that is created later waits
+    /// for an event recorded at that later time. Such an event covers more work than necessary, but is correct.
     pub(crate) fn point(&self) -> StreamPoint {
         let others = self.gpu.queues.load(Ordering::Relaxed) > 1;
         let event = others.then(|| self.line.stream.record_event(None).ok()).flatten();
         StreamPoint { line: self.line.clone(), event: event.map(Arc::new) }
     }
 
-    /// Makes later work on this queue wait for a point on any queue.
+    /// Makes later work on this stream wait for a point of any stream.
     pub(crate) fn wait(&self, point: &mut StreamPoint) -> Result<()> {
         if point.line.number == self.line.number {
             return Ok(());
@@ -177,12 +183,12 @@ impl GpuStream {
         self.line.stream.wait(&*point.event()?).map_err(failed("cuStreamWaitEvent"))
     }
 
-    /// Waits on this thread for all work so far.
+    /// Waits on this thread until all work on the stream so far is done.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.line.stream.synchronize().map_err(failed("cuStreamSynchronize"))
     }
 
-    /// A point in the work whose time can be measured.
+    /// Records a timed event after all work on the stream so far.
     pub(crate) fn mark(&self) -> Result<TimedEvent> {
         let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
         let event = self.line.stream.record_event(flags).map_err(failed("cuEventRecord"))?;
@@ -205,7 +211,7 @@ impl core::fmt::Debug for GpuStream {
     }
 }
 
-/// A point in the work of a stream, with an event once one was recorded.
+/// A point in the work of a stream. It has an event once one was recorded.
 #[derive(Clone)]
 pub(crate) struct StreamPoint {
     line: Arc<PooledStream>,
@@ -213,17 +219,17 @@ pub(crate) struct StreamPoint {
 }
 
 impl StreamPoint {
-    /// Whether both are points of the same stream.
+    /// Whether both points are of the same stream.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.line.number == other.line.number
     }
 
-    /// Whether the work up to here is known to be done.
+    /// Whether the work up to this point is known to be done. False without an event.
     pub(crate) fn is_done(&self) -> bool {
         self.event.as_ref().is_some_and(|event| event.is_complete())
     }
 
-    /// Waits on this thread for the work up to here.
+    /// Waits on this thread until the work up to this point is done.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.event()?.synchronize().map_err(failed("cuEventSynchronize"))
     }
@@ -238,14 +244,14 @@ impl StreamPoint {
     }
 }
 
-/// A point in the work of a stream whose time can be measured.
+/// An event in the work of a stream whose time can be measured.
 pub(crate) struct TimedEvent {
     event: CudaEvent,
     gpu: Arc<Gpu>,
 }
 
 impl TimedEvent {
-    /// Waits for both points and returns the seconds between them by the GPU's clock.
+    /// Waits for both events and returns the seconds between them by the GPU's clock.
     pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         if self.gpu.driver < TELLS_TIME {
             let why = format!("the driver supports CUDA {}, but timing needs {TELLS_TIME} or later", self.gpu.driver);

@@ -24,15 +24,16 @@ pub struct Resources {
     pub cubin_bytes: usize,
 }
 
-/// Compiles a kernel to machine code for a device with these limits. Needs no device and does not use the cache. With
-/// `portable`, portable versions replace the functions of the headers that use PTX.
+/// Compiles a kernel to machine code for a device with these limits, and returns the resources that it uses. Needs no
+/// device and does not use the kernel cache. If `portable`, functions of the headers that use PTX are replaced by
+/// portable versions.
 ///
 /// # Errors
-/// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if it rejects the source; [`Error::Unsupported`] if the
-/// kernel does not fit the device or the compiler does not know the architecture.
+/// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects the source; [`Error::Unsupported`] if the
+/// kernel does not fit the device or NVRTC does not know the architecture.
 pub fn compile_check(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Resources> {
     let mut unit = Unit::new(kernel, limits, portable)?;
-    unit.options.extend(nvrtc::has_own_cache().then_some("--no-cache")); // a cached result has no report
+    unit.options.extend(nvrtc::has_own_cache().then_some("--no-cache")); // results from NVRTC's cache have no report
     let compiled = nvrtc::compile(&unit)?;
     let nvrtc::Image::Cubin(cubin) = &compiled.image else {
         let why =
@@ -53,7 +54,7 @@ pub fn is_compiler_present() -> bool {
     nvrtc::is_present()
 }
 
-/// Parses the assembler's report on one entry point. It looks like this:
+/// Parses the assembler's report on one entry point; `None` if the log has none. The report looks like this:
 ///
 /// ```text
 /// ptxas info    : Compiling entry function 'k' for 'sm_90'
@@ -87,7 +88,7 @@ fn parse(log: &str, entry: &str) -> Option<Resources> {
     None
 }
 
-/// The number right before a phrase.
+/// The number directly before `phrase` in a line.
 fn before(line: &str, phrase: &str) -> Option<u32> {
     let head = &line[..line.find(phrase)?];
     head.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

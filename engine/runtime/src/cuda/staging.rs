@@ -4,18 +4,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::{CudaEvent, CudaStream, result};
 
-use crate::columns::Shape;
 use crate::cuda::copy::{start_download_shape, start_upload_shape};
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::memory::CudaMemory;
 use crate::cuda::pinned::Pinned;
 use crate::cuda::queue::GpuStream;
+use crate::tiles::Shape;
 use ringforge_math::error::{Error, Result};
 
-/// The most bytes that the pool keeps.
+/// Maximum total size in bytes of the free memory that the pool keeps.
 const KEPT_BYTES: usize = 512 << 20;
 
-/// Staging memory that is not in use. Secrets in it have been wiped, or will be after the last copy.
+/// Staging memory that is not in use. Secrets in it have been wiped, or will be wiped after the last copy.
 #[derive(Default)]
 pub(crate) struct Staging(Mutex<Vec<Piece>>);
 
@@ -39,21 +39,21 @@ impl Piece {
         Ok(())
     }
 
-    /// Waits, so that the memory can be freed. After a failure the context is lost, with any wipe under way, so the
-    /// host wipes the memory.
+    /// Waits for the last copy or wipe, so that the memory can be freed. If waiting fails, the context is lost, and so
+    /// is a wipe under way. The host then wipes the memory.
     fn finish(&mut self) {
         if self.wait().is_err() {
             ringforge_cpu::wipe::bytes(self.memory.bytes_mut());
         }
     }
 
-    /// Overwrites the first bytes with zeros: at once if the memory is idle, else on this stream after the copy under
-    /// way.
+    /// Overwrites the first `bytes` bytes with zeros. If the memory is idle, the host does so at once; otherwise the
+    /// GPU does so on this stream, after the copy under way.
     fn wipe(&mut self, bytes: usize, stream: Option<&CudaStream>) -> Result<()> {
         if let Some(stream) = stream.filter(|_| !self.is_idle()) {
             match self.wipe_behind(bytes, stream) {
                 Ok(()) => return Ok(()),
-                // the host wipes them then, after all work that was started
+                // the host wipes the bytes below, after all work that was started
                 Err(_) => stream.synchronize().map_err(failed("cuStreamSynchronize"))?,
             }
         }
@@ -75,14 +75,14 @@ impl Piece {
 }
 
 impl Staging {
-    /// The contents of all pieces, after the copies and wipes that were started.
+    /// Returns the contents of the pool's memory, after waiting for the copies and wipes that were started.
     #[cfg(feature = "testkit")]
     pub(crate) fn kept(&self) -> Result<Vec<Vec<u8>>> {
         let look = |piece: &mut Piece| piece.wait().map(|()| piece.memory.bytes().to_vec());
         self.pieces().iter_mut().map(look).collect()
     }
 
-    /// Waits for all copies and wipes, and frees the memory.
+    /// Waits for all copies and wipes, and frees the pool's memory.
     pub(crate) fn release(&self) {
         let pieces = std::mem::take(&mut *self.pieces());
         pieces.into_iter().for_each(|mut piece| piece.finish());
@@ -111,20 +111,20 @@ impl Staging {
     }
 }
 
-/// Staging memory in use. When dropped it returns to the pool, possibly with its last copy still under way.
+/// Staging memory in use. On drop it returns to the pool, possibly while its last copy is still under way.
 pub(crate) struct Staged {
     gpu: Arc<Gpu>,
     piece: Option<Piece>,
-    /// The stream of the last copy.
+    /// The stream of the last copy, on which the memory is wiped if necessary.
     stream: Option<Arc<CudaStream>>,
     secret: bool,
-    /// The number of bytes that were used.
+    /// The number of leading bytes that were used, which must be wiped if they are secret.
     used: usize,
 }
 
 impl Staged {
-    /// Takes staging memory of at least this many bytes. With `secret`, its contents are wiped when no copy needs them
-    /// any more.
+    /// Takes staging memory of at least this many bytes from the pool, or allocates it. If `secret`, its contents are
+    /// wiped when no copy needs them any more.
     pub(crate) fn new(gpu: &Arc<Gpu>, bytes: usize, secret: bool) -> Result<Self> {
         gpu.bind()?;
         let step = if bytes <= 64 << 10 { 64 << 10 } else { 1 << 20 };
@@ -136,7 +136,7 @@ impl Staged {
         Ok(Self { gpu: gpu.clone(), piece: Some(piece), stream: None, secret, used: 0 })
     }
 
-    /// The first `len` bytes, after the copy under way.
+    /// Waits for the copy under way, and returns the first `len` bytes.
     pub(crate) fn bytes_mut(&mut self, len: usize) -> Result<&mut [u8]> {
         let Self { piece, used, .. } = self;
         let piece = piece.as_mut().ok_or_else(lost)?;
@@ -146,7 +146,7 @@ impl Staged {
         Ok(bytes)
     }
 
-    /// Starts a copy of the first bytes to device memory.
+    /// Starts a copy of the first `len` bytes to device memory at byte `offset`.
     pub(crate) fn start_upload(&mut self, queue: &GpuStream, len: usize, to: &CudaMemory, offset: usize) -> Result<()> {
         to.check(offset, len)?;
         let from = &self.bytes_mut(len)?[..];
@@ -156,7 +156,7 @@ impl Staged {
         outcome.map_err(failed("cuMemcpyHtoDAsync"))
     }
 
-    /// Starts a copy from device memory to the first bytes.
+    /// Starts a copy from device memory at byte `offset` to the first `len` bytes.
     pub(crate) fn start_download(
         &mut self,
         queue: &GpuStream,
@@ -172,7 +172,7 @@ impl Staged {
         outcome.map_err(failed("cuMemcpyDtoHAsync"))
     }
 
-    /// Starts a copy of the first bytes to the runs of a shape in device memory.
+    /// Starts a copy of the first `shape.bytes()` bytes to the runs of a shape in device memory.
     pub(crate) fn start_upload_shape(&mut self, queue: &GpuStream, to: &CudaMemory, shape: &Shape) -> Result<()> {
         let from = &self.bytes_mut(shape.bytes())?[..];
         // SAFETY: the source is not touched until the event recorded below is done.
@@ -180,7 +180,7 @@ impl Staged {
         self.guard(queue).and(outcome)
     }
 
-    /// Starts a copy of the runs of a shape in device memory to the first bytes.
+    /// Starts a copy of the runs of a shape in device memory to the first `shape.bytes()` bytes.
     pub(crate) fn start_download_shape(&mut self, queue: &GpuStream, from: &CudaMemory, shape: &Shape) -> Result<()> {
         let to = self.bytes_mut(shape.bytes())?;
         // SAFETY: the target is not touched until the event recorded below is done.
@@ -203,7 +203,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Wipes and leaks memory, because it is unknown when the GPU is done with it.
+    /// Wipes the memory and leaks it instead of freeing it, because it is unknown when the GPU is done with it.
     fn lose(&mut self) {
         if let Some(mut piece) = self.piece.take() {
             ringforge_cpu::wipe::bytes(piece.memory.bytes_mut());

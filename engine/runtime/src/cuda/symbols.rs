@@ -1,5 +1,5 @@
 //! The functions of the driver and of NVRTC that this crate or cudarc calls. cudarc panics if a library lacks one, as
-//! old drivers and the stubs in containers do. So all are looked up before the first call.
+//! old drivers and the stub libraries in containers do. Therefore the functions are looked up before the first call.
 
 use cudarc::{driver, nvrtc};
 
@@ -57,7 +57,8 @@ pub const DRIVER: [&str; 50] = [
     "cuStreamWaitEvent",
 ];
 
-/// Functions with the driver version that introduced them. The version is checked before they are called.
+/// Functions that not every supported driver has, with the driver version that introduced them. This version is checked
+/// before they are called.
 pub const LATER: [(i32, &str); 5] = [
     (super::queue::CHOOSES_DEPENDENCIES, "cuStreamGetCaptureInfo_v3"),
     (super::queue::CHOOSES_DEPENDENCIES, "cuStreamUpdateCaptureDependencies_v2"),
@@ -66,7 +67,7 @@ pub const LATER: [(i32, &str); 5] = [
     (super::queue::TELLS_TIME, "cuEventElapsedTime_v2"),
 ];
 
-/// Functions of NVRTC.
+/// The functions of NVRTC that are called.
 pub const COMPILER: [&str; 12] = [
     "nvrtcCompileProgram",
     "nvrtcCreateProgram",
@@ -82,27 +83,28 @@ pub const COMPILER: [&str; 12] = [
     "nvrtcVersion",
 ];
 
-/// A function of [`DRIVER`] that the driver's library lacks, if there is one.
+/// Returns a function of [`DRIVER`] that the driver's library lacks, or `None` if it has all of them.
 ///
-/// The library must be [there](driver::sys::is_culib_present).
+/// The library must be [present](driver::sys::is_culib_present).
 pub(super) fn missing_in_driver() -> Option<&'static str> {
     DRIVER.into_iter().find(|name| !is_in_driver(name))
 }
 
-/// A function of [`LATER`] that a driver of this version should have and lacks, if there is one.
+/// Returns a function of [`LATER`] that a driver of this version should have and lacks, or `None`.
 pub(super) fn missing_in_driver_of(version: i32) -> Option<&'static str> {
     LATER.into_iter().find(|(since, name)| version >= *since && !is_in_driver(name)).map(|(_, name)| name)
 }
 
-/// A function that NVRTC's library lacks, if there is one. The library must be [there](nvrtc::sys::is_culib_present).
+/// Returns a function of [`COMPILER`] that NVRTC's library lacks, or `None` if it has all of them. The library must be
+/// [present](nvrtc::sys::is_culib_present).
 pub(super) fn missing_in_compiler() -> Option<&'static str> {
-    // SAFETY: the library is there; its functions are looked up, and not called.
+    // SAFETY: the library is present; its functions are only looked up, not called.
     COMPILER
         .into_iter()
         .find(|name| unsafe { nvrtc::sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err())
 }
 
 fn is_in_driver(name: &str) -> bool {
-    // SAFETY: as above.
+    // SAFETY: the library is present; the function is only looked up, not called.
     unsafe { driver::sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_ok()
 }

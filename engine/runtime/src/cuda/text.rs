@@ -1,19 +1,19 @@
-//! All sources that take part in compiling a kernel, and the cache key of the result.
+//! The CUDA sources and options with which a kernel is compiled, and the cache key of the compiled kernel.
 
 use std::borrow::Cow;
 
 use ringforge_kernels::HEADERS;
 use sha2::{Digest, Sha256};
 
-use crate::columns::Shares;
 use crate::kernel::{Epilogue, Kernel, Launch, Parts, Port, Source};
 use crate::limits::Limits;
+use crate::tiles::Tiles;
 use ringforge_math::error::{Error, Result};
 
-/// Version of the cache key. Bump it whenever the same source and options would compile differently.
+/// Version of the cache key. Change it whenever the same source and options would compile differently.
 const KEY_VERSION: &str = "ringforge kernel 1";
 
-/// The first architecture with programmatic dependent launches, which may begin before earlier ones end.
+/// The first architecture with programmatic dependent launches, which may begin before earlier launches end.
 const FOLLOWS: u32 = 90;
 
 /// SHA-256 of everything that determines the machine code of a kernel, except the compiler itself.
@@ -27,19 +27,19 @@ pub(crate) struct Unit {
     pub(crate) entry: String,
     /// The kernel's own CUDA source.
     pub(crate) source: Cow<'static, str>,
-    /// Name and contents of each header that the source includes, directly or not.
+    /// Name and contents of each header that the source includes, directly or indirectly.
     pub(crate) headers: Vec<(&'static str, Cow<'static, str>)>,
     /// The ports, one for each pointer parameter.
     pub(crate) ports: Vec<Port>,
-    /// How the blocks of an item divide each port into tiles.
-    pub(crate) shares: Shares,
-    /// The launch that the source assumes.
+    /// The tiles into which the blocks of an item divide each port.
+    pub(crate) shares: Tiles,
+    /// The launch configuration that the source assumes.
     pub(crate) launch: Launch,
     /// Run-time constants, passed after the pointers.
     pub(crate) numbers: Vec<u64>,
-    /// The pointers and numbers that form one parameter.
+    /// The numbers of pointers and of run-time constants that form one struct parameter, if there is one.
     pub(crate) epilogue: Option<Epilogue>,
-    /// Whether launches may begin before earlier ones end.
+    /// Whether launches may begin before earlier ones end (programmatic dependent launch).
     pub(crate) follows: bool,
     /// Compute capability of the device, as `10 * major + minor`.
     pub(crate) capability: u32,
@@ -48,12 +48,12 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// The sources for a device with these limits. With `portable`, portable versions replace all functions that use
-    /// PTX.
+    /// Collects the sources of a kernel for a device with these limits. If `portable`, functions that use PTX are
+    /// replaced by portable versions.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the kernel does not fit the device; [`Error::Kernel`] if a header of the kernel has
-    /// the name of another one and differs from it.
+    /// the name of another header but different contents.
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
         let source = Source::of(kernel, limits)?;
         let shares = source.shares();
@@ -69,8 +69,9 @@ impl Unit {
                 None => known.push((header.name, Cow::Borrowed(header.text))),
             }
         }
-        // explicit fma calls are kept, but the compiler must not contract other operations to fma, so that floating
-        // point results are bit-identical to those on the CPU; -v makes the assembler report registers and spills
+        // `--fmad=false` keeps explicit fma calls, but does not contract other operations to fma, so that
+        // floating-point results are bit-identical to those on the CPU; `-v` makes the assembler report registers and
+        // spills
         let mut options = vec!["--std=c++17", "-default-device", "--fmad=false", "--ptxas-options=-v"];
         if portable {
             options.push("-DRF_PORTABLE");
@@ -114,8 +115,8 @@ impl Unit {
     }
 }
 
-/// The known headers that a source includes, directly or not, in the order in which they are found. Conditions are not
-/// evaluated, so conditionally included headers count too.
+/// Returns the known headers that a source includes, directly or indirectly, in the order in which they are found.
+/// Preprocessor conditions are not evaluated, so conditionally included headers count too.
 fn reachable(
     source: &str,
     mut known: Vec<(&'static str, Cow<'static, str>)>,
@@ -171,7 +172,7 @@ mod tests {
             entry: "k".into(),
             source: Cow::Borrowed(source),
             headers: known(&[("a.cuh", text)]),
-            shares: Shares::default(),
+            shares: Tiles::default(),
             ports: Vec::new(),
             launch: Launch::thread_per_item(32),
             numbers: Vec::new(),

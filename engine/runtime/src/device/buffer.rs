@@ -1,4 +1,4 @@
-//! Buffers, which are memory on a device, and slices of them.
+//! Buffers (memory on a device), and slices of buffers.
 
 use core::borrow::Borrow;
 use core::ops::Range;
@@ -10,8 +10,8 @@ use ringforge_math::poly::PolyType;
 
 use super::Device;
 
-/// Memory on a device. It records whether it was written and, if a program or a checked upload filled it, the type of
-/// its contents.
+/// Memory on a device. A buffer records whether it was written. If a program or a checked upload filled it, it also
+/// records the type of its contents.
 #[derive(Debug)]
 pub struct Buffer {
     device: Device,
@@ -27,14 +27,14 @@ impl Buffer {
         Self { device: device.clone(), memory, len, written: false, content: None }
     }
 
-    /// The memory, for reading.
+    /// The buffer's memory, for reading.
     #[doc(hidden)]
     #[must_use]
     pub fn read(&self) -> Read<'_> {
         self.memory.read()
     }
 
-    /// The memory, for writing.
+    /// The buffer's memory, for writing. The caller must update the record of its contents.
     #[doc(hidden)]
     pub fn write(&mut self) -> Write<'_> {
         self.memory.write()
@@ -64,8 +64,8 @@ impl Buffer {
         &self.device
     }
 
-    /// A range of the bytes, for reading by [runs](crate::Call::input) and [copies](super::Stream::copy). For a run it
-    /// must start at a multiple of 16 bytes.
+    /// A range of the buffer's bytes, for reading by [runs](crate::Call::input) and [copies](super::Stream::copy). For
+    /// a run, the range must start at a multiple of 16 bytes.
     ///
     /// ```
     /// # use ringforge::{Engine, Job, Op, PolyType};
@@ -86,8 +86,8 @@ impl Buffer {
         Ok(BufferSlice { buffer: self, bytes })
     }
 
-    /// A range of the bytes, for writing. Unless it is the whole buffer, the buffer must have been written before. For
-    /// a run it must start at a multiple of 16 bytes.
+    /// A range of the buffer's bytes, for writing. Unless the range is the whole buffer, the buffer must have been
+    /// written before. For a run, the range must start at a multiple of 16 bytes.
     ///
     /// # Errors
     /// [`Error::Length`] if the range is not within the buffer.
@@ -104,7 +104,7 @@ impl Buffer {
         Err(Error::Length { what: "end of the byte range (at most the length of the buffer)", expected: self.len, got })
     }
 
-    /// A buffer in memory that other code has written.
+    /// A buffer in memory that other code has allocated and written.
     #[cfg(feature = "cuda")]
     pub(crate) fn foreign(device: &Device, memory: crate::memory::Memory, len: usize) -> Self {
         Self { written: true, ..Self::new(device, memory.into(), len) }
@@ -138,7 +138,7 @@ pub struct BufferSliceMut<'a> {
     bytes: Range<usize>,
 }
 
-/// All bytes of a buffer, which may be inside an [`Arc`](std::sync::Arc).
+/// Makes a slice of all bytes of a buffer, which may be inside an [`Arc`](std::sync::Arc).
 impl<'a, B: Borrow<Buffer>> From<&'a B> for BufferSlice<'a> {
     fn from(buffer: &'a B) -> Self {
         let buffer = buffer.borrow();
@@ -175,7 +175,7 @@ impl BufferSlice<'_> {
         self.buffer.memory.read().part(&self.bytes)
     }
 
-    /// Checks that kernels can use the bytes: they must start at a multiple of [`ALIGNMENT`].
+    /// Checks that kernels can use the slice: it must start at a multiple of [`ALIGNMENT`] bytes.
     pub(crate) fn aligned(&self) -> Result<()> {
         let what = "the start of a buffer slice that is an argument";
         if self.bytes.start.is_multiple_of(ALIGNMENT) {
@@ -199,15 +199,16 @@ impl BufferSliceMut<'_> {
         self.buffer.memory.write().part(&self.bytes)
     }
 
-    /// Checks that the whole buffer counts as written after this range is: it is the whole buffer, or all of it was
-    /// written before.
+    /// Returns an error unless the whole buffer is written once this slice is. The slice must be the whole buffer, or
+    /// the buffer must have been written before.
     pub(crate) fn writable(&self, what: &str) -> Result<()> {
         if self.bytes.len() == self.buffer.len { Ok(()) } else { self.as_read().readable(what) }
     }
 
-    /// Records the type of the bytes just written.
+    /// Records that the slice was written, and the type of its contents.
     pub(crate) fn holds(&mut self, content: Option<&PolyType>) {
-        // writing whole items of the recorded type keeps that type
+        // writing whole items of the recorded type keeps that type; otherwise only writing the whole buffer determines
+        // it
         if content.is_none() || self.as_read().content() != content {
             let whole = self.bytes.len() == self.buffer.len;
             self.buffer.content = content.filter(|_| whole).cloned();

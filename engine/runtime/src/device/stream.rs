@@ -1,22 +1,22 @@
-//! Streams, which order work on a device, and copies.
+//! Streams, which run work of a device in order, and the copies on them.
 
 use core::ops::Range;
 
 use bytemuck::Pod;
 
 use crate::backend::BackendStream;
-use crate::columns::Shape;
 use crate::event::Event;
 use crate::guarded::Guarded;
 use crate::memory::Memory;
 use crate::random::RandomKey;
+use crate::tiles::Shape;
 use ringforge_math::error::{Error, Result, same_length};
 use ringforge_math::poly::PolyType;
 
 use super::{Buffer, BufferSlice, BufferSliceMut, Device};
 
-/// A stream, on which work of a device runs in order. Work on different streams may overlap, but each buffer orders the
-/// work that uses it across streams.
+/// A stream: a queue of work that a device runs in order. Work on different streams may overlap, but work that uses the
+/// same buffer is ordered across streams.
 #[derive(Debug, Clone)]
 pub struct Stream {
     pub(super) device: Device,
@@ -30,11 +30,11 @@ impl Stream {
         &self.device
     }
 
-    /// A new buffer with these elements, which are not checked. [`Stream::upload_elements`] checks that residues are
-    /// below their moduli.
+    /// A new buffer that holds these elements. They are not checked; [`Stream::upload_elements`] checks that residues
+    /// are below their moduli.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::OutOfMemory`] if the device has too little free memory; [`Error::Driver`] if a driver call fails.
     pub fn upload<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
         let mut buffer = self.device.buffer(size_of_val(from))?;
         self.write(&mut buffer, from)?;
@@ -52,8 +52,8 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A buffer for secrets: as [`Device::buffer`], but wiped when it is dropped, in the order of this stream. This
-    /// also holds after an error or a panic.
+    /// A new buffer for secrets, which is wiped when it is dropped, also after an error or a panic. The wipe runs on
+    /// this stream, after its earlier work. Otherwise the buffer is like one from [`Device::buffer`].
     ///
     /// # Errors
     /// As [`Device::buffer`].
@@ -62,7 +62,7 @@ impl Stream {
         Ok(Buffer::new(&self.device, memory, bytes))
     }
 
-    /// As [`Stream::secret_buffer`], in memory that the device has already allocated.
+    /// Like [`Stream::secret_buffer`], in memory that was already allocated on the device.
     #[doc(hidden)]
     #[must_use]
     pub fn secret_buffer_in(&self, memory: Memory, bytes: usize) -> Buffer {
@@ -79,12 +79,12 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A new buffer with elements of this type, checked to be in [0, q) unless the type
+    /// A new buffer that holds elements of the type `poly`. All residues are checked to be in [0, q), unless the type
     /// [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
     /// [`Error::Length`] unless the slice holds whole items; [`Error::NotReduced`] for a residue that is not below its
-    /// modulus.
+    /// modulus; otherwise as [`Stream::upload`].
     pub fn upload_elements<T: Pod>(&self, poly: impl Into<PolyType>, from: &[T]) -> Result<Buffer> {
         let poly = poly.into();
         poly.check(from)?;
@@ -92,11 +92,11 @@ impl Stream {
         buffer.content = Some(poly);
         Ok(buffer)
     }
-    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one.
+    /// Copies host memory to a buffer, or to a [slice](Buffer::slice_mut) of one.
     ///
     /// # Errors
     /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for a slice of a buffer that was not written yet;
-    /// [`Error::ForeignDevice`]; [`Error::Driver`].
+    /// [`Error::ForeignDevice`] for a buffer of another device; [`Error::Driver`] if a driver call fails.
     pub fn write<'a, T: Pod>(&self, to: impl Into<BufferSliceMut<'a>>, from: &[T]) -> Result<()> {
         let (mut to, from): (_, &[u8]) = (self.to_write(to, size_of_val(from))?, bytemuck::cast_slice(from));
         self.device.backend().upload(&self.queue, from, to.memory())?;
@@ -104,8 +104,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one, with some columns of a row-major matrix of `width`
-    /// columns. The copy is row-major too: these columns of each row, row after row.
+    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one, with a range of columns of the row-major matrix
+    /// `rows` of `width` columns. The copy is row-major too: the selected columns of the first row, then those of the
+    /// next row, and so on.
     ///
     /// # Errors
     /// [`Error::Length`] if the columns exceed `width` or the last row is incomplete; otherwise as [`Stream::write`].
@@ -135,10 +136,11 @@ impl Stream {
         Ok(())
     }
 
-    /// Overwrites a buffer that holds secrets with zeros. It then counts as unwritten.
+    /// Overwrites a buffer that holds secrets with zeros, after earlier work on the stream. The buffer then counts as
+    /// unwritten.
     ///
     /// # Errors
-    /// [`Error::ForeignDevice`]; [`Error::Driver`].
+    /// [`Error::ForeignDevice`] for a buffer of another device; [`Error::Driver`] if a driver call fails.
     pub fn wipe(&self, buffer: &mut Buffer) -> Result<()> {
         buffer.on(&self.device, "the buffer")?;
         buffer.written = false;
@@ -146,14 +148,15 @@ impl Stream {
         self.device.backend().wipe(&self.queue, buffer.memory.write())
     }
 
-    /// Calls `run` with fresh [`RandomKey`] in device memory, to be passed to one [run](crate::Program::on) on this stream,
-    /// and wipes that memory afterwards.
+    /// Calls `run` with a buffer that holds a new [`RandomKey`], and wipes the buffer afterwards. `run` must pass the
+    /// buffer to one [run](crate::Program::on) on this stream.
     ///
-    /// Programs should get their randomness this way: the buffer does not outlive its run, so it cannot be passed to a
-    /// second one by mistake. For [`Program::on_host`](crate::Program::on_host), make new [`RandomKey`] before each call.
+    /// Programs should get their randomness in this way: the buffer does not outlive its run, so it cannot be passed to
+    /// a second run by mistake. For [`Program::on_host`](crate::Program::on_host), make a new [`RandomKey`] before each
+    /// call.
     ///
     /// # Errors
-    /// As [`RandomKey::from_os`] and [`Stream::upload`]; also errors of `run`.
+    /// As [`RandomKey::from_os`] and [`Stream::upload`]; also the errors of `run`.
     pub fn with_random_key<T>(&self, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
         let mut buffer = self.upload_secret(RandomKey::from_os()?.as_bytes())?;
         let value = run(&buffer)?;
@@ -163,7 +166,8 @@ impl Stream {
     /// Copies a buffer, or a [slice](Buffer::slice) of one, to host memory.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`]; [`Error::ForeignDevice`]; [`Error::Driver`].
+    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for an unwritten buffer; [`Error::ForeignDevice`]
+    /// for a buffer of another device; [`Error::Driver`] if a driver call fails, or earlier work failed.
     pub fn read<'a, T: Pod>(&self, from: impl Into<BufferSlice<'a>>, to: &mut [T]) -> Result<()> {
         let from = self.to_read(from)?;
         let to: &mut [u8] = bytemuck::cast_slice_mut(to);
@@ -187,11 +191,13 @@ impl Stream {
         Ok(to)
     }
 
-    /// Copies between buffers, or slices of them, together with the known type of the contents.
+    /// Copies from one buffer to another, or between slices of buffers. The destination gets the known type of the
+    /// contents.
     ///
     /// # Errors
     /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for an unwritten source, and for a destination
-    /// that is a slice of an unwritten buffer; [`Error::ForeignDevice`], [`Error::Driver`].
+    /// that is a slice of an unwritten buffer; [`Error::ForeignDevice`] for a buffer of another device;
+    /// [`Error::Driver`] if a driver call fails.
     pub fn copy<'a, 'b>(&self, from: impl Into<BufferSlice<'a>>, to: impl Into<BufferSliceMut<'b>>) -> Result<()> {
         let from = self.to_read(from)?;
         let mut to = self.to_write(to, from.len())?;
@@ -200,8 +206,8 @@ impl Stream {
         Ok(())
     }
 
-    /// A new buffer with the same bytes and the same known type of contents. It is a buffer for secrets if the source
-    /// is one.
+    /// A new buffer with the same bytes and the same known type of contents as the source. It is a [buffer for
+    /// secrets](Self::secret_buffer) if the source is one.
     ///
     /// # Errors
     /// As [`Device::buffer`] and [`Stream::copy`].
@@ -215,23 +221,23 @@ impl Stream {
         Ok(to)
     }
 
-    /// Waits for all work on the stream.
+    /// Waits on the calling thread until all work on the stream is done.
     ///
     /// # Errors
-    /// [`Error::Driver`], also for earlier work that failed after it was started.
+    /// [`Error::Driver`] if a driver call fails, or work failed after it was started.
     pub fn synchronize(&self) -> Result<()> {
         self.device.backend().synchronize(&self.queue)
     }
 
-    /// Records an event after all work so far, to measure time from and to.
+    /// Records an event after all work on the stream so far. The time between two events can be measured.
     ///
     /// # Errors
-    /// [`Error::Driver`].
+    /// [`Error::Driver`] if a driver call fails.
     pub fn mark(&self) -> Result<Event> {
         Event::new(&self.queue)
     }
 
-    /// Wraps newly allocated memory. If `secret`, it is wiped on drop, in the order of this stream.
+    /// Wraps newly allocated memory. If `secret`, the memory is wiped on drop, on this stream after its earlier work.
     pub(crate) fn guard(&self, memory: Memory, secret: bool) -> Guarded {
         if secret { Guarded::secret(memory, self.device.backend(), &self.queue) } else { memory.into() }
     }

@@ -1,16 +1,16 @@
-//! Linear combinations, which element-wise steps compute.
+//! Linear combinations of one or two elements, which element-wise kernels compute.
 
 use core::fmt;
 
 use crypto_bigint::U256;
 
-/// A signed sum of elements, optionally times one constant per modulus: `factor · (±a ± b)`.
+/// A signed sum of one or two elements, optionally times one constant per modulus: `factor · (±a ± b)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Combination {
-    /// Whether each term is negated; there are one or two terms.
+    /// For each term of the sum, whether it is negated. There are one or two terms.
     #[doc(hidden)]
     pub minus: Vec<bool>,
-    /// One constant per modulus of the basis, each below it; `None` without scaling.
+    /// One constant per modulus of the basis, each below its modulus. `None` without scaling.
     #[doc(hidden)]
     pub factor: Option<Vec<U256>>,
 }

@@ -1,4 +1,4 @@
-//! Kernels as values, for schemes: data and two closures instead of a type.
+//! Kernels made from data and two closures, so that a scheme need not define a type for each kernel.
 
 use core::fmt;
 use core::ops::Range;
@@ -15,7 +15,7 @@ use super::{Args, Kernel, Port};
 type Build = dyn Fn(&Limits) -> Result<Built> + Send + Sync;
 type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 
-/// A [`Kernel`] as a value, for code with many kernels that differ only in their data.
+/// A [`Kernel`] made from data and two closures, for code with many kernels that differ only in their data.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -67,8 +67,8 @@ pub struct CustomKernel {
 }
 
 impl CustomKernel {
-    /// A kernel with this name, CUDA source, headers and ports. `build` returns its prelude and launch; `on_cpu` is its
-    /// CPU reference.
+    /// A kernel with this name, CUDA source, headers and ports. `build` returns the prelude and the launch
+    /// configuration for a device's limits. `on_cpu` is the CPU reference.
     ///
     /// # Safety
     /// As [`Source::new`], for the CUDA source, the headers, the ports, and what `build` returns for any limits.
@@ -85,7 +85,7 @@ impl CustomKernel {
         Self { name: name.into(), text: text.into(), headers, ports, tables, numbers, build, on_cpu, description }
     }
 
-    /// The same kernel, with these numbers as run-time parameters after its pointers.
+    /// The same kernel, with these 64-bit run-time constants as parameters after its pointers.
     ///
     /// # Safety
     /// As [`Source::with_numbers`].
@@ -95,15 +95,15 @@ impl CustomKernel {
         Self { numbers: numbers.into(), ..self }
     }
 
-    /// The same kernel, with this port, a shared input, bound to a [table](Kernel::table) of the kernel's own.
+    /// The same kernel, which itself provides a [table](Kernel::table) at this port, a shared input.
     #[must_use]
     pub fn with_table(mut self, port: usize, table: Table) -> Self {
         self.tables.push((port, table));
         self
     }
 
-    /// The same kernel, with one more shared input for each of these [tables](Kernel::table), added after the other
-    /// ports and bound to the table.
+    /// The same kernel, with one more shared input for each of these [tables](Kernel::table). The new ports come after
+    /// the existing ones, and the kernel itself provides their tables.
     #[must_use]
     pub fn with_tables(self, tables: impl IntoIterator<Item = Table>) -> Self {
         tables.into_iter().fold(self, |mut kernel, table| {
@@ -113,8 +113,8 @@ impl CustomKernel {
         })
     }
 
-    /// The same kernel, with this description for printed plans. If the kernel makes a [`Table`], the description must
-    /// name every parameter that affects the contents.
+    /// The same kernel, with this description for printed plans. If the kernel computes a [`Table`], the description
+    /// must name every parameter that affects the contents, because tables are cached under it.
     #[must_use]
     pub fn described(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }
@@ -133,7 +133,7 @@ impl Kernel for CustomKernel {
     #[allow(unsafe_code)]
     fn source(&self, limits: &Limits) -> Result<Source> {
         let built = (self.build)(limits)?;
-        // SAFETY: the callers of `CustomKernel::new` and `with_numbers` vouched for it.
+        // SAFETY: the callers of `CustomKernel::new` and `with_numbers` guarantee the contract of the source.
         Ok(unsafe { Source::new(self, self.text.clone(), self.headers, built).with_numbers(self.numbers.clone()) })
     }
 

@@ -10,9 +10,10 @@ use ringforge_math::error::Result;
 use super::{Args, Sharing, Slice};
 
 impl<'a> Args<'a> {
-    /// Calls `work` for each item of a launch, with the item's number and a tuple of its memory at each port, or all of
-    /// a shared port's. `&T` and `&[T]` take an input, `&mut T` and `&mut [T]` a port that is written. The tuple may
-    /// have fewer entries than there are ports.
+    /// Calls `work` for each item of a launch, with the item's index and a tuple of references, one for each of the
+    /// first ports. A reference is to the item's memory at its port, or to all memory of a shared port. `&T` and `&[T]`
+    /// are for inputs, `&mut T` and `&mut [T]` for ports that are written. The tuple may have fewer entries than the
+    /// kernel has ports.
     ///
     /// ```
     /// # use ringforge::Result;
@@ -27,8 +28,8 @@ impl<'a> Args<'a> {
     /// ```
     ///
     /// # Errors
-    /// Errors of `work`; as [`Args::input`] and [`Args::output`]; [`Error::Kernel`](ringforge_math::Error::Kernel) if
-    /// the tuple does not fit the ports.
+    /// Errors of `work`; otherwise as [`Args::input`] and [`Args::output`];
+    /// [`Error::Kernel`](ringforge_math::Error::Kernel) if the tuple does not fit the ports.
     pub fn each<P: Tuple<'a>>(
         &mut self,
         items: Range<usize>,
@@ -37,8 +38,8 @@ impl<'a> Args<'a> {
         let mut rest = Vec::with_capacity(P::COUNT);
         for port in 0..P::COUNT {
             rest.push(match self.slices.get(port) {
-                Some(Slice::Out(_)) => Part::Write(self.output(port)?),
-                _ => Part::Read(self.input(port)?),
+                Some(Slice::Out(_)) => PortBytes::Write(self.output(port)?),
+                _ => PortBytes::Read(self.input(port)?),
             });
         }
         for item in items {
@@ -56,15 +57,15 @@ impl<'a> Args<'a> {
 
 /// Bytes of a port.
 #[expect(missing_debug_implementations, reason = "they may be secret")]
-pub enum Part<'a> {
+pub enum PortBytes<'a> {
     /// Bytes of a port that is read.
     Read(&'a [u8]),
     /// Bytes of a port that is written.
     Write(&'a mut [u8]),
 }
 
-impl<'a> Part<'a> {
-    /// Takes this many bytes off the start; `None` if there are fewer.
+impl<'a> PortBytes<'a> {
+    /// Splits this many bytes off the start; `None` if there are fewer.
     fn split(&mut self, bytes: usize) -> Option<Self> {
         match self {
             Self::Read(rest) => rest.split_off(..bytes).map(Self::Read),
@@ -72,7 +73,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// All bytes, for each item anew; `None` for a written port.
+    /// All bytes of a shared port that is read; `None` for a written port.
     fn shared(&self) -> Option<Self> {
         match self {
             Self::Read(all) => Some(Self::Read(all)),
@@ -81,19 +82,20 @@ impl<'a> Part<'a> {
     }
 }
 
-type Next<'n, 'a> = dyn FnMut() -> Result<(usize, Part<'a>), (usize, PodCastError)> + 'n;
+type Next<'n, 'a> = dyn FnMut() -> Result<(usize, PortBytes<'a>), (usize, PodCastError)> + 'n;
 
-/// One item at a kernel's ports: a tuple of up to ten references to elements or to slices of them.
+/// The memory of one item at a kernel's ports: a tuple of up to ten references to elements, or to slices of elements.
 pub trait Tuple<'a>: Sized {
-    /// Number of ports.
+    /// Number of references in the tuple, which is the number of ports.
     const COUNT: usize;
     /// Largest alignment of the elements.
     const ALIGN: usize;
 
-    /// Takes each reference from the next port. The error is the port's number and why its bytes do not fit.
+    /// Builds the tuple from the bytes of the ports, which `next` returns one after another. An error holds the port's
+    /// number and the reason why its bytes do not fit.
     ///
     /// # Errors
-    /// Errors of `next`, and bytes that cannot be cast to such elements.
+    /// Errors of `next`, and an error for bytes that cannot be cast to the elements.
     fn of(next: &mut Next<'_, 'a>) -> Result<Self, (usize, PodCastError)>;
 }
 
@@ -105,8 +107,8 @@ pub trait Element<'a>: Sized {
     /// Casts bytes to the reference.
     ///
     /// # Errors
-    /// Bytes that cannot be cast to such elements.
-    fn of(part: Part<'a>) -> Result<Self, PodCastError>;
+    /// An error for bytes that cannot be cast to the elements.
+    fn of(part: PortBytes<'a>) -> Result<Self, PodCastError>;
 }
 
 macro_rules! elements {
@@ -114,9 +116,9 @@ macro_rules! elements {
         impl<'a, T: Pod> Element<'a> for $element {
             const ALIGN: usize = align_of::<T>();
 
-            fn of(part: Part<'a>) -> Result<Self, PodCastError> {
+            fn of(part: PortBytes<'a>) -> Result<Self, PodCastError> {
                 match part {
-                    Part::$side(bytes) => bytemuck::$cast(bytes),
+                    PortBytes::$side(bytes) => bytemuck::$cast(bytes),
                     _ => Err(PodCastError::SizeMismatch),
                 }
             }

@@ -1,36 +1,37 @@
-//! A kernel's CUDA source, specialised for a device: trusted code, and what it is trusted to do.
+//! The CUDA source of a kernel, specialised for a device. Sources are trusted code; [`Source::new`] states what they
+//! are trusted to do.
 
 use core::fmt;
 use std::borrow::Cow;
 
 use ringforge_kernels::Header;
 
-use crate::columns::Columns;
 use crate::kernel::{Kernel, Launch, Port};
+use crate::tiles::TileGrid;
 
-/// The generated parts of a [`Source`]: the header `prelude.cuh`, and the launch that the kernel assumes.
+/// The generated parts of a [`Source`]: the header `prelude.cuh`, and the launch configuration that the kernel assumes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Built {
-    /// Contents of `prelude.cuh`: constants and types that the CUDA source names.
+    /// Contents of `prelude.cuh`: constants and types that the kernel's CUDA source uses.
     pub prelude: String,
     /// The launch configuration.
     pub launch: Launch,
 }
 
 impl Built {
-    /// This launch, with a prelude that includes `word.cuh`.
+    /// The launch configuration `launch`, with a prelude that includes `word.cuh`.
     #[must_use]
     pub fn new(launch: Launch) -> Self {
         Self { prelude: "#pragma once\n#include \"word.cuh\"\n".into(), launch }
     }
 
-    /// One thread per item, in blocks of `threads` threads.
+    /// A launch with one thread per item, in blocks of `threads` threads.
     #[must_use]
     pub fn thread_per_item(threads: u32) -> Self {
         Self::new(Launch::thread_per_item(threads))
     }
 
-    /// One block of `threads` threads per item.
+    /// A launch with one block of `threads` threads per item.
     #[must_use]
     pub fn block_per_item(threads: u32) -> Self {
         Self::new(Launch { items_per_block: 1, ..Launch::thread_per_item(threads) })
@@ -54,7 +55,7 @@ impl Built {
         self
     }
 
-    /// Appends lines of CUDA source to the prelude: types and functions that the kernel's source names.
+    /// Appends lines of CUDA source to the prelude: types and functions that the kernel's source uses.
     #[must_use]
     pub fn lines(mut self, lines: &str) -> Self {
         self.prelude += lines;
@@ -62,15 +63,15 @@ impl Built {
     }
 }
 
-/// The CUDA source of a kernel for a device, with everything that determines what it does to memory. It is trusted
-/// code.
+/// The CUDA source of a kernel for a device, with everything that determines which memory the kernel accesses. It is
+/// trusted code.
 ///
 /// The source may include the engine's headers and its own, and `prelude.cuh` after them. Dynamic shared memory is
 /// declared by `RF_SHARED(name);`; there must be no other shared memory.
 ///
-/// A GPU checks no bounds, so the author vouches for the source, by the `unsafe` of [`Source::new`]. Everything else
-/// about a kernel is safe to write. The promise holds for one kernel's name and ports: the engine compares them, so the
-/// source cannot be used for a kernel with others.
+/// A GPU checks no bounds, so the author guarantees with the `unsafe` of [`Source::new`] which memory the source
+/// accesses. All other code of a kernel is safe. The guarantee holds for one kernel name and one list of ports. The
+/// engine compares both, so a source cannot be used for another kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source(Parts);
 
@@ -83,15 +84,15 @@ pub struct Parts {
     pub headers: Vec<Header>,
     pub built: Built,
     pub numbers: Vec<u64>,
-    pub columns: Vec<Option<Columns>>,
+    pub columns: Vec<Option<TileGrid>>,
     pub epilogue: Option<Epilogue>,
-    /// Whether the source waits for the launches before it (`follow` in `word.cuh`) before it touches memory. It may
-    /// then start before they end (programmatic dependent launch).
+    /// Whether the source waits for earlier launches (`follow` in `word.cuh`) before it touches memory. Its launch may
+    /// then begin before the earlier ones end (programmatic dependent launch).
     pub follows: bool,
 }
 
-/// The parameter of a source that stores residues through an `Epilogue` of the prelude. It is a struct of the last
-/// pointers and the first numbers, empty if nothing is fused.
+/// The struct parameter of a source that stores residues through an `Epilogue` of the prelude. The struct holds the
+/// last `pointers` pointers and the first `numbers` run-time constants. It is empty if no element-wise kernel is fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Epilogue {
     pub pointers: usize,
@@ -111,9 +112,8 @@ impl Source {
     ///   memory. The pointer of a per-item port is to item 0, and the stride between items is [`Port::stride`] bytes;
     /// - it writes nothing at a port of [`Role::In`](crate::kernel::Role::In), and every byte of these items at one of
     ///   [`Role::Out`](crate::kernel::Role::Out);
-    /// - it takes no address from elsewhere, neither from the prelude nor from any contents of a port. The only
-    ///   exception is a port that has [tables](crate::kernel::Port::tables), whose pointers are each to that many
-    ///   bytes.
+    /// - it takes no addresses from elsewhere, neither from the prelude nor from the contents of a port. The only
+    ///   exception is a port with [tables](crate::kernel::Port::tables), each of whose pointers is to that many bytes.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(
@@ -135,14 +135,14 @@ impl Source {
         })
     }
 
-    /// The parts.
+    /// The parts of the source.
     #[doc(hidden)]
     #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.0
     }
 
-    /// The parts, by value.
+    /// The parts, without a copy.
     #[cfg(feature = "cuda")]
     pub(crate) fn into_parts(self) -> Parts {
         self.0
@@ -151,7 +151,8 @@ impl Source {
     /// The same source, with its parts changed.
     ///
     /// # Safety
-    /// As [`Source::new`], [`Source::with_numbers`] and [`Source::with_columns`], for the result.
+    /// The changed source must fulfil the contracts of [`Source::new`], [`Source::with_numbers`] and
+    /// [`Source::with_tiles`].
     #[doc(hidden)]
     #[must_use]
     #[allow(unsafe_code)]
@@ -160,8 +161,8 @@ impl Source {
         self
     }
 
-    /// The same source, with these run-time parameters after its pointers. They carry what differs between kernels,
-    /// such as the number of limbs of an item, without another compilation.
+    /// The same source, with these run-time constants as parameters after its pointers. They hold values that differ
+    /// between kernels, such as the number of limbs of an item, so that the source need not be compiled for each.
     ///
     /// # Safety
     /// The entry point has one `u64` parameter for each number, between the pointers and `first`. [`Source::new`]'s
@@ -172,22 +173,24 @@ impl Source {
         Self(Parts { numbers, ..self.0 })
     }
 
-    /// The same source, for a kernel each of whose blocks accesses only its own tile of an item at some ports.
-    /// `columns` describes these tiles, in the order of the ports. Over host memory the engine then overlaps copies
-    /// with the kernel: blocks start once their tiles are copied in, and finished tiles are copied out.
+    /// The same source, with the declaration that at some ports each block accesses only its own tile of an item.
+    /// `columns` describes these tiles, in the order of the ports. For runs over host memory, the engine then overlaps
+    /// copies with the kernel: blocks start when their tiles are copied in, and finished tiles are copied out.
     ///
     /// # Safety
-    /// The source may also be launched for some consecutive blocks of a single item. The lower half of `end - first` is
-    /// 1 then, and its upper 32 bits are the number of blocks before them. [`Source::new`]'s contract holds for that
-    /// part of the item's bytes. (Sources that access limbs through `Row` of `ring.cuh` need no change.)
+    /// The source may also be launched for some consecutive blocks of a single item. Then the lower 32 bits of `end -
+    /// first` are 1, and the upper 32 bits are the number of the item's blocks before the first launched one.
+    /// [`Source::new`]'s contract must hold for the tiles of the launched blocks. (Sources that access limbs through
+    /// `Row` of `ring.cuh` need no change.)
     #[must_use]
     #[allow(unsafe_code)]
     #[doc(hidden)]
-    pub unsafe fn with_columns(self, columns: Vec<Option<Columns>>) -> Self {
+    pub unsafe fn with_tiles(self, columns: Vec<Option<TileGrid>>) -> Self {
         Self(Parts { columns, ..self.0 })
     }
 
-    /// The source of a kernel for a device with these limits, checked to be for this kernel.
+    /// The source of `kernel` for a device with these limits. Checks that the source was made for this kernel and that
+    /// its launch fits the limits.
     ///
     /// # Errors
     /// [`Error::Unsupported`](ringforge_math::Error::Unsupported) if the kernel or its blocks do not fit the device;
@@ -206,13 +209,13 @@ impl Source {
         Ok(source)
     }
 
-    /// The tiles that the blocks of an item have at each port.
+    /// The tiles into which the blocks of an item divide each port.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     #[doc(hidden)]
-    pub fn shares(&self) -> crate::columns::Shares {
-        // strided items are copied whole
+    pub fn shares(&self) -> crate::tiles::Tiles {
+        // items with a stride are copied whole, so their tiles are not needed
         let columns = if self.0.ports.iter().all(Port::is_dense) { self.0.columns.clone() } else { Vec::new() };
-        crate::columns::Shares { blocks: self.0.built.launch.blocks_per_item as usize, columns }
+        crate::tiles::Tiles { blocks: self.0.built.launch.blocks_per_item as usize, columns }
     }
 
     /// The CUDA source of the entry point.
@@ -233,7 +236,7 @@ impl Source {
         &self.0.built.prelude
     }
 
-    /// The launch that the source assumes.
+    /// The launch configuration that the source assumes.
     #[must_use]
     pub const fn launch(&self) -> Launch {
         self.0.built.launch

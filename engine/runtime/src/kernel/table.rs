@@ -1,4 +1,4 @@
-//! Tables that kernels read.
+//! Tables of constants that kernels read, such as twiddle factors.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use crate::kernel::{Kernel, Port, Role, Sharing};
 /// programs.
 #[derive(Debug, Clone)]
 pub enum Table {
-    /// A table written by a kernel whose last port is its only output and whose other ports read the tables `inputs`.
+    /// A table that a kernel computes. The kernel's last port is its only output, and its other ports read the tables
+    /// `inputs`.
     Made {
-        /// The kernel.
+        /// The kernel that computes the table.
         kernel: Arc<dyn Kernel>,
         /// The number of items that the kernel is launched for.
         items: usize,
-        /// The tables that its other ports read.
+        /// The tables that the kernel's other ports read, in order.
         inputs: Vec<Table>,
     },
-    /// These bytes.
+    /// A table with these bytes.
     Bytes(Arc<[u8]>),
     /// A list of tables: on a GPU, an array of pointers to them; on a CPU,
     /// [`Args::tables`](crate::kernel::Args::tables).
@@ -48,7 +49,8 @@ impl Table {
         }
     }
 
-    /// Checks that the table's kernel reads exactly the table's inputs and writes exactly the table.
+    /// Checks that the table's kernel reads exactly the table's inputs and writes exactly the table. The error is the
+    /// reason why not.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), String> {
         let (kernel, items, inputs) = match self {
@@ -67,8 +69,8 @@ impl Table {
         inputs.iter().try_for_each(Self::check)
     }
 
-    /// Whether a port can read the table. It must be a shared input of the table's size, with pointers exactly if the
-    /// table is a list.
+    /// Whether a port can read the table. The port must be a shared input of the table's size, and hold pointers if and
+    /// only if the table is a list.
     #[doc(hidden)]
     pub fn fits(&self, port: &Port) -> bool {
         let pointers = match self {

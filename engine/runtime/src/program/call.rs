@@ -1,4 +1,4 @@
-//! Calls of programs, with arguments by name.
+//! Runs of programs, with arguments given by name.
 
 use core::fmt;
 
@@ -44,42 +44,44 @@ impl<'a> Call<'a> {
         Self { program, stream, batch, args: Args::new(program), budget: usize::MAX }
     }
 
-    /// Limits [temporary memory](crate::Plan::temporary_bytes) to this many bytes. The batch is cut into chunks of at
-    /// least one item, which run one after another.
+    /// Limits the run's [temporary memory](crate::Plan::temporary_bytes) to this many bytes. The batch is cut into
+    /// chunks of at least one item, which run one after another.
     pub fn within(self, bytes: usize) -> Self {
         Self { budget: bytes, ..self }
     }
 
-    /// Adds a buffer to read, or a [slice](crate::Buffer::slice) of one.
+    /// Adds a buffer that the run reads, or a [slice](crate::Buffer::slice) of one.
     pub fn input(mut self, name: &str, from: impl Into<BufferSlice<'a>>) -> Self {
         self.args.put(name, Arg::In(from.into()));
         self
     }
 
-    /// Adds a buffer to write, or to read and write, or a [slice](crate::Buffer::slice_mut) of one.
+    /// Adds a buffer that the run writes, or reads and writes, or a [slice](crate::Buffer::slice_mut) of one.
     pub fn output(mut self, name: &str, to: impl Into<BufferSliceMut<'a>>) -> Self {
         self.args.put(name, Arg::Out(to.into()));
         self
     }
 
-    /// Starts the run and returns, on a GPU before it is done. Each argument must hold exactly `batch` items, or one
-    /// value that all items share. If a run fails, the buffers that it should have written are zeroed and count as
-    /// unwritten. This affects whole buffers, even if the run was given slices of them.
+    /// Starts the run. On a GPU, returns before the run is done. Each argument must hold exactly `batch` items, or one
+    /// value that all items share. If the run fails, the buffers that it should have written are zeroed and count as
+    /// unwritten. This affects whole buffers, even if the arguments were slices of them.
     ///
     /// # Errors
-    /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
-    /// [`Error::Mismatch`] for a buffer to read where the plan writes, and for another ring, domain or order than the
-    /// plan's; [`Error::Unwritten`], also for writing to a slice of an unwritten buffer; [`Error::Alignment`] for a
-    /// slice that does not begin at a multiple of 16 bytes; [`Error::ForeignDevice`], [`Error::OutOfMemory`],
-    /// [`Error::Driver`].
+    /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`] for an
+    /// argument of the wrong size; [`Error::Mismatch`] for a read-only buffer that the plan writes, and for contents of
+    /// another ring, domain or order than the plan reads; [`Error::Unwritten`] for an unwritten buffer that the plan
+    /// reads, and for a slice, to be written, of an unwritten buffer; [`Error::Alignment`] for a slice that does not
+    /// begin at a multiple of 16 bytes; [`Error::ForeignDevice`] for a buffer or stream of another device;
+    /// [`Error::OutOfMemory`] if the temporaries do not fit in memory; [`Error::Driver`] if a driver call fails.
     pub fn run(self) -> Result<()> {
         let Self { program, stream, batch, args, budget } = self;
         program.run(stream, batch, &mut args.all()?, budget)
     }
 
-    /// As [`Call::run`], but waits for the run and returns the seconds that each step took, by the device's own clock.
-    /// On a GPU, a step shorter than its launch counts as long as the launch. This is not so while earlier work of the
-    /// stream keeps the GPU busy until all launches are made.
+    /// Like [`Call::run`], but waits for the run, and returns the seconds that each step took by the device's own
+    /// clock. Ignores the limit of [`Call::within`]. On a GPU, a step that takes less time than its launch is reported
+    /// with the time of the launch. To avoid this, start the run while earlier work of the stream keeps the GPU busy
+    /// until all launches are made.
     ///
     /// # Errors
     /// As [`Call::run`], and [`Event::seconds_since`](crate::Event::seconds_since).
@@ -94,13 +96,13 @@ impl<'a> HostCall<'a> {
         Self { program, batch, args: Args::new(program) }
     }
 
-    /// Adds memory to read.
+    /// Adds host memory that the run reads.
     pub fn input<T: Pod>(mut self, name: &str, from: &'a [T]) -> Self {
         self.args.put(name, HostArg::In(bytemuck::cast_slice(from)));
         self
     }
 
-    /// Adds memory to write, or to read and write.
+    /// Adds host memory that the run writes, or reads and writes.
     pub fn output<T: Pod>(mut self, name: &str, to: &'a mut [T]) -> Self {
         self.args.put(name, HostArg::Out(bytemuck::cast_slice_mut(to)));
         self
@@ -109,19 +111,20 @@ impl<'a> HostCall<'a> {
     /// Runs the program and waits for it.
     ///
     /// # Errors
-    /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
-    /// [`Error::Mismatch`] for memory to read where the program writes; [`Error::OutOfMemory`], [`Error::Driver`];
+    /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`] for an
+    /// argument of the wrong size; [`Error::Mismatch`] for read-only memory that the program writes;
+    /// [`Error::OutOfMemory`] if the device has too little memory; [`Error::Driver`] if a driver call fails;
     /// [`Error::Alignment`] on the CPU for memory that kernels access directly and that is not aligned for its
     /// elements. Memory that is copied first, such as the input of a transform, needs no alignment.
     ///
-    /// After a failure, memory to write holds zeros on a GPU, and anything on the CPU.
+    /// After a failure, memory that the run writes holds zeros on a GPU, and has unspecified contents on the CPU.
     pub fn run(self) -> Result<()> {
         let Self { program, batch, args } = self;
         program.run_host(batch, &mut args.all()?)
     }
 }
 
-/// Arguments given by name, kept in the plan's order.
+/// Arguments that were given by name, in the plan's order.
 pub(crate) struct Args<'a, A> {
     program: &'a Program,
     args: Vec<Option<A>>,
@@ -147,7 +150,7 @@ impl<'a, A> Args<'a, A> {
         }
     }
 
-    /// All arguments in the plan's order, or the first error.
+    /// Returns all arguments in the plan's order, or the first error.
     pub(crate) fn all(mut self) -> Result<Vec<A>> {
         if let Some(i) = self.args.iter().position(Option::is_none) {
             let name = self.program.plan().args().get(i).map_or("", |arg| &arg.name);
@@ -199,7 +202,7 @@ pub(crate) enum HostArg<'a> {
 }
 
 impl<'a> HostArg<'a> {
-    /// The argument for a part of the items: read only if it is shared, otherwise unchanged.
+    /// The argument for a run on a part of the items. It is read-only if all items share it, and otherwise unchanged.
     pub(crate) fn of_part(&mut self, sharing: Sharing) -> HostArg<'_> {
         match (self, sharing) {
             (Self::Out(bytes), Sharing::PerItem) => HostArg::Out(bytes),
@@ -207,7 +210,8 @@ impl<'a> HostArg<'a> {
         }
     }
 
-    /// Splits off the first `items` items; the argument keeps the others. A shared argument is returned whole.
+    /// Splits off the memory of the first `items` items; the argument keeps the rest. A shared argument is returned
+    /// whole.
     pub(crate) fn take(&mut self, wanted: &PlanArg, items: usize) -> Self {
         let bytes = wanted.bytes * items;
         match self {
@@ -235,7 +239,7 @@ impl HostArg<'_> {
     }
 }
 
-/// Checks that each argument in host memory fits the plan.
+/// Checks that each argument in host memory has the size that the plan requires, and is writable if the plan writes it.
 pub(crate) fn check_host(program: &Program, batch: usize, args: &[HostArg<'_>]) -> Result<()> {
     for (arg, wanted) in args.iter().zip(program.plan().args()) {
         check_size(wanted, batch, arg.bytes().len())?;

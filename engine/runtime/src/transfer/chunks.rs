@@ -1,4 +1,5 @@
-//! Runs programs over host memory on a GPU: chunks of items on several lanes, so that copies and kernels overlap.
+//! Runs programs over host memory on a GPU. Chunks of items are processed on several lanes, so that copies and kernels
+//! overlap. A lane is a stream with device memory for one chunk.
 
 #![allow(unsafe_code)]
 
@@ -27,11 +28,11 @@ use ringforge_math::error::{Error, Result};
 use flow::Flow;
 use slabs::Beside;
 
-/// Chunks in flight at a time: one copied in, one computed, one copied out.
+/// Number of chunks in flight: one is copied in, one computed, one copied out.
 const LANES: usize = 3;
 
-/// Runs a program on items, `chunk` at a time. The arguments begin with the first of these items. After an error the
-/// outputs hold anything.
+/// Runs a program on a range of items, `chunk` items at a time. The arguments begin with the first of these items.
+/// After an error, the contents of the outputs are unspecified.
 pub(crate) fn run(
     program: &Program,
     stream: Stream,
@@ -43,21 +44,22 @@ pub(crate) fn run(
     let flow = if chunk == 1 { flow_of(program) } else { None };
     let (chunk, mut lanes) = lanes(program, &items, chunk, args, flow.as_ref())?;
     let outcome = work(program, items, chunk, args, &mut shared, &mut lanes);
-    // copies from and to the caller's memory must end before this returns, even with an error
+    // copies from and to the caller's memory must end before this function returns, even with an error
     let ended = lanes.iter().map(Lane::synchronize).fold(Ok(()), Result::and);
     drop(lanes);
     outcome.and(ended).and_then(|()| shared.finish(program, args))
 }
 
-/// The slabs in which one item flows through the program; `None` if no step can be cut.
+/// Divides the program's steps into slabs (some blocks of a step, with their copies), for chunks of one large item.
+/// Returns `None` if no step can be divided.
 fn flow_of(program: &Program) -> Option<Flow> {
     let steps =
         program.steps().map(|(slots, loaded)| flow::Binding { slots, ports: &loaded.ports, shares: &loaded.shares });
     Flow::of(program.plan().args(), &steps.collect::<Vec<_>>())
 }
 
-/// Allocates up to [`LANES`] lanes for chunks of this size. Whenever memory runs out, the size is divided by four.
-/// Returns the size of chunks and the lanes.
+/// Allocates up to [`LANES`] lanes for chunks of this size. Whenever memory runs out, the chunk size is divided by
+/// four. Returns the chunk size and the lanes.
 fn lanes<'f>(
     program: &Program,
     items: &Range<usize>,
@@ -89,7 +91,7 @@ fn work(
         lane.land(program, args)?;
         lane.start(program, start..items.end.min(start + chunk), args, shared)?;
     }
-    // in the order in which they were started
+    // wait for the last chunks in the order in which they were started
     let started = items.len().div_ceil(chunk);
     for number in started.saturating_sub(count)..started {
         if let Some(lane) = lanes.get_mut(number % count) {
@@ -99,10 +101,10 @@ fn work(
     Ok(())
 }
 
-/// Arguments that all items share: uploaded once, read by all lanes.
+/// The arguments that all items share. They are uploaded once and read by all lanes.
 ///
-/// The calls that start its copies return only when these are done with the caller's memory, so this may be dropped at
-/// any time. Secret memory is then wiped after the work of the lanes.
+/// Each call that copies from or to the caller's memory returns only when the copy is done, so a `Shared` may be
+/// dropped at any time. On drop, memory for secrets is wiped after the work of the lanes.
 struct Shared {
     stream: Stream,
     memories: Vec<Option<Guarded>>,
@@ -126,7 +128,7 @@ impl Shared {
         Ok(Self { stream, memories })
     }
 
-    /// Copies out the arguments that were written.
+    /// Copies the shared arguments that the program wrote to the caller's memory.
     fn finish(&self, program: &Program, args: &mut [HostArg<'_>]) -> Result<()> {
         let backend = program.device().backend();
         let queue = self.stream.queue();
@@ -144,13 +146,13 @@ struct Lane<'f> {
     stream: Stream,
     args: Vec<Option<LaneArg>>,
     temps: Vec<Guarded>,
-    /// Whether the steps that run once have yet to run on this lane.
+    /// Whether the steps that run once per batch must still run on this lane.
     once: bool,
     /// The items of the chunk in flight.
     items: Range<usize>,
-    /// The first item in the caller's memory.
+    /// The index of the first item in the caller's memory.
     first: usize,
-    /// Set if chunks are single items, which are copied and computed slab by slab.
+    /// Set if a chunk is a single item that is copied and computed slab by slab.
     slabs: Option<(&'f Flow, Beside)>,
 }
 
@@ -187,7 +189,7 @@ impl<'f> Lane<'f> {
         Ok(Self { args, temps: program.temporaries(&stream, chunk)?, once: true, items: 0..0, first, stream, slabs })
     }
 
-    /// Starts a chunk: copies in, steps, copies out. The lane must be idle.
+    /// Starts a chunk: copies to the GPU, all steps, and copies from the GPU. The lane must be idle.
     fn start(
         &mut self,
         program: &Program,
@@ -244,13 +246,13 @@ impl<'f> Lane<'f> {
 
 impl Drop for Lane<'_> {
     fn drop(&mut self) {
-        // only a panic leads here with work in flight. Copies from and to the caller's memory must still end, before
-        // the guards wipe the lane's memory and the staging memory is returned
+        // work is in flight here only after a panic. Copies from and to the caller's memory must still end, before the
+        // lane's secret memory is wiped and the staging memory is returned
         let _ = self.synchronize();
     }
 }
 
-/// The places of all arguments; the lane's memory begins with this item.
+/// The memory of all arguments. That of the lane begins with item `item`.
 fn places<'p>(
     program: &Program,
     item: usize,
@@ -270,14 +272,16 @@ fn places<'p>(
 impl LaneArg {
     fn upload(&mut self, queue: &GpuStream, from: &[u8]) -> Result<()> {
         let memory = &*cuda_memory(&mut self.memory)?;
-        // a short last chunk leaves older items in the lane's memory: they belong to this run, and no step reads them
+        // `Overwrite` is right even for a short last chunk: the older items after it belong to this run, and no step
+        // reads them
         memory.before(queue, Access::Overwrite)?;
         let outcome = match &mut self.staged {
             Some(staged) => {
                 let filled = staged.bytes_mut(from.len()).map(|to| copy(from, to));
                 filled.and_then(|()| staged.start_upload(queue, from.len(), memory, 0))
             }
-            // SAFETY: `run` borrows the caller's memory and waits for the queue before it returns, whatever happens.
+            // SAFETY: `run` borrows the caller's memory and waits for the stream before it returns, even after an error
+            // or a panic.
             None => unsafe { start_upload(queue, from, memory, 0) },
         };
         memory.after(queue.point(), Access::Overwrite, outcome.is_ok());
@@ -289,8 +293,8 @@ impl LaneArg {
         memory.before(queue, Access::Read)?;
         let outcome = match &mut self.staged {
             Some(staged) => staged.start_download(queue, memory, 0, to.len()),
-            // SAFETY: `run` borrows the caller's memory mutably, touches it only after `land` has waited for the queue,
-            // and waits for the queue before it returns, whatever happens.
+            // SAFETY: `run` borrows the caller's memory mutably, and touches it only after `land` has waited for the
+            // stream. `run` waits for the stream before it returns, even after an error or a panic.
             None => unsafe { start_download(queue, memory, 0, to) },
         };
         memory.after(queue.point(), Access::Read, outcome.is_ok());
@@ -298,7 +302,7 @@ impl LaneArg {
     }
 }
 
-/// The byte range of items, in memory that begins with item `first`.
+/// The byte range of a range of items, in memory that begins with item `first`.
 fn bytes_of(arg: &PlanArg, items: &Range<usize>, first: usize) -> Range<usize> {
     (items.start - first) * arg.bytes..(items.end - first) * arg.bytes
 }

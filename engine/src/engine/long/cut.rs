@@ -13,15 +13,17 @@ use super::Holds;
 /// How a vector in natural order is cut into equal parts, one for each device or buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cut {
-    /// Each part holds contiguous columns of all rows.
-    Columns { rows: usize, parts: usize },
-    /// Each part holds whole rows; a row is every `rows`-th evaluation of the vector.
+    /// For coefficients. The vector is a row-major matrix of `rows` rows, and each part has contiguous columns of this
+    /// matrix.
+    TileGrid { rows: usize, parts: usize },
+    /// For evaluations of `base` residues each. Row k has the evaluations k, k + `rows`, k + 2·`rows`, …, and each part
+    /// has consecutive rows.
     Strided { rows: usize, parts: usize, base: usize },
     /// Each part is a contiguous block.
     Blocks { parts: usize },
 }
 
-/// A part of a vector: borrowed if it is contiguous, else a copy that is wiped on drop.
+/// A part of a vector: borrowed if it is contiguous in the vector, else a copy that is wiped on drop.
 pub(super) enum Piece<'t, T: Pod> {
     Borrowed(&'t [T]),
     Own(Wiped<T>),
@@ -42,24 +44,24 @@ impl Cut {
     pub(super) fn of(plan: &LongPlan, holds: Holds, parts: usize) -> Self {
         let rows = plan.rows();
         match (holds, plan.coefficients(), plan.values()) {
-            (Holds::Coefficients, Placement::Native, _) => Self::Columns { rows, parts },
+            (Holds::Coefficients, Placement::Native, _) => Self::TileGrid { rows, parts },
             (Holds::Values, _, Placement::Native) => Self::Strided { rows, parts, base: plan.leaf_degree() },
             _ => Self::Blocks { parts },
         }
     }
 
-    /// How one part is cut further.
+    /// How one part of this cut is cut into `parts` smaller parts.
     pub(super) fn within(self, parts: usize) -> Self {
         match self {
-            Self::Columns { rows, .. } => Self::Columns { rows, parts },
+            Self::TileGrid { rows, .. } => Self::TileGrid { rows, parts },
             _ => Self::Blocks { parts },
         }
     }
 
-    /// One part of the whole vector.
+    /// Part `number` of the whole vector `all`.
     pub(super) fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Piece<'_, T> {
         match self {
-            Self::Columns { rows, parts } => {
+            Self::TileGrid { rows, parts } => {
                 let (row, piece) = (all.len() / rows, all.len() / rows / parts);
                 let mut part = Wiped::zeros(all.len() / parts);
                 let places = part.chunks_exact_mut(piece).zip(all.chunks_exact(row));
@@ -83,10 +85,10 @@ impl Cut {
         }
     }
 
-    /// Assembles the whole vector from all parts, stored one after another.
+    /// Assembles the whole vector from all its parts, which `all` contains one after another.
     pub(super) fn whole<T: Pod + Send + Sync>(self, all: &[T], whole: &mut [T]) {
         match self {
-            Self::Columns { rows, parts } => {
+            Self::TileGrid { rows, parts } => {
                 let piece = all.len() / rows / parts;
                 let pieces = (0..rows).flat_map(|row| (0..parts).map(move |part| part * rows + row));
                 let places = whole.chunks_exact_mut(piece).zip(pieces);

@@ -24,7 +24,7 @@ pub(in crate::engine) struct Links {
     pub(super) members: Vec<Member>,
     /// The number of ranks of all processes.
     pub(super) ranks: usize,
-    /// Held while the devices work together, because all ranks must run their exchanges in the same order.
+    /// Locked while the devices work together, because all ranks must run their exchanges in the same order.
     pub(super) turn: Mutex<()>,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Member {
 
 impl Links {
     fn of(engine: &Engine) -> Result<Self> {
-        // a single-device engine: each row has its own ring, and the group's engine would compile its program on
-        // every device
+        // the first device gets an engine of its own: each row has its own ring, and the group's engine would compile
+        // the row's program on every device
         let first = Engine::on(engine.device().clone()).tuned(engine.planner().tuning().clone());
         let engines = core::iter::once(first).chain(engine.0.others.iter().map(|other| other.engine.clone()));
         let (ranks, ends) = match &engine.0.launch {
@@ -53,10 +53,10 @@ impl Links {
     }
 }
 
-/// One device's end of the connections; `None` for a single device.
+/// One device's end of the connections; `None` in a group of one device.
 type End = Option<Box<dyn Communicator>>;
 
-/// Connects the devices of this process, with this timeout for waiting on one another.
+/// Connects the devices of this process. `timeout` limits the time that they wait for one another.
 fn connect(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
     if devices.len() == 1 {
         return Ok(vec![None]);
@@ -78,7 +78,7 @@ fn connect_gpus(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
     threads::each_on_its_own(tasks.collect())?.into_iter().collect()
 }
 
-/// Connects a device with those of other processes.
+/// Connects a device with the devices of other processes.
 #[cfg(feature = "cuda")]
 fn join(device: &Device, launch: &Rank) -> Result<End> {
     let (rank, size, timeout) = (launch.rank(), launch.size(), launch.timeout());
@@ -125,7 +125,7 @@ impl Engine {
         Ok(links.insert(Arc::new(Links::of(self)?)).clone())
     }
 
-    /// Discards failed connections, so that new ones are made when needed.
+    /// Discards these connections after a failure. The next use of connections makes new ones.
     pub(super) fn disconnect(&self, failed: &Arc<Links>) {
         let mut links = self.0.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.take_if(|links| Arc::ptr_eq(links, failed));
@@ -137,7 +137,7 @@ impl Member {
         self.communicator.iter().for_each(|communicator| communicator.abandon());
     }
 
-    /// Waits for all work, or for its end if another rank fails.
+    /// Waits until the device's exchanges and other work have finished, or have ended because another rank failed.
     pub(super) fn finish(&self, worker: &Worker) -> Result<()> {
         let exchanged = match &self.communicator {
             Some(communicator) => communicator.finish(worker.exchange.queue()),

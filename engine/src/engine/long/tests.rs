@@ -11,15 +11,15 @@ use crate::long::Placement;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::backend::cpu::Cpu;
 use ringforge_runtime::backend::{Backend, BackendStream, Binding, Loaded};
-use ringforge_runtime::columns::Shape;
 use ringforge_runtime::communicator::Loopback;
 use ringforge_runtime::device::Device;
 use ringforge_runtime::kernel::Kernel;
 use ringforge_runtime::launch::Rank;
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::memory::{Memory, Read, Write};
+use ringforge_runtime::tiles::Shape;
 
-/// A device that fails midway, before or after it sends, ends the transform on the others at once. The vector is then
+/// If a device fails before or after it sends, the transform ends at once on the other devices. The vector is then
 /// unreadable, and a new `LongNtt` reconnects the devices.
 #[test]
 fn a_device_that_fails_ends_the_others() -> Result<()> {
@@ -32,10 +32,10 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
             (LongNtt::of(&engine, &LongPlan::new(engine.planner(), &poly, 4)?.rows_each(2)?)?, Instant::now());
         let mut vector = ntt.upload(&coefficients)?;
         let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
-            turn.all().try_for_each(|part| turn.work_on(Side::Columns, Op::Forward, part))?;
+            turn.all().try_for_each(|part| turn.work_on(Side::TileGrid, Op::Forward, part))?;
             turn.all().try_for_each(|row| match (turn.member.rank, row >= after) {
                 (2, true) => Err(failure()),
-                _ => turn.exchange(To::KernelLayout, Side::Columns, turn.all(), row..row + 1),
+                _ => turn.exchange(To::KernelLayout, Side::TileGrid, turn.all(), row..row + 1),
             })
         });
         assert_eq!(outcome, Err(failure()), "the cause, not that it was heard of");
@@ -52,8 +52,8 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
     Ok(())
 }
 
-/// A device that is late by more than the timeout causes an error on all devices, including itself. None waits for
-/// longer, and all threads end.
+/// If one device is late by more than the timeout, the transform returns an error on every device, and no device waits
+/// for much longer than the timeout.
 #[test]
 fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
@@ -78,7 +78,7 @@ fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
     Ok(())
 }
 
-/// A CPU whose allocations fail after this many.
+/// A CPU backend on which the given number of allocations succeed and all later ones fail.
 #[derive(Debug)]
 struct Tight(Cpu, AtomicUsize);
 
@@ -138,7 +138,7 @@ impl Backend for Tight {
     }
 }
 
-/// If one device runs out of memory, at any allocation, all end with exactly that error and none keeps waiting.
+/// If any one allocation fails on one device, the transform returns exactly that error, and no device keeps waiting.
 #[test]
 fn a_device_without_memory_ends_the_others() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
@@ -166,7 +166,8 @@ fn a_device_without_memory_ends_the_others() -> Result<()> {
     Ok(())
 }
 
-/// Engines with one rank each, as in separate processes, each of which uploads and downloads only its own part.
+/// Runs one engine per rank, as separate processes would: each rank uploads and downloads only its own part. The
+/// results match those of one device.
 #[test]
 fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;
@@ -200,7 +201,7 @@ fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
     Ok(())
 }
 
-/// Transforms over several processes are refused on CPUs.
+/// A transform over several processes returns an error if their devices are CPUs.
 #[test]
 fn several_processes_need_gpus() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;

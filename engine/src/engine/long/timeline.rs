@@ -1,4 +1,4 @@
-//! Profiling: when each piece of a transform ran.
+//! Profiling: when each piece of a transform ran on each device.
 
 use std::time::Instant;
 
@@ -7,24 +7,24 @@ use ringforge_runtime::event::Event;
 
 use super::worker::Worker;
 
-/// One piece of a transform's work on one device. Times are in seconds since the device began, measured by its own
-/// clock. Exchanges run on one stream and all other work on another; a piece counts as started while it waits for the
+/// One piece of a transform's work on one device. Times are in seconds since the profile began on that device.
+/// Exchanges run on one stream and all other work on another stream; a piece counts as started while it waits for the
 /// other stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// The rank of the device.
     pub rank: usize,
-    /// A description.
+    /// A description of the piece.
     pub what: String,
-    /// When the host enqueued it.
+    /// When the host enqueued the piece, by the host's clock.
     pub asked: f64,
-    /// When the stream had finished all earlier work.
+    /// When the piece's stream had finished all earlier work, by the device's clock.
     pub start: f64,
-    /// When it was done.
+    /// When the piece was done, by the device's clock.
     pub end: f64,
 }
 
-/// Records when each piece was enqueued, and events before and after it.
+/// Records when each piece of a transform was enqueued, and an event before and after the piece.
 pub(super) struct Watch {
     began: (Instant, Event),
     noted: Vec<(String, f64, [Event; 2])>,

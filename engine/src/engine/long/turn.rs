@@ -1,4 +1,4 @@
-//! The work of one device in a transform, and its order.
+//! The work of one device in a transform, and the order of this work.
 
 use core::ops::Range;
 
@@ -22,12 +22,13 @@ pub(super) struct Turn<'a> {
     pub(super) watch: Option<Watch>,
 }
 
-/// The layout that rows are exchanged with.
+/// The layout from which the rows of a vector are gathered in an exchange, or to which they are scattered.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
-    /// Columns in the middle of a transform: rows are in the order that the column transform leaves or takes.
-    Columns,
-    /// A block of the vector, or columns before or after the whole transform: rows are in ascending order.
+    /// The columns that a column transform works on. Rows are in the order in which that transform writes or reads
+    /// them.
+    TileGrid,
+    /// A block of the vector, or columns before or after the whole transform. Rows are in ascending order.
     Order,
 }
 
@@ -35,14 +36,14 @@ pub(super) enum Side {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum To {
     KernelLayout,
-    Columns,
+    TileGrid,
 }
 
 impl Side {
-    /// The position of a row of evaluations in the layout it is exchanged with.
+    /// The position of the row with index `row` in this layout.
     fn place(self, ntt: &LongNtt, row: usize) -> usize {
         match self {
-            Self::Columns => ntt.places[row],
+            Self::TileGrid => ntt.places[row],
             Self::Order => row,
         }
     }
@@ -52,32 +53,33 @@ impl Turn<'_> {
     pub(super) fn forward(&mut self) -> Result<()> {
         let [coefficients, values] = [self.ntt.plan.coefficients(), self.ntt.plan.values()];
         if coefficients == Placement::Blocks {
-            self.all().try_for_each(|part| self.exchange(To::Columns, Side::Order, part..part + 1, self.all()))?;
+            self.all().try_for_each(|part| self.exchange(To::TileGrid, Side::Order, part..part + 1, self.all()))?;
         }
         let order = (values == Placement::Blocks).then_some(Side::Order);
-        self.transform_rows(Op::Forward, [Some(Side::Columns), order])
+        self.transform_rows(Op::Forward, [Some(Side::TileGrid), order])
     }
 
     pub(super) fn inverse(&mut self) -> Result<()> {
         let [coefficients, values] = [self.ntt.plan.coefficients(), self.ntt.plan.values()];
         let order = (values == Placement::Blocks).then_some(Side::Order);
-        self.transform_rows(Op::Inverse, [order, Some(Side::Columns)])?;
+        self.transform_rows(Op::Inverse, [order, Some(Side::TileGrid)])?;
         if coefficients == Placement::Blocks {
             self.all().try_for_each(|part| self.exchange(To::KernelLayout, Side::Order, part..part + 1, self.all()))?;
         }
         Ok(())
     }
 
-    /// The indices of this device's rows, which are also those of its parts of columns.
+    /// The indices of this device's rows. The device's parts of columns have the same indices.
     pub(super) fn all(&self) -> Range<usize> {
         0..self.part.rows.len()
     }
 
-    /// Transforms every row. Rows are first gathered from `from` if it is given, and afterwards scattered to `to`.
+    /// Transforms every row of this device. If `from` is given, rows are first gathered from that layout; if `to` is
+    /// given, they are scattered to that layout afterwards.
     fn transform_rows(&mut self, op: Op, [from, to]: [Option<Side>; 2]) -> Result<()> {
         if let Some(from) = from {
-            // the first row arrives while later parts are worked on, the other rows while earlier rows are
-            // transformed
+            // the first row is gathered while later parts of the columns are transformed, and each further row while
+            // earlier rows are transformed
             for part in self.all() {
                 self.work_on(from, op, part)?;
                 self.exchange(To::KernelLayout, from, part..part + 1, 0..1)?;
@@ -92,10 +94,10 @@ impl Turn<'_> {
                     .try_for_each(|later| self.exchange(To::KernelLayout, from, self.all(), later..later + 1))?;
             }
             match to {
-                Some(to) if row < last => self.exchange(To::Columns, to, self.all(), row..row + 1)?,
+                Some(to) if row < last => self.exchange(To::TileGrid, to, self.all(), row..row + 1)?,
                 Some(to) => {
                     for part in self.all() {
-                        self.exchange(To::Columns, to, part..part + 1, row..row + 1)?;
+                        self.exchange(To::TileGrid, to, part..part + 1, row..row + 1)?;
                         self.work_on(to, op, part)?;
                     }
                 }
@@ -105,12 +107,12 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Starts an exchange between columns and rows: the pieces that these parts of columns have in common with rows
-    /// `rows` of each device.
+    /// Starts an exchange between columns and rows. It moves the pieces in which these parts of the columns intersect
+    /// the rows `rows` of each device.
     pub(super) fn exchange(&mut self, to: To, side: Side, parts: Range<usize>, rows: Range<usize>) -> Result<()> {
         let what = || match to {
             To::KernelLayout => format!("exchange: parts {parts:?} into rows {rows:?}"),
-            To::Columns => format!("exchange: rows {rows:?} into parts {parts:?}"),
+            To::TileGrid => format!("exchange: rows {rows:?} into parts {parts:?}"),
         };
         self.watched(
             what,
@@ -119,19 +121,19 @@ impl Turn<'_> {
                 let (own, devices, piece) = (turn.all().len(), turn.ntt.plan.devices(), turn.ntt.plan.piece_bytes());
                 let (from, into, filled) = match to {
                     To::KernelLayout => (&turn.part.columns, &mut turn.part.rows, rows.clone()),
-                    To::Columns => (&turn.part.rows, &mut turn.part.columns, parts.clone()),
+                    To::TileGrid => (&turn.part.rows, &mut turn.part.columns, parts.clone()),
                 };
                 let places = into.iter_mut().map(|buffer| buffer.write().pieces(piece).into_iter().map(Some));
                 let mut places: Vec<Vec<_>> = places.map(Iterator::collect).collect();
                 let (mut sends, mut receives) = (Vec::new(), Vec::new());
-                // must be the same order on all devices
+                // all devices must list their sends and receives in the same order
                 for (row, part) in rows.clone().flat_map(|row| parts.clone().map(move |part| (row, part))) {
                     for rank in 0..devices {
                         let in_part = (part, side.place(turn.ntt, rank * own + row));
                         let in_row = (row, rank * own + part);
                         let [(buffer, place), (to, free)] = match to {
                             To::KernelLayout => [in_part, in_row],
-                            To::Columns => [in_row, in_part],
+                            To::TileGrid => [in_row, in_part],
                         };
                         sends.push((rank, from[buffer].read().part(&(place * piece..(place + 1) * piece))));
                         receives.extend(places[to][free].take().map(|to| (rank, to)));
@@ -144,12 +146,12 @@ impl Turn<'_> {
         )
     }
 
-    /// Transforms a part of the columns (`Side::Columns`), or converts between it and a part of a block
+    /// Transforms a part of the columns (`Side::TileGrid`), or converts between pieces of all rows and a part of a block
     /// (`Side::Order`).
     pub(super) fn work_on(&mut self, side: Side, op: Op, part: usize) -> Result<()> {
         let which = usize::from(op == Op::Inverse);
         let what = || match side {
-            Side::Columns => format!("columns, part {part}"),
+            Side::TileGrid => format!("columns, part {part}"),
             Side::Order => format!("block, part {part}"),
         };
         self.watched(
@@ -159,7 +161,7 @@ impl Turn<'_> {
                 let (work, Part { columns, rows }) = (&turn.worker.work, &mut *turn.part);
                 let (columns, rows) = (&mut columns[part], &mut rows[part]);
                 match (side, &turn.worker.columns[which], &turn.worker.blocks[which]) {
-                    (Side::Columns, Some(program), _) => transform(program, work, columns),
+                    (Side::TileGrid, Some(program), _) => transform(program, work, columns),
                     (Side::Order, _, Some(program)) => {
                         let (from, to) =
                             if op == Op::Forward { (&*columns, &mut *rows) } else { (&*rows, &mut *columns) };
@@ -204,7 +206,7 @@ impl Turn<'_> {
     }
 }
 
-/// Transforms columns or a row in place.
+/// Transforms a part of the columns, or a row, in place.
 fn transform(program: &Program, stream: &Stream, data: &mut Buffer) -> Result<()> {
     program.on(stream, 1).output("data", &mut *data).run()?;
     data.holds_anything();

@@ -13,19 +13,20 @@ use super::links::Member;
 /// The programs and streams of one device.
 #[derive(Debug)]
 pub(super) struct Worker {
-    /// Programs for a part of the columns, and for each row: forward and inverse.
+    /// Forward and inverse programs: in `columns` for a part of the columns, in `rows` for each row.
     pub(super) columns: [Option<Program>; 2],
     pub(super) rows: Vec<[Program; 2]>,
-    /// Programs that turn pieces of all rows into a part of a block of the vector, and back.
+    /// Forward and inverse programs that convert between pieces of all rows and a part of a block; `None` unless
+    /// evaluations are placed in blocks.
     pub(super) blocks: [Option<Program>; 2],
     pub(super) work: Stream,
-    /// High-priority stream for exchanges. On a stream of normal priority, they would queue up after the long kernels
-    /// of `work`.
+    /// High-priority stream for exchanges. On a stream of normal priority, exchanges would wait for the long kernels of
+    /// `work`.
     pub(super) exchange: Stream,
 }
 
-/// A device's part of a vector in two layouts, one of which is in use: parts of the columns of all rows, or its own
-/// rows. Both have the same number of buffers of the same size. `rows` also holds parts of a block.
+/// A device's part of a vector, in one of two layouts: `columns` has parts of the columns of all rows, `rows` has the
+/// device's own rows or parts of a block. Both have the same number of buffers of the same size.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) columns: Vec<Buffer>,
@@ -54,7 +55,7 @@ impl Worker {
         })
     }
 
-    /// Starts an exchange. A single device copies to itself what it would send.
+    /// Starts an exchange. In a group of one device, it copies each send to the matching receive.
     pub(super) fn exchange(
         &self,
         member: &Member,
@@ -70,12 +71,12 @@ impl Worker {
     }
 }
 
-/// Compiles the program of a job on parts of vectors, which may be secret.
+/// The program of a job on parts of a vector, which may be secret; cached in the member's engine.
 fn program(member: &Member, job: &Job) -> Result<Program> {
     member.engine.program_of(&OnSecrets(job.clone()), |planner| Ok(planner.plan(job)?.on_secrets()))
 }
 
-/// Cache key for a job's program that wipes its temporaries.
+/// Cache key for the program of a job whose temporaries are wiped.
 #[derive(Debug, Clone, PartialEq)]
 struct OnSecrets(Job);
 
@@ -93,7 +94,7 @@ impl Part {
         };
         let buffers = || {
             let mut buffers = (0..plan.own_rows()).map(|_| buffer()).collect::<Result<Vec<_>>>()?;
-            // slices are written before the whole buffer is
+            // exchanges write slices of a buffer, which must count as written before that
             buffers.iter_mut().for_each(Buffer::holds_anything);
             Ok(buffers)
         };

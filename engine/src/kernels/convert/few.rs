@@ -1,27 +1,29 @@
 //! Basis conversion from a few small moduli, with the sums of the module `sums`.
 
+use super::column_range::ColumnRange;
 use super::many::Many;
-use super::part::Part;
 use crate::kernels::crt::{Stored, sub_mod};
 use crate::kernels::sums::{LANES, Lanes, MOST, Row};
 use ringforge_math::poly::PolyType;
 
-/// Chunks of [`LANES`] columns that pass through all limbs together.
+/// Number of chunks of [`LANES`] coefficients that the CPU takes through all limbs together.
 const CHUNKS: usize = 4;
 
 #[derive(Debug, Clone)]
 pub(super) struct Few<R> {
     exact: bool,
     centred: bool,
-    /// One row per source modulus q_i: the digit of ⌊Q/2⌋, the weights of the digits before i, and in place i the
-    /// factor of x_i.
+    /// For each source modulus q_i, a [`Row`] whose sum is digit i = x_i·factor − Σ digit_j·weight_j·factor over j < i,
+    /// modulo q_i. Its constant is digit i of ⌊Q/2⌋.
     sources: Vec<R>,
-    /// One row per target modulus p_j: −Q·R mod p_j, and the weights of all digits times R.
+    /// For each target modulus p_j, a [`Row`] with the constant −Q·R mod p_j and the weights of all digits, times the
+    /// target's R.
     targets: Vec<R>,
 }
 
 impl<R: Row> Few<R> {
-    /// The same conversion, or `None` if there are too many moduli or if moduli or unreduced input words are too large.
+    /// The same conversion as `many`. `None` if there are more than `R::MOST` source moduli, or if moduli or unreduced
+    /// input words are not below `R::END`.
     pub(super) fn of(many: &Many, from: &PolyType) -> Option<Self> {
         let moduli = many.sources.iter().map(|source| source.q).chain(many.targets.iter().map(|target| target.p));
         let any_word = from.accepts_any_word() && 1 << (8 * from.width().bytes()).min(127) > u128::from(R::END);
@@ -41,7 +43,7 @@ impl<R: Row> Few<R> {
         Some(Self { exact: many.exact, centred: many.centred, sources: sources.collect(), targets: targets.collect() })
     }
 
-    /// The CUDA source is compiled for two consecutive numbers of source moduli; this is the smaller one.
+    /// One compiled kernel serves two consecutive numbers of source moduli; this is the smaller number.
     pub(super) fn fewest(&self) -> usize {
         (self.sources.len() - 1) / 2 * 2 + 1
     }
@@ -53,10 +55,10 @@ impl<R: Row> Few<R> {
         sources.chain(self.targets.iter().flat_map(|row| row.words(count))).collect()
     }
 
-    /// Converts limbs of n residues.
+    /// Converts the coefficients of `to` from source limbs of n residues each.
     #[inline(always)]
-    pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: Part<'_, T>) {
-        let Part { first, columns, mut rows } = to;
+    pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: ColumnRange<'_, T>) {
+        let ColumnRange { first, columns, mut rows } = to;
         let mut digits = [[R::Numbers::default(); MOST]; CHUNKS];
         for start in (0..columns).step_by(LANES * CHUNKS) {
             let count = (LANES * CHUNKS).min(columns - start);

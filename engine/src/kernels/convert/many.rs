@@ -1,6 +1,6 @@
 //! Basis conversion between any moduli of up to 64 bits.
 
-use super::part::Part;
+use super::column_range::ColumnRange;
 use crate::job::Op;
 use ringforge_cpu::choice::mask;
 use ringforge_math::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::kernels::rns::{self, MAX_MODULI, Weighted};
 use crypto_bigint::U256;
 use ringforge_math::modulus::{Modulus, low_u64};
 
-/// Columns that pass through all limbs together.
+/// Number of coefficients that the CPU takes through all limbs together.
 const TILE: usize = 16;
 
 #[derive(Debug, Clone)]
@@ -20,13 +20,13 @@ pub(super) struct Many {
     pub(super) centred: bool,
     pub(super) sources: Vec<Source>,
     pub(super) targets: Vec<Target>,
-    /// Whether the sum of all digits is at most 2^64.
+    /// Whether the largest possible sum of all digits is at most 2^64.
     pub(super) narrow: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// Weights of the digits before this one, modulo q_i, times R.
+    /// Weights of the digits before this one, modulo q_i, times R; none in a fast conversion.
     pub(super) before: Weighted,
     pub(super) q: u64,
     /// (weight_i·R)^-1 mod q_i.
@@ -40,18 +40,18 @@ pub(super) struct Target {
     /// Weights of all digits, modulo p_j, times the target's R.
     pub(super) digits: Weighted,
     pub(super) p: u64,
-    /// Q·R mod p_j.
+    /// Q·R mod p_j, for the product Q of the source moduli and the target's R.
     pub(super) product: u64,
 }
 
 impl Many {
     /// # Errors
-    /// [`Error::Unsupported`] if a modulus repeats in one of the rings, for more than 64 moduli, or for a modulus of
-    /// more than 64 bits.
+    /// [`Error::Unsupported`] if a modulus repeats in one of the rings or has more than 64 bits. Also for more than 64
+    /// moduli, and for source moduli that are not coprime.
     pub(super) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
         let (moduli, target_moduli) = (rns::basis(op, from)?, rns::basis(op, to)?);
         let exact = op != Op::ConvertFast;
-        // weight i times R, modulo p
+        // weight_i·R modulo p
         let weight = |i: usize, p: u64, divisor: &Divisor, radix: u64| {
             let factors = moduli.iter().enumerate().filter(|&(j, _)| if exact { j < i } else { j != i });
             factors.fold(radix, |weight, (_, q)| divisor.mul(weight, q % p))
@@ -83,14 +83,15 @@ impl Many {
         sources.chain(targets).collect()
     }
 
-    /// Converts limbs of n residues.
+    /// Converts the coefficients of `to` from source limbs of n residues each.
     #[inline(always)]
-    pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: Part<'_, T>) {
-        let Part { first, columns, mut rows } = to;
+    pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: ColumnRange<'_, T>) {
+        let ColumnRange { first, columns, mut rows } = to;
         let mut digits = [[0; MAX_MODULI]; TILE];
         for start in (0..columns).step_by(TILE) {
             let count = TILE.min(columns - start);
-            // masks: all ones if the digits so far exceed those of ⌊Q/2⌋
+            // for each coefficient a mask: all ones if the number of its digits so far exceeds that of the same digits
+            // of ⌊Q/2⌋
             let mut above_half = [0; TILE];
             for (i, (Source { before, q, factor, half }, from)) in
                 self.sources.iter().zip(from.chunks_exact(n)).enumerate()
@@ -115,7 +116,8 @@ impl Many {
     }
 }
 
-/// The mixed-radix digits of ⌊Q/2⌋. From the top, half a unit of a place is q/2 units of the place below it.
+/// The mixed-radix digits of ⌊Q/2⌋, from the top digit down. Each digit is ⌊q/2⌋ for its modulus q. An odd q leaves
+/// half a unit, which is carried to the next lower digit; after an even q, the lower digits are 0.
 fn half(moduli: &[u64]) -> Vec<u64> {
     let mut digits = vec![0; moduli.len()];
     for (digit, q) in digits.iter_mut().zip(moduli).rev() {

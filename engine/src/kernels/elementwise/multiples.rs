@@ -1,4 +1,4 @@
-//! The moduli and known scales of a chain of stages, as a table for a GPU and as values for a CPU (`multiples.cuh`).
+//! The moduli and known scales of a chain of stages, as a table for GPUs and as values for CPUs (`multiples.cuh`).
 
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ringforge_math::modulus::{Modulus, low_u64};
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::Table;
 
-/// For each stage, the scale of each limb, if it has one.
+/// The moduli and scales of a chain of stages. A stage has one scale per limb, or none.
 pub(super) struct Multiples<'a, S: Row> {
     poly: &'a PolyType,
     scales: Vec<Option<&'a [U256]>>,
@@ -25,12 +25,14 @@ impl<'a, S: Row> Multiples<'a, S> {
         Self { poly, scales: scales.collect(), stored: PhantomData }
     }
 
-    /// Whether products are by Shoup's method, whose remainders are below 2q.
+    /// Whether all moduli have less than 64 bits. Products then use Shoup's method, whose remainders below 2q fit a
+    /// word.
     fn is_below_63_bits(&self) -> bool {
         self.poly.basis().iter().all(|q| q.bits() < 64)
     }
 
-    /// For each limb the modulus, the factor 1 if inputs are to be reduced, and the scales.
+    /// The table for a GPU: for each limb the modulus, the factor 1 if inputs must be reduced, and the scales of the
+    /// stages.
     pub(super) fn table(&self) -> Table {
         let limb = |(limb, q): (usize, &Modulus)| {
             let scales = self.scales.iter().filter_map(|scale| Some(scale.as_ref()?[limb]));
@@ -70,7 +72,7 @@ impl<'a, S: Row> Multiples<'a, S> {
         )
     }
 
-    /// Those of a limb, on the CPU.
+    /// The modulus and scales of one limb, for a CPU.
     pub(super) fn of_limb(&self, limb: usize) -> OfLimb<S> {
         let q = &self.poly.basis()[limb];
         let factor = |scale: &U256| S::Target::factor(q, scale);
@@ -82,22 +84,22 @@ impl<'a, S: Row> Multiples<'a, S> {
     }
 }
 
-/// The modulus and scales of one limb.
+/// The modulus of one limb and its scales in all stages.
 pub(super) struct OfLimb<S: Row> {
     pub(super) q: S::Target,
-    /// The factor 1, where inputs are to be reduced.
+    /// The factor 1, by which inputs are multiplied if they must be reduced.
     one: Option<Factor<S>>,
     scales: Vec<Option<Factor<S>>>,
 }
 
 impl<S: Row> OfLimb<S> {
-    /// Makes a canonical residue of a word of an input.
+    /// Returns a function that reduces an input word to a canonical residue.
     pub(super) fn reduction(&self) -> impl Fn(S) -> Residue<S> + use<S> {
         let (q, one) = (self.q, self.one);
         move |x| one.as_ref().map_or(x.get(), |one| q.mul_any(x.get(), one))
     }
 
-    /// Multiplies a residue by the scale of a stage.
+    /// Returns a function that multiplies a residue by the scale of this stage.
     pub(super) fn scaling(&self, stage: usize) -> impl Fn(Residue<S>) -> S + use<S> {
         let (q, scale) = (self.q, self.scales[stage]);
         move |x| S::put(scale.as_ref().map_or(x, |scale| q.mul(x, scale)))

@@ -1,4 +1,4 @@
-//! Small integers modulo all moduli of a ring: what `small.cuh` needs, and the CPU reference.
+//! Small integers modulo all moduli of a ring: the tables and generated source for `small.cuh`, and the CPU reference.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use ringforge_math::modulus::{Modulus, Width, limbs, low_u64};
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Built, Launch, Table};
 
-/// Threads per block, and coefficients per block.
+/// Threads per block, which is also the number of coefficients per block.
 pub(super) const THREADS: usize = 256;
 
-/// Consecutive coefficients in a cell; each item begins with a new cell.
+/// Number of consecutive coefficients in a cell, the unit of work that is assigned to thread blocks. Each item begins
+/// with a new cell.
 pub(super) const CELL: usize = 4;
 
 /// Bias that the CUDA source adds to small integers to make them nonnegative; it exceeds all magnitudes.
@@ -53,26 +54,26 @@ impl Elements {
         &self.poly
     }
 
-    /// The same for elements at this byte offset and stride; `None` unless both are whole residues.
+    /// The same for elements with this byte offset and stride. `None` unless both are multiples of a stored residue.
     pub(super) fn apart(&self, first: usize, stride: usize) -> Option<Self> {
         rns::stride(&self.poly, first, stride)?;
         let residues = (first | stride) / self.poly.width().bytes();
         Some(Self { each: lanes(self.poly.degree() | residues | CELL, &self.poly), ..self.clone() })
     }
 
-    /// The constants of all moduli, then these words.
+    /// The table of constants: those of all moduli, then the words `further`.
     pub(super) fn table(&self, further: &[u32]) -> Table {
         let moduli = self.poly.basis().iter().flat_map(|q| self.constants(q));
         let words: Vec<u32> = moduli.chain(further.iter().copied()).collect();
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u32, u8>(&words)))
     }
 
-    /// 32-bit words of a residue in the CUDA source's arithmetic.
+    /// Number of 32-bit words of a residue in the CUDA source.
     fn words(&self) -> usize {
         self.poly.width().bytes().div_ceil(size_of::<u32>())
     }
 
-    /// The words that `SmallMultiples` reads for a modulus.
+    /// The words that `SmallMultiples` in `small.cuh` reads for a modulus.
     fn constants(&self, q: &Modulus) -> Vec<u32> {
         let radix = self.poly.radix(q);
         let start = q.neg(&q.mul(&radix, &q.reduce(&U256::from(BIAS))));
@@ -89,7 +90,8 @@ impl Elements {
         words
     }
 
-    /// The generated structs with these further lines, and the launch with this many bytes of shared memory per thread.
+    /// The generated source and the launch. `lines` are added to the generated struct `Sample`, and each thread has
+    /// `shared_bytes` bytes of shared memory.
     pub(super) fn built(&self, lines: &str, shared_bytes: usize) -> Built {
         let Self { poly, each, .. } = self;
         let (cells, launch) = spread(poly.degree().div_ceil(CELL), THREADS / CELL);
@@ -108,7 +110,7 @@ impl Elements {
         Built { prelude, launch: Launch { threads: THREADS as u32, shared_bytes, ..launch } }
     }
 
-    /// Stores coefficient i of an element, modulo every modulus.
+    /// Stores coefficient i of an element modulo every modulus: the magnitude, or its negative if `negative` is 1.
     pub(super) fn put(&self, i: usize, magnitude: u64, negative: u64, out: &mut [u8]) {
         let (n, bytes) = (self.poly.degree(), self.poly.width().bytes());
         for (multiple, row) in self.multiples.iter().zip(out.chunks_exact_mut(n * bytes)) {

@@ -1,5 +1,5 @@
-//! The key port of a sampler: [`RandomKey`] shared by all items, or a seed of the same size for each item. A seed's blocks
-//! are those of item 0.
+//! The key port of a sampler: a [`RandomKey`] that all items share, or a seed of the same size for each item. With a
+//! seed, the random blocks are those of item number 0.
 
 use core::ops::Range;
 
@@ -13,32 +13,32 @@ pub(super) fn is_seeds(key: &Port) -> bool {
     !key.random_key
 }
 
-/// The numbers that `sample_block` takes: the 32-bit words from one item's key to the next, and the stream id
-/// (`series`).
+/// The run-time constants that `sample_block` of the CUDA source takes: the stride between the items' keys in 32-bit
+/// words, which is 0 for a shared key, and the stream id.
 pub(super) fn numbers(key: &Port) -> [u64; 2] {
     let words = if is_seeds(key) { key.stride() / size_of::<u32>() } else { 0 };
     [words as u64, u64::from(key.stream_id)]
 }
 
-/// The same port for a view with this byte offset and stride; `None` unless both are whole words.
+/// The key port for a view with this byte offset and stride. `None` for seeds unless both are multiples of 4 bytes.
 pub(super) fn apart(key: Port, first: usize, stride: usize) -> Option<Port> {
     let whole = (first | stride).is_multiple_of(size_of::<u32>());
     if is_seeds(&key) { whole.then(|| key.with_stride(stride)) } else { Some(key) }
 }
 
-/// The randomness of each item, and the item number under which its blocks are generated.
+/// The key of each item, and the item number under which its random blocks are generated.
 pub(super) fn of_items(key: &Port, items: Range<usize>, keys: &[u8]) -> impl Iterator<Item = Result<(RandomKey, u64)>> {
     let is_seeds = is_seeds(key);
-    // with draws, one key serves all items
+    // a shared key serves all items
     let own = keys.chunks_exact(RandomKey::BYTES).cycle();
     items.zip(own).map(move |(item, key)| Ok((RandomKey::from_bytes(key)?, if is_seeds { 0 } else { item as u64 })))
 }
 
-/// Block `number` of an item's random stream.
+/// Random block `number` of an item, in the random stream of the port `key`.
 pub(super) fn block(key: &Port, (random_key, item): &(RandomKey, u64), number: usize) -> Zeroizing<[u8; 64]> {
     Zeroizing::new(random_key.block_of_stream(key.stream_id, *item, number as u32))
 }
 
 pub(super) fn describe(key: &Port) -> String {
-    format!("series {} of {}", key.stream_id, if is_seeds(key) { "seeds" } else { "random_key" })
+    format!("stream {} of {}", key.stream_id, if is_seeds(key) { "seeds" } else { "random_key" })
 }

@@ -14,7 +14,7 @@ use ringforge_runtime::random::RandomKey;
 
 /// Independent small integers of a symmetric distribution: 128 random bits are compared with cumulative thresholds.
 ///
-/// Block `number` of an item serves the four coefficients from 4·`number` on, with 128 bits each.
+/// Random block `number` of an item serves the four coefficients from 4·`number` on, with 128 bits each.
 ///
 /// Ports: keys (in), constants ([`Small::table`]), elements (out).
 #[derive(Debug, Clone)]
@@ -33,13 +33,13 @@ impl Small {
         kernel
     }
 
-    /// The constants of the moduli, then the thresholds.
+    /// The table of constants: those of the moduli, then the thresholds.
     fn constants(&self) -> Table {
         let words = |threshold: &u128| [0, 32, 64, 96].map(|bit| (threshold >> bit) as u32);
         self.elements.table(&self.thresholds.iter().flat_map(words).collect::<Vec<_>>())
     }
 
-    #[inline(never)] // the constant-time test finds it by name in the machine code
+    #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn element(&self, random_key: &(RandomKey, u64), out: &mut [u8]) {
         let n = self.elements.poly().degree();
         for first in (0..n).step_by(CELL) {
@@ -66,7 +66,7 @@ impl Kernel for Small {
         let [key, _, out] = &self.ports;
         let poly = self.elements.poly();
         let lines = format!("    static constexpr bool seeds = {};\n", key::is_seeds(key));
-        // per thread: 128 random bits, and the integer
+        // shared memory per thread: 128 random bits, and the integer
         let built = self.elements.built(&lines, 16 + 4);
         let [stride, stream_id] = key::numbers(key);
         let own = [poly.basis().len(), out.stride() / poly.width().bytes()].map(|number| number as u64);

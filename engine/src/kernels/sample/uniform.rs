@@ -22,26 +22,27 @@ use ringforge_runtime::random::RandomKey;
 
 /// Uniform residues: wide random integers reduced modulo q.
 ///
-/// Blocks are numbered limb by limb, with `groups` blocks per limb. Each block serves `each` consecutive coefficients.
+/// Random blocks are numbered limb by limb, with `groups` blocks per limb. Each block serves `each` consecutive
+/// coefficients.
 ///
 /// Ports: keys (in), constants ([`Uniform::table`]), elements (out).
 #[derive(Debug, Clone)]
 pub(super) struct Uniform {
     poly: PolyType,
-    /// Coefficients per block.
+    /// Coefficients per random block.
     each: usize,
-    /// Blocks per limb.
+    /// Random blocks per limb.
     groups: usize,
     limbs: Vec<Limb>,
     ports: [Port; 3],
 }
 
-/// A modulus, and the weights of the random digits.
+/// A modulus q, and the weights of the digits of its random integers.
 #[derive(Debug, Clone)]
 enum Limb {
     /// The weights R·2^(64 i) mod q, where R is the Montgomery factor of the ring's form.
     Word(Weighted),
-    /// The modulus, and the weights R·2^(62 i) mod q.
+    /// The modulus, and the weights R·2^(62 i) mod q, where R is the Montgomery factor of the ring's form.
     Wide(Divisor256, Box<[Limbs; 7]>),
 }
 
@@ -57,12 +58,12 @@ impl Uniform {
         Self { poly: poly.clone(), each, groups: poly.degree().div_ceil(each), limbs, ports }
     }
 
-    /// Blocks per item.
+    /// Random blocks per item.
     pub(super) fn blocks(&self) -> u64 {
         self.limbs.len() as u64 * self.groups as u64
     }
 
-    #[inline(never)] // the constant-time test finds it by name in the machine code
+    #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn row(&self, random_key: &(RandomKey, u64), row: usize, out: &mut [u8]) {
         let (limb, bytes) = (&self.limbs[row], self.poly.width().bytes());
         for (group, out) in out.chunks_mut(self.each * bytes).enumerate() {
@@ -74,7 +75,7 @@ impl Uniform {
     }
 }
 
-/// The constants of each modulus (`sampling.cuh`).
+/// The table of the constants of all limbs, as `sampling.cuh` reads it.
 fn constants(limbs: &[Limb]) -> Table {
     let words: Vec<u64> = limbs.iter().flat_map(Limb::words).collect();
     Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
@@ -96,7 +97,7 @@ impl Limb {
         }
     }
 
-    /// The words that the CUDA source reads.
+    /// The words that `sampling.cuh` reads for this limb.
     fn words(&self) -> Vec<u64> {
         match self {
             Self::Word(weighted) => weighted.words(&[]),
@@ -109,7 +110,7 @@ impl Limb {
         }
     }
 
-    /// The residue made of part j of a block.
+    /// The uniform residue from part j of a random block: 192 bits, or 434 bits for residues stored in 256 bits.
     fn uniform(&self, block: &[u8; 64], j: usize) -> Limbs {
         let words: Zeroizing<[u64; 8]> = Zeroizing::new(bytemuck::cast(*block));
         match self {

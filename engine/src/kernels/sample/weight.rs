@@ -1,5 +1,5 @@
-//! Elements with a fixed number of coefficients 1 or −1 and all others 0. One step draws positions and signs, the next
-//! one writes elements.
+//! Elements with a fixed number of coefficients 1 or −1 and all others 0. The first step samples positions and signs,
+//! the second step writes elements.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source, Table
 use ringforge_runtime::limits::Limits;
 use ringforge_runtime::random::RandomKey;
 
-/// The two steps; the second one reads what the first one writes.
+/// The two steps in order; the second step reads the output of the first one.
 pub(super) fn steps(poly: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
     let n = poly.degree();
     let of_zeros = weight > n / 2;
@@ -37,12 +37,12 @@ struct Set {
 }
 
 impl Set {
-    /// Blocks for the positions, four positions per block.
+    /// Random blocks for the positions, four positions per block.
     fn groups(self) -> usize {
         self.count.div_ceil(4)
     }
 
-    /// Blocks for the bits.
+    /// Random blocks for the bits.
     fn bit_blocks(self) -> usize {
         self.n.div_ceil(512)
     }
@@ -54,18 +54,19 @@ impl Set {
     }
 }
 
-/// 1 if the position is one of these, else 0. It is compared with all of them, so the time does not depend on them.
+/// Returns 1 if `place` is one of `places`, else 0. It is compared with all of them, so the time does not depend on
+/// their values.
 fn is_in(places: &[u32], place: u32) -> u32 {
     places.iter().fold(0, |found, other| found | u32::from(*other == place))
 }
 
-/// A nearly uniform number below the bound, ⌊bits·bound / 2^128⌋.
+/// A nearly uniform number below `bound`: ⌊bits·bound / 2^128⌋ for 128 random bits.
 fn below(bits: u128, bound: u64) -> u64 {
     let carry = mul_hi(bits as u64, bound);
     (((bits >> 64) * u128::from(bound) + u128::from(carry)) >> 64) as u64
 }
 
-/// Draws a [`Set`] by Floyd's method, in the constant-time form of Sendrier.
+/// Samples a [`Set`] by Floyd's method, in the constant-time form of Sendrier.
 ///
 /// Ports: keys (in), sets (out).
 #[derive(Debug, Clone)]
@@ -75,7 +76,7 @@ struct Places {
 }
 
 impl Places {
-    #[inline(never)] // the constant-time test finds it by name in the machine code
+    #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn draw(&self, random_key: &(RandomKey, u64), set: &mut [u32]) {
         let Set { n, count } = self.set;
         let block = |number: usize| key::block(&self.ports[0], random_key, number);
@@ -150,7 +151,7 @@ impl Kernel for Places {
     }
 }
 
-/// Writes the elements for drawn sets.
+/// Writes ring elements for sampled sets.
 ///
 /// Ports: sets (in), constants ([`Elements::table`]), elements (out).
 #[derive(Debug, Clone)]
@@ -163,14 +164,14 @@ struct Weight {
 }
 
 impl Weight {
-    /// The magnitude of a coefficient, 0 or 1.
-    #[inline(never)] // the constant-time test finds it by name in the machine code
+    /// The magnitude of coefficient i, which is 0 or 1.
+    #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn magnitude(&self, places: &[u32], i: usize) -> u8 {
         is_in(places, i as u32) as u8 ^ u8::from(self.of_zeros)
     }
 
     /// Stores an element with these magnitudes and signs.
-    #[inline(never)] // the constant-time test finds it by name in the machine code
+    #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn store(&self, magnitudes: &[u8], signs: &[u32], out: &mut [u8]) {
         for (magnitude, i) in magnitudes.iter().zip(0..) {
             self.elements.put(i, u64::from(*magnitude), u64::from(signs[i / 32] >> (i % 32) & 1), out);

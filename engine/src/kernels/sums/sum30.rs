@@ -50,8 +50,8 @@ impl Row for Row30 {
         known(self.q, self.weights[number])
     }
 
-    /// Barrett reduction with a quotient at most two too small. The ratio, the product, and its lowest partial product
-    /// are truncated, which costs less than one each.
+    /// Barrett reduction with a quotient that is at most two too small: the ratio, the product and its lowest partial
+    /// product are truncated, and each truncation costs less than one.
     #[inline(always)]
     fn sum(&self, first: Lanes, numbers: &[Lanes; MOST], range: Range<usize>) -> Lanes {
         let mut sum = first;

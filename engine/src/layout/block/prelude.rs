@@ -9,7 +9,7 @@ use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::Form;
 
 impl Block {
-    /// `struct NAME`: the ring's shape and arithmetic, and the layout of its limbs in this block.
+    /// The C++ struct with this name: the ring's shape and arithmetic, and the layout of its limbs in this block.
     pub(crate) fn prelude(&self, name: &str, rows: &KernelLayout) -> String {
         let KernelLayout { poly, factorization, arithmetic, .. } = rows;
         let capacity = rows.capacity();
@@ -105,17 +105,17 @@ impl Block {
 }
 
 impl Block {
-    /// The line with the offset of the prefetched tiles, if there are any.
+    /// The member line with the offset of the prefetched tiles, or an empty string without prefetching.
     fn in_turn(&self) -> String {
         if self.in_turn { format!("    static constexpr rf::u32 next = {};\n", self.next()) } else { String::new() }
     }
 }
 
-/// The member of the generated struct which says that any word is an input of the ring.
+/// The member of the generated struct which says that the ring accepts any word as an input.
 pub(crate) const ANY_WORD: &str = "    static constexpr bool any_word = true;\n";
 
-/// Lines on how residues are stored, where that differs from the default of the headers (`stored.cuh`). The number of
-/// columns is a run-time constant.
+/// Member lines on the storage of residues, if it differs from the default in `stored.cuh`. The number of columns is
+/// not among them, because it is a run-time constant.
 fn stored(rows: &KernelLayout) -> String {
     let KernelLayout { poly, arithmetic, .. } = rows;
     let mut lines = String::new();
@@ -132,7 +132,7 @@ fn stored(rows: &KernelLayout) -> String {
     lines
 }
 
-/// Lines on layers that are merged into radix-2^k butterflies, if there are any.
+/// The member line on layers that are merged into radix-2^k butterflies, or an empty string if there are none.
 fn groups(rows: &KernelLayout) -> String {
     let sixteenth = rows.arithmetic.sixteenth(&rows.factorization);
     match sixteenth.filter(|_| rows.groups.iter().enumerate().any(|(layer, first)| layer != *first)) {

@@ -1,4 +1,4 @@
-//! Compares tables with the definition of their entries.
+//! Compares twiddle tables with the definition of their entries.
 
 use crypto_bigint::U256;
 
@@ -59,7 +59,8 @@ fn defined(factorization: &Factorization, row: usize, arithmetic: Arithmetic) ->
     if row_values.len() % 2 == 1 {
         row_values.push(one);
     }
-    // ratio of the factor of a node to that of the leftmost node under the same node three layers above
+    // for each node of the last layer: its twiddle factor divided by that of the leftmost node under the same node
+    // three layers above
     if let Some(last) = factorization.layers().len().checked_sub(1)
         && last > 2
         && factorization.layers()[last - 3..].iter().all(|layer| *layer == Layer::Two)
@@ -120,7 +121,7 @@ fn entries_match_the_definition_in_every_range() {
     }
 }
 
-/// Checks the table of one of the moduli.
+/// Compares the table of one modulus, ranges of it and its column-major layouts with the definition.
 fn check(factorization: &Factorization, modulus: usize, arithmetic: Arithmetic) {
     let (poly, q) = (factorization.poly(), &factorization.roots()[modulus].q);
     let rows = KernelLayout { arithmetic, ..KernelLayout::with_split(factorization, &Limits::default()) };

@@ -13,8 +13,8 @@ use super::{Graph, Id, Refused};
 type Pieces = Vec<(Range<usize>, Id, usize)>;
 
 impl Graph {
-    /// Adds the steps of a plan, and returns the values that it writes. `inputs` are popped from the end. What is
-    /// secret in the plan is secret here.
+    /// Adds the steps of a plan, and returns the values that it writes. `inputs` has the plan's inputs in reverse
+    /// order. Values that are secret in the plan become secret in this graph.
     pub(in crate::pipeline) fn steps_of(&mut self, plan: &Plan, mut inputs: Vec<Id>) -> Result<Vec<Id>, Refused> {
         let mut places: Vec<Pieces> = Vec::new();
         for arg in &plan.args {
@@ -69,7 +69,8 @@ impl Graph {
         Ok(outputs)
     }
 
-    /// The value stored at these bytes; a view or a join if need be.
+    /// The value stored at these bytes, which may be a new view or a new concatenation. `None` if no value is stored
+    /// there.
     fn gather(&mut self, pieces: &Pieces, bytes: Range<usize>) -> Result<Option<Id>, Refused> {
         let mut found = Vec::new();
         for (piece, id, first) in pieces {
@@ -88,7 +89,7 @@ impl Graph {
         })
     }
 
-    /// Checks that a value holds the type that an argument of a plan requires.
+    /// Checks that a value holds the type that an argument of a plan requires. An input of unknown size gets this type.
     fn fits(&mut self, plan: &Plan, arg: &str, wanted: Option<&PolyType>, id: Id) -> Result<(), Refused> {
         let (Some(wanted), Some(got)) = (wanted, self.content(id)) else {
             if let (Some(wanted), true) = (wanted, self.nodes[id].kind.is_none()) {
@@ -104,7 +105,7 @@ impl Graph {
     }
 }
 
-/// Stores a value at these bytes.
+/// Records that a value is stored at these bytes, in place of earlier values.
 fn replace(pieces: &mut Pieces, bytes: &Range<usize>, id: Id) {
     let mut left = vec![(bytes.clone(), id, 0)];
     for (piece, old, first) in core::mem::take(pieces) {

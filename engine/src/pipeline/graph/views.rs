@@ -1,4 +1,4 @@
-//! Placement of values: in their own memory, or within that of another value.
+//! Placement of values: in memory of their own, or within the memory of another value.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Graph {
         }
     }
 
-    /// The bytes of inputs and step outputs that these bytes of a value are made of.
+    /// The bytes of inputs and step outputs from which these bytes of a value are composed.
     pub(in crate::pipeline) fn sources(&self, id: Id, bytes: Range<usize>) -> Vec<(Id, Range<usize>)> {
         match &self.nodes[id].origin {
             Origin::View(of, first) => self.sources(*of, first + bytes.start..first + bytes.end),
@@ -42,12 +42,12 @@ impl Graph {
         }
     }
 
-    /// The bytes of inputs and step outputs that a whole value is made of.
+    /// The bytes of inputs and step outputs from which a whole value is composed.
     pub(in crate::pipeline) fn all_sources(&self, id: Id) -> Vec<(Id, Range<usize>)> {
         self.sources(id, 0..self.bytes(id))
     }
 
-    /// A view: a byte range of each item of a value, as a value.
+    /// Creates a view: a byte range of each item of a value, as a value.
     pub(in crate::pipeline) fn view(
         &mut self,
         id: Id,
@@ -61,7 +61,7 @@ impl Graph {
         };
         let kind = self.kind(id)?;
         if kind.batch_dependent || kind.status || kind.random_key {
-            return Err(format!("{name} has no views: it is batch-dependent, or holds statuses or draws"));
+            return Err(format!("{name} has no views: it is batch-dependent, or holds statuses or random keys"));
         }
         if bytes.is_empty() || bytes.end > kind.bytes {
             return Err(format!("{name} has {} bytes, so the view {bytes:?} is empty or out of range", kind.bytes));
@@ -70,14 +70,16 @@ impl Graph {
         Ok(self.node("", Origin::View(of, first + bytes.start), Some(kind), content))
     }
 
-    /// The concatenation of values. Those that cannot be written to their place directly are copied.
+    /// Creates the concatenation of values. Parts that a step cannot write directly to their position are copied.
     pub(in crate::pipeline) fn side_by_side(&mut self, parts: &[Id], content: Option<PolyType>) -> Result<Id, Refused> {
         let mut kind: Option<ValueInfo> = None;
         for &part in parts {
             self.readable(part)?;
             let (name, part) = (self.name(part), self.kind(part)?);
             if part.batch_dependent || part.status || part.random_key {
-                return Err(format!("{name} cannot be joined: it is batch-dependent, or holds statuses or draws"));
+                return Err(format!(
+                    "{name} cannot be joined: it is batch-dependent, or holds statuses or random keys"
+                ));
             }
             let ValueInfo { bytes, secret, sharing, .. } =
                 kind.take().unwrap_or(ValueInfo { bytes: 0, ..part.clone() });
@@ -90,7 +92,7 @@ impl Graph {
         }
         let kind = kind.ok_or("there are no values to join")?;
         let id = self.node("", Origin::Join(parts.to_vec()), Some(kind), content);
-        // the parts already make up the memory of one value
+        // nothing is copied if the parts, in this order, already are the whole memory of one value
         let (root, _) = self.home(parts[0]);
         let mut at = 0;
         let stay = parts.iter().all(|&part| {
@@ -113,8 +115,8 @@ impl Graph {
         Ok(id)
     }
 
-    /// Tries to place a step's output in the memory of `root` at byte `first`. This needs the support of all steps
-    /// that work on that memory.
+    /// Tries to place a step's output in the memory of `root` at byte `first`. Returns true if all steps that work on
+    /// that memory support this, else changes nothing and returns false.
     fn put(&mut self, id: Id, root: Id, first: usize) -> bool {
         let node = &self.nodes[id];
         let free = matches!(node.origin, Origin::Step(_)) && node.within.is_none();
@@ -140,8 +142,9 @@ impl Graph {
         fits
     }
 
-    /// For a step that can run in place and writes a part of a joined value: places its input at the same spot, if no
-    /// other step reads that input. The input then needs no temporary, and the steps of different parts share none.
+    /// Lets steps work in place inside a concatenated value. If a step can run in place and writes a part of such a
+    /// value, its input is placed in the same bytes, unless another step reads that input. The input then needs no
+    /// temporary, and the steps of different parts share none.
     pub(in crate::pipeline) fn work_where_joined(&mut self) {
         for step in (0..self.steps.len()).rev() {
             let Step { kernel, bound, .. } = &self.steps[step];
@@ -168,7 +171,7 @@ impl Graph {
         }
     }
 
-    /// Whether a value's memory is not that of an input, nor of an output that overwrites an input.
+    /// Whether the memory of `root` belongs neither to an input nor to an output that overwrites an input.
     fn is_own(&self, root: Id) -> bool {
         let is_input = |name: &String| self.inputs.iter().any(|(other, _)| other == name);
         !matches!(self.nodes[root].origin, Origin::Input)
@@ -178,7 +181,7 @@ impl Graph {
     /// Whether `old` can be placed where `step`, its only reader, writes `new`.
     fn can_lie(&self, old: Id, new: Id, step: usize) -> bool {
         let Origin::Step(writer) = self.nodes[old].origin else { return false };
-        // a value updated in place is bound to the memory that it was read from
+        // a value that its step updates in place must stay in the memory that the step read
         let is_new = self.steps[writer].bound.iter().any(|bound| matches!(*bound, Binding::Writes(id) if id == old));
         let free = is_new && self.nodes[old].within.is_none();
         let alike = match (&self.nodes[old].kind, &self.nodes[new].kind) {
@@ -191,7 +194,8 @@ impl Graph {
         free && alike && self.is_for(old, step)
     }
 
-    /// The kernel of a step for the placement of its values; `None` if it does not support that placement.
+    /// The kernel of a step, adapted to the placement of its values. `None` if the kernel does not support this
+    /// placement.
     pub(in crate::pipeline) fn on_views(&self, step: &Step) -> Option<Arc<dyn Kernel>> {
         let ports = step.kernel.ports();
         let places: Vec<(usize, usize)> = step
@@ -206,7 +210,8 @@ impl Graph {
         takes(&step.kernel, ports, &places)
     }
 
-    /// The placement of a port's value: its byte offset in its memory, and the stride between items in bytes.
+    /// The placement of a port's value: its byte offset in the memory that holds it, and the stride between items in
+    /// bytes.
     fn place(&self, id: Id, port: &Port, once: bool) -> (usize, usize) {
         let (root, first) = self.home(id);
         let shared = self.nodes[id].kind.as_ref().is_some_and(|kind| kind.sharing == Sharing::Shared);
@@ -219,7 +224,8 @@ impl Graph {
         (first, stride)
     }
 
-    /// A copy of a value. If `for_each`, a shared value is copied for each item.
+    /// Adds a step that copies a value, and returns the copy. If `for_each` is true, a shared value is copied for each
+    /// item.
     pub(super) fn copy(&mut self, id: Id, for_each: bool) -> Result<Id, Refused> {
         let kind = self.kind(id)?;
         let once = kind.sharing == Sharing::Shared && !for_each;
@@ -232,8 +238,8 @@ impl Graph {
         Ok(new)
     }
 
-    /// Refuses a step that updates a value in place if another port updates overlapping bytes, or reads bytes that
-    /// overlap without being the same.
+    /// Returns an error if a step updates a value in place and another of its ports updates overlapping bytes, or reads
+    /// bytes that overlap without being the same.
     pub(super) fn apart(&self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
         let place = |id: Id| {
             let (root, first) = self.home(id);
@@ -258,7 +264,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Replaces views that a kernel does not support by copies.
+    /// Replaces inputs by contiguous copies if the kernel does not support their placement. Returns an error if it does
+    /// not support contiguous items either.
     pub(super) fn copy_views(
         &mut self,
         kernel: &Arc<dyn Kernel>,
@@ -281,7 +288,7 @@ impl Graph {
         copied.ok_or_else(|| format!("{} only works on items with a stride, not on contiguous ones", kernel.name()))
     }
 
-    /// Makes copies of secrets secret, and the originals of secret copies.
+    /// Makes the copies of secret values secret, and the originals of secret copies.
     pub(in crate::pipeline) fn keep_copies_secret(&mut self) {
         let copies = self.copies.clone();
         for &(id, copy) in copies.iter().rev() {
@@ -297,8 +304,8 @@ impl Graph {
     }
 }
 
-/// The kernel for these placements of its ports: for each port the byte offset of item 0, and the stride between
-/// items.
+/// The kernel for these placements of its ports: for each port the byte offset of item 0, and the byte stride between
+/// items. `None` if the kernel does not support them.
 fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) -> Option<Arc<dyn Kernel>> {
     if ports.iter().zip(places).all(|(port, place)| *place == (0, port.stride())) {
         return Some(kernel.clone());

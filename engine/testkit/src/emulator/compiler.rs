@@ -1,5 +1,5 @@
-//! Compiles a kernel's CUDA source to a program: finds the compiler, and caches its results under a hash of their
-//! inputs.
+//! Compiles a kernel's CUDA source to a program for the CPU: finds a C++ compiler, and caches its results under a hash
+//! of its inputs.
 
 use core::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use ringforge_runtime::cache::Cache;
 use ringforge_runtime::kernel::Source;
 
 const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
-/// File name of the compiler's result before it is cached.
+/// File name of the compiler's output before it is moved to the cache.
 const MADE: &str = "made";
 /// Flags of the sanitizers. Checks of null pointers and object sizes are left out, because the address sanitizer finds
 /// both.
 const SANITIZE: &[&str] =
     &["-g1", "-fsanitize=address,undefined", "-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"];
-/// The gold linker, which takes half the time of the default linker. It is used if it is installed.
+/// Selects the gold linker, which takes half the time of the default linker. Used if it is installed.
 const LINKER: &str = "-fuse-ld=gold";
-/// Source of a test program, which is linked to the same libraries as kernels' programs.
+/// Source of a program that tests whether linking works. It is linked to the same libraries as kernels' programs.
 const PROGRAM: &str = "int main() {}\n";
-/// Flags of block.cpp, which schedules threads and is not under test. It is optimised and not sanitized, but announces
+/// Flags for block.cpp, which schedules threads and is not under test. It is optimised and not sanitized, but announces
 /// its stacks to the sanitizers.
 const SCHEDULER: &[&str] = &["-O2", "-fno-sanitize=all"];
 const TELLS_SANITIZER: &str = "-DRF_HOST_ASAN=1";
@@ -32,11 +32,11 @@ const TELLS_SANITIZER: &str = "-DRF_HOST_ASAN=1";
 /// A C++ compiler and how it is called.
 #[derive(Debug)]
 pub(super) struct Compiler {
-    /// Program and first arguments.
+    /// The compiler's program name and first arguments.
     command: Vec<String>,
     version: Vec<u8>,
     flags: Vec<&'static str>,
-    /// The cache of its results.
+    /// The cache of compiled objects and programs.
     cache: Cache,
 }
 
@@ -54,7 +54,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Compiler {
-    /// The first working compiler among the environment's `CXX` and the usual names.
+    /// Finds the first working compiler among the environment variable `CXX` and the usual names.
     pub(super) fn find(sanitize: bool, cache: &Cache) -> Option<Self> {
         let named = env::var("CXX").ok();
         let flags: Vec<_> = FLAGS.iter().chain(if sanitize { SANITIZE } else { &[] }).copied().collect();
@@ -71,7 +71,7 @@ impl Compiler {
         })
     }
 
-    /// The program that runs a kernel, compiled unless it is cached.
+    /// Returns the path of the program that runs a kernel. Compiles the program unless it is cached.
     pub(super) fn program(&self, source: &Source) -> Result<PathBuf> {
         let name = &*source.parts().entry;
         let failed = |failure| match failure {
@@ -106,14 +106,15 @@ impl Compiler {
                 format!("-DRF_PORTS={ports}"),
                 format!("-DRF_NUMBERS={numbers}"),
             ];
-            // files without an extension that the compiler knows are inputs of the linker
+            // the compiler passes files with an unknown extension to the linker
             [&defined[..], &["kernel.cpp".into(), runner, block]].concat()
         };
         let objects = object("runner.cpp", &[]).and_then(|runner| Ok([runner, object("block.cpp", &scheduler)?]));
         objects.and_then(|objects| self.make(&arguments(objects), &files)).map_err(failed)
     }
 
-    /// The compiler's result for these arguments and files, from the cache if it is there.
+    /// Returns the path of the compiler's result for these arguments and files. Compiles them unless the result is
+    /// cached.
     fn make(&self, arguments: &[String], files: &[(&str, &str)]) -> Result<PathBuf, Failure> {
         let key = self.key(arguments, files);
         match self.cache.find(&key)? {
@@ -161,8 +162,8 @@ impl Compiler {
     }
 }
 
-/// Whether a whole program can be linked with [`LINKER`], which may be installed and still not find the compiler's
-/// libraries.
+/// Whether the compiler can link a program with [`LINKER`]. The linker may be installed and still not find the
+/// compiler's libraries.
 fn links(command: &[String], flags: &[&str]) -> bool {
     let made = || {
         let folder = tempfile::tempdir()?;
@@ -182,7 +183,7 @@ fn shim() -> Vec<(&'static str, &'static str)> {
 mod tests {
     use super::*;
 
-    /// A compiler whose result is always the text `ours`.
+    /// A fake compiler, whose result is always a file with the text `ours`.
     fn compiler(folder: &Path) -> Compiler {
         let script = folder.join("cxx.sh");
         fs::write(&script, format!("echo ours > {MADE}\n")).unwrap();

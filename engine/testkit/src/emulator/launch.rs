@@ -1,52 +1,53 @@
-//! Runs one launch several times, varying what must not affect the result: the order of threads, cuts into launches,
-//! and what memory held before.
+//! Runs one launch several times with variations that must not affect the result: the order of threads, the division
+//! into launches, and the initial contents of memory.
 //!
-//! A kernel that declares its columns also runs slab by slab, each time with only its own bytes of the slab in memory.
-//! If a cut separates items that a block processes together, lazy residues may be other representatives of their
-//! classes. Nothing else may differ.
+//! A kernel that declares the tiles of its blocks also runs slab by slab (some blocks of an item at a time), with only
+//! that slab's bytes in memory. If the division separates items that a block processes together, lazy residues may
+//! differ by multiples of q. Nothing else may differ.
 
 use core::ops::Range;
 
 use ringforge_math::error::Result;
 use ringforge_runtime::backend::cpu::{host_read, host_write};
 use ringforge_runtime::backend::{Binding, Loaded, To};
-use ringforge_runtime::columns::{Shape, Shares};
 use ringforge_runtime::kernel::{Port, Role, Sharing};
+use ringforge_runtime::tiles::{Shape, Tiles};
 
 use super::process::{Contents, Part, Runner};
 
-/// Memory that one or more ports are bound to.
+/// The memory that one or more ports (pointer parameters) are bound to.
 struct Place<'a> {
-    /// The first port that is bound to it.
+    /// The first port that is bound to this memory.
     first: usize,
-    /// Its contents before the launch.
+    /// The contents before the launch.
     before: Vec<u8>,
-    /// The number of leading bytes that the caller's memory lacks.
+    /// The number of leading bytes that are missing in the caller's memory, because it does not begin with item 0.
     skipped: usize,
-    /// The caller's memory for the result, for a written place.
+    /// The caller's memory for the result. `None` if no port writes it.
     result: Option<&'a mut [u8]>,
-    /// The bytes that each of its ports has.
+    /// The bytes of each port that is bound to this memory.
     windows: Vec<Window>,
-    /// The tables that it holds pointers to, if it is a list.
+    /// If the memory is a list of pointers to tables, the contents of the tables.
     list: Option<Vec<Vec<u8>>>,
 }
 
-/// The bytes of a port in a place: some of each item's bytes.
+/// The bytes of one port in its memory: a part of each item, or bytes that all items share.
 struct Window {
     port: Port,
     /// The byte at which item 0 begins.
     first: usize,
-    /// Whether its items are written but not read, so that each run first fills them with poison.
+    /// Whether the port's items are written but not read, so that they are filled with a poison value before each run.
     fresh: bool,
 }
 
-/// The work of one run: a range of items, or a slab of a single item.
+/// The work of one run of a kernel: a range of items, or a slab (some blocks) of a single item.
 struct Task<'a> {
     items: Range<usize>,
     slab: Option<&'a Slab>,
 }
 
-/// Some blocks of an item, and for each place the bytes of the item that only they access.
+/// Some blocks of an item, and for each memory the bytes of the item that only these blocks access, if the kernel
+/// declares them.
 struct Slab {
     blocks: Range<usize>,
     shapes: Vec<Option<Shape>>,
@@ -57,7 +58,8 @@ fn rounds(schedules: usize, items: usize) -> impl Iterator<Item = usize> {
     core::iter::once(0).chain((schedules > 1).then(|| 1 + items % (schedules - 1)))
 }
 
-/// Runs a kernel for a range of items under two of the schedules and compares the results.
+/// Runs a kernel for a range of items in two of the schedules (orders of threads), checks that the results are equal,
+/// and stores them in the caller's memory.
 pub(super) fn run(
     runner: &Runner,
     Loaded { ports, shares, .. }: &Loaded,
@@ -101,9 +103,9 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The slabs of an item, cut by the columns of the first port that declares any; empty if none does. A slab has a shape
-/// in a place only if all ports of the place agree on it.
-fn slabs(ports: &[Port], shares: &Shares, place_of: &[usize], places: usize) -> Vec<Slab> {
+/// Divides an item into slabs by the columns of the first port that declares any. Empty if no port does. A slab has a
+/// shape in a memory only if all ports bound to that memory agree on it.
+fn slabs(ports: &[Port], shares: &Tiles, place_of: &[usize], places: usize) -> Vec<Slab> {
     let Some(first) = (0..place_of.len()).find_map(|port| shares.of(port)) else { return Vec::new() };
     let shape = |place: usize, cut: &Range<usize>| {
         let mut same = (0..place_of.len()).filter(|&port| place_of[port] == place);
@@ -115,7 +117,8 @@ fn slabs(ports: &[Port], shares: &Shares, place_of: &[usize], places: usize) -> 
     first.cut(shares.blocks, 3).into_iter().map(slab).collect()
 }
 
-/// The places, and for each port the index of its place.
+/// Groups the ports by the memory that they are bound to. Returns each memory once, and for each port the index of its
+/// memory.
 fn places<'a>(
     runner: &Runner,
     ports: &[Port],
@@ -126,7 +129,7 @@ fn places<'a>(
     let mut of = vec![usize::MAX; ports.len()];
     let (mut aliases, mut windows) = (Vec::new(), Vec::new());
     for (p, (Binding { to, first, skipped }, port)) in bound.into_iter().zip(ports).enumerate() {
-        // statuses are not poisoned: the engine promises that they are 0 where nothing is written
+        // statuses are not poisoned: the engine guarantees that they are 0 where no kernel writes them
         windows.push(Window { port: *port, first, fresh: port.role == Role::Out && !port.status });
         let mut list = None;
         let (before, result) = match to {
@@ -145,7 +148,7 @@ fn places<'a>(
                 continue;
             }
         };
-        // poison stands in for items that the memory lacks
+        // poison values take the place of items that are missing in the memory
         let skipped = if port.sharing == Sharing::PerItem { skipped * port.stride() } else { 0 };
         let before = [vec![poison(0); skipped], before].concat();
         of[p] = places.len();
@@ -165,7 +168,7 @@ fn places<'a>(
         let read: Vec<Range<usize>> =
             windows.iter().filter(|window| window.port.role != Role::Out).map(|window| window.bytes_of(0)).collect();
         windows.iter_mut().for_each(|window| window.fresh &= !read.contains(&window.bytes_of(0)));
-        // memory of later items is cut off
+        // cut off the memory of items after the launched ones
         let needed = windows.iter().map(|window| window.bytes_of(end - 1).end).max().unwrap_or(0);
         if needed > before.len() && list.is_none() {
             return Err(runner.error(format!("the memory of port {first} is too short for its items")));
@@ -177,12 +180,13 @@ fn places<'a>(
 }
 
 impl Window {
-    /// The bytes of an item.
+    /// The byte range of an item.
     fn bytes_of(&self, item: usize) -> Range<usize> {
         self.port.bytes_of(item, self.first)
     }
 
-    /// The item that a byte belongs to; item 0 for bytes that all items share.
+    /// The item that the byte with this index belongs to, or item 0 for bytes that all items share. `None` if the byte
+    /// belongs to no item.
     fn item_of(&self, byte: usize) -> Option<usize> {
         let shared = self.port.sharing == Sharing::Shared || self.port.stride() == 0;
         let item = if shared { 0 } else { byte.checked_sub(self.first)? / self.port.stride() };
@@ -191,17 +195,18 @@ impl Window {
 }
 
 impl Place<'_> {
-    /// Whether a byte belongs to an item.
+    /// Whether a byte of this memory belongs to an item of a port.
     fn has(&self, byte: usize) -> bool {
         self.windows.iter().any(|window| window.item_of(byte).is_some())
     }
 
-    /// Whether some bytes may belong to no item.
+    /// Whether some bytes of this memory may belong to no item.
     fn has_gaps(&self) -> bool {
         self.windows.iter().any(|window| window.first > 0 || !window.port.is_dense())
     }
 
-    /// Whether a byte is written for one of these items; if `fresh`, only if it is not read as well.
+    /// Whether a port writes this byte for one of these items. If `fresh`, only ports whose items are not read as well
+    /// count.
     fn writes(&self, byte: usize, items: &Range<usize>, fresh: bool) -> bool {
         let writes = |window: &Window| if fresh { window.fresh } else { window.port.role != Role::In };
         let is_written = |item: usize| items.contains(&item);
@@ -209,7 +214,7 @@ impl Place<'_> {
     }
 }
 
-/// The contents of a place before a round: its outputs are filled with the round's poison byte.
+/// The contents of a memory before a round: its outputs are filled with the round's poison value.
 fn poisoned(place: &Place<'_>, items: &Range<usize>, round: usize) -> Vec<u8> {
     let mut image = place.before.clone();
     for window in place.windows.iter().filter(|window| window.fresh) {
@@ -222,7 +227,8 @@ fn poison(round: usize) -> u8 {
     0xa5u8.wrapping_add(0x3b_u8.wrapping_mul(round as u8))
 }
 
-/// Runs the kernel once and returns the contents of the places afterwards.
+/// Runs the kernel once and returns the contents of each memory afterwards. Returns an error if the kernel changed
+/// bytes that it must not write.
 fn run_once(
     runner: &Runner,
     (round, schedule): (usize, u64),
@@ -235,7 +241,7 @@ fn run_once(
     let shown = |place: usize, byte: usize| {
         (!places[place].has_gaps() || places[place].has(byte)) && task.shows(place, &places[place], byte)
     };
-    // a run must not see bytes between views, nor a slab bytes of other slabs
+    // a run must not see bytes that belong to no item, and a run of one slab must not see bytes of other slabs
     let mut before = images.clone();
     let hides = |place: usize| task.slab.is_some() || places[place].has_gaps();
     for (place, image) in before.iter_mut().enumerate().filter(|(place, _)| hides(*place)) {
@@ -285,7 +291,7 @@ fn run_once(
 }
 
 impl Task<'_> {
-    /// Whether this run may see a byte of a place.
+    /// Whether this run may see a byte of a memory.
     fn shows(&self, number: usize, place: &Place<'_>, byte: usize) -> bool {
         let shape = self.slab.and_then(|slab| slab.shapes[number]);
         let (Some(shape), Some(window)) = (shape, place.windows.first()) else { return true };
@@ -293,7 +299,7 @@ impl Task<'_> {
     }
 }
 
-/// Checks that a round left the same contents as the first one. If `lax`, places with lazy residues are not compared.
+/// Checks that a round left the same contents as the first round. If `lax`, memory with lazy residues is not compared.
 fn same(
     runner: &Runner,
     (places, lax): (&[Place<'_>], bool),

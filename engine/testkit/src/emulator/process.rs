@@ -1,4 +1,4 @@
-//! A process that runs one kernel, and the requests sent to it. `runner.cpp` documents their format.
+//! A child process that runs one kernel, and the requests sent to it. `runner.cpp` documents their format.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -15,29 +15,29 @@ use ringforge_runtime::kernel::{Grid, Launch};
 /// Maximum bytes of a sanitizer's report in an error.
 const REPORT_BYTES: u64 = 8 << 10;
 
-/// A program that runs a kernel. It is started on first use, and again after it ended.
+/// A program that runs a kernel in a child process. The process is started on first use, and again if it has ended.
 pub(crate) struct Runner {
     kernel: String,
-    /// Finds or compiles the program and checks that no other user owns it. Called each time the program is started.
+    /// Finds or compiles the program, and checks that no other user owns it. Called each time the process is started.
     program: Box<dyn Fn() -> Result<PathBuf> + Send + Sync>,
     launch: Launch,
-    /// The kernel's run-time parameters, which follow its pointers.
+    /// The kernel's run-time constants, which are passed after its pointers.
     numbers: Vec<u64>,
     timeout: Duration,
     process: Mutex<Option<Process>>,
 }
 
-/// Memory of one port in a request, and the byte that its pointer refers to.
+/// The memory of one port in a request, and the byte of it to which the port's pointer refers.
 pub(super) struct Part {
     pub(super) memory: Contents,
     pub(super) first: usize,
 }
 
-/// Memory of one port in a request.
+/// The contents of one port's memory in a request.
 pub(super) enum Contents {
-    /// Memory of its own, with these contents.
+    /// Memory that is not shared with earlier ports, with these contents.
     Own(Vec<u8>),
-    /// The memory of an earlier port, of this length.
+    /// The memory of the earlier port with this index, which has this length.
     Alias { port: usize, length: usize },
     /// Pointers to tables with these contents.
     List(Vec<Vec<u8>>),
@@ -53,13 +53,14 @@ impl Runner {
         Self { kernel, program: Box::new(program), launch, numbers, timeout, process: Mutex::default() }
     }
 
-    /// Whether a block may process several items together (batch blocking), and fewer of them in another way.
+    /// Whether a block may process several items together (batch blocking). A block with fewer items may then compute
+    /// them in another way.
     pub(super) fn takes_items_together(&self) -> bool {
         self.launch.together > 1
     }
 
-    /// Runs the kernel for a range of items, or for some blocks of one item, with threads in the order of a schedule.
-    /// Returns the contents of each port afterwards.
+    /// Runs the kernel for a range of items, or for some blocks of one item, with threads in the order that `schedule`
+    /// selects. Returns the contents of each port's memory afterwards.
     pub(super) fn run(
         &self,
         schedule: u64,
@@ -162,21 +163,21 @@ impl Process {
         let mut errors = child.stderr.take().ok_or_else(closed)?;
         let report = thread::Builder::new().spawn(move || {
             let mut start = Vec::new();
-            // after a read error, the report ends with what was read before
+            // a read error is ignored: the report ends with what was read before it
             let _ = errors.by_ref().take(REPORT_BYTES).read_to_end(&mut start);
             let _ = io::copy(&mut errors, &mut io::sink());
             String::from_utf8_lossy(&start).into_owned()
         });
         let report = report.inspect_err(|_| {
-            // it may have ended by itself
+            // errors are ignored: the process may already have ended
             let _ = child.kill();
             let _ = child.wait();
         })?;
         Ok(Self { child, requests: Some(requests), responses, report: Some(report) })
     }
 
-    /// Sends a request and receives the response. If that takes too long, kills the process; the second result says
-    /// whether it did.
+    /// Sends a request and receives the response. If that takes longer than `timeout`, kills the process; the second
+    /// result is then true.
     fn exchange(&mut self, request: &[u8], timeout: Duration) -> (io::Result<Response>, bool) {
         let Self { child, requests, responses, .. } = self;
         let (done, wait) = mpsc::channel::<()>();
@@ -196,7 +197,7 @@ impl Process {
         })
     }
 
-    /// Why the process ended, or what is wrong with its response.
+    /// Waits until the process has ended. Returns the reason, or what is wrong with its response.
     fn last_words(&mut self, error: &io::Error) -> String {
         self.requests = None;
         let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
@@ -207,7 +208,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // it may have ended by itself
+        // errors are ignored: the process may already have ended
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -17,21 +17,22 @@ import tempfile
 import openfhe
 import tenseal
 
-# log2 N, bits of the primes of Q and of P. A digit has as many primes as P. OpenFHE chooses its P, of 60-bit primes.
+# Each entry: log2 N, bits of the primes of Q, bits of the primes of P. A digit has as many primes as P. OpenFHE chooses
+# its own P, of 60-bit primes.
 OPENFHE = [
     (14, [60] + [50] * 5, [60] * 2),
     (14, [60] + [59] * 5, [61] * 2),
     (15, [60] + [40] * 15, [60] * 4),
 ]
-# TenSEAL has one prime in P, and one digit per prime of Q.
+# Entries as in OPENFHE. TenSEAL has one prime in P, and one digit per prime of Q.
 TENSEAL = [(14, [60] + [40] * 5, [60]), (13, [60] + [40] * 2, [60])]
 
-# Rotation steps, as in the example: each has its own key, and the added noise is averaged.
+# Rotation steps, as in example 07-precision. Each has its own key, and the noise that it adds is averaged.
 ROTATIONS = list(range(1, 17))
 
 
 def ours(log_n, q, p):
-    """Runs the crate's example; returns its figures as a dictionary of lists of numbers."""
+    """Runs example 07-precision of this crate. Returns its figures as a dictionary of lists of numbers."""
     command = ["cargo", "run", "--release", "--quiet", "-p", "ringforge-ckks", "--example", "07-precision", "--"]
     command += [str(log_n), ",".join(map(str, q)), ",".join(map(str, p))]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -43,7 +44,7 @@ def numbers(count):
 
 
 def precision(found, wanted):
-    """Bits of precision of the real parts: by root mean square error, and by largest error."""
+    """Returns the bits of precision of the real parts: by root mean square error, and by largest error."""
     errors = [abs(x.real - y) for x, y in zip(found, wanted)]
     return [-math.log2(math.sqrt(sum(e * e for e in errors) / len(errors))), -math.log2(max(errors))]
 
@@ -55,7 +56,7 @@ def variance(found, wanted, scale):
 
 
 def special_bits(limbs):
-    """Bits of OpenFHE's P, read from a serialised key, the only place with all moduli; those of Q come first."""
+    """Returns log2 of OpenFHE's P, from a serialised key: only that holds all moduli, the `limbs` primes of Q first."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "key.json")
         openfhe.CryptoContext.SerializeEvalMultKey(path, openfhe.JSON, "")
@@ -78,7 +79,7 @@ def with_openfhe(log_n, q, p):
     parameters.SetFirstModSize(q[0])
     parameters.SetScalingModSize(q[1])
     parameters.SetMultiplicativeDepth(len(q) - 1)
-    # For real numbers, it estimates the noise from the imaginary parts, and adds as much again.
+    # For real numbers, OpenFHE estimates the noise from the imaginary parts, and adds as much noise again.
     parameters.SetCKKSDataType(openfhe.COMPLEX)
     scheme = openfhe.GenCryptoContext(parameters)
     for feature in (openfhe.PKE, openfhe.KEYSWITCH, openfhe.LEVELEDSHE):
@@ -126,7 +127,7 @@ def with_tenseal(log_n, q, p):
 
 
 def bits(q):
-    """Formats bits of primes, such as 60 + 5 × 50."""
+    """Formats a list of bit lengths of primes, for example as 60 + 5 × 50."""
     runs = []
     for size in q:
         if runs and runs[-1][1] == size:

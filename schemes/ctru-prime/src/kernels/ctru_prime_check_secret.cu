@@ -15,5 +15,5 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
         u32 both = min_word(bad_place(key[i] & 15, 2 * i), bad_place(key[i] >> 4, 2 * i + 1));
         bad = min_word(bad, both);
     }
-    status[item] = status_of(bad, Status::fine);
+    status[item] = status_of(bad, Status::ok);
 }

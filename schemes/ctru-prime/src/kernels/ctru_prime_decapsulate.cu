@@ -1,4 +1,5 @@
-// Derives shared keys, rejection keys and encryption coins from messages (SHA3-512, SHAKE-256): one thread per item.
+// Derives shared keys, rejection keys and encryption coins from messages with SHA3-512 and SHAKE-256: one thread per
+// item. Coins are the pseudorandom bytes from which polynomials are sampled.
 #include "prelude.cuh"
 
 #include "ctru_prime_hash.cuh"
@@ -10,12 +11,12 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
                            u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    const u64* rejection = rejections + item * (Set::rejection_pitch / 8);  // it starts with the identity
+    const u64* rejection = rejections + item * (Set::rejection_pitch / 8);  // identity || z || ciphertext
     u64* keys = both_keys + item * 8;
     derive([&](u32 i) { return rejection[i]; }, messages + item * message_words, keys, coins + item * coins_words);
 
     Sha3_512 hash;
     hash.absorb<identity_bytes + 32 + Set::ciphertext>([&](u32 i) { return rejection[i]; });
     hash.squeeze<4>([&](u32 i, u64 word) { keys[4 + i] = word; });
-    if (status[item] == Status::pending) status[item] = Status::halfway;
+    if (status[item] == Status::pending) status[item] = Status::half_done;
 }

@@ -1,5 +1,5 @@
-// Decrypts ciphertexts: c f over the integers, reduced modulo q2, then E8 decoding. Also writes the word-aligned hash
-// input of rejection keys, identity || z || ciphertext.
+// Decrypts ciphertexts c with secret keys f: computes c f over the integers, reduces it modulo q2, and decodes E8
+// codewords. Also copies the hash input of rejection keys, identity || z || ciphertext, to word-aligned memory.
 #include "prelude.cuh"
 
 #include "ctru_prime_secret.cuh"
@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
             else packed.high |= byte << 8 * (i - 8);
         }
         packed.unpack(values);
-        // centred, so that the product is exact for every key
+        // c is centred to [-q2/2, q2/2), so that c f is exact for every key
         Move<u32, 8, 16>::store(cells_of(row) + unit * 8,
                                 [&](u32 i) { return values[i] - ((values[i] >> (Unit::width - 1)) << Unit::width); });
     }

@@ -1,4 +1,5 @@
-// Derives messages, shared keys and encryption coins from seeds (SHAKE-256, SHA3-512): one thread per item.
+// Derives messages, shared keys and encryption coins from seeds with SHAKE-256 and SHA3-512: one thread per item. Coins
+// are the pseudorandom bytes from which polynomials are sampled.
 #include "prelude.cuh"
 
 #include "ctru_prime_hash.cuh"
@@ -16,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     shake.absorb<32>([&](u32 i) { return seed[i]; });
     shake.squeeze<message_words>(
         [&](u32 i, u64 word) { message[i] = i == message_words - 1 ? word & last : word; });
-    // keys are not aligned to words
+    // public keys are not aligned to words, so their first 33 bytes are read one by one
     const u8* key = keys + item * Set::public_pitch + Set::large_bytes;
     auto id = [&](u32 i) {
         u64 word = 0;

@@ -1,4 +1,4 @@
-// Encrypts messages with given coins.
+// Encrypts messages with given coins (the pseudorandom bytes from which polynomials are sampled).
 #include "prelude.cuh"
 
 #include "ctru_prime_encrypt.cuh"

@@ -1,4 +1,5 @@
-// Encryption of CTRU-Prime: c = round(q2 / q h r) + q2 / 2 codeword mod q2. Include it after the prelude.
+// Encryption of CTRU-Prime: c = round(q2 / q * h r) + q2 / 2 * codeword mod q2. Include it after the generated header
+// prelude.cuh.
 #pragma once
 #include "ctru_prime_radix.cuh"
 #include "ctru_prime_ring.cuh"
@@ -9,13 +10,14 @@ namespace rf {
 static_assert(Rq::extra >= Set::public_key && Rq::extra >= units * Unit::bytes,
               "shared memory must hold a public key or a ciphertext after the row");
 
-// in: sigma < q, a bit of the codeword   out: the coefficient of the ciphertext
+// Rounds a coefficient sigma < q of h r from modulo q to modulo q2, and adds q2/2 if the codeword bit is 1.
 RF_FN u32 compress(u32 sigma, u32 bit) {
     u32 rounded = mul_hi((sigma << Set::q2_bits) + (q - 1) / 2, Set::reciprocal) >> (Set::reciprocal_shift - 32);
     return rounded + (bit << (Set::q2_bits - 1)) & ((1u << Set::q2_bits) - 1);
 }
 
-// Encrypts a message to a public key, plain or prepared.   out: the ciphertext in row.extra
+// Encrypts a message and writes the ciphertext to row.extra. `key` is an encoded public key or, if Set::one_key, h as
+// an operand of a product.
 // All threads of the `row` must call it. It ends with a barrier.
 RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u32* coins, const Twiddle* table) {
     Product product(row, table);
@@ -33,7 +35,7 @@ RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u
     sync_row<Rq>();
 
     for (u32 unit = row.thread; unit < units; unit += Rq::threads) {
-        // the last coefficients carry no message
+        // coefficients after the last codeword carry no message
         bool carries = unit < 2 * Set::message;
         u32 byte = carries ? message[unit / 2] : 0, values[8];
         u32 code = e8_encode(byte >> unit % 2 * 4 & 15);

@@ -1,18 +1,19 @@
-// Validation of the packed coefficients of secret keys. Include it after the prelude.
+// Checks of the packed coefficients of secret keys. Include it after the generated header prelude.cuh.
 #pragma once
 #include "kem_status.cuh"
 
 namespace rf {
 
-// in: the field at a place of a packed f   out: the place if key generation never produces the field, else n + 1
+// Checks the 4-bit field at index `place` of a packed f. Returns `place` if key generation never produces the field,
+// else n + 1.
 //
-// As packed, the first field is even, the others are odd, none is too large, and the padding at place n is zero.
+// Valid fields are even at index 0, odd at other indices, at most 4 eta (+ 1 if odd), and zero in the padding, index n.
 RF_FN u32 bad_place(u32 field, u32 place) {
     u32 odd = place == 0 || place == Set::n ? 0 : 1, most = place == Set::n ? 0 : 4 * Set::eta + odd;
     return select((field ^ odd) & 1 | most - field >> 31, place, Set::n + 1);
 }
 
-// in: the first bad place   out: the item's status, which is `none` if there is no such place
+// Returns an item's status for the index of the first invalid field: an error, or `none` if there is no such field.
 RF_FN u32 status_of(u32 bad, u32 none) { return Status::at(Status::invalid_secret_key, bad, Set::n + 1, none); }
 
 }  // namespace rf

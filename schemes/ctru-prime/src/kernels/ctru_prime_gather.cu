@@ -1,5 +1,5 @@
-// Forward pass of Montgomery's trick: running products of the f of each group, and the numerators g_i P_i, which give
-// public keys from inverses.
+// Forward pass of Montgomery's trick (1987) over groups of keys: computes the running products P_(i+1) = f_0 … f_i, and
+// the numerators g_i P_i, from which the backward pass gets public keys.
 #include "prelude.cuh"
 
 #include "ctru_prime_group.cuh"

@@ -1,4 +1,5 @@
-// Backward pass of Montgomery's trick: key pairs from the inverse of each group, from its last key to its first.
+// Backward pass of Montgomery's trick (1987): computes key pairs from the inverse of each group, from the group's last
+// key to its first.
 #include "prelude.cuh"
 
 #include "ctru_prime_group.cuh"
@@ -35,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
             [&](u32 c, u32 x) { cells[c] = x; });
         u8* key = (u8*)scratch;
         encode_key(cells, key, row.thread);
-        // f as packed, then padding
+        // f as packed: 2 eta + 1 - f, then zeros
         sample_row(row, stream, [&](i32 f, u32 c) {
             return c < Set::n ? (u32)((i32)Set::key_offset - 2 * f - (c == 0)) : 0;
         });
@@ -45,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                 secret[k] = (u8)(cells[2 * k] | (2 * k + 1 < Set::n ? cells[2 * k + 1] << 4 : 0));
             for (u32 k = row.thread; k < Set::public_key; k += Rq::threads)
                 public_keys[item * Set::public_key + k] = secret[Set::pke_key + k] = key[k];
-            // z is the last 32 bytes of both the seeds and the key
+            // copies z, the last 32 bytes of the item's seeds, to the last 32 bytes of the secret key
             for (u32 k = row.thread; k < 32; k += Rq::threads)
                 secret[Set::secret_key - 32 + k] = seeds[item * 64 + 32 + k];
         }

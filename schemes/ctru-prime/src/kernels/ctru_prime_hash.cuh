@@ -1,5 +1,5 @@
-// Hashes of CTRU-Prime, whose inputs begin with the identity, the first 33 bytes of a public key. Include it after the
-// prelude.
+// Hashes of CTRU-Prime. Their inputs begin with the identity, the first 33 bytes of a public key. Include it after the
+// generated header prelude.cuh.
 #pragma once
 #include "keccak.cuh"
 
@@ -8,7 +8,8 @@ namespace rf {
 constexpr u32 identity_bytes = 33;
 constexpr u32 message_words = Set::message_pitch / 8, coins_words = Set::coins_pitch / 8;
 
-// Word i of a hash input: the first 33 bytes of the words id(0), id(1), …, then the words rest(0), rest(1), …
+// Returns 64-bit word i of a hash input: the first 33 bytes of the words id(0), id(1), …, then the words of the message
+// rest(0), rest(1), ….
 template <class Id, class Rest>
 RF_FN u64 after_identity(Id id, u32 i, Rest rest) {
     if (i < 4) return id(i);
@@ -17,8 +18,8 @@ RF_FN u64 after_identity(Id id, u32 i, Rest rest) {
     return before >> 56 | here << 8;
 }
 
-// Hashes identity and message, which is zero-padded to a whole word.
-// out: the shared key, four words, and the encryption coins, expanded from the second half of the hash
+// Computes H = SHA3-512(identity || message). Writes the first half of H as the shared key (four words), and expands
+// the second half to the encryption coins with SHAKE-256. The message must be zero-padded to a whole word.
 template <class Id>
 RF_FN void derive(Id id, const u64* message, u64* key, u64* coins) {
     u64 seed[4];

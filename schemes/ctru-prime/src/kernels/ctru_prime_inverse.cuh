@@ -1,9 +1,10 @@
-// Inverses modulo q and x^n - x - 1 by Bernstein-Yang division steps (eprint 2019/266), always 2n - 1 of them. Include
-// it after the prelude.
+// Inversion modulo q and x^n - x - 1 by Bernstein-Yang division steps (eprint 2019/266), always 2n - 1 of them. Include
+// it after the generated header prelude.cuh.
 //
-// The steps and names are those of `inverse.rs`. Each thread holds `share` neighbouring coefficients of each of the
-// four polynomials in registers. A step moves V up and F down by one place. Coefficients that cross threads, and the
-// two that all threads need, go through a mailbox. Mailboxes are double-buffered, so a step takes one barrier.
+// The steps and the names phi, f, v and s are those of `inverse.rs`. Each thread holds `share` adjacent coefficients of
+// each of these four polynomials in registers. A step moves v up and f down by one coefficient. Coefficients that cross
+// threads, and phi(0) and f(0), which all threads need, go through a mailbox in shared memory. There are two mailboxes
+// (double buffering), so a step takes one barrier.
 #pragma once
 #include "ctru_prime_ring.cuh"
 
@@ -14,10 +15,10 @@ struct Mailbox {
 };
 static_assert(2 * Mailbox::size <= Rq::n, "mailboxes must fit the row");
 
-// in: x < 2^32   out: x mod q, < 2q
+// Barrett reduction.   in: x < 2^32   out: x mod q, < 2q
 RF_FN u32 reduce_word(u32 x) { return barrett(x, q, (u32)((1ull << 32) / q)); }
 
-// in: x < q   out: x^(q - 2), < q
+// Returns 1 / x modulo q as x^(q - 2) (Fermat), for x < q.
 RF_FN u32 reciprocal(u32 x) {
     u32 power = 1;
     RF_LOOP
@@ -28,9 +29,8 @@ RF_FN u32 reciprocal(u32 x) {
     return power;
 }
 
-// in: a nonzero polynomial, coefficients < q   out: its inverse, < q
-// All threads of the `row` must call it. It needs a barrier before, and one before the result is read. It overwrites
-// the cells.
+// Replaces a nonzero polynomial by its inverse; coefficients are < q before and after. It overwrites the cells.
+// All threads of the `row` must call it, after a barrier. Another barrier is needed before the result is read.
 RF_FN void invert_row(const Row<Rq>& row, u16* polynomial) {
     constexpr u32 n = Set::n, share = (n + Rq::threads) / Rq::threads, steps = 2 * n - 1;
     const u32 thread = row.thread, first = thread * share;
@@ -60,7 +60,7 @@ RF_FN void invert_row(const Row<Rq>& row, u16* polynomial) {
         u32* next = boxes + (1 - step % 2) * Mailbox::size;
         f[share - 1] = box[Mailbox::lowest + thread + 1];
         u32 a = box[Mailbox::phi], b = box[Mailbox::f], below = box[Mailbox::highest + thread], lowest = 0;
-        u32 swap = (u32)(-delta & -(i32)b) >> 31;  // delta > 0 and b != 0
+        u32 swap = (u32)(-delta & -(i32)b) >> 31;  // 1 if delta > 0 and b != 0
         delta = 1 + (i32)select(swap, (u32)-delta, (u32)delta);
         a = select(swap, q - a, a);
         b = select(swap, b, q - b);

@@ -1,5 +1,5 @@
-// Inverts the products of groups, with one inversion for Set::groups of them (Montgomery's trick). The inverse of a
-// group is stored at its first item.
+// Inverts the product of each group of keys, with one inversion for Set::groups groups (Montgomery's trick, 1987). The
+// inverse is stored at the first item of its group.
 #include "prelude.cuh"
 
 #include "ctru_prime_group.cuh"
@@ -15,7 +15,8 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     Product at_work(row, table);
     Groups groups(row, first, end);
     u16 *product = (u16*)row.extra, *scratch = product + half;
-    // the product of a group is at its last item; a missing member has the product 1
+    // Returns coefficient c of the product of group i, which is stored at the group's last item; 1 if there is no group
+    // i
     auto member = [&](u32 i, u32 c) -> u32 {
         return groups.has(i) ? products[polynomial_at(groups.item(i) + groups.span(i) - 1) + c] : c == 0;
     };
@@ -35,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
 
     RF_LOOP
     for (u32 i = groups.count; i-- > 0;) {
-        u16* inverse = inverses + polynomial_at(groups.item(i));  // so far it holds the product of the previous groups
+        u16* inverse = inverses + polynomial_at(groups.item(i));  // at first, the product of groups 0 to i - 1
         const bool live = groups.has(i);
         take_words(row, at_work, product);
         RF_LOOP

@@ -1,4 +1,4 @@
-// Products of arbitrary polynomials by small ones modulo q and x^n - x - 1: the product of encryption alone.
+// Multiplies arbitrary polynomials by small ones, modulo q and x^n - x - 1. For tests of the product of encryption.
 #include "prelude.cuh"
 
 #include "ctru_prime_ring.cuh"

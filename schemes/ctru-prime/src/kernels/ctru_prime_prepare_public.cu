@@ -1,4 +1,4 @@
-// Prepares public keys: h as a large operand, then the key itself.
+// Prepares public keys for encryption: h as a large operand of a product, followed by the encoded key.
 #include "prelude.cuh"
 
 #include "ctru_prime_radix.cuh"

@@ -1,4 +1,4 @@
-// Prepares secret keys for decryption: f as a small operand, then the key itself.
+// Prepares secret keys for decryption: f as a small operand of a product, followed by the encoded key.
 #include "prelude.cuh"
 
 #include "ctru_prime_secret.cuh"

@@ -1,22 +1,23 @@
-// Mixed-radix packing of public keys, level by level; the pairs of a level are processed in parallel. Include it after
-// the prelude.
+// Mixed-radix packing of public keys (`Encode` of NTRU Prime), level by level. A level merges adjacent pairs of digits,
+// all pairs in parallel. Include it after the generated header prelude.cuh.
 //
-// Cells hold digits: the first level from cell 0, the other levels one after another from cell Rq::n / 2.
+// Cells (words of shared memory) hold the digits: the first level from cell 0, the other levels one after another from
+// cell Rq::n / 2.
 #pragma once
 #include "ctru_prime_ring.cuh"
 
 namespace rf {
 
-// One of the Set::levels levels, or the single digit left after them.
+// Constants of level L: one of the Set::levels levels, or the single digit that remains after them.
 template <u32 L>
 struct Level {
     static constexpr u32 len = Set::level_len[L], modulus = Set::level_modulus[L], last = Set::level_last[L];
-    static constexpr u32 each = Set::level_each[L], final = Set::level_final[L];  // bytes per pair; of the last pair
+    static constexpr u32 each = Set::level_each[L], final = Set::level_final[L];  // bytes of a pair, of the last pair
     static constexpr u32 offset = Set::level_offset[L], at = Set::level_at[L], pairs = len / 2;
 };
 static_assert(Level<Set::levels>::at < Rq::n && Level<0>::len <= Rq::n / 2, "the digits of all levels must fit a row");
 
-// out: r 256^Count + the Count bytes at `bytes`, little-endian
+// Appends Count bytes to r: returns r 256^Count + the little-endian number at `bytes`.
 template <u32 Count>
 RF_FN u32 widen(u32 r, const u8* bytes) {
     RF_UNROLL
@@ -24,7 +25,7 @@ RF_FN u32 widen(u32 r, const u8* bytes) {
     return r;
 }
 
-// out: the Count lowest bytes of r, little-endian; returns the rest of r
+// Writes the Count lowest bytes of r, little-endian, and returns r / 256^Count, rounded down.
 template <u32 Count>
 RF_FN u32 narrow(u32 r, u8* bytes) {
     RF_UNROLL
@@ -32,8 +33,8 @@ RF_FN u32 narrow(u32 r, u8* bytes) {
     return r;
 }
 
-// in: any bytes of a key   out: its digits in the cells, < q
-// All threads of the `row` must call it. It ends with a barrier.
+// Unpacks any bytes of a key to digits < q in the cells.
+// All threads of the row must call it. It ends with a barrier.
 template <u32 L = 0>
 RF_FN void decode_key(const u8* bytes, u32* cells, u32 thread) {
     using V = Level<L>;
@@ -57,7 +58,7 @@ RF_FN void decode_key(const u8* bytes, u32* cells, u32 thread) {
     sync_row<Rq>();
 }
 
-// out: the digits of a public key in the cells, its bytes in row.extra
+// Copies the bytes of a public key to row.extra and unpacks them to digits < q in the cells.
 // All threads of the `row` must call it. It ends with a barrier.
 RF_FN void load_key(const Row<Rq>& row, const u8* key) {
     move_bytes<Set::public_key>(
@@ -66,8 +67,8 @@ RF_FN void load_key(const Row<Rq>& row, const u8* key) {
     decode_key(row.extra, cells_of(row), row.thread);
 }
 
-// in: digits < q in the cells   out: the bytes of a key
-// All threads of the `row` must call it. When it returns, cells below Rq::n / 2 are free.
+// Packs the digits < q in the cells to the bytes of a key.
+// All threads of the row must call it. When it returns, cells below Rq::n / 2 may be reused.
 template <u32 L = 0>
 RF_FN void encode_key(u32* cells, u8* bytes, u32 thread) {
     using V = Level<L>;

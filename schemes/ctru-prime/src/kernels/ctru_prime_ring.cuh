@@ -1,20 +1,20 @@
-// Polynomials of CTRU-Prime: residues modulo q, small polynomials, packed ciphertexts. A row is a polynomial, shared by
-// Rq::threads threads.
+// Polynomials of CTRU-Prime: residues modulo q, small polynomials, packed ciphertexts. A row is the memory of one
+// polynomial and the Rq::threads threads that share it.
 //
-// Include this header after the prelude. The prelude includes either ctru_prime_transform.cuh or ctru_prime_tensor.cuh.
-// Each of these defines:
+// Include this header after the generated header prelude.cuh, which includes either ctru_prime_transform.cuh or
+// ctru_prime_tensor.cuh. Each of these defines:
 //
-//   struct Product               two operands, `large` with |x| <= q / 2 and `small` with |x| < 64.
+//   struct Product               Two operands, `large` with |x| <= q / 2 and `small` with |x| < 64.
 //     take(operand, get)         Loads an operand from its coefficients get(c), c < n.
-//     prepare(operand, get, to)  Writes the prepared form of an operand.
-//     take_prepared(operand, from)
+//     prepare(operand, get, to)  Writes the prepared form of an operand (evaluations, or digits) to memory.
+//     take_prepared(operand, from)  Loads an operand from that form.
 //     multiply()                 Computes the product over the integers; keeps the large operand.
-//     fold(get)                  Reduces it mod x^n - x - 1: cell c = get(coefficient), by thread c mod Rq::threads.
-//   resident                     Blocks that should reside on a multiprocessor at once.
+//     fold(get)                  Reduces the product mod x^n - x - 1; cell c becomes get(coefficient c).
+//   resident                     The number of blocks that should reside on a multiprocessor at once.
 //
-// All threads of the row must call these, in this order. A sync_row is needed between writing to memory and a `take` of
-// it, and between a `take` and writing to cells. `multiply` ends with a barrier. After `fold`, other threads may read
-// the cells only after a sync_row.
+// All threads of the row must call these functions, in this order. Thread c mod Rq::threads writes cell c in `fold`. A
+// sync_row is needed between writing to memory and a `take` from it, and between a `take` and writing to cells.
+// `multiply` ends with a barrier. After `fold`, other threads may read the cells only after a sync_row.
 //
 // Cells are the first Rq::n words of the row's shared memory.
 #pragma once
@@ -30,21 +30,22 @@ static_assert(Rq::threads % 32 == 0, "a row must have whole warps");
 
 RF_FN u32* cells_of(const Row<Rq>& row) { return (u32*)row.shared; }
 
-// in: x < q   out: the centred residue of x mod q
+// Returns the centred residue of x < q, with absolute value at most q / 2.
 RF_FN i32 centre(u32 x) { return (i32)(x - (q & 0u - (q / 2 - x >> 31))); }
 
-// in: |x| < 2^30   out: x mod q, < q
+// Returns x mod q, < q, for |x| < 2^30.
 RF_FN u32 reduce_integer(i32 x) {
     constexpr u32 above = (1u << 30) / q * q, ratio = (u32)((1ull << 32) / q);
     return sub_once(barrett((u32)x + above, q, ratio), q);
 }
 
-// Coefficients whose samples fill whole words of a stream.
+// The number of coefficients whose samples fill whole 32-bit words of a coin stream.
 constexpr u32 sample_unit = Set::eta % 2 == 0 ? 8 : 16, sample_words = sample_unit * Set::eta / 16;
 static_assert(Set::coins_pitch >= (Set::n + sample_unit - 1) / sample_unit * sample_words * 4,
               "a stream must have whole sampling units");
 
-// Samples a small polynomial from a stream into the cells: to(coefficient, its place). Also writes some cells past n.
+// Samples a small polynomial from a stream of coins, and writes to(coefficient c, c) to cell c. Also writes some cells
+// past n. All threads of the `row` must call it. It ends with a barrier.
 template <class To>
 RF_FN void sample_row(const Row<Rq>& row, const u32* stream, To to) {
     for (u32 unit = row.thread; unit * sample_unit < Set::n; unit += Rq::threads) {
@@ -59,7 +60,8 @@ RF_FN void sample_row(const Row<Rq>& row, const u32* stream, To to) {
     sync_row<Rq>();
 }
 
-// Moves the bytes get(i), i < Count, by the threads of a row: put(i, byte), once a thread has read all its bytes.
+// Moves Count bytes, shared among the threads of a row. Each thread reads all its bytes with get(i), and then writes
+// each with put(i, byte).
 template <u32 Count, class Get, class Put>
 RF_FN void move_bytes(u32 thread, Get get, Put put) {
     constexpr u32 each = (Count + Rq::threads - 1) / Rq::threads;
@@ -76,7 +78,7 @@ RF_FN void move_bytes(u32 thread, Get get, Put put) {
     }
 }
 
-// Stores a key of `Bytes` bytes, zero-padded to a multiple of 16.
+// Stores a key of `Bytes` bytes, followed by zeros up to a multiple of 16 bytes.
 template <u32 Bytes>
 RF_FN void store_key(const Row<Rq>& row, const u8* key, u8* to) {
     if (!row.live) return;
@@ -84,10 +86,10 @@ RF_FN void store_key(const Row<Rq>& row, const u8* key, u8* to) {
         row.thread, [&](u32 i) -> u32 { return i < Bytes ? key[i] : 0; }, [&](u32 i, u32 byte) { to[i] = (u8)byte; });
 }
 
-// The item of a row. Threads past the end recompute the first item.
+// Returns the item of a row. Surplus threads of the last block recompute the first item without storing.
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
 
-// out: the minimum of `number` over the threads of the row, for all of them   scratch: one word per warp of the row
+// Returns the minimum of `number` over all threads of the row. `scratch` must have one word per warp of the row.
 // All threads of the `row` must call it.
 RF_FN u32 least_in_row(const Row<Rq>& row, u32 number, u32* scratch) {
     RF_UNROLL
@@ -99,13 +101,13 @@ RF_FN u32 least_in_row(const Row<Rq>& row, u32 number, u32* scratch) {
     return number;
 }
 
-// Eight packed numbers of Set::q2_bits bits in two 64-bit words: the first eight bytes, and the bytes above.
+// Eight numbers of Set::q2_bits bits, packed: `low` has the first eight bytes, `high` the others.
 struct Unit {
     static constexpr u32 width = Set::q2_bits, bytes = width;
     u64 low, high;
 
     RF_METHOD u64 byte(u32 i) const { return (i < 8 ? low >> 8 * i : high >> 8 * (i - 8)) & 0xff; }
-    // in: values < 2^width
+    // Packs eight values < 2^width.
     RF_FN Unit pack(const u32* values) {
         u64 halves[2] = {0, 0};
         RF_UNROLL

@@ -1,12 +1,12 @@
-// Unpacking of secret keys of CTRU-Prime. Include it after the prelude.
+// Unpacking of secret keys of CTRU-Prime. Include it after the generated header prelude.cuh.
 #pragma once
 #include "ctru_prime_fields.cuh"
 #include "ctru_prime_ring.cuh"
 
 namespace rf {
 
-// out: f in the cells; returns the first bad place that this thread saw, or a number above n if there was none
-// All threads of the `row` must call it. It ends with a barrier.
+// Unpacks the f of a secret key into the cells. Returns the index of the first invalid field that this thread unpacked,
+// or n + 1 if there was none. All threads of the `row` must call it. It ends with a barrier.
 RF_FN u32 load_secret(const Row<Rq>& row, const u8* secret) {
     u32* cells = cells_of(row);
     u32 bad = Set::n + 1;

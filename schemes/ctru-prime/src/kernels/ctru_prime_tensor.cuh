@@ -1,9 +1,9 @@
-// Products modulo x^n - x - 1 over the integers, on tensor cores: a Toeplitz matrix times a matrix (`toeplitz.cuh`).
-// Each row is handled by one warp. The prelude includes this header.
+// Products modulo x^n - x - 1 over the integers, on tensor cores: a Toeplitz matrix of the large operand times a matrix
+// of the small operand (`toeplitz.cuh`). Each product is computed by one warp. prelude.cuh includes this header.
 //
-// The large operand, as two 7-bit digits per coefficient, is stored as shifted copies in shared memory; the small one
-// stays in registers. Cells serve as sums during a product. The copies follow the cells of their row. With
-// Rq::one_matrix, a block has one prepared large operand, whose copies follow all rows.
+// The large operand has two 7-bit digits per coefficient, which are stored as shifted copies in shared memory. The
+// small operand stays in registers. During a product, the cells hold the sums. The copies follow the cells of their
+// row; if Rq::one_matrix is true, a block has a single prepared large operand, whose copies follow all rows.
 #pragma once
 #include "ctru_prime_ring.cuh"
 #include "toeplitz.cuh"
@@ -12,7 +12,8 @@ namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
 using Matrix = Toeplitz<Set::n>;
-// Shared memory holds thirteen warps. With one matrix per block, sixteen warps leave 128 registers per thread.
+// Blocks that should reside on a multiprocessor. Shared memory has room for thirteen warps. With one large operand per
+// block and n <= 768, sixteen warps fit, in blocks of four, with 128 registers per thread.
 constexpr u32 resident = Rq::one_matrix && Matrix::steps <= 3 ? 4 : 1;
 constexpr u32 row_words = Matrix::sum_words + (Rq::one_matrix ? 0 : Matrix::copy_words);
 static_assert(Rq::threads == 32 && Rq::row_bytes == 4 * row_words && Rq::n <= Matrix::sums,
@@ -20,7 +21,7 @@ static_assert(Rq::threads == 32 && Rq::row_bytes == 4 * row_words && Rq::n <= Ma
 
 struct Product {
     static constexpr u32 digit_bits = 7;
-    // Folded sums must stay below 2^30, and two digits must hold a centred residue.
+    // Sums reduced modulo x^n - x - 1 must stay below 2^30, and two digits must hold a centred residue.
     static_assert((2ull * Set::n - 1) * (q / 2) * 63 < 1u << 30 && q / 2 < 1u << 13, "products must be exact");
     struct Large {};
     struct Small {
@@ -38,7 +39,7 @@ struct Product {
         split(words, get);
         Matrix::store(copies(), words, row.thread);
     }
-    // The prepared form is the words of both digits.
+    // Writes the prepared form of the large operand: the words of the first copy of each digit.
     template <class Get>
     RF_METHOD void prepare(Large, Get get, u8* to) {
         Matrix::Words words;
@@ -60,7 +61,7 @@ struct Product {
     RF_METHOD void take(Small& factor, Get get) {
         Matrix::load(factor.blocks, row.thread, get);
     }
-    // The prepared form is one byte per coefficient.
+    // Writes the prepared form of the small operand: one signed byte per coefficient.
     template <class Get>
     RF_METHOD void prepare(Small& factor, Get get, u8* to) {
         take(factor, get);
@@ -78,7 +79,7 @@ struct Product {
         sync_row<Rq>();
         Matrix::multiply<digit_bits>(copies(), small.blocks, (i32*)cells_of(row), row.thread);
     }
-    // Reduces by x^(n + k) = x^(k + 1) + x^k; coefficients above that of x^(2n - 2) are zero.
+    // Reduces the product by x^(n + k) = x^(k + 1) + x^k. Coefficients above that of x^(2n - 2) are zero.
     template <class Get>
     RF_METHOD u32* fold(Get get) {
         u32* s = cells_of(row);

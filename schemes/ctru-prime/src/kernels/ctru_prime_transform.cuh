@@ -1,8 +1,8 @@
-// Products modulo x^n - x - 1 over the integers, by NTTs: one cyclic product in the ring Rq, which has at least 2n - 1
-// coefficients. Its prime exceeds twice the absolute value of any product coefficient. The prelude includes this
+// Products modulo x^n - x - 1 over the integers, by NTTs: a cyclic product in the ring Rq, which has at least 2n - 1
+// coefficients. Its prime exceeds twice the absolute value of any product coefficient. prelude.cuh includes this
 // header.
 //
-// Cells hold operands in coefficient order on their way to registers, and products on their way back. The upper half of
+// Cells hold operands in coefficient order before they are loaded to registers, and then the product. The upper half of
 // an operand is zero and never stored.
 #pragma once
 #include "ctru_prime_ring.cuh"
@@ -12,16 +12,17 @@
 namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
-// Two operands and their addresses need 128 registers for 24 coefficients of each per thread, and 255 for more.
+// Blocks that should reside on a multiprocessor, limited by registers. Two operands and their addresses need 128
+// registers per thread if it holds up to 24 coefficients of each operand, and 255 for more.
 constexpr u32 resident = (Rq::per_thread <= 24 ? 512 : 256) / (Rq::threads * Rq::tile);
-// Kernels omit the barrier before a transform, because its first exchange begins with one.
+// No barrier precedes a transform, because the first exchange between threads in it begins with one.
 static_assert(Rq::passes > 1 && !Rq::shuffles, "transforms must exchange through shared memory");
 
-// in: |x| < the prime   out: x modulo the prime
+// Returns x modulo the prime of m, for |x| < the prime.
 RF_FN u32 lift(const Rq::M& m, i32 x) { return (u32)x + (m.q & (u32)(x >> 31)); }
 
-// Loads an operand into registers, in the layout of the first pass.   in: get(c), coefficient c < n modulo the prime,
-// called by thread c % Rq::threads
+// Loads an operand of degree < n into registers, in the layout of the first pass. Thread c % Rq::threads calls get(c)
+// for coefficient c, which must be reduced modulo the prime.
 template <class Get>
 RF_FN void load_factor(u32* x, u32 thread, Get get) {
     using S = Pass<Rq, 0>;
@@ -35,8 +36,8 @@ RF_FN void load_factor(u32* x, u32 thread, Get get) {
     }
 }
 
-// in: evaluations of two operands   out: their unreduced product over the integers in the cells; x is overwritten
-// All threads of the `row` must call it. It ends with a barrier.
+// Multiplies two operands given by their evaluations x and y. Writes the product over the integers, not yet reduced
+// modulo x^n - x - 1, to the cells. x is overwritten. All threads of the `row` must call it. It ends with a barrier.
 RF_FN void multiply_transformed(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, const Twiddle* table) {
     using S = Pass<Rq, 0>;
     constexpr u32 bound = ntt_forward_bound<Rq>();
@@ -51,7 +52,7 @@ RF_FN void multiply_transformed(const Row<Rq>& row, const Rq::M& m, u32* x, cons
     sync_row<Rq>();
 }
 
-// A product overwrites the small operand and keeps the large one.
+// The two operands of a product, as evaluations. A product overwrites the small operand and keeps the large one.
 struct Product {
     struct Factor {
         u32 values[Rq::per_thread];
@@ -67,7 +68,7 @@ struct Product {
         load_factor(factor.values, row.thread, [&](u32 c) { return lift(m, get(c)); });
         ntt_forward<Rq>(m, factor.values, table, row.shared, row.thread);
     }
-    // The prepared form is canonical evaluations.
+    // Writes the prepared form of an operand: its evaluations, below the prime.
     template <class Get>
     RF_METHOD void prepare(Factor& factor, Get get, u8* to) {
         take(factor, get);
@@ -80,8 +81,8 @@ struct Product {
         load_row<Rq, Rq::passes - 1>(factor.values, (const u32*)from, row.thread, true);
     }
     RF_METHOD void multiply() { multiply_transformed(row, m, small.values, large.values, table); }
-    // Reduces by x^(n + k) = x^(k + 1) + x^k; coefficients above that of x^(2n - 2) are zero. Only cells from n on are
-    // read by other threads, and none of those is written, so no barrier is needed.
+    // Reduces the product by x^(n + k) = x^(k + 1) + x^k. Coefficients above that of x^(2n - 2) are zero. A thread
+    // reads cells of other threads only from n on and writes only below n, so no barrier is needed.
     template <class Get>
     RF_METHOD u32* fold(Get get) {
         u32* s = cells_of(row);

@@ -1,4 +1,4 @@
-//! CPU reference of the kernels, item by item: keys in their plain and prepared forms.
+//! CPU reference of the kernels that read or write keys, encoded or as operands of products, one item at a time.
 
 use ringforge::Result;
 use ringforge_batch::{OK, PENDING, status as status_of};
@@ -35,7 +35,7 @@ impl PrimeSteps {
         Ok(())
     }
 
-    /// Loads a public key, plain or prepared, as an operand.
+    /// Loads a public key, encoded or already converted to an operand, as the left operand of the next product.
     fn take_public(&self, key: &[u8], memory: &mut Polynomials) -> Result<()> {
         let (p, pke) = (self.parameters(), &self.kem.pke);
         match (self.keys, self.way) {
@@ -49,7 +49,9 @@ impl PrimeSteps {
         Ok(())
     }
 
-    /// Loads a secret key as an operand and returns the key itself. Checks the key unless it is prepared.
+    /// Loads a secret key as the left operand of the next product. Returns the encoded key, and sets the status: an
+    /// error if an encoded key is invalid, else `PENDING`. A key that is already converted to an operand is not
+    /// checked.
     pub(super) fn take_secret<'a>(
         &self,
         key: &'a [u8],
@@ -106,13 +108,13 @@ fn put_values(values: &[u32], factor: &mut [u8]) {
     factor.as_chunks_mut().0.iter_mut().zip(values).for_each(|(to, x)| *to = x.to_le_bytes());
 }
 
-/// The first `len` bytes; the rest is set to zero.
+/// Returns the first `len` bytes, and sets the rest to zero.
 pub(super) fn padded(bytes: &mut [u8], len: usize) -> &mut [u8] {
     bytes[len..].fill(0);
     &mut bytes[..len]
 }
 
-/// Sets a status to `next` if it is `before`, the status that the previous step leaves.
+/// Sets a status to `next` if it equals `before`, which the previous kernel writes on success. Otherwise keeps it.
 pub(super) fn go_on(status: &mut u32, before: u32, next: u32) -> Result<()> {
     *status = if *status == before { next } else { *status };
     Ok(())

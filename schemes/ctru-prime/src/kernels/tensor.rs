@@ -1,53 +1,53 @@
-//! Products on tensor cores, one warp each: sizes of their shared memory, and the prelude.
+//! Layout of products on tensor cores, each computed by one warp: shared-memory sizes and the generated CUDA header.
 
 use ringforge::kernels::{Built, Launch};
 
 /// Columns of the matrix that holds the small operand.
 const COLUMNS: usize = 8;
 
-/// Matrix rows of an `mma` tile.
+/// Rows of an `mma` tile of the matrix.
 const TILE: usize = 16;
 
 /// Digits per coefficient of the large operand, and bits per digit.
 const DIGITS: usize = 2;
 const DIGIT_BITS: u32 = 7;
 
-/// Copies of each digit, each shifted by one more byte.
+/// Copies of each digit of the large operand, each shifted by one more byte.
 const COPIES: usize = 4;
 
-/// Warps of a block that share the copies of one large operand.
+/// Warps per block if they share the copies of one large operand.
 const SHARING: usize = 4;
 
-/// Threads per row.
+/// Threads per product.
 const WARP: u32 = 32;
 
-/// The parameters of a warp's product of two polynomials of degree below n. `toeplitz.cuh` has the CUDA source and
-/// defines the names.
+/// The layout of a product of two polynomials of degree below n, computed by one warp with the CUDA source in
+/// `toeplitz.cuh`. The methods have the names that are defined in that file.
 #[derive(Debug, Clone)]
 pub(super) struct TensorRows {
     n: usize,
     extra: usize,
-    /// Warps per block if they share one prepared large operand.
+    /// The number of warps per block that share one large operand; `None` if each warp has its own operand.
     sharing: Option<usize>,
 }
 
 impl TensorRows {
-    /// The parameters for polynomials of degree below n.
+    /// Returns the layout for polynomials of degree below n.
     pub(super) const fn of_degree(n: usize) -> Self {
         Self { n, extra: 0, sharing: None }
     }
 
-    /// Adds this many bytes of shared memory per row for the kernel's own use.
+    /// Adds this many bytes of shared memory per product for the kernel's own use.
     pub(super) const fn extra_shared(self, bytes: usize) -> Self {
         Self { extra: bytes.next_multiple_of(16), ..self }
     }
 
-    /// Makes the warps of a block share one prepared large operand.
+    /// Returns the layout in which the warps of a block share one large operand.
     pub(super) const fn one_matrix(self) -> Self {
         Self { sharing: Some(SHARING), ..self }
     }
 
-    /// Coefficients per column.
+    /// Coefficients of the small operand in each of the eight columns.
     const fn block(&self) -> usize {
         32 * self.n.div_ceil(32 * COLUMNS)
     }
@@ -57,17 +57,18 @@ impl TensorRows {
         (self.n + self.block() - 1).div_ceil(self.block()) * delay
     }
 
-    /// Words of a row that a kernel may use outside of a product: the coefficients of an unreduced product.
+    /// The number of words for the unreduced coefficients of a product. Kernels may use them for other data before and
+    /// after the product.
     pub(super) const fn cells(&self) -> usize {
         TILE * self.tiles() + (COLUMNS - 1) * self.block()
     }
 
-    /// The byte of coefficient 0 in a copy; coefficient c is c bytes before it.
+    /// The offset in bytes of coefficient 0 in a copy. Coefficient c is stored c bytes before coefficient 0.
     const fn origin(&self) -> usize {
         TILE * self.tiles()
     }
 
-    /// Stride between copies, in 32-bit words.
+    /// Stride between the copies of the large operand, in 32-bit words.
     const fn pitch(&self) -> usize {
         ((self.origin() + self.block()) / 4 + 1 + 23) / 32 * 32 + 8
     }
@@ -80,17 +81,17 @@ impl TensorRows {
         4 * (self.cells() + self.cells() / (2 * self.block()) * 8 + 8)
     }
 
-    /// Bytes of a prepared large operand: the first copy of each digit.
+    /// Size in bytes of a prepared large operand: the first copy of each digit.
     pub(super) const fn large_bytes(&self) -> usize {
         4 * DIGITS * self.pitch()
     }
 
-    /// Bytes of a prepared small operand: its coefficients, then zeros.
+    /// Size in bytes of a prepared small operand: its coefficients, then zeros.
     pub(super) const fn small_bytes(&self) -> usize {
         COLUMNS * self.block()
     }
 
-    /// Prepares a large operand.
+    /// Writes the prepared form of a large operand: two digits per coefficient.
     pub(super) fn prepare_large(&self, coefficients: &[i16], prepared: &mut [u8]) {
         prepared.fill(0);
         let (low, high) = prepared.split_at_mut(4 * self.pitch());
@@ -101,7 +102,7 @@ impl TensorRows {
         }
     }
 
-    /// Reads a large operand back from its prepared form.
+    /// Reads the coefficients of a large operand from its prepared form, two digits per coefficient.
     pub(super) fn take_large(&self, prepared: &[u8], coefficients: &mut [i16]) {
         let (low, high) = prepared.split_at(4 * self.pitch());
         let digit = |byte: u8| i16::from(byte as i8);
@@ -111,7 +112,8 @@ impl TensorRows {
         }
     }
 
-    /// The prelude and launch of a kernel: `Rq` for these parameters, then the kernel's further lines.
+    /// Returns the generated CUDA header and the launch of a kernel. The header defines `Rq` for this layout and then
+    /// has the lines `further`.
     pub(super) fn build(&self, further: &str) -> Built {
         let (cells, extra, copies) = (self.cells(), self.extra, self.copies_bytes());
         let (one_matrix, tile) = (self.sharing.is_some(), self.sharing.unwrap_or(1));

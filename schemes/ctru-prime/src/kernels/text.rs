@@ -1,4 +1,4 @@
-//! The kernels' CUDA headers, and the parameter set as CUDA source.
+//! The CUDA headers of the kernels, and the constants of a parameter set as CUDA source.
 
 use ringforge::kernels::Header;
 use ringforge::words::Divisor;
@@ -35,11 +35,12 @@ pub(super) const RING_HEADERS: &[Header] = &[
 ];
 pub(super) const HASH_HEADERS: &[Header] = &[HASH, FIELDS, ringforge_batch::STATUS];
 
-/// `struct Set` of a parameter set as CUDA source. `row`: cells of a row, 0 for kernels that hash.
+/// Returns `struct Set`, the constants of a parameter set, as CUDA source. `row` is the number of words of shared
+/// memory ("cells") per polynomial, 0 for kernels that hash.
 pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
     let (reciprocal, shift) = Divisor::new(p.q).reciprocal();
     let prepared = |bytes| if keys == Keys::Plain { 0 } else { bytes };
-    // one key serves all items
+    // the stride between keys is 0 if all items share one key
     let pitch = |bytes, prepared| match keys {
         Keys::Plain => bytes,
         Keys::One => 0,
@@ -76,12 +77,13 @@ pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
     format!("// {}\nstruct Set {{\n{numbers}{}}};\n", p.name, radix(p, row))
 }
 
-/// Constants of the levels of public-key packing. The last level is a single digit.
+/// Returns the constants for the levels of public-key packing, as CUDA source. The last level is a single digit.
 fn radix(p: &Parameters, row: usize) -> String {
     let levels = levels(p.n, p.q);
     let last = levels.len() - 1;
     let bytes = |level: &Level| if level.len > 1 { level.bytes() } else { [p.sizes().public_key - level.offset; 2] };
-    // digits of the first level are at the start of a row, those of the other levels from its middle on
+    // the first level's digits start at cell 0; those of the other levels follow one another from the middle of the
+    // cells
     let below = |l: usize| levels[1..l].iter().map(|level| level.len).sum::<usize>();
     let at = (0..=last).map(|l| if l == 0 { 0 } else { row / 2 + below(l) });
     let column = |number: fn(&Level) -> usize| levels.iter().map(number).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
-//! Mixed-radix packing, written in the textbook way.
+//! Mixed-radix packing of public keys, as a direct implementation of its recursive definition.
 
-/// Encodes (number, modulus) pairs as bytes, merging neighbours until one is left.
+/// Encodes pairs (number, modulus) as bytes: merges adjacent pairs until a single one is left.
 pub(super) fn encode(mut numbers: Vec<(i64, i64)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut shrink = |(mut r, mut m): (i64, i64), limit: i64| {
@@ -21,9 +21,9 @@ pub(super) fn encode(mut numbers: Vec<(i64, i64)>) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the numbers below these moduli.
+/// Decodes one number below each of these moduli.
 pub(super) fn decode(bytes: &[u8], moduli: &[i64]) -> Vec<i64> {
-    // the bytes that a pair emits, and the modulus that is left
+    // returns the number of bytes that a number below m emits, and the modulus of the rest
     let shrink = |mut m: i64, limit: i64| {
         let mut count = 0u32;
         while m >= limit {

@@ -1,4 +1,4 @@
-//! Test vector files.
+//! Reads the test vectors in this folder.
 #![allow(dead_code, reason = "each test takes a part")]
 
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) struct Odd {
 }
 
 impl File {
-    /// Reads the file of the set with this name.
+    /// Reads the vector file of a parameter set.
     pub(crate) fn of(set: &str) -> Self {
         let name = format!("tests/kat/{}.json", set.to_lowercase());
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -48,7 +48,7 @@ impl File {
     }
 }
 
-/// The randomness of a record: d, z and s, then the byte and bit of the ciphertext to flip.
+/// Returns the randomness of a record: the seeds d, z and s, then the byte and bit of the ciphertext to flip.
 pub(crate) fn randomness(set: &str, record: usize, ciphertext_bytes: usize) -> ([u8; 96], usize, u32) {
     let mut drawn = [0; 99];
     let name = format!("CTRU-Prime-KAT-v1|{set}|{record}");

@@ -1,12 +1,12 @@
-// Validation of keys, one thread per item. Include it after the prelude.
+// Checks of keys, one thread per item. Include it after the generated header prelude.cuh.
 #pragma once
 #include "kem_status.cuh"
 #include "pack.cuh"
 
 namespace rf {
 
-// The status of n packed numbers of Width bits, all of which must be below `limit`. Timing and addresses do not depend
-// on them.
+// Checks that n packed numbers of Width bits are below `limit`. Returns the status `fine`, or the error code `reason`
+// with the index of the first number that is not. Timing and addresses do not depend on the numbers.
 template <u32 Width>
 RF_FN u32 check_numbers(const u32* words, u32 limit, u32 reason) {
     u32 first = ~0u;

@@ -1,4 +1,4 @@
-// Checks imported public keys: one thread per item. Its reads are not coalesced.
+// Checks that the evaluations in imported public keys are below q: one thread per item. The reads are not coalesced.
 #include "prelude.cuh"
 
 #include "ctru_check.cuh"

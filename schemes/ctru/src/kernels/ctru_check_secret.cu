@@ -1,4 +1,4 @@
-// Checks imported secret keys and the public keys within them: one thread per item. Its reads are not coalesced.
+// Checks imported secret keys and the public keys within them: one thread per item. The reads are not coalesced.
 #include "prelude.cuh"
 
 #include "ctru_check.cuh"
@@ -11,5 +11,5 @@ extern "C" __global__ void __launch_bounds__(Set::item_threads)
     const u32* key = keys + item * (Set::secret_key / 4);
     u32 secret = check_numbers<Set::secret_width>(key, 4 * Set::eta + 2, Status::invalid_secret_key);
     u32 copy = check_public(key + Set::n * Set::secret_width / 32);
-    status[item] = secret == Status::fine ? copy : secret;
+    status[item] = secret == Status::ok ? copy : secret;
 }

@@ -1,7 +1,7 @@
-// Re-encrypts messages, compares the results with the ciphertexts, and selects shared or rejection keys (the
+// Re-encrypts messages, compares the results with the ciphertexts, and selects shared keys or rejection keys (the
 // re-encryption check of Fujisaki-Okamoto with implicit rejection).
 //
-// Cost per item for CTRU-768: that of encryption, and 3.2 KB of memory traffic.
+// Cost per item for CTRU-768: the instructions of ctru_encrypt.cu, and 3.2 KB of memory traffic.
 #include "prelude.cuh"
 
 #include "ctru_encrypt.cuh"
@@ -21,9 +21,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                         [&](u32 i, u32 word) { difference |= word ^ ciphertext[i]; });
     u32 differs = any_in_row<Rq>(difference != 0);
     if (!row.live) return;
-    const u32 kept = 0u - (u32)(before == Status::halfway && found == Status::fine);
+    const u32 kept = 0u - (u32)(before == Status::half_done && found == Status::ok);
     const u32* keys = both_keys + item * 16;
     for (u32 i = row.thread; i < 8; i += Rq::threads)
         shared_keys[item * 8 + i] = select(differs, keys[8 + i], keys[i]) & kept;
-    if (row.thread == 0 && before == Status::halfway) status[item] = found;
+    if (row.thread == 0 && before == Status::half_done) status[item] = found;
 }

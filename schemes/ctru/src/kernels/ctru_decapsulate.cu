@@ -1,4 +1,5 @@
-// Derives shared keys, rejection keys and encryption coins from messages (SHA3-512, SHAKE-256): one thread per item.
+// Derives shared keys, rejection keys and encryption coins from messages with SHA3-512 and SHAKE-256: one thread per
+// item. Coins are the pseudorandom bytes from which polynomials are sampled.
 //
 // Cost per item for CTRU-768: 23 Keccak permutations, and 1.9 KB of memory traffic.
 #include "prelude.cuh"
@@ -24,5 +25,5 @@ extern "C" __global__ void __launch_bounds__(Set::item_threads)
         return after_identity<words>(id, i, [&](u32 j) { return j < 4 ? z[j] : ciphertext[j - 4]; });
     });
     hash.squeeze<4>([&](u32 i, u64 word) { keys[4 + i] = word; });
-    if (status[item] == Status::pending) status[item] = Status::halfway;
+    if (status[item] == Status::pending) status[item] = Status::half_done;
 }

@@ -1,7 +1,7 @@
-// Decrypts ciphertexts: c f over the integers by an NTT, reduced modulo q2, then E8 decoding. The NTT's prime exceeds
-// twice the absolute value of any coefficient of c f.
+// Decrypts ciphertexts c with secret keys f: computes c f over the integers by an NTT, reduces it modulo q2, and
+// decodes E8 codewords. The NTT's prime exceeds twice the absolute value of any coefficient of c f.
 //
-// Cost per item for CTRU-768: 32 threads of 3592 instructions, and 1.4 KB of memory traffic.
+// Cost per item for CTRU-768: 3592 instructions in each of 32 threads, and 1.4 KB of memory traffic.
 #include "e8.cuh"
 #include "ntt.cuh"
 #include "poly.cuh"
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         for (u32 i = 0; i < unit_c * Set::q2_bits / 32; i++)
             words[i] = ciphertext[unit * (unit_c * Set::q2_bits / 32) + i];
         unpack_bits<Set::q2_bits, unit_c>(words, values);
-        // centred, so that the product is exact for every key whose coefficients are in range
+        // c is centred to [-q2/2, q2/2), so that c f is exact for every key whose coefficients are in range
         Move<u32, unit_c, 16>::store(cells + unit * unit_c, [&](u32 i) {
             return values[i] + (m.q - q2 & 0u - (values[i] >> (Set::q2_bits - 1)));
         });
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     multiply_values<Rq, bound, bound>(m, x, y, table, row.thread);
     ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, row.shared, row.thread);
 
-    // reduce to [0, q2), as 16-bit cells
+    // reduces the coefficients of c f to [0, q2) and stores them as 16-bit numbers
     sync_row<Rq>();
     u16* small = (u16*)row.shared;
     RF_UNROLL

@@ -1,4 +1,5 @@
-// Derives messages, shared keys and encryption coins from seeds (SHAKE-256, SHA3-512): one thread per item.
+// Derives messages, shared keys and encryption coins from seeds with SHAKE-256 and SHA3-512: one thread per item. Coins
+// are the pseudorandom bytes from which polynomials are sampled.
 //
 // Cost per item for CTRU-768: 9 Keccak permutations, and 0.9 KB of memory traffic.
 #include "prelude.cuh"

@@ -1,6 +1,6 @@
-// Encrypts messages with given coins.
+// Encrypts messages with given coins (the pseudorandom bytes from which polynomials are sampled).
 //
-// Cost per item for CTRU-768: 32 threads of 2432 instructions, and 3.0 KB of memory traffic.
+// Cost per item for CTRU-768: 2432 instructions in each of 32 threads, and 3.0 KB of memory traffic.
 #include "prelude.cuh"
 
 #include "ctru_encrypt.cuh"
@@ -19,8 +19,8 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                         });
     if (!row.live) return;
     if (row.thread == 0 && status[item] == Status::pending) status[item] = found;
-    if (found == Status::fine) return;
-    // an invalid key gives zeros
+    if (found == Status::ok) return;
+    // an invalid public key gives a zero ciphertext and a zero shared key
     for (u32 i = row.thread; i < Set::ciphertext / 4; i += Rq::threads) ciphertext[i] = 0;
     for (u32 i = row.thread; i < 8; i += Rq::threads) shared_keys[item * 8 + i] = 0;
 }

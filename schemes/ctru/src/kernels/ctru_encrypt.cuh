@@ -1,4 +1,4 @@
-// Encryption of CTRU and CNTR (eprint 2022/579). Include it after the prelude.
+// Encryption of CTRU and CNTR (eprint 2022/579). Include it after the generated header prelude.cuh.
 #pragma once
 #include "ctru_ring.cuh"
 #include "e8.cuh"
@@ -7,7 +7,8 @@ namespace rf {
 
 static_assert(Rq::layers == wire_layers, "the ring must have the NTT layers of public keys");
 
-// Unpacks the evaluations of a public key into the cells.   out: whether this thread saw one that is not below q
+// Unpacks the evaluations of a public key into 16-bit cells of shared memory. Returns true if this thread unpacked an
+// evaluation that is not below q. All threads that share the polynomial must call it; it ends with a barrier.
 RF_FN bool unpack_key(const Row<Rq>& row, const u32* key) {
     u32 most = 0;
     for (u32 unit = row.thread; unit < Rq::n / 8; unit += Rq::threads) {
@@ -23,25 +24,25 @@ RF_FN bool unpack_key(const Row<Rq>& row, const u32* key) {
     return most >> 31 != 0;
 }
 
-// in: t < 2^25   out: floor(t / q)
+// Returns floor(t / q), for t < 2^25.
 RF_FN u32 divide(u32 t) { return mul_hi(t, 2544429570u) >> 11; }
 
-// in: sigma < 3q, a bit of the codeword   out: the ciphertext coefficient
-// The codeword is added before rounding (CTRU) or after it (CNTR).
+// Rounds a coefficient sigma < 3q from modulo q to modulo q2. If the codeword bit is 1, adds (q + 1)/2 before rounding
+// (CTRU) or q2/2 after rounding (CNTR).
 RF_FN u32 compress(u32 sigma, u32 bit) {
     u32 rounded = Set::noise ? divide(((sigma + bit * (q + 1) / 2) << Set::q2_bits) + (q - 1) / 2)
                              : divide((sigma << Set::q2_bits) + (q - 1) / 2) + (bit << (Set::q2_bits - 1));
     return rounded & ((1u << Set::q2_bits) - 1);
 }
 
-// Encrypts a message, and passes the ciphertext to put(index, word) word by word, in any order.
-// out: the status of the item: an error if a coefficient of the key is not below q
+// Encrypts a message. Passes each 32-bit word of the ciphertext to put(index, word), in any order. Returns the item's
+// status: `fine`, or an error if a coefficient of the key is not below q.
 template <class Put>
 RF_FN u32 encrypt(const Row<Rq>& row, const u32* key, const u8* message, const u32* coins, const Twiddle* table,
                    Put put) {
     auto m = Rq::modulus(nullptr, 0);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
-    // scaling r by 2^-16 cancels the factor 2^16 of the public key at no cost
+    // public keys are stored times 2^16; sampling r times 2^-16 cancels this factor at no cost
     sample_row<from_montgomery, 0>(row, coins);
     load_row<Rq, 0>(x, cells_of(row), row.thread, true);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread);

@@ -1,4 +1,5 @@
-// Expands seeds to the coins of key generation with SHAKE-256: one thread per item.
+// Expands seeds to the coins of key generation with SHAKE-256: one thread per item. Coins are the pseudorandom bytes
+// from which polynomials are sampled.
 //
 // Cost per item for CTRU-768: 6 Keccak permutations, and 0.8 KB of memory traffic.
 #include "keccak.cuh"
@@ -10,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(Set::item_threads)
     ctru_expand(const u64* seeds, u64* coins, u32* status, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    const u64* seed = seeds + item * 8;  // d, then z
+    const u64* seed = seeds + item * 8;  // 8 words: the seed d, then the rejection secret z
     u64* out = coins + item * (Set::generate_coins / 8);
     Shake256 shake;
     shake.absorb<32>([&](u32 i) { return seed[i]; });

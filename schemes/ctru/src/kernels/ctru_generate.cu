@@ -1,6 +1,7 @@
-// Generates key pairs from coins.
+// Generates key pairs from coins (the pseudorandom bytes from which polynomials are sampled): h = g / f in the NTT
+// domain.
 //
-// Cost per item for CTRU-768: 32 threads of 2912 instructions, and 3.6 KB of memory traffic.
+// Cost per item for CTRU-768: 2912 instructions in each of 32 threads, and 3.6 KB of memory traffic.
 #include "prelude.cuh"
 
 #include "ctru_generate.cuh"
@@ -17,9 +18,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                                secret, table);
     if (!row.live) return;
     const u32 kept = 0u - (u32)invertible;
-    // z is the last 32 bytes of both the seeds and the key
+    // copies z, the last 32 bytes of the item's seeds, to the last 32 bytes of the secret key
     for (u32 i = row.thread; i < 8; i += Rq::threads)
         secret[Set::secret_key / 4 - 8 + i] = seeds[item * 16 + 8 + i] & kept;
     if (row.thread == 0 && status[item] == Status::pending)
-        status[item] = invertible ? Status::fine : Status::not_invertible;
+        status[item] = invertible ? Status::ok : Status::not_invertible;
 }

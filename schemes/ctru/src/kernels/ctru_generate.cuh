@@ -1,11 +1,11 @@
-// Key generation of CTRU and CNTR (eprint 2022/579). Include it after the prelude.
+// Key generation of CTRU and CNTR (eprint 2022/579). Include it after the generated header prelude.cuh.
 #pragma once
 #include "ctru_ring.cuh"
 
 namespace rf {
 
-// Generates the key pair of these coins, whose halves give f and g.
-// out: whether f has an inverse; if not, both keys are zero
+// Generates a key pair, except z, from coins: samples f from the first half and g from the second. Returns true if f
+// has an inverse. Otherwise both keys are zero.
 RF_FN bool generate(const Row<Rq>& row, const u32* coins, u32* key, u32* secret, const Twiddle* table) {
     auto m = Rq::modulus(nullptr, 0);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
@@ -16,7 +16,8 @@ RF_FN bool generate(const Row<Rq>& row, const u32* coins, u32* key, u32* secret,
     for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
     bool inverted = invert_values<Rq>(m, x, table, row.thread);
 
-    // g carries the factor 2^16 of the public key, divided by the radix 3 of the layer that ntt_ascend undoes, if any
+    // g is scaled by 2^16, the scale of public keys. If the NTT has an eighth layer, of radix 3 (n = 768), g is also
+    // divided by 3: ntt_ascend undoes this layer and multiplies by 3.
     sync_row<Rq>();
     sample_row<(Rq::layers > wire_layers ? -49 : montgomery), 0>(row, coins + stream_words(Rq::n));
     load_row<Rq, 0>(y, cells_of(row), row.thread, true);

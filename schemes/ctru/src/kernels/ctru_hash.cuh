@@ -1,4 +1,4 @@
-// Hashes of CTRU and CNTR, whose inputs begin with the identity, the first 33 bytes of a public key.
+// Hashes of CTRU and CNTR. Their inputs begin with the identity, the first 33 bytes of a public key.
 #pragma once
 #include "keccak.cuh"
 
@@ -6,7 +6,7 @@ namespace rf {
 
 constexpr u32 identity_bytes = 33;
 
-// Word i of a hash input: the first 33 bytes at id, then `Words` words rest(0), rest(1), …
+// Returns 64-bit word i of a hash input: the 33 bytes at `id`, followed by the words rest(0) to rest(Words - 1).
 template <u32 Words, class Rest>
 RF_FN u64 after_identity(const u64* id, u32 i, Rest rest) {
     if (i < 4) return id[i];
@@ -15,8 +15,8 @@ RF_FN u64 after_identity(const u64* id, u32 i, Rest rest) {
     return before >> 56 | here << 8;
 }
 
-// Hashes identity and message.   out: the shared key, four words, and the encryption coins, expanded from the second
-// half of the hash
+// Computes H = SHA3-512(identity || message). Writes the first half of H as the shared key (four words), and expands
+// the second half to the encryption coins with SHAKE-256.
 RF_FN void derive(const u64* id, const u64* message, u64* key, u64* coins) {
     u64 seed[4];
     Sha3_512 hash;

@@ -1,9 +1,9 @@
-// Polynomials of key generation and encryption: the ring Rq of the prelude, Z_3457[x]/(x^n - x^(n/2) + 1), and sampling
-// of the small polynomials of the parameter set Set. Include it after the prelude.
+// Polynomials of key generation and encryption: the ring Rq, Z_3457[x]/(x^n - x^(n/2) + 1), and sampling of the small
+// polynomials of the parameter set Set. Include it after the generated header prelude.cuh, which defines Rq and Set.
 //
-// A row is a polynomial, shared by Rq::threads threads. Layouts are converted through the row's shared memory, as
-// 16-bit cells in coefficient order. There a thread takes units of neighbouring coefficients that fill whole words of a
-// stream or a packing.
+// Rq::threads threads of one warp share a polynomial; `Row` describes a thread's part in it. The polynomial's shared
+// memory holds its coefficients in order, as 16-bit cells, between the register layouts of the NTT and packed words.
+// Sampling and packing process units: adjacent coefficients that fill whole 32-bit words.
 #pragma once
 #include "ctru_rows.cuh"
 #include "ntt.cuh"
@@ -16,18 +16,18 @@ using Twiddle = Rq::M::Twiddle;
 static_assert(Rq::whole_warps && Rq::row_bytes >= 2 * Rq::n,
               "a row must lie in one warp, and its cells must fit its shared memory");
 constexpr u32 q = Set::q;
-// Layers of the incomplete NTT of public keys. Its evaluations are stored times 2^16, the Montgomery form of the
-// reference code.
+// Layers of the incomplete NTT of public keys. Public keys store its evaluations times 2^16, the Montgomery form of the
+// authors' C code.
 constexpr u32 wire_layers = 7;
 constexpr i32 montgomery = 3310 - (i32)q, from_montgomery = 2775 - (i32)q;  // 2^16 and its inverse, mod q
 
 RF_FN u16* cells_of(const Row<Rq>& row) { return (u16*)row.shared; }
 
-// Words of a stream for Count coefficients.
+// The number of 32-bit words of a coin stream from which Count coefficients are sampled.
 RF_FN constexpr u32 stream_words(u32 count) { return count * Set::eta / 16; }
 constexpr u32 sample_unit = stream_words(8) * 16 == 8 * Set::eta ? 8 : 16;
 
-// out: coefficients Count * unit … of a stream, in [-eta, eta]
+// Samples the Count coefficients of unit number `unit`, in [-eta, eta], from a stream of coins.
 template <u32 Count>
 RF_FN void sample_unit_of(const u32* stream, u32 unit, i32* out) {
     u32 words[stream_words(Count)];
@@ -36,11 +36,11 @@ RF_FN void sample_unit_of(const u32* stream, u32 unit, i32* out) {
     centred_binomial<Set::eta, Count>(words, out);
 }
 
-// in: |x| < q   out: x mod q
+// Returns x mod q, for |x| < q.
 RF_FN u32 lift(i32 x) { return (u32)(x + (i32)(q & (u32)(x >> 31))); }
 
-// Samples a polynomial from the stream into the cells: Scale times the sample, plus Constant, mod q.
-// Scale eta + Constant must be below q.
+// Samples a polynomial s from a stream of coins, and stores Scale * s + Constant mod q in the 16-bit cells. The
+// absolute value of every Scale * s + Constant must be below q. All threads that share the polynomial must call it.
 template <i32 Scale, i32 Constant>
 RF_FN void sample_row(const Row<Rq>& row, const u32* stream) {
     for (u32 unit = row.thread; unit < Rq::n / sample_unit; unit += Rq::threads) {

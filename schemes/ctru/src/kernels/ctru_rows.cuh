@@ -1,5 +1,5 @@
-// Helpers for all kernels with a polynomial per row, in any ring Rq: items, and numbers out of range. Include it after
-// the prelude.
+// Helpers for kernels in which several threads share a polynomial, in any ring Rq. Include it after the generated
+// header prelude.cuh, which defines Rq.
 #pragma once
 #include "kem_status.cuh"
 #include "pack.cuh"
@@ -7,12 +7,12 @@
 
 namespace rf {
 
-// The item of a row. Threads past the end recompute the first item.
+// Returns the item that a thread works on. Surplus threads of the last block recompute the first item without storing.
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
 
-// The place of the first of n packed numbers of Width bits that is not below Limit, or a number above n if there is
-// none.
-// in: whether this thread saw one   out: the same place for all threads of the row, all of which must call it
+// Returns the index of the first of n packed numbers of Width bits that is not below Limit; if there is none, a number
+// above n. `seen`: whether this thread found such a number. All threads that share the polynomial must call it, and all
+// get the same result.
 template <u32 Width, u32 Limit>
 RF_FN u32 first_beyond(const u32* words, u32 thread, bool seen) {
     u32 first = ~0u;

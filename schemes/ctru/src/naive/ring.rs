@@ -1,19 +1,20 @@
-//! Evaluations of polynomials modulo x^n − x^(n/2) + 1, in the order of public keys.
+//! Conversion between polynomials modulo x^n − x^(n/2) + 1 and the evaluations in public keys: their residues modulo
+//! the 128 leaves x^(n/128) − β of an incomplete NTT.
 
 use ringforge_e8::oracle::{Polynomial, reciprocal};
 
 pub(super) const Q: i64 = 3457;
-/// Leaves x^(n/128) − β of the incomplete NTT of public keys.
+/// The number of leaves x^(n/128) − β of the incomplete NTT of public keys.
 const LEAVES: usize = 128;
 
-/// β of each leaf, in the order of public keys.
+/// Returns β of each leaf x^(n/128) − β, in the order of public keys.
 fn leaves() -> Vec<i64> {
     let factorization = |exponents: Vec<usize>, _| exponents.into_iter().flat_map(|e| [e / 2, e / 2 + 192]).collect();
     let exponents = (0..6).fold(vec![64, 320], factorization);
     exponents.into_iter().map(|e| (0..e).fold(1, |power, _| power * 55 % Q)).collect()
 }
 
-/// Residues modulo each leaf, in the order of public keys.
+/// Returns the residues of h modulo the leaves x^d − β, in the order of public keys.
 pub(super) fn values(h: &[i64]) -> impl Iterator<Item = i64> {
     let d = h.len() / LEAVES;
     leaves().into_iter().flat_map(move |beta| {
@@ -21,12 +22,12 @@ pub(super) fn values(h: &[i64]) -> impl Iterator<Item = i64> {
     })
 }
 
-/// The polynomial with these residues: Lagrange interpolation in y = x^d at the zeros β of y^128 − y^64 + 1.
+/// Returns the polynomial with these residues, by Lagrange interpolation in y = x^d at the zeros β of y^128 − y^64 + 1.
 pub(super) fn coefficients(values: &[i64]) -> Polynomial {
     let d = values.len() / LEAVES;
     let mut h = vec![0; values.len()];
     for (value, beta) in values.chunks(d).zip(leaves()) {
-        // y^128 − y^64 + 1 divided by y − β, from the top coefficient
+        // the quotient of y^128 − y^64 + 1 by y − β (Horner's scheme, from the highest coefficient)
         let mut basis = [1; LEAVES];
         for k in (0..LEAVES - 1).rev() {
             basis[k] = (beta * basis[k + 1] - i64::from(k + 1 == LEAVES / 2)).rem_euclid(Q);

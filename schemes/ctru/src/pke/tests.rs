@@ -1,4 +1,4 @@
-//! Intermediate values of record 0 of every vector file.
+//! Tests the arithmetic of encryption against the intermediate values in record 0 of every vector file.
 
 use serde::Deserialize;
 
@@ -78,7 +78,8 @@ fn arithmetic_matches_the_public_c_code() {
     has_the_arithmetic_of(&record("ctru-768-ref2022.json"), &SETS[1]);
 }
 
-/// Checks the arithmetic that follows from the small polynomials of a record.
+/// Checks the NTT of f, the unpacking of h, the rounding, the E8 encoding and c·f against the intermediate values of a
+/// record. The small polynomials are taken from the record, so hashing is not tested.
 fn has_the_arithmetic_of(Record { pk, sk, ct, m, trace, .. }: &Record, parameters: &Parameters) {
     let (pke, mut memory) = (Pke::new(parameters).unwrap(), Polynomials::new(parameters.n));
     let trace = trace.as_ref().expect("record 0 has a trace");

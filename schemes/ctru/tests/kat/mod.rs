@@ -1,4 +1,4 @@
-//! Test vector files.
+//! Reads the test vectors in this folder.
 #![allow(dead_code, reason = "each test takes a part")]
 
 use std::path::Path;
@@ -35,7 +35,7 @@ impl File {
     }
 }
 
-/// The randomness of a record, in the order in which the scheme consumes it.
+/// Returns the randomness of a record as a SHAKE-256 stream, in the order in which the scheme consumes it.
 pub(crate) fn randomness(set: &str, record: usize) -> Shake256Reader {
     Shake256::default().chain(format!("CTRU-KAT-v1|S|{set}|{record}")).finalize_xof()
 }

@@ -1,4 +1,4 @@
-// E8 decoding: eight coordinates modulo q2 to a nibble, one thread per block of coordinates.
+// E8 decoding: each thread decodes a block of eight coordinates modulo Task::q2 to a nibble.
 #include "e8.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,4 +1,4 @@
-// E8 encoding: a byte, low nibble first, to two codewords, one thread per byte.
+// E8 encoding: each thread encodes a byte to two codewords, low nibble first.
 #include "e8.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,4 +1,5 @@
-// Packs numbers of width bits into whole words, one thread per unit.
+// Packs numbers of Task::width bits, least significant bit first. Each thread packs one unit: 8, 16 or 32 numbers,
+// which fill whole 32-bit words.
 #include "pack.cuh"
 #include "prelude.cuh"
 using namespace rf;

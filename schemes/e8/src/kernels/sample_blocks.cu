@@ -1,4 +1,4 @@
-// Centred binomial sampling: words of a stream to 16 coefficients in [-eta, eta], one thread per 16 coefficients.
+// Centred binomial sampling: each thread turns Task::eta words of random bits into 16 coefficients in [-eta, eta].
 #include "sample.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,4 +1,5 @@
-// Unpacks numbers of width bits from whole words, one thread per unit.
+// Unpacks numbers of Task::width bits, least significant bit first. Each thread unpacks one unit: 8, 16 or 32 numbers,
+// which fill whole 32-bit words.
 #include "pack.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,5 +1,5 @@
 // Modulus check of FIPS 203: finds the first coefficient of a public key that is not below q, one thread per item.
-// Public keys are not secret, so it may branch.
+// Public keys are not secret, so the kernel may branch.
 #include "prelude.cuh"
 
 #include "kem_status.cuh"
@@ -12,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     if (item >= end) return;
     const u32* key = keys + item * (public_key / 4);
     u32 bad = ~0u;
-    // Eight coefficients in three words, from last to first.
+    // Three words hold eight coefficients. The loop goes from the last coefficient to the first, so the first bad one
+    // remains.
     RF_LOOP
     for (u32 unit = vector_bytes_12 / 12; unit > 0; unit--) {
         const u32* words = key + (unit - 1) * 3;

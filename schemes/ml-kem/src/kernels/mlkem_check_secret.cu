@@ -1,5 +1,5 @@
-// Hash check of FIPS 203: whether the SHA3-256 hash in a secret key is that of the public key in it, one thread per
-// item.
+// Hash check of FIPS 203: compares the hash in a secret key with the SHA3-256 hash of the public key in it, one thread
+// per item.
 #include "prelude.cuh"
 
 #include "kem_status.cuh"
@@ -15,5 +15,5 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     hash_key(key, hash);
     RF_UNROLL
     for (u32 i = 0; i < 4; i++) difference |= hash[i] ^ key[public_key / 8 + i];
-    status[item] = difference == 0 ? Status::fine : Status::wrong_hash;
+    status[item] = difference == 0 ? Status::ok : Status::wrong_hash;
 }

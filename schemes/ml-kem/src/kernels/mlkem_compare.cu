@@ -1,5 +1,5 @@
-// End of ML-KEM decapsulation: re-encrypts messages, compares with the ciphertexts, and selects the shared key without
-// a branch. 16 threads per item.
+// Last stage of ML-KEM decapsulation: re-encrypts messages, compares the results with the ciphertexts, and selects the
+// shared key without a branch. 16 threads per item.
 #include "prelude.cuh"
 
 #include "mlkem_encrypt.cuh"

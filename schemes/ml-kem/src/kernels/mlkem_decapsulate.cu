@@ -1,5 +1,5 @@
-// ML-KEM decapsulation between decryption and re-encryption: decrypted messages to both shared keys (agreed and
-// rejected), rho, and the noise of ciphertexts. One thread per item.
+// Stage of ML-KEM decapsulation between decryption and re-encryption. Derives both shared keys (agreed and rejected),
+// rho, and the noise of ciphertexts from decrypted messages. One thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"

@@ -1,4 +1,4 @@
-// K-PKE.Decrypt of FIPS 203: ciphertexts to messages, 16 threads per item.
+// K-PKE.Decrypt of FIPS 203: decrypts ciphertexts to messages, 16 threads per item.
 #include "prelude.cuh"
 
 #include "mlkem_ring.cuh"

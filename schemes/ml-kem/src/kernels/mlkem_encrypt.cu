@@ -1,4 +1,4 @@
-// K-PKE.Encrypt of FIPS 203: messages to ciphertexts, 16 threads per item.
+// K-PKE.Encrypt of FIPS 203: encrypts messages to ciphertexts, 16 threads per item.
 #include "prelude.cuh"
 
 #include "mlkem_encrypt.cuh"

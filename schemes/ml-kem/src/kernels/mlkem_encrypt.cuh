@@ -1,10 +1,11 @@
-// K-PKE.Encrypt of FIPS 203. Include it after the prelude.
+// K-PKE.Encrypt of FIPS 203 for one item. Include it after the prelude.
 #pragma once
 #include "mlkem_ring.cuh"
 
 namespace rf {
 
-// Encrypts a message. Calls put(byte offset, part) for each part of the ciphertext, in any order.
+// Encrypts a message with the noise in `streams`. Calls put(byte offset, part) for each part of the ciphertext, in any
+// order.
 template <class Put>
 RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u16* matrix, const u8* streams,
                    const Twiddle* table, Put put) {

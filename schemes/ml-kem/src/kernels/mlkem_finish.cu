@@ -1,4 +1,4 @@
-// Writes the SHA3-256 hash of the public key into the secret key, one thread per item.
+// Last stage of key generation: writes the SHA3-256 hash of the public key into the secret key, one thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"

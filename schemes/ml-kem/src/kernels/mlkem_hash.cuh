@@ -5,10 +5,10 @@
 
 namespace rf {
 
-// out: the thread's item
+// out: index of the item that the thread processes
 RF_FN u64 item_of_thread(u64 first) { return first + (u64)blockIdx.x * Set::hash_threads + threadIdx.x; }
 
-// out: the noise streams (PRF) of `count` polynomials, numbered from `number`
+// out: the noise streams (PRF of FIPS 203) of `count` polynomials, with counters from `number`
 template <u32 Eta>
 RF_FN void expand(const u64* seed, u32 number, u32 count, u64* out) {
     constexpr u32 words = stream_bytes(Eta) / 8;
@@ -20,20 +20,20 @@ RF_FN void expand(const u64* seed, u32 number, u32 count, u64* out) {
     }
 }
 
-// in: a public key   out: its hash
+// in: a public key   out: its SHA3-256 hash
 RF_FN void hash_key(const u64* key, u64* out) {
     Sha3_256 hash;
     hash.absorb<public_key>([&](u32 i) { return key[i]; });
     hash.squeeze<4>([&](u32 i, u64 word) { out[i] = word; });
 }
 
-// in: a public key   out: its rho
+// in: a public key   out: the rho in it
 RF_FN void copy_rho(const u64* key, u64* rho) {
     RF_UNROLL
     for (u32 i = 0; i < 4; i++) rho[i] = key[vector_bytes_12 / 8 + i];
 }
 
-// in: a message and the hash of a public key   out: the shared key and the noise of the ciphertext
+// in: a message and the hash of a public key   out: the shared key, and the noise streams of the ciphertext
 RF_FN void derive(const u64* message, const u64* key_hash, u64* shared_key, u64* streams) {
     u64 seed[4];
     Sha3_512 hash;

@@ -1,10 +1,10 @@
-// SampleNTT of FIPS 203 (rejection sampling): rho to the matrix, one thread per polynomial. Squeezes blocks of
-// SHAKE-128 until 256 numbers of 12 bits are below q.
+// SampleNTT of FIPS 203 (rejection sampling): samples the polynomials of the matrix from rho, one thread per
+// polynomial. Squeezes blocks of SHAKE-128 until 256 numbers of 12 bits are below q.
 //
-// Three blocks usually suffice; one polynomial in 120 needs a fourth. Every number is stored in the thread's row of
-// shared memory, but the index advances only past accepted ones, so there is no branch within a block. Rows have one
-// extra word, so that threads in lockstep hit different banks. Finished rows keep writing to the extra value. Each warp
-// then copies its rows to device memory, coalesced.
+// Three blocks usually suffice; one polynomial in 120 needs a fourth. Each thread stores every number in its own array
+// in shared memory, but the index advances only past accepted numbers, so there is no branch within a block of
+// SHAKE-128. The arrays have one extra word, so that threads in lockstep access different banks. A thread with 256
+// numbers keeps overwriting the 257th. Each warp then copies its arrays to device memory, coalesced.
 #include "keccak.cuh"
 #include "prelude.cuh"
 
@@ -13,7 +13,7 @@ using namespace rf;
 
 constexpr u32 entries = Set::k * Set::k, items = Task::threads / entries;
 
-// out: 256 evaluations in [0, q), and a meaningless 257th
+// out: row[0..256], evaluations in [0, q), and a meaningless row[256]
 RF_FN void sample(const u64* rho, u32 entry, u16* row) {
     u32 i = entry / Set::k, j = entry % Set::k;
     u64 numbers = Task::transposed ? i | j << 8 : j | i << 8;

@@ -1,6 +1,7 @@
-// Common functions of the kernels on polynomials: 16 threads per item, with 16 coefficients each in the layouts of
-// ring.cuh. Packing and sampling work on a thread's unit of 16 adjacent coefficients, which fills whole words for any
-// width. The last pass of a transform also leaves a thread with such a unit. Include it after the prelude.
+// Common functions of the kernels on polynomials. 16 threads share an item, and each holds 16 coefficients in one of
+// the layouts of ring.cuh. Packing and sampling work on units of 16 adjacent coefficients, one per thread; a packed
+// unit fills whole words for any width. The last pass of a transform also leaves each thread with a unit. Include this
+// header after the prelude.
 #pragma once
 #include "mlkem_set.cuh"
 #include "ntt.cuh"
@@ -18,10 +19,11 @@ static_assert(Rq::whole_warps && Rq::per_thread == unit && Last::run == unit,
 static_assert(Rq::row_bytes >= 2 * Rq::n, "the cells of a row must fit its shared memory");
 
 RF_FN u16* cells_of(const Row<Rq>& row) { return (u16*)row.shared; }
-// out: the row's item; surplus threads recompute the first one
+// out: index of the item that the thread processes; surplus threads of the last block recompute the first item
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
 
-// Word type of a packed unit: 32 bits if D is even, so that a unit fills whole words, else 16 bits.
+// Words of a packed unit, D bits per coefficient: 32-bit words if D is even, else 16-bit words. The unit fills whole
+// words.
 template <u32 D>
 struct Bits {
     template <bool Even, class Yes, class No>
@@ -72,8 +74,8 @@ RF_FN void pack(u32 thread, Get get, Put put) {
         put((thread * B::parts + i) * (B::width / 8), (typename B::Part)words[i]);
 }
 
-// SamplePolyCBD for a thread's unit of a stream. Calls put(c, x) with x = q + (sum of Eta bits) - (sum of the next Eta
-// bits) < q + 4.
+// SamplePolyCBD of FIPS 203 for a thread's unit of a noise stream. Calls put(c, x) for coefficient c, with x = q + (sum
+// of Eta bits) - (sum of the next Eta bits) < q + 4.
 template <u32 Eta, class Put>
 RF_FN void sample(const u8* stream, u32 thread, Put put) {
     unpack<2 * Eta>(stream, thread, [&](u32 c, u32 bits) {
@@ -85,20 +87,21 @@ RF_FN void sample(const u8* stream, u32 thread, Put put) {
     });
 }
 
-// Decompress.   in: y < 2^D   out: y q / 2^D, rounded
+// Decompress_D of FIPS 203.   in: y < 2^D   out: y q / 2^D, rounded
 template <u32 D>
 RF_FN u32 decompress(u32 y) {
     return y * q + (1u << (D - 1)) >> D;
 }
-// Compress.   in: x < 2^19   out: x 2^D / q, rounded, modulo 2^D   (multiplies by 2^43 / q, as division is not
-// constant-time)
+// Compress_D of FIPS 203. Multiplies by 2^43 / q, because division is not constant-time.
+// in: x < 2^19   out: x 2^D / q, rounded, modulo 2^D
 template <u32 D>
 RF_FN u32 compress(u32 x) {
     constexpr u32 over_q = (u32)(((1ull << 43) + q - 1) / q);
     return mul_hi((x << D) + q / 2, over_q) >> 11 & ((1u << D) - 1);
 }
 
-// Forward NTT.   in: a thread's unit of coefficients get(c) < q   out: evaluations in the layout of the last pass
+// Forward NTT.   in: a thread's unit of coefficients get(c) < q   out: evaluations < value_bound q in the layout of the
+// last pass
 template <class Get>
 RF_FN void to_values(const Row<Rq>& row, const Twiddle* table, Get get, Word* values) {
     auto m = Rq::modulus(nullptr, 0);
@@ -109,7 +112,7 @@ RF_FN void to_values(const Row<Rq>& row, const Twiddle* table, Get get, Word* va
     ntt_forward<Rq>(m, values, table, row.shared, row.thread);
 }
 
-// Samples a unit of noise and transforms it to evaluations.
+// Samples a thread's unit of noise, and transforms the polynomial to evaluations < value_bound q.
 template <u32 Eta>
 RF_FN void noise_values(const Row<Rq>& row, const Twiddle* table, const u8* stream, Word* values) {
     u32 small[unit];
@@ -117,7 +120,7 @@ RF_FN void noise_values(const Row<Rq>& row, const Twiddle* table, const u8* stre
     to_values(row, table, [&](u32 c) { return small[c]; }, values);
 }
 
-// Inverse NTT.   in: evaluations < 2q in the layout of the last pass   out: a thread's unit of coefficients, < q
+// Inverse NTT.   in: evaluations < 2q in the layout of the last pass   out: a thread's unit of coefficients < q
 RF_FN void to_unit(const Row<Rq>& row, const Twiddle* table, Word* values, u32* coefficients) {
     auto m = Rq::modulus(nullptr, 0);
     ntt_inverse<Rq, 2, true>(m, values, table, row.shared, row.thread);
@@ -127,10 +130,11 @@ RF_FN void to_unit(const Row<Rq>& row, const Twiddle* table, Word* values, u32* 
     Move<u16, unit, 16>::load<u32>(cells_of(row) + row.thread * unit, [&](u32 c, u32 x) { coefficients[c] = x; });
 }
 
-// Bound of the lazy evaluations after a forward transform, in multiples of q.
+// Bound of the unreduced evaluations after a forward transform, in multiples of q.
 constexpr u32 value_bound = ntt_forward_bound<Rq>();
 
-// Inner product of up to k pairs of evaluations, modulo the leaves x^2 - beta. Accumulates lazily and reduces once.
+// Inner product of up to k pairs of polynomials, as evaluations: residues modulo the leaf polynomials x^2 - beta. The
+// sums stay unreduced in 32-bit words; `values` reduces them once.
 struct Dot {
     static_assert((u64)2 * Set::k * 4096 * (value_bound * q) < 1ull << 32, "sums must fit a word");
     u32 even[leaves], odd[leaves], cross[leaves];
@@ -154,7 +158,7 @@ struct Dot {
         auto m = Rq::modulus(nullptr, 0);
         RF_UNROLL
         for (u32 i = 0; i < leaves; i++) {
-            // A leaf is a residue modulo x^2 - beta.
+            // The leaf polynomial is x^2 - beta: the product of the odd coefficients is multiplied by beta.
             auto beta = table[Tree<Rq>::leaves() + twiddle_slot<Rq, Rq::passes - 1, Rq::layers>(Last::node(thread, 0), i)];
             out[Last::reg(0, 2 * i)] = m.wide_fold(even[i] + m.mul(m.wide_fold(odd[i]), beta));
             out[Last::reg(0, 2 * i + 1)] = m.wide_fold(cross[i]);
@@ -162,7 +166,7 @@ struct Dot {
     }
 };
 
-// Loads a unit of 12-bit evaluations, unreduced, in the layout of the last pass.
+// Loads a thread's unit of packed 12-bit evaluations, without reduction, in the layout of the last pass.
 RF_FN void load_packed(const u8* poly, u32 thread, Word* values) {
     unpack<12>(poly, thread, [&](u32 c, u32 v) { values[Last::reg(0, c)] = v; });
 }

@@ -1,4 +1,4 @@
-//! Plans of all parameter sets with samples and oracles, for the engine's tests.
+//! Plans of all parameter sets, with sample inputs and oracles, for the engine's test kit.
 
 use ringforge::{Limits, Planner, Result};
 use ringforge_batch::{Operation, Randomness, status};
@@ -10,10 +10,10 @@ use crate::support::{Items, ORACLES, Oracle};
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::{RandomKey, Seeds};
 
-/// Contents of arguments, by name.
+/// Contents of plan arguments, by name.
 type Held = Vec<(&'static str, Vec<u8>)>;
 
-/// ML-KEM as a scheme for the engine's tests.
+/// ML-KEM as a scheme for the engine's test kit.
 #[derive(Debug)]
 pub(crate) struct Sets;
 
@@ -51,7 +51,7 @@ impl Oracle {
         plans.into_iter().collect()
     }
 
-    /// Inputs other than random bytes.
+    /// Returns the sample inputs of a plan. The test kit fills inputs that are not returned with random bytes.
     fn inputs(&self, operation: Operation, seed: u64, batch: usize) -> Held {
         let sizes = self.parameters.sizes();
         let Items { public_keys, secret_keys, ciphertexts, .. } = Items::new(self, seed, batch);
@@ -64,7 +64,7 @@ impl Oracle {
         }
     }
 
-    /// Expected outputs of a plan.
+    /// Returns the outputs of a plan that the crate `ml-kem` computes.
     fn outputs(&self, operation: Operation, batch: usize, inputs: &Named) -> Held {
         let sizes = self.parameters.sizes();
         let items = |name: &str, size| inputs[name].chunks_exact(size);
@@ -86,7 +86,8 @@ impl Oracle {
                 let made = items.map(|(key, ciphertext)| [(self.decapsulate)(key, ciphertext).expect("valid keys")]);
                 columns(["shared keys"], made)
             }
-            // The crate `ml-kem` rejects a key if a coefficient is not below the modulus.
+            // The crate `ml-kem` rejects a key if a coefficient is not below the modulus. In the sample keys, only the
+            // last coefficient can be bad.
             CheckPublicKeys => columns(
                 ["statuses"],
                 public_keys().map(|key| {
@@ -112,7 +113,8 @@ fn columns<const N: usize>(names: [&'static str; N], made: impl Iterator<Item = 
     columns.into()
 }
 
-/// Sets the last coefficient of the public key, `behind` bytes before the end, to all ones in every other key.
+/// In every other key, sets the last coefficient of the public key to all ones. That coefficient ends `behind` bytes
+/// before the end of the key.
 fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8> {
     for key in keys.chunks_exact_mut(size).skip(batch % 2).step_by(2) {
         key[size - behind - 2] |= 0xf0;
@@ -121,7 +123,8 @@ fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8
     keys
 }
 
-/// Seeds of all items: given, or the first bytes of their random blocks.
+/// Returns the seeds of all items: those in the inputs or, if there are none, the first bytes of the items' random
+/// blocks.
 fn seeds(inputs: &Named, batch: usize, size: usize) -> Vec<u8> {
     inputs.get("seeds").cloned().unwrap_or_else(|| {
         let random_key = ringforge::RandomKey::from_bytes(&inputs["random_key"]).expect("as many bytes as draws have");

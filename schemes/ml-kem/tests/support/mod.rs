@@ -1,6 +1,6 @@
-//! The crate `ml-kem` as the oracle, item by item, and sample keys and ciphertexts.
+//! The crate `ml-kem` as the oracle for single items, and sample keys and ciphertexts.
 
-#![allow(deprecated)] // expanded keys as in FIPS 203, deprecated in favour of seeds
+#![allow(deprecated)] // the crate `ml-kem` deprecates expanded secret keys in favour of seeds
 
 use ml_kem::array::Array;
 use ml_kem::kem::{Decapsulate, KeyExport};
@@ -11,7 +11,7 @@ use ringforge_testkit::bytes;
 /// A public and a secret key, or a ciphertext and a shared key.
 pub(crate) type Pair = [Vec<u8>; 2];
 
-/// One parameter set of the crate `ml-kem`, on bytes.
+/// One parameter set of the crate `ml-kem`, with keys and ciphertexts as bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Oracle {
     pub(crate) parameters: Parameters,
@@ -48,14 +48,15 @@ fn array<N: ml_kem::ArraySize>(bytes: &[u8]) -> Array<u8, N> {
     Array::try_from(bytes).expect("as many bytes as the crate wants")
 }
 
-/// All parameter sets.
+/// The oracles of all parameter sets.
 pub(crate) const ORACLES: [Oracle; 3] = [
     oracle!(ringforge_ml_kem::MlKem512, MlKem512),
     oracle!(ringforge_ml_kem::MlKem768, MlKem768),
     oracle!(ringforge_ml_kem::MlKem1024, MlKem1024),
 ];
 
-/// Keys and ciphertexts of the crate `ml-kem`. Of three ciphertexts, one has a flipped bit and one is random.
+/// Sample keys, ciphertexts and shared keys, made by the crate `ml-kem`. Of three ciphertexts, one has a flipped bit
+/// and one is random.
 pub(crate) struct Items {
     pub(crate) public_keys: Vec<u8>,
     pub(crate) secret_keys: Vec<u8>,

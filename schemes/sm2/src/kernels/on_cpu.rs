@@ -17,16 +17,16 @@ use crate::message;
 use crate::params::MAX_ID_BYTES;
 use crate::point::{Affine, Jacobian};
 
-/// The status of an item whose nonce was refused, until another one is generated. No item keeps it.
+/// The status of an item whose nonce was rejected. `Stage::SignAgain` replaces it, so no item keeps it.
 pub(crate) const RETRY: u32 = 255;
 
-/// Items that share an inversion.
+/// The number of items that share an inversion.
 const TOGETHER: usize = 32;
 
 type Bytes32 = [u8; 32];
 type Bytes64 = [u8; 64];
 
-/// A nonce for this prepared key and this digest, or 0 if both candidates are out of range.
+/// Returns a nonce for the key (1 + d)^-1 and the digest e, or 0 if both candidates are out of range.
 fn drawn_nonce(random_key: &RandomKey, item: usize, attempt: u32, key: &Limbs, e: &Bytes32) -> Scalar {
     let mut context = Zeroizing::new([0; 64]);
     context[..32].copy_from_slice(bytemuck::bytes_of(key));
@@ -34,7 +34,7 @@ fn drawn_nonce(random_key: &RandomKey, item: usize, attempt: u32, key: &Limbs, e
     first_scalar(Zeroizing::new(random_key.hedged_block(item as u64, attempt, &context)))
 }
 
-/// The first of a block's two candidates that is in range, or 0.
+/// Returns the first 256-bit half of a block that is a number from 1 to n − 1, or 0 if neither is.
 fn first_scalar(block: Zeroizing<[u8; 64]>) -> Scalar {
     let candidates = block.as_chunks::<32>().0.iter().map(|bytes| {
         let mut bytes = Zeroizing::new(*bytes);
@@ -44,7 +44,7 @@ fn first_scalar(block: Zeroizing<[u8; 64]>) -> Scalar {
     candidates.fold(Scalar::ZERO, |k, next| Scalar::conditional_select(&k, &next, k.is_zero()))
 }
 
-/// Writes a scalar k and its multiple k G of the base point, or G if k is 0. Sets the status to pending.
+/// Writes a scalar k and the point k G, or G if k is 0. Sets the status to `PENDING`.
 fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mut Jacobian, status: &mut u32) {
     let k = Zeroizing::new(k);
     *out = k.plain();
@@ -53,7 +53,7 @@ fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mu
     *status = PENDING;
 }
 
-/// Computes a signature from a nonce's point. Also returns whether the nonce must be refused.
+/// Computes a signature from the nonce k, the point k G and its 1/Z. The flag is true if the nonce must be rejected.
 fn sign(key: &Scalar, e: &Bytes32, k: &Scalar, point: &Jacobian, inverse: Fp) -> (Bytes64, bool) {
     let x = point.to_affine_by(inverse).x.plain();
     let (signature, refused) = item::sign(key, e, k, x);
@@ -86,7 +86,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 let (key, k) = (Scalar::new(*key), Zeroizing::new(Scalar::reduced(*k)));
                 let (made, refused) = sign(&key, e, &k, point, inverses[item - first]);
                 *status = match (bool::from(key.is_zero()), refused) {
-                    // no nonce was written
+                    // a status other than `PENDING` means that no nonce was written
                     _ if *status != PENDING => NOT_REACHED,
                     (true, _) => Sm2Error::PrivateKeyRange.word(),
                     (false, true) if given => Sm2Error::NonceRefused.word(),
@@ -126,7 +126,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                     let d = Zeroizing::new(Scalar::reduced(*scalar));
                     let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | point.z.is_zero();
                     *status = match (*status == PENDING, bool::from(bad)) {
-                        // no scalar was written
+                        // a status other than `PENDING` means that no scalar was written
                         (false, _) => NOT_REACHED,
                         (_, true) => Sm2Error::PrivateKeyRange.word(),
                         (_, false) => OK,
@@ -155,7 +155,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             args.each(items, |_, (key, e, signature, of_base, table, status): (_, _, _, &[_], &[Affine], &mut u32)| {
                 *status = match Affine::from_bytes(key) {
                     None => Sm2Error::PublicKeyPoint.word(),
-                    // a table of another key would give that key's verdict
+                    // the table must be that of this key: the table of another key would verify that key's signatures
                     key if table.first() != key.as_ref() => NOT_REACHED,
                     _ => told(item::verify_by(e, signature, |s, t| {
                         base.add_public(windows.multiply_public(table, t), of_base, s)
@@ -191,12 +191,12 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
     }
 }
 
-/// The status for this verdict.
+/// Returns the status word for the result of a verification.
 fn told(verdict: Result<(), Sm2Error>) -> u32 {
     status(verdict.err())
 }
 
-/// 1/Z of each point, with one inversion per group of points (Montgomery's trick).
+/// Returns 1/Z of each point. Groups of `TOGETHER` points share an inversion (Montgomery's trick).
 fn inverses(points: &[Jacobian]) -> Zeroizing<Vec<Fp>> {
     let mut inverses = Zeroizing::new(points.iter().map(|point| point.z).collect::<Vec<_>>());
     inverses.chunks_mut(TOGETHER).for_each(Fp::invert_all);

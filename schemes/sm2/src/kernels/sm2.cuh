@@ -1,5 +1,5 @@
-// The curve sm2p256v1 (GB/T 32918.5) for kernels: fields, base point, bytes, statuses, and the equations of a
-// signature.
+// The curve sm2p256v1 (GB/T 32918.5) for kernels: its fields and base point, conversion of numbers, status words, and
+// the signature equations.
 #pragma once
 #include "curve.cuh"
 #include "random.cuh"
@@ -8,7 +8,7 @@ namespace sm2 {
 
 using namespace rf;
 
-// The prime p of coordinates.
+// The prime p, the modulus of coordinates. `r2` is 2^512 mod p, `inverse` is -1/p mod 2^32.
 struct P {
     RF_CONST u32 limb(u32 i) { return i == 2 ? 0 : i == 7 ? 0xfffffffe : 0xffffffff; }
     static constexpr u32 inverse = 1;
@@ -17,7 +17,7 @@ struct P {
         return limbs[i];
     }
 };
-// The order n of the group.
+// The order n of the group. `r2` is 2^512 mod n, `inverse` is -1/n mod 2^32.
 struct N {
     RF_CONST u32 limb(u32 i) {
         const u32 limbs[8] = {0x39d54123, 0x53bbf409, 0x21c6052b, 0x7203df6b, 0xffffffff, 0xffffffff, 0xffffffff, 0xfffffffe};
@@ -32,11 +32,11 @@ struct N {
 using Fp = Field256<P>;
 using Fn = Field256<N>;
 
-// The coefficient b, in Montgomery form.
+// The coefficient b of y^2 = x^3 - 3 x + b, in Montgomery form.
 RF_FN u256 curve_b() {
     return {{0x2bc0dd42, 0x90d23063, 0xe9b537ab, 0x71cf379a, 0x5ea51c3c, 0x52798150, 0xba20e2c8, 0x240fe188}};
 }
-// The base point, in Montgomery form.
+// The base point G, in Montgomery form.
 RF_FN Affine base_point() {
     return {{{0xf418029e, 0x61328990, 0xdca6c050, 0x3e7981ed, 0xac24c3c3, 0xd6a1ed99, 0xe1c13b05, 0x91167a5e}},
             {{0x3c2d0ddd, 0xc1354e59, 0x8d3295fa, 0xc1f5e578, 0x6e2a48f8, 0x8d4cfb06, 0x81d735bd, 0x63cd65d4}}};
@@ -46,7 +46,7 @@ RF_FN Affine base_point() {
 
 RF_FN u32 swap_bytes(u32 x) { return __byte_perm(x, 0, 0x0123); }
 
-// The number of 32 big-endian bytes, at a 16-byte-aligned address.
+// Loads a 256-bit integer from 32 big-endian bytes at a 16-byte-aligned address.
 RF_FN u256 load_be(const u256* from) {
     u256 bytes = *from, r;
     RF_UNROLL
@@ -60,14 +60,14 @@ RF_FN void store_be(u256* to, const u256& x) {
     *to = bytes;
 }
 
-// in: any x   out: x mod n   (2^256 < 2n)
+// Returns x mod n, for any x. One subtraction suffices, because 2^256 < 2n.
 RF_FN u256 modulo_n(const u256& x) { return Fn::sub_once(x, 0); }
 
-// out: 1 if 0 < x < n, else 0
+// Returns 1 if 0 < x < n, else 0.
 RF_FN u32 is_scalar(const u256& x) { return Fn::is_reduced(x) & (is_zero(x) ^ 1); }
 
-// Decodes a public key x || y of big-endian coordinates. If both are below p and the point is on the curve: returns 1
-// and the point in Montgomery form. Else returns 0 and the base point.
+// Decodes a public key x || y of big-endian coordinates. If both are below p and the point is on the curve, returns 1
+// and sets `point`, in Montgomery form. Otherwise returns 0 and sets `point` to the base point.
 RF_FN u32 load_point(const u256* from, Affine& point) {
     u256 x = load_be(from), y = load_be(from + 1);
     u32 good = Fp::is_reduced(x) & Fp::is_reduced(y);
@@ -82,9 +82,9 @@ RF_FN u32 load_point(const u256* from, Affine& point) {
 
 // ---- statuses ----
 
-// The status words of `Sm2Error` and `ringforge_batch`, where any other word is an error too. Statuses are
-// `not_reached` before the first step, which sets them to `pending`. `retry`: the nonce was refused, and another one is
-// needed.
+// The status words of `Sm2Error` and `ringforge_batch`; any other word is an error, too. The host sets statuses to
+// `not_reached` before the first kernel, which sets them to `pending`. An item with status `retry` needs another nonce,
+// because its nonce was rejected.
 enum Status : u32 {
     fine = 0x600df17e,
     pending = 0x9e2d126a,
@@ -99,7 +99,7 @@ enum Status : u32 {
 
 // ---- signatures ----
 
-// The first of a block's two candidates that is in range, or 0.   secret
+// Returns the first 256-bit half of a block that is a number from 1 to n - 1, or 0 if neither is. The block is secret.
 RF_FN u256 scalar_of(const u32* block) {
     u256 first, second;
     RF_UNROLL
@@ -108,22 +108,24 @@ RF_FN u256 scalar_of(const u32* block) {
     return select(is_scalar(first), first, select(is_scalar(second), second, none));
 }
 
-// A random private key, or 0.   secret
-RF_FN u256 draw_key(const RandomKey& draws, u64 item) {
+// Generates a random private key, or 0 if both candidates are out of range. The result is secret.
+RF_FN u256 draw_key(const RandomKey& random_key, u64 item) {
     u32 block[16];
-    draw(draws, item, 0, block);
+    random_block(random_key, item, 0, block);
     return scalar_of(block);
 }
 
-// A nonce, or 0, for this digest in bytes and this key, (1 + d)^-1 in Montgomery form. It is hedged with both: even if
-// the system's randomness repeats, nonces for different digests or keys are independent.   secret
-RF_FN u256 draw_nonce(const RandomKey& draws, u64 item, u32 attempt, const u256& key, const u256& digest) {
+// Generates a nonce, or 0 if both candidates are out of range. `key` is (1 + d)^-1 in Montgomery form, `digest` has
+// the digest's bytes. The nonce is hedged: even if the system's randomness repeats, nonces for different digests or
+// keys are independent. The result is secret.
+RF_FN u256 draw_nonce(const RandomKey& random_key, u64 item, u32 attempt, const u256& key, const u256& digest) {
     u32 block[16];
-    draw_hedged(draws, item, attempt, [&](u32 i) { return i < 8 ? key.limb[i] : digest.limb[i - 8]; }, block);
+    hedged_block(random_key, item, attempt, [&](u32 i) { return i < 8 ? key.limb[i] : digest.limb[i - 8]; }, block);
     return scalar_of(block);
 }
 
-// out: k, and k G in Jacobian coordinates, or G if k is 0
+// Writes k, and the point k G in Jacobian coordinates, or G if k is 0. If Complete, the last addition handles equal
+// points; otherwise such a sum has Z = 0.
 template <class Task, bool Complete>
 RF_FN void store_multiple(const u256& k, const Affine* table, u256* scalar, Jacobian* point) {
     const u256 one = {{1, 0, 0, 0, 0, 0, 0, 0}};
@@ -131,8 +133,8 @@ RF_FN void store_multiple(const u256& k, const Affine* table, u256* scalar, Jaco
     *point = multiply_base<Fp, Task, Task::scan, Complete>(table, select(is_zero(k), one, k), Fn::modulus());
 }
 
-// in: key, (1 + d)^-1 in Montgomery form; 0 < k < n; x < p, plain
-// out: r and s; returns 0 if the nonce must be refused: r = 0, r + k = n or s = 0
+// Computes the signature (r, s) of a digest e. `key` is (1 + d)^-1 in Montgomery form, and x is the x coordinate of k
+// G. Returns 0 if the nonce k must be rejected, because r = 0, r + k = n or s = 0; else 1.
 RF_FN u32 sign(const u256& key, const u256& e, const u256& k, const u256& x, u256& r, u256& s) {
     r = Fn::add(modulo_n(e), modulo_n(x));
     u256 sum = Fn::add(r, k);

@@ -1,5 +1,5 @@
-// Computes digests e = SM3(Z || message): one thread per item. A message is the first `length` bytes of a slot of whole
-// words.
+// Computes digests e = SM3(Z_A || message): one thread per item. Messages are passed in slots of `words` 32-bit words;
+// a message is the first `length` bytes of its slot.
 #include "sm2.cuh"
 #include "sm3.cuh"
 #include "prelude.cuh"
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         RF_UNROLL
         for (u32 i = 0; i < 16; i++) {
             const u32 at = done + 4 * i;
-            // the word's bytes of the input, then the padding bit after its end
+            // the bytes of this word that belong to the input; if the input ends here, the padding bit follows them
             const u32 left = at < length ? min_word(length - at, 4) : 0;
             u32 word = left == 0 ? 0 : at < 32 ? identity[at / 4] : message[at / 4 - 8];
             word = swap_bytes(word);

@@ -1,15 +1,15 @@
-// Computes Z_A = SM3(bits of the identifier || identifier || a || b || G || key): one thread per key. An identifier is
-// the first `length` bytes of a slot of whole words.
+// Computes Z_A = SM3(bits of the identifier || identifier || a || b || G || key): one thread per key. Identifiers are
+// passed in slots of `words` 32-bit words; an identifier is the first `length` bytes of its slot.
 //
-// The hashed input combines two sequences of whole words, each at an unaligned byte offset. The identifier follows its
-// length; the curve, the key and the padding bit start at byte `start`. Each is 0 outside of its range, so the input is
-// their sum.
+// The hashed input is the bitwise or of two sequences of words, each shifted by its byte offset. The first is the
+// identifier, at byte 2, after its length in bits. The second is the curve, the key and the padding bit, at byte
+// `start`. Each sequence is 0 outside of its range.
 #include "sm2.cuh"
 #include "sm3.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
-// a, b and G, as big-endian words.
+// The coefficients a and b, and the base point G, as big-endian words.
 RF_CONST u32 curve_words[32] = {
     0xfffffffe, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x00000000, 0xffffffff, 0xfffffffc,
     0x28e9fa9e, 0x9d9f5e34, 0x4d5a9e4b, 0xcf6509a7, 0xf39789f5, 0x15ab8f92, 0xddbcbd41, 0x4d940e93,
@@ -17,13 +17,13 @@ RF_CONST u32 curve_words[32] = {
     0xbc3736a2, 0xf4f6779c, 0x59bdcee3, 0x6b692153, 0xd0a9877c, 0xc62a4740, 0x02df32e5, 0x2139f0a0,
 };
 
-// Word i of an identifier, 0 above its length.
+// Returns word i of an identifier, with zeros after its end.
 RF_FN u32 id_word(const u32* id, u32 length, u32 i) {
     if (4 * i >= length) return 0;
     return swap_bytes(id[i]) & 0xffffffff << 8 * (4 - min_word(length - 4 * i, 4));
 }
 
-// Word i after an identifier, 0 before the first and after the last.
+// Returns word i of the input after the identifier; 0 before the first word and after the last.
 RF_FN u32 tail_word(const u32* key, u32 i) {
     if (i < 32) return curve_words[i];
     if (i < 48) return swap_bytes(key[i - 32]);

@@ -1,15 +1,15 @@
-// Secret scalars and their multiples of the base point in Jacobian coordinates: one thread per item. A scalar that is
-// out of range, given or drawn, is written as 0 and its point is G.
+// Computes k G in Jacobian coordinates for secret scalars k, given or random: one thread per item. If k is out of
+// range, writes 0 as scalar and G as point.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
-// Given scalars, or random private keys; 0 if out of range.
+// Returns the item's scalar, given or random; 0 if it is out of range.
 RF_FN u256 scalar_at(const u256* given, u64 item) {
     u256 k = load_be(given + item);
     return select(is_scalar(k), k, Fn::zero());
 }
-RF_FN u256 scalar_at(const RandomKey* draws, u64 item) { return draw_key(*draws, item); }
+RF_FN u256 scalar_at(const RandomKey* random_key, u64 item) { return draw_key(*random_key, item); }
 
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     sm2_points(const Task::Source* source, const Affine* table, u256* scalars, Jacobian* points, u32* statuses, u64 first,

@@ -1,5 +1,5 @@
-// Prepares private keys for signing: (1 + d)^-1 mod n in Montgomery form, or 0 if d is out of range. One thread per
-// key.
+// Prepares private keys d for signing: computes (1 + d)^-1 mod n in Montgomery form, or 0 if d is out of range. One
+// thread per key.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;

@@ -1,5 +1,5 @@
-// Public keys from private keys and their points: several items per thread, with one inversion for all of them
-// (Montgomery's trick).
+// Computes key pairs from private scalars d and the points d G: several items per thread, with one inversion for all of
+// them (Montgomery's trick).
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         // d must be from 1 to n - 2
         u32 bad = is_zero(d) | is_zero(Fn::add(d, one)) | is_zero(z[i]);
         u32 status = select(bad, (u32)private_key_range, (u32)fine);
-        // else no scalar was written
+        // a status other than `pending` means that no scalar was written
         const u32 reached = statuses[item] == pending;
         status = select(reached, status, (u32)not_reached);
         bad |= reached ^ 1;

@@ -1,5 +1,5 @@
-// Signatures from nonces and their points: several items per thread, with one inversion for all of them (Montgomery's
-// trick).
+// Computes signatures from nonces k and the points k G: several items per thread, with one inversion for all of them
+// (Montgomery's trick).
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
@@ -19,11 +19,11 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         const u64 item = start + (u64)i * Task::threads;
         u256 x = Fp::from_montgomery(Fp::mul(points[item].x, Fp::square(z[i])));
         u256 key = keys[Task::one_key ? 0 : item], k = nonces[item], r, s;
-        // Z = 0 marks an addition of equal points, which is not computed (see curve.cuh): another nonce is needed
+        // Z = 0 marks an addition of equal points, which gives a wrong sum (see curve.cuh): another nonce is needed
         u32 good = sign(key, load_be(digests + item), k, x, r, s) & (is_zero(k) ^ 1) & (is_zero(z[i]) ^ 1);
         u32 status = select(good, (u32)fine, (u32)Task::refused);
         status = select(is_zero(key), (u32)private_key_range, status);
-        // else no nonce was written
+        // a status other than `pending` means that no nonce was written
         const u32 reached = statuses[item] == pending;
         status = select(reached, status, (u32)not_reached);
         good &= (is_zero(key) ^ 1) & reached;

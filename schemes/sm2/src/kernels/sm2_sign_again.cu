@@ -1,10 +1,10 @@
-// Signs items whose nonce was refused (one item in 2^64) again with further nonces: one thread per item.
+// Re-signs items whose nonce was rejected (one item in 2^64), with further nonces: one thread per item.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
 extern "C" __global__ void __launch_bounds__(Task::threads)
-    sm2_sign_again(const RandomKey* draws, const Affine* table, const u256* keys, const u256* digests, u256* signatures,
+    sm2_sign_again(const RandomKey* random_key, const Affine* table, const u256* keys, const u256* digests, u256* signatures,
                    u32* statuses, u64 first, u64 end) {
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end || statuses[item] != retry) return;
@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     u32 good = 0;
     RF_LOOP
     for (u32 attempt = 1; attempt <= Task::attempts && !good; attempt++) {
-        u256 k = draw_nonce(*draws, item, attempt, key, digests[item]);
+        u256 k = draw_nonce(*random_key, item, attempt, key, digests[item]);
         if (is_zero(k)) continue;
         Jacobian point = multiply_base<Fp, Task, Task::scan, false>(table, k, Fn::modulus());
         u256 x = Fp::from_montgomery(Fp::mul(point.x, Fp::square(Fp::inverse(point.z))));

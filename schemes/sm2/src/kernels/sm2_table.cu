@@ -1,5 +1,6 @@
-// Tables of odd multiples: row i of a point's table has (2j + 1) 2^(w i) P, computed by co-Z additions (Meloni). A
-// thread computes several tables, or several threads share one. An invalid key gets the table of the base point.
+// Computes tables of odd multiples of points P: row i of a table has the points (2j + 1) 2^(w i) P, where w is the
+// window width. Uses co-Z additions (Meloni). A thread computes the tables of several points, or several threads share
+// one table. An invalid key gets the table of the base point.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
@@ -8,7 +9,8 @@ extern "C" __global__ void __launch_bounds__(Task::threads) sm2_table(const u256
     constexpr u32 row = 1u << (Task::width - 1), size = Task::rows * row;
     u256 ratios[Task::chunk * Task::per_thread], z[Task::per_thread], before[Task::per_thread];
     const u32 thread = blockIdx.x * Task::threads + threadIdx.x;
-    // chunks of a point's table; a thread has one chunk, or the tables of several items
+    // a table is computed in chunks of Task::chunk points; a thread has one chunk, or the whole tables of several
+    // points
     constexpr u32 chunks = size / Task::chunk;
     const u64 item = first + (u64)(thread / chunks) * Task::per_thread;
     const u32 place = thread % chunks * Task::chunk;

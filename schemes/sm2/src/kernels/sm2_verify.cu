@@ -1,11 +1,12 @@
-// Verification, one thread per item: R = s G + t P, then a check that its x is r - e modulo n. Variable-time, because
-// all inputs are public.
+// Verifies signatures, one thread per item: computes R = s G + t P and checks that its x coordinate is r - e modulo n.
+// Variable-time, because all inputs are public.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
-// Finds the table of an item's key: the item's own, or that of the cached key with this number.
-// out: `fine`, or the error of the key; `not_reached` if the table is that of another key, whose verdict it would give
+// Sets `table` to the table of the item's public key: its own table, or that of a cached key, given by number. Returns
+// `fine`, or the error of the key. Returns `not_reached` if an item's own table belongs to another key, because it
+// would verify that key's signatures.
 RF_FN u32 find_table(const u256* keys, u64 item, const Affine* tables, const Affine*& table) {
     Affine key;
     table = tables + item * (1u << (Task::Keys::width - 1));
@@ -45,7 +46,8 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     }
 
     Jacobian sum = {Fp::one(), Fp::one(), Fp::zero()};
-    // t P first, either with doublings between the windows of a single row, from the highest, or row by row; then s G
+    // Adds t P, then s G. A key table with a single row is used for all windows, from the highest, with doublings
+    // between them; a whole table is used row by row.
     RF_LOOP
     for (u32 step = 0; step < Keys::windows + Base::rows; step++) {
         Affine term;
@@ -65,11 +67,11 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
             Digit digit = digit_of(of_base, row, Base::rows, Base::width);
             term = negate_if<Fp>(digit.opposite, look_up(base_table + row * base_row, digit.place));
         }
-        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // products called, not inlined
+        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // calls products instead of inlining
         else sum = add_public<Fp>(sum, term);
     }
 
-    // x = c or, if that is below p, x = c + n; compared as X = c Z^2, which needs no inversion
+    // x must be c or, if that is below p, c + n; comparing X with c Z^2 or (c + n) Z^2 needs no inversion
     const u256 c = Fn::sub(load_be(signatures + 2 * item), modulo_n(load_be(digests + item)));
     const u256 zz = Fp::square(sum.z), n = Fn::modulus();
     u256 other;

@@ -1,4 +1,4 @@
-// The hash function SM3 (GB/T 32905): one hash per thread, with its state in registers.
+// The hash function SM3 (GB/T 32905). Each thread computes one hash, with its state in registers.
 #pragma once
 #include "word.cuh"
 
@@ -13,7 +13,7 @@ struct Sm3 {
         for (u32 i = 0; i < 8; i++) state[i] = start[i];
     }
 
-    // Compresses a block of 16 words and overwrites it.
+    // Compresses a block of 16 words. It overwrites the block.
     RF_METHOD void compress(u32* w) {
         u32 a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
         u32 t = 0x79cc4519;
@@ -22,8 +22,7 @@ struct Sm3 {
             RF_UNROLL
             for (u32 i = 0; i < 16; i++) {
                 const u32 now = w[i], later = w[(i + 4) % 16];
-                // the message word of 16 rounds later replaces this one, which the 4 rounds before read for the last
-                // time
+                // w[i] becomes the message word of 16 rounds later; no round after this one reads its old value
                 const u32 mixed = w[i] ^ w[(i + 7) % 16] ^ rotate_left(w[(i + 13) % 16], 15);
                 u32 next = mixed ^ rotate_left(mixed, 15) ^ rotate_left(mixed, 23) ^ rotate_left(w[(i + 3) % 16], 7) ^
                            w[(i + 10) % 16];

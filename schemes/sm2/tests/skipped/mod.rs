@@ -1,4 +1,4 @@
-//! Items that a step skips must not get the status `OK`.
+//! Tests that an item that a kernel skips does not get the status `OK`.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ringforge_testkit::{Named, NamedPlan, Scheme, devices};
 
 const BATCH: usize = 5;
 
-/// A kernel of the verification plan that may skip one item, both in its CUDA source and in its CPU reference.
+/// A kernel of the verification plan that skips `item`, if given, both in its CUDA source and in its CPU reference.
 #[derive(Debug)]
 struct Skips {
     inner: Arc<dyn Kernel>,
@@ -36,7 +36,7 @@ impl Kernel for Skips {
         assert!(own.cuda_source().contains(GUARD), "sm2_verify.cu has another guard");
         let text = own.cuda_source().replace(GUARD, &format!("if (item >= end || item == {item}) return;"));
         let built = Built { prelude: own.prelude().into(), launch: own.launch() };
-        // SAFETY: As for the original source; this one only skips one more item.
+        // SAFETY: The altered source accesses no other bytes than the original one: it only skips one more item.
         Ok(unsafe { Source::new(self, text, own.headers(), built) })
     }
 
@@ -45,19 +45,20 @@ impl Kernel for Skips {
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        // the neighbours in the same range are skipped as well
+        // the whole range that contains the item is skipped
         if self.item.is_some_and(|item| items.contains(&item)) { Ok(()) } else { self.inner.on_cpu(items, args) }
     }
 }
 
-/// The verification plan.
+/// Returns the verification plan with its samples.
 fn verification(device: &Device) -> NamedPlan {
     let plans = Sm2::plans(device.limits()).expect("plans");
     plans.into_iter().find(|named| named.name == "SM2 verify").expect("a plan that verifies")
 }
 
-/// Runs verification and returns each item's error. It may skip one item, and uses tables of the keys with this name.
-/// The status buffer starts out as another run left it, with `OK` for all items.
+/// Runs verification and returns each item's error. The verification kernel skips item `skipped`, if given. The table
+/// kernel computes tables of the keys in the input `owners`. The status buffer is initially `OK` for all items, as if
+/// left from an earlier run.
 fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -> Vec<Option<ErrorKind<Sm2Error>>> {
     let sound = verification(device).plan;
     let kernel = |step: usize, item| Skips { inner: sound.kernels().nth(step).expect("two steps").clone(), item };
@@ -75,7 +76,7 @@ fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -
     (0..BATCH).map(|item| status.errors().iter().find(|error| error.item == item).map(|error| error.kind)).collect()
 }
 
-/// Items for verification, and the numbers of the valid ones.
+/// Returns inputs for verification, and the indices of the valid items.
 fn sample(device: &Device) -> (Named, Vec<usize>) {
     let inputs = verification(device).sample(2, BATCH);
     let sound = told(device, &inputs, "public keys", None);
@@ -99,7 +100,7 @@ fn skipped_items_are_never_ok() {
         }
         let unseen = unseen_steps(&named, OK, 2, 5).expect("runs");
         let names: Vec<_> = named.plan.kernels().map(|kernel| kernel.name()).collect();
-        // most items need no further nonce
+        // a skipped `sm2_sign_again` changes nothing, because most items need no further nonce
         assert!(unseen.iter().all(|&step| names[step] == "sm2_sign_again"), "{}: {unseen:?}", named.name);
     }
 }
@@ -109,7 +110,7 @@ fn tables_of_other_keys_are_not_used() {
     for device in devices() {
         let (mut inputs, valid) = sample(&device);
         let [first, second, ..] = valid[..] else { panic!("two valid ones") };
-        // the first item claims the second key, but its signature and table are those of its own key
+        // the first item names the second item's key, but its signature and table belong to its own key
         inputs.insert("owners".into(), inputs["public keys"].clone());
         let keys = inputs.get_mut("public keys").expect("keys");
         keys.copy_within(64 * second..64 * (second + 1), 64 * first);

@@ -1,4 +1,5 @@
-//! Disassembly of a program: its functions, their callees, and their divisions.
+//! Disassembles a program and finds suspicious instructions in its functions and their callees: divisions, indirect
+//! calls, and moves out of vectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -6,43 +7,43 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Findings by address, with the function's name.
+/// Findings by address, each with the name of the function that contains it.
 pub(crate) type Findings<'a> = BTreeMap<u64, (Finding, &'a str)>;
-/// Source locations (file and line) by address.
+/// Source locations (file and line) of instructions, by address.
 pub(crate) type Sources = BTreeMap<u64, Vec<(String, usize)>>;
 
-/// A finding at an address.
+/// A suspicious instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Finding {
-    /// A division.
+    /// A division, square root or reciprocal, whose time may depend on its operands.
     Division,
-    /// An indirect call or jump.
+    /// A call or jump through a pointer whose target is not known.
     Pointer,
     /// An instruction that moves vector contents to flags, to a general register, or to an address.
     Leaving,
 }
 
-/// The relevant properties of a function.
+/// A function of the program, with the properties that are inspected.
 #[derive(Default)]
 struct Function {
     name: String,
-    /// Address of its last instruction.
+    /// Address of the function's last instruction.
     last: u64,
-    /// Addresses that it calls, jumps to, or takes.
+    /// Addresses that the function calls, jumps to, or loads.
     leads_to: BTreeSet<u64>,
     found: Vec<(u64, Finding)>,
-    /// Registers and stack slots that at some time hold the address of a function.
+    /// Registers and stack slots to which the address of a known function has been moved.
     holding: BTreeSet<String>,
-    /// The mnemonic of the previous instruction.
+    /// Mnemonic of the previous instruction.
     before: String,
 }
 
 impl Function {
-    /// Processes the next instruction, in the format of `objdump`.
+    /// Processes the function's next instruction, in the output format of `objdump`.
     fn take(&mut self, at: u64, instruction: &str, table: &BTreeMap<u64, u64>, foreign: &BTreeSet<u64>) {
         let (code, note) = instruction.split_once('#').unwrap_or((instruction, ""));
         let mut words = code.split_whitespace();
-        // prefixes are separate words
+        // skips prefixes, which are separate words
         let name = words.find(|word| !["addr32", "bnd", "data16", "notrack", "rep", "repz"].contains(word));
         let name = name.unwrap_or_default();
         let operands = words.collect::<Vec<_>>().join(" ");
@@ -57,7 +58,7 @@ impl Function {
             }
             Some(known.unwrap_or(place))
         } else if let Some(pointer) = operands.strip_prefix('*').filter(|_| is_jump) {
-            // a jump through a table of offsets, as of a `match`, stays in the function
+            // A jump through a table of offsets, generated for a `match` for example, stays in the function.
             let is_switch = name == "jmp" && self.before == "add";
             if !is_switch && !self.holding.contains(pointer) {
                 self.found.push((at, Finding::Pointer));
@@ -80,8 +81,8 @@ impl Function {
     }
 }
 
-/// Whether an instruction moves the contents of a vector or lane mask to flags, to a general register, or to an
-/// address.
+/// Returns true if an instruction moves the contents of a vector or of a lane mask to flags, to a general register, or
+/// to an address.
 fn leaves_vectors(name: &str, operands: &str) -> bool {
     let always = [
         "kortest",
@@ -115,10 +116,10 @@ fn leaves_vectors(name: &str, operands: &str) -> bool {
 pub(crate) struct Program {
     /// Functions by address.
     functions: BTreeMap<u64, Function>,
-    /// Slots with dynamic relocations, through which libraries are called, that hold addresses of this program's
-    /// functions.
+    /// Addresses of functions of this program, by the address of the dynamic-relocation slot that holds them. Calls of
+    /// libraries go through such slots.
     table: BTreeMap<u64, u64>,
-    /// Such slots for functions of system libraries.
+    /// Dynamic-relocation slots for functions of system libraries.
     foreign: BTreeSet<u64>,
 }
 
@@ -136,7 +137,7 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Box<dyn 
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The hexadecimal number at the start of a text.
+/// Returns the hexadecimal number at the start of a text, or `None` if there is none.
 fn address(text: &str) -> Option<u64> {
     let text = text.trim_start().trim_start_matches("0x");
     let digits = text.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap_or_default();
@@ -144,7 +145,7 @@ fn address(text: &str) -> Option<u64> {
 }
 
 impl Program {
-    /// Disassembles a program.
+    /// Disassembles the program at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, Box<dyn Error>> {
         let code = run(Command::new("objdump").args(["-d", "-C", "--no-show-raw-insn"]).arg(path), "")?;
         let relocations = run(Command::new("objdump").arg("-R").arg(path), "")?;
@@ -175,8 +176,8 @@ impl Program {
         Ok(program)
     }
 
-    /// All findings in the functions of this name and in everything they lead to, except through functions whose names
-    /// begin with one of `ends`. The result is sorted by address and includes the function's name.
+    /// Returns all findings in the functions of this name and in everything that they call or jump to. Does not follow
+    /// functions of system libraries, or those whose names begin with one of `ends`.
     ///
     /// # Errors
     /// If there is no function of this name.
@@ -188,7 +189,7 @@ impl Program {
         }
         let (mut seen, mut found) = (BTreeSet::new(), BTreeMap::new());
         while let Some(at) = open.pop() {
-            // a jump into a function counts as a call of it; other addresses are data
+            // a jump into the middle of a function counts as a call of it; an address outside all functions is data
             let Some((start, function)) = self.functions.range(..=at).next_back() else { continue };
             if at > function.last
                 || !seen.insert(*start)
@@ -203,7 +204,8 @@ impl Program {
     }
 }
 
-/// The source locations (file and line) of these instructions, innermost first if functions were inlined.
+/// Returns the source locations (file and line) of these instructions. Inlined functions give several locations,
+/// innermost first.
 pub(crate) fn sources(path: &Path, addresses: &[u64]) -> Result<Sources, Box<dyn Error>> {
     let input: String = addresses.iter().map(|at| format!("{at:x}\n")).collect();
     let lines = run(Command::new("addr2line").args(["-a", "-i", "-e"]).arg(path), &input)?;

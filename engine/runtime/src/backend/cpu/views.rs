@@ -1,4 +1,5 @@
-//! Runs kernels on views, item by item. The items of a view have a stride, or are parts of larger items in memory.
+//! Runs kernels on the CPU, one item at a time, if a port is bound to a view. The items of a view are not contiguous,
+//! because they have a stride, or begin at an offset in their memory.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -9,29 +10,30 @@ use ringforge_math::error::{Error, Result};
 
 use super::{GRAIN_BYTES, host_read, host_write};
 
-/// Memory that one or more ports share. `Write` also holds the offset of its first byte, because splits cut bytes off
-/// its front.
+/// The part of a memory that a range of items uses. One or more ports are bound to it. `Write` also holds the offset of
+/// the slice in the whole memory, because halving the range cuts bytes off the front.
 enum Strip<'a> {
     Read(&'a [u8]),
     Write(usize, &'a mut [u8]),
 }
 
-/// The memory and position of a port's view.
+/// The memory to which a port is bound, and the position of the port's items in it.
 #[derive(Default)]
 struct View<'a> {
-    /// Index of the port's strip, in which item `skipped` begins at byte `first`. `None` for a list of tables.
+    /// Index of the memory ([`Strip`]) that the port is bound to. Item `skipped` begins at its byte `first`. `None` for
+    /// a list of tables.
     strip: Option<usize>,
     first: usize,
     skipped: usize,
     tables: Option<Arc<[&'a [u8]]>>,
 }
 
-/// Whether any port is bound to a view.
+/// Returns true if the items of a port are not contiguous, or do not begin at byte 0 of their memory.
 pub(super) fn needed(ports: &[Port], bound: &[Binding<'_>]) -> bool {
     ports.iter().zip(bound).any(|(port, bound)| bound.first > 0 || !port.is_dense())
 }
 
-/// Runs a kernel on a range of items.
+/// Runs a kernel on a range of items, whose ports may be bound to views.
 pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Binding<'_>>) -> Result<()> {
     let (mut strips, mut views, mut same) = (Vec::new(), Vec::new(), Vec::new());
     for (port, Binding { to, first, skipped }) in bound.into_iter().enumerate() {
@@ -53,7 +55,8 @@ pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Binding<'_>>)
     run_items(loaded, items, strips, &views)
 }
 
-/// Runs a kernel by recursive halving of its items; rayon's threads take the halves where these are large.
+/// Runs a kernel on a range of items by halving the range recursively down to single items. The halves of a range of
+/// more than [`GRAIN_BYTES`] bytes run as parallel rayon tasks.
 fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views: &[View<'_>]) -> Result<()> {
     match items.len() {
         0 => return Ok(()),
@@ -61,7 +64,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views
         _ => {}
     }
     let middle = items.start + items.len() / 2;
-    // bytes of a strip that belong to items before the middle
+    // the number of bytes of the whole memory that belong to items before `middle`
     let before = |strip: usize| {
         let mut ports = loaded.ports.iter().zip(views).filter(|(_, view)| view.strip == Some(strip));
         ports.next().map_or(0, |(port, view)| port.stride() * (middle - view.skipped))
@@ -101,7 +104,7 @@ fn run_item(loaded: &Loaded, item: usize, strips: Vec<Strip<'_>>, views: &[View<
                 }
             }
             Strip::Write(mut start, mut rest) => {
-                // among ports with the same bytes, the writing one comes first
+                // a port that writes comes before ports that read the same bytes, which then become its aliases
                 windows.sort_by_key(|(window, port)| (window.start, ports[*port].role == Role::In));
                 let mut last = (0..0, 0);
                 for (window, port) in windows {

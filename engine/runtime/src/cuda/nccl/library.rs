@@ -1,4 +1,4 @@
-//! The NCCL library, loaded when it is first needed, and the functions in use.
+//! Loads the NCCL library when it is first needed, and declares the functions in use.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::ffi::CStr;
@@ -8,7 +8,7 @@ use libloading::Library;
 
 use ringforge_math::error::{Error, Result};
 
-/// A communicator of the library.
+/// An NCCL communicator.
 pub(crate) type Handle = *mut c_void;
 
 /// The status that a call returns.
@@ -20,7 +20,7 @@ pub(crate) const IN_PROGRESS: Code = 7;
 /// The element type of sends and receives: bytes.
 pub(crate) const BYTE: c_int = 1;
 
-/// The id by which ranks find one another.
+/// The id of a group of ranks, by which they find one another (`ncclUniqueId`).
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct UniqueId(pub [u8; 128]);
@@ -31,7 +31,7 @@ impl core::fmt::Debug for UniqueId {
     }
 }
 
-/// Configuration of a communicator: the fields of version 2.19, which any later library accepts.
+/// Configuration of a communicator (`ncclConfig_t`): the fields of NCCL 2.19, which all later versions accept.
 #[repr(C)]
 pub(crate) struct Config {
     size: usize,
@@ -47,8 +47,8 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// A configuration with blocking calls, or with calls that return early so that the caller can keep a deadline. All
-    /// other settings are left to the library.
+    /// A configuration for blocking calls, or for calls that return early so that the caller can keep a deadline. All
+    /// other settings have NCCL's defaults.
     pub(crate) const fn new(blocking: bool) -> Self {
         let (size, magic, version) = (size_of::<Self>(), 0xcafe_beef, OLDEST as u32);
         let (blocking, any) = (blocking as c_int, c_int::MIN);
@@ -57,12 +57,12 @@ impl Config {
     }
 }
 
-/// The oldest version that has all functions in use.
+/// The oldest NCCL version that has all functions in use: 2.19.0, as NCCL encodes it.
 const OLDEST: c_int = 21_900;
 
 macro_rules! functions {
     ($($field:ident = $name:literal ($($arg:ty),*);)*) => {
-        /// The functions in use.
+        /// The NCCL functions in use.
         pub(crate) struct Nccl {
             $(pub(crate) $field: unsafe extern "C" fn($($arg),*) -> Code,)*
             words: unsafe extern "C" fn(Code) -> *const c_char,
@@ -72,7 +72,7 @@ macro_rules! functions {
 
         impl Nccl {
             fn of(library: Library, path: &str) -> Result<Self> {
-                // SAFETY: the functions have these types in every version from 2.19 on.
+                // SAFETY: the functions have these types in every NCCL version from 2.19 on.
                 unsafe {
                     Ok(Self {
                         $($field: *library.get($name.as_bytes()).map_err(|_| missing(path, $name))?,)*
@@ -103,8 +103,8 @@ functions! {
 }
 
 impl Nccl {
-    /// The library, loaded by the first call: the one that `RINGFORGE_NCCL` names, else `libnccl.so.2`, else
-    /// `libnccl.so`.
+    /// Returns the NCCL library, which the first call loads: the one that `RINGFORGE_NCCL` names, else `libnccl.so.2`,
+    /// else `libnccl.so`.
     pub(crate) fn get() -> Result<&'static Self> {
         static LIBRARY: OnceLock<Result<Nccl>> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| match std::env::var("RINGFORGE_NCCL") {
@@ -114,11 +114,11 @@ impl Nccl {
         library.as_ref().map_err(Clone::clone)
     }
 
-    /// Loads the first of these libraries that is found.
+    /// Loads the first of these libraries that is found. The error lists why each could not be loaded.
     fn load(paths: &[&str]) -> Result<Self> {
         let mut tried = Vec::new();
         for path in paths {
-            // SAFETY: the library's initialisers are run, as for any library that a process is linked with.
+            // SAFETY: loading runs the library's initialisers, as linking with it would.
             match unsafe { Library::new(*path) } {
                 Ok(library) => return Self::of(library, path).and_then(Self::new_enough),
                 Err(error) => tried.push(format!("{path}: {error}")),
@@ -129,7 +129,7 @@ impl Nccl {
 
     fn new_enough(self) -> Result<Self> {
         let mut version = 0;
-        // SAFETY: writes one integer.
+        // SAFETY: the call only writes one integer.
         self.check("ncclGetVersion", unsafe { (self.version)(&raw mut version) })?;
         if version < OLDEST {
             return Err(Error::Nccl {
@@ -140,12 +140,12 @@ impl Nccl {
         Ok(self)
     }
 
-    /// Converts a call's status to a result. A call in progress is not an error.
+    /// Converts the status of an NCCL call to a result. A call in progress is not an error.
     pub(crate) fn check(&self, call: &'static str, code: Code) -> Result<()> {
         if code == SUCCESS || code == IN_PROGRESS {
             return Ok(());
         }
-        // SAFETY: the string is constant.
+        // SAFETY: NCCL returns a constant, zero-terminated string.
         let words = unsafe { CStr::from_ptr((self.words)(code)) }.to_string_lossy();
         Err(Error::Nccl { call, why: format!("{words} ({code})") })
     }
@@ -159,7 +159,7 @@ fn missing(path: &str, name: &str) -> Error {
 mod tests {
     use super::*;
 
-    /// If the library is found, it has all functions. It reports its version without a GPU.
+    /// If NCCL is installed, it has all functions in use. Loading it and querying its version needs no GPU.
     #[test]
     fn the_library_has_the_functions() {
         if let Err(error) = Nccl::get() {

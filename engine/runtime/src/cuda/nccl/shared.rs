@@ -1,4 +1,4 @@
-//! Memory of a GPU that the other ranks of its host write to directly.
+//! Memory of a GPU that is registered with NCCL, so that other ranks on the same host write to it directly.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -11,27 +11,27 @@ use ringforge_math::error::{Error, Result};
 use super::Raw;
 use super::library::{Nccl, SUCCESS};
 
-/// Memory that the library allocated and has registered: it receives data there without an intermediate copy.
+/// Memory that NCCL allocated and registered. Messages are received into it without an intermediate copy.
 pub(crate) struct Shared {
     nccl: &'static Nccl,
     gpu: Arc<Gpu>,
     connection: Arc<Mutex<Option<Raw>>>,
     address: *mut c_void,
     bytes: usize,
-    /// The handle of its registration; null if the communicator had ended before.
+    /// The handle of the memory's registration. Null if the communicator had ended before.
     registration: *mut c_void,
-    /// Whether other ranks have been in contact with it.
+    /// Whether a message to or from another rank has used the memory.
     met: AtomicBool,
 }
 
-// SAFETY: the address is only given out, and the library lets any thread free memory.
+// SAFETY: the address is not dereferenced, and NCCL lets any thread free memory.
 unsafe impl Send for Shared {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: the same as for `Send`; besides, nothing is changed through a shared reference.
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Allocates memory and registers it with a communicator. Either all ranks must do so or none: the library wants
-    /// both ends of a message registered.
+    /// Allocates memory and registers it with a communicator. Either all ranks must register their memory or none,
+    /// because NCCL requires that both ends of a message are registered.
     pub(crate) fn new(
         nccl: &'static Nccl,
         gpu: &Arc<Gpu>,
@@ -53,7 +53,7 @@ impl Shared {
         let mut this =
             Self { nccl, gpu, connection, address, bytes, registration: ptr::null_mut(), met: AtomicBool::new(false) };
         if let Some(Raw(handle)) = *this.connection.lock().unwrap_or_else(PoisonError::into_inner) {
-            // SAFETY: the memory is ours and stays until `drop` has deregistered it.
+            // SAFETY: the memory was just allocated and stays until `drop` has deregistered it.
             nccl.check("ncclCommRegister", unsafe {
                 (nccl.register)(handle, address, bytes, &raw mut this.registration)
             })?;
@@ -66,7 +66,8 @@ impl Shared {
         self.address as u64
     }
 
-    /// Whether this is the first contact of other ranks with the memory. It counts as made from now on.
+    /// Returns true if a message to or from another rank uses this memory for the first time, and records that it has
+    /// been used.
     pub(crate) fn meets(&self) -> bool {
         !self.met.swap(true, Ordering::Relaxed)
     }
@@ -77,18 +78,18 @@ impl Shared {
     }
 }
 
-/// Deregisters and frees the memory. The owner has waited for all its users before.
+/// Deregisters and frees the memory. The owning `CudaMemory` has already waited for all users of the memory.
 impl Drop for Shared {
     fn drop(&mut self) {
         let failed = self.gpu.bind().and_then(|()| {
-            // a communicator that was aborted has no registrations any more
+            // an aborted communicator has no registrations any more
             if let Some(Raw(handle)) = *self.connection.lock().unwrap_or_else(PoisonError::into_inner)
                 && !self.registration.is_null()
             {
-                // SAFETY: it was registered there.
+                // SAFETY: the memory was registered with this communicator.
                 self.nccl.check("ncclCommDeregister", unsafe { (self.nccl.deregister)(handle, self.registration) })?;
             }
-            // SAFETY: the library allocated it, and nothing uses it.
+            // SAFETY: NCCL allocated the memory, and nothing uses it.
             self.nccl.check("ncclMemFree", unsafe { (self.nccl.free)(self.address) })
         });
         match failed {

@@ -1,34 +1,35 @@
-//! How one large item flows through a program in slabs: the copies in before some blocks of a step, and the copies out
-//! after them.
+//! Divides the work on one large item into slabs. A slab is some thread blocks of a step, with the copies in that they
+//! need and the copies out that they allow. Copies of some slabs thus overlap with the computation of others.
 
 use core::ops::Range;
 
-use crate::columns::{Columns, Shape, Shares};
 use crate::kernel::{Port, Role, Sharing};
 use crate::plan::{Home, PlanArg, Slot};
+use crate::tiles::{Shape, TileGrid, Tiles};
 
-/// Number of slabs of a step's copies, if their size allows it. The first or the last slab's copy overlaps with
-/// nothing.
+/// Maximum number of slabs of a step, reached if its copies are large enough. The copy in of the first slab, or the
+/// copy out of the last one, overlaps with nothing.
 const SLABS: usize = 8;
-/// Minimum bytes of a slab: smaller slabs are not worth their overhead.
+/// Minimum number of bytes of a slab: smaller slabs are not worth their overhead.
 const LEAST_BYTES: usize = 2 << 20;
 
-/// The slabs of each step.
+/// The slabs of each step of a plan.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Flow(pub Vec<Vec<Slab>>);
 
-/// Some blocks of a step, with the copies in before them and the copies out after them.
+/// Some thread blocks of a step, with the copies in before them and the copies out after them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Slab {
-    /// `None` for the whole step at once.
+    /// The range of blocks. `None` for the whole step at once.
     pub blocks: Option<Range<usize>>,
-    /// Copies in: bytes of arguments that this step is the first to use.
+    /// Copies to the GPU: bytes of arguments that this step is the first to use.
     pub ins: Vec<Moved>,
-    /// Copies out: bytes of arguments that this step is the last to write.
+    /// Copies from the GPU: bytes of arguments that this step is the last to write.
     pub outs: Vec<Moved>,
 }
 
-/// Part of an argument's item, and a port of the step that is bound to the argument.
+/// The copy of a part of an argument's item: the argument's index, a port of the step that is bound to it, and the
+/// bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     pub arg: usize,
@@ -36,16 +37,16 @@ pub struct Moved {
     pub shape: Shape,
 }
 
-/// The slots and ports of a step, and the tiles that its blocks have at each port.
+/// The slots and ports of a step, and the tiles into which its blocks divide each port.
 #[derive(Debug)]
 pub struct Binding<'a> {
     pub slots: &'a [Slot],
     pub ports: &'a [Port],
-    pub shares: &'a Shares,
+    pub shares: &'a Tiles,
 }
 
 impl Flow {
-    /// The slabs of an item with these arguments in these steps; `None` if no step can be cut into slabs.
+    /// Divides these steps into slabs, for an item of these arguments. Returns `None` if no step can be divided.
     pub fn of(args: &[PlanArg], steps: &[Binding<'_>]) -> Option<Self> {
         let (mut ins, mut outs) = (vec![Vec::new(); steps.len()], vec![Vec::new(); steps.len()]);
         for (i, arg) in args.iter().enumerate().filter(|(_, arg)| arg.sharing == Sharing::PerItem) {
@@ -69,13 +70,14 @@ impl Flow {
 }
 
 impl Binding<'_> {
-    /// The ports that are bound to an argument.
+    /// The step's ports that are bound to the argument with this index.
     fn ports_of(&self, arg: usize) -> impl DoubleEndedIterator<Item = usize> {
         let slots = self.slots.iter().enumerate();
         slots.filter_map(move |(port, slot)| matches!(slot, Slot::Memory(Home::Arg(i), _) if *i == arg).then_some(port))
     }
 
-    /// The slabs of this step, whose copies of whole items are cut as far as its kernel allows.
+    /// Divides this step into slabs. `ins` and `outs` are its copies of whole items, which are cut if the kernel
+    /// declares the tiles of its blocks.
     fn slabs(&self, ins: Vec<Moved>, outs: Vec<Moved>) -> Vec<Slab> {
         let bytes = |all: &[Moved]| all.iter().map(|moved| moved.shape.bytes()).sum::<usize>();
         let wanted = (bytes(&ins).max(bytes(&outs)) / LEAST_BYTES).min(SLABS);
@@ -84,7 +86,7 @@ impl Binding<'_> {
             && let Some(first) = columns.first()
         {
             let blocks = self.shares.blocks;
-            let part = |(whole, columns): (&Moved, &Columns), cut: &Range<usize>| {
+            let part = |(whole, columns): (&Moved, &TileGrid), cut: &Range<usize>| {
                 Some(Moved { shape: columns.shape(whole.shape.bytes(), blocks, cut)?, ..*whole })
             };
             let slab = |cut: Range<usize>| {
@@ -100,8 +102,9 @@ impl Binding<'_> {
         vec![Slab { blocks: None, ins, outs }]
     }
 
-    /// The blocks' tiles of an argument, which must be the same at all ports bound to it.
-    fn columns(&self, moved: &Moved) -> Option<Columns> {
+    /// The tiles into which the step's blocks divide the copied argument. `None` unless they are the same at all ports
+    /// bound to the argument.
+    fn columns(&self, moved: &Moved) -> Option<TileGrid> {
         let found = self.shares.of(moved.port)?;
         let same = |port: usize| self.shares.of(port) == Some(found) && self.ports[port].bytes == moved.shape.bytes();
         self.ports_of(moved.arg).all(same).then_some(found)

@@ -1,5 +1,5 @@
-//! Runs one large item: its first steps compute slabs while others are copied in, its last ones while others are copied
-//! out.
+//! Runs one large item slab by slab. The first steps compute some slabs while others are copied in, and the last steps
+//! compute some while others are copied out.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -17,18 +17,19 @@ use crate::transfer::chunks::flow::{Flow, Moved, Slab};
 use crate::transfer::chunks::{Lane, LaneArg, Shared, bytes_of, cuda_memory, cuda_queue, places};
 use ringforge_math::error::{Error, Result};
 
-/// Bytes of a piece, which goes through staging memory at a time.
+/// Maximum size in bytes of a piece, which is copied through staging memory at once.
 const PIECE: usize = 8 << 20;
-/// Pieces in flight at a time.
+/// Maximum number of pieces in flight.
 const PIECES: usize = 4;
 
-/// Streams and staging memory of a lane for copies that overlap with kernels, in both directions at once.
+/// The streams and staging memory with which a lane copies in both directions while kernels run.
 pub(super) struct Beside {
     up: Stream,
     down: Stream,
     /// Staging memory, the least recently used piece first.
     pieces: VecDeque<Staged>,
-    /// Slabs to be copied out through staging memory, with the events after which they are ready.
+    /// Copies out that go through staging memory, each with the point in the stream's work after which the slab is
+    /// ready.
     leaving: Vec<(Moved, StreamPoint)>,
 }
 
@@ -38,13 +39,13 @@ impl Beside {
         Ok(Self { up: device.stream()?, down: device.stream()?, pieces: VecDeque::new(), leaving: Vec::new() })
     }
 
-    /// Waits for all copies.
+    /// Waits for all copies on both streams.
     pub(super) fn synchronize(&self) -> Result<()> {
         let up = cuda_queue(&self.up)?.synchronize();
         cuda_queue(&self.down)?.synchronize().and(up)
     }
 
-    /// Staging memory for a piece. A copy may still be using it.
+    /// Takes staging memory for a piece. An earlier copy may still be using it.
     fn piece(&mut self, program: &Program) -> Result<Staged> {
         if self.pieces.len() == PIECES
             && let Some(oldest) = self.pieces.pop_front()
@@ -57,7 +58,7 @@ impl Beside {
 }
 
 impl Lane<'_> {
-    /// Starts an item. The lane must be idle; its memory begins with this item.
+    /// Starts to copy and compute an item. The lane must be idle, and its memory begins with this item.
     pub(super) fn start_slabs(
         &mut self,
         program: &Program,
@@ -94,7 +95,8 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Copies out the slabs that `start_slabs` left for staging memory, and waits for the item.
+    /// Copies out the slabs that `start_slabs` left because they go through staging memory. Returns when all copies out
+    /// of the item are done.
     pub(super) fn land_slabs(
         &mut self,
         program: &Program,
@@ -135,7 +137,7 @@ impl Lane<'_> {
     }
 }
 
-/// A step of an item in flight.
+/// A step of the item in flight.
 struct StepRun<'a> {
     program: &'a Program,
     queue: &'a GpuStream,
@@ -154,7 +156,8 @@ impl<'a> StepRun<'a> {
         let (up, down) = (up.clone(), down.clone());
         let (up, down) = (cuda_queue(&up)?, cuda_queue(&down)?);
         for moved in ins {
-            // the copies overwrite all of it after its earlier users are done, so the kernel need not wait for those
+            // the copies wait for earlier users and overwrite the whole memory, so the kernel need not wait for these
+            // users
             let memory = self.memory(moved)?;
             memory.before(up, Access::Overwrite)?;
             memory.after(up.point(), Access::Overwrite, true);
@@ -165,12 +168,13 @@ impl<'a> StepRun<'a> {
             if !slab.ins.is_empty() {
                 self.queue.wait(&mut up.point())?;
             }
-            // SAFETY: `before` waited for the earlier users of all memory; what was copied since is waited for as well;
-            // other blocks and copies in flight access other bytes, as the kernel's columns say.
+            // SAFETY: `before` made the stream wait for the earlier users of all memory, and the stream also waits for
+            // the copies in since then. Other blocks and copies in flight access other bytes, as the columns of the
+            // kernel's source declare.
             unsafe { work.start(self.queue, slab.blocks.as_ref(), true) }?;
             slab.outs.iter().try_for_each(|moved| self.download(down, moved, args))
         });
-        // after a failure, `chunks::run` waits for all queues before the memory is used again
+        // after a failure, `chunks::run` waits for all streams before the memory is used again
         work.after(self.queue, outcome.is_ok());
         for moved in outs {
             self.memory(moved)?.after(down.point(), Access::Read, outcome.is_ok());
@@ -183,7 +187,7 @@ impl<'a> StepRun<'a> {
         let from = &args[arg].bytes()[bytes_of(&self.program.plan().args()[arg], self.items, self.first)];
         let to = self.memory(moved)?;
         if self.direct[arg] {
-            // SAFETY: `chunks::run` borrows the caller's memory and waits for the queue before it returns.
+            // SAFETY: `chunks::run` borrows the caller's memory and waits for the stream before it returns.
             return unsafe { start_upload_shape(up, &from[shape.offset..], shape.pitch, to, &shape) };
         }
         shape.pieces(PIECE).try_for_each(|shape| {
@@ -205,7 +209,7 @@ impl<'a> StepRun<'a> {
         let HostArg::Out(to) = &mut args[arg] else { return Ok(()) };
         let to = &mut to[bytes_of(&self.program.plan().args()[arg], self.items, self.first)];
         down.wait(&mut done)?;
-        // SAFETY: `chunks::run` borrows the caller's memory mutably, and waits for the queue before it returns.
+        // SAFETY: `chunks::run` borrows the caller's memory mutably, and waits for the stream before it returns.
         unsafe { start_download_shape(down, self.memory(moved)?, &shape, &mut to[shape.offset..], shape.pitch) }
     }
 

@@ -11,7 +11,7 @@ use ringforge_runtime::random::RandomKey;
 
 const THREADS: u32 = 128;
 
-/// Random bytes for each item from one attempt of the counter-based generator.
+/// Writes random bytes for each item, from the counter-based generator ([`RandomKey::block`]) with one attempt number.
 ///
 /// Ports: [`RandomKey`] of this run (in, shared), bytes (out). Both are secret.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl RandomBlock {
 
 impl Kernel for RandomBlock {
     fn name(&self) -> &'static str {
-        "draw"
+        "random_block"
     }
 
     fn ports(&self) -> &[Port] {
@@ -55,7 +55,7 @@ impl Kernel for RandomBlock {
             self.attempt,
         );
         let built = Built { prelude, launch: Launch::thread_per_item(THREADS) };
-        Ok(of_engine(self, ringforge_kernels::DRAW, built, Vec::new()))
+        Ok(of_engine(self, ringforge_kernels::RANDOM_BLOCK, built, Vec::new()))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -1,43 +1,46 @@
-//! How the blocks of a kernel divide an item's bytes into tiles. One tile of an item can be copied while blocks work on
-//! another.
+//! How the thread blocks of a kernel divide the bytes of an item into tiles, one per block. Tiles are the unit of
+//! overlap: some tiles of an item can be copied while blocks work on others.
 
 #![cfg_attr(not(feature = "cuda"), allow(dead_code))]
 
 use core::iter;
 use core::ops::Range;
 
-/// How the blocks of an item divide a port's bytes: each block's tile is a range of columns.
+/// How the thread blocks of an item divide the item's bytes at one port. Each block's tile is a range of columns of a
+/// matrix.
 ///
-/// An item's bytes are `areas` equal areas, one after another. Each area is a matrix of `rows` equal rows. The item's
-/// blocks are divided evenly among the areas, in order. The blocks of an area divide each of its rows evenly, in order,
-/// so each block has a range of columns.
+/// The item's bytes form `areas` matrices (areas) of equal size, one after another. Each matrix is row-major and has
+/// `rows` rows. The item's blocks are divided evenly among the areas, in order. The blocks of an area divide its
+/// columns evenly, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Columns {
-    /// Areas of an item.
+pub struct TileGrid {
+    /// Number of areas of an item.
     pub areas: usize,
-    /// Rows of an area.
+    /// Number of rows of each area.
     pub rows: usize,
 }
 
-/// How the blocks of an item divide each port, as the kernel's source said when it was loaded.
+/// How the thread blocks of an item divide the item's bytes at each port, as declared together with the kernel's CUDA
+/// source.
 #[derive(Debug, Clone, Default)]
-pub struct Shares {
-    /// Blocks of an item.
+pub struct Tiles {
+    /// Thread blocks per item.
     #[doc(hidden)]
     pub blocks: usize,
-    /// One entry per port, in the order of the ports.
-    pub(crate) columns: Vec<Option<Columns>>,
+    /// The tiles at each port, in the order of the ports. `None` if the source declares none for a port.
+    pub(crate) columns: Vec<Option<TileGrid>>,
 }
 
-impl Shares {
-    /// How the blocks divide this port; `None` if the source does not say.
+impl Tiles {
+    /// The declared tiles of the port with this index, if there are any.
     #[doc(hidden)]
-    pub fn of(&self, port: usize) -> Option<Columns> {
+    pub fn of(&self, port: usize) -> Option<TileGrid> {
         self.columns.get(port).copied().flatten()
     }
 }
 
-/// A strided part of an item: `rows` runs of `width` bytes with a stride of `pitch` bytes, the first run at `offset`.
+/// A strided part of an item: `rows` runs of `width` contiguous bytes each. The first run begins at byte `offset`, and
+/// the runs have a stride of `pitch` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     pub offset: usize,
@@ -46,9 +49,9 @@ pub struct Shape {
     pub pitch: usize,
 }
 
-impl Columns {
-    /// The part of an item of `bytes` bytes that these of its `blocks_per_item` blocks have. `None` if that part is not
-    /// a [`Shape`].
+impl TileGrid {
+    /// Returns which bytes of an item the thread blocks `blocks` work on, if the item has `bytes` bytes and
+    /// `blocks_per_item` blocks. Returns `None` if these bytes do not form a [`Shape`].
     #[doc(hidden)]
     pub fn shape(self, bytes: usize, blocks_per_item: usize, blocks: &Range<usize>) -> Option<Shape> {
         let Self { areas, rows } = self;
@@ -65,7 +68,8 @@ impl Columns {
         within.then_some(if rows == 1 { Shape::run(offset, width) } else { Shape { offset, rows, width, pitch } })
     }
 
-    /// Splits an item's blocks into about `wanted` ranges, each of which has a [`Shape`].
+    /// Divides an item's thread blocks into about `wanted` ranges. The bytes that the blocks of a range work on form a
+    /// [`Shape`].
     #[doc(hidden)]
     pub fn cut(self, blocks_per_item: usize, wanted: usize) -> Vec<Range<usize>> {
         let per_area = blocks_per_item.checked_div(self.areas).unwrap_or(0);
@@ -86,7 +90,7 @@ impl Columns {
 }
 
 impl Shape {
-    /// Contiguous bytes.
+    /// A single run: `bytes` contiguous bytes that begin at `offset`.
     pub const fn run(offset: usize, bytes: usize) -> Self {
         Self { offset, rows: 1, width: bytes, pitch: bytes }
     }
@@ -96,12 +100,12 @@ impl Shape {
         self.rows * self.width
     }
 
-    /// Bytes from the beginning of the first run to the end of the last one.
+    /// The number of bytes from the beginning of the first run to the end of the last one.
     pub(crate) const fn extent(&self) -> usize {
         self.rows.saturating_sub(1) * self.pitch + self.width
     }
 
-    /// Whether a byte of the item is in one of the runs.
+    /// Whether the byte with this index in the item is in one of the runs.
     #[cfg(feature = "testkit")]
     #[doc(hidden)]
     pub fn contains(&self, byte: usize) -> bool {
@@ -109,7 +113,8 @@ impl Shape {
         within.is_some_and(|at| at % self.pitch < self.width)
     }
 
-    /// Splits the shape into pieces of at most this many bytes: whole runs, or parts of a run that is longer.
+    /// Cuts the shape into pieces of at most this many bytes. A piece consists of whole runs, or is part of a run that
+    /// is longer.
     pub(crate) fn pieces(self, bytes: usize) -> impl Iterator<Item = Self> {
         let Self { offset, rows, width, pitch } = self;
         let wide = width.min(bytes).max(1);
@@ -128,15 +133,15 @@ impl Shape {
 mod tests {
     use super::*;
 
-    /// The offsets of all bytes of a shape.
+    /// The indices of all bytes of a shape.
     fn bytes(shape: Shape) -> impl Iterator<Item = usize> {
         (0..shape.rows).flat_map(move |row| (0..shape.width).map(move |i| shape.offset + row * shape.pitch + i))
     }
 
     #[test]
     fn blocks_have_columns() {
-        let columns = Columns { areas: 2, rows: 3 };
-        // two areas of three rows of 20 bytes; each of an area's four blocks has 5 bytes of every row
+        let columns = TileGrid { areas: 2, rows: 3 };
+        // two areas of three rows of 20 bytes: each of an area's four blocks has 5 bytes of every row
         let shape = |blocks: Range<usize>| columns.shape(120, 8, &blocks);
         assert_eq!(shape(1..3), Some(Shape { offset: 5, rows: 3, width: 10, pitch: 20 }));
         assert_eq!(shape(7..8), Some(Shape { offset: 75, rows: 3, width: 5, pitch: 20 }));
@@ -147,13 +152,13 @@ mod tests {
         assert_eq!(columns.shape(120, 7, &(0..1)), None, "blocks are not shared out evenly");
         assert_eq!(columns.shape(121, 8, &(0..1)), None);
         assert_eq!(columns.shape(126, 8, &(0..1)), None);
-        assert_eq!(Columns { areas: 0, rows: 1 }.shape(120, 8, &(0..1)), None);
+        assert_eq!(TileGrid { areas: 0, rows: 1 }.shape(120, 8, &(0..1)), None);
     }
 
     #[test]
     fn cuts_cover_every_byte_once() {
         for (areas, rows, per_area) in [(1, 1, 8), (1, 4, 12), (3, 2, 5), (9, 1, 2), (32, 4, 1)] {
-            let (columns, blocks) = (Columns { areas, rows }, areas * per_area);
+            let (columns, blocks) = (TileGrid { areas, rows }, areas * per_area);
             let len = blocks * rows * 6;
             for wanted in [1, 2, 3, 8, 1000] {
                 let cuts = columns.cut(blocks, wanted);
@@ -169,11 +174,12 @@ mod tests {
         }
     }
 
-    /// A kernel's source may give any numbers.
+    /// The numbers of areas and rows come from a kernel's source. Invalid ones must not lead to panics, or to bytes
+    /// outside of the item.
     #[test]
     fn invalid_columns_have_no_shape() {
         for (areas, rows) in [(0, 1), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX), (9, 0)] {
-            let columns = Columns { areas, rows };
+            let columns = TileGrid { areas, rows };
             for wanted in [0, 3, usize::MAX] {
                 let cuts = columns.cut(8, wanted);
                 assert_eq!((cuts[0].start, cuts[cuts.len() - 1].end), (0, 8));

@@ -4,9 +4,9 @@ use core::mem::take;
 
 use crate::kernels::rns::MAX_MODULI;
 
-/// The same columns (coefficients) of all limbs of an element.
-pub(super) struct Part<'a, T> {
-    /// Number of the first column.
+/// A range of coefficients (columns), in all limbs of an element.
+pub(super) struct ColumnRange<'a, T> {
+    /// Index of the first column.
     pub(super) first: usize,
     /// Number of columns.
     pub(super) columns: usize,
@@ -14,13 +14,13 @@ pub(super) struct Part<'a, T> {
     pub(super) rows: [&'a mut [T]; MAX_MODULI],
 }
 
-impl<'a, T> Part<'a, T> {
+impl<'a, T> ColumnRange<'a, T> {
     pub(super) fn new(element: &'a mut [T], columns: usize) -> Self {
         let mut words = element.chunks_exact_mut(columns);
         Self { first: 0, columns, rows: core::array::from_fn(|_| words.next().unwrap_or_default()) }
     }
 
-    /// Splits after this many columns.
+    /// Splits the range into its first `columns` columns and the others.
     pub(super) fn split_at(mut self, columns: usize) -> [Self; 2] {
         let mut right = core::array::from_fn(|_| Default::default());
         for (row, right) in self.rows.iter_mut().zip(&mut right) {
