@@ -75,12 +75,12 @@ fn a_write_outside_the_items_of_the_launch() {
 
 #[test]
 fn a_write_outside_a_buffer() {
-    reports(Target::Emulator, "out[item * N", "out[item * N + 1", "buffer 2 was written");
+    reports(Target::Emulator, "out[item * Mix::n", "out[item * Mix::n + 1", "buffer 2 was written");
 }
 
 #[test]
 fn a_read_outside_a_buffer() {
-    reports(Target::EmulatorSanitized, "in[item * N", "in[item * N + 1", "heap-buffer-overflow");
+    reports(Target::EmulatorSanitized, "in[item * Mix::n", "in[item * Mix::n + 1", "heap-buffer-overflow");
 }
 
 #[test]
