@@ -74,7 +74,8 @@ fn page(records: &[Named]) -> Markup {
             }
             body {
                 h1 { "Ringforge: measurements" }
-                div.wide { (chart::of(&areas)) }
+                div { (chart::of(&areas)) }
+                @if let [(own, _), (other, _), ..] = records { div { (chart::against(&areas, own, other)) } }
                 p {
                     "Medians of repeated runs, by the device's own clock on a GPU, with results checked in the same run. "
                     "A floor is the least time that bytes in and out, multiplications, or logic allow, by the job's own "
@@ -86,6 +87,7 @@ fn page(records: &[Named]) -> Markup {
                     p { (area.suite.about) }
                     @for part in &area.parts { (section(area, part)) }
                 }
+                script { (PreEscaped(style::SCRIPT)) }
             }
         }
     }
@@ -97,8 +99,31 @@ fn section(area: &Area<'_>, part: &Part<'_>) -> Markup {
         div.figures { @for plot in plot::all(area.suite, &part.lines) { figure { (plot) } } }
         details {
             summary { (part.lines.len()) " lines" }
-            pre { (table::text(area.suite, &part.lines, Some(WIDTH))) }
+            div.table { (measurements(area, part)) }
+            @let profiles = table::profiles(&part.lines, Some(WIDTH));
+            @if !profiles.is_empty() { pre { (profiles) } }
             @for source in part.sources() { p.source { i { (source) } } }
+        }
+    }
+}
+
+/// A table that a click on a heading sorts.
+fn measurements(area: &Area<'_>, part: &Part<'_>) -> Markup {
+    html! {
+        table {
+            thead { tr { @for heading in table::headings(area.suite) { th { (heading) } } } }
+            tbody {
+                @for line in &part.lines {
+                    tr {
+                        @for (text, number) in table::cells(area.suite, line) {
+                            @match number {
+                                Some(number) => { td.number data-value=(number) { (text) } }
+                                None => { td { (text) } }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -141,19 +166,32 @@ mod tests {
         Ok(())
     }
 
-    /// Tests that `docs/performance.md` matches the records. With `RINGFORGE_BLESS=1`, rewrites the page first.
+    /// Tests that `docs/performance.md` and the picture in the README match the records. With `RINGFORGE_BLESS=1`,
+    /// rewrites them first.
     #[test]
-    fn the_page_in_docs_is_up_to_date() -> Result<()> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
-        let page = markdown::page(&recorded()?);
-        if std::env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
-            std::fs::write(&path, &page)?;
+    fn files_in_docs_are_up_to_date() -> Result<()> {
+        let records = recorded()?;
+        let pages = [("performance.md", markdown::page(&records)), ("speed.svg", chart::file(&Area::all(&records)))];
+        for (name, page) in pages {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+            if std::env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
+                std::fs::write(&path, &page)?;
+            }
+            let there = std::fs::read_to_string(path)?;
+            assert!(there == page, "docs/{name} is out of date: RINGFORGE_BLESS=1 writes it");
         }
-        assert!(
-            std::fs::read_to_string(path)? == page,
-            "docs/performance.md is out of date: RINGFORGE_BLESS=1 writes it"
-        );
         Ok(())
+    }
+
+    #[test]
+    fn a_record_is_compared_with_the_next_one() {
+        let mut records = of(vec![line(1, 1e-6), line(2, 1e-6)]);
+        assert!(!page(&records).into_string().contains("relative to theirs"));
+        let mut theirs = of(vec![line(1, 4e-6), line(2, 1e-6)]);
+        theirs[0].0 = "theirs.json".into();
+        records.extend(theirs);
+        let page = page(&records).into_string();
+        assert!(page.contains("relative to theirs.json") && page.contains(">2.00<") && page.contains("2 measurements"));
     }
 
     /// A record that consists of these measurements.
@@ -180,7 +218,7 @@ mod tests {
         let odd = Measurement { case: "<script>".into(), right: false, ..line(1, 1e-6) };
         let records = of(vec![odd]);
         let page = page(&records).into_string();
-        assert!(page.contains("&lt;script&gt;") && !page.contains("<script"));
+        assert!(page.contains("&lt;script&gt;") && page.matches("<script").count() == 1);
         assert!(page.contains("NO") && markdown::page(&records).contains("**WRONG**"));
         // no text in a record may become markup
         let odd = "<img src=x>|a\n# [b](c) `d`";

@@ -25,33 +25,52 @@ pub fn print(record: &Record, suites: Suites) -> Result<()> {
     record.unsupported.iter().try_for_each(|line| show::print(line))
 }
 
+/// Number of columns.
+const COLUMNS: usize = 9;
+
+/// The headings of a suite's table.
+pub fn headings(suite: &Suite) -> [&'static str; COLUMNS] {
+    ["case", "operation", "batch", "a run", "p95", suite.figure.heading(), "of the roofline", "peers", "right"]
+}
+
+/// The cells of a measurement, each with the number that it shows, if it is one.
+pub fn cells(suite: &Suite, line: &Measurement) -> [(String, Option<f64>); COLUMNS] {
+    let bound = line.percent_of_floor.zip(line.floor.limit());
+    [
+        (line.case.clone(), None),
+        (line.what(), None),
+        (line.batch.to_string(), Some(line.batch as f64)),
+        (show::time(line.times.median_seconds), Some(line.times.median_seconds)),
+        (show::time(line.times.p95_seconds), Some(line.times.p95_seconds)),
+        (suite.figure.of(line), Some(suite.figure.number(line, 1.0 / line.items_per_second))),
+        (
+            bound.map_or("–".into(), |(percent, (_, by))| format!("{percent:.0} % ({by})")),
+            bound.map(|(percent, _)| percent),
+        ),
+        (line.peers.iter().map(|peer| suite.figure.of_peer(line, peer)).collect::<Vec<_>>().join("\n"), None),
+        (show::yes_or_no(line.right), None),
+    ]
+}
+
 /// Formats measurements of a suite as a table of this width, or else as wide as the terminal. The profiles of
 /// measurements that have one follow.
 pub fn text(suite: &Suite, lines: &[&Measurement], width: Option<u16>) -> String {
-    let headings =
-        ["case", "operation", "batch", "a run", "p95", suite.figure.heading(), "of the floor", "peers", "right"];
-    let mut table = show::table(&headings, &[2, 3, 4, 5, 6]);
+    let mut table = show::table(&headings(suite), &[2, 3, 4, 5, 6]);
     for line in lines {
-        let floor = line.percent_of_floor.zip(line.floor.limit());
-        table.add_row([
-            line.case.clone(),
-            line.what(),
-            line.batch.to_string(),
-            show::time(line.times.median_seconds),
-            show::time(line.times.p95_seconds),
-            suite.figure.of(line),
-            floor.map_or("–".into(), |(percent, (_, by))| format!("{percent:.0} % ({by})")),
-            line.peers.iter().map(|peer| suite.figure.of_peer(line, peer)).collect::<Vec<_>>().join("\n"),
-            show::yes_or_no(line.right),
-        ]);
+        table.add_row(cells(suite, line).map(|(text, _)| text));
     }
-    let sized = |mut table: Table| {
-        if let Some(width) = width {
-            table.set_width(width);
-        }
-        table.to_string()
-    };
-    let kernels = lines.iter().filter(|line| !line.steps.is_empty());
-    let kernels = kernels.map(|line| format!("\n{}\n{}", line.title(), sized(steps::table(line))));
-    sized(table) + &kernels.collect::<String>()
+    sized(table, width) + &profiles(lines, width)
+}
+
+/// Formats the profiles of measurements that have one.
+pub fn profiles(lines: &[&Measurement], width: Option<u16>) -> String {
+    let profiled = lines.iter().filter(|line| !line.steps.is_empty());
+    profiled.map(|line| format!("\n{}\n{}", line.title(), sized(steps::table(line), width))).collect()
+}
+
+fn sized(mut table: Table, width: Option<u16>) -> String {
+    if let Some(width) = width {
+        table.set_width(width);
+    }
+    table.to_string()
 }

@@ -1,57 +1,153 @@
-//! A chart with one row per suite: the speeds of the engine, of the fastest other implementation and of the roofline
-//! bound.
+//! Charts with one row per suite and marks on a logarithmic axis of relative speeds.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::areas::Area;
+use super::style;
 
-/// Ticks of the axis: speeds relative to the engine's.
-const TICKS: [(f64, &str); 8] = [
+/// Ticks of the axis. Those outside the chart's range are left out.
+const TICKS: [(f64, &str); 10] = [
+    (0.001, "1/1000"),
     (0.005, "1/200"),
     (0.02, "1/50"),
     (0.1, "1/10"),
     (0.5, "1/2"),
-    (1.0, "ours"),
+    (1.0, "1×"),
     (2.0, "2×"),
     (10.0, "10×"),
     (40.0, "40×"),
+    (200.0, "200×"),
 ];
 const LEFT: f64 = 330.0;
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 34.0;
 
-fn x(ratio: f64) -> f64 {
-    let [from, to] = [TICKS[0].0, TICKS[TICKS.len() - 1].0];
-    LEFT + (WIDTH - LEFT - 20.0) * (ratio.clamp(from, to) / from).ln() / (to / from).ln()
+/// A chart: a title and rows.
+struct Chart {
+    title: String,
+    rows: Vec<Row>,
 }
 
-/// The chart of speeds relative to the engine's.
-pub(super) fn of(areas: &[Area<'_>]) -> Markup {
-    let lines: Vec<_> = areas.iter().filter_map(Area::headline).collect();
-    let height = ROW * lines.len() as f64 + 60.0;
-    html! {
-        @if !lines.is_empty() {
-            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label="Speeds of the best peer and the floor over ours" {
-                text.title x="0" y="16" { "Speed: ours ●, the best peer ◆ (◇ quoted), the floor ┃" }
-                @for (ratio, label) in TICKS {
-                    line.grid x1=(x(ratio)) x2=(x(ratio)) y1="30" y2=(height - 24.0) {}
-                    text x=(x(ratio)) y=(height - 8.0) text-anchor="middle" { (label) }
-                }
-                @for (i, line) in lines.iter().enumerate() {
-                    @let y = 48.0 + ROW * i as f64;
-                    text x="0" y=(y) { (line.area) ": " (line.figure) }
-                    text x="0" y=(y + 14.0) font-size="11" { (line.what) }
-                    circle cx=(x(1.0)) cy=(y) r="6" fill="var(--c0)" {}
-                    @if let Some(floor) = line.floor.map(|percent| x(100.0 / percent)) {
-                        line x1=(floor) x2=(floor) y1=(y - 9.0) y2=(y + 9.0) stroke="currentColor" stroke-width="4" {}
+/// A row: two lines of text on the left, and marks.
+struct Row {
+    name: String,
+    detail: String,
+    marks: Vec<Mark>,
+}
+
+/// A relative speed.
+struct Mark {
+    ratio: f64,
+    shape: Shape,
+    label: String,
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    Dot,
+    Bar,
+    Diamond { filled: bool },
+}
+
+/// The range of an axis that shows all marks.
+struct Axis(f64, f64);
+
+impl Axis {
+    fn of(rows: &[Row]) -> Self {
+        let ratios = || rows.iter().flat_map(|row| &row.marks).map(|mark| mark.ratio);
+        Self(ratios().fold(0.4, f64::min) / 1.3, ratios().fold(2.5, f64::max) * 1.3)
+    }
+
+    fn x(&self, ratio: f64) -> f64 {
+        LEFT + (WIDTH - LEFT - 20.0) * (ratio / self.0).ln() / (self.1 / self.0).ln()
+    }
+}
+
+impl Chart {
+    /// The chart as SVG; nothing without rows.
+    fn svg(&self) -> Markup {
+        let (height, axis) = (ROW * self.rows.len() as f64 + 60.0, Axis::of(&self.rows));
+        let ticks = TICKS.iter().filter(|(ratio, _)| (axis.0..axis.1).contains(ratio));
+        html! {
+            @if !self.rows.is_empty() {
+                svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(self.title) {
+                    text.title x="0" y="16" { (self.title) }
+                    @for (ratio, label) in ticks {
+                        line.grid x1=(axis.x(*ratio)) x2=(axis.x(*ratio)) y1="30" y2=(height - 24.0) {}
+                        text x=(axis.x(*ratio)) y=(height - 8.0) text-anchor="middle" { (label) }
                     }
-                    @if let Some((peer, text, ratio)) = &line.peer {
-                        @let fill = if peer.source.is_some() { "none" } else { "var(--c1)" };
-                        path d=(format!("M{} {}l7 7l-7 7l-7 -7z", x(*ratio), y - 7.0)) fill=(fill) stroke="var(--c1)" stroke-width="2" {}
-                        text x=(x(*ratio)) y=(y + 18.0) font-size="11" text-anchor="middle" { (text) }
+                    @for (i, row) in self.rows.iter().enumerate() {
+                        @let y = 48.0 + ROW * i as f64;
+                        text x="0" y=(y) { (row.name) }
+                        text x="0" y=(y + 14.0) font-size="11" { (row.detail) }
+                        @for mark in &row.marks { (mark.svg(axis.x(mark.ratio), y)) }
                     }
                 }
             }
         }
     }
+}
+
+impl Mark {
+    fn svg(&self, x: f64, y: f64) -> Markup {
+        html! {
+            @match self.shape {
+                Shape::Dot => { circle cx=(x) cy=(y) r="6" fill="var(--c0)" {} }
+                Shape::Bar => { line x1=(x) x2=(x) y1=(y - 9.0) y2=(y + 9.0) stroke="currentColor" stroke-width="4" {} }
+                Shape::Diamond { filled } => {
+                    @let fill = if filled { "var(--c1)" } else { "none" };
+                    path d=(format!("M{x} {}l7 7l-7 7l-7 -7z", y - 7.0)) fill=(fill) stroke="var(--c1)" stroke-width="2" {}
+                }
+            }
+            @if !self.label.is_empty() { text x=(x) y=(y + 18.0) font-size="11" text-anchor="middle" { (self.label) } }
+        }
+    }
+}
+
+/// Speeds of the fastest other implementation and of the roofline bound, relative to the engine's, for each suite.
+pub(super) fn of(areas: &[Area<'_>]) -> Markup {
+    let row = |area: &Area<'_>| {
+        let line = area.headline()?;
+        let mut marks = vec![Mark { ratio: 1.0, shape: Shape::Dot, label: String::new() }];
+        if let Some(percent) = line.floor.filter(|percent| *percent > 0.0) {
+            marks.push(Mark { ratio: 100.0 / percent, shape: Shape::Bar, label: String::new() });
+        }
+        if let Some((peer, label, ratio)) = line.peer {
+            marks.push(Mark { ratio, shape: Shape::Diamond { filled: peer.source.is_none() }, label });
+        }
+        Some(Row { name: format!("{}: {}", line.area, line.figure), detail: line.what, marks })
+    };
+    let title = "Speed: ours ●, fastest other implementation ◆ (◇ quoted), roofline bound ┃".into();
+    Chart { title, rows: areas.iter().filter_map(row).collect() }.svg()
+}
+
+/// The speeds of one record relative to those of another, for each suite that both measured: the geometric mean over
+/// the measurements of the same case, operation, variant and batch.
+pub(super) fn against(areas: &[Area<'_>], ours: &str, theirs: &str) -> Markup {
+    let row = |area: &Area<'_>| {
+        let lines = |name: &str| area.parts.iter().find(|part| part.name == name).map(|part| &part.lines);
+        let (ours, theirs) = (lines(ours)?, lines(theirs)?);
+        let logs = ours.iter().filter_map(|line| {
+            let same = theirs.iter().find(|other| {
+                (&line.case, &line.operation, &line.variant, line.batch)
+                    == (&other.case, &other.operation, &other.variant, other.batch)
+                    && line.memory == other.memory
+            })?;
+            Some((line.items_per_second / same.items_per_second).ln())
+        });
+        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let marks = vec![Mark { ratio: mean.exp(), shape: Shape::Dot, label: format!("{:.2}", mean.exp()) }];
+        let detail = format!("{} measurements", logs.len());
+        (!logs.is_empty()).then_some(Row { name: area.suite.title.into(), detail, marks })
+    };
+    let title = format!("Speed of {ours} relative to {theirs}");
+    Chart { title, rows: areas.iter().filter_map(row).collect() }.svg()
+}
+
+/// The chart of [`of`] as a file of its own, for light and dark colour schemes.
+pub(super) fn file(areas: &[Area<'_>]) -> String {
+    let svg = of(areas).into_string();
+    let style = html! { style { (PreEscaped(style::SVG)) } }.into_string();
+    svg.replacen('>', &format!(">{style}"), 1) + "\n"
 }
