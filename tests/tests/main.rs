@@ -8,6 +8,7 @@ mod errors;
 mod figures;
 mod injection;
 mod kernels;
+mod links;
 mod shared_out;
 mod sources;
 mod suite;

@@ -28,6 +28,22 @@ pub(crate) fn libraries() -> io::Result<Vec<(String, String)>> {
     Ok(all)
 }
 
+/// Names and contents of all Markdown pages of the repository.
+pub(crate) fn pages() -> io::Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for folder in LIBRARIES.into_iter().chain(["kernels", "cli", "bench", "docs", "fuzz"]) {
+        collect(folder, "md", &mut all)?;
+    }
+    for entry in fs::read_dir(root())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".md") {
+            let page = fs::read_to_string(root().join(&name))?;
+            all.push((name, page));
+        }
+    }
+    Ok(all)
+}
+
 fn collect(folder: &str, extension: &str, all: &mut Vec<(String, String)>) -> io::Result<()> {
     for entry in fs::read_dir(root().join(folder))? {
         let path = entry?.path();
