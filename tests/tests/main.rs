@@ -9,6 +9,7 @@ mod figures;
 mod injection;
 mod kernels;
 mod links;
+mod quotations;
 mod shared_out;
 mod sources;
 mod suite;

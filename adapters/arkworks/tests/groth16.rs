@@ -255,7 +255,7 @@ fn circom_proofs_are_accepted() {
     proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(1500);
 }
 
-/// Runs the example code of `docs/zk.md`.
+/// Runs the example code of `docs/guides/groth16.md`.
 #[test]
 fn proofs_and_domains_match_arkworks() -> core::result::Result<(), Box<dyn core::error::Error>> {
     use ark_bls12_381::Fr;

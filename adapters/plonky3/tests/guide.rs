@@ -1,4 +1,4 @@
-//! Runs the Plonky3 example code of `docs/zk.md`.
+//! Runs the Plonky3 example code of `docs/guides/plonky3.md`.
 
 use p3_commit::{BatchOpeningRef, Mmcs as _};
 use p3_dft::TwoAdicSubgroupDft;

@@ -1,4 +1,4 @@
-//! Runs the example of `docs/fhe.md` on ciphertexts, and checks that they stay in device memory.
+//! Runs the example of `docs/guides/encrypted.md` on ciphertexts, and checks that they stay in device memory.
 
 use ringforge_ckks::ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};

@@ -330,8 +330,8 @@ fn skipped_items_are_never_ok() {
         let unseen = unseen_steps(&named, OK, 2, 5).expect("runs");
         let names: Vec<_> =
             unseen.iter().filter_map(|&step| named.plan.kernels().nth(step)).map(|k| k.name()).collect();
-        // a skipped `draw` leaves arbitrary bytes as seeds, which are valid; `ctru_retry` has nothing to do for most
+        // a skipped `random_block` leaves arbitrary bytes as seeds, which are valid; `ctru_retry` has nothing to do for most
         // items
-        assert!(names.iter().all(|name| ["draw", "ctru_retry"].contains(name)), "{}: {names:?}", named.name);
+        assert!(names.iter().all(|name| ["random_block", "ctru_retry"].contains(name)), "{}: {names:?}", named.name);
     }
 }

@@ -1,7 +1,6 @@
 //! Tests of the public interface of ML-KEM, on every device of this machine.
 
 mod batch;
-mod book;
 #[cfg(feature = "cuda")]
 mod compile;
 mod sets;

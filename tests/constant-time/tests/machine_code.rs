@@ -50,10 +50,10 @@ const NAMED: &[&str] = &[
 
 /// The SIMD butterflies, for every kind of vectors.
 const VECTORS: &[&str] = &[
-    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::halves",
-    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::nodes",
-    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::quarters",
-    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::within",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::VectorKind for L>::halves",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::VectorKind for L>::nodes",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::VectorKind for L>::quarters",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::VectorKind for L>::within",
 ];
 
 /// End of the name of the function that contains the AVX-512 butterflies for 256-bit residues.
