@@ -24,11 +24,12 @@ use ringforge_cli::work::{Work, slices};
 pub(crate) static SUITE: Suite = Suite {
     name: "commit",
     title: "Commitments to traces",
-    about: "What a STARK prover begins with: columns extended to a coset of twice the length, between buffers of columns or of \
-            rows on the device; Poseidon2 of pairs of digests, of width 16, over Goldilocks of width 8; and whole commitments, \
-            extensions and tree on the device, from a trace that is there or comes from page-locked host memory, until the root \
-            is on the host, by the wall's clock; and the way of the extension to new rows on the host, where Plonky3's own \
-            provers want it. Floors count bytes once and multiplications, and leave out sums.",
+    about: "The commitment phase of a STARK prover. Columns are extended to a coset of twice the length, in buffers by \
+            columns or by rows. Poseidon2 hashes pairs of digests, at width 16 (width 8 over Goldilocks). A whole \
+            commitment extends a trace and builds its tree on the device, from a trace in device memory or in page- \
+            locked host memory, until the root is on the host. The copy of the extension to new rows on the host, which \
+            Plonky3's own provers need, has lines of its own. Roofline bounds count bytes once and multiplications, and \
+            leave out additions.",
     figure: Figure::Item,
     headline: Some(("commitment, KoalaBear 2^20 x 256", "on the device")),
     cases,

@@ -10,8 +10,8 @@ use ringforge_cli::suite::{Case, Figure, Scope, Suite};
 pub(crate) static SUITE: Suite = Suite {
     name: "conversions",
     title: "Conversions between RNS bases",
-    about: "From one basis to another without and with the exact multiple of Q, n = 2^16, primes of 50 to 60 bits, with all \
-            data on the device, about a gigabyte of it in one run.",
+    about: "RNS basis conversions at n = 2^16 with primes of 50 to 60 bits. They are exact, or leave a multiple of Q. \
+            All data is on the device, about a gigabyte of it per run.",
     figure: Figure::Item,
     headline: Some(("8 to 24", "convert_fast")),
     cases,

@@ -29,9 +29,10 @@ use ringforge_cli::suite::{Case, Figure, Scope, Suite};
 pub(crate) static SUITE: Suite = Suite {
     name: "CPU",
     title: "A CPU beside its peers",
-    about: "What the same plans and schemes take without a GPU, beside crates that do the same, on the same inputs and as many \
-            threads, in place. CTRU-768 stands beside ML-KEM-768, another scheme of the same strength, since no other crate \
-            has CTRU: one by one on a CPU it is slower than PQClean's, which is written for AVX2 by hand.",
+    about: "The same plans and schemes without a GPU, beside crates for the same task, in place, on the same inputs and \
+            with equal thread counts. No other crate implements CTRU, so CTRU-768 is compared with ML-KEM-768, which has \
+            the same strength. Single CTRU operations on a CPU are slower than PQClean's, which is written by hand for \
+            AVX2.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 Fr 2^20", "forward")),
     cases,

@@ -28,10 +28,10 @@ pub(crate) static SUITE: Suite = Suite {
     name: "group",
     by_ranks: true,
     title: "Several devices",
-    about: "All GPUs of one machine as a group, by the wall's clock, beside one of them in the same run. Batches are on the \
-            devices, each with as many items as the one alone, or go from page-locked host memory to host memory, cut over the \
-            devices. A long transform is of one vector that lies on all of them: natively, or in blocks of natural order at both \
-            ends. With --ranks, the devices are those of several processes, one each.",
+    about: "All GPUs of one machine as a group, by the host's clock, beside one of them in the same run. Batches are on \
+            the devices, each with the batch of the single GPU, or go from page-locked host memory to host memory and \
+            are divided over the devices. A long transform has one vector that is distributed over all of them, in its \
+            native layout or in blocks of natural order. With --ranks, each process has one device.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 2^24", "forward")),
     cases,

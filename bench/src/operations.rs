@@ -21,9 +21,10 @@ use ringforge_cli::work::{Work, slices};
 pub(crate) static SUITE: Suite = Suite {
     name: "operations",
     title: "Operations between transforms",
-    about: "What schemes on RNS elements do between transforms: 24 + 6 primes of 60 bits, four digits, N = 2^16, elements as \
-            evaluations; samplers at N = 2^15. All data and keys on the device, one item or eight, launched kernel by kernel \
-            or replayed from one graph. The floor moves arguments once and leaves out the arithmetic of transforms.",
+    about: "Operations of RNS schemes between transforms: 24 + 6 primes of 60 bits, four digits, N = 2^16, elements as \
+            evaluations. Samplers run at N = 2^15. All data and keys are on the device. One item or eight are launched \
+            kernel by kernel, or replayed from a CUDA graph. The roofline bound moves arguments once and leaves out the \
+            arithmetic of transforms.",
     figure: Figure::Item,
     headline: Some(("key switch", "")),
     cases,

@@ -20,8 +20,8 @@ pub(crate) static SUITE: Suite = Suite {
     name: "rates",
     kind: SuiteKind::Rates,
     title: "What a GPU's pipes do at best",
-    about: "Operations of one pipe in dependent chains, with enough threads to fill the chip: an item is one operation of a \
-            lane. Floors are made from the rates of multiply and logic.",
+    about: "Dependent chains of operations of one execution pipe, with enough threads to fill the chip. An item is one \
+            operation of one lane. Roofline bounds use the rates of multiply and logic.",
     cases,
     ..Suite::NONE
 };

@@ -10,8 +10,8 @@ use ringforge_cli::suite::{Case, Figure, Quoted, Scope, Suite};
 pub(crate) static SUITE: Suite = Suite {
     name: "STARK",
     title: "Small fields",
-    about: "Forward transforms of columns of a trace over the fields of STARK provers, with all data on the device: values in \
-            natural order, or in the tree's, which is bit-reversed; or one column, captured.",
+    about: "Forward transforms of the columns of a trace over the fields of STARK provers, with all data on the device. \
+            Evaluations are in natural or in bit-reversed order. Lines of one column are captured.",
     figure: Figure::Item,
     headline: Some(("BabyBear 2^20 x 64, natural", "forward")),
     quoted: QUOTED,

@@ -25,9 +25,9 @@ use ringforge_cli::suite::{Case, Figure, Quoted, Scope, Suite};
 pub(crate) static SUITE: Suite = Suite {
     name: "zk",
     title: "Proofs",
-    about: "One transform of BLS12-381's scalar field, natural order in and out, on the device and replayed from a graph, \
-            always over the same buffers; or from host memory to host memory, by the wall's clock. A witness map is seven \
-            transforms of Groth16 and what lies between them.",
+    about: "One transform over BLS12-381's scalar field, in natural order on both sides: on the device, replayed from a \
+            graph on the same buffers, or from host memory to host memory by the host's clock. A witness map is the \
+            seven transforms of Groth16 with the products between them.",
     figure: Figure::Item,
     headline: Some(("2^22", "forward")),
     quoted: QUOTED,

@@ -8,11 +8,13 @@ use super::areas::{Area, Part};
 
 const ABOUT: &str = "# Performance
 
-This page is made by `ringforge-bench report --markdown` from the records in [`bench/results`](../bench/results), and a test \
-compares it with them. Every line was checked in the run that measured it; the records say with what. Figures are medians, \
-by the device's own clock on a GPU and by the wall's where data lies in host memory. In brackets is the share of the floor's \
-speed: the least time that bytes in and out, multiplications or logic allow, by the job's own formula, whatever the kernels do. \
-Peers in *italics* are quoted, with their source below the table; others were measured in the same run.
+`ringforge-bench report --markdown` makes this page from the records in [`bench/results`](../bench/results), and a \
+test compares the two. Every line was checked in the run that measured it, and the record says how. Figures are \
+medians, by the device's own clock on a GPU, and by the host's clock for data in host memory.
+
+The share of the roofline bound is in brackets. The bound is the least time that bytes in and out, multiplications or \
+logic allow, by the job's own formula. Figures of other implementations in *italics* are quoted, with their source \
+below the table. All others were measured in the same run.
 ";
 
 /// Makes the page.
@@ -20,7 +22,7 @@ pub(super) fn page(records: &[Named]) -> String {
     let areas: Vec<Area<'_>> =
         Area::all(records).into_iter().filter(|area| area.suite.kind == SuiteKind::Area).collect();
     let mut page = ABOUT.to_owned();
-    page += "\nOne line of each area, beside the best peer:\n\n| area | what | here | best peer | of the floor |\n";
+    page += "\nOne line of each area, beside the fastest other implementation:\n\n| area | what | here | best peer | of the roofline |\n";
     page += "| --- | --- | --- | --- | --- |\n";
     for line in areas.iter().filter_map(Area::headline) {
         let peer = line.peer.as_ref().map_or("–".into(), |(peer, text, _)| italics(text, peer.source.is_some()));

@@ -30,9 +30,9 @@ use crate::work::{Work, slices};
 pub static CTRU: Suite = Suite {
     name: "CTRU",
     title: "CTRU and CNTR",
-    about: "Operations with a key for each item; seeds (64 bytes for a key pair, 32 for an encapsulation), keys and \
-            ciphertexts on the device, all hashing and expansion included. From pinned host memory, the floor is what the \
-            copies alone or the device alone would allow.",
+    about: "Operations with one key per item. Seeds (64 bytes for a key pair, 32 for an encapsulation), keys and \
+            ciphertexts are on the device, and all hashing and expansion is included. From pinned host memory, the \
+            roofline bound is that of the copies alone or of the device alone.",
     headline: Some(("CTRU-768", "Encaps")),
     quoted: CTRU_QUOTED,
     cases: |scope| Ok(cases(scope, |parameters| matches!(parameters, Parameters::Ctru(_)))),
@@ -43,9 +43,9 @@ pub static CTRU: Suite = Suite {
 pub static CTRU_PRIME: Suite = Suite {
     name: "CTRU-Prime",
     title: "CTRU-Prime",
-    about: "Operations with a key for each item, or (EncapsOne, DecapsOne) with one prepared key for all; seeds, keys and \
-            ciphertexts on the device, all hashing and expansion included. Products go by transforms, or on tensor cores \
-            where a GPU has them.",
+    about: "Operations with one key per item, or (EncapsOne, DecapsOne) with one prepared key for all. Seeds, keys and \
+            ciphertexts are on the device, and all hashing and expansion is included. Products use transforms, or tensor \
+            cores if the GPU has them.",
     headline: Some(("CTRU-Prime-761", "Encaps")),
     quoted: &[Quoted {
         case: "CTRU-Prime-761",
@@ -61,9 +61,9 @@ pub static CTRU_PRIME: Suite = Suite {
 /// The suite of ML-KEM, a third-party scheme.
 pub static ML_KEM: Suite = Suite {
     name: "ML-KEM",
-    title: "ML-KEM, a stranger's scheme",
-    about: "The example crate that a walk through a scheme of one's own makes, on the same terms as the schemes above. It \
-            has no floor of its own.",
+    title: "ML-KEM, a third-party scheme",
+    about: "The crate of the guide to a scheme of your own, measured as the schemes above. No roofline bound is known \
+            for it.",
     headline: Some(("ML-KEM-768", "Encaps")),
     cases: |scope| Ok(cases(scope, |parameters| matches!(parameters, Parameters::MlKem(_)))),
     ..Suite::NONE

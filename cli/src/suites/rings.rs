@@ -11,7 +11,7 @@ use crate::suite::{Case, Scope, Suite, SuiteKind};
 pub static SUITE: Suite = Suite {
     name: "rings",
     title: "Rings",
-    about: "Forward and inverse transforms and products in batches of small elements, one after another in memory.",
+    about: "Forward and inverse transforms and products, in batches of small elements that are contiguous in memory.",
     headline: Some(("CTRU-768", "mul")),
     cases,
     ..Suite::NONE
@@ -21,8 +21,8 @@ pub static SUITE: Suite = Suite {
 pub static OWN: Suite = Suite {
     name: "own",
     kind: SuiteKind::Own,
-    title: "Rings of one's own",
-    about: "What a user asked for by ring and operation, with all data on the device.",
+    title: "Rings named by the user",
+    about: "Rings and operations named on the command line, with all data on the device.",
     ..Suite::NONE
 };
 
