@@ -78,8 +78,8 @@ fn page(records: &[Named]) -> Markup {
                 @if let [(own, _), (other, _), ..] = records { div { (chart::against(&areas, own, other)) } }
                 p {
                     "Medians of repeated runs, by the device's own clock on a GPU, with results checked in the same run. "
-                    "A floor is the least time that bytes in and out, multiplications, or logic allow, by the job's own "
-                    "formula, whatever the kernels do. Quoted figures were not measured in the same run; each has its source."
+                    "The roofline bound is the least time that bytes in and out, multiplications, or logic allow, by the "
+                    "job's own formula. Quoted figures were not measured in the same run; each has its source."
                 }
                 ul { @for area in &areas { li { a href=(format!("#{}", area.anchor())) { (area.suite.title) } } } }
                 @for area in &areas {

@@ -18,9 +18,25 @@ const TICKS: [(f64, &str); 10] = [
     (40.0, "40×"),
     (200.0, "200×"),
 ];
-const LEFT: f64 = 330.0;
-const WIDTH: f64 = 960.0;
-const ROW: f64 = 34.0;
+
+/// The dimensions of a chart.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// Class of the SVG element, for the style sheet.
+    class: &'static str,
+    width: f64,
+    /// Where the axis begins.
+    left: f64,
+    /// Height of a row.
+    row: f64,
+    /// Distance from a row's text down to its marks.
+    below: f64,
+}
+
+/// Text to the left of the marks.
+const WIDE: Layout = Layout { class: "wide", width: 960.0, left: 330.0, row: 34.0, below: 0.0 };
+/// Text above the marks, for narrow screens.
+const NARROW: Layout = Layout { class: "narrow", width: 420.0, left: 10.0, row: 72.0, below: 32.0 };
 
 /// A chart: a title and rows.
 struct Chart {
@@ -49,38 +65,49 @@ enum Shape {
     Diamond { filled: bool },
 }
 
-/// The range of an axis that shows all marks.
-struct Axis(f64, f64);
+/// An axis that shows all marks.
+struct Axis {
+    from: f64,
+    to: f64,
+    layout: Layout,
+}
 
 impl Axis {
-    fn of(rows: &[Row]) -> Self {
+    fn of(rows: &[Row], layout: Layout) -> Self {
         let ratios = || rows.iter().flat_map(|row| &row.marks).map(|mark| mark.ratio);
-        Self(ratios().fold(0.4, f64::min) / 1.3, ratios().fold(2.5, f64::max) * 1.3)
+        Self { from: ratios().fold(0.4, f64::min) / 1.3, to: ratios().fold(2.5, f64::max) * 1.3, layout }
     }
 
     fn x(&self, ratio: f64) -> f64 {
-        LEFT + (WIDTH - LEFT - 20.0) * (ratio / self.0).ln() / (self.1 / self.0).ln()
+        let Self { from, to, layout } = self;
+        layout.left + (layout.width - layout.left - 20.0) * (ratio / from).ln() / (to / from).ln()
     }
 }
 
 impl Chart {
+    /// The chart for wide and for narrow screens.
+    fn both(&self) -> Markup {
+        html! { (self.svg(WIDE)) (self.svg(NARROW)) }
+    }
+
     /// The chart as SVG; nothing without rows.
-    fn svg(&self) -> Markup {
-        let (height, axis) = (ROW * self.rows.len() as f64 + 60.0, Axis::of(&self.rows));
-        let ticks = TICKS.iter().filter(|(ratio, _)| (axis.0..axis.1).contains(ratio));
+    fn svg(&self, layout: Layout) -> Markup {
+        let Layout { class, width, row: row_height, below, .. } = layout;
+        let (height, axis) = (row_height * self.rows.len() as f64 + 60.0, Axis::of(&self.rows, layout));
+        let ticks = TICKS.iter().filter(|(ratio, _)| (axis.from..axis.to).contains(ratio));
         html! {
             @if !self.rows.is_empty() {
-                svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(self.title) {
+                svg class=(class) xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(self.title) {
                     text.title x="0" y="16" { (self.title) }
                     @for (ratio, label) in ticks {
                         line.grid x1=(axis.x(*ratio)) x2=(axis.x(*ratio)) y1="30" y2=(height - 24.0) {}
                         text x=(axis.x(*ratio)) y=(height - 8.0) text-anchor="middle" { (label) }
                     }
                     @for (i, row) in self.rows.iter().enumerate() {
-                        @let y = 48.0 + ROW * i as f64;
+                        @let y = 48.0 + row_height * i as f64;
                         text x="0" y=(y) { (row.name) }
                         text x="0" y=(y + 14.0) font-size="11" { (row.detail) }
-                        @for mark in &row.marks { (mark.svg(axis.x(mark.ratio), y)) }
+                        @for mark in &row.marks { (mark.svg(axis.x(mark.ratio), y + below)) }
                     }
                 }
             }
@@ -106,6 +133,10 @@ impl Mark {
 
 /// Speeds of the fastest other implementation and of the roofline bound, relative to the engine's, for each suite.
 pub(super) fn of(areas: &[Area<'_>]) -> Markup {
+    overview(areas).both()
+}
+
+fn overview(areas: &[Area<'_>]) -> Chart {
     let row = |area: &Area<'_>| {
         let line = area.headline()?;
         let mut marks = vec![Mark { ratio: 1.0, shape: Shape::Dot, label: String::new() }];
@@ -117,8 +148,8 @@ pub(super) fn of(areas: &[Area<'_>]) -> Markup {
         }
         Some(Row { name: format!("{}: {}", line.area, line.figure), detail: line.what, marks })
     };
-    let title = "Speed: ours ●, fastest other implementation ◆ (◇ quoted), roofline bound ┃".into();
-    Chart { title, rows: areas.iter().filter_map(row).collect() }.svg()
+    let title = "Speed: ours ●, fastest other ◆ (◇ quoted), roofline bound ┃".into();
+    Chart { title, rows: areas.iter().filter_map(row).collect() }
 }
 
 /// The speeds of one record relative to those of another, for each suite that both measured: the geometric mean over
@@ -142,12 +173,12 @@ pub(super) fn against(areas: &[Area<'_>], ours: &str, theirs: &str) -> Markup {
         (!logs.is_empty()).then_some(Row { name: area.suite.title.into(), detail, marks })
     };
     let title = format!("Speed of {ours} relative to {theirs}");
-    Chart { title, rows: areas.iter().filter_map(row).collect() }.svg()
+    Chart { title, rows: areas.iter().filter_map(row).collect() }.both()
 }
 
 /// The chart of [`of`] as a file of its own, for light and dark colour schemes.
 pub(super) fn file(areas: &[Area<'_>]) -> String {
-    let svg = of(areas).into_string();
+    let svg = overview(areas).svg(WIDE).into_string();
     let style = html! { style { (PreEscaped(style::SVG)) } }.into_string();
     svg.replacen('>', &format!(">{style}"), 1) + "\n"
 }

@@ -93,7 +93,7 @@ impl Plot {
                 "" => name.to_owned(),
                 operation => format!("{name}, {operation}"),
             };
-            points.extend(line.floor.limit().map(|(seconds, _)| (Style::Roofline, of("floor"), seconds)));
+            points.extend(line.floor.limit().map(|(seconds, _)| (Style::Roofline, of("roofline bound"), seconds)));
             points.extend(line.peers.iter().map(|peer| {
                 let quoted = if peer.source.is_some() { " (quoted)" } else { "" };
                 (Style::Peer, of(&peer.name) + quoted, peer.seconds)

@@ -34,6 +34,8 @@ pub(super) const STYLE: &str = "
     .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: 1rem; }
     figure { margin: 0; }
     svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
+    svg.narrow { display: none; }
+    @media (max-width: 45rem) { svg.wide { display: none; } svg.narrow { display: inline; } }
     svg .grid { stroke: var(--line); }
     svg .title { font-size: 15px; font-weight: 600; }
     svg .line { fill: none; stroke-width: 2; }
