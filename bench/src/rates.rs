@@ -19,7 +19,7 @@ use ringforge_cli::work::Work;
 pub(crate) static SUITE: Suite = Suite {
     name: "rates",
     kind: SuiteKind::Rates,
-    title: "What a GPU's pipes do at best",
+    title: "Peak rates of a GPU's pipes",
     about: "Dependent chains of operations of one execution pipe, with enough threads to fill the chip. An item is one \
             operation of one lane. Roofline bounds use the rates of multiply and logic.",
     cases,
