@@ -29,9 +29,9 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// A parameter set of RNS-CKKS with ciphertext modulus Q and special modulus P: name; log2 N; number of primes of Q,
-/// and the bits of all but the first; bits of the first; number and bits of the primes of P; number of primes that a
-/// rescaling drops; operations to measure.
+/// A parameter set of RNS-CKKS with ciphertext modulus Q and special modulus P: name; log2 of the degree N; number of
+/// primes of Q, and the bits of all but the first; bits of the first; number and bits of the primes of P; number of
+/// primes that a rescaling drops; operations to measure.
 type Shape = (&'static str, u32, (usize, u32), u32, (usize, u32), usize, &'static [Operation]);
 
 const SHAPES: &[Shape] = &[

@@ -36,9 +36,9 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// Fields with the multiply-add slots of a Poseidon2 permutation (eprint 2023/323) over each. Counted are an S-box for
-/// each element in 8 external rounds, and in each internal round one S-box and a product of each element with the
-/// diagonal.
+/// Fields with the multiply-add slots of a Poseidon2 permutation (eprint 2023/323) over each. The count has one S-box
+/// per element in each of 8 external rounds. In each internal round it has one S-box, and one product with the diagonal
+/// per element.
 const HASHES: [(&str, usize); 3] = [
     ("KoalaBear", SLOTS * (8 * 16 * 2 + 20 * (2 + 16))),
     ("BabyBear", SLOTS * (8 * 16 * 4 + 13 * (4 + 16))),

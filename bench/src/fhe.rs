@@ -98,7 +98,7 @@ const CASES: &[(&str, u32, Primes, How, bool)] = &[
     ("2^16, one polynomial, friendly", 16, Friendly(60), How::OneCaptured, false),
 ];
 
-/// The ring x^n + 1 modulo [`MODULI`] primes.
+/// The ring of polynomials modulo x^n + 1 and [`MODULI`] primes, where log2 of n is `log_n`.
 pub(super) fn ring(log_n: u32, primes: Primes) -> Result<PolyType> {
     let (n, order) = (1 << log_n, 2 << log_n);
     let primes = match primes {
@@ -108,7 +108,7 @@ pub(super) fn ring(log_n: u32, primes: Primes) -> Result<PolyType> {
     Ok(PolyType::from(Ring::rns(n, &primes?)?))
 }
 
-/// Number of polynomials in a batch that fills a gigabyte on a GPU.
+/// Number of polynomials in a batch of [`BYTES`]: a gigabyte on a GPU, 16 MiB on a CPU.
 pub(super) fn filling(ring: &PolyType, scope: &Scope) -> usize {
     (scope.either(BYTES[0], BYTES[1]) / ring.bytes()).max(1)
 }

@@ -31,7 +31,7 @@ pub(crate) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// log2 N on a GPU and on a CPU.
+/// log2 of the degree N, on a GPU and on a CPU.
 const LOG_N: [u32; 2] = [16, 14];
 const LOG_N_OF_SAMPLES: [u32; 2] = [15, 14];
 /// Nonzero coefficients of a sample of fixed weight.
@@ -132,7 +132,7 @@ static OPERATIONS: [Operation; 21] = [
     Operation::new("ternary samples of weight 192", |p, chain| {
         Ok(vec![chain.sample(p, Distribution::FixedWeight { weight: WEIGHT })])
     })
-    // a random block gives four positions, and another one the signs of 512 coefficients
+    // one random block gives four positions, or the signs of 512 coefficients
     .with(|chain| Words { blocks: WEIGHT.div_ceil(4) + chain.q.degree().div_ceil(512), ..chain.small() })
     .at(LOG_N_OF_SAMPLES),
     Operation::new("binomial samples of 21", |p, chain| Ok(vec![chain.sample(p, Distribution::Binomial { eta: 21 })]))
@@ -184,7 +184,8 @@ impl Chain {
         p.sample(&self.q, distribution, p.bytes("seeds", RandomKey::BYTES))
     }
 
-    /// Work of sampling small integers modulo all primes of Q, without the comparisons with thresholds and positions.
+    /// Work of sampling small integers modulo all primes of Q, without the samplers' comparisons with thresholds and
+    /// positions.
     fn small(&self) -> Words {
         let residues = self.q.degree() * self.q.basis().len();
         Words { products: residues, remainders: residues, blocks: self.q.degree() / 4, ..Words::default() }

@@ -35,8 +35,8 @@ enum What {
     Kem,
     /// A product in the scheme's ring; for CTRU-768, once in one kernel and once in four.
     Product,
-    /// Signing with one key, and verification, each with these numbers of threads per block. The number of resident
-    /// threads stays about the same.
+    /// Signing with one key, and verification, each with these numbers of threads per block. All block sizes have about
+    /// the same number of resident threads.
     Sm2(&'static [u32]),
 }
 

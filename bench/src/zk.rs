@@ -1,8 +1,8 @@
 //! Transforms of zero-knowledge provers over BLS12-381's scalar field, with inputs and outputs in natural order. They
 //! run captured on the device, on a subgroup or a coset; from host memory to host memory; and in witness maps.
 //!
-//! In addition to the checks of every [job](ringforge_cli::jobs), up to 2^20 evaluations are compared with arkworks'
-//! transform. Of longer transforms, all evaluations are checked at once against the coefficients, at a random point.
+//! In addition to the checks of every [job](ringforge_cli::jobs), transforms of up to 2^20 points are compared with
+//! arkworks'. In longer transforms, all evaluations are checked at once against the coefficients, at a random point.
 
 mod field;
 mod witness;

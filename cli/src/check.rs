@@ -1,5 +1,5 @@
-//! `ringforge check`: compares results with slow, simple arithmetic. It runs each case of `bench`, and some more, once:
-//! rings of every kind, key encapsulation and signatures.
+//! `ringforge check`: compares results with slow, simple arithmetic. It runs cases of rings of every kind, of key
+//! encapsulation and of signatures once each. These include rings that `bench` does not measure.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};

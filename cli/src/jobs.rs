@@ -1,8 +1,8 @@
 //! Jobs on random operands, measured and checked in the same way for every ring. The suites about rings, RNS bases,
 //! homomorphic encryption and proofs use them, and so do rings that the user names.
 //!
-//! On a GPU, every item is compared bit for bit with the CPU's. On a CPU, the inverse of a transform must return its
-//! operands. On both, some items are compared with the mathematical definition.
+//! On a GPU, every item is compared bit for bit with the CPU's. On a CPU, the results of transforms are transformed
+//! back, which must give the operands again. On both, some items are compared with the mathematical definition.
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
@@ -207,8 +207,8 @@ mod tests {
         Op::ConvertFast,
     ];
 
-    /// Tests that every operation on small rings is found right, and that a flipped bit in the first or last residue of
-    /// a result is detected.
+    /// Tests that results of all operations are found right in small rings (conversions in an RNS ring only). A flipped
+    /// bit in the first or last residue of a result must be detected.
     #[test]
     fn right_and_wrong_results_are_told_apart() -> Result<()> {
         let bench = Bench::of_cpu();

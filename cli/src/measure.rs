@@ -73,8 +73,8 @@ impl Times {
     }
 }
 
-/// Number of buffer sets that a measurement of this work rotates through, so that they exceed the caches together. A
-/// set that exceeds them alone needs no other.
+/// Number of buffer sets that a measurement of this work rotates through, at most 64. Together they should exceed the
+/// caches; a single set is enough if it exceeds them alone.
 pub fn sets(work: &Work, batch: usize) -> usize {
     let rotated = if work.device().limits().is_cpu() { ROTATED_BYTES_CPU } else { ROTATED_BYTES };
     rotated.div_ceil(work.bytes(batch).max(1)).clamp(1, 64)

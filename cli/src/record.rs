@@ -207,7 +207,7 @@ impl Measurement {
         Self { checked: checked.into(), right, ..self }
     }
 
-    /// Case, operation, variant and batch, for display.
+    /// Case, operation, variant, memory and batch, for display.
     pub fn title(&self) -> String {
         let what = self.what();
         let space = if what.is_empty() { "" } else { " " };

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::peaks::Peaks;
 
 /// Issue slots of 32-bit multiply-adds for a product of two 64-bit words, and for its remainder. A wide product takes
-/// two slots. A product takes four wide products, and the quotient of a remainder takes three.
+/// two slots. A product takes four wide products. A remainder takes three for its quotient, and four slots for the low
+/// half of the quotient times the modulus.
 const PRODUCT: usize = 8;
 const REMAINDER: usize = 10;
 /// Instructions of a ChaCha20 block (RFC 8439) on the logic pipe: 80 quarter rounds, each with 12 additions, exclusive

@@ -26,8 +26,8 @@ impl Selected {
         Ok(Self { suite: &rings::OWN, wanted: Wanted(case.operations.clone()), case })
     }
 
-    /// Selects cases from all suites for which `rank` returns a number, ordered by it, and operations whose title
-    /// contains `filter`.
+    /// Selects the cases of all suites for which `rank` returns a number, in ascending order of this number, and the
+    /// operations whose title contains `filter`. Returns an error if no operation is left.
     pub(crate) fn of(rank: impl Fn(&Suite) -> Option<usize>, scope: &Scope, filter: &str) -> Result<Vec<Self>> {
         let mut suites: Vec<_> = scope.suites.iter().filter_map(|suite| Some((rank(suite)?, *suite))).collect();
         suites.sort_by_key(|(rank, _)| *rank);

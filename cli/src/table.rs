@@ -33,7 +33,7 @@ pub fn headings(suite: &Suite) -> [&'static str; COLUMNS] {
     ["case", "operation", "batch", "a run", "p95", suite.figure.heading(), "of the roofline", "peers", "right"]
 }
 
-/// The cells of a measurement, each with the number that it shows, if it is one.
+/// The cells of a measurement, each with its number if the cell shows a number.
 pub fn cells(suite: &Suite, line: &Measurement) -> [(String, Option<f64>); COLUMNS] {
     let bound = line.percent_of_floor.zip(line.floor.limit());
     [
@@ -52,8 +52,8 @@ pub fn cells(suite: &Suite, line: &Measurement) -> [(String, Option<f64>); COLUM
     ]
 }
 
-/// Formats measurements of a suite as a table of this width, or else as wide as the terminal. The profiles of
-/// measurements that have one follow.
+/// Formats measurements of a suite as a table of this width, or of the terminal's width for `None`. Appends the
+/// profiles of those measurements that have one.
 pub fn text(suite: &Suite, lines: &[&Measurement], width: Option<u16>) -> String {
     let mut table = show::table(&headings(suite), &[2, 3, 4, 5, 6]);
     for line in lines {

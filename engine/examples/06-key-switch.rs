@@ -24,8 +24,8 @@ fn key_switch(engine: &Engine, q: &PolyType, qp: &PolyType) -> Result<Program> {
     engine.compile(p)
 }
 
-/// Keys that switch from s' to s. For digit j, a_j is random and b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo
-/// the primes of that digit and 0 modulo the others. Order: all b_j, then all a_j.
+/// Keys that switch from s' to s. For digit j, a_j is random and b_j = e − a_j·s + P·g_j·s'. The noise e is the same
+/// for all digits, and g_j is 1 modulo the primes of that digit and 0 modulo the others. Order: all b_j, then all a_j.
 fn make_keys<'p>(p: &'p Pipeline, qp: &PolyType) -> Result<Value<'p>> {
     let [s, other, noise] = ["s", "s'", "noise"].map(|name| p.coefficients(name, qp).forward());
     let a = p.elements("a", qp.vector(DIGITS)?);

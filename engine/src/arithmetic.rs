@@ -67,7 +67,8 @@ modulus_types! {
         /// Odd q < 2^50 in doubles: signed residues, lazy reduction; fast where [`Limits::has_fast_doubles`].
         Mod50 = mod50,
         /// Primes q = 1 mod 2^32 below 2^61 in 64-bit words, lazy reduction (see [`Modulus::friendly_ntt_primes`]).
-        /// Shoup multiplication takes three partial products for the quotient and half a product for its multiple of q.
+        /// Shoup multiplication computes the quotient with three partial products, and the quotient times q with half a
+        /// product.
         Mod64Friendly = mod64_friendly,
         /// Odd q < 2^61 in 64-bit words, lazy reduction: Shoup multiplication with three partial products for the
         /// quotient.
@@ -107,13 +108,11 @@ impl Arithmetic {
     /// The general type ([`Arithmetic::of`]) is replaced by the first of these types that serves the ring:
     ///
     /// - [`Arithmetic::Mod50`] for moduli of up to 50 bits, where [`Limits::has_fast_doubles`]. Rings that accept any
-    ///   word never
-    /// use it, because a double cannot hold every 64-bit word.
+    ///   word never use it, because a double cannot hold every 64-bit word.
     /// - [`Arithmetic::Mod64Friendly`] for its primes.
     /// - [`Arithmetic::Mod61`] on a GPU, for moduli of up to 61 bits in 64-bit words.
     /// - [`Arithmetic::Mod255`] on a GPU, for a single modulus in its range, if the twiddle table takes at most a
-    ///   quarter of the
-    /// device's memory.
+    ///   quarter of the device's memory.
     ///
     /// Use the result only for rings that factor by radix-2 layers down to degree 1.
     #[must_use]
@@ -135,8 +134,8 @@ impl Arithmetic {
         others(true).into_iter().chain([Self::of(poly)]).chain(others(false))
     }
 
-    /// The C++ type for a modulus: [`Arithmetic::name`], for [`Arithmetic::Mod255`] with the modulus's digit pattern as
-    /// its template argument.
+    /// The C++ type for a modulus: [`Arithmetic::name`]. For [`Arithmetic::Mod255`], the modulus's digit pattern
+    /// follows as a template argument.
     #[must_use]
     pub fn type_name(self, q: &Modulus) -> String {
         match (self.descriptor().template)(q) {
@@ -180,8 +179,8 @@ impl Arithmetic {
         self.descriptor().cost
     }
 
-    /// The largest k for which lazy residues below k·q fit a word, capped at a value that depends on the type. It is 1
-    /// where residues are always canonical, and for a modulus that the type does not serve.
+    /// The largest k for which lazy residues below k·q fit a word, capped at a value that depends on the type. The
+    /// result is 1 where residues are always canonical, and for a modulus that the type does not serve.
     #[must_use]
     pub fn capacity(self, q: &Modulus) -> u64 {
         let (Some((bits, most)), Some(q)) = (self.descriptor().lazy, q.value_u64()) else { return 1 };
@@ -209,7 +208,8 @@ impl Arithmetic {
         self.descriptor().given != Given::Text
     }
 
-    /// Whether the modulus of a ring with one modulus is a compile-time constant, unless the launch passes it.
+    /// Whether the modulus of a ring with one modulus is a compile-time constant, provided that it is not passed as a
+    /// run-time constant.
     pub(crate) fn is_in_text(self) -> bool {
         self.descriptor().given != Given::Argument
     }
@@ -273,9 +273,8 @@ impl Arithmetic {
         self.descriptor().is_montgomery
     }
 
-    /// The factor D/R mod q, as a plain value, that corrects a product of two stored residues. Stored residues are
-    /// multiplied by R, and kernels reduce a product by dividing it by D (Montgomery): (a·R)·(b·R)/D is too large by
-    /// R/D.
+    /// The factor that corrects a product of two stored residues: D/R mod q, as a plain value. Residues are stored
+    /// times R, and kernels reduce a product by dividing it by D (Montgomery), so (a·R)·(b·R)/D is too large by R/D.
     #[must_use]
     pub fn product_factor(self, poly: impl Into<PolyType>, q: &Modulus) -> U256 {
         let poly = &poly.into().coefficients();

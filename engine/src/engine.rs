@@ -53,7 +53,8 @@ pub struct Engine(Arc<Parts>);
 
 struct Parts {
     device: Device,
-    /// The first device, as a device of its own; `device` is the same device as the first of the group.
+    /// The first device as a single device. `device` is a handle to the same device that also knows the size of the
+    /// group.
     first: Device,
     /// Why [`Engine::best`] or [`Engine::all`] fell back to the CPU.
     no_gpu: Option<Error>,
@@ -93,8 +94,8 @@ impl Engine {
     /// The default limit on the number of cached programs.
     pub const MOST_PROGRAMS: usize = 256;
 
-    /// An engine on the first CUDA GPU if it is usable, else on the CPU. [`Engine::no_gpu`] returns the reason for the
-    /// CPU.
+    /// An engine on the first CUDA GPU if it is usable, else on the CPU. [`Engine::no_gpu`] returns the reason for
+    /// falling back to the CPU.
     #[must_use]
     pub fn best() -> Self {
         match Self::cuda(0) {
@@ -112,7 +113,8 @@ impl Engine {
     /// An engine on the CUDA GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if there is no such GPU or no usable driver.
+    /// [`Error::NoDevice`] if there is no such GPU or no usable driver, or if the crate was built without the feature
+    /// `cuda`.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         Device::cuda(ordinal).map(Self::on)
     }
@@ -139,8 +141,8 @@ impl Engine {
     }
 
     /// An engine on the same devices with this timeout for [transforms of one vector](Engine::long_ntt): the longest
-    /// time that devices and processes wait for one another. The default is one minute. Its program cache starts
-    /// empty.
+    /// time that devices and processes wait for one another. The default is one minute. The new engine's program cache
+    /// starts empty.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         let others = self.map_others(Self::clone);
@@ -193,9 +195,9 @@ impl Engine {
         self.program_of(job, |planner| planner.plan(job))
     }
 
-    /// The program of your own plan, cached under `key`. It is planned and compiled at the first call with this key, in
-    /// a group for each device. The key must contain everything that the plan depends on. Keys of different types never
-    /// collide, so a crate that uses its own key type shares no programs with other crates.
+    /// The program of your own plan, cached under `key`. It is planned and compiled at the first call with this key; in
+    /// a group, once for each device. The key must contain everything that the plan depends on. Keys of different types
+    /// never collide, so a crate that uses its own key type shares no programs with other crates.
     ///
     /// # Errors
     /// The errors of `plan` and [`Device::compile`].
@@ -211,9 +213,9 @@ impl Engine {
     /// program is not cached.
     ///
     /// # Errors
-    /// The errors of [`Pipeline::build`] and [`Device::compile`]. [`Error::Unsupported`] for a group whose devices
-    /// differ in their [limits](crate::Limits), because each device needs its own plan: use [`Engine::program_of`]
-    /// instead.
+    /// The errors of [`Pipeline::build`] and [`Device::compile`]. [`Error::Unsupported`] if the [limits](crate::Limits)
+    /// of a device differ from those of the pipeline, as in a group of different devices: use [`Engine::program_of`]
+    /// instead, which plans for each device.
     pub fn compile(&self, pipeline: Pipeline) -> Result<Program> {
         let differs = |limits: &Limits| limits != pipeline.limits();
         if let Some(other) = self.devices().map(Device::limits).find(|limits| differs(limits)) {
@@ -264,8 +266,8 @@ impl Engine {
     /// Elements are contiguous, with residues in the ring's [form](PolyType::form).
     ///
     /// # Errors
-    /// [`Error::Argument`] with the argument's name and one of three errors. [`Error::Mismatch`] if the integer type is
-    /// not as wide as the ring's residues. [`Error::Length`] for incomplete elements or batches of different lengths.
+    /// [`Error::Argument`] with the argument's name and one of these errors: [`Error::Mismatch`] if the integer type is
+    /// not as wide as the ring's residues; [`Error::Length`] for incomplete elements or batches of different lengths;
     /// [`Error::NotReduced`] for a residue that is not below its modulus. Also the errors of [`Engine::program`] and
     /// [`HostCall::run`](crate::run::HostCall::run).
     pub fn mul<T: Pod>(&self, of: impl Into<PolyType>, a: &[T], b: &[T]) -> Result<Vec<T>> {

@@ -41,16 +41,17 @@ pub enum Op {
     /// RNS decomposition: reduces integers modulo each modulus. The input is one integer of any value per coefficient,
     /// in ⌈bits(Q)/64⌉ 64-bit words for the product Q of the moduli, least significant first.
     Decompose,
-    /// Exact base conversion from one RNS basis to another, the job's [target](Job::to): reduces the integer in [0, Q),
-    /// which the limbs represent, modulo each modulus of the target. Conversions, including the two below, convert the
-    /// elements of a [vector](PolyType::vector) one by one.
+    /// Exact base conversion from one RNS basis to another, the job's [target](Job::to). It reduces the integer in
+    /// [0, Q) that the limbs represent modulo each modulus of the target, where Q is the product of the source moduli.
+    /// Conversions, including the two below, convert the elements of a [vector](PolyType::vector) one by one.
     Convert,
     /// Exact base conversion to the job's [target](Job::to) of the centred integer in (−Q/2, Q/2] that the limbs
-    /// represent.
+    /// represent, where Q is the product of the source moduli.
     ConvertCentred,
-    /// Fast base conversion (BEHZ, eprint 2016/510) of an integer x in [0, Q) with residues x_i modulo k moduli q_i: Σ
-    /// [x_i·(Q/q_i)^-1]_(q_i)·(Q/q_i) = x + u·Q, with an unspecified integer 0 ≤ u < k. It takes two thirds of the work
-    /// of the exact conversion between bases of equal size.
+    /// Fast base conversion (BEHZ, eprint 2016/510) of an integer x in [0, Q) with residues x_i modulo k moduli q_i of
+    /// product Q. It reduces Σ (x_i·(Q/q_i)^-1 mod q_i)·(Q/q_i) = x + u·Q modulo each modulus of the target, with an
+    /// unspecified integer 0 ≤ u < k. It takes two thirds of the work of the exact conversion between bases of equal
+    /// size.
     ConvertFast,
 }
 

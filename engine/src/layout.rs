@@ -211,8 +211,9 @@ impl KernelLayout {
         Self { by_launch: self.by_launch || by_launch, ..self }
     }
 
-    /// The largest k for which lazy residues below k·q fit a word, for every modulus q. Run-time moduli of more than 16
-    /// bits use a power of two up to `MOST_CAPACITY`, so that many moduli share one source.
+    /// The largest k for which lazy residues below k·q fit a word, for every modulus q. For run-time moduli stored in
+    /// more than 16 bits, k is rounded down to a power of two up to `MOST_CAPACITY`, so that many moduli share one
+    /// source.
     pub(crate) fn capacity(&self) -> u64 {
         let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
         match self.by_launch && self.poly.width() != Width::W16 {
@@ -235,8 +236,9 @@ impl KernelLayout {
         self.poly.columns() > 1
     }
 
-    /// The same layout with run-time constants, for elements with these byte offsets and strides. `None` unless each of
-    /// them is a multiple of a limb, and if the arithmetic needs compile-time constants.
+    /// The same layout with run-time constants, for elements with these byte offsets and strides. `None` unless each
+    /// offset and stride is a multiple of the size of a limb. Also `None` if the arithmetic needs compile-time
+    /// constants.
     pub(crate) fn apart(&self, firsts: &[usize], strides: &[usize]) -> Option<Self> {
         let row = self.factorization.n() * self.poly.width().bytes();
         let fits = firsts.iter().chain(strides).all(|bytes| bytes.is_multiple_of(row));
@@ -393,14 +395,14 @@ impl KernelLayout {
         Self { groups: groups(slice::from_ref(&whole), &self.limits), ..whole }
     }
 
-    /// The source of a transform, with the division of its first two ports among thread blocks added. `values` says for
-    /// each of these ports whether it holds evaluations.
+    /// Adds to the source of a transform how thread blocks divide its first two ports. `values` says for each of these
+    /// ports whether it holds evaluations.
     #[allow(unsafe_code)]
     pub(crate) fn with_tiles(&self, source: Source, values: [bool; 2], limits: &Limits) -> Source {
         let block = Block::of(self, limits);
         let columns = values.map(|values| block.as_ref().and_then(|block| block.columns(self, values)));
         // SAFETY: in the sources of transforms, each block takes its positions from `Row` of `ring.cuh`, which adds the
-        // number of the item's blocks before the launch.
+        // number of the item's blocks before the first launched one.
         unsafe { source.with_tiles(columns.to_vec()) }
     }
 

@@ -26,11 +26,12 @@ const LONG_ROW_BYTES: usize = 128 << 20;
 pub enum Placement {
     /// The layout that the transform reads and writes without a further exchange.
     ///
-    /// Coefficients: device g has a[b·m + i] for all b, with i in the g-th of G equal parts of 0 … m − 1, in
-    /// ascending order.
+    /// Coefficients: device g has the coefficients of x^(b·m + i) for all b, with i in the g-th of G equal parts of 0 …
+    /// m − 1, in ascending order.
     ///
     /// Evaluations: device g has rows k1 = g·r … (g + 1)·r − 1, one after another. Row k1 has the values at
-    /// root·step^(k1 + G·r·k2), in the order of k2.
+    /// root·step^(k1 + G·r·k2), in the order of k2, for the `root` and `step` of the ring (`Ring::with_roots` and
+    /// `Ring::with_steps`).
     #[default]
     Native,
     /// Device g has the g-th of G equal parts of the vector in natural order. This costs one more exchange.
@@ -109,8 +110,8 @@ impl LongPlan {
     /// parts. With more rows, more of the exchanges overlap with computation.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless the number is a power of two and the ring is long enough for it. Also the errors
-    /// of [`Planner::plan`].
+    /// [`Error::Unsupported`] if the number is not a power of two, or if all devices together would have more than 16
+    /// rows. Also if the ring is too short or does not factor far enough. Also the errors of [`Planner::plan`].
     pub fn rows_each(mut self, rows: usize) -> Result<Self> {
         self.rows = rows;
         self.check()?;

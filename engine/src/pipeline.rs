@@ -276,7 +276,8 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Plan`] with the first error and its source location: values that do not fit a kernel's ports or a
     /// plan's arguments, that belong to another pipeline, or that were overwritten; duplicate names; inputs that no
-    /// step reads; outputs that no step writes. Errors from planning a job are returned as they are.
+    /// step reads; outputs that no step writes. Other errors, for example from planning a job or for invalid sampling
+    /// parameters, are returned unchanged.
     pub fn build(self) -> Result<Plan> {
         if let Some(error) = self.error.take() {
             return Err(error);

@@ -93,8 +93,8 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an option that the operation does not have, or if no strategy applies.
-    /// [`Error::Mismatch`] for a target ring with another quotient. Also the errors of [`Factorization::of`] for
-    /// transforms that the ring does not have.
+    /// [`Error::Mismatch`] for a target ring with another quotient or number of columns. Also the errors of
+    /// [`Factorization::of`] for transforms that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
             return Err(Error::unsupported(job.op, &job.poly, "only transforms run in place"));

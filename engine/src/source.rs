@@ -31,7 +31,7 @@ pub(crate) fn fusable(source: Source) -> Source {
 }
 
 /// A [`fusable`] source with the epilogue in `lines` and the ports of `kernel`, the fused kernel. The generated struct
-/// `Epilogue` has `pointers` pointers to the last ports, then these strides. The division of items among blocks is
+/// `Epilogue` has `pointers` pointers to the last ports, then the `strides`. The division of items among blocks is
 /// dropped, so items are copied as a whole.
 pub(crate) fn with_epilogue(
     source: Source,

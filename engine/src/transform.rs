@@ -17,7 +17,8 @@ use ringforge_math::modulus::limbs;
 
 use stack::Step;
 
-/// A residue of a limb on the CPU: `u32` below 2^31, `u64` below 2^64, `[u64; 4]` above.
+/// A residue of a limb on the CPU: `u32` for moduli below 2^31, `u64` for moduli below 2^64, `[u64; 4]` for larger
+/// ones.
 pub trait Word: sealed::Word {}
 
 impl Word for u32 {}
@@ -63,7 +64,8 @@ pub struct Transform<W> {
 }
 
 impl<W: Word> Transform<W> {
-    /// The transform modulo this one of the ring's [moduli](crate::PolyType::moduli), with the factorisation of `rows`.
+    /// The transform modulo the one of the ring's [moduli](crate::PolyType::moduli) with the index `modulus`, with the
+    /// factorisation of `rows`.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the ring has no modulus with this index. [`Error::Unsupported`] if `W` is not the ring's

@@ -15,8 +15,9 @@ use ringforge_runtime::limits::Limits;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Whether threads exchange residues by warp shuffles in place of shared memory, half of the registers for each bit
-    /// of the lane index. It applies between two passes on limbs that lie within a warp, with words of up to 64 bits.
+    /// Whether threads exchange residues by warp shuffles in place of shared memory. For each bit of the lane index, a
+    /// thread exchanges half of its registers. This applies between two passes on limbs that lie within a warp, with
+    /// words of up to 64 bits.
     pub shuffles: bool,
     /// The arithmetic, one of [`Arithmetic::all_of_device`].
     pub arithmetic: Option<Arithmetic>,
@@ -67,7 +68,7 @@ impl Shape {
 /// let mut tuning = Tuning::default();
 /// tuning.choose(&job, choice);
 ///
-/// // the same from a file
+/// // the same tuning, from the contents of a file
 /// let text = tuning.to_text(&limits);
 /// assert!(text.contains("kernels = 3"));
 /// let tuning = Tuning::from_text(&text, &limits)?;
@@ -118,7 +119,7 @@ impl Tuning {
         self.choices.iter().find(|(of, _)| *of == shape).map_or_else(Choice::default, |(_, choice)| *choice)
     }
 
-    /// Sets the choice for a job, and for all jobs of its shape.
+    /// Sets the choice for a job, and for all jobs with the same operation, degree and size of moduli.
     pub fn choose(&mut self, job: &Job, choice: Choice) {
         let shape = Shape::of(job);
         self.choices.retain(|(of, _)| *of != shape);

@@ -77,7 +77,7 @@ pub fn residues(small: &[i16], q: u32, out: &mut [u32]) {
     out.iter_mut().zip(small).for_each(|(out, &x)| *out = residue(x.into(), q));
 }
 
-/// The representative in [-q/2, q/2] of a residue below q, which is below 2^31.
+/// The representative in [-q/2, q/2] of a residue below q, for q below 2^31.
 #[inline(always)]
 #[must_use]
 pub const fn centred(x: u32, q: u32) -> i32 {

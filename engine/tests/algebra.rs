@@ -74,8 +74,8 @@ fn check_transforms(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     check_impulse(device, case)
 }
 
-/// Checks the forward transform of x^k: modulo a leaf x^d − β it is β^⌊k/d⌋·x^(k mod d). Also checks that f is the
-/// product of the leaves: each leaf divides f, and all leaves are distinct.
+/// Checks the forward transform of x^k: modulo a leaf x^d − β it is β^⌊k/d⌋·x^(k mod d). Also checks that the leaves
+/// multiply to the ring's polynomial f: each leaf divides f, and all leaves are distinct.
 fn check_impulse(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     let ring = &case.ring;
     let factorization = Factorization::of(ring, case.depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -164,7 +164,8 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::DigitReversed), Just(Order::Natural)]
 }
 
-/// Rings that have an NTT: 1 to 3 primes of 8 to 256 bits with the roots of unity, n = 2^a·3^b·base.
+/// Rings that have an NTT: up to 3 primes of up to 256 bits with the required roots of unity. Degrees are 2^a·3^b·c
+/// with c ≤ 8, or twice that for trinomials.
 fn splitting() -> impl Strategy<Value = Case> {
     let shape = (0u32..4, 0u32..6, 0u32..3, 1u64..9);
     let bits = prop_oneof![

@@ -77,7 +77,8 @@ fn arguments() -> Result<Vec<Run>> {
             Which::Type(Arithmetic::Mod64),
             vec![below(62, 1)?, below(62, 57)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
         ),
-        // up to the limit of the approximate quotient: from 5q, the first bound that needs it, to 64q
+        // residues may grow to bounds between 5q, the smallest for which reduction estimates a quotient, and 64q, the
+        // largest
         (Which::Type(Arithmetic::Mod64), vec![q(u64::MAX / 5)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?]),
         (Which::Type(Arithmetic::Mod64), vec![below(60, 93)?, below(50, 27)?, below(34, 41)?, below(31, 1)?, q(3)?]),
         (
@@ -152,7 +153,7 @@ fn constants() -> Result<Vec<Run>> {
     Ok(lists.into_iter().flat_map(|(which, moduli)| moduli.into_iter().map(one(which))).collect())
 }
 
-/// Moduli for 256-bit Shoup multiplication: limbs of every pattern, the largest modulus allowed, and small ones.
+/// Moduli for 256-bit Shoup multiplication: the largest modulus allowed, those of several fields, and small ones.
 fn shoup256() -> Result<Vec<Modulus>> {
     let hex = Modulus::from_hex;
     let largest = U256::MAX.wrapping_shr_vartime(1).wrapping_sub(&(U256::ONE.wrapping_shl_vartime(230)));

@@ -99,7 +99,8 @@ fn captured_runs_refuse_the_same_arguments() {
         assert!(matches!(captured.write("product", &[0u8]), Err(Error::Arguments { .. })));
         assert!(matches!(captured.write("to", &[0u8]), Err(Error::Length { .. })));
 
-        // in place, so the second run would read the evaluations of the first run as coefficients, which is a mismatch
+        // this program works in place, so its second run would read the evaluations of the first run as coefficients,
+        // which is a mismatch
         let job = Job::new(&ring, Op::Forward).in_place();
         let plan = Planner::new(device.limits().clone()).plan(&job).expect("a plan");
         let in_place = device.compile(&plan).expect("a program");

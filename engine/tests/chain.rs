@@ -1,5 +1,5 @@
-//! Modulus chains, as in homomorphic encryption: the rings of all levels, of digits and of Q·P share kernels and
-//! tables.
+//! Modulus chains, as in homomorphic encryption. Q is the product of the moduli of a level, and P that of the special
+//! moduli. The rings modulo Q of all levels, modulo Q·P and modulo digits of Q share kernels and tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, PolyType, Result, Ring}
 use ringforge_testkit::Target;
 
 const DEGREE: usize = 1 << 16;
-/// The number of moduli of Q.
+/// The number of levels, which is also the number of moduli of Q at the highest level.
 const LEVELS: usize = 24;
-/// The number of moduli of P, which is also that of a digit.
+/// The number of moduli of P, and of each digit of Q except the last.
 const SPECIAL: usize = 3;
 
-/// The plans of a scheme at all levels: transforms and products in Q and in Q·P, ModUp of digits to Q·P, and ModDown
-/// to Q.
+/// The plans of a scheme at all levels: transforms and products modulo Q and modulo Q·P, ModUp of digits to Q·P, and
+/// the base conversion from P to Q in ModDown.
 fn plans(limits: &Limits) -> Result<Vec<Plan>> {
     let primes = Modulus::ntt_primes(2 * DEGREE as u64, 60, LEVELS + SPECIAL)?;
     let (q, p) = primes.split_at(LEVELS);
@@ -39,7 +39,8 @@ fn plans(limits: &Limits) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// Limit for the bytes of all tables: 1.5 times those of 27 primes with 2 · 2^16 twiddle factors of 16 bytes.
+/// Limit for the bytes of all tables, about 1.6 times the size of 2 · 2^16 twiddle factors of 16 bytes for each of the
+/// 27 primes.
 const MOST_BYTES: usize = 90_000_000;
 /// Limit for the number of compiled kernels.
 const MOST_KERNELS: usize = 12;

@@ -31,18 +31,18 @@ fn invalid_cosets_are_refused() -> Result<()> {
     Ring::coset(8, p, 33u32, 33u32)?; // the subgroup itself, starting at its second element
     for (n, g, w) in [
         (8, 0, 33),  // g is not a unit
-        (8, 97, 33), // not reduced
+        (8, 97, 33), // g is not reduced
         (8, 5, 0),
         (8, 5, 97),
         (8, 5, 1),
-        (8, 5, 22), // of order 4
-        (4, 5, 33), // of order 8
+        (8, 5, 22), // w has order 4
+        (4, 5, 33), // w has order 8
         (0, 5, 1),
     ] {
         let ring = Ring::coset(n, p, g as u32, w as u32);
         assert!(matches!(ring, Err(Error::Ring { .. })), "{n} {g} {w}: {ring:?}");
     }
-    // no root of this order; not prime; no transform of this degree
+    // no root of this order; a modulus that is not prime; no transform of this degree; a degree that is too large
     assert!(matches!(Ring::coset(64, p, 5u32, 33u32), Err(Error::NoRoot { .. })));
     assert!(matches!(Ring::coset(8, q(15), 2u32, 2u32), Err(Error::NotPrime { .. })));
     assert!(Ring::coset(5, q(11), 2u32, 3u32).is_err());

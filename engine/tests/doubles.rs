@@ -64,8 +64,8 @@ fn check(ring: &PolyType, a: &[u8], b: &[u8]) {
     }
 }
 
-/// With 50-bit primes residues may grow to 4q, so every other layer reduces; with 49-bit primes to 8q, and every eighth
-/// does.
+/// Residues may grow to 4q for 50-bit primes, to 8q for 49-bit primes, and further for the 33-bit prime. So the three
+/// reduce after different numbers of layers.
 #[test]
 fn transforms_and_products_in_doubles_equal_the_oracle() {
     for (q, n) in [(BITS_50, 2), (BITS_50, 512), (BITS_49, 64), (BITS_49, 512), (BITS_33, 512)] {

@@ -192,7 +192,7 @@ fn thousands_of_moduli() -> Result<()> {
     Planner::new(Limits::h200()).plan(&Job::new(&ring, Op::Forward))?;
     assert_eq!(ring.limbs(1000..4000)?.basis(), &primes[1000..]);
     assert!(start.elapsed().as_secs_f64() < 2.0, "{:?}", start.elapsed());
-    // common factors of moduli are found nevertheless
+    // a common factor of two moduli is found among many moduli, too
     let product = primes[30].value_u64().unwrap_or(0) * 3;
     let wrong = Ring::rns(16, &[&primes[..40], &[Modulus::new(product)?]].concat()).map(PolyType::from);
     assert!(matches!(&wrong, Err(Error::Ring { why }) if why.contains("common factor")), "{wrong:?}");

@@ -82,7 +82,7 @@ impl Row<'_> {
         self.x[if order == Order::Natural { place } else { place.reverse_bits() >> (usize::BITS - bits) }]
     }
 
-    /// True if `values` are the evaluations of `coefficients`; compares them at `places` only.
+    /// True if `values` are the evaluations of `coefficients` at the positions in `places`; ignores other positions.
     fn are_values(&self, order: Order, coefficients: &[u64], values: &[u64]) -> bool {
         self.places.iter().all(|&place| {
             let x = self.point(order, place);
@@ -113,7 +113,7 @@ impl Row<'_> {
         self.are_values(order, self.out, self.a)
             && match self.kind {
                 Kind::Largest => self.out[0] == q - 1 && self.out[1..].iter().all(|c| *c == 0),
-                // coefficient j is −x^−j/n = x^(n−j)/n
+                // with the last evaluation point x, coefficient j is −x^−j/n = x^(n−j)/n
                 Kind::Impulse => {
                     let x = self.point(order, n - 1);
                     let powers = std::iter::successors(Some(x), |power| Some(mul(q, *power, x)));
@@ -135,8 +135,8 @@ impl Row<'_> {
         };
         self.places.iter().all(|place| schoolbook(*place))
             && match kind {
-                // the product is (1 + x + … )^2: for coefficient j, j + 1 terms stay below x^n, the others wrap around
-                // with a minus sign
+                // the product is (1 + x + …)^2: coefficient j − 1 sums j terms below x^n, and n − j terms that wrap
+                // around with a minus sign
                 Kind::Largest => out.iter().zip(1..).all(|(c, j)| *c == (2 * j + q - n as u64) % q),
                 // a is −x^(n−1) = 1/x
                 Kind::Impulse => out[n - 1] == (q - b[0]) % q && out[..n - 1] == b[1..],
@@ -151,7 +151,7 @@ impl Row<'_> {
     }
 }
 
-/// A ring and devices. The reference code checks the first device, and the other devices are compared with it.
+/// A ring and devices. The reference code checks the first device; the other devices are compared with the first.
 struct Case {
     ring: PolyType,
     devices: Vec<Device>,
@@ -163,7 +163,7 @@ struct Case {
 }
 
 impl Case {
-    /// ψ is the root that the ring names for a modulus, or else the smallest root.
+    /// A case for this ring. For each modulus, ψ is the root that the ring names, or else the smallest root.
     fn new(ring: Result<PolyType, ringforge::Error>, targets: &[Target]) -> Self {
         let ring = ring.expect("a ring");
         let (n, rows) = (ring.degree(), ring.basis().len());
@@ -190,7 +190,8 @@ impl Case {
         [Kind::Largest, Kind::Random, Kind::Impulse, Kind::Zero][(row / rows + row % rows) % 4]
     }
 
-    /// Limbs of every kind if `every_kind`, else only largest and random ones (used for the second operand).
+    /// A batch of operands. Its limbs are of every `Kind` if `every_kind`, else only largest and random ones (used for
+    /// the second operand).
     fn input(&self, number: u64, every_kind: bool) -> Vec<u64> {
         let mut random = Random::new(self.seed ^ number);
         let (n, basis) = (self.ring.degree(), self.ring.basis());

@@ -176,8 +176,8 @@ const RULES: &[Rule] = &[
     ),
 ];
 
-/// Pipelines in which no steps are fused. In each, the result of the first step is read by other steps, too, is an
-/// output, is read only in part, or is overwritten before.
+/// Pipelines in which some steps cannot be fused. The result of such a step is read twice, is an output, or is an
+/// operand of a product; or the kernel would need too many operands; or another step overwrites an operand first.
 const OTHERS: &[Rule] = &[
     (
         "read twice",
@@ -230,7 +230,7 @@ const OTHERS: &[Rule] = &[
         4,
         2,
     ),
-    // the sum overwrites an input of the product, which would still be needed if the product were computed later
+    // `mul_add` overwrites an input of the product, which would still be needed if the product were computed later
     (
         "written over",
         |p, ring| {
@@ -299,7 +299,7 @@ fn check(device: &Device, limits: &Limits, rings: &[PolyType]) -> Result<()> {
     Ok(())
 }
 
-/// Rings for every arithmetic and every stored form, with leaf degree 1 and the automorphism that the pipelines use.
+/// Rings in many arithmetics and stored forms, with leaf degree 1 and the automorphism that the pipelines use.
 fn all_rings() -> Vec<PolyType> {
     let suits = |ring: &PolyType| {
         let n = ring.degree();
@@ -335,7 +335,7 @@ fn bits_are_the_same_on_the_emulator() -> Result<()> {
 #[test]
 fn bits_are_the_same_on_a_gpu() -> Result<()> {
     let Some(device) = Target::Cuda.device() else { return Ok(()) };
-    // one ring for each arithmetic, because each needs its kernels compiled
+    // only one ring for each arithmetic, because kernels are compiled for each ring
     let mut seen = HashSet::new();
     let rings: Vec<PolyType> = all_rings().into_iter().filter(|ring| seen.insert(Arithmetic::of(ring))).collect();
     assert!(rings.len() > 4, "{}", rings.len());

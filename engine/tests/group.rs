@@ -132,13 +132,14 @@ fn pipelines_run_on_all_devices() -> Result<()> {
     Ok(())
 }
 
-/// If one device fails, all results are cleared, including those of the other devices.
+/// If devices of a group fail, the results of all its devices are cleared.
 #[test]
 fn nothing_is_left_where_one_device_fails() -> Result<()> {
     let ring: PolyType = "3329 : x^256 + 1".parse()?;
     let group = Engine::group(&[Device::cpu(), Device::cpu()])?;
     let program = group.program(&Job::new(&ring, Op::Mul))?;
-    // the second half is misaligned, and the CPU rejects it because it works directly on the caller's memory
+    // the output is misaligned for 16-bit residues, which a CPU rejects, because it works directly on the caller's
+    // memory
     let (a, mut out) = (vec![1u8; 2 * ring.bytes() + 1], vec![7u8; 2 * ring.bytes() + 1]);
     let odd = usize::from((out.as_ptr() as usize).is_multiple_of(2));
     let a = &a[odd..][..2 * ring.bytes()];

@@ -1,5 +1,5 @@
-//! Radix-2^k passes, in which roots of unity are powers of two. For every factorization, root and thread layout, the
-//! CUDA source must give the result of the CPU, which computes radix-2 layers one by one.
+//! Radix-2^k passes modulo 2^64 − 2^32 + 1, where roots of unity are powers of two. For many factorizations, roots and
+//! thread layouts, the CUDA source must give the result of the CPU, which computes radix-2 layers one by one.
 
 use rayon::prelude::*;
 use ringforge::factorization::Factorization;
@@ -9,7 +9,7 @@ use ringforge_testkit::{NamedPlan, Target, check_plan, naive, seed};
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 
-/// A tuning choice of how the threads of a block share a limb.
+/// A tuning choice: the number of kernels, the residues per thread, and the blocks per cluster.
 fn choice(kernels: usize, per_thread: usize, cluster: Option<usize>) -> Choice {
     let mut choice = Choice::default();
     (choice.kernels, choice.per_thread, choice.cluster) = (Some(kernels), Some(per_thread), cluster);
@@ -148,8 +148,8 @@ fn groups_follow_passes() -> Result<()> {
 /// The smallest and the largest value that an integer may have.
 type Range = (i128, i128);
 
-/// The range of the results of `fold_signed` and its variants for shifted inputs, by the formulas of `word.cuh`.
-/// Returns `None` if an intermediate result needs more than 96 bits.
+/// The range of the results of `Rotations::shifted` for inputs in this range, by the formulas of `fold_signed` and its
+/// variants in `word.cuh`. Returns `None` if an input shifted by `by` mod 32 bits needs more than 96 bits.
 fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
     let [least, most] = [least, most].map(|x| x << (by % 32));
     let (word, less, fits) = (1i128 << 32, (1i128 << 32) - 1, -(1i128 << 95)..1i128 << 95);
@@ -164,8 +164,8 @@ fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
     (fits.contains(&least) && fits.contains(&most)).then_some(left)
 }
 
-/// For every root, no intermediate result of `rotations.cuh` needs more than 96 bits, and no final one is below 2^32 −
-/// 1.
+/// For every root, no intermediate result of `rotations.cuh` needs more than 96 bits, and no final result is below
+/// 2^32 − 1.
 #[test]
 fn values_of_groups_fit() {
     let (unit, q) = (1i128 << 64, i128::from(Q));

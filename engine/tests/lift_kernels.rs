@@ -64,7 +64,8 @@ fn emulator_and_cpu_agree() {
     }
 }
 
-/// CRT composition of small integers, for which the estimate of the quotient by Q is too small.
+/// CRT composition of small integers, for which the estimated multiple of Q, the product of the moduli, is one too
+/// small.
 #[test]
 fn emulator_and_cpu_agree_on_small_integers() {
     let poly = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();

@@ -9,7 +9,7 @@ fn group(count: usize) -> Engine {
     Engine::group(&(0..count).map(|_| Device::cpu()).collect::<Vec<_>>()).expect("a group")
 }
 
-/// Rings modulo x^n − c of every width and arithmetic, some of them on a coset.
+/// Rings modulo x^n − c with residues of 32, 64 and 256 bits, and for small n of 16 bits. Some evaluate on a coset.
 fn rings(n: usize) -> Result<Vec<PolyType>> {
     let bls = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
     let q = |q: u64| Modulus::new(q);

@@ -464,7 +464,8 @@ fn digits_equal_the_oracle() {
     }
 }
 
-/// Digits sum up to the number, and are as small as documented.
+/// The signed digits of a gadget decomposition, each times its weight, sum up to the centred residue, and are as small
+/// as documented.
 #[test]
 fn digits_are_small_and_exact() {
     let number = |x: &U256, q: &Modulus| {

@@ -1,4 +1,4 @@
-//! Other implementations (arkworks, tfhe-ntt, num-bigint) give the same evaluations and products.
+//! Evaluations and products equal those of other implementations (arkworks, tfhe-ntt, num-bigint).
 
 use ark_bls12_381::Fr;
 use ark_ff::{BigInt, Field, PrimeField};
@@ -90,7 +90,8 @@ fn coset_transforms_equal_those_of_arkworks_bit_for_bit() {
     }
 }
 
-/// tfhe-ntt leaves evaluations in bit-reversed order, so the first evaluation of x is its root of unity.
+/// tfhe-ntt leaves evaluations in bit-reversed order, so the first evaluation of the polynomial x is the root of unity
+/// that tfhe-ntt uses.
 #[test]
 fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
     let small = [(60, 16), (60, 1 << 10), (61, 1 << 11), (62, 1 << 12), (63, 64), (64, 256), (50, 128)];

@@ -444,8 +444,8 @@ impl<'p> Maker<'p, '_> {
         self.known.last_mut().expect("it was pushed").memory.extend(memory);
     }
 
-    /// The numbers `these`, those of the values that share their memory, and those of all values that share memory with
-    /// others.
+    /// The numbers of the values that an operand must not be: `these`, values that share memory with them, and all
+    /// other values whose memory is shared.
     fn but(&self, these: &[usize]) -> Vec<usize> {
         let shares = |i: &usize| self.sharing(*i).len() > 1;
         let others = these.iter().flat_map(|&i| self.sharing(i));

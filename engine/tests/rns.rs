@@ -178,8 +178,8 @@ fn check_few(target: Target) {
     // sums of digits just below 2^64, modulo the largest 64-bit moduli
     check_conversions(&device, &primes(62, 4), &primes(64, 3), 300, 2);
     check_conversions(&device, &mixed(), &primes(62, 64), 12, 2);
-    // a few small moduli to others, many coefficients with the targets in parts; sums of eight digits of 60 bits, and
-    // of digits of even and tiny moduli
+    // moduli below 2^60: sums of 8, 5, 1 and 9 digits, from even and tiny moduli, too; the first conversion divides its
+    // 30 target moduli into parts
     check_conversions(&device, &primes(60, 8), &primes(59, 30), 300, 2);
     check_conversions(
         &device,

@@ -13,7 +13,7 @@ use ringforge_testkit::{bytes, devices};
 /// The order of BLS12-381's scalar field.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
-/// Rings of every width and stored form, with duplicate, tiny and even moduli.
+/// Rings of every width, in plain and in Montgomery form, with duplicate, tiny and even moduli.
 fn rings() -> Result<Vec<PolyType>> {
     let q = |q: u64| Modulus::new(q);
     let rows = |moduli: &[Modulus], map: &[usize], n: usize| {
@@ -87,7 +87,7 @@ fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [
     let small = |i: usize| {
         let bits = u128::from_le_bytes(block(i as u32 / 4).as_chunks().0[i % 4]);
         let magnitude = match distribution {
-            // |x| > m for the highest P(|x| > m)·2^128 of all 128-bit numbers
+            // of all 128-bit numbers, the largest P(|x| > m)·2^128 give a magnitude above m
             Ternary => usize::from(BigUint::from(bits) * 3u32 >= one),
             Binomial { eta } => {
                 let ways = |k: u32| (0..k).fold(BigUint::from(1u32), |ways, j| ways * (2 * eta - j) / (j + 1));

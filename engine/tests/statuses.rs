@@ -7,7 +7,7 @@ use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result, Value};
 use ringforge_testkit::devices;
 
-/// The status of an ok item. Memory also holds it before each run.
+/// The status of an ok item. Before each run, the memory for statuses is filled with it.
 const OK: u32 = 0x600d_f17e;
 /// The number of items in a run. The next constant is the item that `SKIPS` skips.
 const BATCH: usize = 70;
@@ -139,7 +139,7 @@ fn items_that_no_step_reaches_are_skipped() {
 
 #[test]
 fn chunks_have_statuses_of_their_own() {
-    // several chunks on devices that cut batches into chunks, which the emulator does not
+    // a batch of several chunks, on the devices that cut batches into chunks (the emulator does not)
     let batch = 1 << 20;
     for device in [Some(Device::cpu()), ringforge_testkit::Target::Cuda.device()].into_iter().flatten() {
         for program in programs(&device) {

@@ -1,4 +1,4 @@
-//! Rings that store residues in other forms than the default, in every arithmetic: slow reference code, the CPU and the
+//! Rings that store residues in other forms than the default, in many arithmetics: slow reference code, the CPU and the
 //! CUDA source agree.
 
 use rayon::prelude::*;
@@ -14,7 +14,7 @@ const WIDE: [&str; 2] = [
     "0xfffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff3c1",
 ];
 
-/// Rings that have an NTT, in each arithmetic: leaf degree 1 and higher; several moduli, including mapped ones.
+/// Rings that have an NTT, in many arithmetics: leaf degree 1 and higher; one modulus or several; duplicate limbs.
 fn splitting() -> Vec<String> {
     let narrow = [
         "3329:x^16+1",                // Mod16
@@ -25,7 +25,7 @@ fn splitting() -> Vec<String> {
         "1073740609:x^96-x^48+1",     // the first layer is `Layer::Sixth`
         "2013265921:x^32-1",          // Mod31
         "2013265921:x^4-11",          // a single leaf
-        "2147483647:x^9-1",           // the largest of 31 bits, radix 3
+        "2147483647:x^9-1",           // the largest 31-bit modulus, radix 3
         "4293918721:x^32-1",          // Mod64, stored in 32 bits
         "1125899906826241:x^32+1",    // Mod50 where doubles are fast
         "1152921504606830593:x^32+1", // Mod64

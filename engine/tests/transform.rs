@@ -99,7 +99,7 @@ fn rows_agree_with_the_oracle_in_every_arithmetic() {
     }
 }
 
-/// The largest primes of each kind of arithmetic, with residues close to q.
+/// The largest primes of several bit lengths that have the roots of unity, with all residues equal to q − 1.
 #[test]
 fn the_largest_residues_agree_with_the_oracle() {
     for bits in [32, 50, 60, 61, 62, 63, 64] {

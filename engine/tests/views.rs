@@ -60,7 +60,8 @@ fn limbs_agree_on_all_devices() -> Result<()> {
     Ok(())
 }
 
-/// x is an element modulo Q·P in a batch. The result is y = x + key·x in the limbs of Q; the limbs of P stay the same.
+/// A batch of elements x modulo Q·P and a shared key modulo Q. In place, the limbs of Q become x + key·x; in a separate
+/// output y, they are key·x. The limbs of P are those of x in both cases.
 #[test]
 fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
     let ring: PolyType = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;
@@ -153,7 +154,8 @@ impl Kernel for AddOne {
     fn source(&self, _: &Limits) -> Result<Source> {
         let strides = self.ports.map(|port| if self.honest { port.stride() as u64 } else { 1 });
         let built = Built { prelude: String::new(), launch: Launch::thread_per_item(32) };
-        // SAFETY: a thread accesses the byte of its item; a kernel that does not runs on the emulator only.
+        // SAFETY: a thread accesses the byte of its item. Kernels that are not `honest` access other bytes, but run on
+        // the emulator only.
         Ok(unsafe { Source::new(self, SOURCE, &[], built).with_numbers(strides.to_vec()) })
     }
 
@@ -340,8 +342,8 @@ fn originals_of_secret_copies_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// The kernel that `on_views` returns must have the same ports. A larger port would access foreign memory, and a port
-/// of pointers would follow invalid ones.
+/// The kernel that `on_views` returns must have the ports of the original kernel. A larger port would access foreign
+/// memory, and a port of pointers would follow invalid ones.
 #[test]
 fn kernels_do_not_change_on_views() {
     #[derive(Debug)]

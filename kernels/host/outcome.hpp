@@ -15,7 +15,7 @@ enum class Status : std::uint64_t {
     shared_bounds = 5,   // a write outside shared memory
     buffer_bounds = 6,   // a write outside a buffer
     cluster_barrier = 7, // a cluster barrier that not every thread reaches, or whose arrive and wait do not alternate
-    cluster = 8,         // access to shared memory of a block outside the cluster, or one not surely running
+    cluster = 8,         // access to shared memory of a block that is outside the cluster or may not be running
     copies = 9,          // a thread ends before its copies to shared memory are complete
 };
 

@@ -15,7 +15,7 @@
 
 namespace rf_host {
 
-// The memory of one pointer argument of the kernel; null if the request named no valid alias.
+// The memory of one pointer argument of the kernel; null if the request named an invalid alias.
 using Slot = std::shared_ptr<Guarded>;
 
 struct Request {

@@ -45,9 +45,9 @@ class Schedule {
 
 // The runnable threads, each with a rank: the thread of the lowest rank runs first, whichever warp it belongs to.
 //
-// Ranks are strict priorities. So a warp that needs no other warp runs as far ahead as it can, and a missing barrier
-// between warps shows even if both have warp barriers in between. With a random schedule, the threads that a barrier
-// releases exchange their ranks.
+// Ranks are strict priorities, so a warp that needs no other warp runs as far ahead as it can. A missing barrier
+// between two warps then shows even if both warps have warp barriers. With a random schedule, the threads that a
+// barrier releases exchange their ranks.
 class Turns {
    public:
     void begin(std::uint32_t threads, Schedule& schedule) {

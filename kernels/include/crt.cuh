@@ -105,7 +105,7 @@ struct WideSum {
 // Garner's algorithm (mixed-radix CRT), for the primes p_0 < p_1 < ... of a generated struct L. P is the product of
 // these L::primes primes.
 // in: residue(j): x modulo p_j, for an integer x with |x| <= H = floor(P / 2).
-// out: s x mod q, for a constant s that the engine chooses.
+// out: s x mod q, for the modulus q of the result and a constant s that the engine chooses.
 // x + H is in [0, P) and has the mixed-radix digits x + H = d_0 + d_1 p_0 + d_2 p_0 p_1 + ... L::weight(j) is s p_0 ...
 // p_(j-1) mod q; L::inverse(i, j) is p_i^-1 modulo p_j; L::offset(j) is H mod p_j. L::sum() returns an accumulator that
 // starts with -s H mod q.

@@ -46,8 +46,8 @@ RF_FN Jacobian double_point(const Jacobian& p) {
     return r;
 }
 
-// The difference of an affine point q and a Jacobian point p = (X, Y, Z), scaled by Z: (q.x Z^2 - X, q.y Z^3 - Y). Both
-// coordinates are zero exactly if p = q, or if p is infinity with X = Y = 0.
+// The differences of the coordinates of an affine point q and a Jacobian point p = (X, Y, Z), scaled by powers of Z:
+// (q.x Z^2 - X, q.y Z^3 - Y). Both are zero exactly if p = q, or if p is infinity with X = Y = 0.
 struct Difference {
     u256 x, y;
 

@@ -9,7 +9,7 @@
 
 namespace rf {
 
-// Round constants: step iota adds them to lane (0, 0).
+// Round constants: step iota of each round adds (xors) one to lane (0, 0).
 RF_CONST u64 keccak_round[24] = {
     0x0000000000000001, 0x0000000000008082, 0x800000000000808a, 0x8000000080008000, 0x000000000000808b,
     0x0000000080000001, 0x8000000080008081, 0x8000000000008009, 0x000000000000008a, 0x0000000000000088,

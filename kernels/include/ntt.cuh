@@ -72,8 +72,8 @@ struct Bound {
     RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > product ? product : b; }
 };
 
-// Index, in layer L's section of the twiddle table, of the node with number `inner` below `top`, a thread's node at the
-// input of pass P.
+// Index of a node in layer L's section of the twiddle table. The node has number `inner` below node `top`, the node of
+// a thread at the input of pass P.
 template <class R, u32 P, u32 L>
 RF_FN u32 twiddle_slot(u32 top, u32 inner) {
     using S = Pass<R, P>;

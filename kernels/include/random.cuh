@@ -46,8 +46,8 @@ RF_FN void random_block(const RandomKey& random_key, u64 item, u64 number, u32* 
     for (u32 i = 0; i < 16; i++) block[i] += start[i];
 }
 
-// Writes 16 words as `draw` does, mixed with the 16 words context(i). If the same key and (item, attempt) are used
-// again with another context, the new words are independent (`RandomKey::hedged_block` says why).
+// Writes 16 words as `random_block` does, mixed with the 16 words context(i). If the same key and (item, attempt) are
+// used again with another context, the new words are independent (`RandomKey::hedged_block` says why).
 template <class Context>
 RF_FN void hedged_block(const RandomKey& random_key, u64 item, u32 attempt, Context context, u32* block) {
     random_block(random_key, item, attempt, block);

@@ -1,9 +1,9 @@
 // Transforms of up to sixteen points modulo q = 2^64 - 2^32 + 1, where 2^96 = -1: roots of unity are powers of two, so
 // that products by twiddle factors are shifts.
 //
-// Between layers, points are signed 96-bit integers, and nothing is reduced. In units of 2^64, points enter below 2; a
-// layer at most doubles that, and shifted points are below 2 again. So points to be shifted are at most 8 units, or 7
-// if the shift exceeds whole words by up to 28 bits, and fit 96 bits.
+// Between layers, points are signed 96-bit integers, which are not fully reduced. In units of 2^64, points are at most
+// 2 on entry and below 2 again after a shift. A point that is about to be shifted is at most 8 units, or at most 7 if
+// the shift is 28 modulo 32. So it still fits 96 bits after a shift by less than a word.
 #pragma once
 #include "word.cuh"
 

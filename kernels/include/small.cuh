@@ -3,7 +3,7 @@
 //
 // The generated struct S gives the type S::Store of residues of S::limbs 32-bit words and the degree S::n. A thread
 // stores S::each residues at once (1, 2 or 4; it divides n). A block has S::threads threads and S::threads
-// coefficients: four for each cell of a generated struct C, which `Spread` assigns to blocks.
+// coefficients. A cell is four coefficients; the generated struct C says how `Spread` assigns cells to blocks.
 #pragma once
 #include "mod256.cuh"
 #include "packed.cuh"
@@ -17,8 +17,8 @@ constexpr u32 small_bias = 1 << 14;
 // in: a magnitude; a sign, 1 for negative   out: the signed integer plus small_bias
 RF_FN u32 biased(u32 magnitude, u32 sign) { return small_bias + ((magnitude ^ 0 - sign) + sign); }
 
-// Shoup multiplication of small integers by a known factor w, modulo q of N 32-bit limbs. Table: floor(2^32 w / q),
-// floor(2^32 c / q); w; c = -2^14 w mod q, which cancels the bias; -q mod 2^(32 N); zeros up to a multiple of 16 bytes.
+// Shoup multiplication of small integers by a known factor w, modulo q of N 32-bit limbs. c = -2^14 w mod q cancels the
+// bias. Table: floor(2^32 w / q); floor(2^32 c / q); w; c; -q mod 2^(32 N); zeros up to a multiple of 16 bytes.
 template <u32 N>
 struct SmallMultiples {
     static constexpr u32 words = (3 * N + 2 + 3) / 4 * 4;

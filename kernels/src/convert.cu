@@ -6,8 +6,8 @@
 //
 // Roofline bound for a coefficient from k moduli to l, of 64 bits: 8 (k + l) bytes of memory traffic; k products and l
 // sums of k products; if exact, k (k - 1) / 2 products more. A product takes 8 issue slots of the multiplier. Each of
-// the first k products and each sum takes a remainder of 11 slots; a sum of digits above 2^64 takes two. Below 2^60 a
-// product takes 6 slots and a remainder 10; below 2^30, 2 and 7.
+// the first k products and each sum takes a remainder of 11 slots, or two if the digits may sum to more than 2^64. For
+// moduli below 2^60 a product takes 6 slots and a remainder 10; for moduli below 2^30, 2 and 7.
 #include "multiples.cuh"
 #include "packed.cuh"
 #include "spread.cuh"

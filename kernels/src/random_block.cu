@@ -3,7 +3,7 @@
 #include "prelude.cuh"
 using rf::u32;
 using rf::u32x4;
-using rf::u64;  // not all of rf: rf::draw has the kernel's name
+using rf::u64;  // not all of rf: rf::random_block has the kernel's name
 
 extern "C" __global__ void __launch_bounds__(Task::threads)
     random_block(const rf::RandomKey* random_key, u32x4* out, u64 first, u64 end) {

@@ -1,5 +1,5 @@
 // Ring elements whose coefficients are 1 or -1 at the indices in a set and 0 elsewhere, or the other way round. One
-// thread per coefficient, which compares its index with the whole set.
+// thread per coefficient; the thread compares the coefficient's index with the whole set.
 //
 // Roofline bound: memory, since every residue is written once; a comparison of each coefficient with each index of the
 // set.

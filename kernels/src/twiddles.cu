@@ -3,7 +3,8 @@
 #include "prelude.cuh"
 using namespace rf;
 
-// Input from the host: the modulus and five residues, plain or, for 256 bits, in Montgomery form.
+// Input from the host: the modulus and five residues in the order of the enum below, plain or, for 256 bits, in
+// Montgomery form.
 template <class M>
 struct Roots {
     M m;
@@ -11,7 +12,8 @@ struct Roots {
 };
 enum { START, STEP, SCALE, FACTOR, HALF_SIXTH };
 
-// The recipe of a table entry: (start^a step^b)^±1 times the residues whose flags are set.
+// The recipe of a table entry: START^a STEP^b, or its inverse if `inverse`, times SCALE, FACTOR and HALF_SIXTH where
+// the flag of that name is set. The capitalized names are residues of `Roots`.
 struct Entry {
     u64 a = 0, b = 0;
     bool inverse = false, scale = false, factor = false, half_sixth = false;
@@ -105,8 +107,8 @@ struct Powers {
         }
         return entry;
     }
-    // The exponent of the step root in the constant of a node of layer L: the digit-reversed node number as a fraction
-    // of `weight`.
+    // The exponent of STEP in the constant of a node of layer L: `weight` times the fraction whose mixed-radix
+    // digits after the point are those of the node number, least significant first.
     template <u32 L>
     RF_FN u64 exponent(u32 node, u64 weight) {
         if constexpr (L == 0) {

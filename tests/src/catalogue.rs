@@ -1,5 +1,5 @@
-//! The catalogue: plans for tests that together contain all kernels of the workspace, at the smallest shapes that reach
-//! every branch of their code.
+//! The catalogue: plans for tests that together contain all kernels of the workspace, except those of schemes with a
+//! compile test of their own. Shapes are the smallest that reach every branch of the kernels.
 
 use ringforge::factorization::Factorization;
 use ringforge::kernels::{Distribution, RandomBlock};
@@ -33,8 +33,8 @@ pub fn jobs() -> Result<Vec<Job>> {
     let all = [&TRANSFORMS[..], &[Op::Mul]].concat();
     let through = [Op::Forward, Op::Inverse, Op::Mul];
 
-    // Every arithmetic and every kind of layer; one pass and several passes; limbs that fit into one warp and limbs
-    // that need several warps.
+    // Residues of every width and every kind of layer; one pass and several passes; limbs that fit into one warp and
+    // limbs that need several warps.
     add(&PolyType::from(Ring::trinomial(768, q(3457)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(256, q(3329)?)?), &all);
     add(&PolyType::from(Ring::negacyclic(256, q(998_244_353)?)?), &all);
@@ -113,7 +113,7 @@ pub fn jobs() -> Result<Vec<Job>> {
         let conversions = [Op::Convert, Op::ConvertCentred, Op::ConvertFast];
         jobs.extend(conversions.map(|op| Job::new(from, op).to(to)));
     }
-    // bases of few small moduli: up to the number whose sums just fit, and with one modulus more
+    // bases of few small moduli: one with the largest number of moduli whose sums fit, and one with one modulus more
     let tiny = PolyType::from(Ring::rns(32, &[q(4)?, q(3)?, q(25)?, q(49)?, q(121)?])?);
     let [eight, nine] = [8, 9].map(|count| Ring::rns(32, &Modulus::ntt_primes(64, 60, count)?).map(PolyType::from));
     let (eight, nine) = (eight?, nine?);
@@ -213,8 +213,8 @@ fn views(limits: &Limits) -> Result<NamedPlan> {
     Ok(NamedPlan::new("views", p.build()?))
 }
 
-/// Plans for sums and multiples of elements of every width. Operands include adjacent and single residues, views of
-/// some limbs, and an operand shared by all items.
+/// Plans for sums and multiples of elements with residues of 16, 64 and 256 bits. Operands include views of some limbs,
+/// and one that all items share.
 fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let few = |moduli: &[u64], n| {
@@ -303,7 +303,7 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Plans for blocks of evaluations that are distributed over several devices, for every width.
+/// Plans for blocks of evaluations that are distributed over several devices, for residues of 16, 32 and 256 bits.
 fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let rings = [
@@ -319,7 +319,8 @@ fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().filter_map(|ring| plan(ring).transpose()).collect()
 }
 
-/// Plans for inner products of more terms than an accumulator holds, and for automorphisms, in every arithmetic.
+/// Plans for inner products of more terms than an accumulator holds, and for automorphisms, for residues of 32, 64 and
+/// 256 bits.
 fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
@@ -346,8 +347,8 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
-/// Plans in which element-wise steps are fused to every kernel that supports it, in every arithmetic. They have the
-/// maximum number of fused operands and steps.
+/// Plans in which element-wise steps are fused to every kernel that supports it, for residues of every width. The plans
+/// reach the maximum number of fused operands and steps.
 fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
@@ -407,11 +408,11 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok([of_one_size(limits)?, Sm2::plans(limits)?, blocks(limits)?].concat())
 }
 
-/// Returns the catalogue for compile checks: as [`catalogue`], but with each scheme's plans at full size, where its
-/// tests may use smaller blocks.
+/// Returns the catalogue for compile checks: the plans of [`catalogue`], but with those of SM2 at full size, and
+/// additional plans for large matrices.
 ///
 /// # Errors
-/// As [`catalogue`].
+/// Any planning error.
 pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?, matrices(limits)?].concat())
 }

@@ -67,7 +67,7 @@ pub fn plan(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
     Ok(NamedPlan::new("mix", one_step(kernel, &["words", "mixed"])?))
 }
 
-/// As [`plan`], but the output overwrites the input.
+/// Like [`plan`], but the output overwrites the input.
 ///
 /// # Errors
 /// Any planning error.

@@ -1,5 +1,5 @@
-//! Test transforms that are split over several kernels, or over the thread blocks of a cluster, at small sizes. They
-//! are planned as if thread blocks were tiny, or as if clusters were faster at such sizes.
+//! Transforms for tests that are split over several kernels, or over the thread blocks of a cluster, at small sizes.
+//! They are planned as if thread blocks were tiny, or as if clusters were faster at such sizes.
 
 use ringforge::factorization::Factorization;
 use ringforge::tuning::{Choice, Tuning};
@@ -90,14 +90,15 @@ impl Shared {
     }
 }
 
-/// Compiles the same job for the CPU, where the transform is not split.
+/// Compiles a job for the CPU, where the transform is not split.
 fn whole(job: &Job) -> Result<Program> {
     let device = Device::cpu();
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
-/// Returns the expected output of a job. Forward transforms and products come from the oracle. The output of an inverse
-/// transform is that of the unsplit transform on the CPU; the oracle's forward transform must map it back to the input.
+/// Returns the expected output of a job. Forward transforms and products come from the oracle ([`naive`]). The output
+/// of an inverse transform is that of the unsplit transform on the CPU; the oracle's forward transform must map it back
+/// to the input.
 fn expected(job: &Job, factorization: &Factorization, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
     let (ring, plain) = (&job.poly, |bytes: &[u8]| naive::to_plain(&job.poly, bytes));
     let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, factorization, job.order, &plain(bytes)));
@@ -133,7 +134,7 @@ fn several() -> Result<Shared> {
 }
 
 /// A 64-bit ring whose transform takes three kernels. The tiles of the middle kernel have several nodes above them, and
-/// their words have a stride.
+/// the words of a tile have a stride.
 fn three() -> Result<Shared> {
     Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?).map(PolyType::from), tiny(4, 256), 3)
 }
@@ -163,7 +164,7 @@ fn others() -> Result<Vec<Shared>> {
     rings.into_iter().collect()
 }
 
-/// Transforms in clusters, in every 64-bit arithmetic and one 32-bit arithmetic. The first pass has one or several
+/// Transforms in clusters, in several 64-bit arithmetics and one 32-bit arithmetic. The first pass has one or several
 /// layers, and further passes follow. Residues either stay in their warp or not. Empty for a device without clusters.
 fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
     if limits.cluster_blocks == 1 {

@@ -12,7 +12,7 @@ fn every_kernel_has_its_algorithm_listed() -> io::Result<()> {
     for (name, _) in &kernels {
         assert!(page.contains(&format!("(../../{name})")), "docs/internals/algorithms.md does not list {name}");
     }
-    // and no file that is gone
+    // the page must not link to files that do not exist
     for link in page.split("(../../").skip(1).filter_map(|rest| rest.split(')').next()) {
         let path = link.split('#').next().unwrap_or_default();
         assert!(root().join(path).exists(), "docs/internals/algorithms.md links to {path}, which does not exist");

@@ -5,10 +5,10 @@ use std::{env, fs, io};
 
 use crate::sources::{libraries, root, with_extension};
 
-/// What stands in a statement before the text of an error.
+/// Code that precedes the text of an error in a statement.
 const MARKS: [&str; 8] = ["Error::", "Err(", "unsupported(", "refuse", "why", "what:", "#[error(", "fail("];
 
-/// String literals of at least two words in statements that make errors.
+/// Returns the string literals of at least two words in statements that make errors.
 fn messages(source: &str) -> Vec<String> {
     let source = source.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let code: String =
@@ -20,7 +20,7 @@ fn messages(source: &str) -> Vec<String> {
             Some(end) => statement = before[end..].into(),
             None => statement += before,
         }
-        // a quote as a character
+        // a double quote in a character literal
         if before.ends_with('\'') {
             rest = literal;
             continue;

@@ -14,7 +14,7 @@ fn first_table(text: &str) -> Vec<&str> {
     rows.take_while(|line| line.starts_with('|')).collect()
 }
 
-/// If the README links to the page, its table must have exactly the page's row for each area.
+/// If the README links to `docs/performance.md`, the README must have exactly that page's table row for each area.
 #[test]
 fn figures_of_the_readme_match_the_page() -> io::Result<()> {
     let (readme, page) = (read("README.md")?, read("docs/performance.md")?);

@@ -1,5 +1,5 @@
-//! Tests that the emulator, which runs the CUDA source of kernels on the CPU, finds defects injected into kernels. The
-//! defects are deleted barriers, swapped table entries, and halved shared memory.
+//! Tests that the emulator, which runs the CUDA source of kernels on the CPU, finds defects injected into kernels, such
+//! as deleted barriers, swapped table entries, and halved shared memory.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use ringforge_tests::mix::{self, Mix};
 const SEED: u64 = 1;
 
 /// Number of items of a batch. With three, the second half of a thread block has work even if only every second item
-/// does any.
+/// does any work.
 const ITEMS: usize = 3;
 
 /// Number of items for a second attempt on defects that the first one missed, because few items may read a given entry

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use crate::sources::{pages, root};
 
-/// The targets of links outside code.
+/// Returns the targets of all links of a page outside code.
 fn links(page: &str) -> Vec<String> {
     let mut is_code = false;
     let mut found = Vec::new();

@@ -4,7 +4,7 @@ use std::{fs, io};
 
 use crate::sources::{pages, root};
 
-/// Lines without indentation and line ends, and without empty lines at the ends.
+/// Returns the lines of a text without their indentation. Empty lines at its start and end are left out.
 fn trimmed(text: &str) -> Vec<&str> {
     text.trim_matches('\n').lines().map(str::trim).collect()
 }

@@ -16,7 +16,7 @@ fn emulator() {
     check_scheme::<SharedOut>(Target::Emulator);
 }
 
-/// Checks that a defect is detected in which a launch of some blocks of an item works on other blocks.
+/// Makes a launch for some blocks of an item work on other blocks, and checks that this defect is detected.
 #[test]
 fn wrong_blocks_are_detected() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };

@@ -11,7 +11,8 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Names and contents of all files of libraries with this extension, without tests, benches and examples.
+/// Returns the names and contents of all files of libraries and of `kernels` with this extension, without tests,
+/// benches and examples.
 pub(crate) fn with_extension(extension: &str) -> io::Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     for folder in LIBRARIES.into_iter().chain(["kernels"]) {

@@ -31,7 +31,7 @@ fn expected(input: &[u8]) -> Vec<u8> {
 
 ringforge_testkit::suite!(Mixing);
 
-/// A scheme whose oracle is wrong for one of five kinds of sample items, the fifth.
+/// A scheme with five kinds of sample items, whose oracle is wrong for the fifth kind.
 struct WrongForOne;
 
 impl Scheme for WrongForOne {

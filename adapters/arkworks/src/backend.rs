@@ -89,6 +89,7 @@ impl Backend {
 
     /// The witness map of `reduction` on the subgroup of n points.
     ///
+    /// # Errors
     /// [`Error::NoRoot`](ringforge::Error::NoRoot) if F has no root of unity of order n, or for [`Reduction::Circom`]
     /// of order 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) if n exceeds
     /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE); [`Error::Unsupported`](ringforge::Error::Unsupported) if the

@@ -62,7 +62,8 @@ impl<F: EngineField> Domain<F> {
         Self::new_coset(n, offset).ok_or_else(|| Error::Ring { why: "the offset of a coset must not be 0".into() })
     }
 
-    /// Returns the evaluations of the polynomial with these coefficients, like [`Domain::fft_in_place`].
+    /// Returns the evaluations of the polynomial with these coefficients. Truncates or pads like
+    /// [`Domain::fft_in_place`].
     #[must_use]
     pub fn fft(&self, coeffs: &[F]) -> Vec<F> {
         let mut values = coeffs.to_vec();
@@ -70,7 +71,8 @@ impl<F: EngineField> Domain<F> {
         values
     }
 
-    /// Returns the coefficients of the polynomial with these evaluations, like [`Domain::ifft_in_place`].
+    /// Returns the coefficients of the polynomial with these evaluations. Truncates or pads like
+    /// [`Domain::ifft_in_place`].
     #[must_use]
     pub fn ifft(&self, evals: &[F]) -> Vec<F> {
         let mut coeffs = evals.to_vec();
@@ -115,7 +117,7 @@ impl<F: EngineField> Domain<F> {
     /// Replaces the evaluations of contiguous polynomials, in natural order, by their coefficients.
     ///
     /// # Errors
-    /// As [`Domain::forward`].
+    /// The errors of [`Domain::forward`].
     pub fn inverse(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
         self.transform(backend, Op::Inverse, polynomials)
     }
@@ -125,7 +127,7 @@ impl<F: EngineField> Domain<F> {
     /// significant first.
     ///
     /// # Errors
-    /// As [`Domain::forward`], except for lengths; [`Error::Unsupported`] for other operations.
+    /// The errors of [`Domain::forward`] except [`Error::Length`]; [`Error::Unsupported`] for other operations.
     pub fn program(&self, backend: &Backend, op: Op) -> Result<Program> {
         backend.transform(op, self.size(), self.0.offset)
     }

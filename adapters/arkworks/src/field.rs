@@ -5,10 +5,11 @@ use ringforge::{Error, Modulus, Result, Ring, U256, Width};
 
 /// A prime field whose elements are four 64-bit limbs in Montgomery form with R = 2^256, least significant first.
 ///
-/// These are all of arkworks' fields of 193 to 256 bits, such as the scalar fields of BLS12-381, BN254, BLS12-377,
-/// Pallas and Vesta.
+/// All of arkworks' fields with four limbs implement the trait. The engine transforms those of 193 to 256 bits, such as
+/// the scalar fields of BLS12-381, BN254, BLS12-377, Pallas and Vesta. It rejects smaller moduli, whose residues it
+/// stores differently.
 pub trait EngineField: PrimeField<BigInt = BigInt<4>> {
-    /// Returns the Montgomery form of the element, x·2^256 mod q.
+    /// Returns the Montgomery form of this element x: x·2^256 mod q, where q is the modulus.
     fn limbs(&self) -> [u64; 4];
 
     /// Returns the element with this Montgomery form, which must be below the modulus. This is not checked.
@@ -45,7 +46,7 @@ fn modulus<F: EngineField>() -> Result<Modulus> {
     Ok(q)
 }
 
-/// Returns the element as an integer in [0, q).
+/// Returns the element as an integer in [0, q), where q is the modulus.
 pub(crate) fn integer<F: EngineField>(x: F) -> U256 {
     U256::from_le_slice(&le_bytes(x.into_bigint()))
 }

@@ -28,8 +28,10 @@ pub struct Libsnark<F>(PhantomData<F>);
 
 /// The witness map of Circom's prover, snarkjs, on [`Backend::shared`], for keys made by snarkjs or with this type.
 ///
-/// On a domain of n points, it returns the evaluations of a·b − c at the odd powers of a root of unity of order 2n. The
-/// keys' bases are the Lagrange polynomials at these points. Arkworks' code runs in the same cases as for [`Libsnark`].
+/// On a domain of n points, the map returns the evaluations of a·b − c at the odd powers of a root of unity of order
+/// 2n. Here a, b and c are the constraint polynomials, with c interpolated from a·b. In the keys, the bases for these
+/// evaluations are the Lagrange polynomials of the odd powers. Arkworks' code runs in the same cases as for
+/// [`Libsnark`].
 #[derive(Debug, Clone, Copy)]
 pub struct Circom<F>(PhantomData<F>);
 
@@ -82,8 +84,8 @@ impl<K: EngineField> R1CSToQAP for Circom<K> {
         system.map::<K, D>(Reduction::Circom)?.map_or_else(|| system.odd_values::<D>(), Ok)
     }
 
-    /// Returns L_i(t)·`delta_inverse` for odd i. Here L_i are the Lagrange polynomials of the roots of unity of order
-    /// 2n, where n = `max_power` + 1 is rounded up to a power of two.
+    /// Returns L_i(t)·`delta_inverse` for odd i. Here the L_i are the Lagrange polynomials of the 2n-th roots of unity,
+    /// and n is `max_power` + 1, rounded up to a power of two.
     fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
         max_power: usize,
         t: F,

@@ -9,21 +9,22 @@ use ringforge::{Buffer, Engine, Job, Op, Order, Plan, Planner, Program, Result, 
 use crate::backend::Backend;
 use crate::field::{EngineField, coset, integer, root};
 
-/// The form in which the prover receives the quotient (a·b − c)/(x^n − 1).
+/// The form in which the prover receives the quotient (a·b − c)/(x^n − 1) of the constraint polynomials a, b and c.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// The coefficients of (a·b − c)/(x^n − 1).
     Libsnark,
-    /// The evaluations of a·b − c at the odd powers of a root of unity of order 2n. Here c is the polynomial that
-    /// equals a·b at the even powers.
+    /// The evaluations of a·b − c at the odd powers of a root of unity of order 2n. Here c is the polynomial of degree
+    /// below n that equals a·b at the even powers.
     Circom,
 }
 
 /// A compiled witness map on a domain of n points, made by [`Backend::witness_map`]. Cloning is cheap.
 ///
 /// Each of the polynomials a, b and c is interpolated and then evaluated on a coset, where a·b − c is computed. On the
-/// coset the divisor x^n − 1 is a constant, so the division becomes the scale of an inverse transform and costs
-/// nothing. The subtraction is free too: all three polynomials are negated, and (−a)(−b) + (−c) = a·b − c.
+/// coset the divisor x^n − 1 is a constant. With [`Reduction::Libsnark`], the division becomes the scale of the last
+/// inverse transform and costs nothing. The subtraction is free too: all three polynomials are negated, and (−a)(−b) +
+/// (−c) = a·b − c.
 #[derive(Clone)]
 pub struct WitnessMap {
     n: usize,
@@ -59,7 +60,7 @@ impl WitnessMap {
     /// a and b, so its initial contents are ignored.
     ///
     /// # Errors
-    /// As [`Call::run`](ringforge::run::Call::run).
+    /// The errors of [`Call::run`](ringforge::run::Call::run).
     pub fn run(&self, stream: &Stream, a: &mut Buffer, b: &mut Buffer, c: &mut Buffer) -> Result<()> {
         if let Some(product) = &self.product {
             product.on(stream, 1).input("a", &*a).input("b", &*b).output("product", &mut *c).run()?;

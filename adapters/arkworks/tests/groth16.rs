@@ -215,7 +215,7 @@ fn engine_keys_work_with_the_stock_prover() {
 }
 
 /// Generates keys as trusted setup ceremonies do, from powers of the secret point. On a domain of n points the highest
-/// power is 2n − 2, which is the degree of a·b − c.
+/// power is 2n − 2. This is the maximum degree of a·b − c for constraint polynomials a, b and c of degree below n.
 struct Ceremony;
 
 impl R1CSToQAP for Ceremony {

@@ -27,8 +27,8 @@ pub(crate) struct Traces<'a, F> {
 type Made<F> = (Vec<RowMajorMatrix<F>>, MerkleTree<F>);
 
 impl<F: HashField> Traces<'_, F> {
-    /// Returns true if the device can commit to these traces. There must be at least one, with columns, and with
-    /// heights that the field can extend.
+    /// Returns true if the device can commit to these traces: there is at least one trace, and each has columns and a
+    /// height that the field can extend.
     pub(crate) fn served(&self) -> bool {
         let served = |(shift, trace): &(F, &RowMajorMatrix<F>)| {
             trace.width() > 0 && Transform::Extend(self.added_bits, *shift).serves(trace.height())

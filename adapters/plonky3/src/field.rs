@@ -26,7 +26,7 @@ pub unsafe trait EngineField: PrimeField64 + TwoAdicField + Ord {
     /// Returns the type of the ring's elements with residues stored as Plonky3 stores elements of this field.
     ///
     /// # Errors
-    /// As [`PolyType::with_form`].
+    /// The errors of [`PolyType::with_form`].
     fn stored(ring: Ring) -> Result<PolyType>;
 }
 

@@ -19,7 +19,7 @@ use crate::field::EngineField;
 /// Over BabyBear and KoalaBear the width is 16 and a digest has 8 elements; over Goldilocks the width is 8 and a
 /// digest has 4. Four digests are combined by a permutation of twice that width.
 pub trait HashField: EngineField {
-    /// The hash of a row, or of several other digests. Its number of elements is the rate of the sponge.
+    /// The hash of a row, or of the digests of several children. Its number of elements is the rate of the sponge.
     type Digest: Copy
         + Debug
         + Default

@@ -5,7 +5,7 @@ use p3_symmetric::MerkleCap;
 use crate::hash::HashField;
 use crate::layers::Layers;
 
-/// The hash of a row, or of several other digests.
+/// The hash of a row, or of the digests of several children.
 pub type Digest<F> = <F as HashField>::Digest;
 
 /// A Merkle tree over the rows of matrices. Its caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs`

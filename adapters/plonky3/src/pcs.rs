@@ -19,8 +19,8 @@ use crate::hash::HashField;
 use crate::mmcs::{Committed, Made, Mmcs};
 
 /// Plonky3's `TwoAdicFriPcs` over [`Dft`] and [`Mmcs`], with a different `commit`. This `commit` extends and hashes
-/// traces on the device, and copies each extension to the host once, overlapping the hashing. Commitments and proofs
-/// are the same, and everything but `commit` is Plonky3's own code.
+/// traces on the device, and copies each extension to the host once, overlapping the hashing. Commitments equal those
+/// of `TwoAdicFriPcs`, whose verifier accepts the proofs. Everything but `commit` is Plonky3's own code.
 ///
 /// If whole traces and their extensions do not fit the device, columns are processed in parts. If the device fails,
 /// Plonky3's own `commit` takes over, using [`Dft`] and [`Mmcs`], and the first failure is logged.

@@ -191,8 +191,8 @@ impl<F: EngineField> Permutation<F> {
             }
             _ => ("poseidon2_goldilocks.cuh", "u64", "poseidon2::FieldGoldilocks".into()),
         };
-        // Minimum number of resident blocks per multiprocessor: 4 for the widest state, few enough that no registers
-        // spill. With 0 the compiler chooses the number of registers.
+        // Minimum number of resident blocks per multiprocessor, 4 for the wide state of Goldilocks: few enough that no
+        // registers spill. With 0 the compiler chooses the number of registers.
         let resident = if self.width * size_of::<F>() == 128 && size_of::<F>() == 8 { 4 } else { 0 };
         let mut text = format!(
             "#include \"{header}\"\nstruct Hash {{\n    using Word = rf::{word};\n    using Field = {field};\n    \

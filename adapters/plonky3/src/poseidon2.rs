@@ -11,7 +11,7 @@ use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 
-/// Threads per block, one item each.
+/// Threads per block. Each thread computes one item.
 const THREADS: u32 = 128;
 
 /// The words of an item's two inputs and of its output.
@@ -50,7 +50,7 @@ impl<F: HashField> Poseidon2<F> {
     /// constants.
     ///
     /// # Errors
-    /// As [`Poseidon2::new`].
+    /// The errors of [`Poseidon2::new`].
     pub fn of_arity_4<const WIDE: usize>(
         self,
         external: &ExternalLayerConstants<F, WIDE>,

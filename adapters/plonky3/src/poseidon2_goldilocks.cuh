@@ -24,7 +24,7 @@ struct FieldGoldilocks {
     RF_METHOD static Word narrow(const Sum& x) {
         return sum(rf::join(x.limb[0], x.limb[1]), rf::mul_wide(x.limb[2], 0xffffffffu));
     }
-    // in: any a, b < q   out: a word congruent to a + b. A carry is worth 2^32 - 1, and adding that does not carry
+    // in: any word a; b < q   out: a word congruent to a + b. A carry is worth 2^32 - 1, and adding that does not carry
     // again.
     RF_METHOD static Word sum(Word a, Word b) {
         u32 sum[2] = {rf::low(a), rf::high(a)};

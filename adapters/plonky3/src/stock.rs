@@ -1,4 +1,4 @@
-//! Plonky3's own trees of either arity: the reference and the verifier for this crate's trees.
+//! Plonky3's own trees of arity 2 or 4: the reference and the verifier for this crate's trees.
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ pub(crate) enum Kept<F: HashField, M> {
 /// The opened rows, one for each matrix.
 type Rows<F> = Vec<Vec<F>>;
 
-/// Evaluates one expression for a value of either arity.
+/// Evaluates one expression for a value of arity 2 or 4.
 macro_rules! either {
     ($kind:ident, $value:expr, ($($name:pat),+) => $outcome:expr) => {
         match $value {

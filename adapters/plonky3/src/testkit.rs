@@ -199,7 +199,7 @@ fn shared_by_rows<F: HashField>(
     })
 }
 
-/// Returns the bytes of random elements, some with extreme values; for Goldilocks, of any words.
+/// Returns the bytes of random stored words, some with extreme values. Words of Goldilocks may exceed the modulus.
 fn residues<F: HashField>(random: &mut Random, count: usize) -> Vec<u8> {
     let (bytes, q) = (size_of::<F>(), F::ORDER_U64);
     let most = if bytes == 8 { u64::MAX } else { q - 1 };

@@ -14,7 +14,7 @@ use ringforge_plonky3::resident::{Layout, Matrix};
 use ringforge_plonky3::{Dft, Engine, EngineField, Error, testkit};
 use ringforge_testkit::{Random, Target, devices, seed};
 
-/// A random matrix that includes extreme elements. In matrices of more than 2^20 elements, the elements repeat.
+/// A random matrix that includes extreme elements. In matrices of 2^20 or more elements, the elements repeat.
 fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> RowMajorMatrix<F> {
     let element = |_| match random.below(8) {
         0 => F::ZERO,
@@ -78,8 +78,8 @@ fn equal<F: EngineField>(dft: &Dft<F>, mat: &RowMajorMatrix<F>, added: usize, sh
     }
 }
 
-/// Compares `transforms` of a random matrix with Plonky3's. The matrix's height is a power of two, its width has any
-/// remainder modulo 32, and its extension has at most 2^bits elements.
+/// Compares `transforms` of a random matrix with Plonky3's. The height is a power of two, and the extension has at most
+/// 2^`bits` elements. As `case` varies, the width takes every remainder modulo 32.
 fn agree<F: EngineField>(
     dft: &Dft<F>,
     random: &mut Random,

@@ -5,7 +5,7 @@ use ringforge::{Job, Limits, Op, PolyType};
 
 use ringforge_cli::roofline::{Words, slots_per_item};
 
-/// Numbers of primes: of Q at a level, of P (the same as per digit), and of those that a rescaling drops.
+/// Numbers of primes: in Q at a level, in P (equal to the number per digit), and dropped by a rescaling.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Primes {
     pub(crate) q: usize,

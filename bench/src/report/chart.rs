@@ -153,7 +153,7 @@ fn overview(areas: &[Area<'_>]) -> Chart {
 }
 
 /// The speeds of one record relative to those of another, for each suite that both measured: the geometric mean over
-/// the measurements of the same case, operation, variant and batch.
+/// pairs of measurements with equal case, operation, variant, batch and memory.
 pub(super) fn against(areas: &[Area<'_>], ours: &str, theirs: &str) -> Markup {
     let row = |area: &Area<'_>| {
         let lines = |name: &str| area.parts.iter().find(|part| part.name == name).map(|part| &part.lines);

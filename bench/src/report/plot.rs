@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use ringforge_cli::record::{Measurement, Memory};
 use ringforge_cli::suite::{Figure, Suite};
 
-/// Whose curve it is, which determines the CSS class of its line.
+/// The owner of a curve, which determines the CSS class of the curve's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Style {
     Ours,
@@ -42,8 +42,8 @@ pub(super) fn all(suite: &Suite, lines: &[&Measurement]) -> Vec<Markup> {
     by_length.into_iter().chain(batches(&lines)).collect()
 }
 
-/// Figures against transform length, from the largest batch of each length. The roofline bound and the other
-/// implementations are shown for the first operation only.
+/// Figures against transform length, from the largest batch of each length. The roofline bound and other
+/// implementations are shown for the first operation only, and not for cosets.
 fn lengths(suite: &Suite, lines: &[&Measurement]) -> Plot {
     let (mut plot, mut largest) = (Plot::default(), BTreeMap::new());
     for &line in lines {

@@ -1,8 +1,8 @@
 //! Witness maps of a Groth16 prover: seven transforms over BLS12-381's scalar field and the steps between them, with
 //! all data on the device.
 //!
-//! Every sample runs on fresh copies of random evaluations a and b, and of c = a·b. The last sample's quotient h is
-//! checked: h·(x^n − 1) = a·b − c must hold at a random x, with polynomials a, b and c interpolated by arkworks.
+//! Every sample runs on fresh copies of n random evaluations of a and of b, and of c = a·b. The last sample's quotient
+//! h is checked: h·(x^n − 1) = a·b − c must hold at a random x, with polynomials a, b and c interpolated by arkworks.
 
 use anyhow::{Context, Result};
 use ark_bls12_381::Fr;

@@ -53,9 +53,9 @@ pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
     kept.unwrap_or(c"".as_ptr())
 }
 
-/// Runs `work` on the memory of a batch and writes the status of each item to `statuses`, unless that is null. All
-/// statuses are `NotReached` until `work` succeeds. Nothing is written if `statuses` overlaps other memory of the call,
-/// or if `memory` is an error.
+/// Runs `work` on the memory of a batch and writes the status of each item to `statuses`, unless `statuses` is null.
+/// All statuses are `NotReached` until `work` succeeds. Nothing is written if `statuses` overlaps other memory of the
+/// call, or if `memory` is an error.
 pub(crate) unsafe fn with_statuses<'a, const N: usize>(
     statuses: *mut u32,
     batch: usize,

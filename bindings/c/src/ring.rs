@@ -9,7 +9,7 @@ use ringforge_bindings::depth;
 use crate::code::{RingforgeCode, guarded, text};
 use crate::pointer::{self, give, take_back};
 
-/// A ring `Z_Q[x]/(f)`. Threads may share it.
+/// A ring `Z_Q[x]/(f)`, where Q is the product of the moduli and f a polynomial. Threads may share a handle.
 #[derive(Debug)]
 pub struct RingforgeRing {
     pub(crate) ring: PolyType,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn ringforge_ring_text(ring: *const RingforgeRing) -> *con
     ring.as_ref().map_or(c"", |ring| -> &CStr { &ring.text }).as_ptr()
 }
 
-/// Returns the degree of f; 0 for null.
+/// Returns the degree of the ring's polynomial f; 0 for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_ring_degree(ring: *const RingforgeRing) -> usize {
     ring.as_ref().map_or(0, |ring| ring.ring.degree())

@@ -52,10 +52,10 @@ pub unsafe extern "C" fn ringforge_sm2_generate(
     })
 }
 
-/// Computes the digest to sign, SM3(Z || message), for each of `batch` messages. The messages are concatenated; message
-/// i has `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have
-/// the same identifier `id` of `id_bytes` bytes; a null `id` is the standard's default. Runs on the CPU. `statuses` is
-/// as for `ringforge_sm2_generate`.
+/// Computes the digest to sign, SM3(Z || message), for each of `batch` messages. Z is the hash of the signer's
+/// identifier and public key. The messages are concatenated; message i has `lengths[i]` bytes. `public_key_count` is
+/// `batch`, or 1 if all messages have the same signer. All signers have the same identifier `id` of `id_bytes` bytes; a
+/// null `id` is the standard's default. Runs on the CPU. `statuses` is as for `ringforge_sm2_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_sm2_digest(
     batch: usize,

@@ -21,7 +21,7 @@ use crate::error::exception;
 #[derive(Debug)]
 pub(crate) struct DeviceArray {
     buffer: Arc<Buffer>,
-    /// The stream that the work that writes the array runs on.
+    /// The stream on which the array is computed.
     stream: Stream,
     /// The length of each dimension, including the words of wide residues.
     #[pyo3(get)]
@@ -122,8 +122,8 @@ impl LentOut {
         unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
     }
 
-    /// Makes the next use of the memory wait for the consumer. For this the stream waits for all work in the context,
-    /// because the consumer may have used other streams than the one it named, or destroyed that one.
+    /// Makes the next use of the memory wait for the consumer. For this the array's stream waits for all work in the
+    /// context. The consumer may have used streams that it did not name, or destroyed the one that it named.
     fn finish(self) -> ringforge::Result<()> {
         let DeviceArray { buffer, stream, .. } = &self.array;
         stream.wait_for_all()?;
@@ -150,7 +150,7 @@ unsafe extern "C" fn give_back<M: Managed>(managed: *mut M) {
 
 /// The capsule's destructor: frees the tensor if no consumer took it.
 unsafe extern "C" fn dropped<M: Managed>(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls this for a capsule, which holds a tensor as long as it has this name.
+    // SAFETY: the interpreter calls this for a capsule, which holds a tensor as long as its name is `M::NAME`.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) == 1 {
             give_back(ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>());

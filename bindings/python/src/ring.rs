@@ -99,7 +99,7 @@ impl Ring {
         format!("{:#}", self.ring)
     }
 
-    /// The degree of f.
+    /// The degree of the ring's polynomial f.
     #[getter]
     fn degree(&self) -> usize {
         self.ring.degree()

@@ -69,8 +69,8 @@ impl Drop for Owner {
 /// Takes the DLPack structure from a capsule that holds an `M`. Returns `None` if the capsule holds another type.
 fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<Option<NonNull<M>>> {
     let raw = capsule.as_ptr();
-    // SAFETY: the interpreter is attached, the object is a capsule, and the names are static. By DLPack, a capsule of
-    // this name holds such a structure, and renaming it transfers ownership.
+    // SAFETY: the interpreter is attached, the object is a capsule, and the names are static. By DLPack, a capsule with
+    // the name `M::NAME` holds an `M`, and renaming the capsule transfers ownership.
     unsafe {
         if ffi::PyCapsule_IsValid(raw, M::NAME.as_ptr()) == 0 {
             return Ok(None);

@@ -14,8 +14,8 @@ pub const UNKNOWN: u32 = 255;
 pub struct Fault {
     /// Index of the item in the batch.
     pub item: usize,
-    /// The status code in the low byte, distinct across schemes. The upper bits are a number, such as the index of a
-    /// bad coefficient. Never 0.
+    /// The status word, which is never 0. The low byte is the status code, distinct across schemes. The upper bits are
+    /// a number, such as the index of a bad coefficient.
     pub status: u32,
 }
 

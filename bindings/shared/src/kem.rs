@@ -87,8 +87,8 @@ impl Kem {
     /// Compiles the KEM of this name for the engine's device.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if there is no KEM of this name, and in a forked process (see [`may_work`]); as
-    /// [`Batch::new`].
+    /// [`Error::Unsupported`] if there is no KEM of this name, and in a forked process (see [`may_work`]); the errors
+    /// of [`Batch::new`].
     pub fn new(engine: &Engine, name: &str) -> Result<Self> {
         let Some(Entry { name, make, is_canonical }) = entries().into_iter().find(|entry| entry.name == name) else {
             let why = format!("the name must be one of {}", Self::names().collect::<Vec<_>>().join(", "));
@@ -113,7 +113,7 @@ impl Kem {
     /// Fills both slices with new key pairs, from the system's randomness.
     ///
     /// # Errors
-    /// As [`Batch::generate`].
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]); the errors of [`Batch::generate`].
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<Fault>> {
         may_work()?;
         self.kem.generate(public_keys, secret_keys)
@@ -134,7 +134,7 @@ impl Kem {
     /// Generates a shared key and its ciphertext for each public key.
     ///
     /// # Errors
-    /// As [`Batch::encapsulate`].
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]); the errors of [`Batch::encapsulate`].
     pub fn encapsulate(
         &self,
         public_keys: &[u8],
@@ -149,7 +149,7 @@ impl Kem {
     /// (implicit rejection).
     ///
     /// # Errors
-    /// As [`Batch::decapsulate`].
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]); the errors of [`Batch::decapsulate`].
     pub fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Vec<Fault>> {
         may_work()?;
         self.kem.decapsulate(secret_keys, ciphertexts, shared_keys)

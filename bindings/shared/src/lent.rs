@@ -28,7 +28,7 @@ impl Lent {
     /// Wraps the memory as a buffer of the device.
     ///
     /// # Safety
-    /// As [`Device::buffer_from_raw`].
+    /// The conditions of [`Device::buffer_from_raw`] must hold.
     unsafe fn buffer(self, device: &Device) -> Result<Buffer> {
         // SAFETY: the caller of this function guarantees the conditions of `buffer_from_raw`.
         unsafe { device.buffer_from_raw(self.address, self.bytes) }
@@ -64,7 +64,7 @@ impl Operand<'_> {
     }
 }
 
-/// An input as a buffer, with memory of the caller wrapped, for [`run`].
+/// An input for [`run`]: a buffer of the engine, or the caller's memory wrapped as a buffer.
 enum Ready<'a> {
     Own(&'a Buffer),
     Lent(Buffer),
@@ -86,14 +86,14 @@ impl Borrow<Buffer> for Ready<'_> {
 /// both inputs of a product may be the same; otherwise memory must not overlap.
 ///
 /// # Errors
-/// [`Error::Unsupported`] on a CPU, and in a forked process (see [`may_work`]); [`Error::Arguments`] for a wrong number
-/// of inputs and for overlapping memory; [`Error::ArgumentSize`] unless inputs and output hold the same whole number of
-/// elements; [`Error::Alignment`] if an address is misaligned; as [`Engine::program`] and
-/// [`Call::run`](ringforge::run::Call::run).
+/// [`Error::Unsupported`] on a CPU, in a forked process (see [`may_work`]), and for an incomplete transform without a
+/// depth; [`Error::Arguments`] for a wrong number of inputs and for overlapping memory; [`Error::ArgumentSize`] unless
+/// inputs and output hold the same whole number of elements; [`Error::Alignment`] if an address is misaligned; also the
+/// errors of [`Device::buffer_from_raw`], [`Engine::program`] and [`Call::run`](ringforge::run::Call::run).
 ///
 /// # Safety
-/// As [`Device::buffer_from_raw`] for all memory of the caller, and as [`Stream::wait_for_raw`] for the handle. The
-/// memory must stay valid until the caller's stream has finished the work.
+/// The conditions of [`Device::buffer_from_raw`] must hold for all memory of the caller, and those of
+/// [`Stream::wait_for_raw`] for the handle. The memory must stay valid until the caller's stream has finished the work.
 pub unsafe fn run_lent(
     engine: &Engine,
     ring: &PolyType,
@@ -110,7 +110,8 @@ pub unsafe fn run_lent(
         return Err(overlap());
     }
     let stream = engine.device().stream()?;
-    // SAFETY: the caller guarantees that the memory is valid; no input overlaps it, unless the operation is in place.
+    // SAFETY: the caller guarantees that the memory is valid; no input overlaps the output, unless the operation is in
+    // place.
     let mut to = unsafe { output.buffer(engine.device()) }?;
     // SAFETY: the caller guarantees that the handle is a valid stream.
     unsafe {
@@ -129,10 +130,10 @@ pub unsafe fn run_lent(
 /// engine's stream orders the work.
 ///
 /// # Errors
-/// As [`run_lent`].
+/// The errors of [`run_lent`]. A call on a CPU succeeds if it has a buffer of the engine for each input, and no handle.
 ///
 /// # Safety
-/// As [`run_lent`].
+/// The conditions of [`run_lent`] must hold.
 pub unsafe fn run_new(
     engine: &Engine,
     ring: &PolyType,
@@ -156,7 +157,7 @@ unsafe fn in_order(stream: &Stream, handle: Option<*mut c_void>, work: impl FnOn
     // SAFETY: the caller guarantees that the handle is a valid stream.
     unsafe { stream.wait_for_raw(handle) }?;
     let worked = work();
-    // also after a failure, because part of the work may be running
+    // the caller's stream waits after a failure too, because part of the work may be running
     // SAFETY: the caller guarantees that the handle is a valid stream.
     let waits = unsafe { stream.raw_waits(handle) };
     worked.and(waits)

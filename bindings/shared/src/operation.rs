@@ -72,7 +72,7 @@ impl Operation {
         let job = evaluations.iter().fold(Job::new(ring, op), |job, of| job.order(of.order));
         let job = if in_place { job.in_place() } else { job };
         match evaluations.map(|of| of.depth) {
-            // the key is not just the job, so that a program cached without the check is not found
+            // the key is not the job alone, so that a program cached without the check `ends_at_numbers` is not reused
             Some(None) => engine.program_of(&(job.clone(), "to numbers"), |planner| {
                 ends_at_numbers(ring)?;
                 planner.plan(&job)
@@ -86,8 +86,9 @@ impl Operation {
     /// checked.
     ///
     /// # Errors
-    /// [`Error::Argument`] with the argument's name, as [`Engine::mul`]; [`Error::Arguments`] for a wrong number of
-    /// inputs; [`Error::Unsupported`] in a forked process (see [`may_work`]); as [`Engine::program`] and
+    /// [`Error::Argument`] with the input's name if an input has incomplete elements or a residue that is not below its
+    /// modulus; [`Error::Arguments`] for a wrong number of inputs; [`Error::Unsupported`] in a forked process (see
+    /// [`may_work`]), and for an incomplete transform without a depth; also the errors of [`Engine::program`] and
     /// [`HostCall::run`](ringforge::run::HostCall::run).
     pub fn run(self, engine: &Engine, ring: &PolyType, inputs: &[&[u8]], output: &mut [u8]) -> Result<()> {
         may_work()?;
@@ -105,7 +106,7 @@ impl Operation {
     /// Transforms elements in host memory in place. Residues are checked.
     ///
     /// # Errors
-    /// As [`Operation::run`]; [`Error::Arguments`] for a product.
+    /// The errors of [`Operation::run`]; [`Error::Unsupported`] for a product.
     pub fn run_in_place(self, engine: &Engine, ring: &PolyType, elements: &mut [u8]) -> Result<()> {
         may_work()?;
         ring.check(elements).map_err(|error| Error::Argument { name: "elements", error: Box::new(error) })?;

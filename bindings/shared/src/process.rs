@@ -1,5 +1,5 @@
-//! Detection of forked processes. A fork copies the memory of its parent but not its threads, so work that waits for
-//! them would hang.
+//! Detection of forked processes. A forked process has a copy of its parent's memory, but not the parent's threads.
+//! Work that waits for these threads would hang.
 
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};

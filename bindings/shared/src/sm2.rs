@@ -28,7 +28,8 @@ impl Sm2 {
     /// faster, but safe only on a device that no attacker shares.
     ///
     /// # Errors
-    /// As [`Signer::new`] and [`Verifier::new`].
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]); the errors of [`Signer::new`] and
+    /// [`Verifier::new`].
     pub fn new(engine: &Engine, lookups: bool) -> Result<Self> {
         may_work()?;
         let mode = if lookups { Mode::Throughput } else { Mode::Scan };
@@ -38,7 +39,7 @@ impl Sm2 {
     /// Fills both slices with new key pairs, from the system's randomness.
     ///
     /// # Errors
-    /// As [`Signer::generate`].
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]); the errors of [`Signer::generate`].
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<Vec<Fault>> {
         may_work()?;
         self.signer.generate(private_keys, public_keys).map(|status| Fault::of(&status))
@@ -47,7 +48,7 @@ impl Sm2 {
     /// Signs each digest with its private key, or all digests with a single key.
     ///
     /// # Errors
-    /// As [`Signer::sign`].
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]); the errors of [`Signer::sign`].
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<Vec<Fault>> {
         may_work()?;
         self.signer.sign(private_keys, digests, signatures).map(|status| Fault::of(&status))
@@ -56,15 +57,16 @@ impl Sm2 {
     /// Verifies signatures of digests. A signature that is not valid is a [`Fault`] of its item.
     ///
     /// # Errors
-    /// As [`Verifier::verify`].
+    /// [`Error::Unsupported`] in a forked process (see [`may_work`]); the errors of [`Verifier::verify`].
     pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<Vec<Fault>> {
         may_work()?;
         self.verifier.verify(public_keys, digests, signatures).map(|status| Fault::of(&status))
     }
 
-    /// Computes the digest to sign, SM3(Z ‖ message), of each message. `messages` are concatenated, with these
-    /// `lengths` in bytes. `public_keys` has the signer's key of each message, or a single key for all. All signers
-    /// have the same identifier. Runs on the CPU, regardless of the device.
+    /// Computes the digest to sign, SM3(Z ‖ message), of each message. Z is the hash of the signer's identifier and
+    /// public key. `messages` are concatenated, with these `lengths` in bytes. `public_keys` has the signer's key of
+    /// each message, or a single key for all. All signers have the same identifier. Runs on the CPU, regardless of the
+    /// device.
     ///
     /// # Errors
     /// [`Error::Length`] if sizes or numbers of items do not match; [`Error::TooLarge`] if the identifier is too long;

@@ -17,7 +17,7 @@ use crate::suites::rings;
 /// affects all alike.
 const ROUNDS: usize = 5;
 
-/// Identifies measurements of the same thing in different records.
+/// Identifies a measurement across records: suite, case, operation, variant, memory, threads and batch.
 type Key = (String, String, String, String, Memory, Option<usize>, usize);
 
 fn key(line: &Measurement) -> Key {
@@ -29,7 +29,7 @@ fn key(line: &Measurement) -> Key {
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
     suite: String,
-    /// Case, operation, variant and batch.
+    /// Case, operation, variant, memory and batch.
     line: String,
     /// Seconds per run in the records: the median over the records.
     before_seconds: f64,
@@ -62,7 +62,7 @@ impl Compared {
         }
     }
 
-    /// Says whether the operation is slower or faster. A difference within the noise counts as the same.
+    /// Returns "slower" or "faster", or "the same" if the range of the noise includes a ratio of 1.
     fn verdict(&self) -> &'static str {
         match self.noise {
             [least, _] if least > 1.0 => "slower",

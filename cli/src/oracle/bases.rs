@@ -35,7 +35,7 @@ pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mu
         self::moduli(target).iter().enumerate().all(|(row, p)| {
             let expected = match job.op {
                 Op::ConvertFast => &sum % p,
-                // the centred representative x − Q is negative, where Q is the product of all moduli
+                // the centred representative x − Q of a large x is negative, where Q is the product of all moduli
                 Op::ConvertCentred if &exact + &exact > product => p - (&product - &exact) % p,
                 _ => &exact % p,
             };

@@ -116,7 +116,8 @@ fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
 }
 
 /// Measures a set's operations with all data on the device, each on the results of the previous operations. An
-/// operation that is not wanted runs once.
+/// operation that is not wanted runs once. Operations with one key for all items are skipped unless one of them is
+/// wanted.
 pub fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     let (parameters, limits, few) = (&set.parameters, bench.device.limits(), batch.min(COMPARED));
     let (mut known, mut random) = (Named::new(), Random::new(bench.seed));

@@ -61,9 +61,10 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     }
 }
 
-/// As [`products`]; with `restore`, also multiplies by the constant F by which the reduction divides products.
+/// Calls [`products`]. With `restore`, also multiplies each word by F, the constant by which the reduction divides
+/// products.
 ///
-/// in: words below q   out: with `restore`, a·b, below 2q; without it, a·b / F
+/// in: words below q   out: with `restore`, a·b; without it, a·b / F; both below 2q
 pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
     tree: &Tree<'_, F>,
     restore: bool,
@@ -85,7 +86,7 @@ type Lanes<F> = [[[<F as Field>::Word; LANES]; MAX_LEAF_DEGREE]; 2];
 /// Multiplies at most [`LANES`] leaves x^d − β, whose constants β are `betas`. Not inlined, so that there is one
 /// instance per arithmetic and storage type instead of one per caller.
 ///
-/// in: words below q   out: words below 2q
+/// in: words below q   out: a·b / F, below 2q, with F as in [`products`]
 #[inline(never)]
 fn multiply<F: Field, A: Store<F::Word>>(
     field: &F,

@@ -43,7 +43,7 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// Precomputes the multiplier for a word w < q.
     fn twiddle(&self, w: Self::Word) -> Self::Twiddle;
 
-    /// Returns x·w. in: any word x; of 256-bit words, only x < q   out: below 2q
+    /// Returns x·w. in: any word x; with 256-bit words, x < q   out: below 2q
     fn mul(&self, x: Self::Word, w: &Self::Twiddle) -> Self::Word;
     /// Returns x mod q, below q. in: any word x, and `one`, the multiplier 1
     #[inline(always)]
@@ -122,7 +122,7 @@ pub(crate) fn one<F: Field>(field: &F, modulus: &Modulus) -> F::Twiddle {
 pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F::Word {
     let factor = field.twiddle(x);
     (0..64 - e.leading_zeros()).rev().fold(one, |power, bit| {
-        // `power` is the multiplier of only one product, its own square
+        // the multiplier made from `power` serves only this squaring
         let square = field.canonical(field.mul(power, &field.twiddle(power)));
         if e >> bit & 1 == 1 { field.canonical(field.mul(square, &factor)) } else { square }
     })
@@ -135,14 +135,15 @@ mod tests {
     use super::*;
     use crate::testing::{from, modulus, of};
 
-    /// Exponents of the powers of two that define an arithmetic's representation: `wide_reduce` divides by 2^`product`,
-    /// and residues are stored as x·2^`word`.
+    /// Exponents of the powers of two that define an arithmetic's representation: a reduced product is divided by
+    /// 2^`product`, and residues are stored as x·2^`word`.
     struct Powers {
         product: u32,
         word: u32,
     }
 
-    /// Compares every function of [`Field`] with arbitrary-precision integers, at the edges of its input range.
+    /// Compares the arithmetic functions of [`Field`] with arbitrary-precision integers, at the edges of their input
+    /// ranges.
     fn edges<F: Field, S: Store<F::Word>>(q: &BigUint, powers: &Powers) {
         let zero = BigUint::ZERO;
         let unit = BigUint::from(1u32);
@@ -160,7 +161,7 @@ mod tests {
             assert_eq!(from(&limbs(&reduced)), x % q, "modulo {q}");
         }
         let values = [zero.clone(), &unit % q, (q >> 1) % q, q - 1u32];
-        // a power of `half` is 2^-e modulo an odd q
+        // `half` is 2^-1 modulo an odd q
         let half: BigUint = (q + 1u32) >> 1;
         let factor_inverse = half.modpow(&powers.product.into(), q) * (&unit << powers.word) % q;
         for a in &values {
@@ -168,7 +169,7 @@ mod tests {
             check(x, a.clone());
             for b in &values {
                 let y = form(b);
-                // a sum below 4q: at most 4q − 2 in lazy arithmetics
+                // the sum 2·(a + b); in lazy arithmetics, it can be as large as 4q − 4
                 let loose = field.add(field.relax(field.add(x, y)), field.relax(field.add(x, y)));
                 let sum = (a + b) * 2u32;
                 check(loose, sum.clone());

@@ -1,4 +1,4 @@
-//! Computes the twiddle factors of any range of entries of a table.
+//! Computes any range of entries of a twiddle table.
 
 use core::ops::Range;
 
@@ -20,8 +20,8 @@ pub(crate) struct Fill<'a, F: Field> {
     header: [F::Word; HEADER],
 }
 
-/// A section of the table: a power of the twiddle factor z of each node of one layer, at every `stride`-th entry from
-/// entry `start`.
+/// A section of the twiddle table, for one layer. It holds a power of the twiddle factor z of each node, at every
+/// `stride`-th entry from entry `start`.
 struct Section {
     start: usize,
     stride: usize,
@@ -68,7 +68,7 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// As [`fill`](Self::fill), for the layout that stores the nodes of every layer from left to right.
+    /// Like [`fill`](Self::fill), for the layout that stores the nodes of every layer from left to right.
     pub(crate) fn fill_by_nodes(&self, first: usize, out: &mut [F::Word]) {
         let Self { shape, layout, .. } = *self;
         let end = first + out.len();
@@ -114,9 +114,9 @@ impl<'a, F: Field> Fill<'a, F> {
         }
     }
 
-    /// Yields the twiddle factors z of consecutive nodes of one tree, each raised to the power `section.power`. A node
-    /// x^k − γ^m·ρ^e that splits by radix r has z = γ^(m/r)·ρ^(e/r). γ is the tree's start root (in the right one of
-    /// two trees, its fifth power), and ρ the step.
+    /// Yields the twiddle factors z of consecutive nodes of one tree, each raised to the power `section.power`. Let ρ
+    /// be `roots.step`, and γ be `roots.start` or, in the right one of two trees, its fifth power. A node x^k − γ^m·ρ^e
+    /// that splits by radix r has z = γ^(m/r)·ρ^(e/r).
     ///
     /// The exponent of ρ is a weighted sum of the digits of the node's number. From one node to the next, it changes by
     /// an amount that depends only on which digit is incremented. So each twiddle factor costs one multiplication by a
@@ -179,7 +179,7 @@ impl<'a, F: Field> Fill<'a, F> {
     }
 }
 
-/// Computes the whole twiddle table, with the nodes of every layer from left to right.
+/// Computes a whole twiddle table, with the nodes of every layer from left to right.
 pub(crate) fn factors<F: Field>(
     modulus: &Modulus,
     roots: &Roots,

@@ -1,9 +1,9 @@
 //! Inverses in the NTT domain: inverts every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
 //!
 //! The arithmetic multiplies two stored residues to a·b/F, where F is the constant by which its reduction divides. With
-//! this product the residues still form a field: its one is F, and the inverse of x is F²/x. Two multiplications by the
-//! residue 1 remove F² at the end. (If residues are stored as x·R, a product of words is a·b/(F·R), and the word F·R
-//! represents F.)
+//! this product the residues still form a field: the one of this field is F, and the inverse of x is F²/x. Two
+//! multiplications by the residue 1 remove F² at the end. (If residues are stored as x·R, a product of words is
+//! a·b/(F·R), and the word F·R represents F.)
 
 use bytemuck::Zeroable;
 
@@ -72,9 +72,10 @@ fn invert_all<F: Field>(field: &F, one: F::Word, q: &Limbs, words: &mut [F::Word
     exist
 }
 
-/// Replaces a leaf a by the a* whose product a·a* is a constant, the norm of a, and returns this constant.
+/// Replaces a leaf a by a polynomial a* for which a·a* is a constant, the norm of a. Returns this constant.
 ///
-/// Let y = x² and a = A(y) + x·B(y). The polynomial N = A² − y·B² has half the degree, and a* = (A − x·B)·N*.
+/// For even degrees, let y = x² and a = A(y) + x·B(y). The polynomial N = A² − y·B² has half the degree, and
+/// a* = (A − x·B)·N*, where N* is computed from N in the same way. Degree 3 has explicit formulas.
 ///
 /// in, out: below q
 fn complement<F: Field>(field: &F, leaf: &mut [F::Word], beta: &F::Twiddle) -> F::Word {
@@ -113,7 +114,8 @@ fn complement<F: Field>(field: &F, leaf: &mut [F::Word], beta: &F::Twiddle) -> F
     }
 }
 
-/// Returns a·b modulo y^k − β, for a and b of k words. in, out: below q
+/// Returns a·b/F modulo y^k − β, for a and b of k words. F is the constant by which the reduction divides products.
+/// in, out: below q
 fn product<F: Field>(field: &F, a: &[F::Word], b: &[F::Word], beta: &F::Twiddle) -> Half<F> {
     let k = a.len();
     let mut product = [F::Word::zeroed(); _];
@@ -125,14 +127,15 @@ fn product<F: Field>(field: &F, a: &[F::Word], b: &[F::Word], beta: &F::Twiddle)
     product
 }
 
-/// Returns the sum of a·b over at most eight pairs (a, b). in: below q   out: below 2q
+/// Returns the sum of a·b/F over at most eight pairs (a, b). F is the constant by which the reduction divides products.
+/// in: below q   out: below 2q
 #[inline(always)]
 fn sum_of_products<F: Field>(field: &F, pairs: impl IntoIterator<Item = (F::Word, F::Word)>) -> F::Word {
     let sum = pairs.into_iter().fold(field.wide_zero(), |sum, (a, b)| field.wide_mad(sum, a, b));
     field.wide_reduce(sum)
 }
 
-/// Returns the product of a and b. in, out: below q
+/// Returns a·b/F, where F is the constant by which the reduction divides products. in, out: below q
 #[inline(always)]
 fn mul<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
     field.canonical(sum_of_products(field, [(a, b)]))
@@ -144,7 +147,8 @@ fn sub<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
     field.canonical(field.sub(a, b))
 }
 
-/// Returns x^(q − 2), the inverse of x by Fermat's little theorem, with square-and-multiply. in, out: below q
+/// Returns the power x^(q − 2) under the product [`mul`], by square-and-multiply. By Fermat's little theorem, this is
+/// the inverse of x in the field described above. in, out: below q
 fn power<F: Field>(field: &F, x: F::Word, q: &Limbs) -> F::Word {
     let mut less = 2;
     let e = q.map(|limb| {

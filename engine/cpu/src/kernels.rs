@@ -51,13 +51,15 @@ pub struct ElementLayout<'a> {
 pub enum Factors<'a> {
     /// A twiddle table that already exists.
     Given {
-        /// The [`HEADER`](crate::HEADER) twiddle factors of the header, which include the job's scale.
+        /// The [`HEADER`](crate::HEADER) twiddle factors of the header, which include the scale folded into the inverse
+        /// transform.
         header: Cow<'a, [u8]>,
         /// The twiddle table, in the order of [`ElementLayout::layout`]. Not needed for products of evaluations if
         /// leaves have degree 1.
         table: Option<&'a [u8]>,
     },
-    /// Twiddle factors to be computed from these roots, whose header includes the job's scale.
+    /// Twiddle factors to be computed from these roots. The header in [`Roots`] includes the scale folded into the
+    /// inverse transform.
     Made(Box<Roots>),
 }
 
@@ -186,8 +188,8 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         memory
     }
 
-    /// Copies residues that earlier layers left lazy, below a multiple of q, from `from` to `to`, and reduces them
-    /// below 2q.
+    /// Copies residues from `from` to `to` and reduces them below 2q. Earlier layers may have left the residues lazy,
+    /// below a multiple of q.
     fn load_between(&self, row: usize, from: &[S], to: &mut Wiped<F::Word>) {
         let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
         to.set(from.iter().map(|x| field.mul(x.load(), one)));

@@ -7,7 +7,7 @@ use crate::shape::Shape;
 /// Positions of the twiddle factors in the table of one modulus, counted in twiddle factors.
 ///
 /// Let t be the number of leaves of a tree, s = 1/t, and F the constant by which the reduction of a product divides.
-/// Let ρ be the step of the tree's roots, and x^k − z the left child of the first layer. Under
+/// Let ρ be the root of unity [`Roots::step`](crate::Roots::step), and x^k − z the left child of the first layer. Under
 /// [`Layer::Sixth`](crate::Layer), this z is called Z. The table starts with a header:
 ///
 /// - Entry 0 is σ = ρ^(t/3), or 1 if there is no layer `Three`.
@@ -20,7 +20,8 @@ use crate::shape::Shape;
 ///   by F.
 /// - Entry 7 is F.
 ///
-/// The sections listed in the fields follow. A job may have a scale c: its own copy of the header has s = c/t.
+/// The sections listed in the fields follow. If a job scales its result by a constant c, its copy of the header has
+/// s = c/t.
 ///
 /// Within a layer, nodes are in order from left to right. From layer [`columns`](Self::columns) on, their order is
 /// transposed. Let N be the number of nodes above layer `columns`: the i-th descendant of the j-th of them is at
@@ -34,12 +35,12 @@ pub struct Layout {
     /// `Three`.
     pub forward: Vec<usize>,
     /// Start of each layer's twiddle factors for the inverse transform. Each node has z^-1, followed by z^-2 if the
-    /// layer is `Three`; under `Sixth` it has z itself.
+    /// layer is `Three`; under `Sixth`, each node has z itself.
     pub inverse: Vec<usize>,
     /// Range of the constants β of the leaves x^d − β; empty if d is 1.
     pub leaves: Range<usize>,
-    /// Start of the roots of unity; their inverses come after them. This is even: if an odd number of entries precedes,
-    /// the entry before is a 1 for padding.
+    /// Start of the roots of unity; their inverses come after them. The start is even: if the entries before it are odd
+    /// in number, a 1 is added as padding.
     pub roots: usize,
     /// Number of twiddle factors in the table.
     pub len: usize,
@@ -50,7 +51,8 @@ pub struct Layout {
 /// Number of entries in the header of a twiddle table.
 pub const HEADER: usize = 8;
 
-/// Number of roots of unity at the end of a table that has them. The same number of inverses comes after them.
+/// Number of roots of unity at the end of a twiddle table that has them. Their inverses, equal in number, come after
+/// them.
 pub(crate) const ROOTS: usize = 8;
 
 impl Layout {
@@ -102,7 +104,7 @@ impl Layout {
     }
 }
 
-/// Returns the header of a table.
+/// Returns the first [`HEADER`] entries of a twiddle table.
 pub(crate) fn header_of<T: Copy>(table: &[T]) -> [T; HEADER] {
     core::array::from_fn(|i| table[i])
 }

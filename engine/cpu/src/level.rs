@@ -37,6 +37,7 @@ pub(crate) fn get() -> Level {
         2 => return Level::Avx2,
         _ => {}
     }
-    // Without optimisation, each SIMD vector of an inlined loop gets its own stack slot. They would fill megabytes.
+    // Without optimisation, each SIMD vector of an inlined loop gets its own stack slot, and these slots would fill
+    // megabytes.
     if cfg!(ringforge_unoptimised) { Level::Baseline } else { Level::Detected }
 }

@@ -75,7 +75,8 @@ pub struct Roots {
     pub start: Limbs,
     /// The inverse of `start`.
     pub start_inverse: Limbs,
-    /// ρ, a root of unity whose order is the number of leaves of a tree. Leaf constants are γ times powers of ρ.
+    /// ρ, a root of unity whose order is the number of leaves of a tree. Leaf constants are γ (in the right one of two
+    /// trees, γ^5) times powers of ρ.
     pub step: Limbs,
     /// The header entries listed in [`Layout`].
     pub header: [Limbs; HEADER],

@@ -1,4 +1,4 @@
-//! Arithmetic modulo an odd q of 256 bits, in Montgomery form with R = 2^256.
+//! Arithmetic modulo an odd q of up to 256 bits, in Montgomery form with R = 2^256.
 
 use crate::Limbs;
 use crate::choice::mask;
@@ -62,11 +62,12 @@ impl<const SPARE: bool> Montgomery256<SPARE> {
         sub_limbs_once([x[4], x[5], x[6], x[7]], over, &self.q)
     }
 
-    /// Montgomery multiplication with interleaved reduction: multiplies by one limb of b, then divides by 2^64.
+    /// Montgomery multiplication with interleaved reduction: for each limb of b, adds the product of a and this
+    /// limb to a sum t, then divides t by 2^64 modulo q.
     ///
     /// in: a below q, any b   out: a·b·2^-256 mod q
     ///
-    /// After each limb of b, the intermediate sum t is below a + q < 2q. At the end it is below q·(b / 2^256 + 1) < 2q.
+    /// After each limb of b, t is below a + q < 2q. At the end it is below q·(b / 2^256 + 1) < 2q.
     #[inline(always)]
     #[must_use]
     pub fn mul(&self, a: Limbs, b: Limbs) -> Limbs {

@@ -6,7 +6,8 @@ use crate::shape::Shape;
 use crate::threads::{self, TASK_BYTES};
 use crate::wipe::Wiped;
 
-/// Minimum number of leaves along each side of a tile. With it, reads and writes both use whole cache lines.
+/// Minimum number of leaves along each side of a tile, the block that is transposed at a time. With this size, reads
+/// and writes both use whole cache lines.
 const TILE: usize = 16;
 
 /// A permutation of the leaves of a residue polynomial.
@@ -60,7 +61,8 @@ impl Reorder {
         B: Pod + Send + Sync,
     {
         let slab = self.head.len() * self.middle.len() * self.unit;
-        // For each slab of the result (the leaves with the same highest digits), the source value of these digits.
+        // For each slab of the result (the leaves with the same highest digits), the value of the source index's last
+        // digits.
         let mut sources: Vec<usize> = (0..self.tail.len()).collect();
         sources.sort_unstable_by_key(|&i| self.tail[i]);
         self.slabs(&sources, slab, from, to, map);
@@ -95,7 +97,7 @@ impl Reorder {
     }
 }
 
-/// Returns how many of these digits are needed for one side of a tile to reach [`TILE`] leaves.
+/// Returns how many digits of these radices, from the first on, one side of a tile needs to reach [`TILE`] leaves.
 fn reach<'a>(radices: impl Iterator<Item = &'a usize>) -> usize {
     let sizes = radices.scan(1, |size, &radix| {
         let before = *size;

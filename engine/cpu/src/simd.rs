@@ -46,15 +46,16 @@ pub fn wide<R>(run: impl FnOnce() -> R) -> R {
     plain(run)
 }
 
-/// Calls `run`. Not inlined, so that the loop's stack slots do not enlarge the frames of the recursive functions that
+/// Calls `run`. Not inlined, so that the stack slots of `run` do not enlarge the frames of recursive functions that
 /// call [`wide`].
 #[inline(never)]
 fn plain<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// As [`wide`], for a loop over disjoint slices. With AVX2, the loop runs in a function that is never inlined: inside a
-/// surrounding loop, the compiler no longer sees that the slices are disjoint and does not vectorise.
+/// Like [`wide`], for a `run` that loops over three disjoint slices. With AVX2, `run` is called from a function that is
+/// never inlined. If it were inlined into a surrounding loop, the compiler would no longer see that the slices are
+/// disjoint and would not vectorise.
 #[inline(always)]
 pub(crate) fn apart<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&mut [W], &mut [W], &mut [W])) {
     #[cfg(target_arch = "x86_64")]

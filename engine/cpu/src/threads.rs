@@ -11,7 +11,7 @@ use std::{env, io, thread};
 use rayon::prelude::*;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
-/// Minimum amount of memory that a task works on, in bytes. Smaller inputs are not split over threads.
+/// Largest input of a single task, in bytes. Only larger inputs are split over threads.
 pub const TASK_BYTES: usize = 64 << 10;
 
 /// Runs both closures and returns both results. They run in parallel if another thread is free.

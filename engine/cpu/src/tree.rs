@@ -19,16 +19,18 @@ use crate::threads::{self, TASK_BYTES};
 use butterflies::{forward_two, forward_twos, inverse_three, inverse_two, inverse_twos};
 use parts::{three_parts, two_parts};
 
-/// Size in bytes of a block that fits the nearest cache and is processed layer by layer instead of depth first.
+/// Maximum size in bytes of a block that is processed layer by layer instead of depth first, because it fits the
+/// nearest cache.
 const NEAR_BYTES: usize = 32 << 10;
 
-/// Header entry of the table: σ, a primitive third root of unity.
+/// Index in the twiddle table's header of σ, a primitive third root of unity.
 const THIRD_ROOT: usize = 0;
-/// First of the three header entries with the scales of an inverse transform's last layer.
+/// First of the three entries of the twiddle table's header with the scales of an inverse transform's last layer.
 const SCALE: usize = 1;
-/// First of the three header entries with the scales for an inverse transform of products that lack the factor F.
+/// First of the three entries of the twiddle table's header with the scales for an inverse transform of products
+/// divided by F.
 const PRODUCT_SCALE: usize = 4;
-/// Header entry of the table: F, the constant by which the reduction of a product divides.
+/// Index in the twiddle table's header of F, the constant by which the reduction of a product divides.
 const PRODUCT_FACTOR: usize = 7;
 
 /// The kind of evaluations that an inverse transform starts from.
@@ -46,7 +48,7 @@ pub(crate) struct Tree<'a, F: Field> {
     pub(crate) field: F,
     pub(crate) shape: Shape<'a>,
     pub(crate) layout: &'a Layout,
-    /// The header of the twiddle table, which includes the scale of the job.
+    /// The header of the twiddle table, which includes the scale folded into the inverse transform.
     pub(crate) header: [F::Twiddle; HEADER],
     /// The twiddle table, in which the nodes of every layer are in order from left to right.
     pub(crate) table: Cow<'a, [F::Twiddle]>,

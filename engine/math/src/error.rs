@@ -194,7 +194,7 @@ pub enum Error {
         /// The modulus of this value.
         q: U256,
     },
-    /// The engine does not support this job, or not on this device.
+    /// The engine does not support this job at all, or not on this device.
     #[error("{job} is not supported: {why}")]
     Unsupported {
         /// The job or kernel.

@@ -17,18 +17,18 @@ pub use crate::ring::Roots;
 #[doc(inline)]
 pub use ringforge_cpu::{Layer, MAX_LEAF_DEGREE};
 
-/// The factorisation tree of f modulo every modulus of a ring, into leaves x^d − β of equal degree d. By default d is
-/// at most 8. If the caller requests fewer layers, d may be any degree; then only transforms in digit-reversed order
-/// are supported.
+/// The factorisation tree of a ring's polynomial f modulo each modulus of its basis, into leaves x^d − β of equal
+/// degree d. By default d is at most 8. If the caller requests fewer layers, d may be any degree; then only transforms
+/// in digit-reversed order are supported.
 ///
 /// Let t be the number of leaves of a tree: the product of all radices, except that of an optional first
-/// [`Layer::Sixth`], which makes two trees. The top node of a tree is x^(t·d) − γ^t. A node x^k − γ^m·ρ^e, where m
-/// divides e, splits by radix r into x^(k/r) − γ^(m/r)·ρ^((e + i·t)/r) for i = 0 … r−1, from left to right. So the leaf
-/// constants are γ·ρ^e for all e < t.
+/// [`Layer::Sixth`], which makes two trees. The top node of a tree is x^(t·d) − γ^t, and ρ is a root of unity of order
+/// t; γ and ρ are listed below. A node x^k − γ^m·ρ^e, where m divides e, splits by radix r into
+/// x^(k/r) − γ^(m/r)·ρ^((e + i·t)/r) for i = 0 … r−1, from left to right. So the leaf constants are γ·ρ^e for all e < t.
 ///
 /// - For x^n − 1, γ = 1 and ρ is the ring's root.
 /// - For x^n + 1, γ is the ring's root and ρ = γ².
-/// - For other binomials, γ is the ring's root and ρ its step.
+/// - For other binomials, γ is the ring's root and ρ the ring's step.
 /// - For x^n − x^(n/2) + 1, the ring's root ω has order 6t. γ is ω in the left tree and ω^5 in the right one, and
 ///   ρ = ω^6.
 ///
@@ -48,7 +48,8 @@ impl Factorization {
     ///
     /// # Errors
     /// - [`Error::NotPrime`] if a modulus is not prime.
-    /// - [`Error::NoRoot`] if a modulus lacks the roots of unity for leaves of degree at most [`MAX_LEAF_DEGREE`].
+    /// - [`Error::NoRoot`] if a modulus lacks the roots of unity for any transform, or those for leaves of degree at
+    ///   most [`MAX_LEAF_DEGREE`].
     /// - [`Error::Ring`] if a root or step set by the caller does not generate the factors of f.
     /// - [`Error::Unsupported`] if f has no transform of radix 2 and 3, or is a binomial whose constant is 0 modulo a
     ///   modulus.
@@ -119,8 +120,8 @@ impl Factorization {
         }
     }
 
-    /// Returns true if the leaf degree is too high, or there are columns. Evaluations then support no operation except
-    /// the inverse transform.
+    /// Returns true if [`leaf_degree`](Self::leaf_degree) exceeds [`MAX_LEAF_DEGREE`], or there are several columns.
+    /// Evaluations then support no operation except the inverse transform.
     pub fn ends_high(&self) -> bool {
         self.base > MAX_LEAF_DEGREE || self.poly.columns() > 1
     }
@@ -187,14 +188,15 @@ impl Factorization {
         self.shape().nodes(layer)
     }
 
-    /// Returns the exponent e of ρ in the constant γ^m·ρ^e of a node. `node` is its index from the left among the nodes
-    /// above `layer`; for leaves, `layer` is the depth. Returns `None` if there is no such node.
+    /// Returns the exponent e of a node x^k − γ^m·ρ^e, with γ and ρ as in [`Factorization`]. `node` is the node's index
+    /// from the left among the nodes above `layer`; for leaves, `layer` is the depth. Returns `None` if there is no
+    /// such node.
     #[must_use]
     pub fn exponent(&self, layer: usize, node: usize) -> Option<u64> {
         (layer <= self.layers.len() && node < self.nodes(layer)).then(|| self.exponent_of(layer, node))
     }
 
-    /// As [`exponent`](Self::exponent), for a node that is known to exist.
+    /// Like [`exponent`](Self::exponent), for a node that is known to exist.
     fn exponent_of(&self, layer: usize, node: usize) -> u64 {
         let first = usize::from(self.has_sixth());
         let t = self.tree_leaves() as u64;
@@ -232,7 +234,7 @@ impl Factorization {
     }
 
     /// For each leaf in digit-reversed order, returns its index in natural order, which sorts leaves by the exponent of
-    /// the ring's root.
+    /// the ring's root or, for x^n − c, of its step.
     #[must_use]
     pub fn natural_places(&self) -> Vec<usize> {
         let depth = self.layers.len();
@@ -247,7 +249,7 @@ impl PolyType {
     /// Returns the type of the same elements as evaluations in this order, after all layers of the ring's transform.
     ///
     /// # Errors
-    /// As [`Factorization::of`], if the ring has no transform.
+    /// The errors of [`Factorization::of`].
     pub fn evaluations(&self, order: Order) -> Result<Self> {
         Ok(self.evaluations_after(Factorization::of(self, None)?.depth(), order))
     }

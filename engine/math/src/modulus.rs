@@ -1,4 +1,4 @@
-//! A modulus q, the width of its residues in memory, and arithmetic in Z_q for setting up.
+//! A modulus q, the width of its residues in memory, and arithmetic in Z_q for precomputation.
 
 use core::fmt;
 
@@ -44,7 +44,7 @@ impl Width {
 /// A modulus q ≥ 2 of up to 256 bits.
 ///
 /// Its methods compute with plain values. They are exact and simple, but neither fast nor constant-time, so they are
-/// meant for setting up only.
+/// meant for precomputation only.
 ///
 /// ```
 /// use ringforge::Modulus;

@@ -104,7 +104,7 @@ impl PolyType {
     }
 
     /// Returns the type of the same elements as evaluations, after a transform with this many layers, in this order.
-    /// Evaluations are residues modulo the leaves.
+    /// Evaluations are residues modulo the leaves of the [`Factorization`](crate::factorization::Factorization).
     #[must_use]
     pub fn evaluations_after(&self, layers: u32, order: Order) -> Self {
         Self { stored: self.stored.clone(), domain: Some((layers, order)) }
@@ -143,6 +143,9 @@ impl PolyType {
     /// assert_eq!((three.basis().len(), three.ring()), (3, &ring));
     /// # Ok::<(), ringforge::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// [`Error::Ring`] if `limbs` is empty or an index is out of range; [`Error::TooLarge`] for more than 2^22 limbs.
     pub fn with_limbs(&self, limbs: &[usize]) -> Result<Self> {
         let Stored { ring, map, .. } = &*self.stored;
         if limbs.is_empty() {

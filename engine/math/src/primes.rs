@@ -39,9 +39,10 @@ impl Modulus {
         }
     }
 
-    /// As [`Modulus::ntt_primes`], but only primes that are also 1 modulo 2^32, whose multiples are cheap to compute.
-    /// If they have up to 61 bits, GPU transforms modulo them are faster (`Arithmetic::Mod64Friendly`). For an order of
-    /// 2^32 or a smaller power of two, there are 64 such primes of 60 bits above 2^60 − 2^43.
+    /// Like [`Modulus::ntt_primes`], but returns only primes that are also 1 modulo 2^32. Multiples of these primes are
+    /// cheap to compute. If they have up to 61 bits, GPU transforms modulo them are faster
+    /// (`Arithmetic::Mod64Friendly`). For an order of 2^32 or a smaller power of two, there are 64 such primes of 60
+    /// bits above 2^60 − 2^43.
     ///
     /// ```
     /// use ringforge::Modulus;
@@ -51,7 +52,7 @@ impl Modulus {
     /// ```
     ///
     /// # Errors
-    /// As for [`Modulus::ntt_primes`]; also [`Error::TooLarge`] if the least common multiple of `order` and 2^32
+    /// The errors of [`Modulus::ntt_primes`]; also [`Error::TooLarge`] if the least common multiple of `order` and 2^32
     /// exceeds 64 bits.
     pub fn friendly_ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
         let odd = order.checked_shr(order.trailing_zeros().min(32)).unwrap_or(0);

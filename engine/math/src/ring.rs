@@ -85,7 +85,7 @@ impl Ring {
     /// `Z_q[x]/(x^n − 1)`.
     ///
     /// # Errors
-    /// As [`Ring::new`].
+    /// The errors of [`Ring::new`].
     pub fn cyclic(n: usize, q: Modulus) -> Result<Self> {
         Self::new(&[q], Quotient::Cyclic { n })
     }
@@ -93,7 +93,7 @@ impl Ring {
     /// `Z_q[x]/(x^n + 1)`.
     ///
     /// # Errors
-    /// As [`Ring::new`].
+    /// The errors of [`Ring::new`].
     pub fn negacyclic(n: usize, q: Modulus) -> Result<Self> {
         Self::new(&[q], Quotient::Negacyclic { n })
     }
@@ -109,7 +109,8 @@ impl Ring {
     /// ```
     ///
     /// # Errors
-    /// As [`Ring::new`] and [`Ring::with_roots`]; [`Error::Ring`] if w does not have order n.
+    /// The errors of [`Ring::new`], [`Ring::with_roots`] and [`Ring::with_steps`]; also [`Error::Ring`] if w does not
+    /// have order n.
     pub fn coset(n: usize, q: Modulus, g: impl Into<U256>, w: impl Into<U256>) -> Result<Self> {
         let [g, w] = [g.into(), w.into()];
         let c = q.pow(&q.reduce(&g), &U256::from(n as u64));
@@ -123,7 +124,7 @@ impl Ring {
     /// `Z_q[x]/(x^n − x^(n/2) + 1)`.
     ///
     /// # Errors
-    /// As [`Ring::new`], and [`Error::Ring`] for odd n.
+    /// The errors of [`Ring::new`]; also [`Error::Ring`] for odd n.
     pub fn trinomial(n: usize, q: Modulus) -> Result<Self> {
         Self::new(&[q], Quotient::Trinomial { n })
     }
@@ -131,7 +132,7 @@ impl Ring {
     /// `Z_q[x]/(x^p − x − 1)`.
     ///
     /// # Errors
-    /// As [`Ring::new`].
+    /// The errors of [`Ring::new`].
     pub fn prime_trinomial(p: usize, q: Modulus) -> Result<Self> {
         Self::new(&[q], Quotient::PrimeTrinomial { p })
     }
@@ -139,20 +140,20 @@ impl Ring {
     /// `Z_Q[x]/(x^n + 1)`, where Q is the product of the moduli of an RNS basis.
     ///
     /// # Errors
-    /// As [`Ring::new`].
+    /// The errors of [`Ring::new`].
     pub fn rns(n: usize, basis: &[Modulus]) -> Result<Self> {
         Self::new(basis, Quotient::Negacyclic { n })
     }
 
     /// The same ring with this root of unity (a plain value) for its transforms, instead of the default one.
     ///
-    /// The order of the root limits the depth of the transform; see
+    /// The order of the root limits the depth of the transform, and so the degree d of its leaves; see
     /// [`Factorization`](crate::factorization::Factorization). For x^n − 1 and x^n + 1, the leaves are x^d − root^e.
     /// For other x^n − c, root^(n/d) must be c. For x^n − x^(n/2) + 1, f first splits into x^(n/2) − ζ and
     /// x^(n/2) − ζ^5 with ζ = root^(order/6).
     ///
     /// # Errors
-    /// As [`Ring::with_roots`].
+    /// The errors of [`Ring::with_roots`].
     pub fn with_root(self, root: impl Into<U256>) -> Result<Self> {
         self.with_roots(&[root.into()])
     }
@@ -161,20 +162,20 @@ impl Ring {
     ///
     /// # Errors
     /// [`Error::Ring`] if the number of roots differs from that of the moduli, or a root is not from 1 to q − 1.
-    /// [`Error::Ring`] if a root does not generate the factors of f. Otherwise as
+    /// [`Error::Ring`] if a root does not generate the factors of f. Also the errors of
     /// [`Factorization::of`](crate::factorization::Factorization::of).
     pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
         self.named("root", roots, |parts| &mut parts.roots)
     }
 
-    /// The same ring with these steps, one for each modulus of the [basis](Ring::basis). The leaves of x^n − c are
-    /// x^d − root·step^e, and natural order is by ascending e. The order of a step must be a multiple of n/d; if it is
-    /// larger, a power of the step with order n/d is used. The default step is [`Modulus::root`] of order n/d. See
-    /// [`Ring::coset`].
+    /// The same ring with these steps, one for each modulus of the [basis](Ring::basis). The leaves of x^n − c, of
+    /// degree d, are x^d − root·step^e, and natural order is by ascending e. The order of a step must be a multiple of
+    /// n/d; if it is larger, a power of the step with order n/d is used. The default step is [`Modulus::root`] of order
+    /// n/d. See [`Ring::coset`].
     ///
     /// # Errors
-    /// As [`Ring::with_roots`]; also [`Error::Ring`] for quotients other than [`Quotient::Binomial`], whose roots
-    /// determine their steps.
+    /// The errors of [`Ring::with_roots`]; also [`Error::Ring`] for quotients other than [`Quotient::Binomial`], whose
+    /// roots determine their steps.
     pub fn with_steps(self, steps: &[U256]) -> Result<Self> {
         if !matches!(self.quotient(), Quotient::Binomial { .. }) {
             return Err(Error::Ring { why: format!("{} takes no steps: its root determines them", self.quotient()) });
@@ -185,7 +186,7 @@ impl Ring {
     /// Returns the ring with its roots or steps, selected by `place`, set to these values.
     ///
     /// # Errors
-    /// As [`Ring::with_roots`].
+    /// The errors of [`Ring::with_roots`].
     fn named(self, what: &str, values: &[U256], place: fn(&mut Parts) -> &mut Vec<U256>) -> Result<Self> {
         let moduli = self.basis();
         if values.len() != moduli.len() {

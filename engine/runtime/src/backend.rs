@@ -41,12 +41,12 @@ pub trait Backend: Debug + Send + Sync {
         self.queue()
     }
 
-    /// Packs the bytes that `shape` selects from the host memory `from` into `to`, which has exactly as many bytes. The
-    /// copy runs after earlier work on the stream. The caller may reuse `from` when the call returns.
+    /// Packs the bytes that `shape` selects from the host memory `from` into `to`, whose size is exactly that of the
+    /// selection. The copy runs after earlier work on the stream. The caller may reuse `from` when the call returns.
     fn upload_shape(&self, queue: &BackendStream, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()>;
 
-    /// Copies all bytes of `from` to `to`, after earlier work on the stream. Otherwise the same as
-    /// [`Backend::upload_shape`].
+    /// Copies all bytes of `from` to `to`, after earlier work on the stream. Like [`Backend::upload_shape`] with a
+    /// shape that selects everything.
     fn upload(&self, queue: &BackendStream, from: &[u8], to: Write<'_>) -> Result<()> {
         self.upload_shape(queue, from, &Shape::run(0, from.len()), to)
     }

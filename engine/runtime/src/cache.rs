@@ -223,8 +223,8 @@ impl Cache {
         Ok(all)
     }
 
-    /// Checks that every part of the folder's path belongs to this user or root, and returns the canonical path.
-    /// Returns `None` if the folder does not exist.
+    /// Checks that only this user and root can write to the folder or replace it, and returns the folder's canonical
+    /// path. Returns `None` if the folder does not exist.
     fn trusted(&self) -> io::Result<Option<PathBuf>> {
         match trust::check_folder(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

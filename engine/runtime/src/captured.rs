@@ -92,7 +92,7 @@ impl Program {
     /// [`RandomKey`], because each replay generates its own key. If the capture fails, the arguments are dropped.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::Call::run), but the contents of the arguments are not checked.
+    /// The errors of [`Call::run`](crate::Call::run), except those for contents of arguments, which are not checked.
     pub fn capture(&self, stream: &Stream, batch: usize, args: Vec<(&str, CapturedArg)>) -> Result<Captured> {
         let this = self.of_device(stream.device());
         let mut named = Args::new(this);
@@ -127,11 +127,12 @@ impl Captured {
         Ok(())
     }
 
-    /// Starts the program on its arguments, after earlier work on its stream. Like [`Call::run`](crate::Call::run), it
-    /// may return before the work is done.
+    /// Starts the program on the captured arguments, after earlier work on the captured stream. Like
+    /// [`Call::run`](crate::Call::run), it may return before the work is done.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::Call::run), and for a program that needs randomness also as [`RandomKey::from_os`].
+    /// The errors of [`Call::run`](crate::Call::run); for a program that needs randomness, also those of
+    /// [`RandomKey::from_os`].
     pub fn run(&mut self) -> Result<()> {
         let random_key = |captured: &Self| {
             let args = captured.program.plan().args().iter().enumerate();
@@ -191,11 +192,11 @@ impl Captured {
         self.place(name).ok().and_then(|i| self.args.get(i)).map(CapturedArg::buffer)
     }
 
-    /// Overwrites the buffer of an argument that the captured run owns, after earlier work on its stream.
+    /// Overwrites the buffer of an argument that the captured run owns, after earlier work on the captured stream.
     ///
     /// # Errors
-    /// As [`Stream::write`]; [`Error::Mismatch`] for a shared argument; [`Error::Arguments`] if there is no argument of
-    /// this name.
+    /// The errors of [`Stream::write`]; [`Error::Mismatch`] for a shared argument; [`Error::Arguments`] if there is no
+    /// argument of this name.
     pub fn write<T: Pod>(&mut self, name: &str, from: &[T]) -> Result<()> {
         let i = self.place(name)?;
         match &mut self.args[i] {

@@ -48,8 +48,8 @@ impl Device {
     /// The CUDA GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if there is no such GPU or no usable driver, or if the crate was built without the feature
-    /// `cuda`.
+    /// [`Error::NoDevice`] if there is no usable driver or no such GPU, if opening the GPU fails, or if the crate was
+    /// built without the feature `cuda`.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         #[cfg(feature = "cuda")]
         return Ok(Self::new(crate::backend::cuda::Cuda::open(ordinal)?));
@@ -231,7 +231,7 @@ impl Device {
 
 /// A table in a device's memory.
 pub(crate) struct MadeTable {
-    /// The table's contents. For a list of tables, these are their device addresses.
+    /// The table's contents. For a list of tables, the contents are the device addresses of the listed tables.
     memory: Memory,
     parts: Vec<Arc<Self>>,
 }

@@ -58,8 +58,9 @@ pub struct Port {
     pub role: Role,
     /// Whether each item has its own memory, or all items share the same memory.
     pub sharing: Sharing,
-    /// Residues are below this many times q. With 1, they are canonical, or the bytes have exactly one correct value.
-    /// With a larger number, residues are lazy: only their values modulo q are defined, and tests compare only these.
+    /// Residues modulo q at this port are below `below * q`. With 1, they are canonical, or the bytes have exactly one
+    /// correct value. With a larger number, residues are lazy: only their values modulo q are defined, and tests
+    /// compare only these.
     pub below: u32,
     /// Whether the port holds secrets. Temporaries and staging memory that contain them are wiped.
     pub secret: bool,
@@ -207,7 +208,7 @@ impl Port {
         start..start + self.bytes
     }
 
-    /// The same port, holding residues in [0, k·q).
+    /// The same port, holding residues modulo q in the range [0, k·q).
     #[must_use]
     pub const fn below(mut self, k: u32) -> Self {
         self.below = k;
@@ -339,7 +340,7 @@ pub struct Grid {
 /// One step of a plan: its ports, CPU reference implementation and CUDA source.
 ///
 /// The trait is safe to implement: the unsafe function [`Source::new`] is where the author of the CUDA source
-/// guarantees which memory it accesses.
+/// guarantees which memory the source accesses.
 ///
 /// `Debug` must print every parameter that affects the result, because tables are cached under its output.
 pub trait Kernel: Debug + Send + Sync {
@@ -372,7 +373,7 @@ pub trait Kernel: Debug + Send + Sync {
     }
 
     /// The table at this port, if the kernel itself provides it; the port must be a [`Sharing::Shared`] input. `None`
-    /// for all other ports, which the user of the kernel binds to values.
+    /// for all other ports, which are bound to arguments or temporaries of a plan.
     fn table(&self, _port: usize) -> Option<Table> {
         None
     }
@@ -499,9 +500,9 @@ impl<'a> Args<'a> {
     /// The elements of an input port.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is not an input, or was taken by [`Args::transform`]; [`Error::Alignment`] if host
-    /// memory is not aligned for the elements; [`Error::OutOfMemory`] if the input must be copied and there is too
-    /// little memory.
+    /// [`Error::Kernel`] if the port is not an input, was taken by [`Args::transform`], or does not hold whole
+    /// elements; [`Error::Alignment`] if host memory is not aligned for the elements; [`Error::OutOfMemory`] if the
+    /// input must be copied and there is too little memory.
     pub fn input<T: Pod>(&self, port: usize) -> Result<&'a [T]> {
         let bytes = match self.slices.get(port) {
             Some(Slice::In(bytes)) => bytes,
@@ -514,7 +515,8 @@ impl<'a> Args<'a> {
     /// The elements of each table, for a port that reads a [list](Table::List) of tables.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port does not read a list of tables.
+    /// [`Error::Kernel`] if the port does not read a list of tables, or a table does not hold whole elements;
+    /// [`Error::Alignment`] if a table is not aligned for the elements.
     pub fn tables<T: Pod>(&self, port: usize) -> Result<Vec<&'a [T]>> {
         let Some(Slice::List(tables)) = self.slices.get(port) else {
             return Err(self.broken(port, &"is not a list of tables"));
@@ -525,8 +527,9 @@ impl<'a> Args<'a> {
     /// The elements of a port that is written, or read and written. Each port can be taken once.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is not written or was taken before; [`Error::Alignment`] and
-    /// [`Error::OutOfMemory`] as for [`Args::input`].
+    /// [`Error::Kernel`] if the port is not written, was taken before, or does not hold whole elements;
+    /// [`Error::Alignment`] if host memory is not aligned for the elements; [`Error::OutOfMemory`] if an input must be
+    /// copied first and there is too little memory.
     pub fn output<T: Pod>(&mut self, port: usize) -> Result<&'a mut [T]> {
         for (input, slice) in self.slices.iter().enumerate() {
             if matches!(slice, Slice::SameAs(output) if *output == port) {
@@ -544,7 +547,7 @@ impl<'a> Args<'a> {
     ///
     /// # Errors
     /// [`Error::Kernel`] if a port was taken before, `input` is not read, `output` is not written, or their lengths
-    /// differ; [`Error::Alignment`] and [`Error::OutOfMemory`] as for [`Args::input`].
+    /// differ; also the errors of [`Args::input`] and [`Args::output`].
     pub fn transform<T: Pod>(&mut self, input: usize, output: usize) -> Result<&'a mut [T]> {
         match self.slices.get(input) {
             Some(Slice::SameAs(port)) if *port == output => {
@@ -564,8 +567,9 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Calls `run` with arguments for another kernel, `kernel`. Each of its ports gets the memory of the port with the
-    /// same index here, or the slice that `others` has for it. Outputs are passed only if they are in `others`.
+    /// Calls `run` with arguments for another kernel, `kernel`. Each port of that kernel gets the slice that `others`
+    /// has for its index, else the memory of this kernel's port with the same index. Outputs are passed only if they
+    /// are in `others`.
     #[doc(hidden)]
     pub fn lend<'b, T>(
         &self,
@@ -591,8 +595,8 @@ impl<'a> Args<'a> {
         run(&mut Args::new(kernel.name(), ports, slices, &copies))
     }
 
-    /// The original contents of an input that shares memory with an output. They are copied on first use, when the
-    /// output must not have been taken yet.
+    /// The original contents of an input that shares memory with an output. They are copied on first use; at that time
+    /// the output must not have been taken yet.
     fn copy(&self, input: usize, output: usize) -> Result<&'a [u8]> {
         let copies: &'a Copies = self.copies;
         let place = copies.0.get(input).ok_or_else(|| self.broken(input, &"is not a port of the kernel"))?;

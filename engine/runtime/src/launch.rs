@@ -28,7 +28,7 @@ pub struct Rank {
     timeout: Duration,
 }
 
-/// Environment variables for the rank, the number of processes and the rank on this host, of torchrun, srun and mpirun.
+/// Environment variables of torchrun, srun and mpirun, for the rank, the number of processes and the rank on this host.
 const LAUNCHERS: [[&str; 3]; 3] = [
     ["RANK", "WORLD_SIZE", "LOCAL_RANK"],
     ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"],
@@ -44,8 +44,8 @@ impl Rank {
     pub const TIMEOUT: Duration = Duration::from_mins(1);
 
     /// The process of this rank, 0 … `size` − 1, among `size` processes that meet at `host:port`, an address of rank 0.
-    /// The rank on its host is assumed to be the same, and the token is empty. An address that is not loopback needs a
-    /// token ([`Rank::with_token`]).
+    /// The process's rank on its host is assumed to equal `rank`, and the token is empty. An address that is not
+    /// loopback needs a token ([`Rank::with_token`]).
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a rank that is not below the size.
@@ -62,9 +62,9 @@ impl Rank {
     /// (`SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_LOCALID`), else mpirun (`OMPI_COMM_WORLD_RANK`, `_SIZE`, `_LOCAL_RANK`).
     /// Without these variables, it is a single process.
     ///
-    /// The address is `RINGFORGE_RENDEZVOUS` (`host:port`), else `MASTER_ADDR` with the port number after
-    /// `MASTER_PORT`. The token is `RINGFORGE_TOKEN`; without it, the processes can only meet on one host. Launches
-    /// with different job names (`TORCHELASTIC_RUN_ID`, `SLURM_JOB_ID`, `PMIX_NAMESPACE`) do not meet.
+    /// The address is `RINGFORGE_RENDEZVOUS` (`host:port`), else `MASTER_ADDR` with the port `MASTER_PORT` + 1. The
+    /// token is `RINGFORGE_TOKEN`; without it, the processes can only meet on one host. Launches with different job
+    /// names (`TORCHELASTIC_RUN_ID`, `SLURM_JOB_ID`, `PMIX_NAMESPACE`) do not meet.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if one of the launcher's variables is missing or not a number, or if the rank is not below

@@ -52,7 +52,7 @@ impl Limits {
             capability,
             block_threads: Some(1024),
             block_shared_bytes: shared_kib * 1024,
-            // every GPU with clusters supports 8 blocks
+            // every GPU with clusters supports clusters of 8 blocks
             cluster_blocks: if capability < 90 { 1 } else { 8 },
             multiprocessors: 100,
             memory_bytes: 16 << 30,
@@ -71,7 +71,8 @@ impl Limits {
         matches!(self.capability, 80 | 90 | 100)
     }
 
-    /// Whether the shared memory of a multiprocessor holds several blocks that use twice the usual amount.
+    /// Whether the shared memory of a multiprocessor is large enough for several transform blocks, each with twice the
+    /// usual shared memory.
     #[doc(hidden)]
     pub const fn holds_large_blocks(&self) -> bool {
         matches!(self.capability, 90 | 100..120)

@@ -94,8 +94,9 @@ impl Device {
     /// # Errors
     /// [`Error::Unsupported`] if a kernel does not fit the device, or if the device is from an engine with several
     /// devices, for which `Engine::compile` must be used; [`Error::NoCompiler`] if a kernel must be compiled without
-    /// NVRTC; [`Error::Compile`] if NVRTC rejects a source; [`Error::OutOfMemory`] if the tables do not fit in memory;
-    /// [`Error::Driver`] if a driver call fails.
+    /// NVRTC; [`Error::Compile`] if NVRTC rejects a source; [`Error::Kernel`] if a kernel's source is malformed or was
+    /// made for another kernel; [`Error::Bundle`] if the bundle that `RINGFORGE_BUNDLE` names is unusable;
+    /// [`Error::OutOfMemory`] if the tables do not fit in memory; [`Error::Driver`] if a driver call fails.
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
         if self.group() > 1 {
             let why = format!(
@@ -373,7 +374,7 @@ impl Program {
         })
     }
 
-    /// For each step, what its kernel's ports are bound to, and the loaded kernel.
+    /// For each step, the slots that its kernel's ports are bound to, and the loaded kernel.
     #[cfg(feature = "cuda")]
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&[Slot], &Loaded)> {
         self.plan().steps.iter().zip(&self.0.steps).map(|(step, LoadedStep { loaded, .. })| (&step.slots[..], loaded))

@@ -29,8 +29,8 @@ use ringforge_math::error::{Error, Result, same_length};
 ///
 /// Two risks remain. If a machine is copied in the middle of a run, each copy continues with the same random blocks. If
 /// a snapshot is restored twice and the operating system's kernel is not told, both copies may get the same keys until
-/// it gathers new entropy. The consequences of equal blocks depend on the scheme. If they would reveal a secret key, as
-/// with nonces of signatures, use [`RandomKey::hedged_block`].
+/// that kernel gathers new entropy. The consequences of equal blocks depend on the scheme. If they would reveal a
+/// secret key, as with nonces of signatures, use [`RandomKey::hedged_block`].
 pub struct RandomKey(Zeroizing<[u8; RandomKey::BYTES]>);
 
 impl RandomKey {
@@ -78,7 +78,7 @@ impl RandomKey {
 
     /// Block `number` of an item in one of 2^32 independent random streams. `stream_id` is the upper half of the nonce,
     /// and `number` is the lower half. Stream 0 has the blocks of [`RandomKey::block`]. Each sampler of a pipeline uses
-    /// another stream.
+    /// a different stream.
     #[must_use]
     pub fn block_of_stream(&self, stream_id: u32, item: u64, number: u32) -> [u8; 64] {
         let nonce = u64::from(stream_id) << 32 | u64::from(number);

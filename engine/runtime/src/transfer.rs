@@ -1,5 +1,5 @@
-//! Runs programs over host memory. On a CPU they use it directly. Otherwise the items are processed in chunks, whose
-//! copies overlap with kernels.
+//! Runs programs over host memory. On a CPU, programs use host memory directly. Otherwise the items are processed in
+//! chunks, whose copies overlap with kernels.
 
 #[cfg(feature = "cuda")]
 pub mod chunks;
@@ -177,8 +177,8 @@ fn chunk_items(plan: &Plan, batch: usize) -> usize {
     cut(batch, bytes(Role::In).max(bytes(Role::Out)).max(temps))
 }
 
-/// The number of items of a chunk, if an item has this many bytes. From 1024 on it is a multiple of 1024, so that
-/// thread blocks are full.
+/// The number of items of a chunk, if an item has this many bytes. Numbers from 1024 on are rounded up to a multiple of
+/// 1024, so that thread blocks are full, but never exceed `batch`.
 fn cut(batch: usize, bytes: usize) -> usize {
     let bytes = bytes.max(1);
     let wanted = batch.div_ceil(CHUNKS).clamp(LEAST_BYTES.div_ceil(bytes), MOST_BYTES.div_ceil(bytes));

@@ -37,8 +37,8 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     leaves_lazy: false,
     product_bits: 256,
     is_montgomery: true,
-    // `product` is the cost for a modulus of which two digits are 1, -1 or 0 and take no multiplier slots
     groups: None,
+    // `product` is the cost for a modulus of which two digits are 1, -1 or 0 and take no multiplier slots
     cost: Cost { product: 186.0, ..mod256::DESCRIPTOR.cost },
 };
 

@@ -26,7 +26,7 @@ pub struct Elements {
     batch: usize,
 }
 
-/// An operation that is the same for coefficients and for evaluations.
+/// An operation that takes coefficients or evaluations, and whose result is in the same domain.
 #[derive(Debug, Clone, PartialEq)]
 enum Operation {
     Add,

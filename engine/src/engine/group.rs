@@ -13,7 +13,7 @@ use super::{Engine, Other, Parts};
 
 impl Engine {
     /// An engine on all CUDA GPUs of this machine as a [group](Engine::group), or on the CPU if there is none.
-    /// [`Engine::no_gpu`] returns the reason for the CPU.
+    /// [`Engine::no_gpu`] returns the reason for falling back to the CPU.
     #[must_use]
     pub fn all() -> Self {
         let gpus = (0..).map_while(|ordinal| Device::cuda(ordinal).ok()).collect::<Vec<_>>();

@@ -87,11 +87,12 @@ impl Engine {
 }
 
 impl LongNtt {
-    /// The transforms of a plan. The plan must have as many devices as the engine's group.
+    /// The transforms of a plan. The plan must be for as many devices as the engine's group has in all processes.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a plan with another number of devices; [`Error::Rank`] if another rank has another plan.
-    /// Also the errors of [`Engine::program`].
+    /// [`Error::Mismatch`] for a plan with another number of devices; [`Error::Rank`] if another rank has another plan
+    /// or does not answer. [`Error::Unsupported`] if the devices cannot be connected, for example CPUs of several
+    /// processes; [`Error::Nccl`] if NCCL fails. Also the errors of [`Engine::program`].
     pub fn of(engine: &Engine, plan: &LongPlan) -> Result<Self> {
         let links = engine.links()?;
         if plan.devices() != links.ranks {
@@ -124,7 +125,8 @@ impl LongNtt {
     ///
     /// # Errors
     /// [`Error::Argument`] as for [`Engine::mul`]; [`Error::Length`] unless there is exactly one element;
-    /// [`Error::OutOfMemory`] if the vector does not fit in device memory; [`Error::Driver`] if a driver call fails.
+    /// [`Error::OutOfMemory`] if the vector does not fit in device memory; [`Error::Driver`] or [`Error::Nccl`] if a
+    /// call of the driver or of NCCL fails.
     pub fn upload<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
         self.upload_whole(Holds::Coefficients, "coefficients", coefficients)
     }
@@ -147,8 +149,8 @@ impl LongNtt {
         self.upload_own(Holds::Coefficients, "coefficients", coefficients)
     }
 
-    /// Copies the evaluations that belong to this process to its devices, in the same layout as
-    /// [`LongNtt::upload_part`] takes coefficients.
+    /// Copies the evaluations that belong to this process to its devices. The slice contains the parts of the devices,
+    /// one after another, in the layout that the plan sets for evaluations.
     ///
     /// # Errors
     /// The errors of [`LongNtt::upload_part`].
@@ -168,7 +170,8 @@ impl LongNtt {
         elements_of::<T>(poly, name, &[])?;
         let share = poly.degree() / self.plan.devices();
         same_length("residues of these devices' parts", share * self.workers.len(), own.len())?;
-        // checks the residues with the type of a part of the columns, whose elements are as long as a device's part
+        // checks the residues with the type of a part of the columns; a device's part has the length of several such
+        // elements
         self.plan.column_type()?.check(own).map_err(|error| of(name, error))?;
         let cut = Cut::of(&self.plan, holds, self.plan.devices()).within(self.plan.own_rows());
         self.upload_with(holds, |member, number| cut.part(&own[member * share..][..share], number))
@@ -237,9 +240,9 @@ impl LongNtt {
     /// Transforms a vector of coefficients to evaluations (forward NTT). Blocks until the transform is done.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the vector holds evaluations or belongs to another plan. [`Error::Rank`] or
-    /// [`Error::Nccl`] if a device does not answer another one. Also the errors of
-    /// [`Call::run`](crate::run::Call::run).
+    /// [`Error::Mismatch`] if the vector holds evaluations or belongs to another plan. [`Error::Unwritten`] if an
+    /// earlier transform of the vector failed. [`Error::Rank`] or [`Error::Nccl`] if a device does not answer another
+    /// one. Also the errors of [`Call::run`](crate::run::Call::run).
     ///
     /// After an error the vector is unreadable, and so is every other vector whose transform was in progress. A new
     /// [`Engine::long_ntt`] reconnects the devices.
@@ -250,7 +253,8 @@ impl LongNtt {
     /// Transforms a vector of evaluations to coefficients (inverse NTT). Blocks until the transform is done.
     ///
     /// # Errors
-    /// The errors of [`LongNtt::forward`], with [`Error::Mismatch`] if the vector holds coefficients.
+    /// The errors of [`LongNtt::forward`], but with [`Error::Mismatch`] if the vector holds coefficients instead of
+    /// evaluations.
     pub fn inverse(&self, vector: &mut LongVector) -> Result<()> {
         self.run(vector, [Holds::Values, Holds::Coefficients], false, |turn| turn.inverse()).map(drop)
     }

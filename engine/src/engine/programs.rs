@@ -153,7 +153,7 @@ mod tests {
         programs.get(&job(1), || panic!("it is there")).unwrap();
         let again = Error::Ring { why: "made again".into() };
         assert_eq!(programs.get(&job(2), || Err(again.clone())).unwrap_err(), again);
-        // failures are not cached either
+        // the failure above was not cached
         programs.get(&job(2), || made(&job(2))).unwrap();
         programs.get(&job(2), || panic!("it is there")).unwrap();
         programs.clear();

@@ -1,8 +1,8 @@
 //! The kernel `compose`: integers from their RNS residues (CRT reconstruction).
 //!
-//! Each stored residue is first multiplied by a known factor, which also removes the R of the Montgomery form. A 64-bit
-//! word times a factor below a modulus q_i is below 2^64 q_i, so [`Divisor`] accepts this product even if the word is
-//! not reduced.
+//! Each stored residue is first multiplied by a known factor, which also removes the factor R of the Montgomery form. A
+//! 64-bit word times a factor below a modulus q_i is below 2^64 q_i, so [`Divisor`] accepts this product even if the
+//! word is not reduced.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl Compose {
     }
 
     /// The constants for the second port: for each modulus q_i the fields of its [`Divisor`] and (Q/q_i·R)^-1 mod q_i;
-    /// then the limbs of Q; then for each l, limb l of every Q/q_i.
+    /// then the limbs of Q, the product of the moduli; then for each l, limb l of every Q/q_i.
     fn constants(&self) -> Table {
         let moduli = self.parts.iter().flat_map(|part| {
             let Divisor { d, reciprocal, shift } = part.divisor;
@@ -94,7 +94,8 @@ impl Compose {
     fn compose(&self, residue: impl Fn(usize) -> u64, to: &mut [u64]) {
         to.fill(0);
         let mut above = 0u64;
-        let mut estimate = 0; // of t, in units of 2^-56: at most 64 terms, each too small by less than two units
+        // estimate of t, the multiple of Q, in units of 2^-56: at most 64 terms, each too small by less than two units
+        let mut estimate = 0;
         for (i, Limb { divisor, inverse, weight }) in self.parts.iter().enumerate() {
             let y = divisor.mul(residue(i), *inverse);
             estimate += mul_hi(y << divisor.shift, (1 << 63) + (divisor.reciprocal >> 1)) >> 7;
@@ -107,8 +108,8 @@ impl Compose {
             above += carry as u64;
         }
         above = above.wrapping_sub(subtract(to, &self.product, estimate >> 56));
-        // the sign bit of the limb above, because the compiler turned a comparison with 0 into a branch, which could
-        // leak secrets
+        // tests the sign bit of the word above `to`, because the compiler turned a comparison with 0 into a branch,
+        // which could leak secrets
         let left = above.wrapping_sub(u64::from(is_below(to, &self.product)));
         subtract(to, &self.product, opaque(left >> 63) ^ 1);
     }

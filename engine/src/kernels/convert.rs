@@ -26,7 +26,7 @@ use ringforge_runtime::limits::Limits;
 
 /// Number of threads that divide the target's moduli among them, all for the same coefficients. It applies to elements
 /// of fewer than [`WIDE`] coefficients, which alone are too few to fill a large GPU. This speeds up RNS-CKKS products,
-/// most of all a single product at a small degree.
+/// especially single products of small degree.
 const PARTS: usize = 2;
 const WIDE: usize = 1 << 16;
 

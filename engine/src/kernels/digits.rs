@@ -49,7 +49,8 @@ struct FromLimb {
     factor: u64,
 }
 
-/// A modulus of the digits. The digit d is stored as (d + 2^63)·R − 2^63·R, where d + 2^63 is an unsigned word.
+/// A modulus of the digits. The digit d is stored as (d + 2^63)·R − 2^63·R, where d + 2^63 is an unsigned word and R is
+/// the Montgomery factor of the target ring.
 #[derive(Debug, Clone)]
 struct ToLimb<T: Row> {
     q: T::Target,

@@ -107,7 +107,8 @@ pub(crate) fn permute(poly: &PolyType, places: Vec<u32>) -> Arc<dyn Kernel> {
 }
 
 /// Fuses the linear combination of the kernel `then` to a kernel that stores elements of the ring at port `output`.
-/// These elements become the term with index `term`. Returns `None` if `then` is no linear combination or does not fit.
+/// These elements become the term with index `term`. Returns `None` if `then` is no linear combination over the same
+/// ring, or if the epilogue would have too many operands or stages.
 pub(super) fn fused(
     kernel: Arc<dyn Kernel>,
     output: usize,

@@ -14,7 +14,7 @@ use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 /// The inverse NTT of elements of a ring: Gentleman–Sande butterflies of radix 2 and 3 with lazy reduction. It undoes
-/// [`Forward`](super::Forward), including the scale.
+/// [`Forward`](super::Forward), and multiplies by the scale of the layout.
 ///
 /// Ports: evaluations (in), coefficients (out), the twiddle [tables](KernelLayout::table) and the
 /// [constants](KernelLayout::constants). Evaluations and coefficients may be the same memory, unless a kernel of only

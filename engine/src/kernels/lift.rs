@@ -1,5 +1,5 @@
-//! Products via a larger NTT: one limb of a ring, the auxiliary ring for its products, and what the kernels `lift_*`
-//! share.
+//! Products via a larger NTT: one limb of a ring, the auxiliary ring for its products, and the shared parts of the
+//! kernels `lift_*`.
 
 use core::fmt::Write;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Kernel, Port};
 use ringforge_runtime::limits::Limits;
 
-/// One limb of a ring, and the auxiliary ring in which its products are computed. Auxiliary polynomials have the same
-/// or a larger degree, modulo primes in ascending order.
+/// One limb of a ring, and the auxiliary ring in which its products are computed. The auxiliary ring has the same or a
+/// larger degree, and its moduli are primes in ascending order.
 #[derive(Debug, Clone)]
 pub struct LargerNtt {
     pub(super) poly: PolyType,

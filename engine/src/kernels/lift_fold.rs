@@ -19,8 +19,8 @@ use ringforge_runtime::limits::Limits;
 /// Maximum number of threads per block.
 const THREADS: usize = 512;
 
-/// Computes one limb of ring elements from products in a longer auxiliary ring, by CRT and then by x^n = Σ c·x^k, the
-/// terms of f below x^n.
+/// Computes one limb of ring elements from products in a longer auxiliary ring: by CRT, then by replacing x^n by the
+/// sum Σ c·x^k that equals it modulo f.
 ///
 /// Ports: the auxiliary element (in), the terms ([`LiftFold::table`]), the element (out; in and out for limbs after the
 /// first). If the 2n − 1 unreduced coefficients do not fit in shared memory, the first port has these instead (in and
@@ -55,7 +55,8 @@ impl<S: Row> LiftFold<S> {
         Ok(Self { ports: [input, table, lift.output()], ..fold })
     }
 
-    /// The terms for the second port: all c, then all k. If every c is 1 or −1, these are written as 1 and 0.
+    /// The terms c·x^k for the second port: all c, then all k. If every c is 1 or −1, the table has 1 for c = 1 and 0
+    /// for c = −1.
     fn tail_table(&self) -> Table {
         let one = self.lift.q().reduce(&U256::ONE);
         let mut bytes = Vec::new();
@@ -73,13 +74,13 @@ impl<S: Row> LiftFold<S> {
         self.in_place
     }
 
-    /// Whether every c is 1 or −1.
+    /// Whether the coefficient c of every term is 1 or −1.
     fn has_units(&self) -> bool {
         let q = self.lift.q();
         self.tail.iter().all(|term| [q.reduce_i64(1), q.reduce_i64(-1)].contains(&term.c))
     }
 
-    /// Number of top coefficients that one round of the reduction removes: n minus the largest k.
+    /// Number of top coefficients that one round of the reduction removes: n minus the largest exponent k of a term.
     fn gap(&self) -> usize {
         self.lift.n() - self.tail.last().map_or(0, |term| term.k)
     }

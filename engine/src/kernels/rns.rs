@@ -11,7 +11,7 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Built, Kernel, Source};
 use ringforge_runtime::limits::Limits;
 
-/// Maximum number of moduli of a basis, and of digits of a sum; fixed-point estimates rely on it.
+/// Maximum number of moduli of a basis, and of digits of a sum; fixed-point estimates rely on this limit.
 pub(super) const MAX_MODULI: usize = 64;
 
 /// Maximum shared memory in bytes for a block of more than one warp.
@@ -70,7 +70,7 @@ pub(super) struct Block {
 /// The numbers of moduli and limbs are run-time constants.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if the words do not fit shared memory.
+/// [`Error::Unsupported`] if the shared memory of a block exceeds the limit of the device.
 pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block: Block) -> Result<Built> {
     let bytes = |threads: usize| 8 * (block.words * threads + block.more);
     let most = [256, 128, 64].map(|coefficients| coefficients / block.lanes);
@@ -84,8 +84,9 @@ pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block
     Ok(Built { prelude, launch })
 }
 
-/// The source of a kernel between RNS residues and integers of `limbs` limbs. A block has `words` words of shared
-/// memory per thread, and `words` more for all its threads. `stride` is the byte stride between elements.
+/// The source of a kernel between RNS residues and integers of `limbs` limbs. A block has `words` 64-bit words of
+/// shared memory for each thread, and `words` more that all threads share. `stride` is the byte stride between
+/// elements.
 pub(super) fn integers(
     kernel: &dyn Kernel,
     text: &'static str,

@@ -82,7 +82,7 @@ impl Row for Limbs {
 pub(super) enum Sum {
     /// The sum has up to 32 bits and q is below 2^31: one Barrett reduction.
     Word(Barrett),
-    /// The sum has up to 64 bits: one Barrett reduction.
+    /// The sum has up to 64 bits and q is at most 2^63: one Barrett reduction.
     Narrow(Barrett),
     /// The sum has up to 128 bits and is reduced once. In 256-bit arithmetic, it is reduced after every term.
     Wide,

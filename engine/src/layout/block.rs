@@ -32,8 +32,8 @@ const MOST_BLOCKS: usize = 16;
 const WHOLE_BYTES: usize = 64 << 10;
 
 /// Bytes of a limb, in register words, per block of a cluster. For limbs of 64-bit words beyond `WHOLE_BYTES`, a
-/// cluster of four or eight blocks computes in one kernel what otherwise takes two kernels. This pays if products are
-/// cheap; other 60-bit primes gain nothing.
+/// cluster of four or eight blocks computes in one kernel what otherwise takes two kernels. This pays only if products
+/// are cheap (`CLUSTER_PRODUCT`).
 const CLUSTER_BYTES: usize = 32 << 10;
 /// Maximum number of blocks in a cluster that is used by default.
 const CLUSTER_BLOCKS: usize = 8;
@@ -47,12 +47,12 @@ const CLUSTER_PRODUCT: f64 = 12.0;
 const SHARE_BYTES: usize = 4 << 10;
 
 /// Maximum bytes of a tile of narrower words if several kernels share a limb. With longer tiles, a block of adjacent
-/// tiles would fill a multiprocessor, and no other block would work while it waits for memory.
+/// tiles would fill a multiprocessor, and no other block could work while that block waits for memory.
 const LONG_SHARE_BYTES: usize = 16 << 10;
 
-/// Contiguous bytes in device memory that adjacent tiles of a block should fill: 64, or 128 in two cases. Half a line
-/// lets smaller blocks overlap memory accesses with work. A whole line is better if threads have tiles in pairs, or if
-/// products are cheap and tiles not too long for the threads of a block.
+/// Contiguous bytes in device memory that adjacent tiles of a block should fill: 64, or 128 in two cases. With 64
+/// bytes, half a cache line, smaller blocks overlap memory accesses with work. A whole line is better if threads have
+/// tiles in pairs, or if products are cheap and tiles not too long for the threads of a block.
 const BESIDE_BYTES: [usize; 2] = [64, 128];
 
 /// Cost in multiplier slots below which a product is cheap.
@@ -156,8 +156,8 @@ impl Block {
             .into_iter()
             .find(|v| !single && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
             .unwrap_or(if single && is_leaf { factorization.leaf_degree() } else { 1 });
-        // adjacent strided tiles in pairs share each twiddle factor and fill whole lines of memory, because the number
-        // of accesses limits L2; doubles gain little
+        // pairs of adjacent strided tiles share each twiddle factor and fill whole cache lines, because the number of
+        // accesses limits the throughput of L2; arithmetic in doubles gains little
         let heavy = store == 8 && arithmetic.cost().product > LIGHT_PRODUCT && limits.holds_large_blocks();
         let fits = per_thread <= target && 4 * length * store <= limits.block_shared_bytes as usize;
         let pairs = heavy && fits && stride.is_multiple_of(2) && !rows.strided_batch();
@@ -249,9 +249,9 @@ impl Block {
     }
 
     /// Number of blocks that should be resident per multiprocessor, which limits the registers per thread. With 64-bit
-    /// words the limit is 80 registers for up to 16 words, 96 if positions or twiddle factors are computed too, and 128
-    /// for more words. It is 96 to 102 for 256-bit limbs shared among kernels, and 64 for up to 32 words of 32 bits.
-    /// For other words no limit is set.
+    /// words the limit is 80 registers for up to 16 words per thread, 96 if positions or twiddle factors are computed
+    /// too, and 128 for more words. It is 96 to 102 for 256-bit limbs shared among kernels, and 64 for up to 32 words
+    /// of 32 bits. For other words no limit is set.
     fn resident(&self, rows: &KernelLayout) -> usize {
         let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread * self.at_once()) {

@@ -13,7 +13,8 @@ struct Found {
     step: usize,
     /// The value that the step writes. Only the later step reads it.
     value: Id,
-    /// The fused kernel: the ports of the earlier step, then one for each of `operands`.
+    /// The fused kernel. Its ports are those of the earlier step, then a table if a linear combination was fused, then
+    /// one port for each of `operands`.
     kernel: Arc<dyn Kernel>,
     /// The operands of the later step, without `value`.
     operands: Vec<Id>,
@@ -33,7 +34,8 @@ impl Graph {
         self.steps_left(|step| !gone.contains(&step));
     }
 
-    /// The fusion of linear combination `number` with the latest of the steps that can take it as an epilogue.
+    /// The fusion of the linear combination in step `number` with the latest of the steps that can take it as an
+    /// epilogue.
     fn find(&self, number: usize) -> Option<Found> {
         let step = &self.steps[number];
         step.kernel.combination()?;
@@ -110,7 +112,7 @@ impl Graph {
         };
         let result = written(&self.steps[other])?;
         let Step { bound, once, .. } = &self.steps[found.step];
-        // ports of the earlier step, then the operands, then tables with the parameters of the combination
+        // ports of the earlier step, then the table of the linear combination if there is one, then the operands
         let operands = found.operands.iter().map(|&id| Binding::Reads(id));
         let own = bound.iter().cloned().map(Some).chain([None]).take(found.kernel.ports().len() - found.operands.len());
         let all = own.chain(operands.map(Some)).enumerate().map(|(port, bound)| match bound {

@@ -36,7 +36,8 @@ pub(super) enum Origin {
     Input,
     /// The value is written by the step with this index.
     Step(usize),
-    /// The value is a byte range of each item of another value that is not a view, starting at this offset.
+    /// The value is a byte range of each item of another value, starting at this offset. The other value is not a view
+    /// itself.
     View(Id, usize),
     /// The value is the concatenation of these values.
     Join(Vec<Id>),
@@ -349,7 +350,7 @@ impl Graph {
     }
 
     /// Marks the outputs of steps secret if the steps read a value derived from marked values, or sample from a secret
-    /// key. A key is secret if any step or view of it is.
+    /// key. A key is secret if it or a view of it was marked secret, or is read through a secret port.
     fn keep_derived_secret(&mut self) {
         // the kind of an input may have become known after a view of it was marked secret
         self.kept_secret.clone().into_iter().for_each(|id| self.keep_secret(id));

@@ -192,8 +192,9 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Merges two classes and returns true, unless a value of one class is still needed when one of the other
-    /// overwrites it. Then returns false.
+    /// Merges the classes of two values and returns true. If a value of one class is still needed when a value of the
+    /// other class overwrites it, returns false and merges nothing; likewise if both classes are arguments, with
+    /// different names.
     fn merge(&mut self, old: Id, new: Id) -> bool {
         let (from, to) = (self.class[old], self.class[new]);
         let one_name = match (&self.names[from], &self.names[to]) {
@@ -259,7 +260,7 @@ impl<'a> Memory<'a> {
         }
         let mut temps: Vec<(Temp, usize)> = Vec::new();
         let mut rest: Vec<&Vec<Id>> = self.classes.iter().filter(|class| !class.is_empty()).collect();
-        // parts of a concatenation may have been placed in the memory of others
+        // leaves out classes in the memory of arguments, and classes that no step writes
         rest.retain(|class| matches!(places[class[0]], Home::Temp(_)) && self.born(class).is_some());
         rest.sort_by_key(|class| self.born(class));
         for class in rest {

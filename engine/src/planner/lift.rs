@@ -59,8 +59,8 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
     p.build()
 }
 
-/// The cheapest ring in which products of elements within these bounds are exact. It has the same quotient as `poly` if
-/// that quotient has an NTT, or is cyclic of degree at least 2n − 1.
+/// The cheapest ring in which products of elements within these bounds are exact. Its quotient is that of `poly`, if
+/// that quotient has an NTT, or is cyclic of degree at least 2n − 1, where n is the degree of `poly`.
 fn auxiliary_ring(poly: &PolyType, [left, right]: [Option<u64>; 2]) -> Result<PolyType> {
     let half = poly.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
     let operand = |bound: Option<u64>| match bound {
@@ -128,8 +128,8 @@ fn shapes(poly: &PolyType) -> Vec<Shape> {
         }));
     }
     let least = 2 * n - 1;
-    // c_j is a sum of min(j + 1, 2n - 1 - j) products: counts those of c_i + c0 c_(n+i) + c1 c_(n+i-1), or of c_i alone
-    // if [c0, c1] is `None`
+    // coefficient c_j of the unreduced product is a sum of min(j + 1, 2n - 1 - j) products: counts the products in c_i
+    // + c0 c_(n+i) + c1 c_(n+i-1), or in c_i alone if [c0, c1] is `None`
     let terms = |row| match LargerNtt::fold_of(poly, row) {
         None | Some([_, 0]) => n,
         Some([0, _]) => n + 1,

@@ -23,11 +23,12 @@ const SMALLEST: [usize; 3] = [1, 2, 3];
 const SAMPLES: usize = 16;
 
 /// Runs a plan on all devices with the same samples and compares the results with the first device's: bit for bit, or
-/// modulo q for lazy residues. Batch sizes are 1, 2, 3, those of [`NamedPlan::batches`], and those around the number of
-/// items per block.
+/// modulo q for lazy residues. Batch sizes are 1, 2, 3 and those around the number of items per block; without an
+/// emulator, also those of [`NamedPlan::batches`]. With an emulator, [`NamedPlan::few_emulated`] limits them to 1, 2,
+/// 3.
 ///
 /// Afterwards each step is run and compared alone, unless the plan is [compared as a whole](NamedPlan::compared_whole).
-/// It starts from the memory that the earlier steps left on the first device.
+/// Each step starts from the memory that the earlier steps left on the first device.
 ///
 /// # Panics
 /// If a run fails or results differ.
@@ -69,8 +70,9 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
     }
 }
 
-/// The batch sizes to test a plan with: the smallest ones, those that the plan names or [`SAMPLES`], and the number of
-/// items per block, plus and minus one.
+/// The batch sizes to test a plan with: the smallest ones, the number of items per block, and that number plus and
+/// minus one. Without an emulator, also those that the plan names, or [`SAMPLES`]. With an emulator, a plan may be
+/// limited to the smallest ones.
 fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
     let mut batches = BTreeSet::from(SMALLEST);
     let is_emulated = devices.iter().any(|limits| emulator::is_emulator(limits));

@@ -22,7 +22,7 @@ impl Compiled {
     /// Compiles a plan for a device and creates a stream.
     ///
     /// # Errors
-    /// As [`Device::compile`] and [`Device::stream`].
+    /// The errors of [`Device::compile`] and [`Device::stream`].
     pub fn new(named: &NamedPlan, device: &Device) -> Result<Self> {
         Ok(Self { program: device.compile(&named.plan)?, stream: device.stream()? })
     }
@@ -30,7 +30,8 @@ impl Compiled {
     /// Runs the plan with these contents of the inputs, and returns the contents of the outputs, by name.
     ///
     /// # Errors
-    /// As [`Call::run`](ringforge::run::Call::run); also if contents of an input are missing.
+    /// The errors of [`Call::run`](ringforge::run::Call::run). Missing contents of an input count as an unwritten
+    /// buffer.
     pub fn run(&self, batch: usize, inputs: &Named) -> Result<Named> {
         let args = self.program.plan().args();
         let mut buffers = args
@@ -70,8 +71,8 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
     })
 }
 
-/// The number k for which the residues of an argument are below k·q, according to the last step that writes the
-/// argument.
+/// The number k for which the residues of an argument are below k times their modulus, according to the last step that
+/// writes the argument.
 fn range_of(plan: &Plan, name: &str) -> u32 {
     let arg = plan.args.iter().position(|arg| arg.name == name).map(Home::Arg);
     let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
@@ -80,8 +81,8 @@ fn range_of(plan: &Plan, name: &str) -> u32 {
     writes.next_back().map_or(1, |(port, _)| port.below)
 }
 
-/// The index of the first byte of the first residue in `found` that is not below k·q, or differs from the expected one
-/// modulo q.
+/// The index of the first byte of the first residue in `found` that is not below k times its modulus q, or differs from
+/// the expected residue modulo q.
 fn modular_difference(poly: &PolyType, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
     let size = poly.width().bytes();
     let rows = poly.basis();

@@ -34,8 +34,9 @@ pub use scheme::{Named, NamedPlan, Scheme};
 pub use single::{one_step, run};
 pub use target::{Target, devices};
 
-/// The contents of freed memory that a device keeps for reuse, one vector per allocation, after the work that used it.
-/// Tests search them for secrets that were not wiped. Empty if the device uses host memory.
+/// The contents of freed memory that a device keeps for reuse, one vector per allocation. The call waits for the work
+/// that used the memory. Tests search the contents for secrets that were not wiped. Empty if the device uses host
+/// memory.
 ///
 /// # Errors
 /// [`Error::Driver`](ringforge::Error::Driver) if a driver call fails.

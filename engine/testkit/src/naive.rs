@@ -2,7 +2,7 @@
 //! are compared.
 //!
 //! Elements are vectors of plain residues (not in Montgomery form) in storage order: elements one after another, and in
-//! each of them one limb of n residues for each modulus.
+//! each element one limb for each modulus. A limb has one residue for each of the n coefficients.
 
 use crypto_bigint::U256;
 
@@ -124,9 +124,9 @@ pub fn negate(poly: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
     scale(poly, a, &minus_one)
 }
 
-/// Signed digits of elements. Each residue is taken in (−q/2, q/2] and written with `count` digits to base 2^`bits`,
-/// the lowest first. The last digit is the remaining quotient. The order of the result is limb, digit, modulus of `to`,
-/// coefficient. Moduli of the elements must have at most 64 bits.
+/// Signed digits of elements. Each residue modulo q is taken in (−q/2, q/2] and written with `count` digits to base
+/// 2^`bits`, the lowest first. The last digit is the remaining quotient. The order of the result is limb, digit,
+/// modulus of `to`, coefficient. Moduli of the elements must have at most 64 bits.
 #[must_use]
 pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
     let poly = &poly.into().coefficients();

@@ -75,7 +75,7 @@ impl NamedPlan {
     /// The plan for a job on a device with these limits.
     ///
     /// # Errors
-    /// As [`Planner::plan`].
+    /// The errors of [`Planner::plan`].
     pub fn of_job(job: &Job, limits: &Limits) -> Result<Self> {
         Ok(Self::new(job.to_string(), Planner::new(limits.clone()).plan(job)?))
     }
@@ -122,22 +122,23 @@ impl NamedPlan {
         self
     }
 
-    /// The plan, for which tests of the scheme check that exactly these arguments are secret.
+    /// The plan, with the names of its secret arguments. Tests of the scheme check that exactly these arguments are
+    /// secret.
     #[must_use]
     pub fn with_secrets(mut self, names: &[&str]) -> Self {
         self.secrets = Some(names.iter().map(|&name| name.into()).collect());
         self
     }
 
-    /// The plan, which is run on the emulator in the smallest batches only, because larger ones would take minutes.
+    /// The plan, limited on the emulator to the smallest batches, because larger batches would take minutes.
     #[must_use]
     pub fn few_emulated(mut self) -> Self {
         self.few_emulated = true;
         self
     }
 
-    /// The plan, whose steps are not compared one by one, because the memory that they leave for one another differs
-    /// between devices.
+    /// The plan, compared only as a whole. Use this if the memory that a step leaves for later steps differs between
+    /// devices.
     #[must_use]
     pub fn compared_whole(mut self) -> Self {
         self.steps_agree = false;

@@ -18,8 +18,8 @@ struct Written {
     /// The index of the argument that holds the memory. `bytes` is the byte range within one item.
     arg: usize,
     bytes: Range<usize>,
-    /// Whether all bits are defined. Otherwise the port holds lazy residues, which are defined only modulo a q that the
-    /// plan does not contain.
+    /// Whether all bits are defined. Otherwise the port holds lazy residues, which are defined only modulo q, and the
+    /// plan does not contain this modulus.
     exact: bool,
 }
 

@@ -34,8 +34,8 @@ fn other_code_shares_memory_and_streams() {
     let x = vec![0x1111_1111; 30 * WORDS];
     assert!(stream.download::<u32>(&theirs).unwrap() == x);
 
-    // SAFETY: `theirs` has this many bytes at the address, and no other code uses them until the buffer is dropped and
-    // its work is done.
+    // SAFETY: `theirs` has this many bytes at `pointer`, and no other code uses them until `foreign` is dropped and the
+    // work that uses it is done.
     let mut foreign = unsafe { device.buffer_from_raw(pointer, theirs.len()) }.unwrap();
     assert_eq!((foreign.device_pointer(), foreign.content()), (Some(pointer), None));
     let (key, source) = (stream.upload(&[3u32]).unwrap(), stream.upload(&x).unwrap());

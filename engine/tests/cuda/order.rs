@@ -103,7 +103,7 @@ fn threads_record_at_once() {
                     captured.run().unwrap();
                     assert!(stream.download::<u32>(captured.buffer("out").unwrap()).unwrap() == right);
                     device.trim();
-                    // the driver returns an error for this call while a stream is being captured
+                    // must succeed, although the driver rejects this call while a stream is being captured
                     stream.wait_for_all().unwrap();
                 }
             });

@@ -31,8 +31,8 @@ fn memory_goes_back_without_secrets() {
     let stream = device.stream().unwrap();
     let zero = stream.upload(&[0u32]).unwrap();
 
-    // positive control: finds public data in freed memory that is not wiped. First the memory of a buffer, then the
-    // device and staging memory of at least an argument and a result.
+    // positive control: public data is found in freed memory, which is not wiped; first in the memory of a buffer, then
+    // in the device and staging memory of at least one argument and one result
     drop(stream.upload(&open).unwrap());
     assert!(found_of("a buffer that is not secret", &open) >= 1);
     device.trim();

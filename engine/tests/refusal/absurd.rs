@@ -1,5 +1,6 @@
-//! Absurd arguments: unreduced residues, empty quantities, sizes beyond any memory. They cause errors, never a panic
-//! (even with overflow checks), and never wrong results.
+//! Absurd arguments: unreduced residues, empty quantities, sizes beyond any memory. They never cause a panic, even with
+//! overflow checks. Absurd quantities and sizes cause errors. So do unreduced residues in functions that check
+//! residues; other operations on such residues complete.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ use ringforge_testkit::one_step;
 use super::kernels::Fake;
 use super::refused;
 
-/// A ring for each arithmetic, and a ring whose products use a larger NTT.
+/// Rings with moduli of 12 to 256 bits; products in the last one use a larger NTT.
 const RINGS: [&str; 9] = [
     "3329:x^4+1",
     "65521:x^8-1",
@@ -28,7 +29,8 @@ const RINGS: [&str; 9] = [
 const OPS: [Op; 8] =
     [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose, Op::Decompose, Op::ConvertCentred];
 
-/// Runs every operation of a ring on memory filled with these bytes, with the plans for a CPU and for a GPU.
+/// Runs each operation of `OPS` that the ring supports on memory filled with these bytes, with the plans for a CPU and
+/// for a GPU.
 fn run_all(ring: &PolyType, contents: &[u8]) -> Result<()> {
     let device = Device::cpu();
     for op in OPS {

@@ -1,4 +1,4 @@
-//! Invalid input causes a typed error, in release builds too, and never a panic. Every test names the error's variant.
+//! Invalid input causes a typed error, in release builds too, and never a panic. Most tests name the error's variant.
 
 mod absurd;
 mod in_place;

@@ -151,7 +151,7 @@ fn roots() -> Result<()> {
     refused!(ring()?.with_root(3329u32), Error::Ring { .. });
     refused!(ring()?.with_root(0u32), Error::Ring { .. });
     refused!(ring()?.with_root(1u32), Error::Ring { .. });
-    // 7 has the order 2^7·13; a transform by radices 2 and 3 has no root of this order
+    // 7 has order 2^7·13; the root of a transform with radices 2 and 3 has an order without the factor 13
     refused!(Ring::cyclic(8, q(3329))?.with_root(7u32), Error::Ring { why }
         if why.contains("the root 7 does not generate"));
     let binomial = |n, c: u32| Ring::new(&[q(3329)], Quotient::Binomial { n, c: U256::from(c) });

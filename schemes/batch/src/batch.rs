@@ -77,7 +77,7 @@ impl<M: KemScheme> Batch<M> {
     ///
     /// # Errors
     /// [`Error::Length`] unless `public_keys` holds whole keys; [`Error::ArgumentSize`] if another slice has a
-    /// different number of items; the errors that every function of [`Batch`] may return.
+    /// different number of items; the errors listed at [`Batch`].
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<BatchStatus<M::Error>> {
         let random_key = ringforge::RandomKey::from_os()?;
         self.generate_by(RandomKey, random_key.as_bytes(), public_keys, secret_keys)
@@ -104,7 +104,7 @@ impl<M: KemScheme> Batch<M> {
     ///
     /// # Errors
     /// [`Error::Length`] unless `public_keys` holds whole keys; [`Error::ArgumentSize`] if another slice has a
-    /// different number of items; the errors that every function of [`Batch`] may return.
+    /// different number of items; the errors listed at [`Batch`].
     pub fn encapsulate(
         &self,
         public_keys: &[u8],
@@ -136,7 +136,7 @@ impl<M: KemScheme> Batch<M> {
     ///
     /// # Errors
     /// [`Error::Length`] unless `secret_keys` holds whole keys; [`Error::ArgumentSize`] if another slice has a
-    /// different number of items; the errors that every function of [`Batch`] may return.
+    /// different number of items; the errors listed at [`Batch`].
     pub fn decapsulate(
         &self,
         secret_keys: &[u8],
@@ -151,7 +151,7 @@ impl<M: KemScheme> Batch<M> {
     /// Copies public keys to the device and checks each key. The returned handle holds the statuses of the checks.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `bytes` holds whole keys; the errors that every function of [`Batch`] may return.
+    /// [`Error::Length`] unless `bytes` holds whole keys; the errors listed at [`Batch`].
     pub fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys<M>> {
         self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
     }
@@ -159,7 +159,7 @@ impl<M: KemScheme> Batch<M> {
     /// Copies secret keys to the device and checks each key. The returned handle holds the statuses of the checks.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `bytes` holds whole keys; the errors that every function of [`Batch`] may return.
+    /// [`Error::Length`] unless `bytes` holds whole keys; the errors listed at [`Batch`].
     pub fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys<M>> {
         self.import(stream, bytes, Some((CheckSecretKeys, "secret keys")))
     }
@@ -167,8 +167,7 @@ impl<M: KemScheme> Batch<M> {
     /// Copies ciphertexts to the device. Unlike keys, they are not checked.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `bytes` holds whole ciphertexts; the errors that every function of [`Batch`] may
-    /// return.
+    /// [`Error::Length`] unless `bytes` holds whole ciphertexts; the errors listed at [`Batch`].
     pub fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts<M>> {
         self.import(stream, bytes, None)
     }
@@ -176,7 +175,7 @@ impl<M: KemScheme> Batch<M> {
     /// Generates `batch` key pairs like [`Batch::generate`], but leaves them on the device.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes overflows; the errors that every function of [`Batch`] may return.
+    /// [`Error::TooLarge`] if the size in bytes overflows; the errors listed at [`Batch`].
     pub fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M>, SecretKeys<M>)> {
         let (mut public, mut secret) = (PublicKeys::new(stream, batch)?, SecretKeys::new(stream, batch)?);
         let statuses = stream.with_random_key(|random_key| {
@@ -190,7 +189,7 @@ impl<M: KemScheme> Batch<M> {
     /// returned handles also report the errors of the public keys.
     ///
     /// # Errors
-    /// The errors that every function of [`Batch`] may return.
+    /// [`Error::TooLarge`] if the size in bytes overflows; the errors listed at [`Batch`].
     pub fn encapsulate_on(
         &self,
         stream: &Stream,
@@ -211,8 +210,8 @@ impl<M: KemScheme> Batch<M> {
     /// secret keys and ciphertexts.
     ///
     /// # Errors
-    /// [`Error::ArgumentSize`] unless there is one ciphertext per secret key; the errors that every function of
-    /// [`Batch`] may return.
+    /// [`Error::ArgumentSize`] unless there is one ciphertext per secret key; [`Error::TooLarge`] if the size in bytes
+    /// overflows; the errors listed at [`Batch`].
     pub fn decapsulate_on(
         &self,
         stream: &Stream,

@@ -76,8 +76,8 @@ pub mod kinds {
 }
 
 impl<K: ItemKind, M: KemScheme> Items<K, M> {
-    /// Allocates device memory for `batch` items, to be written through [`Items::bytes_mut`]. A scheme needs it only
-    /// for plans other than those of its [`KemScheme`].
+    /// Allocates device memory for `batch` items, to be written through [`Items::bytes_mut`]. Needed only for plans
+    /// that a scheme adds to those of its [`KemScheme`].
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the size in bytes overflows; [`Error::OutOfMemory`] if the device has too little free
@@ -111,8 +111,8 @@ impl<K: ItemKind, M: KemScheme> Items<K, M> {
         &mut self.bytes
     }
 
-    /// Waits for the work that produces the items and returns their status. It includes errors of the items from which
-    /// they were made.
+    /// Waits for the work that produces the items and returns their status. The status includes errors of the items
+    /// from which these items were made.
     ///
     /// # Errors
     /// [`Error::ForeignDevice`] if the stream is on another device; [`Error::Driver`] if a driver call fails.
@@ -128,7 +128,8 @@ impl<K: ItemKind, M: KemScheme> Items<K, M> {
     /// status. Items with an error are zeroed in `to`.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `to` has exactly the size of all items; the errors of [`Items::status`].
+    /// [`Error::Length`] unless `to` has exactly the size of all items; [`Error::Unwritten`] if the items were never
+    /// written; the errors of [`Items::status`].
     pub fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<BatchStatus<M::Error>> {
         // The status is read first, because bytes of unknown status must not leave the device.
         let status = self.status(stream)?;

@@ -65,8 +65,8 @@ pub const fn word(code: u8, number: usize) -> u32 {
     code as u32 | (number as u32) << u8::BITS
 }
 
-/// Returns the status of an item: [`OK`], or the word of its error. An error whose word is reserved becomes
-/// `u32::MAX`, an unknown status.
+/// Returns the status of an item: [`OK`], or the word of its error. If that word is [`OK`], [`PENDING`], [`HALF_DONE`]
+/// or [`NOT_REACHED`], returns `u32::MAX` instead, which decodes to an unknown status.
 #[must_use]
 pub fn status(error: Option<impl SchemeError>) -> u32 {
     match error.map(SchemeError::word) {
@@ -94,7 +94,7 @@ pub enum ErrorKind<E> {
 }
 
 impl<E: SchemeError> ErrorKind<E> {
-    /// Decodes a status word. Returns `None` for [`OK`] and for no other word.
+    /// Decodes a status word. Returns `None` only for [`OK`].
     fn of(status: u32) -> Option<Self> {
         let mut errors = E::all((status >> u8::BITS) as usize).into_iter();
         match status {
@@ -144,7 +144,7 @@ impl<E: SchemeError> BatchStatus<E> {
         &self.errors
     }
 
-    /// Zeroes the items with errors in `bytes`, which holds items of `size` bytes.
+    /// Zeroes the memory of all items that have errors. `bytes` holds the items, `size` bytes each.
     pub(crate) fn clear(&self, bytes: &mut [u8], size: usize) {
         self.errors.iter().for_each(|error| bytes[error.item * size..][..size].fill(0));
     }

@@ -1,4 +1,5 @@
-//! Measures precision and noise for given parameters; `tests/peers/precision.py` compares them with other libraries.
+//! Measures precision and noise for given parameters. `tests/peers/precision.py` compares the results with those of
+//! other libraries.
 //!
 //! `cargo run --release -p ringforge-ckks --example 07-precision -- 14 60,50,50,50,50,50 60,60`. The arguments are log₂
 //! of the degree, the bits of the primes of Q, and those of P. Parameters beyond 128-bit security are accepted.
@@ -31,7 +32,7 @@ fn precision(name: &str, found: &[Complex64], wanted: &[Complex64]) {
 }
 
 /// Variance of a noise coefficient, computed from the errors in the slots. The variance in a slot is N times that of a
-/// coefficient.
+/// coefficient, where N is the degree.
 fn variance(found: &[Complex64], wanted: &[Complex64], scale: f64) -> f64 {
     let square = found.iter().zip(wanted).map(|(x, y)| (x - y).norm_sqr()).sum::<f64>() / found.len() as f64;
     scale * scale * square / (2 * found.len()) as f64

@@ -29,7 +29,7 @@ const MAGIC: [u8; 4] = *b"RFCK";
 const VERSION: u16 = 2;
 const HEADER: usize = 40;
 const SEED: usize = 32;
-/// Number of secret-key coefficients in a serialised byte.
+/// Number of secret-key coefficients per serialised byte.
 const IN_A_BYTE: usize = 4;
 
 /// Kind of the serialised object, as the number in the header.
@@ -105,7 +105,8 @@ impl Ckks {
         Ok(Ciphertext(self.items(buffer, level, scale, items)))
     }
 
-    /// Serialises a public key to half of its size on the device: a 32-byte seed replaces the uniform half.
+    /// Serialises a public key. The bytes take half as much memory as the key on the device, because a 32-byte seed
+    /// replaces the uniform half.
     ///
     /// # Errors
     /// The errors of [`Ckks::ciphertext_to_bytes`].
@@ -128,7 +129,8 @@ impl Ckks {
         Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    /// Serialises a relinearisation key to half of its size on the device: a 32-byte seed replaces the uniform half.
+    /// Serialises a relinearisation key. The bytes take half as much memory as the key on the device, because a 32-byte
+    /// seed replaces the uniform half.
     ///
     /// # Errors
     /// The errors of [`Ckks::ciphertext_to_bytes`].
@@ -149,8 +151,8 @@ impl Ckks {
         self.switching_key_from(kind, body).map(RelinearisationKey)
     }
 
-    /// Serialises rotation and conjugation keys to half of their size on the device: a 32-byte seed replaces the
-    /// uniform half of each key.
+    /// Serialises rotation and conjugation keys. The bytes take half as much memory as the keys on the device, because
+    /// a 32-byte seed replaces the uniform half of each key.
     ///
     /// # Errors
     /// The errors of [`Ckks::ciphertext_to_bytes`].
@@ -252,8 +254,8 @@ impl Ckks {
         bytes
     }
 
-    /// Checks magic number, version, kind and parameters in the header. Returns its level, batch and scale, which the
-    /// caller must check, and the body.
+    /// Checks magic number, version, kind and parameters in the header. Returns the header's level, batch and scale,
+    /// which the caller must check, and the body.
     fn read_header<'b>(&self, kind: ObjectKind, bytes: &'b [u8]) -> Result<(usize, u64, f64, &'b [u8])> {
         let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
             return Err(kind.malformed("the bytes are shorter than the header, which has 40 bytes"));

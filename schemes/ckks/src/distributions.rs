@@ -121,8 +121,8 @@ fn public_keys_have_errors() -> Result<()> {
     Ok(())
 }
 
-/// Tests the error distribution of each digit (b, a) of a switching key. Modulo the special prime P, b + a·s is only
-/// the error, because the term with the other secret is a multiple of P.
+/// Tests the error distribution of each digit (b, a) of a switching key from a secret s' to s. Modulo the special prime
+/// P, b + a·s is only the error, because the term of b that contains s' is a multiple of P.
 #[test]
 fn switching_keys_have_errors() -> Result<()> {
     for errors in [Errors::Gaussian, Errors::Binomial] {
@@ -150,8 +150,8 @@ fn switching_keys_have_errors() -> Result<()> {
     Ok(())
 }
 
-/// Tests the variance of the noise in fresh ciphertexts, e·v + e_0 + e_1·s. e is the error of the public key, v is
-/// ternary, and e_0 and e_1 are the errors of the encryption.
+/// Tests the variance of the noise in fresh ciphertexts, e·v + e_0 + e_1·s. s is the secret key, e is the error of the
+/// public key, v is ternary, and e_0 and e_1 are the errors of the encryption.
 #[test]
 fn ciphertexts_have_all_their_noise() -> Result<()> {
     for errors in [Errors::Gaussian, Errors::Binomial] {

@@ -2,8 +2,8 @@
 //!
 //! Slot j is the evaluation at ζ^(5^j), with ζ = e^(iπ/N). Modulo X^(N/2) − i, a real polynomial m modulo X^N + 1
 //! becomes Σ z_t·X^t for t < N/2, with z_t = m_t + i·m_(t + N/2). The roots of X^(N/2) − i are the ζ^k with k ≡ 1 mod
-//! 4, and these k are exactly the powers of 5. All slots together are therefore one complex FFT of length N/2 of the
-//! numbers z_t·ζ^t.
+//! 4, and modulo 2N these k are exactly the powers of 5. All slots together are therefore one complex FFT of length N/2
+//! of the numbers z_t·ζ^t.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// Bound on the absolute value of encoded integers: sums of a few of them are then exact in 128 bits.
+/// Bound on the absolute value of encoded integers. Sums of a few such integers are then exact in 128 bits.
 const MOST: f64 = (1u128 << 120) as f64;
 
 /// FFTs between slots and coefficients for one degree.

@@ -26,7 +26,7 @@ pub enum Error {
         log_n: u32,
         /// Bits of the product of all primes.
         bits: u32,
-        /// The most bits that the bound allows; 0 if the table has no entry for the degree.
+        /// The most bits that 128-bit security allows at this degree; 0 if `params.rs` has no bound for the degree.
         most: u32,
     },
     /// An argument that was made for other parameters.
@@ -146,10 +146,10 @@ pub enum Error {
     /// A number that is not finite, or too large for the modulus at its scale.
     #[error("a number is not finite, or is too large for its scale and level: use a smaller scale or a higher level")]
     Number,
-    /// The bounds of flooding noise are invalid, or the noise is too large for the modulus.
+    /// The arguments of [`Flooding::new`](crate::Flooding::new) are invalid, or the noise is too large for the modulus.
     #[error("invalid flooding noise: {why}")]
     Flooding {
-        /// Why the noise is not possible.
+        /// Why the arguments or the noise are rejected.
         why: &'static str,
     },
     /// Bytes that do not encode the expected object, or are for other parameters.

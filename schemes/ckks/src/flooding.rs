@@ -10,8 +10,8 @@ use crate::steps::Level;
 /// Standard deviation of the Gaussian of each noise layer, before multiplication by the layer's multiplier.
 const LAYER: f64 = 64.0;
 /// Largest ratio of a layer's multiplier to the next smaller one. A multiplier is then at most half of the standard
-/// deviation of the next smaller layer, which fills the gaps between its multiples. The relative error of any
-/// probability is at most 2·e^(−2π²·64² / (1 + 32²)) < 2^-112.
+/// deviation of the next smaller layer, so that layer fills the gaps between multiples of the multiplier. The relative
+/// error of any probability is at most 2·e^(−2π²·64² / (1 + 32²)) < 2^-112.
 const STEP: u128 = 32;
 
 /// Noise added on decryption, so that results may be shown to parties who chose the computation.

@@ -167,8 +167,8 @@ impl Ckks {
     /// the same.
     ///
     /// # Errors
-    /// The errors of [`Ckks::rescale`]; [`Error::NoFactor`] if no integer leads to within a relative 2^-21 of the
-    /// scale.
+    /// The errors of [`Ckks::constant`], [`Ckks::multiply_plain`] and [`Ckks::rescale`]; [`Error::NoFactor`] if no
+    /// integer leads to within a relative 2^-21 of the scale.
     pub fn rescale_to(&self, a: &Ciphertext, scale: f64) -> Result<Ciphertext> {
         let (_, rest) = self.below(a.level(), a.scale())?;
         let factor = (scale / rest).round();
@@ -203,8 +203,8 @@ impl Ckks {
         self.one(self.rotations(a, &[steps], keys)?)
     }
 
-    /// Rotates the same ciphertexts by each of `steps`. The rotations are hoisted (Halevi–Shoup, eprint 2018/244):
-    /// ModUp runs only once. Results are bit-identical to those of [`Ckks::rotate`].
+    /// Rotates the ciphertexts of `a` by each of `steps`, and returns one batch per step. The rotations are hoisted
+    /// (Halevi–Shoup, eprint 2018/244): ModUp runs only once. Results are bit-identical to those of [`Ckks::rotate`].
     ///
     /// # Errors
     /// The errors of [`Ckks::rotate`].

@@ -99,7 +99,7 @@ impl Parameters {
     }
 
     /// Sets how many primes one rescaling drops, and sets the scale to 2^b, where b is the total bit length of the last
-    /// `primes` primes of Q. For primes of 27 to 31 bits, which are too short to carry a scale each.
+    /// `primes` primes of Q. This is for primes of 27 to 31 bits, because one such prime is too short for a scale.
     ///
     /// # Errors
     /// [`Error::Parameters`] unless `primes` is at least 1 and rescaling keeps a prime of Q. If Q has only one prime, 1
@@ -243,8 +243,8 @@ fn bits(moduli: &[Modulus]) -> f64 {
     moduli.iter().filter_map(Modulus::value_u64).map(|q| (q as f64).log2()).sum()
 }
 
-/// Finds a distinct prime for each of these bit lengths, the largest first. Prefers primes with faster arithmetic on
-/// GPUs.
+/// Finds a distinct prime for each of these bit lengths, in the same order; among equal lengths, larger primes come
+/// first. Prefers primes with faster arithmetic on GPUs.
 fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
     let order = 2u64 << log_n;
     let mut found = vec![Vec::new(); 62];
@@ -253,8 +253,8 @@ fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
         if of_these.is_empty() {
             let count = bits.iter().filter(|other| **other == each).count();
             *of_these = match each {
-                // Primes of fewer than 51 bits need not be friendly: GPUs then use arithmetic on doubles, which is
-                // faster still.
+                // Primes of fewer than 51 bits need not be friendly (1 modulo 2^32): for these, GPUs use the faster
+                // arithmetic on doubles.
                 51.. => Modulus::friendly_ntt_primes(order, each, count)?,
                 _ => Modulus::ntt_primes(order, each, count)?,
             };

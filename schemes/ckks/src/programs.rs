@@ -60,7 +60,7 @@ impl Operation {
 /// Smallest batch that is assumed to fill a GPU.
 const MANY: usize = 8;
 
-/// Name of argument i of several similar ones, for example `key0`.
+/// Name of argument i in a group of similar arguments, for example `key0`.
 pub(crate) fn numbered(what: &str, i: usize) -> String {
     format!("{what}{i}")
 }
@@ -71,8 +71,8 @@ pub(crate) fn bytes_of(program: &Program, name: &str) -> usize {
 }
 
 impl Ckks {
-    /// Returns the program of an operation at a level, compiled on first use. There are at most two programs: for small
-    /// and for large batches.
+    /// Returns the program of an operation at a level, compiled on first use. Each operation has at most two programs
+    /// per level: for small and for large batches.
     pub(crate) fn program(&self, operation: Operation, level: usize, batch: usize) -> Result<Program> {
         let items = self.planned_items(batch);
         let key = (operation, level, self.shared_parameters().clone(), items);

@@ -15,9 +15,10 @@ use crate::types::{Ciphertext, Items};
 /// RNS-CKKS (eprint 2018/931) with fixed parameters on an engine's device. Clones are cheap, share the same scheme, and
 /// may be used from several threads.
 ///
-/// Operations are asynchronous: they enqueue work on [`Engine::stream`] and return. [`Ckks::decrypt`] waits for its
-/// result. Ciphertexts, plaintexts and keys stay on the device. Everything except encoding is exact integer arithmetic,
-/// so the same [seed](Randomness::from_seed) gives the same bits on every device.
+/// Operations are asynchronous: they enqueue work on [`Engine::stream`] and return. Functions that return numbers or
+/// bytes, such as [`Ckks::decrypt`], wait for the result. Ciphertexts, plaintexts and keys stay on the device.
+/// Everything except encoding is exact integer arithmetic, so the same [seed](Randomness::from_seed) gives the same
+/// bits on every device.
 #[derive(Clone)]
 pub struct Ckks(Arc<Parts>);
 

@@ -31,7 +31,7 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// ```
 #[derive(Debug, Clone)]
 pub struct Level {
-    /// Elements modulo Q. All types of this struct are evaluations.
+    /// Elements modulo Q. All types of this struct hold evaluations.
     q: PolyType,
     /// Vector of two elements modulo Q: a ciphertext.
     pair: PolyType,
@@ -40,7 +40,7 @@ pub struct Level {
     /// Elements modulo Q·P of the top level. A switching key is a vector of such elements, of type `keys`.
     key: PolyType,
     pub(crate) keys: PolyType,
-    /// Number of primes of P, and of primes per key-switching digit.
+    /// Number of primes of P, which is also the number of primes per key-switching digit.
     special: usize,
     digits: usize,
     drop: usize,

@@ -85,11 +85,11 @@ pub struct RelinearisationKey(pub(crate) SwitchingKey);
 #[derive(Debug)]
 pub struct GaloisKeys {
     pub(crate) parameters: Arc<Parameters>,
-    /// Switching keys, indexed by the k of their automorphism x → x^k.
+    /// Switching keys by k, where x → x^k is the automorphism of the key.
     pub(crate) keys: BTreeMap<u64, SwitchingKey>,
 }
 
-/// Key for hybrid key switching from one secret to another. The same key serves all levels.
+/// Key for hybrid key switching from one secret to another, usable at every level.
 #[derive(Debug)]
 pub(crate) struct SwitchingKey {
     pub(crate) parameters: Arc<Parameters>,
@@ -126,7 +126,8 @@ impl GaloisKeys {
         self.keys.len() * self.parameters.switching_key_bytes()
     }
 
-    /// Returns the k of a rotation and its key; `None` for a rotation by 0.
+    /// Returns the k of the automorphism x → x^k for a rotation, and its switching key. Returns `None` for a rotation
+    /// by 0, and [`Error::NoRotationKey`] if there is no key.
     pub(crate) fn rotation(&self, steps: i64) -> Result<Option<(u64, &SwitchingKey)>> {
         let (steps, k) = rotation(&self.parameters, steps);
         if steps == 0 {
@@ -141,7 +142,7 @@ impl GaloisKeys {
     }
 }
 
-/// Returns the steps of a rotation reduced to 0..slots, and the k = 5^steps of its automorphism x → x^k.
+/// Returns the steps of a rotation reduced to 0..slots, and k = 5^steps mod 2N for its automorphism x → x^k.
 pub(crate) fn rotation(parameters: &Parameters, steps: i64) -> (usize, u64) {
     let steps = steps.rem_euclid(parameters.slots() as i64) as usize;
     let order = 2 * parameters.degree() as u64;

@@ -1,4 +1,4 @@
-//! Tests of serialisation: ciphertexts and keys survive it, and malformed bytes are rejected.
+//! Tests that ciphertexts and keys survive serialisation, and that malformed bytes are rejected.
 
 use proptest::prelude::*;
 use ringforge::Engine;
@@ -170,7 +170,7 @@ fn malformed_bytes_are_refused() -> Result<()> {
                 other[at] ^= 0x80;
                 assert!(is_refused(&ckks, kind, &other), "{kind} {at}");
             }
-            // Bytes of all ones are a residue that is not below its modulus, or secret-key coefficients that are not
+            // Eight bytes 0xff are a residue that is not below its modulus, or secret-key coefficients that are not
             // ternary.
             let mut other = bytes.clone();
             let last = other.len() - 8;

@@ -1,11 +1,12 @@
 //! Inversion modulo q and x^n − x − 1 by Bernstein–Yang division steps (eprint 2019/266), always 2n − 1 of them.
 //!
-//! The steps act on reversed polynomials. Φ and F start as x^n·(x^n − x − 1)(1/x) and x^(n−1)·f(1/x), and lose one
-//! coefficient per step. V and S start as 0 and 1 and go through the same combinations, scaled by powers of x.
+//! The steps act on reversed polynomials. Let f be the polynomial to invert, and m = x^n − x − 1. Φ starts as
+//! x^n·m(1/x), and F as x^(n−1)·f(1/x). V and S start as 0 and 1 and go through the same combinations, scaled by powers
+//! of x.
 //!
-//! With a = Φ(0) and b = F(0), a step computes F ← (a·F − b·Φ)/x and S ← a·S − b·x·V. Without a swap, Φ stays and V
-//! becomes x·V. With a swap, Φ and V become the old F and S, and the new F and S are negated, which changes only the
-//! signs of a and b.
+//! With a = Φ(0) and b = F(0), a step computes F ← (a·F − b·Φ)/x and S ← a·S − b·x·V. A step swaps if the counter delta
+//! is positive and b is not 0. Without a swap, Φ stays and V becomes x·V. With a swap, Φ and V become the old F and S,
+//! and the new F and S are negated, which changes only the signs of a and b.
 
 use ringforge::words::Divisor;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -48,7 +49,8 @@ pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
         let choose = |yes: u32, no: u32| no ^ ((yes ^ no) & swap);
         let (a, b) = (choose(q - a, a), choose(b, q - b));
 
-        // the number of coefficients that later steps read, and of those that may be nonzero by now
+        // the number of coefficients of Φ and F that later steps read, and that of coefficients of V and S that may be
+        // nonzero by now
         let (reads, grown) = ((steps - step).min(n) + 1, step.min(n) + 1);
         for (phi, low) in phi[..reads].iter_mut().zip(&mut low[step..]) {
             let next = by_q.remainder(a * *low + b * *phi);

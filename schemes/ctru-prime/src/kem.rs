@@ -15,7 +15,8 @@ pub(crate) type Memory = ringforge_e8::Memory<Polynomials>;
 /// Returns the KEM of a parameter set. The first call creates it.
 ///
 /// # Errors
-/// As [`Kem::of`]: if `parameters` is not one of this crate's sets, or if its products cannot be proven exact.
+/// The errors of [`Kem::of`]: if `parameters` is not one of this crate's sets, or if the products of the set cannot be
+/// proven exact.
 pub(crate) fn kem(parameters: &Parameters) -> Result<&'static Kem> {
     static ALL: [OnceLock<Kem>; SETS.len()] = [const { OnceLock::new() }; SETS.len()];
     Kem::of(parameters, &SETS, &ALL, Pke::new)

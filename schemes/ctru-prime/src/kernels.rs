@@ -19,14 +19,16 @@ use tensor::TensorRows;
 /// Threads per block of a hashing kernel. Each thread handles one item.
 const HASH_THREADS: u32 = 128;
 
-/// Keys in a group, which share one inverse and are generated one after another. Smaller groups mean more groups, which
-/// run in parallel.
+/// The number of keys in a group. The keys of a group share one inverse and are generated one after another; groups run
+/// in parallel, so smaller groups give more parallel work.
 const GROUP: usize = 16;
 
-/// Groups that share an inversion. An inversion costs as much as a few hundred products.
+/// The number of groups that share an inversion. An inversion costs as much as a few hundred products.
 const GROUPS: usize = 8;
 
-/// The kernels. "Coins" are the pseudorandom bytes from which polynomials are sampled.
+/// The kernels. "Coins" are the pseudorandom bytes from which polynomials are sampled. A key pair has the secret
+/// polynomials f and g, the public polynomial h = g/f, and the rejection secret z; f_i and g_i belong to key i of a
+/// group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Expands the seed d of each pair d ‖ z to the coins of f and g.
@@ -37,9 +39,9 @@ pub(crate) enum Stage {
     Invert,
     /// Computes key pairs from the numerators and inverses of groups, and from coins.
     Generate,
-    /// Prepares public keys: h as an operand of a product (evaluations or digits), followed by the key itself.
+    /// Prepares public keys: h as an operand of a product (evaluations or digits), followed by the encoded key.
     PreparePublic,
-    /// Prepares secret keys: f as an operand of a product (evaluations or bytes), followed by the key itself.
+    /// Prepares secret keys: f as an operand of a product (evaluations or bytes), followed by the encoded key.
     PrepareSecret,
     /// Checks secret keys and writes their statuses.
     CheckSecret,
@@ -111,7 +113,7 @@ impl Parameters {
 }
 
 impl Way {
-    /// Size in bytes of a prepared large operand: its evaluations, or its two digits.
+    /// Size in bytes of a prepared large operand: its evaluations, or two digits per coefficient.
     pub(crate) const fn large_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),
@@ -159,7 +161,7 @@ impl PrimeSteps {
     /// Returns the kernel of a stage for devices with these limits.
     ///
     /// # Errors
-    /// As `integer_rows`: if the products of the stage cannot be proven exact.
+    /// The error of `integer_rows` if the products of the stage cannot be proven exact.
     #[allow(unsafe_code)]
     pub(crate) fn kernel(self, stage: Stage, limits: &Limits) -> Result<CustomKernel> {
         let (p, Self { keys, way, .. }) = (self.parameters(), self);

@@ -13,8 +13,8 @@ use crate::product::Way;
 use crate::sets::ParameterSet;
 use crate::single::{check_secret_key, length};
 
-/// The operations of a parameter set with one key for all items, compiled for a device. The results are those of a
-/// [`Batch`](crate::Batch) in which every item has a copy of the key, but take less time.
+/// The operations of a parameter set with one key for all items, compiled for a device. They give the results of a
+/// [`Batch`](crate::Batch) in which every item has a copy of the key, in less time.
 ///
 /// ```
 /// use ringforge::Engine;
@@ -43,11 +43,12 @@ pub struct OneKey<P> {
     set: PhantomData<fn() -> P>,
 }
 
-/// A public key on a device, with h as an operand of products; made by [`OneKey::public_key`].
+/// A public key on a device, with its polynomial h as an operand of products; made by [`OneKey::public_key`].
 #[derive(Debug)]
 pub struct PreparedPublicKey<P>(Buffer, PhantomData<fn() -> P>);
 
-/// A secret key on a device, with f as an operand of products; made by [`OneKey::secret_key`]. Wiped when dropped.
+/// A secret key on a device, with its polynomial f as an operand of products; made by [`OneKey::secret_key`]. Wiped
+/// when dropped.
 #[derive(Debug)]
 pub struct PreparedSecretKey<P> {
     secret: Buffer,
@@ -58,7 +59,7 @@ impl<P: ParameterSet> OneKey<P> {
     /// Compiles the programs, which the engine caches.
     ///
     /// # Errors
-    /// As [`Engine::program_of`].
+    /// The errors of [`Engine::program_of`].
     pub fn new(engine: &Engine) -> Result<Self> {
         let one = Self { engine: engine.clone(), way: Way::fastest(engine.device().limits()), set: PhantomData };
         let programs = [Prepared::PreparePublic, Prepared::PrepareSecret, ENCAPSULATE, Prepared::DecapsulateWithOne];
@@ -72,11 +73,12 @@ impl<P: ParameterSet> OneKey<P> {
         })
     }
 
-    /// Uploads a public key and converts h to an operand of products. Any bytes of the right length are a valid key.
+    /// Uploads a public key and converts its polynomial h to an operand of products. Any bytes of the right length are
+    /// a valid key.
     ///
     /// # Errors
-    /// [`Error::Length`](ringforge::Error::Length) unless the key has the set's length. As
-    /// [`Call::run`](ringforge::run::Call::run), if memory runs out or the driver fails.
+    /// [`Error::Length`](ringforge::Error::Length) unless the key has the set's length. The errors of
+    /// [`Call::run`](ringforge::run::Call::run), for example if memory runs out or the driver fails.
     pub fn public_key(&self, stream: &Stream, key: &[u8]) -> Result<PreparedPublicKey<P>> {
         let p = P::PARAMETERS;
         length("bytes of a public key", key, p.sizes().public_key)?;
@@ -88,11 +90,12 @@ impl<P: ParameterSet> OneKey<P> {
         Ok(PreparedPublicKey(prepared, PhantomData))
     }
 
-    /// Checks a secret key, uploads it, and converts f to an operand of products. If the key is invalid, returns the
-    /// inner error.
+    /// Checks a secret key, uploads it, and converts its polynomial f to an operand of products. If the key is invalid,
+    /// returns the inner error.
     ///
     /// # Errors
-    /// As [`OneKey::public_key`], for the length of the secret key.
+    /// [`Error::Length`](ringforge::Error::Length) unless the key has the set's secret-key length. The errors of
+    /// [`Call::run`](ringforge::run::Call::run), for example if memory runs out or the driver fails.
     pub fn secret_key(&self, stream: &Stream, key: &[u8]) -> Result<Result<PreparedSecretKey<P>, KeyError>> {
         let p = P::PARAMETERS;
         if let Some(why) = check_secret_key::<P>(key)? {
@@ -112,7 +115,7 @@ impl<P: ParameterSet> OneKey<P> {
     ///
     /// # Errors
     /// [`Error::TooLarge`](ringforge::Error::TooLarge) if the size of a buffer in bytes overflows.
-    /// [`Error::Unsupported`](ringforge::Error::Unsupported) if the system provides no randomness. As
+    /// [`Error::Unsupported`](ringforge::Error::Unsupported) if the system provides no randomness. The errors of
     /// [`Call::run`](ringforge::run::Call::run), for example if the key is on another device.
     pub fn encapsulate(
         &self,
@@ -132,7 +135,8 @@ impl<P: ParameterSet> OneKey<P> {
     /// Decapsulates ciphertexts with one secret key. Returns the shared keys, which are wiped when dropped.
     ///
     /// # Errors
-    /// As [`Call::run`](ringforge::run::Call::run), for example if the key is on another device than the stream.
+    /// The errors of [`Call::run`](ringforge::run::Call::run), for example if the key is on another device than the
+    /// stream.
     pub fn decapsulate(
         &self,
         stream: &Stream,

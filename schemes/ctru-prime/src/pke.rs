@@ -229,10 +229,10 @@ fn centre(residues: &[u32], q: u32, out: &mut [i16]) {
     out.iter_mut().zip(residues).for_each(|(out, &x)| *out = words::centred(x, q) as i16);
 }
 
-/// Reduces integers modulo q. Their absolute values must be below 2^30 − q.
+/// Reduces integers modulo q. The absolute values of the integers must be below 2^30 − q.
 fn reduce(integers: &[i32], by_q: Divisor, out: &mut [u32]) {
     const TOP: u32 = 1 << 30;
-    // the largest multiple of q up to 2^30, which makes all integers positive
+    // the largest multiple of q up to 2^30; adding it makes all integers positive
     let lift = TOP - by_q.remainder(TOP);
     for (out, &x) in out.iter_mut().zip(integers) {
         *out = by_q.remainder((x as u32).wrapping_add(lift));

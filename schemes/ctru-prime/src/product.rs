@@ -1,5 +1,5 @@
-//! Products modulo x^n − x − 1 by exact products over the integers. These are computed by an NTT in a cyclic ring. Its
-//! length and its prime are large enough for proven bounds of the operands.
+//! Products modulo x^n − x − 1 by exact products over the integers. The integer products are computed by an NTT in a
+//! cyclic ring, whose length and prime are large enough for proven bounds of the operands.
 
 use ringforge::kernels::KernelLayout;
 use ringforge::words::Transform;
@@ -58,7 +58,8 @@ impl Bounds {
         Self { left: u64::from(p.q2() / 2), right: u64::from(p.key_offset().max(15 - p.key_offset())) }
     }
 
-    /// Bounds for any residues modulo q times a limb of other residues. Sampled polynomials are within the same bounds.
+    /// Bounds for any residues modulo q times a limb of other residues. A sampled polynomial in place of the limb is
+    /// within these bounds, too.
     pub(crate) fn of_limbs(p: &Parameters) -> Self {
         let half = u64::from(p.q / 2);
         let low = 1 << (LIMB_BITS - 1);
@@ -151,7 +152,7 @@ impl Product {
         self.transform.inverse(a)?;
         let n = out.len();
         let s = |k: usize| centred(a[k], self.prime);
-        // x^(n + k) = x^(k + 1) + x^k; coefficients of s above 2n − 2 are zero
+        // x^(n + k) = x^(k + 1) + x^k; s(k) is zero for k above 2n − 2
         for (i, out) in out.iter_mut().enumerate() {
             *out = s(i) + s(n + i) + if i == 0 { 0 } else { s(n + i - 1) };
         }

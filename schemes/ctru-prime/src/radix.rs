@@ -2,8 +2,8 @@
 //! level.
 //!
 //! A level merges each pair of adjacent digits into a number with a larger modulus. It emits the number's low bytes
-//! until the modulus is below 2^14. The rest is a digit of the next level. All pairs of a level except the last one
-//! have the same modulus.
+//! until the modulus is below 2^14. The rest is a digit of the next level. All pairs of a level have the same modulus,
+//! except possibly the last pair.
 
 use ringforge::{Error, Result};
 
@@ -67,7 +67,7 @@ impl Level {
     }
 }
 
-/// Returns how many bytes a number below `modulus` emits until its modulus is below `limit`, and that modulus.
+/// Returns how many bytes a number below `modulus` emits until its modulus is below `limit`, and this final modulus.
 const fn shrink(mut modulus: u32, limit: u32) -> (usize, u32) {
     let mut bytes = 0;
     while modulus >= limit {
@@ -119,11 +119,11 @@ pub(crate) fn encode(digits: &mut [u32], q: u32, bytes: &mut [u8]) -> Result<()>
     Ok(())
 }
 
-/// Unpacks digits below q. Any bytes unpack to some digits, but only bytes that [`encode`] produces are obtained again
-/// when these digits are packed.
+/// Unpacks digits below q. Any bytes unpack to some digits, but packing these digits gives the same bytes only if
+/// [`encode`] produced the bytes.
 ///
 /// # Errors
-/// As [`encode`].
+/// [`Error::Length`] unless the length of `bytes` is [`encoded_bytes`].
 pub(crate) fn decode(bytes: &[u8], q: u32, digits: &mut [u32]) -> Result<()> {
     check(digits, q, bytes)?;
     let levels = levels(digits.len(), q);
@@ -213,7 +213,8 @@ mod tests {
         }
     }
 
-    /// Tests that any bytes unpack to digits below q, and that packing and unpacking these digits changes nothing.
+    /// Tests that any bytes unpack to digits below q, and that packing these digits gives bytes that do not change when
+    /// they are unpacked and packed again.
     #[test]
     fn decoding_is_total() {
         let mut random = Random::new(seed());

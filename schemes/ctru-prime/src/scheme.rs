@@ -133,8 +133,8 @@ fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static
     vec![("prepared public key", public_key), ("prepared secret key", secret_key), ("ciphertexts", ciphertexts)]
 }
 
-/// Adds the encoded keys to the inputs, once per item. They are copied from the keys that all items share, where they
-/// follow the operands of products.
+/// Adds one copy of the encoded keys per item to the inputs. The encoded keys are taken from the prepared keys that all
+/// items share, in which they follow the operands of products.
 fn with_own_keys(set: &Parameters, way: Way, batch: usize, inputs: &Named) -> Named {
     let (mut inputs, sizes) = (inputs.clone(), set.sizes().kem());
     for (prepared, factor, own, size) in [

@@ -13,7 +13,7 @@ use sha3::{Digest, Sha3_256, Sha3_512};
 
 use crate::kat::{File, Record, from_hex, hex, randomness};
 
-/// A random generator that returns these bytes, in order.
+/// A random generator that returns the given bytes, in order.
 struct Bytes<'a>(&'a [u8]);
 
 impl TryRng for Bytes<'_> {
@@ -39,8 +39,8 @@ impl TryRng for Bytes<'_> {
 
 impl TryCryptoRng for Bytes<'_> {}
 
-/// Computes a record: public key, secret key, ciphertext, shared key, and the rejection key for the corrupted
-/// ciphertext.
+/// Computes a record: public key, secret key, ciphertext, shared key, and the rejection key for the ciphertext with one
+/// bit flipped.
 fn record<P: ParameterSet>(randomness: &[u8; 96], byte: usize, bit: u32) -> [Vec<u8>; 5] {
     let rng = &mut Bytes(randomness);
     let (public_key, secret_key) = generate::<P>(rng).unwrap();
@@ -83,8 +83,8 @@ fn agrees<P: ParameterSet>() {
     assert_eq!((hex(&ciphertext), hex(&*shared_key)), (key.ct.clone(), key.ss.clone()));
 }
 
-/// Checks section 2.11 of the specification: hashes of public key, secret key and ciphertext, then the shared key and
-/// the rejection key.
+/// Checks the values in section 2.11 of the specification: SHA3-256 hashes of public key, secret key and ciphertext,
+/// then the shared key and the rejection key.
 fn agrees_with_the_text<P: ParameterSet>(wanted: [&str; 5]) {
     let randomness: Vec<u8> = (0..96).collect();
     let [pk, sk, ct, ss, rejection] = record::<P>(&randomness.try_into().unwrap(), 0, 0);

@@ -16,7 +16,8 @@ const ITEM_THREADS: u32 = 128;
 /// Maximum number of seeds tried for one item, including the first. For n = 768, all 16 fail with probability 2^-238.
 const ATTEMPTS: u32 = 16;
 
-/// The kernels. "Coins" are the pseudorandom bytes from which polynomials are sampled.
+/// The kernels. "Coins" are the pseudorandom bytes from which polynomials are sampled. A key pair has the secret
+/// polynomials f and g, and the rejection secret z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Expands the seed d of each pair d ‖ z to the coins of f and g.
@@ -185,7 +186,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
 /// use one thread per item.
 fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<KernelLayout>> {
     let wire = wire_rows(p, limits)?;
-    // The NTT of public keys has 7 layers. For n = 768, key generation uses an eighth: leaves of degree 2 can be
+    // The NTT of public keys has 7 layers. For n = 768, key generation uses an eighth layer: leaves of degree 2 can be
     // inverted by norms, but leaves of degree 6 cannot.
     let deep = || Ok::<_, Error>(KernelLayout::of(wire.poly(), limits)?.holding(2));
     Ok(match stage {
@@ -223,7 +224,8 @@ fn build(p: &Parameters, rows: Option<&KernelLayout>, limits: &Limits) -> Result
     ))
 }
 
-/// Writes the key pair that follows from coins and z, or zeros if f has no inverse. Returns the item's status.
+/// Writes the key pair that follows from coins and z, or zeros if the polynomial f sampled from the coins has no
+/// inverse. Returns the item's status.
 fn key_pair(
     kem: &Kem,
     coins: &[u8],

@@ -69,7 +69,7 @@ impl Oracle for Naive {
 }
 
 impl Naive {
-    /// Unpacks the coefficients f of a secret key, stored as 2η + 1 − f. Fails if one is above 4η + 1.
+    /// Unpacks a secret key to fields 2η + 1 − f for its coefficients f. Fails if a field is above 4η + 1.
     fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, KeyError> {
         let fields = below(4 * i64::from(self.0.eta) + 2, unpack(self.0.key_width(), pke_key));
         fields.map_err(|coefficient| KeyError::InvalidSecretKey { coefficient })
@@ -89,7 +89,7 @@ impl Naive {
     }
 }
 
-/// Unpacks the evaluations of a public key. Fails if one is not below q.
+/// Unpacks the evaluations of a public key. Fails if an evaluation is not below q.
 fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, KeyError> {
     below(Q, unpack(12, public_key)).map_err(|coefficient| KeyError::InvalidPublicKey { coefficient })
 }

@@ -14,7 +14,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{Parameters, Q};
 
-/// Public keys store the evaluations of h times this constant, 2^16 mod q.
+/// Public keys store the evaluations of h = g/f times this constant, 2^16 mod q.
 const WIRE: u32 = (1 << 16) % Q;
 /// The inverse of `WIRE` modulo q.
 const UNWIRE: u32 = 2775;
@@ -29,19 +29,19 @@ const WIRE_WIDTH: u32 = 12;
 /// Layers of the incomplete NTT whose evaluations are in public keys.
 const WIRE_DEPTH: u32 = 7;
 
-/// The prime of the NTT that computes c·f over the integers. It exceeds twice the absolute value of any coefficient of
-/// c·f, for centred c, in every set and for every valid key.
+/// The prime of the NTT that computes c·f, the product of a ciphertext and a secret key, over the integers. It exceeds
+/// twice the absolute value of any coefficient of c·f, for centred c, in every set and for every valid key.
 const PRIME: u32 = 25_178_113;
 
-/// Returns the layout of the NTT of public keys. Its evaluations have the order of public keys. The root of unity is
-/// 55, of order 384; for n = 768 it is 3438, a cube root of 55, which allows one more layer.
+/// Returns the layout of the NTT of public keys, whose evaluations have the order that public keys store. The root of
+/// unity is 55, of order 384; for n = 768 it is 3438, a cube root of 55, which allows one more layer.
 pub(crate) fn wire_rows(parameters: &Parameters, limits: &Limits) -> Result<KernelLayout> {
     let root = if parameters.n == 768 { 3438u32 } else { 55 };
     let ring = Ring::trinomial(parameters.n, Modulus::new(Q)?)?.with_root(root)?;
     KernelLayout::of(&ring, limits)?.depth(WIRE_DEPTH)
 }
 
-/// Returns the layout of the NTT that computes c·f over the integers.
+/// Returns the layout of the NTT that computes c·f, the product of a ciphertext and a secret key, over the integers.
 pub(crate) fn integer_rows(parameters: &Parameters, limits: &Limits) -> Result<KernelLayout> {
     KernelLayout::of(&Ring::trinomial(parameters.n, Modulus::new(PRIME)?)?, limits)
 }
@@ -91,7 +91,7 @@ impl Pke {
         Ok(first_above(&memory.fields, Q - 1))
     }
 
-    /// Returns the index of the first coefficient of a secret key that key generation never produces, if any.
+    /// Returns the index of the first packed coefficient of a secret key that exceeds the largest valid one, if any.
     #[inline(never)] // the constant-time test finds this function in the machine code by its name
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(self.parameters.key_width(), pke_key, &mut memory.fields)?;
@@ -134,7 +134,7 @@ impl Encryption for Pke {
         Polynomials::new(self.parameters.n)
     }
 
-    /// Returns `false` if f has no inverse.
+    /// Returns `false` if f, the secret polynomial sampled from `f_coins`, has no inverse.
     fn key_pair(
         &self,
         [f_coins, g_coins]: [&[u8]; 2],

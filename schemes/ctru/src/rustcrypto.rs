@@ -1,6 +1,6 @@
 //! Single keys on the CPU, with the traits of the crate [`kem`].
 //!
-//! Every parameter set implements these traits, because `hybrid_array` has types for all its sizes.
+//! Every parameter set implements these traits, because `hybrid_array` has types for the sizes of every set.
 
 use core::fmt;
 
@@ -53,7 +53,8 @@ impl<P: ParameterSet> EncapsulationKey<P> {
     /// Decodes and checks a public key.
     ///
     /// # Errors
-    /// [`KeyError::InvalidPublicKey`] if an evaluation is not below q; it holds the index of the first one.
+    /// [`KeyError::InvalidPublicKey`] if an evaluation is not below q; the error holds the index of the first such
+    /// evaluation.
     pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = kem::<P>().memory();
         match kem::<P>().pke.bad_value(bytes, &mut memory.polynomials).expect(FIXED) {
@@ -83,8 +84,9 @@ impl<P: ParameterSet> DecapsulationKey<P> {
     /// Decodes and checks a secret key.
     ///
     /// # Errors
-    /// [`KeyError::InvalidSecretKey`] if a coefficient is out of range; it holds the index of the first one.
-    /// [`KeyError::InvalidPublicKey`] if the public key within is invalid, as for [`EncapsulationKey::from_bytes`].
+    /// [`KeyError::InvalidSecretKey`] if a coefficient is out of range; the error holds the index of the first such
+    /// coefficient. [`KeyError::InvalidPublicKey`] if the public key within is invalid, as for
+    /// [`EncapsulationKey::from_bytes`].
     pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = kem::<P>().memory();
         let [pke_key, public_key, _] = P::PARAMETERS.sizes().parts(bytes);
@@ -95,8 +97,8 @@ impl<P: ParameterSet> DecapsulationKey<P> {
         }
     }
 
-    /// Returns the key that follows from the seeds d and z, which must be random and secret. Returns `None` if the f
-    /// sampled from d has no inverse: for n = 768 one d in 30000, for other n almost never.
+    /// Returns the key that follows from the seeds d and z, which must be random and secret. Returns `None` if the
+    /// polynomial f sampled from d has no inverse: for n = 768 for one d in 31 000, for other n almost never.
     #[cfg(feature = "hazmat")]
     #[must_use]
     pub fn generate_from(d: &[u8; 32], z: &[u8; 32]) -> Option<Self> {
@@ -105,7 +107,8 @@ impl<P: ParameterSet> DecapsulationKey<P> {
         Some(key)
     }
 
-    /// Returns the key that follows from the seed d, with z still zero. Returns `None` if f has no inverse.
+    /// Returns the key that follows from the seed d, with z still zero. Returns `None` if the polynomial f sampled from
+    /// d has no inverse.
     fn attempt(d: &Seed) -> Option<Self> {
         let mut key = Self { bytes: Array::default(), public_key: EncapsulationKey(Array::default()) };
         let mut memory = kem::<P>().memory();

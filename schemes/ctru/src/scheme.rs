@@ -91,8 +91,8 @@ fn seeds(seed: u64, batch: usize) -> Vec<u8> {
     seeds
 }
 
-/// Returns samples of keys, ciphertexts and seeds. For plans of the retry kernel, it adds a generator key and statuses;
-/// every second status asks for a retry.
+/// Returns samples of keys, ciphertexts and seeds. Also returns a random generator's key and statuses, for the plan of
+/// the retry kernel; every second status asks for a retry.
 ///
 /// Batches of 1, 2 and 3 items together cover all faults. Of every five items,
 ///

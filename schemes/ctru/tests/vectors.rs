@@ -34,8 +34,8 @@ impl TryRng for Randomness {
 
 impl TryCryptoRng for Randomness {}
 
-/// Computes a record: public key, secret key, ciphertext, shared key, and the rejection key for the corrupted
-/// ciphertext.
+/// Computes a record: public key, secret key, ciphertext, shared key, and the rejection key for the ciphertext with one
+/// bit flipped.
 fn record<P: ParameterSet>(count: usize) -> [Vec<u8>; 5] {
     let mut randomness = Randomness(randomness(P::PARAMETERS.name, count));
     let key = DecapsulationKey::<P>::generate_from_rng(&mut randomness);

@@ -13,7 +13,8 @@ pub fn encode(nibble: u8) -> u8 {
 /// Decodes eight coordinates modulo q2: the nibble whose codeword, scaled by q2/2, is nearest.
 ///
 /// `q2` must be a power of two of at least 4 and exceed all coordinates; otherwise the result is meaningless. On ties,
-/// a pair of coordinates takes bit 0, the first of the cheapest pairs is flipped, and the even coset wins.
+/// a pair of coordinates takes bit 0, and the first of the cheapest pairs is flipped to restore even parity. Between
+/// cosets, a tie goes to the even one, whose pairs have equal coordinates.
 #[must_use]
 pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     // Same algorithm as in e8.cuh, which explains why sums of distances from 0 suffice in place of squared distances.

@@ -19,7 +19,7 @@ pub type Seed = [u8; 32];
 /// Length in bytes of the prefix of a public key that is hashed in place of the key.
 pub const ID_BYTES: usize = 33;
 
-/// Number of stack bytes to wipe after hashing and sampling, with a margin; transforms wipe their own stack.
+/// Number of stack bytes to wipe after hashing and sampling, with a margin; NTTs wipe their own stack.
 pub const STACK: usize = 0x2000;
 
 /// Sizes of an [`Encryption`], in bytes.
@@ -27,7 +27,7 @@ pub const STACK: usize = 0x2000;
 pub struct EncryptionSizes {
     /// A public key.
     pub public_key: usize,
-    /// The decryption key. A secret key consists of the decryption key, the public key and z.
+    /// The decryption key. A secret key consists of the decryption key, the public key and the rejection secret z.
     pub pke_key: usize,
     /// A message.
     pub message: usize,
@@ -48,7 +48,7 @@ impl EncryptionSizes {
         Sizes { public_key, secret_key: self.pke_key + public_key + shared_key, ciphertext, shared_key }
     }
 
-    /// Splits a secret key into the decryption key, the public key and z.
+    /// Splits a secret key into the decryption key, the public key and the rejection secret z.
     #[must_use]
     pub fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {
         let (pke_key, rest) = secret_key.split_at(self.pke_key);
@@ -166,8 +166,8 @@ impl<E: Encryption> Kem<E> {
         }
     }
 
-    /// Generates a key pair from a seed, except z, the last 32 bytes of the secret key. Returns `false` if the seed
-    /// yields no key; the outputs are then unusable.
+    /// Generates a key pair from a seed, except the rejection secret z, which is the last 32 bytes of the secret key.
+    /// Returns `false` if the seed yields no key; the outputs are then unusable.
     ///
     /// # Errors
     /// The errors of [`Encryption::key_pair`].
@@ -226,7 +226,7 @@ impl<E: Encryption> Kem<E> {
     }
 
     /// Decapsulates the shared key of a ciphertext. If the re-encrypted ciphertext differs, the key is a hash of the
-    /// public key's prefix, z and the ciphertext (implicit rejection).
+    /// public key's prefix, the rejection secret z and the ciphertext (implicit rejection).
     ///
     /// # Errors
     /// The errors of [`Encryption::decrypt`].
@@ -256,7 +256,7 @@ impl<E: Encryption> Kem<E> {
     }
 
     /// Derives both shared keys, agreed and rejected, and the coins from a decrypted message. `id` starts with the
-    /// prefix of the public key; `rest` is z and the ciphertext.
+    /// prefix of the public key; `rest` is the rejection secret z and the ciphertext.
     pub fn hash_message(
         &self,
         id: &[u8],

@@ -79,7 +79,7 @@ impl Scheme for Components {
             ));
         }
         for width in [4, 5, 10, 11, 12] {
-            // How many numbers of this width fill whole words, as `pack_unit` in `pack.cuh`.
+            // Numbers per unit, equal to `pack_unit` in `pack.cuh`: a unit fills whole 32-bit words.
             let unit = [8, 32, 16, 32][width as usize % 4];
             let (packed, constants) = (crate::packed_bytes(width, unit), vec![("width", width)]);
             let pack = component!(

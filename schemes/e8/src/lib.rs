@@ -2,8 +2,8 @@
 //! from the underlying encryption.
 //!
 //! The code, the sampler and packing exist twice, with the same results: as Rust for CPUs, and as CUDA headers for
-//! kernels ([`E8`], [`SAMPLE`], [`PACK`]). The CUDA code works in registers, with compile-time shifts. None of the
-//! three branches on data, uses data as an index, or divides data.
+//! kernels ([`E8`], [`SAMPLE`], [`PACK`]). The CUDA code works in registers, with compile-time shifts. No component
+//! branches on data, uses data as an index, or divides data.
 //!
 //! ```
 //! // four bits become eight coordinates modulo 1024 and survive noise of norm below 512

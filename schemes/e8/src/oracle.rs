@@ -264,8 +264,8 @@ fn number(bits: &[i64]) -> i64 {
     bits.iter().rev().fold(0, |number, bit| 2 * number + bit)
 }
 
-/// Product a·b over the integers, modulo a polynomial of degree n, the length of `a`. `powers` defines it: x^n is the
-/// sum of c·x^k over its pairs (k, c).
+/// Product a·b over the integers, modulo a polynomial of degree n, where n is the length of `a`. `powers` defines that
+/// polynomial: x^n is the sum of c·x^k over the pairs (k, c) in `powers`.
 #[must_use]
 pub fn product(a: &[i64], b: &[i64], powers: [(usize, i64); 2]) -> Polynomial {
     let n = a.len();
@@ -283,7 +283,7 @@ pub fn product(a: &[i64], b: &[i64], powers: [(usize, i64); 2]) -> Polynomial {
     product
 }
 
-/// Inverse of f modulo a prime q and the polynomial that `powers` defines as in [`product`]. Uses Euclid's extended
+/// Inverse of f modulo a prime q and the polynomial that `powers` defines (see [`product`]). Uses Euclid's extended
 /// algorithm; returns `None` if f and the polynomial have a common factor.
 #[must_use]
 pub fn inverse(f: &[i64], q: i64, powers: [(usize, i64); 2]) -> Option<Polynomial> {

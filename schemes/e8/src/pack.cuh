@@ -5,7 +5,7 @@
 
 namespace rf {
 
-// out: the smallest of 8, 16 and 32 that is a count of numbers of `width` bits that fills whole words
+// out: the smallest n among 8, 16 and 32 for which n numbers of `width` bits fill whole 32-bit words
 RF_FN constexpr u32 pack_unit(u32 width) { return width * 8 % 32 == 0 ? 8 : width * 16 % 32 == 0 ? 16 : 32; }
 
 // in: values[0..Count] < 2^Width   out: words[0..Count Width / 32]

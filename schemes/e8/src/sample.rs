@@ -35,7 +35,7 @@ pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
 }
 
 /// Samples a secret key f = 2·f' + 1, where f' has the distribution of [`centred_binomial`]. Packs each coefficient c
-/// of f as 2·eta + 1 − c, in `width` bits. Numbers of `fields` after the last coefficient are 0.
+/// of f as 2·eta + 1 − c, in `width` bits. Numbers of `fields` after the last coefficient are set to 0.
 ///
 /// # Errors
 /// The errors of [`centred_binomial`] and [`pack`].

@@ -23,7 +23,7 @@ pub(crate) struct Scheme {
     transform: Transform<u32>,
 }
 
-/// Splits a secret key into the secret vector, the public key, its hash and z.
+/// Splits a secret key into the secret vector, the public key, the hash of the public key, and the rejection secret z.
 pub(crate) fn parts<'a>(p: &Parameters, secret_key: &'a [u8]) -> [&'a [u8]; 4] {
     let (vector, rest) = secret_key.split_at(ROW * p.k);
     let (public_key, rest) = rest.split_at(p.sizes().public_key);

@@ -76,8 +76,8 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         ($name:literal, $on_cpu:ident($($more:expr)?), [$($port:expr),*]) => {{
             let text = (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), HEADERS);
             let on_cpu = move |items, args: &mut Args<'_>| args.each(items, |_, item| scheme.$on_cpu(item $(, $more)?));
-            // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set
-            // of parameters gives to ports and prelude alike.
+            // SAFETY: each thread, or each block of the layout `rows`, accesses only the bytes of its own items. Ports
+            // and prelude take the item sizes from the same parameter set.
             unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }
         }};
     }

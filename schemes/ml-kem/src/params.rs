@@ -70,7 +70,7 @@ pub(crate) const fn stream(eta: usize) -> usize {
 /// Kernel layout of the ring Z_q[x]/(x^256 + 1): incomplete NTT with leaves of degree 2, in the order of FIPS 203.
 pub(crate) fn rows(limits: &Limits) -> Result<KernelLayout> {
     let ring = Ring::negacyclic(N, Modulus::new(Q)?)?.with_root(ROOT)?;
-    // two polynomials at once: 16 threads a row, 16 coefficients a thread, which the text relies on
+    // two polynomials at once: 16 threads per polynomial and 16 coefficients per thread, as the CUDA source requires
     Ok(KernelLayout::of(&ring, limits)?.holding(2))
 }
 

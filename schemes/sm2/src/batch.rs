@@ -34,7 +34,7 @@ use crate::windows::Mode;
 #[derive(Debug)]
 pub struct Signer(Programs);
 
-/// Private keys on a device, converted for signing to (1 + d)^-1 mod n. They are wiped when dropped.
+/// Private keys d on a device, converted for signing to (1 + d)^-1 mod n. They are wiped when dropped.
 #[derive(Debug)]
 pub struct PreparedKeys {
     keys: Buffer,
@@ -55,11 +55,11 @@ impl PreparedKeys {
 }
 
 impl Signer {
-    /// Compiles the signing programs. On a GPU, this also computes the table of the base point, once per device. The
-    /// table takes 32 MiB for [`Mode::Throughput`] and 52 KiB for [`Mode::Scan`].
+    /// Compiles the signing programs. On a GPU, this also computes a table of multiples of the base point, once per
+    /// device. The table takes 32 MiB for [`Mode::Throughput`] and 52 KiB for [`Mode::Scan`].
     ///
     /// # Errors
-    /// As [`Engine::program_of`], if a program cannot be planned or compiled.
+    /// The errors of [`Engine::program_of`] if a program cannot be planned or compiled.
     pub fn new(engine: &Engine, mode: Mode) -> Result<Self> {
         Self::with_plans(engine, Plans::new(engine.device().limits(), mode))
     }
@@ -89,7 +89,8 @@ impl Signer {
     /// # Errors
     /// [`Error::Length`] unless the length of `private_keys` is a multiple of 32; [`Error::ArgumentSize`] unless
     /// `public_keys` has twice that length. [`Error::Unsupported`] if the system provides no randomness.
-    /// [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a driver call fails.
+    /// [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a driver call fails. The first call
+    /// compiles the program, so it may also return the errors of [`Engine::program_of`].
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let outputs = [("private keys", private_keys, WORD), ("public keys", public_keys, PAIR)];
@@ -114,7 +115,8 @@ impl Signer {
     /// # Errors
     /// [`Error::Length`] unless the lengths of `digests` and `private_keys` are multiples of 32.
     /// [`Error::ArgumentSize`] unless there is one signature per digest, and one key per digest or a single key.
-    /// Otherwise as [`Signer::generate`].
+    /// [`Error::Unsupported`] if the system provides no randomness. [`Error::OutOfMemory`] if device memory runs out;
+    /// [`Error::Driver`] if a driver call fails.
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let sign = Operation::Sign { one_key: private_keys.len() == WORD };
         self.sign_by(sign, private_keys, digests, ("random_key", RandomKey::from_os()?.as_bytes()), signatures)
@@ -127,7 +129,10 @@ impl Signer {
     /// or s = 0.
     ///
     /// # Errors
-    /// As [`Signer::sign`], and [`Error::ArgumentSize`] unless there is one key and one nonce per digest.
+    /// [`Error::Length`] unless the lengths of `digests` and `private_keys` are multiples of 32.
+    /// [`Error::ArgumentSize`] unless there is one key, one nonce and one signature per digest. [`Error::OutOfMemory`]
+    /// if device memory runs out; [`Error::Driver`] if a driver call fails. The first call compiles the program, so it
+    /// may also return the errors of [`Engine::program_of`].
     #[cfg(feature = "hazmat")]
     pub fn sign_with_nonces(
         &self,
@@ -139,12 +144,12 @@ impl Signer {
         self.sign_by(Operation::SignWithNonces, private_keys, digests, ("nonces", nonces), signatures)
     }
 
-    /// Prepares private keys of 32 bytes on the device: computes (1 + d)^-1 mod n. A key that is out of range becomes
-    /// zero, so signing with it reports an error.
+    /// Prepares private keys d of 32 bytes on the device: computes (1 + d)^-1 mod n. A key that is out of range becomes
+    /// zero, so signing with this key reports an error.
     ///
     /// # Errors
     /// [`Error::Length`] unless the length of `private_keys` is a multiple of 32. [`Error::ForeignDevice`] if `stream`
-    /// is of another device. [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a driver call
+    /// belongs to another device. [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a driver call
     /// fails.
     pub fn prepare(&self, stream: &Stream, private_keys: &[u8]) -> Result<PreparedKeys> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
@@ -159,8 +164,11 @@ impl Signer {
     /// word each; [`batch_status`] converts them to errors.
     ///
     /// # Errors
-    /// As [`Signer::sign`]. [`Error::ForeignDevice`] if `stream` or a buffer is on another device; [`Error::Unwritten`]
-    /// if nothing was written to `digests`.
+    /// [`Error::Length`] unless the length of `digests` is a multiple of 32. [`Error::ArgumentSize`] unless there is
+    /// one signature and one status per digest, and one key per digest or a single key. [`Error::Unsupported`] if the
+    /// system provides no randomness. [`Error::OutOfMemory`] if device memory runs out; [`Error::Driver`] if a driver
+    /// call fails. [`Error::ForeignDevice`] if `stream` or a buffer is on another device; [`Error::Unwritten`] if
+    /// nothing was written to `digests`.
     pub fn sign_on(
         &self,
         stream: &Stream,
@@ -179,7 +187,8 @@ impl Signer {
         })
     }
 
-    /// Signs with nonces from a random generator key or with given nonces, as `randomness`.
+    /// Signs digests with the program of `sign`. `randomness` is the name and the bytes of its input for nonces: a
+    /// random generator's key, or the nonces themselves.
     fn sign_by(
         &self,
         sign: Operation,
@@ -214,11 +223,11 @@ pub struct CachedKeys {
 }
 
 impl Verifier {
-    /// Compiles the verification programs. On a GPU, this also computes a table of the base point of 32 MiB, once per
-    /// device.
+    /// Compiles the verification programs. On a GPU, this also computes a table of multiples of the base point, once
+    /// per device. The table takes 32 MiB.
     ///
     /// # Errors
-    /// As [`Engine::program_of`], if a program cannot be planned or compiled.
+    /// The errors of [`Engine::program_of`] if a program cannot be planned or compiled.
     pub fn new(engine: &Engine) -> Result<Self> {
         Self::with_plans(engine, Plans::new(engine.device().limits(), Mode::Throughput))
     }
@@ -274,12 +283,15 @@ impl Verifier {
         call.input("signatures", signatures).output("statuses", statuses).run()
     }
 
-    /// Computes tables of public keys of 64 bytes, which must take at most `budget` bytes in total. If any key is not a
-    /// point of the curve, returns a status that names these keys instead of tables.
+    /// Computes a table of multiples of each public key of 64 bytes. The tables must take at most `budget` bytes in
+    /// total. If some keys are not points of the curve, returns a status with an error for each of these keys instead
+    /// of tables.
     ///
     /// # Errors
     /// [`Error::Length`] unless the length of `public_keys` is a multiple of 64. [`Error::TooLarge`] if the tables
-    /// exceed the budget. As [`Engine::program_of`], if a program cannot be planned or compiled.
+    /// exceed the budget. [`Error::ForeignDevice`] if `stream` belongs to another device. [`Error::OutOfMemory`] if
+    /// device memory runs out; [`Error::Driver`] if a driver call fails. The errors of [`Engine::program_of`] if a
+    /// program cannot be planned or compiled.
     pub fn cache(
         &self,
         stream: &Stream,
@@ -319,7 +331,7 @@ impl CachedKeys {
         self.count == 0
     }
 
-    /// Like [`Verifier::verify_on`], with keys given by their numbers in the cache, a 32-bit word per item. A number
+    /// Like [`Verifier::verify_on`], with each key given by its index in the cache, a 32-bit word per item. An index
     /// past the last key gives the item error [`Sm2Error::PublicKeyPoint`].
     ///
     /// # Errors
@@ -363,7 +375,7 @@ mod tests {
         let (engine, plans) = (Engine::cpu(), Plans::small(Mode::Scan));
         let passes_over =
             |plan: &Plan| with_kernels(plan, |step, kernel| (step == 1).then(|| Altered::new(kernel).passing_over(2)));
-        // the engine's cache now holds the altered program, which the signer will use
+        // puts the altered program into the engine's cache, from which the signer takes it
         let sign = Operation::Sign { one_key: false };
         engine.program_of(&(plans, sign), |planner| Ok(passes_over(&plans.plan(sign, planner)?))).unwrap();
         let signer = Signer::small(&engine, Mode::Scan).unwrap();

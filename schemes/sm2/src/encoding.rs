@@ -76,8 +76,8 @@ impl PrivateKey {
     /// format; if present, they must match.
     ///
     /// # Errors
-    /// Errors of the DER decoder. [`der::ErrorKind::Value`] for another curve, a key out of range, or a public key that
-    /// does not match.
+    /// Errors of the DER decoder. [`der::ErrorKind::Value`] for another curve, a private key that is out of range or
+    /// does not have 32 bytes, or a public key that does not match.
     pub fn from_sec1_der(bytes: &[u8]) -> der::Result<Self> {
         let value = || der::Error::from(Tag::OctetString.value_error());
         let inner = EcPrivateKey::from_der(bytes)?;

@@ -6,16 +6,17 @@ use ringforge_batch::{SchemeError, word};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Sm2Error {
-    /// The private key d is not from 1 to n − 2.
+    /// The private key d is not from 1 to n − 2, where n is the order of the group.
     #[error("the private key is out of range")]
     PrivateKeyRange = 5,
-    /// The public key is not a point of the curve with coordinates below p.
+    /// The public key is not a point of the curve with coordinates below the field prime p.
     #[error("the public key is not a point of the curve")]
     PublicKeyPoint,
-    /// The nonce is not from 1 to n − 1, or gives no signature with this key and digest. Another nonce is needed.
+    /// The nonce is not from 1 to n − 1 (n: the order of the group), or gives no signature with this key and digest.
+    /// Another nonce is needed.
     #[error("the nonce is out of range or gives no signature with this key and digest: use another nonce")]
     NonceRefused,
-    /// r or s of the signature is not from 1 to n − 1.
+    /// r or s of the signature is not from 1 to n − 1, where n is the order of the group.
     #[error("r or s of the signature is out of range")]
     SignatureRange,
     /// The signature does not match this digest and public key.

@@ -1,4 +1,5 @@
-//! Residues modulo p and modulo n: below the modulus, in Montgomery form (1985) with R = 2^256, in constant time.
+//! Residues modulo the field prime p and modulo the group order n: below the modulus, in Montgomery form (1985) with R
+//! = 2^256, in constant time.
 
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
@@ -71,7 +72,7 @@ pub(crate) type Fp = Residue<Field>;
 /// A residue modulo n.
 pub(crate) type Scalar = Residue<Scalars>;
 
-/// A residue modulo the q of `M`, in Montgomery form and below q.
+/// A residue modulo q, the modulus of `M`, in Montgomery form and below q.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Residue<M>(pub(crate) Limbs, PhantomData<M>);
@@ -108,7 +109,7 @@ impl<M: Modulus> Residue<M> {
         M::reduce([x[0], x[1], x[2], x[3], 0, 0, 0, 0])
     }
 
-    /// Returns the number below q as big-endian bytes.
+    /// Returns the number below q that this residue represents, as big-endian bytes.
     pub(crate) fn to_bytes(self) -> [u8; 32] {
         to_be(self.plain())
     }

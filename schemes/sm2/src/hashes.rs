@@ -35,7 +35,7 @@ pub struct Identities([Program; 2]);
 ///
 /// Messages are passed in slots of equal size. Message i is the first `lengths[i]` bytes of slot i; lengths above the
 /// slot size are clamped. There is one Z_A of 32 bytes per message, or one for all messages. [`Identities`] computes
-/// them on the device, [`Identity`](crate::Identity) computes a single one on the CPU.
+/// Z_A on the device, [`Identity`](crate::Identity) computes a single Z_A on the CPU.
 #[derive(Debug)]
 pub struct Digests([Program; 2]);
 
@@ -43,8 +43,8 @@ impl Identities {
     /// Compiles the programs for identifiers of up to `slot` bytes.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^13. As [`Engine::program_of`], if a program
-    /// cannot be planned or compiled.
+    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^13. The errors of [`Engine::program_of`] if
+    /// a program cannot be planned or compiled.
     pub fn new(engine: &Engine, slot: usize) -> Result<Self> {
         let operation = |words, one_id| Operation::Identity { words, one_id };
         of_slots(engine, "identifiers", slot, MAX_ID_BYTES + 1, operation).map(Self)
@@ -54,8 +54,8 @@ impl Identities {
     ///
     /// # Errors
     /// [`Error::Length`] unless the length of `identities` is a multiple of 32. [`Error::ArgumentSize`] unless there is
-    /// one key per identity, and one slot and one length per identity or for all. [`Error::OutOfMemory`] if device
-    /// memory runs out; [`Error::Driver`] if a driver call fails.
+    /// one key per identity, and one slot and one length per identity or a single one for all. [`Error::OutOfMemory`]
+    /// if device memory runs out; [`Error::Driver`] if a driver call fails.
     pub fn identify(&self, ids: &[u8], lengths: &[u32], public_keys: &[u8], identities: &mut [u8]) -> Result<()> {
         let batch = batch_of("bytes of identities", identities.len(), WORD)?;
         let call =
@@ -87,8 +87,8 @@ impl Digests {
     /// Compiles the programs for messages of up to `slot` bytes.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^20. As [`Engine::program_of`], if a program
-    /// cannot be planned or compiled.
+    /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^20. The errors of [`Engine::program_of`] if
+    /// a program cannot be planned or compiled.
     pub fn new(engine: &Engine, slot: usize) -> Result<Self> {
         let operation = |words, one_identity| Operation::Digest { words, one_identity };
         of_slots(engine, "messages", slot, 1 << 20, operation).map(Self)
@@ -98,8 +98,8 @@ impl Digests {
     ///
     /// # Errors
     /// [`Error::Length`] unless the length of `digests` is a multiple of 32. [`Error::ArgumentSize`] unless there is
-    /// one slot and one length per digest, and one identity per digest or for all. [`Error::OutOfMemory`] if device
-    /// memory runs out; [`Error::Driver`] if a driver call fails.
+    /// one slot and one length per digest, and one identity per digest or a single one for all. [`Error::OutOfMemory`]
+    /// if device memory runs out; [`Error::Driver`] if a driver call fails.
     pub fn digest(&self, identities: &[u8], messages: &[u8], lengths: &[u32], digests: &mut [u8]) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let call = self.0[usize::from(identities.len() == WORD)].on_host(batch).input("identities", identities);

@@ -41,7 +41,7 @@ pub(crate) fn nonce(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
 }
 
 /// Computes the signature r ‖ s of a digest e. `inverse` is (1 + d)^-1 for the private key d, k is the nonce, and x is
-/// the x coordinate of k G. The choice is true if the nonce must be rejected, because r = 0, r + k = n or s = 0.
+/// the x coordinate of k G. The returned choice is true if the nonce must be rejected: r = 0, r + k = n or s = 0.
 pub(crate) fn sign(inverse: &Scalar, e: &Digest, k: &Scalar, x: Limbs) -> ([u8; 64], Choice) {
     let r = Scalar::reduced(from_be(e)) + Scalar::reduced(x);
     let s = *inverse * (*k + r) - r;
@@ -78,7 +78,8 @@ pub(crate) fn verify_by(
     if bool::from(sum.z.is_zero()) {
         return Err(Sm2Error::SignatureWrong);
     }
-    // the x coordinate must be c, or c + n if that is below p; comparing X with c Z² or (c + n) Z² needs no inversion
+    // the x coordinate of the sum must be c = r − e mod n, or c + n if c + n is below p; comparing X with c Z² or (c +
+    // n) Z² needs no inversion
     let c = (r - Scalar::reduced(from_be(e))).plain();
     let zz = sum.z.square();
     let is_x = |c| crate::field::Fp::reduced(c) * zz == sum.x;

@@ -24,10 +24,11 @@ pub(crate) const STATUS: usize = 4;
 /// Maximum number of further nonces for an item whose first nonce was rejected. A nonce is rejected with probability
 /// 2^-64.
 const ATTEMPTS: u32 = 16;
-/// The number of table points that a thread computes with one inversion.
+/// Maximum number of points of one table that a thread computes.
 const CHUNK: usize = 16;
 
-/// The kernels, by what they compute for each item.
+/// The kernels, by what they compute for each item. d is a private key, k a nonce or another secret scalar, and G the
+/// base point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Computes tables of odd multiples of public keys, or of one point that all items share.
@@ -85,7 +86,7 @@ impl Tuning {
     /// Blocks for GPUs.
     pub(crate) const LARGE: Self = Self { threads: 128, per_thread: 16, resident: 4 };
 
-    /// Blocks of `threads` threads for GPUs. The number of threads per multiprocessor stays the same.
+    /// Blocks of `threads` threads for GPUs. The number of threads per multiprocessor is that of `LARGE`.
     #[cfg(feature = "testkit")]
     pub(crate) fn in_blocks(threads: u32) -> Self {
         let resident = (Self::LARGE.threads * Self::LARGE.resident / threads.max(1)).max(1);
@@ -102,7 +103,8 @@ impl Stage {
     pub(crate) fn kernel(self, tuning: Tuning) -> CustomKernel {
         let (name, text, ports, constants) = self.parts();
         let (per_thread, launch) = self.shape(tuning);
-        // the complete last addition, which selects a doubling by a mask, needs more than a quarter of the registers
+        // the complete last addition, which selects a doubling by a mask, needs too many registers for four resident
+        // blocks
         let is_complete = matches!(self, Self::Points { given: true, .. });
         let resident = if is_complete { tuning.resident.min(2) } else { tuning.resident };
         let prelude = format!(
@@ -256,7 +258,7 @@ impl Windows {
         self.points() * size_of::<Affine>()
     }
 
-    /// The number of points that a thread computes.
+    /// The number of points of one table that a thread computes.
     const fn chunk(self) -> usize {
         if self.row() < CHUNK { self.row() } else { CHUNK }
     }

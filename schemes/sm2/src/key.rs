@@ -11,8 +11,9 @@ use crate::item::{self, Digest};
 use crate::nonce::Nonces;
 use crate::point::Affine;
 
-/// A guard that wipes the stack below the function that holds it, when this function returns. The functions that it
-/// called left multiples of points, inverses and nonces there. Return values are in their final place by then.
+/// A guard that wipes the stack below its holder's frame when the holder returns. Functions that the holder called may
+/// have left multiples of points, inverses and nonces in this part of the stack. The holder's return value is not
+/// wiped: it is already in its final place.
 struct Below;
 
 impl Drop for Below {
@@ -50,7 +51,7 @@ impl PrivateKey {
         Self::made(bytes)
     }
 
-    #[inline(never)] // its stack must be below the frame that wipes the stack
+    #[inline(never)] // this function's stack must be below the frame that wipes the stack
     fn made(bytes: &[u8; 32]) -> Result<Self, Sm2Error> {
         let d = item::private_scalar(bytes)?;
         let inverse = (d + Scalar::ONE).inverse();
@@ -91,7 +92,7 @@ impl PrivateKey {
     }
 
     /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"). The private key stays safe if
-    /// either the random numbers or the computation is faulty, but not both.
+    /// the random numbers or the computation is faulty, but not if both are.
     ///
     /// # Errors
     /// Errors of the random number generator.
@@ -127,7 +128,7 @@ impl PrivateKey {
         self.try_sign(digest, item::nonce(nonce)?).ok_or(Sm2Error::NonceRefused)
     }
 
-    #[inline(never)] // its stack must be below the frame that wipes the stack
+    #[inline(never)] // this function's stack must be below the frame that wipes the stack
     fn try_sign(&self, digest: &Digest, mut k: Scalar) -> Option<Signature> {
         let mut point = item::base_multiple(&k);
         let (signature, refused) = item::sign(&self.inverse, digest, &k, point.to_affine().x.plain());
@@ -141,7 +142,7 @@ impl PublicKey {
     /// Decodes a public key from its big-endian coordinates x ‖ y.
     ///
     /// # Errors
-    /// [`Sm2Error::PublicKeyPoint`] unless both are below p and the point is on the curve.
+    /// [`Sm2Error::PublicKeyPoint`] unless both coordinates are below the field prime p and the point is on the curve.
     pub fn from_bytes(bytes: &[u8; 64]) -> Result<Self, Sm2Error> {
         Affine::from_bytes(bytes).map(Self).ok_or(Sm2Error::PublicKeyPoint)
     }

@@ -31,8 +31,8 @@ pub(crate) fn digest(identity: &[u8; 32], message: &[u8]) -> Digest {
 pub struct Identity([u8; 32]);
 
 impl Identity {
-    /// Computes Z_A = SM3(bits of the identifier ‖ identifier ‖ a ‖ b ‖ G ‖ key). The identifier may be empty; this
-    /// gives another Z_A than [`DEFAULT_ID`](crate::DEFAULT_ID).
+    /// Computes Z_A = SM3(ENTL ‖ identifier ‖ a ‖ b ‖ G ‖ key), where ENTL is the length of the identifier in bits, two
+    /// bytes big-endian. The identifier may be empty; this gives another Z_A than [`DEFAULT_ID`](crate::DEFAULT_ID).
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the identifier is longer than [`MAX_ID_BYTES`].

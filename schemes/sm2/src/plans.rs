@@ -17,7 +17,7 @@ pub(crate) enum Operation {
     Generate,
     /// Computes public keys of private keys.
     PublicKeys,
-    /// Signs digests with keys (1 + d)^-1: one per item, or one for all items.
+    /// Signs digests with keys from [`Operation::Prepare`]: one per item, or one for all items.
     Sign { one_key: bool },
     /// Re-signs items whose nonce was rejected, with new nonces.
     #[cfg(feature = "testkit")]
@@ -55,7 +55,7 @@ pub(crate) struct Plans {
 impl Plans {
     /// Chooses windows and tuning for a device with these limits.
     pub(crate) fn new(limits: &Limits, mode: Mode) -> Self {
-        // a table of 16-bit windows takes 32 MiB: it fits an H200's L2 cache of 60 MB, but no CPU's cache
+        // a table of 16-bit windows takes 32 MiB: it fits an H200's L2 cache of 60 MB, but not a CPU core's L2 cache
         let wide = Windows::of_width(if limits.is_cpu() { 8 } else { 16 });
         Self::with_windows(mode, wide, Windows::of_width(8), Tuning::LARGE)
     }

@@ -30,7 +30,7 @@ impl SigningKey {
     /// Creates a key from a private key and its owner's identifier.
     ///
     /// # Errors
-    /// As [`Identity::new`], if the identifier is too long.
+    /// The error of [`Identity::new`] if the identifier is too long.
     pub fn new(key: PrivateKey, id: &[u8]) -> Result<Self> {
         Ok(Self { identity: Identity::new(key.public_key(), id)?, key })
     }
@@ -40,7 +40,7 @@ impl VerifyingKey {
     /// Creates a key from a public key and its owner's identifier.
     ///
     /// # Errors
-    /// As [`Identity::new`], if the identifier is too long.
+    /// The error of [`Identity::new`] if the identifier is too long.
     pub fn new(key: PublicKey, id: &[u8]) -> Result<Self> {
         Ok(Self { identity: Identity::new(&key, id)?, key })
     }
@@ -122,7 +122,7 @@ impl DynSignatureAlgorithmIdentifier for SigningKey {
     }
 }
 
-/// Converts a slice to a digest. Fails unless it has 32 bytes.
+/// Converts a slice to a digest. Fails unless the slice has 32 bytes.
 fn whole(digest: &[u8]) -> Result<Digest, Error> {
     digest.try_into().map_err(|_| Error::new())
 }

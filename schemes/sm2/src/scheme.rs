@@ -1,5 +1,5 @@
-//! The plans with samples of their inputs, for the engine's tests. Blocks and windows are small, because these tests
-//! also use an emulator.
+//! The plans of SM2 with samples of their inputs, for the engine's tests. Blocks and windows are small, because these
+//! tests also use an emulator.
 
 use ringforge::kernels::{Role, Sharing};
 use ringforge::{Limits, Plan, Planner, Result};
@@ -20,8 +20,8 @@ use Operation::{
 #[derive(Debug)]
 pub struct Sm2;
 
-/// Returns private keys, public keys, digests and signatures. Of every eight items, five have a fault, each of another
-/// kind.
+/// Returns private keys, public keys, digests and signatures. Of every eight items, five have a fault, each of a
+/// different kind.
 fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
     let mut random = Random::new(seed);
     let mut items = [const { Vec::new() }; 4];
@@ -44,7 +44,7 @@ fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
     items
 }
 
-/// Adds samples of its inputs to a plan. The inputs' names determine the samples.
+/// Adds samples of the inputs to a plan. The inputs' names determine the samples.
 fn named(what: &str, plan: Plan) -> NamedPlan {
     let secrets = ["random_key", "private keys", "prepared keys", "nonces"];
     let own: Vec<&str> = secrets.into_iter().filter(|name| plan.arg(name).is_some()).collect();
@@ -53,7 +53,7 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
         let input = |name: &str| plan.arg(name).filter(|arg| arg.role != Role::Out);
         let [private, public, digests, signatures] = items(seed, batch);
         let count = |name| if input(name).is_some_and(|arg| arg.sharing == Sharing::Shared) { 1 } else { batch };
-        // lengths from 0 to one more than the slot
+        // lengths from 0 to one more than the slot size
         let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
         let lengths = (0..count("lengths")).map(|i| ((seed as usize + i) % (slot + 2)) as u32);
         // every second item needs another nonce
@@ -149,8 +149,8 @@ pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
     Ok([plan(Prepare)?, plan(Sign { one_key: true })?, plan(Verify)?])
 }
 
-/// Returns every plan with full-size tables, for devices with these limits. Tests only compile these plans, because
-/// they have no suitable samples.
+/// Returns plans with full-size tables for devices with these limits: all operations with [`Mode::Throughput`], and key
+/// generation and signing with [`Mode::Scan`]. Tests only compile these plans, because they have no suitable samples.
 ///
 /// # Errors
 /// If a plan cannot be made for devices with these limits.

@@ -1,13 +1,14 @@
-//! Scalar multiplication by windows of signed odd digits. Such digits are never zero.
+//! Scalar multiplication k P by windows of signed odd digits, which are never zero. n is the order of the group.
 //!
-//! An odd k below 2^L is the sum of ±2^j over all j < L. The sign at j is + if bit j + 1 of k is set, and at j = L − 1.
-//! A window of w terms is an odd digit d with |d| < 2^w. Row i of a table has the points |d| 2^(w i) P. If k is even,
-//! n − k is odd, and the result is negated.
+//! An odd k below 2^L is the sum of ±2^j over all j < L. The sign of 2^j is + if bit j + 1 of k is set or j = L − 1. A
+//! window of w terms is an odd digit d with |d| < 2^w. Row i of a table of P has the points |d| 2^(w i) P. If k is
+//! even, n − k is odd, and the result is negated.
 //!
-//! Rows are added from the lowest, so that only the last addition can have equal or opposite points. Before row i, the
-//! sum is m P with odd |m| < 2^(w i), and the next term is ±d 2^(w i) P. So m ± d 2^(w i) is not zero, and its absolute
-//! value is below n in all rows but the last. The last sum is k P, which is not infinity. Its points may be equal, for
-//! one k per window width (w = 16: k = 2 · 0xffff · 2^240 − n). So only the last addition must be complete.
+//! The points of the rows are added from the lowest row up, so that only the last addition can have equal or opposite
+//! points. Before row i, the sum is m P with odd |m| < 2^(w i), and the next term is ±d 2^(w i) P. So m ± d 2^(w i) is
+//! not zero, and its absolute value is below n in all rows but the last. The last sum is k P, which is not infinity.
+//! The two points added last may be equal, for one k per window width (w = 16: k = 2 · 0xffff · 2^240 − n). So only the
+//! last addition must be complete.
 
 use rayon::prelude::*;
 use ringforge::words::{Limbs, sub_limbs};
@@ -21,8 +22,8 @@ use crate::point::{Affine, Jacobian};
 /// How points are read from a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Reads a point directly, at an address that depends on a secret scalar: for a device that no attacker shares. On
-    /// a GPU, windows have 16 bits, so a multiplication takes 15 additions.
+    /// Reads a point directly, at an address that depends on a secret scalar. Use this mode only on a device that no
+    /// attacker shares. On a GPU, windows have 16 bits, so a multiplication takes 15 additions.
     Throughput,
     /// Reads all points of a row, so that no address depends on a secret. Windows have 5 bits, so a multiplication
     /// takes 51 additions.
@@ -42,7 +43,7 @@ impl Windows {
         Self { width, rows: 256usize.div_ceil(width as usize) }
     }
 
-    /// The same windows with the lowest row only, for multiplication with doublings between the windows.
+    /// These windows with only the lowest row, for multiplication with doublings between the windows.
     pub(crate) const fn lowest_row(self) -> Self {
         Self { rows: 1, ..self }
     }

@@ -191,7 +191,8 @@ fn given_nonces_in_batches() {
             push(word(record, "d"), [7; 32], vec![9; 32], Err(Sm2Error::PrivateKeyRange));
         }
     }
-    // nonces for which the last addition has equal points: 2 d 2^(w i) - n for windows of 16, 8 and 5 bits
+    // nonces for which the last addition has equal points: 2 d 2^(w i) - n, where d is the digit of the last row i, for
+    // windows of w = 16, 8 and 5 bits
     for nonce in [
         "fffe0001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
         "fe000001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
@@ -395,7 +396,7 @@ fn messages_in_batches() {
         let mut digests = vec![0; expected.len()];
         hash.digest(&identities, &messages, &lengths, &mut digests).expect("it runs");
         assert_eq!(digests, expected, "{device}");
-        // one Z_A for all messages gives other digests
+        // a single Z_A for all messages changes the digests of all messages with another Z_A
         hash.digest(&identities[..32], &messages, &lengths, &mut digests).expect("it runs");
         assert_eq!(digests[..32], expected[..32], "{device}");
         assert_ne!(digests[32..64], expected[32..64], "{device}");
@@ -406,8 +407,8 @@ fn messages_in_batches() {
     assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::ArgumentSize { .. })));
 }
 
-/// Tests 10^8 signatures on the GPU, the last 10^6 also with the crate `sm2`. This many are needed to reach rare
-/// carries in the arithmetic, which have a probability of about 2^-32.
+/// Tests 10^8 signatures on the GPU, and verifies 10^6 of them also with the crate `sm2`. The test needs 10^8
+/// signatures to reach rare carries in the arithmetic, which have a probability of about 2^-32.
 #[test]
 #[ignore = "half a minute of a GPU alone"]
 fn a_hundred_million_signatures() {
@@ -452,8 +453,8 @@ fn a_hundred_million_signatures() {
     }
 }
 
-/// Tests the kernel of digests as SM3 of any message: the first 32 bytes of a vector take the place of Z_A. Shorter
-/// vectors are skipped.
+/// Tests the digest kernel with the SM3 vectors: the first 32 bytes of a vector's input are passed as Z_A. Vectors with
+/// shorter inputs are skipped.
 #[test]
 fn digests_are_sm3() {
     let repeated =

@@ -1,4 +1,4 @@
-// Computes every operation of a 256-bit field on pairs of residues: 10 results per item.
+// Computes ten operations of a 256-bit field on each pair of residues: ten results per item.
 #include "field256.cuh"
 #include "prelude.cuh"
 using namespace rf;

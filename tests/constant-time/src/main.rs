@@ -1,6 +1,6 @@
-//! A program that runs all code that handles secrets on the CPU. A test inspects its machine code, and runs it under
-//! valgrind. There, the program marks secret bytes as uninitialised, and valgrind reports branches and addresses that
-//! depend on them.
+//! A program that runs all code that handles secrets on the CPU. A test inspects the program's machine code, and runs
+//! it under valgrind. Under valgrind, the program marks secret bytes as uninitialised, and valgrind reports branches
+//! and addresses that depend on them.
 
 mod ml_kem;
 mod planted;

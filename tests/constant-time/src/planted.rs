@@ -1,5 +1,5 @@
-//! Functions with deliberate defects (divisions of secrets, branches on secrets), which the machine-code test must
-//! find.
+//! Functions with deliberate defects, such as divisions of secrets and branches on secrets, which the machine-code test
+//! must find.
 
 #[inline(never)]
 pub(crate) fn divides(secret: u32, q: u32) -> u32 {

@@ -138,8 +138,8 @@ fn run(plan: &Plan, rng: &mut Bytes) -> Outcome {
     Ok(())
 }
 
-/// Runs pipelines on secret elements of RNS rings: sums, automorphisms, inner products with keys, quotients, and
-/// conversions to other rings.
+/// Runs pipelines on secret elements of RNS rings: sums, products, automorphisms, inner products with keys, quotients,
+/// digits, and conversions to other rings.
 fn pipelines(rng: &mut Bytes) -> Outcome {
     for text in PIPELINES {
         let engine = Engine::cpu();

@@ -210,7 +210,7 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
     let leaving = found.values().filter(|(finding, _)| *finding == Finding::Leaving).count();
     let mut faults = Vec::new();
     for (at, (finding, function)) in found {
-        // Integer division is inlined from the core library; its caller is the location of interest.
+        // Integer division is inlined from the core library, so the line that calls it is the location of interest.
         let places = sources.get(&at).into_iter().flatten().filter(|(file, _)| !file.contains("/core/src/num/"));
         let places: Vec<_> = places.collect();
         // The standard library handles no secrets, and a division in a callback has another location. Division of
@@ -228,9 +228,9 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
                 divides_lengths || is_merged || place.as_ref().is_some_and(|place| place.is_in(PUBLIC))
             }
             Finding::Pointer => place.as_ref().is_some_and(|place| POINTERS.contains(&&*place.file)),
-            // In functions other than SIMD butterflies, such a move is harmless, because words reach registers through
-            // memory. The butterflies of 256-bit residues move one value out of a vector: the reciprocal of the
-            // modulus.
+            // A move out of a vector matters only in SIMD butterflies: in other functions, words reach registers
+            // through memory anyway. The butterflies of 256-bit residues move one value out of a vector: the reciprocal
+            // of the modulus.
             Finding::Leaving if VECTORS.contains(&name) => function.ends_with(LIMBS) && leaving == 1,
             Finding::Leaving => !name.contains("::planted::"),
         };
@@ -312,7 +312,8 @@ fn zeros_take_as_long_as_random_rows() -> Result<(), Box<dyn Error>> {
     for level in levels() {
         let path = program(level)?;
         for instructions in instructions().chain(["detected"]) {
-            // Other work on the machine may disturb a measurement, but three times in a row is unlikely.
+            // Other work on the machine may disturb a measurement, but hardly that of the same ring three times in a
+            // row.
             let mut found = uneven(&path, instructions)?;
             for _ in 0..2 {
                 if !found.is_empty() {

@@ -80,7 +80,7 @@ fn leaks(work: impl FnOnce()) -> (usize, usize) {
     leaks_of(&[[WORD; 2]], work)
 }
 
-/// As [`leaks`], but for any of these secrets, each of two adjacent words.
+/// Like [`leaks`], but for any of these secrets, each of two adjacent words.
 fn leaks_of(secrets: &[[u64; 2]], work: impl FnOnce()) -> (usize, usize) {
     assert!(secrets.len() <= SECRETS.len(), "{} secrets", secrets.len());
     LINES.store(0, SeqCst);
@@ -116,7 +116,7 @@ enum Ends {
 struct Stage(Ends, [Port; 2]);
 
 impl Stage {
-    /// Number of words per item on the side that has many.
+    /// Number of words per item of the port that has many words.
     fn words(&self) -> usize {
         self.1[usize::from(self.0 == Ends::Writing)].bytes / 8
     }
@@ -385,8 +385,8 @@ fn operations_on_limbs_leave_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Checks that transforms distributed over devices leave no secrets in freed memory, including those of uploads and
-/// downloads.
+/// Checks that transforms distributed over devices leave no secrets in freed memory, and that uploads and downloads
+/// leave none.
 #[test]
 fn long_transforms_leave_nothing() -> Result<()> {
     let _turn = turn();
@@ -430,8 +430,8 @@ const BLS12_381: U256 = U256::from_be_hex("73eda753299d7d483339d80809a1d80553bda
 const SEVEN: u64 = 7 << 10 | 7;
 
 /// Returns the 64-bit words that a limb can contain if all its residues equal the first of `stored`, each as a pair of
-/// adjacent words. These are the stored words, and 32-bit and 64-bit words plus the multiples of the modulus that lazy
-/// arithmetic adds.
+/// adjacent words. These are the stored words, and the residue in 64-bit and 32-bit words, plus each multiple of the
+/// modulus that lazy arithmetic may add.
 fn neighbours(ring: &PolyType, stored: &[u8]) -> Vec<[u64; 2]> {
     let q = &ring.basis()[0];
     let as_stored: [u64; 2] = bytemuck::pod_read_unaligned(&stored[..16]);

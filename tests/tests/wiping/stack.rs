@@ -186,7 +186,7 @@ fn signing_leaves_nothing_on_the_stack() {
     });
     // the public key is allowed to stay on the stack
     let public = *key(2).public_key();
-    // SAFETY: the type consists of two coordinates of four 64-bit limbs each.
+    // SAFETY: the type of a public key consists of two coordinates of four 64-bit limbs each.
     let public: [u64; 8] = unsafe { core::mem::transmute(public) };
     left.retain(|word| !public.contains(word));
     assert_eq!(left, [], "a key of bytes");

@@ -1,7 +1,8 @@
-// Transposes a matrix of words through tiles of 32 by 32 words in shared memory. An item is a row of the transpose.
+// Transposes a matrix of words through tiles of 32 by 32 words in shared memory. An item is a row of the transpose,
+// which is a column of the matrix.
 //
 // Items beyond the number of columns wrap around to the first column. A group of 32 items has one thread block per tile
-// of these 32 columns. A smaller group has proportionally fewer blocks, each of which loops over several tiles.
+// of its 32 columns. A smaller group has proportionally fewer blocks, each of which loops over several tiles.
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;

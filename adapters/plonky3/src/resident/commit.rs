@@ -167,7 +167,7 @@ struct Place<'a> {
 pub struct Committed<F: HashField> {
     /// The extensions, in the order of the traces, with rows in bit-reversed order.
     pub matrices: Vec<Matrix<F>>,
-    /// The tree over their rows.
+    /// The tree over the rows of the extensions.
     pub tree: MerkleTree<F>,
 }
 
@@ -176,7 +176,8 @@ impl<F: HashField> Committed<F> {
     /// each leaf, and the paths to a cap `cap_height` layers below the root.
     ///
     /// # Errors
-    /// [`Error::Length`] for a leaf or a cap that does not exist; errors of the device.
+    /// [`Error::Length`] for a leaf or a cap that does not exist; [`Error::ForeignDevice`] for a stream of another
+    /// device; other errors of the device.
     pub fn open(&self, stream: &Stream, leaves: &[usize], cap_height: usize) -> Result<Opening<F>> {
         let paths = self.tree.paths(stream, leaves, cap_height)?;
         let mut opened = vec![Vec::with_capacity(self.matrices.len()); leaves.len()];
@@ -199,9 +200,9 @@ type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
 /// the trace's own domain.
 ///
 /// # Errors
-/// [`Error::Length`] if there are no traces, or if a trace has incomplete rows or columns; also if a height is 1, not a
-/// power of two, or too large to extend in the field; [`Error::ForeignDevice`] if a trace or the stream belongs to
-/// another device; [`Error::OutOfMemory`] and other errors of the device.
+/// [`Error::Length`] if there are no traces, or if a trace is empty or has incomplete rows or columns; also if a height
+/// is 1, not a power of two, or too large to extend in the field; [`Error::ForeignDevice`] if a trace or the stream
+/// belongs to another device; [`Error::OutOfMemory`] and other errors of the device.
 pub fn commit<F: HashField>(
     engine: &Engine,
     stream: &Stream,

@@ -37,7 +37,8 @@ impl<F: EngineField> Matrix<F> {
     /// is a multiple of the height, transforms first copy the columns.
     ///
     /// # Errors
-    /// As [`Matrix::new`], and [`Error::Length`] if the stride is less than the height.
+    /// The errors of [`Matrix::new`]; also [`Error::Length`] if the stride is less than the height, or if the last
+    /// column has fewer than `stride` elements.
     pub fn of_strided_columns(engine: &Engine, columns: Buffer, height: usize, stride: usize) -> Result<Self> {
         if stride < height {
             let what = "stride between columns in elements (must be at least the number of rows)";
@@ -69,7 +70,8 @@ impl<F: EngineField> Matrix<F> {
     /// Copies a row-major matrix from the host. The copy is fastest from [pinned memory](ringforge::Device::pinned).
     ///
     /// # Errors
-    /// As [`Matrix::of_rows`]; [`Error::OutOfMemory`] if the device has too little memory; other errors of the device.
+    /// The errors of [`Matrix::of_rows`]; [`Error::OutOfMemory`] if the device has too little memory; other errors of
+    /// the device.
     pub fn upload(engine: &Engine, stream: &Stream, matrix: &RowMajorMatrix<F>) -> Result<Self> {
         Self::of_rows(engine, stream.upload(words(&matrix.values))?, matrix.width())
     }
@@ -113,7 +115,8 @@ impl<F: EngineField> Matrix<F> {
     ///
     /// # Errors
     /// [`Error::Length`] if the height is 1, not a power of two, or too large to extend in the field;
-    /// [`Error::OutOfMemory`] and other errors of the device.
+    /// [`Error::ForeignDevice`] for a buffer or stream of another device than the engine's; [`Error::OutOfMemory`] and
+    /// other errors of the device.
     pub fn extended(&self, stream: &Stream, added_bits: usize, shift: F) -> Result<Self> {
         let transform = Transform::Extend(added_bits, shift);
         transform.check(self.height)?;
@@ -142,7 +145,8 @@ impl<F: EngineField> Matrix<F> {
     /// Copies the rows with these indices to the host. Indices may repeat and be in any order.
     ///
     /// # Errors
-    /// [`Error::Length`] if a row does not exist; errors of the device.
+    /// [`Error::Length`] if a row does not exist; [`Error::ForeignDevice`] for a buffer or stream of another device
+    /// than the engine's; other errors of the device.
     pub fn rows(&self, stream: &Stream, numbers: &[usize]) -> Result<Vec<Vec<F>>> {
         if let Some(&got) = numbers.iter().find(|&&number| number >= self.height) {
             return Err(Error::Length {
@@ -159,7 +163,8 @@ impl<F: EngineField> Matrix<F> {
     /// Converts the matrix to row-major order.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] and other errors of the device.
+    /// [`Error::ForeignDevice`] for a buffer or stream of another device than the engine's; [`Error::OutOfMemory`] and
+    /// other errors of the device.
     pub fn into_rows(self, stream: &Stream) -> Result<Self> {
         if self.layout == Layout::Rows { Ok(self) } else { self.transposed(stream) }
     }
@@ -167,7 +172,8 @@ impl<F: EngineField> Matrix<F> {
     /// Converts the matrix to contiguous columns.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] and other errors of the device.
+    /// [`Error::ForeignDevice`] for a buffer or stream of another device than the engine's; [`Error::OutOfMemory`] and
+    /// other errors of the device.
     pub fn into_columns(self, stream: &Stream) -> Result<Self> {
         match self.layout {
             Layout::Columns { stride } if stride == self.height => Ok(self),
@@ -192,7 +198,7 @@ impl<F: EngineField> Matrix<F> {
     /// Copies the matrix to the host. A column-major matrix is first transposed on the device.
     ///
     /// # Errors
-    /// As [`Matrix::into_rows`].
+    /// The errors of [`Matrix::into_rows`].
     pub fn download(&self, stream: &Stream) -> Result<RowMajorMatrix<F>> {
         let transposed = if self.layout == Layout::Rows { None } else { Some(self.transposed(stream)?) };
         let mut values = F::zero_vec(self.height * self.width());

@@ -18,7 +18,7 @@ impl<F: EngineField> Pinned<F> {
     /// Allocates `len` elements for copies to and from this device.
     ///
     /// # Errors
-    /// As [`Device::pinned`].
+    /// The errors of [`Device::pinned`].
     pub fn new(device: &Device, len: usize) -> Result<Self> {
         Ok(Self { words: device.pinned(len.saturating_mul(size_of::<F>()))?, field: PhantomData })
     }

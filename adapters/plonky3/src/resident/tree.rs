@@ -96,7 +96,7 @@ impl<F: HashField> MerkleTree<F> {
     ///
     /// # Errors
     /// [`Error::Length`] if the tree is lower, or if the number of digests in that layer is not a power of two;
-    /// errors of the device.
+    /// [`Error::ForeignDevice`] for a stream of another device; other errors of the device.
     pub fn cap(&self, stream: &Stream, height: usize) -> Result<MerkleCap<F, Digest<F>>> {
         let layer = self.layers.cap(height).ok_or_else(|| self.no_cap(height))?;
         Ok(MerkleCap::new(self.read(stream, layer)?))
@@ -105,7 +105,8 @@ impl<F: HashField> MerkleTree<F> {
     /// The path from the leaf of this index to a cap: the sibling of each node on the path, from the leaf upwards.
     ///
     /// # Errors
-    /// [`Error::Length`] if the leaf or the cap does not exist; errors of the device.
+    /// [`Error::Length`] if the leaf or the cap does not exist; [`Error::ForeignDevice`] for a stream of another
+    /// device; other errors of the device.
     pub fn path(&self, stream: &Stream, row: usize, cap_height: usize) -> Result<Vec<Digest<F>>> {
         let siblings = self.layers.path(row, cap_height).ok_or_else(|| self.no_path(&[row], cap_height))?;
         self.siblings(stream, &siblings)
@@ -115,7 +116,7 @@ impl<F: HashField> MerkleTree<F> {
     /// host](crate::MerkleTree::paths).
     ///
     /// # Errors
-    /// As [`MerkleTree::path`].
+    /// The errors of [`MerkleTree::path`].
     pub fn paths(&self, stream: &Stream, rows: &[usize], cap_height: usize) -> Result<F::Paths> {
         let siblings = self.layers.paths(rows, cap_height).ok_or_else(|| self.no_path(rows, cap_height))?;
         Ok(F::paths(self.siblings(stream, &siblings)?))
@@ -124,7 +125,7 @@ impl<F: HashField> MerkleTree<F> {
     /// Copies the tree to the host.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// [`Error::ForeignDevice`] for a stream of another device; other errors of the device.
     pub fn download(&self, stream: &Stream) -> Result<crate::MerkleTree<F>> {
         let digests = (0..self.digests.len()).map(|layer| self.read(stream, layer)).collect::<Result<_>>()?;
         Ok(crate::MerkleTree::of_layers(digests, self.layers.clone()))

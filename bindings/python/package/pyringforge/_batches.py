@@ -17,7 +17,7 @@ Buffer = Bytes | bytes | bytearray | memoryview
 
 
 class KemSizes(NamedTuple):
-    """Sizes of one item, in bytes."""
+    """Sizes, in bytes, of the keys and the ciphertext of one item."""
 
     public_key: int
     secret_key: int
@@ -107,7 +107,7 @@ class Sm2:
 
     @staticmethod
     def digest(public_keys: Buffer, messages: Sequence[bytes], id: bytes | None = None) -> Bytes:
-        """The digest to sign, SM3(Z || message), of each message.
+        """The digest to sign, SM3(Z || message), of each message. Z is the hash of the signer's identifier and key.
 
         `public_keys` has the signer's key of each message, or a single key for all messages. All signers have the same
         identifier `id`; None is the standard's default. Runs on the CPU."""

@@ -30,7 +30,7 @@ def place_of(x: Any) -> Place | None:
 
 
 def current_stream(x: Any) -> int:
-    """Returns the handle of the current stream of a tensor's library; 1 is the legacy default stream."""
+    """Returns the handle of the current stream for tensors of torch and CuPy, else 1, the legacy default stream."""
     library = type(x).__module__.partition(".")[0]
     handle = 0
     if library == "torch":
@@ -49,7 +49,8 @@ def is_read_only(x: Any, tensor: _native.Tensor) -> bool:
 def take(
     name: str, x: Any, place: Place, ordinal: int | None, dtype: np.dtype[Any], stream: int | None
 ) -> _native.Tensor:
-    """Takes a tensor by DLPack without a copy. Work on `stream` may use it; the producer orders its own work before.
+    """Takes a tensor by DLPack without a copy. Work on `stream` may use the tensor: the producer makes `stream`
+    wait for its own work.
 
     Raises `ArgumentError` unless it is a contiguous tensor of integers as wide as `dtype`, on the GPU with this
     ordinal."""

@@ -106,7 +106,7 @@ class Ring:
         self.moduli: list[int] = [int(q) for q in self._native.moduli]
         """The modulus of each limb."""
         self.degree: int = self._native.degree
-        """The degree of f."""
+        """The degree of the ring's polynomial f."""
         width = self._native.word_bytes
         self.dtype: np.dtype[Any] = np.dtype(f"u{min(width, 8)}")
         """The type of numpy arrays of residues."""

@@ -57,7 +57,7 @@ impl Parameters {
 pub struct Set {
     /// The scheme and the parameters.
     pub parameters: Parameters,
-    /// Makes the plan of an operation that starts from seeds, with one key per item.
+    /// Makes the plan of an operation with one key per item, with all randomness from seeds.
     each: fn(Operation, &Limits) -> Result<Plan>,
     /// Makes all plans with one key per item.
     all: fn(&Limits) -> Result<Vec<Plan>>,
@@ -154,8 +154,9 @@ impl Set {
         }
     }
 
-    /// Returns the plan of CTRU-Prime with this name, with sample inputs. Of several variants, returns the last one,
-    /// which is the fastest on a GPU.
+    /// Returns a plan of a CTRU-Prime set, with sample inputs. The plan's name begins with the set's name and `what`.
+    /// If there are several variants, returns the last one, which is the fastest on a GPU. Returns an error for sets of
+    /// other schemes.
     pub fn with_sample(&self, what: &str, limits: &Limits) -> Result<NamedPlan> {
         let plans = match &self.parameters {
             Parameters::Prime(p) => ringforge_ctru_prime::named_plans(p, limits)?,

@@ -3,11 +3,11 @@
 use crate::peaks::Peaks;
 use crate::roofline::Roofline;
 
-/// Multiply-add slots of a product and of a square modulo p, from wide products of 32-bit limbs. The reduction modulo p
-/// needs no multiplications.
+/// Multiply-add slots of a product and of a square modulo the field prime p, from wide products of 32-bit limbs. The
+/// reduction modulo p needs no multiplications.
 const PRODUCT: usize = 2 * 64;
 const SQUARE: usize = 2 * 36;
-/// Multiply-add slots of a product modulo n with a Montgomery reduction, limb by limb.
+/// Multiply-add slots of a product modulo the group order n with a Montgomery reduction, limb by limb.
 const SCALAR_PRODUCT: usize = 2 * 136;
 
 /// Multiply-add slots of an addition of an affine point, and of a point doubling.
@@ -43,7 +43,8 @@ impl Roofline {
     /// Roofline bound of an operation that first hashes `hashed_blocks` blocks and moves `bytes_per_item` bytes.
     pub(crate) fn of_sm2(operation: Operation, hashed_blocks: usize, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let slots = match operation {
-            // k·G and its x-coordinate; then (1 + d)^-1 (k + r), with private key d, nonce k and signature part r
+            // k·G and its x-coordinate; then (1 + d)^-1 (k + r), with base point G, private key d, nonce k and
+            // signature part r
             Operation::Sign => (BASE_ROWS - 1) * ADDITION + (SHARED_INVERSE + 1) * PRODUCT + SQUARE + SCALAR_PRODUCT,
             Operation::Verify => {
                 let table = DOUBLING + (TABLE - 1) * SAME_Z + TABLE * AFFINE + SHARED_INVERSE * PRODUCT;

@@ -1,5 +1,6 @@
 //! Arithmetic modulo the Goldilocks prime q = 2^64 − 2^32 + 1. Modulo q, 2^64 = 2^32 − 1 and 2^96 = −1, so a product is
-//! reduced by additions alone. Montgomery reduction, which divides by 2^64, needs fewer additions.
+//! reduced by additions alone. Products with twiddle factors use Montgomery reduction, which divides by 2^64 and needs
+//! fewer additions.
 
 use super::Field;
 use crate::Limbs;
@@ -54,7 +55,7 @@ fn sub_borrowing(a: u64, b: u64) -> u64 {
 
 /// Returns x mod q, for any x below 2^128.
 #[inline(always)]
-#[allow(clippy::cast_possible_truncation)] // the parts of x
+#[allow(clippy::cast_possible_truncation)] // splits x into parts
 fn reduce(x: u128) -> u64 {
     let (low, middle, top) = (x as u64, (x >> 64) as u32, (x >> 96) as u64);
     // `top` is below 2^32, so there is no second borrow, as `sub_borrowing` requires
@@ -68,7 +69,7 @@ fn reduce(x: u128) -> u64 {
 ///
 /// in: x < 2^64·q   out: x·2^-64 mod q, below q
 #[inline(always)]
-#[allow(clippy::cast_possible_truncation)] // the parts of x
+#[allow(clippy::cast_possible_truncation)] // splits x into parts
 fn montgomery(x: u128) -> u64 {
     let (low, high) = (x as u64, (x >> 64) as u64);
     let (factor, carry) = low.overflowing_add(low << 32);

@@ -61,7 +61,7 @@ impl Field for Mod31 {
     }
 
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // halves
+    #[allow(clippy::cast_possible_truncation)] // takes the low half and the high half
     fn wide_reduce(&self, acc: u64) -> u32 {
         let m = mul_high((acc as u32).wrapping_mul(self.inverse), self.q);
         self.sub((acc >> 32) as u32, m)

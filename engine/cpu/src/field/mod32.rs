@@ -27,7 +27,7 @@ impl Field for Mod32 {
     /// Montgomery reduction. A sum of eight products is below 2^63, so its high word is below 2q, and the difference
     /// plus q is below 3q.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // halves
+    #[allow(clippy::cast_possible_truncation)] // takes the low half and the high half
     fn wide_reduce(&self, acc: u64) -> u32 {
         let m = mul_high((acc as u32).wrapping_mul(self.inverse), self.q);
         self.relax(((acc >> 32) as u32).wrapping_add(self.q - m))

@@ -94,7 +94,7 @@ impl Field for Mod64 {
     /// Montgomery reduction. A sum of eight products is below 2^127, so its high word is below 2q, and the difference
     /// plus q is below 3q.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // halves
+    #[allow(clippy::cast_possible_truncation)] // takes the low half and the high half
     fn wide_reduce(&self, acc: u128) -> u64 {
         let m = mul_high((acc as u64).wrapping_mul(self.inverse), self.q);
         self.relax(((acc >> 64) as u64).wrapping_add(self.q - m))

@@ -20,7 +20,7 @@ pub(crate) struct Mod64Full {
 impl Mod64Full {
     /// Returns a·b·2^-64 mod q, below q. in: a·b < 2^64·q
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // halves
+    #[allow(clippy::cast_possible_truncation)] // takes the low half and the high half
     fn montgomery(&self, a: u64, b: u64) -> u64 {
         let product = u128::from(a) * u128::from(b);
         let m = mul_high((product as u64).wrapping_mul(self.inverse), self.q);

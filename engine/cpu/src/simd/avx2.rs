@@ -126,8 +126,8 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         has!(_mm256_sub_epi64(a, b))
     }
 
-    /// Subtracts m once. AVX2 has no unsigned minimum of 64-bit words, so the sign bit of x − m selects the result: it
-    /// is set exactly if the difference wraps.
+    /// Subtracts m once. AVX2 has no unsigned minimum of 64-bit words, so the sign bit of x − m selects the result:
+    /// this bit is set exactly if the difference wraps.
     #[inline(always)]
     fn reduce(self, x: __m256i, m: __m256i) -> __m256i {
         let difference = self.sub(x, m);

@@ -26,10 +26,10 @@ const MASK: u64 = (1 << BITS) - 1;
 /// every residue. It is also part of the inverse: on registers sorted by word, it collects the first two residues.
 const FIRST: [u64; 8] = [0, 4, 8, 12, 1, 5, 9, 13];
 
-/// As [`FIRST`], but collects words 2 and 3, or the last two residues.
+/// Like [`FIRST`], but collects words 2 and 3, or the last two residues.
 const SECOND: [u64; 8] = [2, 6, 10, 14, 3, 7, 11, 15];
 
-/// Eight residues, one per lane. Each limb of all residues is one register.
+/// Eight residues, one per lane. Register i holds limb i of every residue.
 type Vector = [__m512i; LIMBS];
 
 /// The kind of vectors of eight 256-bit residues. A value exists only if the CPU has the AVX-512 instructions used
@@ -185,7 +185,7 @@ impl Limbs {
         })
     }
 
-    /// Reduces 16 times a twiddle factor to below 2q, with a quotient estimated from the top limb.
+    /// Reduces z, which is 16 times a twiddle factor, to below 2q, with a quotient estimated from the top limb.
     #[inline(always)]
     fn settle(self, z: Vector, q: &Multiples) -> Vector {
         let zero = self.splat(0);
@@ -233,8 +233,8 @@ impl Lanes for Limbs {
         let inverse = (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(q[0].wrapping_mul(x))));
         let [q, twice, four_times] = [1, 2, 4].map(times);
         let top = limbs[LIMBS - 1];
-        // The 5 covers the carry from the lower limbs of 2q, and the borrow of the sum's lower limbs, each above
-        // −3·2^52.
+        // The 5 covers the carry from the lower limbs of 2q, and the borrow from the lower limbs of the sum, each of
+        // which is above −3·2^52.
         let most = 2 * top + 5;
         Multiples {
             q,

@@ -18,10 +18,10 @@ pub(super) trait Narrow: Copy + Sync {
     type Vector: Copy;
     /// Products are below `RELAXED`·q.
     const RELAXED: u64;
-    /// As [`Lanes::FAST`].
+    /// See [`Lanes::FAST`].
     const FAST: bool;
 
-    /// As [`Lanes::enter`].
+    /// See [`Lanes::enter`].
     fn enter(self, run: impl FnOnce());
     fn splat(self, x: Self::Word) -> Self::Vector;
     /// Converts x < 2^B to a word.
@@ -34,11 +34,11 @@ pub(super) trait Narrow: Copy + Sync {
     fn reduce(self, x: Self::Vector, m: Self::Vector) -> Self::Vector;
     /// Shoup multiplication of x by the multiplier z. in: x below 2·`RELAXED`·q   out: below `RELAXED`·q
     fn mul(self, x: Self::Vector, z: [Self::Vector; 2], q: Self::Vector) -> Self::Vector;
-    /// As [`Lanes::unzip`].
+    /// See [`Lanes::unzip`].
     fn unzip<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
-    /// As [`Lanes::zip`].
+    /// See [`Lanes::zip`].
     fn zip<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
-    /// As [`Lanes::spread`].
+    /// See [`Lanes::spread`].
     #[inline(always)]
     fn spread<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2] {
         let lanes = size_of::<Self::Words>() / size_of::<Self::Word>();
@@ -46,7 +46,7 @@ pub(super) trait Narrow: Copy + Sync {
         let pair = if K <= 2 && 2 < lanes { self.unzip::<2>(pair) } else { pair };
         if K == 1 { self.unzip::<1>(pair) } else { pair }
     }
-    /// As [`Lanes::gather`].
+    /// See [`Lanes::gather`].
     #[inline(always)]
     fn gather<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2] {
         let lanes = size_of::<Self::Words>() / size_of::<Self::Word>();
@@ -54,7 +54,7 @@ pub(super) trait Narrow: Copy + Sync {
         let halves = if K <= 2 && 2 < lanes { self.zip::<2>(halves) } else { halves };
         if K <= 4 && 4 < lanes { self.zip::<4>(halves) } else { halves }
     }
-    /// As [`Lanes::factors`].
+    /// See [`Lanes::factors`].
     fn factors<const K: usize>(self, z: &[[Self::Word; 2]]) -> [Self::Vector; 2];
 }
 

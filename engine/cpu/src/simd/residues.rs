@@ -134,7 +134,7 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// Computes the lowest layers, whose nodes fit into a pair of vectors; their leaves have K words.
+    /// Computes the lowest layers, whose nodes fit into a pair of vectors. Leaves have K words.
     #[inline(always)]
     fn each_within<const K: usize, const BACK: bool>(
         self,

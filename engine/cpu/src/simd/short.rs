@@ -1,8 +1,8 @@
 //! SIMD vectors of 32-bit words in AVX-512 and AVX2 registers. 64-bit products are computed separately for even and odd
 //! lanes.
 //!
-//! The parameter `RELAXED` of both kinds is the bound of products divided by q. It is 2 for q < 2^30, where reduction
-//! is lazy, and 1 for q < 2^31, where each product is reduced to below q.
+//! In both kinds, products are below `RELAXED`·q. The parameter `RELAXED` is 2 for q < 2^30, where reduction is lazy,
+//! and 1 for q < 2^31, where each product is reduced to below q.
 
 use core::arch::x86_64::*;
 

@@ -95,7 +95,7 @@ impl Vectors {
     }
 
     /// A radix-2^2 pass: computes two layers in one pass over memory. Each node has four quarters of `part` words,
-    /// which are whole vectors. `z[0]` holds the nodes' twiddle factors, `z[1]` those of their two children each.
+    /// which are whole vectors. `z[0]` holds the nodes' twiddle factors, `z[1]` those of the two children of each node.
     pub(crate) fn quarters<W: Pod, T: Pod>(&self, step: Step, part: usize, words: &mut [W], z: [&[T]; 2]) {
         self.kind.quarters(&self.q, step, part, cast_slice_mut(words), [cast_slice(z[0]), cast_slice(z[1])]);
     }
@@ -106,9 +106,9 @@ impl Vectors {
         self.kind.nodes(&self.q, step, part, cast_slice_mut(words), cast_slice(z));
     }
 
-    /// Computes the lowest layers, whose leaves are smaller than a vector. These are the layers below nodes of two
-    /// vectors (forward) or up to nodes of one vector (inverse). `z` has one list of twiddle factors per layer, from
-    /// the top.
+    /// Computes the lowest layers, whose leaves are smaller than a vector. A forward transform starts here at nodes of
+    /// two vectors; an inverse transform ends here at nodes of one vector. `z` has one list of twiddle factors per
+    /// layer, from the top.
     pub(crate) fn within<'z, W: Pod, T: Pod>(
         &self,
         step: Step,
@@ -220,9 +220,9 @@ pub(super) const fn by_nodes<const N: usize>(
     places
 }
 
-/// Returns permutation indices that undo the separation of nodes into halves of k words. For each of N words of the
-/// nodes, beginning with word `start`, they give its position among N lanes of left halves and then N lanes of right
-/// halves.
+/// Returns permutation indices that undo the separation of nodes into halves of k words. There is one index for each of
+/// N words of the nodes, beginning with word `start`. It is the word's position among N lanes of left halves followed
+/// by N lanes of right halves.
 pub(super) const fn zipped<const N: usize>(order: Order<N>, k: usize, start: usize) -> [u64; N] {
     let mut places = [0; N];
     let mut place = 0;
@@ -237,7 +237,7 @@ pub(super) const fn zipped<const N: usize>(order: Order<N>, k: usize, start: usi
     places
 }
 
-/// The low half of x.
+/// Returns the low 32 bits of x.
 #[allow(clippy::cast_possible_truncation)]
 pub(super) const fn low(x: u64) -> u32 {
     x as u32

@@ -25,10 +25,10 @@ pub(super) unsafe fn pick([a, b]: [__m512i; 2], places: &[u64; 8]) -> __m512i {
     unsafe { _mm512_permutex2var_epi64(a, _mm512_loadu_si512(places.as_ptr().cast()), b) }
 }
 
-/// As [`Lanes::unzip`](super::vectors::Lanes::unzip).
+/// See [`Lanes::unzip`](super::vectors::Lanes::unzip).
 ///
 /// # Safety
-/// As for [`pick`].
+/// The CPU must have AVX-512F.
 #[inline(always)]
 pub(super) unsafe fn unzip<const K: usize>([a, b]: [__m512i; 2]) -> [__m512i; 2] {
     // SAFETY: the caller guarantees AVX-512F.
@@ -44,7 +44,7 @@ pub(super) unsafe fn unzip<const K: usize>([a, b]: [__m512i; 2]) -> [__m512i; 2]
 /// The inverse of [`unzip`].
 ///
 /// # Safety
-/// As for [`pick`].
+/// The CPU must have AVX-512F.
 #[inline(always)]
 pub(super) unsafe fn zip<const K: usize>(halves: [__m512i; 2]) -> [__m512i; 2] {
     let places = const { [zipped(in_order(2), 2, 0), zipped(in_order(2), 2, 8)] };

@@ -1,5 +1,5 @@
-//! The last layers of a transform that does not use explicit SIMD vectors, whose nodes are too short for vectorised
-//! loops. They are computed in tiles: a transposed block of nodes, with one node per lane.
+//! The last layers of a transform without explicit SIMD vectors. Nodes of these layers are too short for vectorised
+//! loops, so they are computed in tiles: transposed blocks of nodes, with one node per lane.
 
 use core::ops::Range;
 
@@ -19,8 +19,8 @@ const ROWS: usize = 32;
 /// One word of each node of a tile, all at the same position within their node.
 type Row<F> = [<F as Field>::Word; LANES];
 
-/// Returns true if the arithmetic uses tiles. Only those on 32-bit words do, because loops over wider words are not
-/// vectorised.
+/// Returns true if the arithmetic uses tiles. Only arithmetics on 32-bit words do, because loops over wider words are
+/// not vectorised.
 pub(super) const fn are_for<F: Field>() -> bool {
     size_of::<F::Word>() == 4
 }
@@ -72,8 +72,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// Computes one layer of a tile. `nodes` are the indices of the nodes in its lanes, and `start` is the position of
-    /// the layer's twiddle factors in the table.
+    /// Computes one layer of a tile. `nodes` are the indices of the nodes in the tile's lanes, and `start` is the
+    /// position of the layer's twiddle factors in the table.
     #[inline(always)]
     fn tile_layer(
         &self,

@@ -29,8 +29,8 @@ impl<F: Field> Tree<'_, F> {
         let end = if pairs + 1 < layers { pairs } else { layers };
         let mut l = layer;
         while l < end {
-            // An odd number of layers leaves one for a pass of its own. It comes first, because halves are longest
-            // there.
+            // If the number of layers is odd, one layer has a pass of its own. This is the first layer, because its
+            // halves are the longest.
             let quarters = vectors.take_quarters() && (end - l).is_multiple_of(2);
             let next = l + if quarters { 2 } else { 1 };
             let step = if next < layers { Step::Forward } else { Step::ForwardLast };
@@ -90,8 +90,8 @@ mod tests {
     }
 
     /// Checks that transforms with each of these kinds of vectors give the same result as scalar code, in both
-    /// directions. Inputs are edge values and spread values below k·q, for k from 1 to `most`. Returns how many kinds
-    /// support the tree.
+    /// directions. Inputs are extreme values and pseudorandom values below k·q, for k from 1 to `most`. Returns how
+    /// many kinds support the tree.
     fn agree<F: Field>(q: &BigUint, kinds: Vec<Vectors>, most: u32, [log, layers]: [usize; 2], form: u32) -> usize {
         let layers = vec![Layer::Two; layers];
         let shape = Shape { n: 1 << log, base: 1 << (log - layers.len()), layers: &layers };

@@ -9,8 +9,8 @@ pub enum Order {
     /// bit-reversed order if every radix is 2. It is the fastest order.
     #[default]
     DigitReversed,
-    /// The leaves x^d − root^e by ascending e. With d = 1, a cyclic transform returns a(root^i) at index i, a
-    /// negacyclic one a(root^(2i+1)).
+    /// The leaves x^d − root^e by ascending e; for a [`Quotient::Binomial`](crate::Quotient), x^d − root·step^e.
+    /// With d = 1, a cyclic transform returns a(root^i) at index i, a negacyclic one a(root^(2i+1)).
     Natural,
 }
 

@@ -24,8 +24,8 @@ use crate::ring::{Ring, parse::halves};
 /// ```
 ///
 /// # Errors
-/// [`Error::Ring`] for a part of the storage that is not valid; otherwise as for parsing a [`Ring`], and as the methods
-/// named above.
+/// [`Error::Ring`] for a part of the storage that is not valid; also the errors of parsing a [`Ring`] and of the
+/// methods named above.
 impl FromStr for PolyType {
     type Err = Error;
 

@@ -26,7 +26,7 @@ use crate::poly::PolyType;
 pub enum Form {
     /// The residue x itself.
     Plain,
-    /// x·R mod q, where R is 2^32, 2^64 or 2^256 for residues of this width ([`PolyType::width`]).
+    /// x·R mod q, where R is 2^32, 2^64 or 2^256 for residues of 32, 64 or 256 bits ([`PolyType::width`]).
     Montgomery,
 }
 

@@ -34,7 +34,7 @@ impl Factors {
     /// Computes the factorisation as deep as every modulus allows, or with exactly `depth` layers.
     ///
     /// # Errors
-    /// As [`Factorization::of`](crate::factorization::Factorization::of).
+    /// The errors of [`Factorization::of`](crate::factorization::Factorization::of).
     pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
         let top = Top::of(ring)?;
         let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));

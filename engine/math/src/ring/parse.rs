@@ -29,7 +29,7 @@ use crate::ring::{Quotient, Ring};
 ///
 /// # Errors
 /// [`Error::Ring`] for text of any other form, and for text that describes the storage of elements, which only a
-/// [`PolyType`](crate::PolyType) has. Otherwise as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and
+/// [`PolyType`](crate::PolyType) has. Also the errors of [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and
 /// [`Ring::with_steps`].
 impl FromStr for Ring {
     type Err = Error;

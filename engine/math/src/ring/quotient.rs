@@ -78,7 +78,7 @@ impl Quotient {
         tail
     }
 
-    /// Returns the same polynomial in canonical form: as another variant than [`Quotient::Sparse`] if one matches, else
+    /// Returns the same polynomial in canonical form: as a variant other than [`Quotient::Sparse`] if one matches, else
     /// with its nonzero terms in descending order.
     pub(super) fn named(self, basis: &[Modulus]) -> Self {
         let Self::Sparse { n, mut terms } = self else { return self };

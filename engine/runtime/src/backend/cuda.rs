@@ -24,8 +24,8 @@ impl Cuda {
     /// Opens the GPU with this ordinal.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if there is no driver, if the driver is too old or lacks a function, or if there is no such
-    /// GPU.
+    /// [`Error::NoDevice`] if there is no driver, the driver is too old or lacks a function, there is no such GPU, or
+    /// opening it fails.
     pub(crate) fn open(ordinal: usize) -> Result<Self> {
         Gpu::open(ordinal).map(Self)
     }
@@ -194,8 +194,8 @@ pub(crate) fn code(kernel: &Loaded) -> Result<&CudaCode> {
 /// Converts a port's binding for a launch on a GPU. Returns an error for host memory.
 pub(crate) fn target(bound: Binding<'_>) -> Result<PortBinding<'_>> {
     let to = match bound.to {
-        // a launch counts as a user of the list of addresses only; when the table is dropped (`MadeTable`), the users
-        // of its list are recorded as users of the listed tables
+        // a launch counts as a user of the list of addresses only; when the list is dropped (`MadeTable`), its users
+        // are recorded as users of the listed tables
         To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => PortMemory::Read(memory),
         To::Write(Write::Cuda(memory)) => PortMemory::Write(memory),
         To::SameAs(port) => PortMemory::SameAs(port),

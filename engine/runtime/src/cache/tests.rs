@@ -47,7 +47,7 @@ fn least_recently_used_entries_are_removed() {
     age(&format!("d{ENDING}"), 300);
     put(&cache, "whole", 1000);
     assert_eq!(cache.names("").unwrap(), ["whole", "d"], "what is in use stays, whatever the bound");
-    // temporary folders as processes that ended leave them: only the old one is removed
+    // two temporary folders, left by processes that ended early: only the folder that is two days old is removed
     for name in ["old", "new"] {
         fs::create_dir(cache.folder().join(format!("{UNFINISHED}{name}"))).unwrap();
     }
@@ -111,7 +111,7 @@ mod others {
         outcome.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether every operation on the cache fails.
+    /// Returns true if `find`, `open` and `keep` are denied, and `usage` fails.
     fn is_shut(cache: &Cache) -> bool {
         let kept = cache.keep("b", |work| Ok::<_, io::Error>(work.join("nothing")));
         is_refused(cache.find("a")) && is_refused(cache.open()) && is_refused(kept) && cache.usage().is_err()

@@ -1,6 +1,6 @@
-//! The control connections between the processes of a launch: a TCP connection from every process to the first one.
-//! Over them the processes meet, check that they agree, and learn if one of them has ended. Data of transforms does not
-//! use them.
+//! The control connections between the processes of a launch: a TCP connection from every other process to the first
+//! one. Over these connections the processes meet, check that they agree, and learn if a process has ended. Data of
+//! transforms is not sent over them.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -25,7 +25,7 @@ const GREETING: Duration = Duration::from_secs(2);
 /// Bytes of a greeting: the job's hash (32), the rank (4) and the number of processes (4).
 const GREETING_BYTES: usize = 40;
 
-/// Maximum number of connections with an incomplete greeting, in addition to the number of processes.
+/// Limit on the connections with an incomplete greeting: at most this number plus the number of processes.
 const MOST_GUESTS: usize = 64;
 
 /// The first process's answer in [`Control::agree`] if no rank differs.
@@ -227,7 +227,7 @@ impl Guest {
 }
 
 /// Checks a guest's complete greeting, and returns its rank and its stream. Returns `None` if the guest does not belong
-/// to this job, and an error if its greeting has another number of processes.
+/// to this job, and an error if the greeting has another number of processes, or a rank that is too high.
 fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Rank) -> Result<Option<(usize, TcpStream)>> {
     let number = |at: usize| greeting[at..at + 4].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
     let (job, rank, size) = (&greeting[..32], number(32), number(36));

@@ -128,8 +128,8 @@ impl NcclCommunicator {
         drop(unsafe { Box::from_raw(handle) });
         let parent = this.hasten()?;
         let met = this.connect(size);
-        // SAFETY: `parent` is not used any more. All ranks have met over the communicator that replaces it, so none
-        // needs it.
+        // SAFETY: `parent` is not used any more. No rank needs it: either all ranks have met over the communicator that
+        // replaces it, or the connection has failed.
         unsafe { (nccl.abort)(parent.0) };
         met.map(|()| this)
     }

@@ -75,7 +75,8 @@ impl Bundle {
     ///
     /// # Errors
     /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects a source; [`Error::Unsupported`] if a
-    /// kernel does not fit the device, the device is a CPU, or NVRTC does not know the architecture. After an error,
+    /// kernel does not fit the device, the device is a CPU, or NVRTC does not know the architecture; [`Error::Kernel`]
+    /// if a kernel's source or a header is malformed; [`Error::Driver`] if another call of NVRTC fails. After an error,
     /// the bundle is unchanged.
     pub fn compile(&mut self, plans: &[Plan], limits: &Limits) -> Result<()> {
         let unsupported = |job: &str, why: String| Error::Unsupported { job: job.into(), why };

@@ -248,8 +248,8 @@ impl Function {
     }
 
     /// Checks that the function takes one pointer for each port and the expected number of 64-bit integers. An epilogue
-    /// is one struct parameter that holds some of both. Without this check, a launch could read beyond the parameters
-    /// that it passes.
+    /// is one struct parameter that holds some of the pointers and integers. Passes if the driver does not report
+    /// parameter sizes. Without this check, a launch could read beyond the parameters that it passes.
     fn takes(&self, ports: &[Port], numbers: &[u64], epilogue: Option<Epilogue>) -> Result<()> {
         let (pointers, numbers) = (ports.len(), numbers.len() + RANGE);
         let parameters = parameters_of(pointers + numbers, pointers, epilogue);

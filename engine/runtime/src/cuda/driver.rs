@@ -35,11 +35,11 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the GPU with this ordinal, after the checks of the driver.
+    /// Opens the GPU with this ordinal, after checking the driver.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if there is no driver, if the driver is too old or lacks a function, or if there is no such
-    /// GPU.
+    /// [`Error::NoDevice`] if there is no driver, the driver is too old or lacks a function, there is no such GPU, or
+    /// opening it fails.
     pub(crate) fn open(ordinal: usize) -> Result<Arc<Self>> {
         if !is_present() {
             return Err(Error::NoDevice(NoDevice::NoDriver));

@@ -1,5 +1,5 @@
-//! Kernel launches: checks the memory that a kernel's ports (pointer parameters) are bound to, waits for its earlier
-//! users, and passes its addresses to the kernel.
+//! Kernel launches: checks the memory that a kernel's ports (pointer parameters) are bound to, waits for earlier users
+//! of that memory, and passes the memory's addresses to the kernel.
 
 use core::ops::Range;
 
@@ -138,8 +138,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The memory that the port with index `port` is bound to. `None` if it shares the memory of another port, and that
-/// port does not write.
+/// The memory that the port with index `port` is bound to. `None` if there is no such port, or if the port shares the
+/// memory of a port that does not write.
 pub(crate) fn part_of<'a>(targets: &[PortBinding<'a>], port: usize) -> Option<GpuSlice<'a>> {
     match targets.get(port)?.to {
         PortMemory::Read(part) | PortMemory::Write(part) => Some(part),

@@ -28,7 +28,8 @@ pub struct CudaMemory {
     len: usize,
     address: u64,
     state: Mutex<State>,
-    /// The owner of memory that NCCL allocated, rather than the pool. It frees the memory after all users are done.
+    /// The owner of the memory if NCCL, rather than the pool, allocated it. The owner frees the memory after all users
+    /// are done.
     shared: Option<Box<Shared>>,
 }
 
@@ -161,8 +162,9 @@ impl CudaMemory {
         }
     }
 
-    /// Makes the stream wait for all earlier users that this access must follow, and zeroes the memory first if that is
-    /// still to be done. On a capturing stream, only adds the access to the graph's list of memory uses.
+    /// Makes the stream wait for all earlier users that this access must follow, and zeroes memory that still holds old
+    /// contents, unless the access overwrites all of it. On a capturing stream, only adds the access to the graph's
+    /// list of memory uses.
     pub(crate) fn before(&self, queue: &GpuStream, access: Access) -> Result<()> {
         if queue.records(self, access) {
             return Ok(());
@@ -219,7 +221,8 @@ impl State {
             self.writer = Some(point);
             return;
         }
-        // the newest point of a stream covers its older ones; of many readers, those that are done are dropped
+        // the newest point of a stream covers the stream's older points; if there are more than 8 readers, those that
+        // are done are dropped
         let many = self.readers.len() > 8;
         self.readers.retain(|reader| !(reader.is_beside(&point) || many && reader.is_done()));
         self.readers.push(point);

@@ -56,7 +56,8 @@ pub(crate) fn is_present() -> bool {
 ///
 /// # Errors
 /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects the source; [`Error::Unsupported`] if NVRTC
-/// knows only newer architectures.
+/// knows only newer architectures; [`Error::Kernel`] if the source has a zero byte; [`Error::Driver`] if another call
+/// of NVRTC fails.
 pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.clone(), bundle: None })?;
     let known = architectures()?;

@@ -101,10 +101,10 @@ impl Pool {
         blocks.values_mut().flatten().map(read).collect()
     }
 
-    /// Takes a free block of the smallest sufficient capacity. With [`Stay::Open`], that is at most twice what is
-    /// needed. Buffers of shrinking sizes, such as ciphertexts, thus reuse the larger blocks freed before. Of the
+    /// Takes a free block of the smallest sufficient capacity. With [`Stay::Open`], the capacity is at most twice what
+    /// is needed. Buffers of shrinking sizes, such as ciphertexts, thus reuse the larger blocks freed before. Of the
     /// blocks of this capacity, one of the last eight freed is preferred if its users are done. Otherwise the block
-    /// freed last is taken, which the same stream most likely used.
+    /// freed last is taken, because the stream that needs a block most likely used it.
     fn reuse(&self, capacity: usize, stay: Stay) -> Option<Block> {
         let mut free = self.blocks();
         let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };

@@ -146,8 +146,8 @@ impl GpuStream {
     }
 
     /// Puts `work` on the stream. The work uses only the bytes that `bytes` returns; in a captured graph, it depends
-    /// only on earlier work that conflicts with them. The argument of `work` is true if it may begin before the
-    /// previous launch ends. In a graph, this holds only if it depends on a single kernel.
+    /// only on earlier work that conflicts with them. The argument of `work` is true if the work may begin before the
+    /// previous launch ends. In a graph, this holds only if the work depends on a single kernel.
     pub(crate) fn add(&self, bytes: impl FnOnce() -> Vec<Bytes>, work: impl FnOnce(bool) -> Result<()>) -> Result<()> {
         match &self.recorder {
             Some(recorder) if self.gpu.driver >= CHOOSES_DEPENDENCIES => {
@@ -244,7 +244,7 @@ impl StreamPoint {
     }
 }
 
-/// An event in the work of a stream whose time can be measured.
+/// A timed event in the work of a stream.
 pub(crate) struct TimedEvent {
     event: CudaEvent,
     gpu: Arc<Gpu>,

@@ -25,12 +25,13 @@ pub struct Resources {
 }
 
 /// Compiles a kernel to machine code for a device with these limits, and returns the resources that it uses. Needs no
-/// device and does not use the kernel cache. If `portable`, functions of the headers that use PTX are replaced by
-/// portable versions.
+/// device and does not use the kernel cache. If `portable`, header functions that use PTX are replaced by portable
+/// versions.
 ///
 /// # Errors
-/// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects the source; [`Error::Unsupported`] if the
-/// kernel does not fit the device or NVRTC does not know the architecture.
+/// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects the source or reports no resources;
+/// [`Error::Unsupported`] if the kernel does not fit the device or NVRTC does not know the architecture;
+/// [`Error::Kernel`] if the source or a header is malformed; [`Error::Driver`] if another call of NVRTC fails.
 pub fn compile_check(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Resources> {
     let mut unit = Unit::new(kernel, limits, portable)?;
     unit.options.extend(nvrtc::has_own_cache().then_some("--no-cache")); // results from NVRTC's cache have no report

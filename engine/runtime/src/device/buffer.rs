@@ -199,8 +199,8 @@ impl BufferSliceMut<'_> {
         self.buffer.memory.write().part(&self.bytes)
     }
 
-    /// Returns an error unless the whole buffer is written once this slice is. The slice must be the whole buffer, or
-    /// the buffer must have been written before.
+    /// Returns an error if writing this slice would leave other bytes of the buffer unwritten. The slice must be the
+    /// whole buffer, or the buffer must have been written before.
     pub(crate) fn writable(&self, what: &str) -> Result<()> {
         if self.bytes.len() == self.buffer.len { Ok(()) } else { self.as_read().readable(what) }
     }
@@ -208,7 +208,7 @@ impl BufferSliceMut<'_> {
     /// Records that the slice was written, and the type of its contents.
     pub(crate) fn holds(&mut self, content: Option<&PolyType>) {
         // writing whole items of the recorded type keeps that type; otherwise only writing the whole buffer determines
-        // it
+        // the type
         if content.is_none() || self.as_read().content() != content {
             let whole = self.bytes.len() == self.buffer.len;
             self.buffer.content = content.filter(|_| whole).cloned();

@@ -44,7 +44,7 @@ impl Stream {
     /// A new buffer of zeros, which counts as written.
     ///
     /// # Errors
-    /// As [`Stream::upload`].
+    /// The errors of [`Stream::upload`].
     pub fn zeros(&self, bytes: usize) -> Result<Buffer> {
         let mut buffer = self.device.buffer(bytes)?;
         self.device.backend().wipe(&self.queue, buffer.memory.write())?;
@@ -56,7 +56,7 @@ impl Stream {
     /// this stream, after its earlier work. Otherwise the buffer is like one from [`Device::buffer`].
     ///
     /// # Errors
-    /// As [`Device::buffer`].
+    /// The errors of [`Device::buffer`].
     pub fn secret_buffer(&self, bytes: usize) -> Result<Buffer> {
         let memory = self.guard(self.device.allocate(bytes)?, true);
         Ok(Buffer::new(&self.device, memory, bytes))
@@ -72,7 +72,7 @@ impl Stream {
     /// A new [buffer for secrets](Self::secret_buffer) with these elements.
     ///
     /// # Errors
-    /// As [`Stream::upload`].
+    /// The errors of [`Stream::upload`].
     pub fn upload_secret<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
         let mut buffer = self.secret_buffer(size_of_val(from))?;
         self.write(&mut buffer, from)?;
@@ -84,7 +84,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::Length`] unless the slice holds whole items; [`Error::NotReduced`] for a residue that is not below its
-    /// modulus; otherwise as [`Stream::upload`].
+    /// modulus; also the errors of [`Stream::upload`].
     pub fn upload_elements<T: Pod>(&self, poly: impl Into<PolyType>, from: &[T]) -> Result<Buffer> {
         let poly = poly.into();
         poly.check(from)?;
@@ -109,7 +109,8 @@ impl Stream {
     /// next row, and so on.
     ///
     /// # Errors
-    /// [`Error::Length`] if the columns exceed `width` or the last row is incomplete; otherwise as [`Stream::write`].
+    /// [`Error::Length`] if the columns exceed `width` or the last row is incomplete; also the errors of
+    /// [`Stream::write`].
     pub fn write_columns<'a, T: Pod>(
         &self,
         to: impl Into<BufferSliceMut<'a>>,
@@ -136,8 +137,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Overwrites a buffer that holds secrets with zeros, after earlier work on the stream. The buffer then counts as
-    /// unwritten.
+    /// Overwrites all bytes of a buffer with zeros, to erase secrets, after earlier work on the stream. The buffer then
+    /// counts as unwritten.
     ///
     /// # Errors
     /// [`Error::ForeignDevice`] for a buffer of another device; [`Error::Driver`] if a driver call fails.
@@ -156,7 +157,7 @@ impl Stream {
     /// call.
     ///
     /// # Errors
-    /// As [`RandomKey::from_os`] and [`Stream::upload`]; also the errors of `run`.
+    /// The errors of [`RandomKey::from_os`], [`Stream::upload`] and `run`.
     pub fn with_random_key<T>(&self, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
         let mut buffer = self.upload_secret(RandomKey::from_os()?.as_bytes())?;
         let value = run(&buffer)?;
@@ -167,7 +168,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for an unwritten buffer; [`Error::ForeignDevice`]
-    /// for a buffer of another device; [`Error::Driver`] if a driver call fails, or earlier work failed.
+    /// for a buffer of another device; [`Error::Driver`] if a driver call fails, or if earlier work failed.
     pub fn read<'a, T: Pod>(&self, from: impl Into<BufferSlice<'a>>, to: &mut [T]) -> Result<()> {
         let from = self.to_read(from)?;
         let to: &mut [u8] = bytemuck::cast_slice_mut(to);
@@ -178,7 +179,7 @@ impl Stream {
     /// Copies a buffer, or a slice of one, into a new vector.
     ///
     /// # Errors
-    /// As [`Stream::read`]; [`Error::Length`] if the bytes are not a whole number of elements.
+    /// The errors of [`Stream::read`]; [`Error::Length`] if the bytes are not a whole number of elements.
     pub fn download<'a, T: Pod>(&self, from: impl Into<BufferSlice<'a>>) -> Result<Vec<T>> {
         let (from, size) = (from.into(), size_of::<T>().max(1));
         let (len, whole) = (from.len(), from.len() / size);
@@ -210,7 +211,7 @@ impl Stream {
     /// secrets](Self::secret_buffer) if the source is one.
     ///
     /// # Errors
-    /// As [`Device::buffer`] and [`Stream::copy`].
+    /// The errors of [`Device::buffer`] and [`Stream::copy`].
     pub fn duplicate<'a>(&self, from: impl Into<BufferSlice<'a>>) -> Result<Buffer> {
         let from = from.into();
         let mut to = match from.buffer.memory.is_secret() {

@@ -71,7 +71,8 @@ impl CustomKernel {
     /// configuration for a device's limits. `on_cpu` is the CPU reference.
     ///
     /// # Safety
-    /// As [`Source::new`], for the CUDA source, the headers, the ports, and what `build` returns for any limits.
+    /// The contract of [`Source::new`] must hold for the CUDA source, the headers, the ports, and what `build` returns
+    /// for any limits.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(
@@ -88,7 +89,7 @@ impl CustomKernel {
     /// The same kernel, with these 64-bit run-time constants as parameters after its pointers.
     ///
     /// # Safety
-    /// As [`Source::with_numbers`].
+    /// The contract of [`Source::with_numbers`] must hold for these constants.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn with_numbers(self, numbers: impl Into<Vec<u64>>) -> Self {
@@ -114,7 +115,7 @@ impl CustomKernel {
     }
 
     /// The same kernel, with this description for printed plans. If the kernel computes a [`Table`], the description
-    /// must name every parameter that affects the contents, because tables are cached under it.
+    /// must name every parameter that affects the contents, because tables are cached under the description.
     #[must_use]
     pub fn described(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }

@@ -28,8 +28,8 @@ impl<'a> Args<'a> {
     /// ```
     ///
     /// # Errors
-    /// Errors of `work`; otherwise as [`Args::input`] and [`Args::output`];
-    /// [`Error::Kernel`](ringforge_math::Error::Kernel) if the tuple does not fit the ports.
+    /// The errors of `work`, [`Args::input`] and [`Args::output`]; [`Error::Kernel`](ringforge_math::Error::Kernel) if
+    /// the tuple does not fit the ports.
     pub fn each<P: Tuple<'a>>(
         &mut self,
         items: Range<usize>,

@@ -20,8 +20,8 @@ pub enum Table {
     },
     /// A table with these bytes.
     Bytes(Arc<[u8]>),
-    /// A list of tables: on a GPU, an array of pointers to them; on a CPU,
-    /// [`Args::tables`](crate::kernel::Args::tables).
+    /// A list of tables: on a GPU, an array of pointers to the tables; on a CPU, slices that
+    /// [`Args::tables`](crate::kernel::Args::tables) returns.
     List(Vec<Table>),
 }
 
@@ -49,8 +49,8 @@ impl Table {
         }
     }
 
-    /// Checks that the table's kernel reads exactly the table's inputs and writes exactly the table. The error is the
-    /// reason why not.
+    /// Checks that the table's kernel reads exactly the table's inputs and writes exactly the table. Otherwise the
+    /// error says what is wrong.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), String> {
         let (kernel, items, inputs) = match self {

@@ -72,7 +72,9 @@ impl<'a> Call<'a> {
     /// another ring, domain or order than the plan reads; [`Error::Unwritten`] for an unwritten buffer that the plan
     /// reads, and for a slice, to be written, of an unwritten buffer; [`Error::Alignment`] for a slice that does not
     /// begin at a multiple of 16 bytes; [`Error::ForeignDevice`] for a buffer or stream of another device;
-    /// [`Error::OutOfMemory`] if the temporaries do not fit in memory; [`Error::Driver`] if a driver call fails.
+    /// [`Error::TooLarge`] if `batch` items exceed the address space or the blocks of a launch; [`Error::OutOfMemory`]
+    /// if the temporaries do not fit in memory; [`Error::Driver`] if a driver call fails; [`Error::Kernel`] if a kernel
+    /// does not fit its arguments.
     pub fn run(self) -> Result<()> {
         let Self { program, stream, batch, args, budget } = self;
         program.run(stream, batch, &mut args.all()?, budget)
@@ -84,7 +86,7 @@ impl<'a> Call<'a> {
     /// until all launches are made.
     ///
     /// # Errors
-    /// As [`Call::run`], and [`Event::seconds_since`](crate::Event::seconds_since).
+    /// The errors of [`Call::run`] and [`Event::seconds_since`](crate::Event::seconds_since).
     pub fn run_timed(self) -> Result<Vec<f64>> {
         let Self { program, stream, batch, args, .. } = self;
         program.run_timed(stream, batch, &mut args.all()?)
@@ -113,6 +115,8 @@ impl<'a> HostCall<'a> {
     /// # Errors
     /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`] for an
     /// argument of the wrong size; [`Error::Mismatch`] for read-only memory that the program writes;
+    /// [`Error::TooLarge`] if `batch` items exceed the address space or the blocks of a launch; [`Error::Kernel`] if a
+    /// kernel does not fit its arguments; [`Error::Unsupported`] if a thread for a device cannot be started;
     /// [`Error::OutOfMemory`] if the device has too little memory; [`Error::Driver`] if a driver call fails;
     /// [`Error::Alignment`] on the CPU for memory that kernels access directly and that is not aligned for its
     /// elements. Memory that is copied first, such as the input of a transform, needs no alignment.

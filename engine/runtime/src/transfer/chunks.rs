@@ -252,7 +252,7 @@ impl Drop for Lane<'_> {
     }
 }
 
-/// The memory of all arguments. That of the lane begins with item `item`.
+/// The memory of all arguments: the lane's own memory, which begins with item `item`, or memory that all items share.
 fn places<'p>(
     program: &Program,
     item: usize,

@@ -22,7 +22,7 @@ use crate::engine::Engine;
 pub(in crate::engine) struct Links {
     /// The devices of this process, with consecutive ranks.
     pub(super) members: Vec<Member>,
-    /// The number of ranks of all processes.
+    /// The number of ranks in all processes together.
     pub(super) ranks: usize,
     /// Locked while the devices work together, because all ranks must run their exchanges in the same order.
     pub(super) turn: Mutex<()>,
@@ -39,8 +39,8 @@ pub(super) struct Member {
 
 impl Links {
     fn of(engine: &Engine) -> Result<Self> {
-        // the first device gets an engine of its own: each row has its own ring, and the group's engine would compile
-        // the row's program on every device
+        // the first device gets an engine of its own: each row of the vector has its own ring, and the group's engine
+        // would compile the program of a row on every device
         let first = Engine::on(engine.device().clone()).tuned(engine.planner().tuning().clone());
         let engines = core::iter::once(first).chain(engine.0.others.iter().map(|other| other.engine.clone()));
         let (ranks, ends) = match &engine.0.launch {

@@ -94,7 +94,7 @@ impl Part {
         };
         let buffers = || {
             let mut buffers = (0..plan.own_rows()).map(|_| buffer()).collect::<Result<Vec<_>>>()?;
-            // exchanges write slices of a buffer, which must count as written before that
+            // a buffer must count as written before exchanges write slices of it
             buffers.iter_mut().for_each(Buffer::holds_anything);
             Ok(buffers)
         };

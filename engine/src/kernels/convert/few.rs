@@ -43,7 +43,7 @@ impl<R: Row> Few<R> {
         Some(Self { exact: many.exact, centred: many.centred, sources: sources.collect(), targets: targets.collect() })
     }
 
-    /// One compiled kernel serves two consecutive numbers of source moduli; this is the smaller number.
+    /// Returns the smaller of the two consecutive numbers of source moduli that one compiled kernel serves.
     pub(super) fn fewest(&self) -> usize {
         (self.sources.len() - 1) / 2 * 2 + 1
     }

@@ -26,12 +26,13 @@ pub(super) struct Many {
 
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// Weights of the digits before this one, modulo q_i, times R; none in a fast conversion.
+    /// Weights of the digits before this one, modulo q_i, times the Montgomery factor R of the source ring; none in a
+    /// fast conversion.
     pub(super) before: Weighted,
     pub(super) q: u64,
-    /// (weight_i·R)^-1 mod q_i.
+    /// (weight_i·R)^-1 mod q_i, for the Montgomery factor R of the source ring.
     pub(super) factor: u64,
-    /// The mixed-radix digit of ⌊Q/2⌋.
+    /// The mixed-radix digit of ⌊Q/2⌋ for this modulus, where Q is the product of the source moduli.
     pub(super) half: u64,
 }
 
@@ -90,8 +91,8 @@ impl Many {
         let mut digits = [[0; MAX_MODULI]; TILE];
         for start in (0..columns).step_by(TILE) {
             let count = TILE.min(columns - start);
-            // for each coefficient a mask: all ones if the number of its digits so far exceeds that of the same digits
-            // of ⌊Q/2⌋
+            // for each coefficient a mask: all ones if the integer that its digits so far represent exceeds that of the
+            // same digits of ⌊Q/2⌋
             let mut above_half = [0; TILE];
             for (i, (Source { before, q, factor, half }, from)) in
                 self.sources.iter().zip(from.chunks_exact(n)).enumerate()

@@ -54,7 +54,8 @@ impl Elements {
         &self.poly
     }
 
-    /// The same for elements with this byte offset and stride. `None` unless both are multiples of a stored residue.
+    /// Adapts these elements to a view with this byte offset and stride. `None` unless both are multiples of a stored
+    /// residue.
     pub(super) fn apart(&self, first: usize, stride: usize) -> Option<Self> {
         rns::stride(&self.poly, first, stride)?;
         let residues = (first | stride) / self.poly.width().bytes();

@@ -42,7 +42,7 @@ impl Set {
         self.count.div_ceil(4)
     }
 
-    /// Random blocks for the bits.
+    /// Random blocks for the n random bits, 512 bits per block.
     fn bit_blocks(self) -> usize {
         self.n.div_ceil(512)
     }

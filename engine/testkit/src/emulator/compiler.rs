@@ -1,5 +1,5 @@
-//! Compiles a kernel's CUDA source to a program for the CPU: finds a C++ compiler, and caches its results under a hash
-//! of its inputs.
+//! Compiles a kernel's CUDA source to a program for the CPU: finds a C++ compiler, and caches the compiler's results
+//! under a hash of the compiler's inputs.
 
 use core::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //!
 //! A kernel that declares the tiles of its blocks also runs slab by slab (some blocks of an item at a time), with only
 //! that slab's bytes in memory. If the division separates items that a block processes together, lazy residues may
-//! differ by multiples of q. Nothing else may differ.
+//! differ by multiples of their modulus. Nothing else may differ.
 
 use core::ops::Range;
 
@@ -36,7 +36,8 @@ struct Window {
     port: Port,
     /// The byte at which item 0 begins.
     first: usize,
-    /// Whether the port's items are written but not read, so that they are filled with a poison value before each run.
+    /// Whether the port's items are filled with a poison value before each run, because they are written but not read.
+    /// Always false for statuses.
     fresh: bool,
 }
 
@@ -205,8 +206,8 @@ impl Place<'_> {
         self.windows.iter().any(|window| window.first > 0 || !window.port.is_dense())
     }
 
-    /// Whether a port writes this byte for one of these items. If `fresh`, only ports whose items are not read as well
-    /// count.
+    /// Whether a port writes this byte for one of these items. If `fresh`, only ports count whose items are filled with
+    /// a poison value before the run.
     fn writes(&self, byte: usize, items: &Range<usize>, fresh: bool) -> bool {
         let writes = |window: &Window| if fresh { window.fresh } else { window.port.role != Role::In };
         let is_written = |item: usize| items.contains(&item);

@@ -18,7 +18,8 @@ const REPORT_BYTES: u64 = 8 << 10;
 /// A program that runs a kernel in a child process. The process is started on first use, and again if it has ended.
 pub(crate) struct Runner {
     kernel: String,
-    /// Finds or compiles the program, and checks that no other user owns it. Called each time the process is started.
+    /// Finds or compiles the program, and checks that no other user could have written it. Called each time the process
+    /// is started.
     program: Box<dyn Fn() -> Result<PathBuf> + Send + Sync>,
     launch: Launch,
     /// The kernel's run-time constants, which are passed after its pointers.

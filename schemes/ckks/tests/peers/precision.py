@@ -1,4 +1,4 @@
-"""Compares precision and noise of ringforge-ckks with OpenFHE and TenSEAL, at the same N, depth and dnum.
+"""Compares ringforge-ckks with OpenFHE and TenSEAL in precision and noise. N, depth and dnum are equal.
 
     python3.10 -m venv /tmp/peers && /tmp/peers/bin/pip install openfhe==1.6.1.0.22.4 tenseal==0.3.16
     /tmp/peers/bin/python schemes/ckks/tests/peers/precision.py
@@ -27,7 +27,7 @@ OPENFHE = [
 # Entries as in OPENFHE. TenSEAL has one prime in P, and one digit per prime of Q.
 TENSEAL = [(14, [60] + [40] * 5, [60]), (13, [60] + [40] * 2, [60])]
 
-# Rotation steps, as in example 07-precision. Each has its own key, and the noise that it adds is averaged.
+# Rotation steps, as in example 07-precision. Each rotation has its own key; the noise is averaged over all rotations.
 ROTATIONS = list(range(1, 17))
 
 
@@ -56,7 +56,7 @@ def variance(found, wanted, scale):
 
 
 def special_bits(limbs):
-    """Returns log2 of OpenFHE's P, from a serialised key: only that holds all moduli, the `limbs` primes of Q first."""
+    """Returns log2 of OpenFHE's P. Only a serialised key holds all moduli; the `limbs` primes of Q come first."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "key.json")
         openfhe.CryptoContext.SerializeEvalMultKey(path, openfhe.JSON, "")

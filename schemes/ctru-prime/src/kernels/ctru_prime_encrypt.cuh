@@ -1,5 +1,5 @@
-// Encryption of CTRU-Prime: c = round(q2 / q * h r) + q2 / 2 * codeword mod q2. Include it after the generated header
-// prelude.cuh.
+// Encryption of CTRU-Prime: c = round(q2 / q * h r) + q2 / 2 * codeword mod q2, for the public key h and a sampled
+// polynomial r. Include this header after the generated header prelude.cuh.
 #pragma once
 #include "ctru_prime_radix.cuh"
 #include "ctru_prime_ring.cuh"
@@ -10,7 +10,7 @@ namespace rf {
 static_assert(Rq::extra >= Set::public_key && Rq::extra >= units * Unit::bytes,
               "shared memory must hold a public key or a ciphertext after the row");
 
-// Rounds a coefficient sigma < q of h r from modulo q to modulo q2, and adds q2/2 if the codeword bit is 1.
+// Rounds a coefficient sigma < q of the product h r from modulo q to modulo q2. Adds q2/2 if the codeword bit is 1.
 RF_FN u32 compress(u32 sigma, u32 bit) {
     u32 rounded = mul_hi((sigma << Set::q2_bits) + (q - 1) / 2, Set::reciprocal) >> (Set::reciprocal_shift - 32);
     return rounded + (bit << (Set::q2_bits - 1)) & ((1u << Set::q2_bits) - 1);

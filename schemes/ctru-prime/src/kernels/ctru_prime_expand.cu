@@ -1,6 +1,6 @@
 // Expands seeds to the coins of f and g with SHAKE-256: one thread per item. Coins are the pseudorandom bytes from
-// which polynomials are sampled. Those of g start in the middle of a word of the hash output and are shifted to a word
-// boundary.
+// which polynomials are sampled. The coins of g start in the middle of a word of the hash output and are shifted to a
+// word boundary.
 #include "keccak.cuh"
 #include "prelude.cuh"
 using namespace rf;

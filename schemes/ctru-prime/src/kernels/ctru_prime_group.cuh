@@ -1,8 +1,8 @@
 // Batch inversion by Montgomery's trick (1987) in two levels: Set::group keys form a group, and Set::groups groups
 // share one inversion.
 //
-// Let P_i = f_0 … f_(i-1). The inverse I = 1 / P_(i+1) gives 1 / f_i = I P_i. It also gives 1 / P_i = I f_i, the
-// inverse that key i - 1 needs.
+// Let f_i and g_i be the secret polynomials of key i of a group, and P_i = f_0 … f_(i-1). The inverse I = 1 / P_(i+1)
+// gives 1 / f_i = I P_i. It also gives 1 / P_i = I f_i, the inverse that key i - 1 needs.
 //
 // A public key is g_i / f_i = I (g_i P_i), so a group stores the numerators Q_i = g_i P_i. These are products with a
 // small operand. Only I Q_i has two large operands, so Q_i is split into limbs: 2^6 times one small polynomial, plus

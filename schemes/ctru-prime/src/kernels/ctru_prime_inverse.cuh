@@ -29,8 +29,8 @@ RF_FN u32 reciprocal(u32 x) {
     return power;
 }
 
-// Replaces a nonzero polynomial by its inverse; coefficients are < q before and after. It overwrites the cells.
-// All threads of the `row` must call it, after a barrier. Another barrier is needed before the result is read.
+// Replaces a nonzero polynomial by its inverse; coefficients are < q before and after. Overwrites the cells. All
+// threads of the `row` must call it, after a barrier. Another barrier is needed before the result is read.
 RF_FN void invert_row(const Row<Rq>& row, u16* polynomial) {
     constexpr u32 n = Set::n, share = (n + Rq::threads) / Rq::threads, steps = 2 * n - 1;
     const u32 thread = row.thread, first = thread * share;

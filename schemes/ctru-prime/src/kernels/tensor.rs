@@ -2,10 +2,10 @@
 
 use ringforge::kernels::{Built, Launch};
 
-/// Columns of the matrix that holds the small operand.
+/// Columns of the matrix of the small operand.
 const COLUMNS: usize = 8;
 
-/// Rows of an `mma` tile of the matrix.
+/// Rows of an `mma` tile of the Toeplitz matrix, which holds the large operand.
 const TILE: usize = 16;
 
 /// Digits per coefficient of the large operand, and bits per digit.

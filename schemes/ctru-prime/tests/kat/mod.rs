@@ -48,7 +48,8 @@ impl File {
     }
 }
 
-/// Returns the randomness of a record: the seeds d, z and s, then the byte and bit of the ciphertext to flip.
+/// Returns the randomness of a record: the seeds d and z of the key pair and s of the encapsulation, then the byte and
+/// bit of the ciphertext to flip.
 pub(crate) fn randomness(set: &str, record: usize, ciphertext_bytes: usize) -> ([u8; 96], usize, u32) {
     let mut drawn = [0; 99];
     let name = format!("CTRU-Prime-KAT-v1|{set}|{record}");

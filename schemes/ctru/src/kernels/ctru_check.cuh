@@ -5,8 +5,8 @@
 
 namespace rf {
 
-// Checks that n packed numbers of Width bits are below `limit`. Returns the status `fine`, or the error code `reason`
-// with the index of the first number that is not. Timing and addresses do not depend on the numbers.
+// Checks that n packed numbers of Width bits are below `limit`. Returns the status `ok`, or the error code `reason`
+// with the index of the first number that is not below `limit`. Timing and addresses do not depend on the numbers.
 template <u32 Width>
 RF_FN u32 check_numbers(const u32* words, u32 limit, u32 reason) {
     u32 first = ~0u;

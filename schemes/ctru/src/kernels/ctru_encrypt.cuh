@@ -36,13 +36,13 @@ RF_FN u32 compress(u32 sigma, u32 bit) {
 }
 
 // Encrypts a message. Passes each 32-bit word of the ciphertext to put(index, word), in any order. Returns the item's
-// status: `fine`, or an error if a coefficient of the key is not below q.
+// status: `ok`, or an error if a coefficient of the key is not below q.
 template <class Put>
 RF_FN u32 encrypt(const Row<Rq>& row, const u32* key, const u8* message, const u32* coins, const Twiddle* table,
                    Put put) {
     auto m = Rq::modulus(nullptr, 0);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
-    // public keys are stored times 2^16; sampling r times 2^-16 cancels this factor at no cost
+    // public keys store evaluations times 2^16; sampling the polynomial r times 2^-16 cancels this factor at no cost
     sample_row<from_montgomery, 0>(row, coins);
     load_row<Rq, 0>(x, cells_of(row), row.thread, true);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread);

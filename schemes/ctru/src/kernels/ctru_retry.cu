@@ -2,7 +2,7 @@
 // has an inverse or Set::attempts seeds have failed. Skips all other items.
 //
 // For n = 768, one item in 31 000 needs a retry, and for other n hardly any, so most blocks only read statuses. The run
-// time is the latency of one item, whose first thread hashes alone.
+// time is the latency of one item, whose first thread hashes while its other threads wait.
 #include "random.cuh"
 #include "keccak.cuh"
 #include "prelude.cuh"

@@ -11,8 +11,8 @@ namespace rf {
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
 
 // Returns the index of the first of n packed numbers of Width bits that is not below Limit; if there is none, a number
-// above n. `seen`: whether this thread found such a number. All threads that share the polynomial must call it, and all
-// get the same result.
+// above n. `seen` is true if this thread has already found such a number. All threads that share the polynomial must
+// call it, and all get the same result.
 template <u32 Width, u32 Limit>
 RF_FN u32 first_beyond(const u32* words, u32 thread, bool seen) {
     u32 first = ~0u;

@@ -1,5 +1,5 @@
-//! Conversion between polynomials modulo x^n − x^(n/2) + 1 and the evaluations in public keys: their residues modulo
-//! the 128 leaves x^(n/128) − β of an incomplete NTT.
+//! Conversion between polynomials modulo x^n − x^(n/2) + 1 and the evaluations in public keys: the residues of a
+//! polynomial modulo the 128 leaves x^(n/128) − β of an incomplete NTT.
 
 use ringforge_e8::oracle::{Polynomial, reciprocal};
 

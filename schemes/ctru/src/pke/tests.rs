@@ -1,4 +1,4 @@
-//! Tests the arithmetic of encryption against the intermediate values in record 0 of every vector file.
+//! Tests the arithmetic of encryption against the intermediate values in record 0 of every KEM vector file.
 
 use serde::Deserialize;
 

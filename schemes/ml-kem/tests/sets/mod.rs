@@ -51,7 +51,7 @@ impl Oracle {
         plans.into_iter().collect()
     }
 
-    /// Returns the sample inputs of a plan. The test kit fills inputs that are not returned with random bytes.
+    /// Returns sample inputs for a plan. The test kit fills all other inputs with random bytes.
     fn inputs(&self, operation: Operation, seed: u64, batch: usize) -> Held {
         let sizes = self.parameters.sizes();
         let Items { public_keys, secret_keys, ciphertexts, .. } = Items::new(self, seed, batch);
@@ -64,7 +64,7 @@ impl Oracle {
         }
     }
 
-    /// Returns the outputs of a plan that the crate `ml-kem` computes.
+    /// Computes the expected outputs of a plan with the crate `ml-kem`.
     fn outputs(&self, operation: Operation, batch: usize, inputs: &Named) -> Held {
         let sizes = self.parameters.sizes();
         let items = |name: &str, size| inputs[name].chunks_exact(size);

@@ -55,8 +55,8 @@ pub(crate) const ORACLES: [Oracle; 3] = [
     oracle!(ringforge_ml_kem::MlKem1024, MlKem1024),
 ];
 
-/// Sample keys, ciphertexts and shared keys, made by the crate `ml-kem`. Of three ciphertexts, one has a flipped bit
-/// and one is random.
+/// Sample keys, ciphertexts and shared keys, made by the crate `ml-kem`. One in three ciphertexts has a flipped bit,
+/// and one in three is random.
 pub(crate) struct Items {
     pub(crate) public_keys: Vec<u8>,
     pub(crate) secret_keys: Vec<u8>,

@@ -26,7 +26,8 @@ const TOGETHER: usize = 32;
 type Bytes32 = [u8; 32];
 type Bytes64 = [u8; 64];
 
-/// Returns a nonce for the key (1 + d)^-1 and the digest e, or 0 if both candidates are out of range.
+/// Returns a nonce for the digest e and the private key d, where `key` is (1 + d)^-1. Returns 0 if both halves of the
+/// random block are out of range.
 fn drawn_nonce(random_key: &RandomKey, item: usize, attempt: u32, key: &Limbs, e: &Bytes32) -> Scalar {
     let mut context = Zeroizing::new([0; 64]);
     context[..32].copy_from_slice(bytemuck::bytes_of(key));
@@ -34,7 +35,7 @@ fn drawn_nonce(random_key: &RandomKey, item: usize, attempt: u32, key: &Limbs, e
     first_scalar(Zeroizing::new(random_key.hedged_block(item as u64, attempt, &context)))
 }
 
-/// Returns the first 256-bit half of a block that is a number from 1 to n − 1, or 0 if neither is.
+/// Returns the first of a block's two 256-bit halves that is from 1 to n − 1, or 0 if neither half is.
 fn first_scalar(block: Zeroizing<[u8; 64]>) -> Scalar {
     let candidates = block.as_chunks::<32>().0.iter().map(|bytes| {
         let mut bytes = Zeroizing::new(*bytes);
@@ -53,7 +54,8 @@ fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mu
     *status = PENDING;
 }
 
-/// Computes a signature from the nonce k, the point k G and its 1/Z. The flag is true if the nonce must be rejected.
+/// Computes a signature from the nonce k, the point k G and `inverse`, the 1/Z of this point. The returned flag is true
+/// if the nonce must be rejected.
 fn sign(key: &Scalar, e: &Bytes32, k: &Scalar, point: &Jacobian, inverse: Fp) -> (Bytes64, bool) {
     let x = point.to_affine_by(inverse).x.plain();
     let (signature, refused) = item::sign(key, e, k, x);

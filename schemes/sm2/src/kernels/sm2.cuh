@@ -82,9 +82,9 @@ RF_FN u32 load_point(const u256* from, Affine& point) {
 
 // ---- statuses ----
 
-// The status words of `Sm2Error` and `ringforge_batch`; any other word is an error, too. The host sets statuses to
-// `not_reached` before the first kernel, which sets them to `pending`. An item with status `retry` needs another nonce,
-// because its nonce was rejected.
+// The status words of `Sm2Error` and `ringforge_batch`; any other word is an error, too. Statuses are `not_reached`
+// before the first kernel, which sets them to `pending` in all pipelines except verification. An item with status
+// `retry` needs another nonce, because its nonce was rejected.
 enum Status : u32 {
     fine = 0x600df17e,
     pending = 0x9e2d126a,
@@ -99,7 +99,8 @@ enum Status : u32 {
 
 // ---- signatures ----
 
-// Returns the first 256-bit half of a block that is a number from 1 to n - 1, or 0 if neither is. The block is secret.
+// Returns the first of a block's two 256-bit halves that is from 1 to n - 1, or 0 if neither half is. The block is
+// secret.
 RF_FN u256 scalar_of(const u32* block) {
     u256 first, second;
     RF_UNROLL
@@ -108,16 +109,16 @@ RF_FN u256 scalar_of(const u32* block) {
     return select(is_scalar(first), first, select(is_scalar(second), second, none));
 }
 
-// Generates a random private key, or 0 if both candidates are out of range. The result is secret.
+// Generates a random private key, or 0 if both halves of the random block are out of range. The result is secret.
 RF_FN u256 draw_key(const RandomKey& random_key, u64 item) {
     u32 block[16];
     random_block(random_key, item, 0, block);
     return scalar_of(block);
 }
 
-// Generates a nonce, or 0 if both candidates are out of range. `key` is (1 + d)^-1 in Montgomery form, `digest` has
-// the digest's bytes. The nonce is hedged: even if the system's randomness repeats, nonces for different digests or
-// keys are independent. The result is secret.
+// Generates a nonce, or 0 if both halves of the random block are out of range. `key` is (1 + d)^-1 in Montgomery form
+// for the private key d, `digest` has the digest's bytes. The nonce is hedged: even if the system's randomness repeats,
+// nonces for different digests or keys are independent. The result is secret.
 RF_FN u256 draw_nonce(const RandomKey& random_key, u64 item, u32 attempt, const u256& key, const u256& digest) {
     u32 block[16];
     hedged_block(random_key, item, attempt, [&](u32 i) { return i < 8 ? key.limb[i] : digest.limb[i - 8]; }, block);
@@ -133,8 +134,8 @@ RF_FN void store_multiple(const u256& k, const Affine* table, u256* scalar, Jaco
     *point = multiply_base<Fp, Task, Task::scan, Complete>(table, select(is_zero(k), one, k), Fn::modulus());
 }
 
-// Computes the signature (r, s) of a digest e. `key` is (1 + d)^-1 in Montgomery form, and x is the x coordinate of k
-// G. Returns 0 if the nonce k must be rejected, because r = 0, r + k = n or s = 0; else 1.
+// Computes the signature (r, s) of a digest e. `key` is (1 + d)^-1 in Montgomery form for the private key d, and x is
+// the x coordinate of k G. Returns 0 if the nonce k must be rejected, because r = 0, r + k = n or s = 0; else 1.
 RF_FN u32 sign(const u256& key, const u256& e, const u256& k, const u256& x, u256& r, u256& s) {
     r = Fn::add(modulo_n(e), modulo_n(x));
     u256 sum = Fn::add(r, k);

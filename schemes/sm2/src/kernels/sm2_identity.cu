@@ -1,5 +1,6 @@
-// Computes Z_A = SM3(bits of the identifier || identifier || a || b || G || key): one thread per key. Identifiers are
-// passed in slots of `words` 32-bit words; an identifier is the first `length` bytes of its slot.
+// Computes Z_A = SM3(ENTL || identifier || a || b || G || key), where ENTL is the identifier's length in bits, as two
+// big-endian bytes: one thread per key. Identifiers are passed in slots of `words` 32-bit words; an identifier is the
+// first `length` bytes of its slot.
 //
 // The hashed input is the bitwise or of two sequences of words, each shifted by its byte offset. The first is the
 // identifier, at byte 2, after its length in bits. The second is the curve, the key and the padding bit, at byte

@@ -1,12 +1,12 @@
-// Verifies signatures, one thread per item: computes R = s G + t P and checks that its x coordinate is r - e modulo n.
-// Variable-time, because all inputs are public.
+// Verifies signatures, one thread per item: computes R = s G + t P and checks that the x coordinate of R is r - e
+// modulo n. P is the public key, and t = r + s mod n. Variable-time, because all inputs are public.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;
 
-// Sets `table` to the table of the item's public key: its own table, or that of a cached key, given by number. Returns
-// `fine`, or the error of the key. Returns `not_reached` if an item's own table belongs to another key, because it
-// would verify that key's signatures.
+// Sets `table` to the table of the item's public key: the item's own table, or the cached table with the item's number.
+// Returns `fine`, or the error of the key. Returns `not_reached` if the item's own table belongs to another key,
+// because this table would verify the other key's signatures.
 RF_FN u32 find_table(const u256* keys, u64 item, const Affine* tables, const Affine*& table) {
     Affine key;
     table = tables + item * (1u << (Task::Keys::width - 1));
@@ -67,11 +67,12 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
             Digit digit = digit_of(of_base, row, Base::rows, Base::width);
             term = negate_if<Fp>(digit.opposite, look_up(base_table + row * base_row, digit.place));
         }
-        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // calls products instead of inlining
+        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // calls products, not inlined
         else sum = add_public<Fp>(sum, term);
     }
 
-    // x must be c or, if that is below p, c + n; comparing X with c Z^2 or (c + n) Z^2 needs no inversion
+    // the x coordinate of the sum must be c = r - e mod n, or c + n if c + n is below p; comparing X with c Z^2 or (c +
+    // n) Z^2 needs no inversion
     const u256 c = Fn::sub(load_be(signatures + 2 * item), modulo_n(load_be(digests + item)));
     const u256 zz = Fp::square(sum.z), n = Fn::modulus();
     u256 other;

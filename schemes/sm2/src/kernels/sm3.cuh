@@ -13,7 +13,7 @@ struct Sm3 {
         for (u32 i = 0; i < 8; i++) state[i] = start[i];
     }
 
-    // Compresses a block of 16 words. It overwrites the block.
+    // Compresses a block of 16 words into the state. Overwrites the block.
     RF_METHOD void compress(u32* w) {
         u32 a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
         u32 t = 0x79cc4519;

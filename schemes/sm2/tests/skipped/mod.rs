@@ -57,8 +57,8 @@ fn verification(device: &Device) -> NamedPlan {
 }
 
 /// Runs verification and returns each item's error. The verification kernel skips item `skipped`, if given. The table
-/// kernel computes tables of the keys in the input `owners`. The status buffer is initially `OK` for all items, as if
-/// left from an earlier run.
+/// kernel computes tables of the keys in the input that `owners` names. The status buffer is initially `OK` for all
+/// items, as if left from an earlier run.
 fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -> Vec<Option<ErrorKind<Sm2Error>>> {
     let sound = verification(device).plan;
     let kernel = |step: usize, item| Skips { inner: sound.kernels().nth(step).expect("two steps").clone(), item };

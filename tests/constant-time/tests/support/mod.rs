@@ -123,7 +123,7 @@ pub(crate) struct Program {
     foreign: BTreeSet<u64>,
 }
 
-/// Runs a command and returns its standard output.
+/// Runs a command with `input` as its standard input and returns its standard output.
 pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Box<dyn Error>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut stdin = child.stdin.take().ok_or("no input")?;
@@ -180,7 +180,7 @@ impl Program {
     /// functions of system libraries, or those whose names begin with one of `ends`.
     ///
     /// # Errors
-    /// If there is no function of this name.
+    /// Returns an error if there is no function of this name.
     pub(crate) fn find(&self, name: &str, ends: &[&str]) -> Result<Findings<'_>, Box<dyn Error>> {
         let named = self.functions.iter().filter(|(_, function)| function.name == name);
         let mut open: Vec<u64> = named.map(|(start, _)| *start).collect();

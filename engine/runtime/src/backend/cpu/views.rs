@@ -10,8 +10,8 @@ use ringforge_math::error::{Error, Result};
 
 use super::{GRAIN_BYTES, host_read, host_write};
 
-/// The part of a memory that a range of items uses. One or more ports are bound to it. `Write` also holds the offset of
-/// the slice in the whole memory, because halving the range cuts bytes off the front.
+/// The part of a memory that a range of items uses. One or more ports are bound to that memory. `Write` also holds the
+/// offset of the slice in the whole memory, because halving the range cuts bytes off the front.
 enum Strip<'a> {
     Read(&'a [u8]),
     Write(usize, &'a mut [u8]),
@@ -20,8 +20,8 @@ enum Strip<'a> {
 /// The memory to which a port is bound, and the position of the port's items in it.
 #[derive(Default)]
 struct View<'a> {
-    /// Index of the memory ([`Strip`]) that the port is bound to. Item `skipped` begins at its byte `first`. `None` for
-    /// a list of tables.
+    /// Index of the memory ([`Strip`]) that the port is bound to. In that memory, item `skipped` begins at byte
+    /// `first`. `None` for a list of tables.
     strip: Option<usize>,
     first: usize,
     skipped: usize,
@@ -33,7 +33,7 @@ pub(super) fn needed(ports: &[Port], bound: &[Binding<'_>]) -> bool {
     ports.iter().zip(bound).any(|(port, bound)| bound.first > 0 || !port.is_dense())
 }
 
-/// Runs a kernel on a range of items, whose ports may be bound to views.
+/// Runs a kernel, whose ports may be bound to views, on a range of items.
 pub(super) fn run(loaded: &Loaded, items: Range<usize>, bound: Vec<Binding<'_>>) -> Result<()> {
     let (mut strips, mut views, mut same) = (Vec::new(), Vec::new(), Vec::new());
     for (port, Binding { to, first, skipped }) in bound.into_iter().enumerate() {
@@ -104,7 +104,8 @@ fn run_item(loaded: &Loaded, item: usize, strips: Vec<Strip<'_>>, views: &[View<
                 }
             }
             Strip::Write(mut start, mut rest) => {
-                // a port that writes comes before ports that read the same bytes, which then become its aliases
+                // a port that writes comes before the ports that read the same bytes; these become aliases of the
+                // writing port
                 windows.sort_by_key(|(window, port)| (window.start, ports[*port].role == Role::In));
                 let mut last = (0..0, 0);
                 for (window, port) in windows {

@@ -1,5 +1,6 @@
-//! Divides the work on one large item into slabs. A slab is some thread blocks of a step, with the copies in that they
-//! need and the copies out that they allow. Copies of some slabs thus overlap with the computation of others.
+//! Divides the work on one large item into slabs. A slab is some thread blocks of a step, with the copies to the GPU
+//! that must precede them and the copies from the GPU that can follow them. Copies of some slabs thus overlap with the
+//! computation of others.
 
 use core::ops::Range;
 

@@ -28,8 +28,8 @@ pub(super) struct Beside {
     down: Stream,
     /// Staging memory, the least recently used piece first.
     pieces: VecDeque<Staged>,
-    /// Copies out that go through staging memory, each with the point in the stream's work after which the slab is
-    /// ready.
+    /// Copies out that go through staging memory, each with the point in the work of the lane's stream after which the
+    /// slab is ready.
     leaving: Vec<(Moved, StreamPoint)>,
 }
 
@@ -169,8 +169,8 @@ impl<'a> StepRun<'a> {
                 self.queue.wait(&mut up.point())?;
             }
             // SAFETY: `before` made the stream wait for the earlier users of all memory, and the stream also waits for
-            // the copies in since then. Other blocks and copies in flight access other bytes, as the columns of the
-            // kernel's source declare.
+            // the copies in since then. Other blocks and copies in flight access other bytes, as the tiles that the
+            // kernel's source declares guarantee.
             unsafe { work.start(self.queue, slab.blocks.as_ref(), true) }?;
             slab.outs.iter().try_for_each(|moved| self.download(down, moved, args))
         });
