@@ -22,7 +22,7 @@ pub(crate) static SUITE: Suite = Suite {
     title: "Experiments of the papers",
     about: "Throughput and latency against the batch, and kernel by kernel, as in the papers that the engine came from. The \
             figures of CTRU are of an RTX 4090, those of CTRU-Prime of an RTX 3060 with copies in its rates, those of SM2 of a \
-            Hygon DCU with 480 blocks of 512 threads. What the papers say beside rates is in docs/reference/papers.md.",
+            Hygon DCU with 480 blocks of 512 threads. docs/reference/papers.md lists what else the papers say.",
     quoted: QUOTED,
     cases,
     ..Suite::NONE

@@ -25,7 +25,7 @@ struct Layout {
     /// Class of the SVG element, for the style sheet.
     class: &'static str,
     width: f64,
-    /// Where the axis begins.
+    /// X coordinate of the left end of the axis.
     left: f64,
     /// Height of a row.
     row: f64,
