@@ -50,6 +50,9 @@ fn collect(folder: &str, extension: &str, all: &mut Vec<(String, String)>) -> io
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = format!("{folder}/{name}");
+        if path.is_symlink() {
+            continue;
+        }
         if path.is_dir() {
             if !["tests", "benches", "examples", "target"].contains(&name.as_str()) {
                 collect(&file, extension, all)?;

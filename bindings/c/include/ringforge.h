@@ -193,7 +193,7 @@ typedef struct RingforgeKem RingforgeKem;
 typedef struct RingforgePinned RingforgePinned;
 
 /**
- * A ring `Z_Q[x]/(f)`, where Q is the product of the moduli and f a polynomial. Threads may share a handle.
+ * A ring `Z_Q[x]/(f)`. Threads may share it.
  */
 typedef struct RingforgeRing RingforgeRing;
 
@@ -277,8 +277,7 @@ void ringforge_engine_free(RingforgeEngine *engine);
  * A word of 32 bytes is four 64-bit words, least significant first, in Montgomery form (times 2^256) unless the text
  * ends in `: plain`.
  */
-RingforgeCode ringforge_ring_new(const char *text,
-                                 RingforgeRing **ring);
+RingforgeCode ringforge_ring_new(const char *text, RingforgeRing **ring);
 
 /**
  * Returns the ring as text that `ringforge_ring_new` parses. The string is valid until the ring is freed, and empty
@@ -287,7 +286,7 @@ RingforgeCode ringforge_ring_new(const char *text,
 const char *ringforge_ring_text(const RingforgeRing *ring);
 
 /**
- * Returns the degree of the ring's polynomial f; 0 for null.
+ * Returns the degree of f; 0 for null.
  */
 size_t ringforge_ring_degree(const RingforgeRing *ring);
 
@@ -423,9 +422,7 @@ RingforgeCode ringforge_point_mul_on(const RingforgeEngine *engine,
  * Allocates `bytes` bytes of zeroed host memory, for the fastest copies to and from the engine's device. Allocation is
  * slow: allocate once and reuse the memory.
  */
-RingforgeCode ringforge_pinned_new(const RingforgeEngine *engine,
-                                   size_t bytes,
-                                   RingforgePinned **pinned);
+RingforgeCode ringforge_pinned_new(const RingforgeEngine *engine, size_t bytes, RingforgePinned **pinned);
 
 /**
  * Returns the address of the memory, aligned to at least 16 bytes; null if the memory is empty.
@@ -511,9 +508,7 @@ void ringforge_kem_free(RingforgeKem *kem);
  * faster, but safe only on a device that no attacker shares. Without `lookups`, timing and memory accesses reveal
  * nothing about keys and nonces.
  */
-RingforgeCode ringforge_sm2_new(const RingforgeEngine *engine,
-                                bool lookups,
-                                RingforgeSm2 **sm2);
+RingforgeCode ringforge_sm2_new(const RingforgeEngine *engine, bool lookups, RingforgeSm2 **sm2);
 
 /**
  * Generates `batch` key pairs from the system's randomness. Item i of an array begins at i times the item's size.
@@ -526,10 +521,10 @@ RingforgeCode ringforge_sm2_generate(const RingforgeSm2 *sm2,
                                      uint32_t *statuses);
 
 /**
- * Computes the digest to sign, SM3(Z || message), for each of `batch` messages. Z is the hash of the signer's
- * identifier and public key. The messages are concatenated; message i has `lengths[i]` bytes. `public_key_count` is
- * `batch`, or 1 if all messages have the same signer. All signers have the same identifier `id` of `id_bytes` bytes; a
- * null `id` is the standard's default. Runs on the CPU. `statuses` is as for `ringforge_sm2_generate`.
+ * Computes the digest to sign, SM3(Z || message), for each of `batch` messages. The messages are concatenated; message
+ * i has `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have
+ * the same identifier `id` of `id_bytes` bytes; a null `id` is the standard's default. Runs on the CPU. `statuses` is
+ * as for `ringforge_sm2_generate`.
  */
 RingforgeCode ringforge_sm2_digest(size_t batch,
                                    const uint8_t *public_keys,
