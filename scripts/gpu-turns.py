@@ -22,7 +22,7 @@ MOST = 1.02
 
 
 def records(record):
-    """Yields (name, seconds) for every measurement of a record."""
+    """Yields (name, seconds) for every measurement of a record (the JSON output of `ringforge-bench bench`)."""
     for line in record["measurements"]:
         parts = (line.get(key, "") for key in ("suite", "case", "operation", "variant", "memory", "batch"))
         yield tuple(str(part) for part in parts if part != ""), line["median_seconds"]

@@ -36,7 +36,8 @@ const LOG_N: [u32; 2] = [16, 14];
 const LOG_N_OF_SAMPLES: [u32; 2] = [15, 14];
 /// Nonzero coefficients of a sample of fixed weight.
 const WEIGHT: usize = 192;
-/// Number of primes of Q and per digit, on a GPU and on a CPU. P has as many primes as a digit.
+/// Number of primes of the ciphertext modulus Q, and per digit of a key switch, on a GPU and on a CPU. The special
+/// modulus P has as many primes as a digit.
 const CHAINS: [(usize, usize); 2] = [(24, 6), (6, 2)];
 /// Bits of a prime. In practice most primes of a chain have fewer, but 60 bits are the worst case for 64-bit words.
 const BITS: u32 = 60;

@@ -113,7 +113,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Description of the check of transforms, for records.
+/// Description of the check of transforms, stored in each measurement.
 pub(super) const CHECKED: &str =
     "all values with arkworks', beyond 2^20 points with the coefficients at a random point";
 

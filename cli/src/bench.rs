@@ -84,8 +84,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites
     }
 }
 
-/// Measures the selected cases, writes the record to `out` if given, and prints it. Returns true if every result is
-/// right.
+/// Measures the selected cases, writes a record of the measurements to `out` if given, and prints it. Returns true if
+/// every result is right.
 pub(crate) fn run(
     bench: &Bench,
     selected: &[Selected],

@@ -102,8 +102,8 @@ fn line(title: &str, found: &Record, wrong: &[String], seconds: f64) -> String {
 }
 
 /// Measures all cases and passes the results of each case to `take` when its last operation is done. On a GPU,
-/// operations run on several threads, so that compilation overlaps with the longest kernels. On a CPU they run one
-/// after another, because each operation uses all threads.
+/// several threads check operations, so that kernels of some are compiled while those of others run. On a CPU,
+/// operations run one after another, because each uses all threads.
 fn check(
     bench: &Bench,
     empty: &Record,

@@ -15,11 +15,11 @@ pub struct Environment {
     pub cpu: String,
     /// Number of CPU threads.
     pub cpu_threads: usize,
-    /// Version of the GPU driver.
+    /// Version of the GPU driver; `None` on a CPU or if nvidia-smi does not report it.
     pub driver: Option<String>,
-    /// Highest clock of the GPU in MHz. The clock under load is not known in advance.
+    /// Highest clock of the GPU in MHz; `None` like the driver's version. The clock under load is not known in advance.
     pub most_clock_mhz: Option<u32>,
-    /// The commit that the command was built from.
+    /// The commit that the command was built from, if known.
     pub commit: Option<String>,
     /// Date and time of the measurement in RFC 3339 format.
     pub date: String,
@@ -28,7 +28,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of a measurement made on this device now.
+    /// The environment of a measurement made now on this device.
     pub fn of(device: &Device) -> Self {
         let gpu = !device.limits().is_cpu();
         let asked = |what: &str| if gpu { nvidia_smi(what) } else { None };

@@ -48,7 +48,7 @@ pub struct Task<'a> {
     pub memory: Memory,
     /// A plan to run instead of the planner's.
     pub plan: Option<Plan>,
-    /// A definition to check instead of the oracle's, with a description of it.
+    /// A definition to check instead of the general ones in `oracle.rs`, with its description.
     pub definition: Option<(&'a str, Definition<'a>)>,
 }
 
@@ -172,8 +172,8 @@ fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Roofline {
     }
 }
 
-/// Returns a suitable batch for the device: a gigabyte on a GPU; on a CPU, a power of two of items that take about
-/// `CPU_RUN_SECONDS`.
+/// Returns a suitable batch for the device. On a GPU, its arguments have about `GPU_BYTES`. On a CPU, it is 1 for large
+/// items, else a power of two whose run takes about `CPU_RUN_SECONDS`.
 pub fn suiting_batch(bench: &Bench, job: &Job) -> Result<usize> {
     let work = bench.work(job)?;
     let bytes = work.bytes(1).max(1);

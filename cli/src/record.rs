@@ -18,7 +18,7 @@ pub struct Record {
     /// The machine and the build.
     #[serde(flatten)]
     pub environment: Environment,
-    /// Name of the tuning file that plans were made with.
+    /// Path of the tuning file that plans were made with; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<String>,
     /// Bytes read and written per second when copying device memory.
@@ -123,9 +123,9 @@ pub struct Peer {
 /// One kernel of a plan, or one step of work on several devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Name of the kernel.
+    /// Name of the kernel or of the step.
     pub kernel: String,
-    /// The kernel's own description of its work.
+    /// Description of the kernel's work, or the times at which the step began and ended.
     pub about: String,
     /// Median seconds per run.
     pub median_seconds: f64,
@@ -138,10 +138,10 @@ pub struct Step {
     /// 32-bit multiply-adds per second in percent of the peak, if the kernel's number of multiply-adds is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_of_multipliers: Option<f64>,
-    /// The limiting resource, as text.
+    /// The limiting resource, as text; empty if unknown.
     #[serde(default)]
     pub limited_by: String,
-    /// The resources that the kernel uses on a GPU.
+    /// The resources that the kernel uses on a GPU; `None` on a CPU and for a step of several devices.
     #[serde(flatten)]
     pub resources: Option<Resources>,
 }

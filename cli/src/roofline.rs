@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::peaks::Peaks;
 
 /// Issue slots of 32-bit multiply-adds for a product of two 64-bit words, and for its remainder. A wide product takes
-/// two slots. A product takes four wide products. A remainder takes three for its quotient, and four slots for the low
-/// half of the quotient times the modulus.
+/// two slots. A product takes four wide products. A remainder takes three wide products for its quotient, and four
+/// slots for the low half of the quotient times the modulus.
 const PRODUCT: usize = 8;
 const REMAINDER: usize = 10;
 /// Instructions of a ChaCha20 block (RFC 8439) on the logic pipe: 80 quarter rounds, each with 12 additions, exclusive
@@ -70,8 +70,8 @@ impl Roofline {
         Self::of_words(&words, bytes_per_item, peaks)
     }
 
-    /// Roofline bound of work with these slots, logic instructions and bytes per item. With `None`, the resource has no
-    /// bound.
+    /// Roofline bound of work with these multiply-add slots, logic instructions and bytes per item. With `None`, the
+    /// resource has no bound.
     pub fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, peaks: &Peaks) -> Self {
         let Peaks { copy, pipes } = peaks;
         let bound = |by: &str, count: Option<f64>, rate: Option<f64>| {

@@ -105,7 +105,7 @@ impl Bench {
         Ok(Self { device: device.clone(), planner, peaks, effort: Effort::NONE, steps: false, seed, launch: None })
     }
 
-    /// Returns true if this process prints and records.
+    /// Returns true if this process prints and writes the results: with `--ranks` the first process, else the only one.
     pub fn is_first(&self) -> bool {
         self.launch.as_ref().is_none_or(|launch| launch.rank() == 0)
     }

@@ -16,7 +16,7 @@ use crate::work::Work;
 
 /// Number of runs in which the kernels are timed.
 const TIMED_RUNS: usize = 7;
-/// From these percentages of the peak throughput, a kernel counts as limited by memory or by the multipliers.
+/// Minimum percentages of the peak throughput at which a kernel counts as limited by memory or by the multipliers.
 const FULL_MEMORY: f64 = 70.0;
 const FULL_MULTIPLIERS: f64 = 60.0;
 /// Registers per multiprocessor, the same on all GPUs so far. Bytes of shared memory per block that the driver

@@ -11,7 +11,7 @@ use crate::session::Bench;
 
 /// Measurements of one area, such as a scheme or a kind of ring.
 pub struct Suite {
-    /// Name of the suite in filters and records.
+    /// Name of the suite in filters and in each [`Measurement`].
     pub name: &'static str,
     /// When the suite runs.
     pub kind: SuiteKind,
@@ -57,7 +57,7 @@ pub enum SuiteKind {
 /// Figures of another implementation that were not measured in the same run.
 #[derive(Debug)]
 pub struct Quoted {
-    /// Name of the same case in the suite.
+    /// Name of the case of the suite that the figures are compared with.
     pub case: &'static str,
     /// Name of the other implementation.
     pub peer: &'static str,
@@ -202,7 +202,7 @@ impl Suite {
         Ok(lines)
     }
 
-    /// Adds the quoted figures of the same operation to a measurement.
+    /// Adds to a measurement on this device the quoted figures of its case and operation.
     fn quote(&self, line: &mut Measurement, device: &str) {
         let same = |quoted: &&Quoted| {
             quoted.case == line.case && quoted.device.is_none_or(|reference| device.contains(reference))

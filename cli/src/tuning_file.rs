@@ -21,7 +21,7 @@ impl TuningFile {
         Ok(Planner::new(limits.clone()).tuned(tuning.unwrap_or_default()))
     }
 
-    /// Name of the file, for records.
+    /// The path of the file as text, as stored in [`Record`](crate::record::Record); `None` without the option.
     pub(crate) fn name(&self) -> Option<String> {
         self.path.as_ref().map(|path| path.display().to_string())
     }

@@ -1,4 +1,4 @@
-//! A custom kernel after the engine's product: one plan, with the same result on a CPU and on a GPU.
+//! Appends a custom kernel to the engine's product, in one plan. The results on a CPU and on a GPU are equal.
 //!
 //! `cargo run --release -p ringforge --example 03-own-kernel`
 

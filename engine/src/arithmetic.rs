@@ -1,4 +1,5 @@
-//! Modulus types of the CUDA headers, one file each, and the choice among them for a ring.
+//! Modulus types (classes of the CUDA headers for arithmetic modulo q), one file each, and the choice among them for a
+//! ring.
 
 mod descriptor;
 mod digits;
@@ -79,8 +80,8 @@ modulus_types! {
 }
 
 impl Arithmetic {
-    /// The first general type that serves every modulus of the ring at the ring's width. It does not depend on how the
-    /// ring factors.
+    /// The first general type (one that CPUs also implement) that serves every modulus of the ring and the width of its
+    /// stored residues. [`Arithmetic::Mod256`] if no type does. The result does not depend on how the ring factors.
     #[must_use]
     pub fn of(poly: impl Into<PolyType>) -> Self {
         let poly = &poly.into().coefficients();
@@ -134,8 +135,8 @@ impl Arithmetic {
         others(true).into_iter().chain([Self::of(poly)]).chain(others(false))
     }
 
-    /// The C++ type for a modulus: [`Arithmetic::name`]. For [`Arithmetic::Mod255`], the modulus's digit pattern
-    /// follows as a template argument.
+    /// The C++ type for a modulus: [`Arithmetic::name`]. [`Arithmetic::Mod255`] also gets a template argument, which
+    /// encodes the base-2^32 digits of −q that are 0, 1 or −1.
     #[must_use]
     pub fn type_name(self, q: &Modulus) -> String {
         match (self.descriptor().template)(q) {
@@ -193,8 +194,8 @@ impl Arithmetic {
         self.descriptor().leaves_lazy && poly.width().bytes() == self.word_bytes()
     }
 
-    /// Whether kernels receive the moduli as run-time constants rather than compile-time ones. `several` says that the
-    /// ring has more than one modulus.
+    /// Whether kernels receive the moduli as run-time constants. `several` says that the ring has more than one
+    /// modulus.
     pub(crate) fn by_launch(self, several: bool) -> bool {
         match self.descriptor().given {
             Given::Text => false,
@@ -208,8 +209,8 @@ impl Arithmetic {
         self.descriptor().given != Given::Text
     }
 
-    /// Whether the modulus of a ring with one modulus is a compile-time constant, provided that it is not passed as a
-    /// run-time constant.
+    /// Whether a single modulus that is not a run-time constant is a compile-time constant. If false, it is a kernel
+    /// argument.
     pub(crate) fn is_in_text(self) -> bool {
         self.descriptor().given != Given::Argument
     }
@@ -238,7 +239,7 @@ impl Arithmetic {
         Some((groups.exponent)(&roots.q, &root) >> (groups.layers - twos))
     }
 
-    /// The CPU arithmetic for the ring: that of the type [`Arithmetic::on_cpu`].
+    /// The CPU implementation of the type [`Arithmetic::on_cpu`], for the ring.
     pub(crate) fn of_cpu(self, poly: &PolyType) -> &'static dyn ringforge_cpu::Arithmetic {
         match self.on_cpu(poly).descriptor().serves {
             Serves::Rings { on_cpu, .. } => on_cpu(poly),

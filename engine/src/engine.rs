@@ -65,7 +65,7 @@ struct Parts {
     others: Vec<Other>,
     /// This process's rank, if the engine was made by [`Engine::join`].
     launch: Option<Rank>,
-    /// The longest time that devices wait for one another.
+    /// The longest time that devices wait for one another in [transforms of one vector](Engine::long_ntt).
     timeout: Duration,
     /// The connections between the devices, made at first use.
     links: Mutex<Option<Arc<Links>>>,
@@ -133,7 +133,8 @@ impl Engine {
         self.with(planner, self.0.programs.most(), others)
     }
 
-    /// An engine with the same device and tuning, and its own cache of at most `most` programs, initially empty.
+    /// An engine on the same devices with the same tuning, and its own cache of at most `most` programs (at least 1),
+    /// initially empty.
     #[must_use]
     pub fn with_cache_limit(&self, most: usize) -> Self {
         let others = self.map_others(|engine| engine.with_cache_limit(most));

@@ -136,8 +136,8 @@ impl Job {
     /// The default of [`Job::batch_hint`].
     pub(crate) const ITEMS: usize = 1 << 16;
 
-    /// The operation with defaults for everything else: [`Order::DigitReversed`], full depth, no bounds on operands,
-    /// out of place.
+    /// The operation with defaults for everything else: [`Order::DigitReversed`], full depth, no bounds on operands, no
+    /// target, no scale, out of place, and a batch hint of 2^16 items.
     #[must_use]
     pub fn new(of: impl Into<PolyType>, op: Op) -> Self {
         Self {

@@ -58,7 +58,8 @@ pub struct KernelLayout {
     pub(crate) choice: Choice,
     /// Constant folded into the inverse transform: out = scale · INTT(in).
     pub(crate) scale: U256,
-    /// Layout of the twiddle table: column-major from the last pass on, if a limb fits a block of the target device.
+    /// Layout of the twiddle table: column-major from the last pass (layers between two exchanges among threads) on, if
+    /// a limb fits a block of the target device.
     pub(crate) layout: Layout,
     /// For each layer, the first layer that is merged with it into one radix-2^k butterfly, across all kernels of a
     /// transform. The twiddle table is built for these butterflies.
@@ -334,7 +335,8 @@ impl KernelLayout {
         Ok(self.block(limits)?.prelude(name, self))
     }
 
-    /// Adjacent leaves per thread in a kernel on leaves: a full vector for leaves of degree 1, else one leaf.
+    /// Adjacent leaves (factors of the quotient) per thread in a kernel on leaves: the number that one vector access
+    /// loads if they have degree 1, else one.
     pub(crate) fn leaf_lanes(&self) -> usize {
         if self.factorization.leaf_degree() > 1 { 1 } else { lanes(self.factorization.n(), &self.poly) }
     }

@@ -69,7 +69,8 @@ pub struct LongPlan {
     rows: usize,
     coefficients: Placement,
     values: Placement,
-    /// The plans for a part of the columns (`None` with a single row), for a row, and for a part of a block.
+    /// The plans for a part of the columns (`None` with a single row), for a row, and for a part of a block
+    /// ([`Placement::Blocks`]).
     plans: [Option<Plan>; 3],
 }
 
@@ -193,10 +194,11 @@ impl LongPlan {
         self.values
     }
 
-    /// The ring of one row of evaluations in natural order. The products of two rows are products in this ring.
+    /// The ring of one row of evaluations in natural order. A row has the evaluations of an element of this ring, so
+    /// the pointwise product of two such rows is a product in this ring.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if there is no such row.
+    /// [`Error::TooLarge`] if there is no row with this index.
     pub fn row_type(&self, row: usize) -> Result<PolyType> {
         let limit = self.rows() - 1;
         if row > limit {
@@ -217,8 +219,8 @@ impl LongPlan {
         self.with(self.poly.degree() / self.rows(), start, step)
     }
 
-    /// The ring modulo x^degree − c with leaves x^d − start·step^e, where c follows from `start`. Residues are stored
-    /// as in this plan's ring.
+    /// The ring modulo x^degree − c with leaves x^d − start·step^e for the leaf degree d, where c follows from `start`.
+    /// Residues are stored as in this plan's ring.
     fn with(&self, degree: usize, start: U256, step: U256) -> Result<PolyType> {
         let q = self.poly.moduli()[0];
         let c = q.pow(&start, &U256::from((degree / self.factorization.leaf_degree()) as u64));

@@ -93,8 +93,8 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an option that the operation does not have, or if no strategy applies.
-    /// [`Error::Mismatch`] for a target ring with another quotient or number of columns. Also the errors of
-    /// [`Factorization::of`] for transforms that the ring does not have.
+    /// [`Error::Mismatch`] for a target ring whose quotient or number of columns differs from that of the job's ring.
+    /// Also the errors of [`Factorization::of`] for transforms that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
             return Err(Error::unsupported(job.op, &job.poly, "only transforms run in place"));
@@ -198,7 +198,8 @@ impl Planner {
         p.build()
     }
 
-    /// Strategy for products by the ring's own NTT: one kernel if a limb fits a thread block.
+    /// Strategy for products by the ring's own NTT: one kernel if a limb fits a thread block or on a CPU, else forward
+    /// transforms, a pointwise product and an inverse transform.
     fn product(&self, job: &Job, factorization: &Factorization) -> Result<Plan> {
         factorization.check_leaves("a product")?;
         let p = self.of_kernels(job);

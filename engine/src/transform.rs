@@ -64,12 +64,12 @@ pub struct Transform<W> {
 }
 
 impl<W: Word> Transform<W> {
-    /// The transform modulo the one of the ring's [moduli](crate::PolyType::moduli) with the index `modulus`, with the
-    /// factorisation of `rows`.
+    /// The transform modulo the modulus with index `modulus` among the ring's [moduli](crate::PolyType::moduli), with
+    /// the factorisation of `rows`.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the ring has no modulus with this index. [`Error::Unsupported`] if `W` is not the ring's
-    /// word, whose width the widest modulus determines for all moduli.
+    /// word: all its moduli use the word that the widest modulus needs.
     pub fn of(rows: &KernelLayout, modulus: usize) -> Result<Self> {
         let limit = rows.poly.moduli().len() - 1;
         if modulus > limit {

@@ -131,8 +131,8 @@ impl Tuning {
     /// Reads a file that [`Tuning::save`] or `ringforge tune` wrote for a device with these limits.
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be read or is malformed; [`Error::Mismatch`] if it is for a device of another
-    /// name.
+    /// [`Error::File`] if the file cannot be read or is malformed; [`Error::Mismatch`] if the device name in the file
+    /// is not that of `limits`.
     pub fn load(path: impl AsRef<Path>, limits: &Limits) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path.display(), error))?;
@@ -145,7 +145,7 @@ impl Tuning {
         })
     }
 
-    /// Writes these choices to a file, for the device with these limits.
+    /// Writes this tuning to a file, for the device with these limits.
     ///
     /// # Errors
     /// [`Error::File`] if the file cannot be written.

@@ -145,7 +145,8 @@ fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Cas
     }
 }
 
-/// Lets a ring store residues in a random one of the ways that it supports; usually the ring stays as it is.
+/// A function that gives a ring a random stored form that it supports (plain or Montgomery, reduced or any word). Often
+/// the ring stays unchanged.
 fn stored() -> impl Strategy<Value = fn(PolyType) -> PolyType> {
     fn montgomery(ring: PolyType) -> PolyType {
         ring.clone().with_form(Form::Montgomery).unwrap_or(ring)

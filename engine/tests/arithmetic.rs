@@ -1,4 +1,4 @@
-//! Checks the arithmetic of the CUDA headers against big integers, and their PTX functions against the portable twins.
+//! Checks the arithmetic of the CUDA headers against big integers, and their PTX functions against portable C++.
 
 use crate::fixtures::arithmetic::wanted::Reference;
 use crate::fixtures::arithmetic::{Probe, Which};
@@ -26,7 +26,7 @@ const BITS_60: u64 = 1_152_921_504_606_830_593;
 /// The number of random pairs of words of each kind for each modulus.
 const RANDOM: usize = 400;
 
-/// A kernel of one arithmetic, and the moduli with which it is tested.
+/// A test kernel of one arithmetic (a modulus type or plain words), and the moduli with which it is tested.
 struct Run {
     which: Which,
     moduli: Vec<Modulus>,
@@ -180,8 +180,8 @@ fn big(q: &Modulus) -> BigUint {
 }
 
 impl Sample {
-    /// All pairs of edge cases, random words, and words next to multiples of q. Words of 256 bits are always valid
-    /// residues.
+    /// All pairs of edge cases, `RANDOM` random pairs, and `RANDOM` pairs of words next to multiples of q. Words of 256
+    /// bits are always valid residues: below 2q for Shoup multiplication, else below q.
     fn new(run: &Run, q: Modulus, random: &mut Random) -> Self {
         let bits = 8 * run.which.word_bytes();
         let value = big(&q);
@@ -276,7 +276,8 @@ impl Run {
     }
 }
 
-/// An emulator that runs threads in one fixed order, because the threads of these kernels do not interact.
+/// An emulator that runs threads in one fixed order, because the threads of these kernels do not interact. `None` if
+/// the emulator is not available.
 fn emulator_device(sanitize: bool) -> Option<Device> {
     let target = if sanitize { Target::EmulatorSanitized } else { Target::Emulator };
     target.device()?;

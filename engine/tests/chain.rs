@@ -1,5 +1,6 @@
 //! Modulus chains, as in homomorphic encryption. Q is the product of the moduli of a level, and P that of the special
-//! moduli. The rings modulo Q of all levels, modulo Q·P and modulo digits of Q share kernels and tables.
+//! moduli. A digit of Q is the product of up to `SPECIAL` consecutive moduli. The rings modulo Q of all levels, modulo
+//! Q·P and modulo digits share kernels and tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ const LEVELS: usize = 24;
 /// The number of moduli of P, and of each digit of Q except the last.
 const SPECIAL: usize = 3;
 
-/// The plans of a scheme at all levels: transforms and products modulo Q and modulo Q·P, ModUp of digits to Q·P, and
-/// the base conversion from P to Q in ModDown.
+/// The plans of a scheme at all levels: transforms and products modulo Q and modulo Q·P, ModUp of digits to Q·P (fast
+/// base conversion), and the base conversion from P to Q in ModDown.
 fn plans(limits: &Limits) -> Result<Vec<Plan>> {
     let primes = Modulus::ntt_primes(2 * DEGREE as u64, 60, LEVELS + SPECIAL)?;
     let (q, p) = primes.split_at(LEVELS);

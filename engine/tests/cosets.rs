@@ -77,8 +77,8 @@ fn only_transforms_are_scaled() -> Result<()> {
     Ok(())
 }
 
-/// Tables are cached by their `Debug` form, so it must differ for another offset, root or scale. Forward and inverse
-/// transforms share a table.
+/// Tables are cached by their `Debug` form, so this form must differ between tables with different offsets, roots or
+/// scales. Forward and inverse transforms share a table.
 #[test]
 fn tables_differ_where_they_must() -> Result<()> {
     let p = Modulus::from_hex(FIELDS[0])?;

@@ -22,7 +22,8 @@ fn engines() -> Vec<Engine> {
     one.chain(groups()).collect()
 }
 
-/// Groups of CPUs, with items divided evenly or by given rates, and of a GPU with a CPU.
+/// Groups of one to three CPUs that divide items evenly, and a group of two CPUs that divides items by given rates. If
+/// there is a GPU, also a group of this GPU and a CPU.
 fn groups() -> Vec<Engine> {
     let cpus = |count| vec![(); count].into_iter().map(|()| Device::cpu()).collect::<Vec<_>>();
     let gpu = Target::Cuda.device().map(|gpu| vec![(gpu, 3.0), (Device::cpu(), 1.0)]);

@@ -59,7 +59,7 @@ enum Kind {
     Zero,
 }
 
-/// A limb of an item, with its inputs a and b and its output.
+/// A limb of an item: its modulus q, its inputs a and b, its output, and the positions to check (`places`).
 struct Row<'a> {
     kind: Kind,
     q: u64,

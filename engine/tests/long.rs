@@ -275,7 +275,8 @@ fn rings_that_cannot_be_cut_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Each row of evaluations is an element of a separate ring.
+/// Each row of evaluations is an element of a separate ring: with four rows, row r has the evaluations at positions
+/// r + 4·j.
 #[test]
 fn rows_have_rings() -> Result<()> {
     let ring: PolyType = "998244353 : x^1024 - 1".parse()?;

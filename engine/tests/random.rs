@@ -16,7 +16,8 @@ fn draw_on_host(program: &Program, random_key: &RandomKey, items: usize) -> Resu
 }
 
 /// The test vector of RFC 8439, section 2.3.2. The standard's 32-bit counter and the first word of its nonce form
-/// Ringforge's 64-bit counter, which is the item. The other two words of the nonce are the attempt and stream id 0.
+/// Ringforge's 64-bit counter, which is the item's index. The other two words of the nonce are the attempt and stream
+/// id 0.
 #[test]
 fn blocks_match_the_standard() -> Result<()> {
     let random_key = RandomKey::from_bytes(&core::array::from_fn::<u8, { RandomKey::BYTES }, _>(|i| i as u8))?;

@@ -131,13 +131,15 @@ struct Known<'p> {
     what: What,
     shared: bool,
     data: Vec<u8>,
-    /// The name of the input that a step has overwritten with this value; the value can only be output under this name.
+    /// The name of the input that this value overwrites, directly or through earlier values; the value can only be
+    /// output under this name. `None` if it overwrites no input.
     place: Option<String>,
     input: Option<String>,
     gone: bool,
     /// The numbers of the values whose memory this value may share, including its own number.
     memory: Vec<usize>,
-    /// The operation since which the value's memory is in use, and the last operation that reads it.
+    /// The operation since which the value's memory is in use, and the last operation that reads the value, if
+    /// any.
     since: usize,
     read: Option<usize>,
 }
@@ -196,8 +198,9 @@ impl<'p> Maker<'p, '_> {
         self.known.len() - 1
     }
 
-    /// A random value of the kind `what` whose number is not in `but`, or sometimes a new input. Marks the value as
-    /// read.
+    /// The number of a random value whose type `what` accepts, shared by all items exactly if `shared`, but none of the
+    /// numbers in `but`. If there is no such value, and sometimes otherwise, that of a new input of type `or`. Marks
+    /// the value as read.
     fn operand(&mut self, what: impl Fn(What) -> bool, or: What, shared: bool, pick: u8, but: &[usize]) -> usize {
         let fits = |(i, known): &(usize, &Known<'_>)| {
             let whole = known.data.len() == self.ring.bytes() * if shared { 1 } else { self.batch };

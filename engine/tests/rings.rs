@@ -30,7 +30,7 @@ fn non_zero(x: U256) -> crypto_bigint::NonZero<U256> {
     crypto_bigint::NonZero::new(x).into_option().expect("an order")
 }
 
-/// The ring in every stored form that it supports except its present one.
+/// The ring in every stored form that it supports (plain or Montgomery, reduced or any word) except its present one.
 pub(crate) fn stored_otherwise(ring: &PolyType) -> Vec<PolyType> {
     let forms = [Form::Plain, Form::Montgomery].into_iter().filter_map(|form| ring.clone().with_form(form).ok());
     forms.flat_map(|ring| [ring.clone(), ring.accepting_any_word()]).filter(|other| other != ring).collect()

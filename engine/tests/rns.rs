@@ -102,7 +102,7 @@ impl Basis {
     }
 }
 
-/// A ring that stores residues in the form `how`, with values derived from its moduli.
+/// The basis of a ring modulo x^n − 1 that stores residues in the form `how`.
 fn stored(moduli: &[Modulus], n: usize, how: &str) -> Basis {
     let ring = PolyType::from(Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring"));
     Basis::of(format!("{ring:#} : {how}").parse().expect("a ring"))

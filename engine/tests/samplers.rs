@@ -1,4 +1,4 @@
-//! Samplers: all devices compute the samples of the definition, samples have the right distribution, and no two
+//! Samplers: all devices compute the samples that the definition gives, samples have the right distribution, and no two
 //! samplers use the same random block.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -332,7 +332,7 @@ fn uniform_residues_are_uniform_and_independent() -> Result<()> {
     Ok(())
 }
 
-/// The stream ids of all ports of all steps, in order, without the zeros.
+/// The stream ids of all ports of all steps, in order, except zeros.
 fn stream_id(plan: &Plan) -> Vec<u32> {
     plan.kernels().flat_map(|kernel| kernel.ports().iter().map(|port| port.stream_id).filter(|s| *s > 0)).collect()
 }

@@ -28,7 +28,7 @@ fn forward(ring: &PolyType, order: Order, a: &[u8]) -> Vec<u8> {
     run(&Job::new(ring, Op::Forward).order(order), a.len() / ring.bytes(), &[a])
 }
 
-/// The same elements with every word reduced modulo q.
+/// The elements `a` with every word reduced modulo its limb's q.
 fn reduced(ring: &PolyType, a: &[u8]) -> Vec<u8> {
     naive::to_stored(ring, &naive::to_plain(ring, a))
 }

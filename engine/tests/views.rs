@@ -60,8 +60,8 @@ fn limbs_agree_on_all_devices() -> Result<()> {
     Ok(())
 }
 
-/// A batch of elements x modulo Q·P and a shared key modulo Q. In place, the limbs of Q become x + key·x; in a separate
-/// output y, they are key·x. The limbs of P are those of x in both cases.
+/// Products of views: elements x are modulo Q·P, and a key that they share is modulo Q. In place, the limbs of Q become
+/// x + key·x; in a separate output y, they are key·x. The limbs of P are those of x in both cases.
 #[test]
 fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
     let ring: PolyType = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;

@@ -1,5 +1,5 @@
-//! Fuzzes the loading of kernel bundles. A bundle contains a hash of its header. The fuzz target computes this hash, so
-//! that inputs also reach the code after the hash check.
+//! Fuzzes the loading of kernel bundles, which are files of compiled kernels. A bundle contains a hash of its header.
+//! For some inputs, the fuzz target computes this hash, so that they reach the code after the hash check.
 #![no_main]
 
 use std::cell::RefCell;

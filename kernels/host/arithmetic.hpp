@@ -35,7 +35,8 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     return result;
 }
 
-// The upper word of high:low shifted left by (shift mod 32), and the lower word of high:low shifted right by it.
+// __funnelshift_l returns the upper word of high:low << (shift mod 32), and __funnelshift_r the lower word of
+// high:low >> (shift mod 32).
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
 }

@@ -28,8 +28,8 @@ namespace rf_host::asan {
 
 constexpr bool enabled = true;
 
-// Announces a switch to the stack [bottom, bottom + bytes). Saves the fake stack of the context that is being left in
-// *fake; `fake` is null if this context never resumes.
+// Announces a switch to the stack [bottom, bottom + bytes). Saves AddressSanitizer's fake stack of the old context to
+// *fake; `fake` is null if the old context never resumes.
 inline void leave(void** fake, const void* bottom, std::size_t bytes) {
     __sanitizer_start_switch_fiber(fake, bottom, bytes);
 }

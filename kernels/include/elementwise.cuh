@@ -21,8 +21,8 @@ struct Elementwise {
     // in: the stride between items, in residues; an index in the thread's limb
     // out: the offset of that residue of the thread's item, in residues from item 0
     RF_METHOD u64 offset(u64 stride, u32 place) const { return at.item * stride + (u64)limb * T::n + place; }
-    // Calls load(multiples, x), which must fill x with the thread's residues, < q. Then applies the epilogue's steps to
-    // x and stores the results.
+    // Calls load(multiples, x) with the epilogue's `Multiples` (multiples.cuh); it must fill x with the thread's
+    // residues, < q. Then applies the epilogue's steps to x and stores the results.
     template <class Load>
     RF_METHOD void store(Store* out, u64 stride, const E& epilogue, Load load) const {
         const auto ending = epilogue.of_row(limb, [&](u64 apart) { return offset(apart, start); });

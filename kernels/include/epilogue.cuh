@@ -6,10 +6,10 @@
 
 namespace rf {
 
-// Applies the steps of E, the generated struct `Epilogue`, to one limb. E has the table and the stages of `Multiples`,
-// for residues of type E::Store in memory. Stage i first adds the next of the E::operands operands, if E::adds(i).
-// E::minus(i, 0) says whether it negates the kernel's result, and E::minus(i, 1) whether it negates the operand.
-// Operands have separate strides between items.
+// Applies the steps of E, the generated struct `Epilogue`, to one limb. E has the table and the stages of `Multiples`
+// (multiples.cuh), for residues of type E::Store in memory. Stage i first adds the next of the E::operands operands, if
+// E::adds(i). E::minus(i, 0) says whether the stage negates the kernel's result, and E::minus(i, 1) whether it negates
+// the operand. Operands have separate strides between items.
 template <class E>
 struct Ending {
     using Store = typename E::Store;
@@ -20,8 +20,8 @@ struct Ending {
     Multiples<E> multiples;
     const Store* operand[E::operands + 1];
 
-    // in: the limb's index in the item; offset(stride): the limb's offset in memory, in residues, in an operand with
-    //     that stride between items
+    // in: the limb's index in the item; a function offset(stride), which returns the limb's offset, in residues, in an
+    //     operand whose items have this stride
     template <class Offset>
     RF_METHOD Ending(const E& e, u32 row, Offset offset) : multiples(e.table, row) {
         if constexpr (E::operands > 0) {

@@ -4,7 +4,8 @@
 // (digit-reversed with radix 3). Inverse: Gentleman-Sande butterflies, back. The first layer of x^n - x^(n/2) + 1
 // splits it by a primitive sixth root of unity, as in NTTRU (Lyubashevsky-Seiler, eprint 2019/040).
 //
-// ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a tile must call them; their only
+// ntt_forward and ntt_inverse work on a tile (a limb or a sub-transform of one) in registers. Threads exchange residues
+// between passes, which are groups of consecutive layers (ring.cuh). All threads of a tile must call them; their only
 // barriers are sync_row. Residues are reduced lazily, as in Harvey's butterflies (arXiv:1205.2926). B is a bound in
 // multiples of q (on the absolute value, if words have signs), and R::capacity is the multiple of q that fits a word.
 // Every reduction is decided at compile time.
@@ -186,7 +187,8 @@ struct Group {
     static constexpr u32 last = in_groups<R> ? end() : L + 1, layers = last - L, points = 1 << layers;
     static constexpr bool used = layers > 1;
     static_assert(group_of<R>(L) == L && last <= S::last, "a pass must contain whole groups of layers");
-    // nodes: nodes of layer L below a set's node. part: networks per node; their points are interleaved in registers.
+    // nodes: nodes of layer L below the node of a set (`Pass` in ring.cuh). part: networks per node; their points are
+    // interleaved in registers.
     static constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), part = S::span / nodes / points;
 
     // The factor of point j > 0 below a node; `section` is that of layer At, and the sections of later layers follow

@@ -1,5 +1,8 @@
 // Products and inverses of evaluations: residues modulo the leaves x^d - beta of a ring's factorization tree, for leaf
 // degrees d = 1 ... 8. (d > 1 is an incomplete NTT, as in ML-KEM.)
+//
+// The product factor is the constant that a reduced product lacks: 2^64, for example, if products of plain 64-bit
+// residues are reduced by Montgomery reduction.
 #pragma once
 #include "ntt.cuh"
 

@@ -12,6 +12,9 @@
 // The R::cluster blocks of a thread-block cluster may share a tile; its threads are then numbered across these blocks.
 // The first pass combines coefficients of all blocks. After it, each block has whole subtrees of the factorization
 // tree.
+//
+// A cell is the place of one residue in shared memory. The product factor is the constant that a reduced product of two
+// stored residues lacks (`lacks_factor` in stored.cuh).
 #pragma once
 #include "packed.cuh"
 #include "stored.cuh"

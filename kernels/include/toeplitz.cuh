@@ -106,9 +106,9 @@ struct Toeplitz {
     // All lanes must call it; they meet at its end. They must also have met since `sums` was last read and `copies` was
     // written.
     //
-    // Step k + 1 uses the fragment of A of step k again two tiles later, so a tile loads only one new fragment of each
-    // digit. A loop body has `delay` tiles, so that fragments and sums stay in the same registers. Tiles are processed
-    // in pairs, and the two digits have separate sums, so that four independent chains of products overlap.
+    // Two tiles later, step k + 1 uses the fragment of A that step k uses now, so a tile loads only one new fragment of
+    // each digit. A loop body has `delay` tiles, so that fragments and sums stay in the same registers. Tiles are
+    // processed in pairs, and the two digits have separate sums, so that four independent chains of products overlap.
     template <u32 Bits>
     RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
         static_assert(delay % 2 == 0 && sum_words % 4 == 0, "delay must be even, and sum_words a multiple of 4");

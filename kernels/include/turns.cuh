@@ -6,8 +6,8 @@
 
 namespace rf {
 
-// Prefetches the residues that a thread needs in pass 0 of the next item's tile. Each thread copies them to cells that
-// no other thread accesses, so that no barrier is needed.
+// Prefetches the residues that a thread needs in pass 0 of the next item's tile. Each thread copies them to shared
+// memory that no other thread accesses, so that no barrier is needed.
 template <class R>
 struct Next {
     using S = Pass<R, 0>;

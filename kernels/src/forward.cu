@@ -19,7 +19,8 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);
-    // The two branches differ only in double buffering. A common one would take more registers without it.
+    // The two branches differ only in double buffering. A common branch would take more registers where double
+    // buffering is off.
     if constexpr (next_row<Rq> > 0) {
         in_turn(row, in, in_distance, per_item, shared, [&](const Row<Rq>& at, Rq::M::Word* x) {
             if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);

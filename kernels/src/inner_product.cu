@@ -9,8 +9,8 @@
 using namespace rf;
 
 // An item has `count` elements a of `rows` limbs each, at least `count` keys for each set, and one sum for each set.
-// Keys have `key_rows` limbs: first those of the element's first `own` limbs, then limbs that elements lack, then those
-// of the element's other limbs.
+// A key has `key_rows` limbs, modulo these primes in order: those of the element's first `own` limbs, then primes that
+// elements lack, then those of the element's other limbs.
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
                                          const Constants<Rq>* constants, Epilogue epilogue, u64 rows, u64 a_distance,
                                          u64 b_distance, u64 out_distance, u64 count, u64 key_count, u64 key_rows,

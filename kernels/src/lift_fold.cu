@@ -1,7 +1,7 @@
-// Product via a larger NTT, last step for any sparse f: one limb of ring elements from products in an auxiliary ring,
-// reduced modulo f in rounds; one block per limb. If a limb fits shared memory, the block rebuilds the product's 2n - 1
-// residues (Garner) and reduces them there. Otherwise the input already holds these residues, which are reduced in
-// place.
+// Product via a larger NTT, last step for any sparse quotient polynomial f: one limb of ring elements from products in
+// an auxiliary ring, reduced modulo f in rounds; one block per limb. If a limb fits shared memory, the block rebuilds
+// the product's 2n - 1 residues (Garner) and reduces them there. Otherwise the input already holds these residues,
+// which are reduced in place.
 //
 // Modulo f, x^n is the sum of c x^k over the terms of the tail of f. A round reduces the `gap` highest coefficients,
 // gap = n - (largest k), so that no reduced coefficient contributes to another. Each target coefficient sums all its

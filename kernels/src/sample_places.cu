@@ -19,7 +19,7 @@ RF_FN u32 taken_lanes(u32 own, u32 base, u32 taken) {
     RF_UNROLL
     for (u32 j = 1; j < 32; j++) again |= (u32)(__shfl_sync(0xffffffff, own, (int)j) == own) & (u32)(lane < j);
     taken = __ballot_sync(0xffffffff, (int)again);
-    // an index that is another lane's number is in the set if that lane was given its number instead
+    // an index that equals another lane's number is in the set if that lane inserted its number instead of its index
     const u32 link = (u32)(own - base < 32) << (own - base & 31);
     RF_UNROLL
     for (u32 j = 32; j-- > 0;) taken |= select(taken & __shfl_sync(0xffffffff, link, (int)j), 1u << j, 0u);

@@ -157,8 +157,8 @@ fn random_key() -> Result<Vec<NamedPlan>> {
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }
 
-/// Plans for samplers in rings of every width. The key is a run's `RandomKey` or one seed per item. Thread blocks take
-/// several rounds, and some seeds and outputs are views (parts of larger values).
+/// Plans for samplers in rings of every width. The key is a run's `RandomKey` or one seed per item. Thread blocks loop
+/// several times, and some seeds and outputs are views (parts of larger values).
 fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let q = |q: u64| Modulus::new(q);
     let rows = |moduli: &[Modulus], map: &[usize], n: usize| {

@@ -1,5 +1,5 @@
-// A kernel for tests of the test kit. Its result depends on every barrier and wait, on the table, and on all shared
-// memory.
+// A kernel for tests of the test kit (the crate `ringforge-testkit`). Its result depends on every barrier and wait, on
+// the table `factors`, and on all shared memory.
 #include "copies.cuh"
 #include "prelude.cuh"
 using rf::u32;

@@ -1,4 +1,4 @@
-//! A small kernel for tests of the test kit, with its CPU reference.
+//! A small kernel for tests of the test kit (the crate `ringforge-testkit`), with its CPU reference.
 
 use core::ops::Range;
 use std::sync::Arc;

@@ -96,9 +96,9 @@ fn whole(job: &Job) -> Result<Program> {
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
-/// Returns the expected output of a job. Forward transforms and products come from the oracle ([`naive`]). The output
-/// of an inverse transform is that of the unsplit transform on the CPU; the oracle's forward transform must map it back
-/// to the input.
+/// Returns the expected output of a job. Forward transforms and products come from the oracle, the naive implementation
+/// in [`naive`]. The output of an inverse transform is that of the unsplit transform on the CPU; the oracle's forward
+/// transform must map it back to the input.
 fn expected(job: &Job, factorization: &Factorization, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
     let (ring, plain) = (&job.poly, |bytes: &[u8]| naive::to_plain(&job.poly, bytes));
     let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, factorization, job.order, &plain(bytes)));
@@ -124,7 +124,7 @@ fn expected(job: &Job, factorization: &Factorization, whole: &Program, batch: us
 /// 60-bit primes with roots of unity for negacyclic rings of degree 2^16.
 const WIDE: [u64; 2] = [1_152_921_504_606_584_833, 1_152_921_504_598_720_513];
 
-/// A ring with several 64-bit moduli. Residues stay lazy between kernels.
+/// A ring with several 64-bit moduli. Between kernels, residues stay lazy, below a multiple of q.
 fn several() -> Result<Shared> {
     Shared::of(
         Ring::rns(1024, &[Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?]).map(PolyType::from),
@@ -133,8 +133,8 @@ fn several() -> Result<Shared> {
     )
 }
 
-/// A 64-bit ring whose transform takes three kernels. The tiles of the middle kernel have several nodes above them, and
-/// the words of a tile have a stride.
+/// A 64-bit ring whose transform takes three kernels. A tile, the part of a limb that one thread block computes, has
+/// several nodes above it in the middle kernel. The words of a tile have a stride.
 fn three() -> Result<Shared> {
     Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?).map(PolyType::from), tiny(4, 256), 3)
 }

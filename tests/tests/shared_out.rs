@@ -1,5 +1,5 @@
-//! Tests that transforms split over several kernels or clusters agree with the oracle, and that all devices give the
-//! same results.
+//! Tests that transforms split over several kernels or clusters agree with the test kit's naive implementation, and
+//! that all devices give equal results.
 
 use ringforge::Result;
 use ringforge_testkit::inject::injections;
@@ -16,7 +16,7 @@ fn emulator() {
     check_scheme::<SharedOut>(Target::Emulator);
 }
 
-/// Makes a launch for some blocks of an item work on other blocks, and checks that this defect is detected.
+/// Checks that a defect is detected: a launch for some thread blocks of an item does the work of different blocks.
 #[test]
 fn wrong_blocks_are_detected() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! Runs the test kit's suite on a stand-in for a third-party scheme: one kernel with its own oracle.
+//! Runs the test kit's suite on a stand-in for a third-party scheme: one kernel whose expected outputs are computed in
+//! this file.
 
 use ringforge::{Limits, Result};
 use ringforge_testkit::{Named, NamedPlan, Scheme, Target, check_scheme};
@@ -31,7 +32,7 @@ fn expected(input: &[u8]) -> Vec<u8> {
 
 ringforge_testkit::suite!(Mixing);
 
-/// A scheme with five kinds of sample items, whose oracle is wrong for the fifth kind.
+/// A scheme with five kinds of sample items, whose expected output is wrong for the fifth kind.
 struct WrongForOne;
 
 impl Scheme for WrongForOne {

@@ -21,8 +21,8 @@ pub struct Backend(Arc<Parts>);
 
 struct Parts {
     engine: Engine,
-    /// The largest staging buffer so far, in page-locked memory; `None` before the first call and while a call uses
-    /// it.
+    /// The largest staging buffer so far, in page-locked memory; `None` before the first call, after
+    /// [`Backend::trim`], and while a call uses the buffer.
     staging: Mutex<Option<PinnedBuffer>>,
 }
 

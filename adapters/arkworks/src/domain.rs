@@ -83,8 +83,8 @@ impl<F: EngineField> Domain<F> {
     /// Replaces coefficients by the polynomial's evaluations in natural order. The input is truncated or padded with
     /// zeros to the domain's size.
     ///
-    /// Arkworks' code runs domains that are too small for the engine to be faster, and takes over if the backend fails.
-    /// A failure is logged.
+    /// Arkworks' code transforms domains that are too small for the engine to be faster, and takes over if the backend
+    /// fails, which is logged.
     pub fn fft_in_place(&self, coeffs: &mut Vec<F>) {
         let done = self.try_shared(coeffs, Self::forward);
         if !done {

@@ -24,8 +24,8 @@
 //! type Prover = Groth16<Bls12_381, Libsnark<Fr>>;
 //! ```
 //!
-//! A [`Backend`] is an engine with a cache of programs, by field and size. Arkworks' traits have no parameter for a
-//! backend, so their implementations use [`Backend::shared`].
+//! A [`Backend`] is an engine with a cache of programs: one per field, size, coset and operation. Arkworks' traits have
+//! no parameter for a backend, so their implementations use [`Backend::shared`].
 
 mod backend;
 mod domain;

@@ -112,7 +112,8 @@ struct System<'a, F> {
 }
 
 impl<F: PrimeField> System<'_, F> {
-    /// Runs the witness map on the shared backend. Returns `None` if arkworks' code should run instead.
+    /// Runs the witness map on the shared backend. Returns `None` if arkworks' code should run instead, and an error if
+    /// matrices or variables are missing or the field has no suitable domain.
     fn map<K: EngineField, D: EvaluationDomain<F>>(&self, reduction: Reduction) -> Result<Option<Vec<F>>> {
         if self.matrices.len() < 3 || self.assignment.len() < self.num_inputs {
             return Err(SynthesisError::AssignmentMissing);
@@ -190,7 +191,7 @@ impl<F: PrimeField> System<'_, F> {
     }
 }
 
-/// Returns the value as a `K` if its type is `K`.
+/// Returns the value as a `K`, or `None` if its type is not `K`.
 fn cast<K: 'static>(x: &dyn Any) -> Option<&K> {
     x.downcast_ref()
 }

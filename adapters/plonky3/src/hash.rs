@@ -19,7 +19,8 @@ use crate::field::EngineField;
 /// Over BabyBear and KoalaBear the width is 16 and a digest has 8 elements; over Goldilocks the width is 8 and a
 /// digest has 4. Four digests are combined by a permutation of twice that width.
 pub trait HashField: EngineField {
-    /// The hash of a row, or of the digests of several children. Its number of elements is the rate of the sponge.
+    /// The hash of a row, or of the digests of several children. Its number of elements is the rate of
+    /// the sponge that hashes rows.
     type Digest: Copy
         + Debug
         + Default
@@ -51,10 +52,11 @@ pub trait HashField: EngineField {
     /// Elements per digest.
     const DIGEST: usize;
 
-    /// Plonky3's trees of arity 2, with caps of this height.
+    /// Plonky3's trees of arity 2. Their caps (commitments) are the layer `cap_height` steps below the root.
     fn binary(permutation: &Self::Permutation, cap_height: usize) -> Self::Binary;
 
-    /// Plonky3's trees of arity 4, with caps of this height. `rows` hashes rows, and `digests` compresses four digests.
+    /// Plonky3's trees of arity 4, with caps as for [`binary`](HashField::binary). `rows` hashes rows, and `digests`
+    /// compresses four digests.
     fn quaternary(rows: &Self::Permutation, digests: &Self::Wide, cap_height: usize) -> Self::Quaternary;
 
     /// Pruned Merkle paths with these sibling digests.

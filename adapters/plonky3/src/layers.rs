@@ -20,7 +20,7 @@ pub(crate) struct Step {
     pub(crate) children: usize,
     /// Number of nodes that have children; the rest of the layer is padding.
     pub(crate) nodes: usize,
-    /// True if the digests of rows are injected at these nodes.
+    /// True if the digests of a lower matrix's rows are injected at (compressed into) these nodes.
     pub(crate) joined: bool,
 }
 

@@ -41,15 +41,15 @@ impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
         Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri), mmcs, log_blowup, budget: usize::MAX }
     }
 
-    /// Limits the device memory of a commitment to this many bytes, by an upper estimate. If a commitment needs more,
+    /// Limits the device memory of a commitment to this many bytes. If an upper estimate of its memory is larger,
     /// columns are processed in parts. If even the smallest parts do not fit, Plonky3's code makes the commitment.
     #[must_use]
     pub fn within(self, bytes: usize) -> Self {
         Self { budget: bytes, ..self }
     }
 
-    /// The commitment made on the device. Returns `None` if there is no engine, or if the engine cannot make this
-    /// commitment.
+    /// The commitment made on the device. Returns `None` if there is no engine, if the engine does not support these
+    /// traces, or if the device fails.
     fn on_device(
         &self,
         evaluations: &[(TwoAdicMultiplicativeCoset<F>, RowMajorMatrix<F>)],

@@ -62,13 +62,13 @@ impl<F: HashField> Poseidon2<F> {
         Ok(Self { wide: Some(Permutation::new(external, internal)?), ..self })
     }
 
-    /// Plonky3's permutation for rows, with the same round constants.
+    /// Plonky3's permutation that hashes rows, with the round constants of this hash.
     #[must_use]
     pub fn permutation(&self) -> &F::Permutation {
         &self.permutation
     }
 
-    /// Plonky3's permutation that compresses four digests, with the same round constants; `None` for arity 2.
+    /// Plonky3's permutation that compresses four digests, with the round constants of this hash; `None` for arity 2.
     #[must_use]
     pub fn wide_permutation(&self) -> Option<&F::Wide> {
         self.wide.as_ref().map(|(_, plonky3)| plonky3)

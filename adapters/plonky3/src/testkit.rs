@@ -35,8 +35,8 @@ impl Scheme for Hashes {
     }
 }
 
-/// A logger that panics if Plonky3's code takes over from an engine. Its correct results would hide the failure from
-/// tests.
+/// A logger that panics if Plonky3's code takes over from an engine. The correct results of Plonky3's code would hide
+/// the engine's failure from tests.
 #[derive(Debug)]
 struct NoStock;
 

@@ -48,7 +48,8 @@ impl<F: EngineField> Transform<F> {
     /// matrix of `width` columns.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if a row-major matrix has more rows than the engine can transform in this layout.
+    /// [`Error::TooLarge`] if a row-major matrix has more rows than the engine can transform in this layout; other
+    /// errors of [`Engine::program_of`].
     pub(crate) fn program(self, engine: &Engine, bits: usize, layout: Layout, width: usize) -> Result<Program> {
         let columns = if layout == Layout::Rows { width } else { 1 };
         let key = (TypeId::of::<F>(), bits, layout, columns, self);

@@ -58,8 +58,8 @@ fn fibonacci<F: PrimeField64>(rows: usize) -> (RowMajorMatrix<F>, Vec<F>) {
     (RowMajorMatrix::new(values, 2), vec![F::ZERO, F::ONE, last])
 }
 
-/// FRI parameters without proof of work. Proof of work would make proofs differ, because any witness that is found
-/// first is used.
+/// FRI parameters without proof of work. Proof of work would make proofs differ, because a prover uses whichever
+/// witness its search finds first.
 fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
     FriParameters {
         log_blowup: 1 + cap,

@@ -5,7 +5,8 @@ use ringforge::{Job, Limits, Op, PolyType};
 
 use ringforge_cli::roofline::{Words, slots_per_item};
 
-/// Numbers of primes: in Q at a level, in P (equal to the number per digit), and dropped by a rescaling.
+/// Numbers of primes: of the ciphertext modulus Q at a level, of the special modulus P (equal to the number per digit
+/// of a key switch), and dropped by a rescaling.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Primes {
     pub(crate) q: usize,

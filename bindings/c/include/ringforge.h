@@ -72,7 +72,7 @@ enum RingforgeCode
    */
   RINGFORGE_CODE_ITEMS = 1,
   /**
-   * An argument is invalid: null, misaligned, of the wrong size, or overlapping another.
+   * An argument is invalid: null, misaligned, not UTF-8, out of range, of the wrong size, or overlapping another.
    */
   RINGFORGE_CODE_ARGUMENT = 2,
   /**
@@ -84,7 +84,8 @@ enum RingforgeCode
    */
   RINGFORGE_CODE_RING = 4,
   /**
-   * The device does not support the operation, or there is no KEM of this name.
+   * The device does not support the operation, an incomplete transform needs a depth, there is no KEM of this name,
+   * or this process was forked after work had begun.
    */
   RINGFORGE_CODE_UNSUPPORTED = 5,
   /**
@@ -129,7 +130,7 @@ enum RingforgeItem
    */
   RINGFORGE_ITEM_OK = 0,
   /**
-   * The seed gives no key, because its polynomial has no inverse.
+   * The seed gives no key, because the polynomial sampled from it has no inverse.
    */
   RINGFORGE_ITEM_NOT_INVERTIBLE = 1,
   /**
@@ -250,7 +251,7 @@ RingforgeCode ringforge_engine_best(RingforgeEngine **engine);
 RingforgeCode ringforge_engine_cpu(RingforgeEngine **engine);
 
 /**
- * Makes an engine on the CUDA GPU with this ordinal, in its primary context.
+ * Makes an engine on the CUDA GPU with this ordinal, in the GPU's primary context.
  */
 RingforgeCode ringforge_engine_cuda(size_t ordinal, RingforgeEngine **engine);
 
@@ -425,7 +426,7 @@ RingforgeCode ringforge_point_mul_on(const RingforgeEngine *engine,
 RingforgeCode ringforge_pinned_new(const RingforgeEngine *engine, size_t bytes, RingforgePinned **pinned);
 
 /**
- * Returns the address of the memory, aligned to at least 16 bytes; null if the memory is empty.
+ * Returns the address of the memory, aligned to at least 16 bytes; null if `pinned` is null or the memory is empty.
  */
 void *ringforge_pinned_data(const RingforgePinned *pinned);
 
@@ -435,7 +436,8 @@ void *ringforge_pinned_data(const RingforgePinned *pinned);
 void ringforge_pinned_free(RingforgePinned *pinned);
 
 /**
- * Returns the message for an item's status. It stays valid until the thread's next call of `ringforge_item_message`.
+ * Returns the message for an item's status. The message stays valid until the thread's next call of
+ * `ringforge_item_message`.
  */
 const char *ringforge_item_message(uint32_t status);
 

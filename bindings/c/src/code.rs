@@ -16,13 +16,14 @@ pub enum RingforgeCode {
     Ok = 0,
     /// The call succeeded, but some items of its batch failed: their statuses say why, and their outputs are zero.
     Items = 1,
-    /// An argument is invalid: null, misaligned, of the wrong size, or overlapping another.
+    /// An argument is invalid: null, misaligned, not UTF-8, out of range, of the wrong size, or overlapping another.
     Argument = 2,
     /// A residue is not below its modulus.
     NotReduced = 3,
     /// The ring is invalid, or does not support the operation.
     Ring = 4,
-    /// The device does not support the operation, or there is no KEM of this name.
+    /// The device does not support the operation, an incomplete transform needs a depth, there is no KEM of this name,
+    /// or this process was forked after work had begun.
     Unsupported = 5,
     /// The GPU does not exist or is not usable.
     NoDevice = 6,

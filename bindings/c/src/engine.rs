@@ -34,7 +34,7 @@ pub unsafe extern "C" fn ringforge_engine_cpu(engine: *mut *mut RingforgeEngine)
     guarded(|| give("engine", engine, || Ok(RingforgeEngine::new(Engine::cpu()))))
 }
 
-/// Makes an engine on the CUDA GPU with this ordinal, in its primary context.
+/// Makes an engine on the CUDA GPU with this ordinal, in the GPU's primary context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_engine_cuda(ordinal: usize, engine: *mut *mut RingforgeEngine) -> RingforgeCode {
     guarded(|| give("engine", engine, || Ok(RingforgeEngine::new(Engine::cuda(ordinal)?))))

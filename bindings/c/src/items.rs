@@ -16,7 +16,7 @@ use crate::pointer::Memory;
 pub enum RingforgeItem {
     /// The item succeeded.
     Ok = 0,
-    /// The seed gives no key, because its polynomial has no inverse.
+    /// The seed gives no key, because the polynomial sampled from it has no inverse.
     NotInvertible = 1,
     /// A coefficient of the public key is not below the modulus.
     InvalidPublicKey = 2,
@@ -42,7 +42,8 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Returns the message for an item's status. It stays valid until the thread's next call of `ringforge_item_message`.
+/// Returns the message for an item's status. The message stays valid until the thread's next call of
+/// `ringforge_item_message`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
     let message = text(describe(status));

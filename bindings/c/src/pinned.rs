@@ -34,7 +34,7 @@ pub unsafe extern "C" fn ringforge_pinned_new(
     })
 }
 
-/// Returns the address of the memory, aligned to at least 16 bytes; null if the memory is empty.
+/// Returns the address of the memory, aligned to at least 16 bytes; null if `pinned` is null or the memory is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_pinned_data(pinned: *const RingforgePinned) -> *mut c_void {
     pinned.as_ref().map_or(null_mut(), |pinned| pinned.data)

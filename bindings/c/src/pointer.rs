@@ -99,7 +99,7 @@ impl<'a, T> Memory<'a, T> {
         Memory { name: self.name, pointer: self.pointer.cast(), count: self.count.map(|count| count * size_of::<T>()) }
     }
 
-    /// Returns this memory, which will be written. It is an error if it overlaps `others`, or if this memory or one of
+    /// Returns this memory, which will be written, or an error if it overlaps `others`, or if this memory or one of
     /// `others` fails the checks of `count`.
     pub(crate) fn apart_from<const N: usize>(self, others: [Memory<'_, u8>; N]) -> Result<Self, Failure> {
         self.count()?;

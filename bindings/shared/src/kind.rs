@@ -5,13 +5,15 @@ use ringforge::Error;
 /// The kind of an [`Error`]. The error itself holds the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// An argument is invalid: misaligned, of the wrong size, or of another ring or device.
+    /// An argument is invalid, for example misaligned, of the wrong size, or of a ring, order or device other than the
+    /// operation's.
     Argument,
     /// A residue is not below its modulus.
     NotReduced,
     /// The ring is invalid, or does not support the operation.
     Ring,
-    /// The device does not support the operation, or there is no KEM of this name.
+    /// The device does not support the operation, an incomplete transform needs a depth, there is no KEM of this name,
+    /// or this process was forked after work had begun.
     Unsupported,
     /// The GPU does not exist or is not usable.
     NoDevice,

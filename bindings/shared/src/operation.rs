@@ -10,7 +10,8 @@ use crate::process::may_work;
 pub struct Evaluations {
     /// The order of the evaluations.
     pub order: Order,
-    /// The number of layers. `None` requires a complete transform (leaf degree 1), whose evaluations are numbers.
+    /// The number of layers. `None` requires a complete transform, whose evaluations are numbers instead of
+    /// polynomials.
     pub depth: Option<u32>,
 }
 

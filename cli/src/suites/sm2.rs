@@ -211,8 +211,8 @@ impl Hashed {
         })
     }
 
-    /// Hashes all messages. Computes Z_A, the hash of each signer's identity, first if `identify` is set, else uses the
-    /// previous one.
+    /// Hashes all messages. If `identify` is set, first computes Z_A, the hash of each signer's identity; else uses the
+    /// Z_A of an earlier call.
     fn digests(&mut self, stream: &Stream, identify: bool, to: &mut Buffer) -> Result<()> {
         let ([id, length], [messages, lengths]) = (&self.id, &self.messages);
         if identify {

@@ -1,4 +1,5 @@
-//! Products in the NTT domain on the CPU: leaf by leaf, polynomials modulo x^d − β with d up to 8.
+//! Products in the NTT domain on the CPU. Each leaf of the factorisation is multiplied separately, as a polynomial
+//! modulo x^d − β with d up to 8.
 
 use bytemuck::Zeroable;
 
@@ -61,8 +62,8 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     }
 }
 
-/// Calls [`products`]. With `restore`, also multiplies each word by F, the constant by which the reduction divides
-/// products.
+/// Calls [`products`]. With `restore`, also multiplies each word of the product by F, the constant by which the
+/// reduction divides products.
 ///
 /// in: words below q   out: with `restore`, a·b; without it, a·b / F; both below 2q
 pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(

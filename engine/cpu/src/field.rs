@@ -71,7 +71,8 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// Returns acc / F mod q, with the constant F of [`Field`]. in: a sum of at most eight products   out: below 2q
     fn wide_reduce(&self, acc: Self::Wide) -> Self::Word;
 
-    /// The fastest SIMD vectors that this CPU has for radix-2 butterflies on these words, if any.
+    /// Returns the fastest SIMD vectors for radix-2 butterflies that this CPU has and that support q, or `None` if
+    /// there are none.
     fn vectors(&self) -> Option<Vectors> {
         None
     }
@@ -118,7 +119,7 @@ pub(crate) fn one<F: Field>(field: &F, modulus: &Modulus) -> F::Twiddle {
     field.twiddle(word(&modulus.one))
 }
 
-/// Returns x^e mod q, by square-and-multiply. in, out: below q
+/// Returns x^e mod q, by square-and-multiply. `one` is the word of the residue 1. in, out: below q
 pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F::Word {
     let factor = field.twiddle(x);
     (0..64 - e.leading_zeros()).rev().fold(one, |power, bit| {

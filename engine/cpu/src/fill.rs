@@ -7,7 +7,7 @@ use crate::layout::{HEADER, Layout, ROOTS};
 use crate::shape::{Layer, Shape};
 use crate::{Modulus, Roots};
 
-/// Computes entries of a twiddle table ([`Layout`]) as words.
+/// Computes entries of a twiddle table ([`Layout`]) as words, which are residues below q without precomputed quotients.
 pub(crate) struct Fill<'a, F: Field> {
     shape: Shape<'a>,
     layout: &'a Layout,
@@ -27,7 +27,7 @@ struct Section {
     stride: usize,
     nodes: usize,
     layer: usize,
-    /// Exponent of z: 1 or 2, or −1 or −2 for the inverse transform.
+    /// Exponent of z: 1 or 2, or −1 or −2 for the inverse transform. Always 1 if the layer is [`Layer::Sixth`].
     power: i64,
 }
 

@@ -1,7 +1,7 @@
 //! Inverses in the NTT domain: inverts every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
 //!
 //! The arithmetic multiplies two stored residues to a·b/F, where F is the constant by which its reduction divides. With
-//! this product the residues still form a field: the one of this field is F, and the inverse of x is F²/x. Two
+//! this product, the residues still form a field, with unit element F, and the inverse of x is F²/x. Two
 //! multiplications by the residue 1 remove F² at the end. (If residues are stored as x·R, a product of words is
 //! a·b/(F·R), and the word F·R represents F.)
 
@@ -148,7 +148,7 @@ fn sub<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
 }
 
 /// Returns the power x^(q − 2) under the product [`mul`], by square-and-multiply. By Fermat's little theorem, this is
-/// the inverse of x in the field described above. in, out: below q
+/// F²/x, the inverse of x in the field with this product. in, out: below q
 fn power<F: Field>(field: &F, x: F::Word, q: &Limbs) -> F::Word {
     let mut less = 2;
     let e = q.map(|limb| {

@@ -42,7 +42,8 @@ pub struct ElementLayout<'a> {
     pub restore: bool,
     /// True if evaluations are in natural order, false if they are in digit-reversed order.
     pub natural: bool,
-    /// The layers that the kernel computes.
+    /// The range of layers that the kernel computes, counted from the top. A kernel that computes the whole transform
+    /// has all layers.
     pub part: Range<usize>,
 }
 
@@ -54,7 +55,7 @@ pub enum Factors<'a> {
         /// The [`HEADER`](crate::HEADER) twiddle factors of the header, which include the scale folded into the inverse
         /// transform.
         header: Cow<'a, [u8]>,
-        /// The twiddle table, in the order of [`ElementLayout::layout`]. Not needed for products of evaluations if
+        /// The twiddle table, in the order of [`ElementLayout::layout`]. May be `None` for products of evaluations if
         /// leaves have degree 1.
         table: Option<&'a [u8]>,
     },
@@ -64,11 +65,11 @@ pub enum Factors<'a> {
 }
 
 /// The layout of key-switching keys, which have more limbs than the elements that they multiply. The first
-/// [`own`](Self::own) limbs of an element have the moduli of the first limbs of a key, and its other limbs those of the
-/// key's last limbs.
+/// [`own`](Self::own) limbs of an element have the moduli of the key's first limbs. The remaining limbs of an element
+/// have the moduli of the key's last limbs.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
-    /// Number of sets of keys.
+    /// Number of sets of keys. Each set gives one inner product per item.
     pub sets: usize,
     /// Number of keys in each set. Keys beyond the number of elements are not read.
     pub count: usize,
@@ -95,8 +96,8 @@ pub trait Kernels: Send + Sync {
     /// Multiplies elements in the NTT domain. With `add`, adds the products to `out` instead of overwriting it.
     fn point_mul(&self, operands: [&[u8]; 2], out: &mut [u8], add: bool);
 
-    /// For each set of keys, computes the sum of `count` products of an element and its key, in the NTT domain. Leaves
-    /// must have degree 1.
+    /// For each set of keys, writes a sum of `count` products to `out`, in the NTT domain: element j of an item times
+    /// key j of the set. Leaves must have degree 1.
     fn inner_product(&self, values: &[u8], keys: (&[u8], Keys), count: usize, out: &mut [u8]);
 }
 
@@ -127,7 +128,7 @@ pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: ElementLayout<'a>) -> Bo
     Box::new(Trees::<F, S> { rows, ones, trees, stored: PhantomData })
 }
 
-/// Residue polynomials of ring elements, stored as words of type `S`, with the transforms of their moduli.
+/// Implements [`Kernels`] for residue polynomials stored as words of type `S`, with one transform per modulus.
 struct Trees<'a, F: Field, S> {
     rows: ElementLayout<'a>,
     /// For each modulus, the precomputed multiplier 1.
@@ -157,8 +158,8 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
     }
 
     /// Calls `run` for every residue polynomial, with its index, its residues, and scratch memory that later calls
-    /// reuse. The residue polynomials of a single large element are spread over threads. If there are many elements,
-    /// the caller spreads them.
+    /// reuse. The residue polynomials of a single large element are spread over threads. Otherwise all calls run on the
+    /// calling thread, because callers already spread elements over threads.
     fn each<M: Default + Send>(&self, data: &mut [S], run: impl Fn(usize, &mut [S], &mut M) + Sync) {
         let (n, count) = (self.rows.shape.n, self.rows.of_row.len());
         if count > 1 && data.len() == n * count && size_of_val(data) > TASK_BYTES {

@@ -44,7 +44,7 @@ pub struct Layout {
     pub roots: usize,
     /// Number of twiddle factors in the table.
     pub len: usize,
-    /// The first layer whose nodes are stored in transposed order.
+    /// The first layer whose nodes are stored in transposed order; at least the number of layers if there is none.
     pub columns: usize,
 }
 
@@ -81,8 +81,8 @@ impl Layout {
         self.columns >= shape.layers.len()
     }
 
-    /// For each twiddle factor of the table whose nodes are all stored from left to right, returns its position in this
-    /// layout.
+    /// For each position in a table that stores all nodes from left to right, returns the position of that entry in
+    /// this layout.
     #[must_use]
     pub fn places(&self, shape: Shape<'_>) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.len).collect();

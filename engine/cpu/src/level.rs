@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 pub enum Level {
     /// The instructions that this CPU reports.
     Detected,
-    /// Only the baseline of the architecture.
+    /// Only the architecture's baseline instructions.
     Baseline,
     /// AVX2, BMI1, BMI2 and ADX, without asking the CPU. For valgrind, which runs ADX instructions but does not report
     /// them.

@@ -1,8 +1,8 @@
 //! Ringforge's arithmetic and transforms on a CPU.
 //!
 //! A *row* is one residue polynomial (an RNS limb): n residues modulo one q. The crate `ringforge` maps rings and
-//! kernel arguments to rows, which this crate transforms and multiplies. It is a separate crate, so a change of the
-//! planner or of a kernel does not recompile it.
+//! kernel arguments to rows, which this crate transforms and multiplies. It is a separate crate, so a change of that
+//! crate's planner or kernels does not recompile it.
 //!
 //! The interface is not generic over arithmetic. A static such as [`MOD31`] stands for one arithmetic with one storage
 //! type, as a `dyn` [`Arithmetic`]. This trait computes twiddle factors, and creates [`Kernels`] for rows of many
@@ -100,8 +100,9 @@ pub trait Arithmetic: Sync {
     /// Returns the operations of kernels on ring elements of the given layout.
     fn kernels<'a>(&self, rows: ElementLayout<'a>) -> Box<dyn Kernels + 'a>;
 
-    /// Returns the transform of one residue polynomial. `unit` is the residue 1 in stored form. Set `restore` if
-    /// reduced products of two words must be multiplied by F, the last entry of the table's header.
+    /// Returns the transform of one residue polynomial. `unit` is the residue 1 in the form in which residues are
+    /// stored, plain or Montgomery. Set `restore` if reduced products of two words must be multiplied by F, the last
+    /// entry of the table's header.
     fn transform(
         &self,
         modulus: &Modulus,

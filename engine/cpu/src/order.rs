@@ -15,13 +15,14 @@ const TILE: usize = 16;
 pub(crate) struct Reorder {
     /// Number of words per leaf.
     unit: usize,
-    /// For each value of the leading digits of a leaf's index: the digits reversed, which become the lowest of the
-    /// target index.
+    /// For each value of the leading digits of a leaf's index, the value with these digits reversed. It forms the
+    /// lowest digits of the target index.
     head: Vec<usize>,
-    /// For each value of the middle digits of a leaf's index: the digits reversed, which remain in the middle.
+    /// For each value of the middle digits of a leaf's index, the value with these digits reversed. It forms the middle
+    /// digits of the target index.
     middle: Vec<usize>,
-    /// For each value of the last digits of a leaf's index: the digits reversed, which become the highest of the target
-    /// index.
+    /// For each value of the last digits of a leaf's index, the value with these digits reversed. It forms the highest
+    /// digits of the target index.
     tail: Vec<usize>,
 }
 
@@ -97,7 +98,8 @@ impl Reorder {
     }
 }
 
-/// Returns how many digits of these radices, from the first on, one side of a tile needs to reach [`TILE`] leaves.
+/// Returns the smallest number of leading digits, with these radices, that take at least [`TILE`] values. Returns the
+/// number of all digits if they take fewer values.
 fn reach<'a>(radices: impl Iterator<Item = &'a usize>) -> usize {
     let sizes = radices.scan(1, |size, &radix| {
         let before = *size;

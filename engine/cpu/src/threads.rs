@@ -68,7 +68,8 @@ fn start_now() {
     }
 }
 
-/// Starts either all threads of rayon's global pool or none, so that a failed attempt can be repeated.
+/// Starts either all threads of rayon's global pool or none, so that a failed attempt can be repeated. Also succeeds if
+/// the pool is already running.
 fn start_all() -> io::Result<()> {
     let named = env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok()).filter(|&count| count > 0);
     let count = named.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
@@ -87,7 +88,8 @@ fn start_all() -> io::Result<()> {
     }
 }
 
-/// Starts a thread that waits until it receives the pool thread that it will run.
+/// Starts a thread that waits for one of rayon's workers and runs it. Returns the channel through which the thread
+/// receives the worker.
 fn waiting_thread() -> io::Result<SyncSender<ThreadBuilder>> {
     let (give, take) = sync_channel::<ThreadBuilder>(1);
     let wait = move || {

@@ -92,8 +92,8 @@ impl<F: Field> Tree<'_, F> {
         self.scaled_top(words, origin, vectors);
     }
 
-    /// Computes the top layer of the inverse transform, which runs last and includes the scale. in: below 2q
-    /// out: below q
+    /// Computes the top layer of the inverse transform, which runs last and includes the scale. Without layers, only
+    /// multiplies by the scale. in: below 2q   out: below q
     fn scaled_top(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
         let (field, header) = (self.field, &self.header);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
@@ -132,8 +132,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// Forward transform from one node above `layer` down to its leaves. in: below 4q, or loose by the bound of
-    /// `vectors`   out: below q
+    /// Forward transform from one node above `layer` down to its leaves. in: below 4q, or with `vectors` loose as in
+    /// [`Step`]   out: below q
     fn forward_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
         if size_of_val(words) <= NEAR_BYTES || layer == self.shape.layers.len() {
             return match vectors {
@@ -182,7 +182,7 @@ impl<F: Field> Tree<'_, F> {
             }
             (size, first) = (part, first * kind.radix());
         }
-        // evaluated at compile time, so that arithmetics that never use tiles reserve no stack memory for them
+        // `are_for` is evaluated at compile time, so arithmetics that never use tiles reserve no stack memory for them
         if tile::are_for::<F>() && tiles < self.shape.layers.len() {
             self.forward_tiles(tiles, first, words);
         } else {
@@ -193,7 +193,7 @@ impl<F: Field> Tree<'_, F> {
     /// Inverse transform from the leaves up to a node above `layer`, or up to several nodes that together fit the
     /// nearest cache. `layer` must not be 0, because the top layer includes the scale.
     ///
-    /// in, out: below 2q, or relaxed by the bound of `vectors`
+    /// in, out: below 2q, or with `vectors` relaxed as in [`Step`]
     fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
         if size_of_val(words) <= NEAR_BYTES || layer == self.shape.layers.len() {
             return match vectors {

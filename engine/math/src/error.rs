@@ -59,7 +59,7 @@ impl core::fmt::Display for NoDevice {
     }
 }
 
-/// The reason why a kernel bundle cannot be used; public as `cuda::BundleFault`.
+/// The reason why a kernel bundle (a file of compiled kernels) cannot be used; public as `cuda::BundleFault`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BundleFault {
@@ -137,7 +137,7 @@ pub enum Error {
     Arguments {
         /// The plan's title.
         plan: String,
-        /// The argument that is missing, unknown or repeated.
+        /// The mismatch, such as a missing, unknown or repeated argument.
         why: String,
     },
     /// A size exceeds what can be addressed or launched.
@@ -194,12 +194,12 @@ pub enum Error {
         /// The modulus of this value.
         q: U256,
     },
-    /// The engine does not support this job at all, or not on this device.
+    /// An operation is not supported at all, or not in this ring or on this device.
     #[error("{job} is not supported: {why}")]
     Unsupported {
-        /// The job or kernel.
+        /// The operation, such as a job, a transform, a kernel or a search for primes.
         job: String,
-        /// The reason why the job is not supported.
+        /// The reason why the operation is not supported.
         why: String,
     },
     /// The caller fixed a bound, a basis or a length that cannot hold the exact result.
@@ -210,24 +210,24 @@ pub enum Error {
         /// Number of bits that the fixed basis can represent.
         available_bits: u32,
     },
-    /// An argument is of the wrong kind, such as another type of elements.
+    /// An argument or setting is not the expected one, such as elements of the wrong type.
     #[error("{what}: expected {expected}, got {got}")]
     Mismatch {
-        /// Name of the argument.
+        /// Name of the argument or setting.
         what: String,
-        /// The expected kind of argument.
+        /// The expected type or value.
         expected: String,
-        /// The argument that was given.
+        /// The actual type or value.
         got: String,
     },
-    /// A buffer belongs to a different device than the program or stream that uses it.
+    /// Memory, such as a buffer, belongs to a different device than the program or stream that uses it.
     #[error("{what} {}", foreign(.expected, .got))]
     ForeignDevice {
-        /// Name of the buffer.
+        /// Name of the buffer or other memory.
         what: String,
         /// The device of the program or stream.
         expected: String,
-        /// The device of the buffer.
+        /// The device of the memory.
         got: String,
     },
     /// A buffer was read before anything was written to it.
@@ -249,7 +249,7 @@ pub enum Error {
     Kernel {
         /// Name of the kernel.
         kernel: String,
-        /// The reason.
+        /// The contradiction, or the reason why the kernel cannot be run.
         why: String,
     },
     /// No device of the requested kind is available.

@@ -18,8 +18,8 @@ pub use crate::ring::Roots;
 pub use ringforge_cpu::{Layer, MAX_LEAF_DEGREE};
 
 /// The factorisation tree of a ring's polynomial f modulo each modulus of its basis, into leaves x^d − β of equal
-/// degree d. By default d is at most 8. If the caller requests fewer layers, d may be any degree; then only transforms
-/// in digit-reversed order are supported.
+/// degree d. By default d is at most 8. If the caller requests fewer layers, d may be larger. Only transforms in
+/// digit-reversed order support d above 8.
 ///
 /// Let t be the number of leaves of a tree: the product of all radices, except that of an optional first
 /// [`Layer::Sixth`], which makes two trees. The top node of a tree is x^(t·d) − γ^t, and ρ is a root of unity of order
@@ -66,7 +66,7 @@ impl Factorization {
         Ok(Self { n: poly.degree(), base: base * poly.columns(), poly, layers, roots })
     }
 
-    /// Returns the same factorisation for one column, modulo the modulus with index `i` only.
+    /// Returns this factorisation for one column, modulo the modulus with index `i` only.
     pub fn of_modulus(&self, i: usize) -> Self {
         let Self { ref poly, n, ref layers, ref roots, .. } = *self;
         let (n, base) = (n / poly.columns(), self.column_leaf_degree());
@@ -94,7 +94,8 @@ impl Factorization {
         self.column_leaf_degree() == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
     }
 
-    /// Returns the same factorisation for the ring of some limbs, even if their moduli alone would allow more layers.
+    /// Returns this factorisation restricted to a range of limbs. The layers stay the same, even if the moduli of these
+    /// limbs alone would allow more.
     pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
         let poly = self.poly.limbs(limbs)?;
         let of = |q: &Modulus| self.roots.iter().find(|roots| roots.q == *q).copied();

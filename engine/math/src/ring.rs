@@ -44,7 +44,7 @@ struct Parts {
     steps: Vec<U256>,
 }
 
-/// Number of leading moduli that are compared with all earlier moduli even if they are prime.
+/// Moduli with an index up to this one are compared with all earlier moduli even if they are prime.
 const FEW_MODULI: usize = 16;
 
 impl Ring {
@@ -246,7 +246,8 @@ impl Ring {
         self.0.quotient.degree()
     }
 
-    /// Writes the text that parses as this ring. `map` is written after the moduli; it lists the modulus of each limb.
+    /// Writes the text that parses as this ring. `map` is written after the moduli; it lists the modulus index of each
+    /// limb, or is empty.
     pub fn write_text(&self, f: &mut fmt::Formatter<'_>, map: &str) -> fmt::Result {
         let list = |values: &[U256]| values.iter().map(decimal).collect::<Vec<_>>().join(",");
         let moduli = list(&self.basis().iter().map(Modulus::value).collect::<Vec<_>>());
@@ -259,7 +260,7 @@ impl Ring {
     }
 
     /// Writes a readable description. `limbs` is written before the roots; it gives the number of limbs if moduli
-    /// repeat.
+    /// repeat, and is empty otherwise.
     pub fn write_short(&self, f: &mut fmt::Formatter<'_>, limbs: &str) -> fmt::Result {
         match self.basis() {
             [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,

@@ -110,7 +110,7 @@ pub trait Backend: Debug + Send + Sync {
     }
 
     /// The contents of all cached free memory blocks, one vector per block. Tests search them for secrets that should
-    /// have been wiped.
+    /// have been wiped. Empty for a backend on host memory.
     #[cfg(feature = "testkit")]
     fn kept(&self) -> Result<Vec<Vec<u8>>> {
         Ok(Vec::new())
@@ -195,8 +195,8 @@ pub enum To<'a> {
     Read(Read<'a>),
     /// Written, or read and written.
     Write(Write<'a>),
-    /// The memory that the port with this index writes. If the kernel runs in place, both ports use the same bytes;
-    /// otherwise they use different bytes of that memory.
+    /// The memory that the port with this index writes. If the kernel runs in place, this port and that port use the
+    /// same bytes; otherwise they use different bytes of that memory.
     SameAs(usize),
     /// A list of tables: the memory with the tables' addresses, which a GPU uses, and the tables themselves.
     List(#[cfg_attr(not(feature = "cuda"), allow(dead_code))] Read<'a>, Vec<Read<'a>>),

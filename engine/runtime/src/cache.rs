@@ -35,9 +35,9 @@ const MOST_MIB: u64 = 1024;
 /// source in tests.
 ///
 /// The folders are inside `RINGFORGE_CACHE_DIR`, or, if that variable is not set, inside `ringforge` in the user's
-/// cache folder. A folder that another user could write to is an error, and so is an entry that belongs to another user
-/// (except root). Adding an entry removes the least recently used ones until the rest is within the size limit. Entries
-/// used in the last ten minutes always stay.
+/// cache folder. A folder or entry that another user (except root) owns or could write to is an error. Adding an entry
+/// removes the least recently used ones until the rest is within the size limit. Entries used in the last ten minutes
+/// are kept even beyond that limit.
 #[derive(Debug, Clone)]
 pub struct Cache {
     name: &'static str,
@@ -142,7 +142,8 @@ impl Cache {
         self.trusted()?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Returns the path of the entry with this name, if it exists, and sets the entry's time of last use to now.
+    /// Returns the path of the entry with this name, if it exists, and sets the entry's time of last use to now. Fails
+    /// if another user could have written the entry.
     #[doc(hidden)]
     pub fn find(&self, name: &str) -> io::Result<Option<PathBuf>> {
         let Some(folder) = self.trusted()? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Captured runs: programs bound to fixed arguments, to be run repeatedly. On a GPU, a captured run is a CUDA graph.
+//! Captured runs: programs bound to their arguments, to be run repeatedly. On a GPU, a captured run is a CUDA graph.
 
 use core::fmt;
 use std::sync::Arc;
@@ -111,7 +111,8 @@ impl Program {
 }
 
 impl Captured {
-    /// Captures the launches with the present arguments, and replaces the earlier graph.
+    /// Captures the launches with the present arguments, and replaces the earlier graph. There is no graph if the batch
+    /// is 0 or the backend cannot capture.
     fn record(&mut self) -> Result<()> {
         let Self { recording, program, batch, args, temps, .. } = self;
         if *batch == 0 {
@@ -207,14 +208,15 @@ impl Captured {
         }
     }
 
-    /// Ends the captured run and returns its arguments with their names.
+    /// Ends the captured run and returns its arguments with their names, except those for a [`RandomKey`].
     #[must_use]
     pub fn into_args(self) -> Vec<(String, CapturedArg)> {
         let args = self.program.plan().args().iter().zip(self.args);
         args.filter(|(wanted, _)| !wanted.random_key).map(|(wanted, arg)| (wanted.name.clone(), arg)).collect()
     }
 
-    /// The index of the argument with this name among the plan's arguments.
+    /// The index of the argument with this name among the plan's arguments. Returns an error if there is none, or if
+    /// the argument is for a [`RandomKey`].
     fn place(&self, name: &str) -> Result<usize> {
         let plan = self.program.plan();
         plan.args()

@@ -1,4 +1,5 @@
-//! Communication between the devices of a group: messages between ranks, and checks that all ranks agree.
+//! Communication between the devices of a group: messages between ranks (the devices, numbered from 0), and checks that
+//! all ranks agree.
 
 #[cfg(feature = "cuda")]
 mod control;

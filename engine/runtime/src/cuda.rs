@@ -4,7 +4,8 @@
 //! backend return errors. Compiled kernels are stored in a cache folder, a [`Cache`](crate::cache::Cache): `kernels`
 //! inside `RINGFORGE_CACHE_DIR`, or inside `ringforge` in the user's cache folder. `RINGFORGE_CACHE=off` disables the
 //! cache. If NVRTC is installed, only entries of its version are used; otherwise, entries of any version. A [`Bundle`]
-//! takes precedence over the cache and the compiler. `RINGFORGE_BUNDLE` may name one.
+//! (file of compiled kernels) takes precedence over the cache and the compiler. `RINGFORGE_BUNDLE` may name such a
+//! file.
 
 #![allow(unsafe_code)]
 

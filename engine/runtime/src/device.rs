@@ -129,7 +129,7 @@ impl Device {
     /// Frees tables and code that no program uses, and the freed memory in the pool.
     pub fn trim(&self) {
         let mut tables = self.tables();
-        // lists of tables first, because they hold references to the tables that they list
+        // drop lists of tables first, because they hold references to the tables that they list
         tables.retain(|_, table| table.parts.is_empty() || Arc::strong_count(table) > 1);
         tables.retain(|_, table| Arc::strong_count(table) > 1);
         drop(tables);

@@ -7,7 +7,7 @@ use crate::backend::BackendStream;
 use ringforge_math::error::Result;
 
 /// An event on a stream, to measure time. On a GPU it marks the moment when all earlier work of the stream is done, by
-/// the GPU's own clock.
+/// the GPU's own clock. On a CPU it is the time of the call that made it.
 ///
 /// ```
 /// # fn main() -> ringforge::Result<()> {

@@ -412,8 +412,8 @@ pub trait Kernel: Debug + Send + Sync {
     }
 
     /// The same kernel, fused with the element-wise kernel `_then`. Operand number `_term` of `_then` is the value that
-    /// this kernel would store. `None` if the CUDA source does not store residues through an `Epilogue`, or has no room
-    /// for another kernel.
+    /// this kernel would store. `None` if the CUDA source does not store residues through an [`Epilogue`], or has no
+    /// room for another kernel.
     #[doc(hidden)]
     fn with_epilogue(&self, _then: &Arc<dyn Kernel>, _term: usize) -> Option<Arc<dyn Kernel>> {
         None

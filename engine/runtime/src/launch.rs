@@ -8,7 +8,7 @@ use ringforge_math::error::{Error, Result};
 /// `Engine::join`.
 ///
 /// The processes meet at an address where rank 0 listens on a TCP socket; use it on trusted networks only. A process
-/// that connects must know the job's token, of which it sends a hash. Nothing is encrypted.
+/// that connects must know the job's token (a shared secret), of which it sends a hash. Nothing is encrypted.
 ///
 /// ```
 /// use ringforge::run::Rank;

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Name of the device or profile.
+    /// Name of the device, or `sm_` with the compute capability for limits without a device.
     pub name: String,
     /// Compute capability, as `10 * major + minor`; 0 for a CPU.
     pub capability: u32,

@@ -1,4 +1,5 @@
-//! Plans: the steps of a job as data. A step is a kernel with memory for each of its ports (pointer parameters).
+//! Plans: the steps of a computation as data. A step is a kernel with memory for each of its ports (pointer
+//! parameters).
 
 use core::fmt;
 use std::sync::Arc;
@@ -90,8 +91,8 @@ pub struct Temp {
     pub status: bool,
 }
 
-/// The steps of a job, with memory assigned to all ports. A `Planner` makes a plan for a job, and a `Pipeline` makes
-/// one for the steps of a scheme.
+/// The steps of a computation, with memory assigned to all ports. A `Planner` makes a plan for a job (such as a
+/// transform or a product), and a `Pipeline` makes one for the steps of a scheme.
 #[derive(Debug, Clone)]
 pub struct Plan {
     #[doc(hidden)]
@@ -144,7 +145,7 @@ impl Plan {
         &self.args
     }
 
-    /// The argument of this name.
+    /// The argument of this name. `None` if there is none.
     #[must_use]
     pub fn arg(&self, name: &str) -> Option<&PlanArg> {
         self.args.iter().find(|arg| arg.name == name)

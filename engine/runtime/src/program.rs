@@ -212,7 +212,7 @@ impl Program {
     }
 
     /// Checks the arguments, calls `work` with their memory, and records the types of their new contents. If `work`
-    /// fails, the buffers that the plan writes are zeroed.
+    /// fails, the buffers that the plan writes are zeroed. With a batch of 0, `work` is not called.
     pub(crate) fn run_by(
         &self,
         stream: &Stream,
@@ -297,7 +297,7 @@ impl Program {
         Ok(made.into_iter().map(|(_, memory)| memory).collect())
     }
 
-    /// The memory of the temporaries, which begins with item `item`.
+    /// The memory of the temporaries. It begins with item `item`, unless all items share it.
     pub(crate) fn temporary_places<'p>(
         &self,
         temps: &'p mut [Guarded],

@@ -69,8 +69,8 @@ impl RandomKey {
         &*self.0
     }
 
-    /// The 64-byte block of this item and attempt. It is uniform and independent of every other block. It is secret,
-    /// and the caller must wipe it.
+    /// The 64-byte block of this item and attempt (of rejection sampling). It is uniform and independent of every other
+    /// block. It is secret, and the caller must wipe it.
     #[must_use]
     pub fn block(&self, item: u64, attempt: u32) -> [u8; 64] {
         self.block_of_stream(0, item, attempt)

@@ -15,7 +15,7 @@ pub fn each_on_its_own<T: Send>(mut tasks: Vec<impl FnOnce() -> T + Send>) -> Re
         let started: Vec<_> = tasks.into_iter().map(start).collect();
         let here = here.map(|task| Ok(task()));
         if is_of_rayon {
-            // this is one of rayon's threads, for which tasks may wait, so it executes rayon's work in the meantime
+            // the tasks may wait for work of rayon, so this rayon thread executes such work in the meantime
             while started.iter().flatten().any(|thread| !thread.is_finished()) {
                 if rayon::yield_now() != Some(rayon::Yield::Executed) {
                     std::thread::sleep(core::time::Duration::from_micros(50));

@@ -51,7 +51,8 @@ pub struct Shape {
 
 impl TileGrid {
     /// Returns which bytes of an item the thread blocks `blocks` work on, if the item has `bytes` bytes and
-    /// `blocks_per_item` blocks. Returns `None` if these bytes do not form a [`Shape`].
+    /// `blocks_per_item` blocks. Returns `None` if these bytes do not form a [`Shape`], or if the bytes or blocks
+    /// cannot be divided evenly.
     #[doc(hidden)]
     pub fn shape(self, bytes: usize, blocks_per_item: usize, blocks: &Range<usize>) -> Option<Shape> {
         let Self { areas, rows } = self;
@@ -114,7 +115,7 @@ impl Shape {
     }
 
     /// Cuts the shape into pieces of at most this many bytes. A piece consists of whole runs, or is part of a run that
-    /// is longer.
+    /// is longer than `bytes`.
     pub(crate) fn pieces(self, bytes: usize) -> impl Iterator<Item = Self> {
         let Self { offset, rows, width, pitch } = self;
         let wide = width.min(bytes).max(1);

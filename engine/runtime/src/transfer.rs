@@ -15,8 +15,8 @@ use crate::program::{Place, Program};
 use crate::threads;
 use ringforge_math::error::{Error, Result};
 
-/// Maximum number of bytes that a chunk copies in one direction: enough for full transfer speed, and few enough that
-/// copies of several chunks overlap with kernels.
+/// Approximate maximum number of bytes that a chunk copies in one direction: enough for full transfer speed, and few
+/// enough that copies of several chunks overlap with kernels.
 const MOST_BYTES: usize = 16 << 20;
 /// Minimum number of bytes of a chunk: smaller chunks are not worth their overhead.
 const LEAST_BYTES: usize = 1 << 20;

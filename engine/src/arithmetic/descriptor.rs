@@ -170,9 +170,9 @@ fn double(bits: u64) -> String {
 pub struct Cost {
     /// A product of a residue by a known factor (twiddle factor).
     pub product: f64,
-    /// A product of two variables, added to a sum before it is reduced.
+    /// A product of two variables, including its addition to an unreduced sum.
     pub term: f64,
-    /// The reduction of a sum of these products.
+    /// The reduction of a sum of products.
     pub reduction: f64,
 }
 

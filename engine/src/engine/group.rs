@@ -97,13 +97,13 @@ impl Engine {
         core::iter::once(self.stream()).chain(self.0.others.iter().map(|other| other.engine.stream())).collect()
     }
 
-    /// The number of items of a batch for each device.
+    /// The number of items of a batch that each device gets.
     pub(super) fn cut(&self, batch: usize) -> Vec<usize> {
         let rates = core::iter::once(1.0).chain(self.0.others.iter().map(|other| other.rate));
         cut_by_rate(batch, &rates.collect::<Vec<_>>())
     }
 
-    /// The other devices of the group, with `change` applied to the engine of each.
+    /// The devices of the group after the first, with `change` applied to the engine of each.
     pub(super) fn map_others(&self, change: impl Fn(&Self) -> Self) -> Vec<Other> {
         self.0.others.iter().map(|other| Other { engine: change(&other.engine), rate: other.rate }).collect()
     }

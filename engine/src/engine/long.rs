@@ -49,7 +49,7 @@ pub use timeline::Span;
 pub struct LongNtt {
     engine: Engine,
     plan: LongPlan,
-    /// For each row of evaluations, its position in the output of the column transform.
+    /// For each row of evaluations (see [`LongPlan`]), its position in the output of the column transform.
     places: Vec<usize>,
     links: Arc<Links>,
     workers: Vec<Worker>,
@@ -90,9 +90,9 @@ impl LongNtt {
     /// The transforms of a plan. The plan must be for as many devices as the engine's group has in all processes.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a plan with another number of devices; [`Error::Rank`] if another rank has another plan
-    /// or does not answer. [`Error::Unsupported`] if the devices cannot be connected, for example CPUs of several
-    /// processes; [`Error::Nccl`] if NCCL fails. Also the errors of [`Engine::program`].
+    /// [`Error::Mismatch`] if the numbers of devices of the plan and of the group differ; [`Error::Rank`] if the plans
+    /// of two ranks differ or a rank does not answer. [`Error::Unsupported`] if the devices cannot be connected, for
+    /// example CPUs of several processes; [`Error::Nccl`] if NCCL fails. Also the errors of [`Engine::program`].
     pub fn of(engine: &Engine, plan: &LongPlan) -> Result<Self> {
         let links = engine.links()?;
         if plan.devices() != links.ranks {
@@ -141,16 +141,17 @@ impl LongNtt {
     }
 
     /// Copies the coefficients that belong to this process to its devices. The slice contains the parts of the devices,
-    /// one after another, in the layout of the plan's [`Placement`](crate::run::Placement).
+    /// one after another, in the layout of the plan's [`Placement`](crate::run::Placement) of coefficients.
     ///
     /// # Errors
-    /// The errors of [`LongNtt::upload`], with [`Error::Length`] unless the length is that of these devices' parts.
+    /// The errors of [`LongNtt::upload`], with [`Error::Length`] unless the slice has the total length of the parts of
+    /// this process's devices.
     pub fn upload_part<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
         self.upload_own(Holds::Coefficients, "coefficients", coefficients)
     }
 
     /// Copies the evaluations that belong to this process to its devices. The slice contains the parts of the devices,
-    /// one after another, in the layout that the plan sets for evaluations.
+    /// one after another, in the layout of the plan's [`Placement`](crate::run::Placement) of evaluations.
     ///
     /// # Errors
     /// The errors of [`LongNtt::upload_part`].
@@ -196,9 +197,9 @@ impl LongNtt {
     /// Copies the whole vector into host memory: coefficients or evaluations, in natural order.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a vector of another plan; [`Error::Argument`] if the integer type is not as wide as the
-    /// ring's residues; [`Error::Unwritten`] if a transform of the vector failed; [`Error::Unsupported`] if other
-    /// processes hold parts of it; [`Error::Driver`] if a driver call fails.
+    /// [`Error::Mismatch`] if the vector belongs to a different plan; [`Error::Argument`] if the integer type is not as
+    /// wide as the ring's residues; [`Error::Unwritten`] if a transform of the vector failed; [`Error::Unsupported`] if
+    /// other processes hold parts of it; [`Error::Driver`] if a driver call fails.
     pub fn download<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         if self.workers.len() < self.links.ranks {
             let why = "other processes hold parts of it: use `download_part` in each process".into();
@@ -240,9 +241,9 @@ impl LongNtt {
     /// Transforms a vector of coefficients to evaluations (forward NTT). Blocks until the transform is done.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the vector holds evaluations or belongs to another plan. [`Error::Unwritten`] if an
-    /// earlier transform of the vector failed. [`Error::Rank`] or [`Error::Nccl`] if a device does not answer another
-    /// one. Also the errors of [`Call::run`](crate::run::Call::run).
+    /// [`Error::Mismatch`] if the vector holds evaluations or belongs to a different plan. [`Error::Unwritten`] if an
+    /// earlier transform of the vector failed. [`Error::Rank`] or [`Error::Nccl`] if a device does not answer the
+    /// others. Also the errors of [`Call::run`](crate::run::Call::run).
     ///
     /// After an error the vector is unreadable, and so is every other vector whose transform was in progress. A new
     /// [`Engine::long_ntt`] reconnects the devices.
@@ -298,8 +299,8 @@ impl LongNtt {
         Ok(spans.concat())
     }
 
-    /// Returns what a vector holds, or an error if the vector belongs to another plan, is unreadable, or does not hold
-    /// `wanted`.
+    /// Returns what a vector holds. Returns an error if the vector belongs to a different plan, is unreadable, or does
+    /// not hold `wanted`; `None` stands for either coefficients or evaluations.
     fn check(&self, vector: &LongVector, wanted: Option<Holds>) -> Result<Holds> {
         let holds = vector.holds;
         let mismatch =
@@ -316,7 +317,8 @@ impl LongNtt {
         }
     }
 
-    /// Runs `work` once for each device of this process, on one thread per device.
+    /// Runs `work` once for each device of this process, on one thread per device. Returns the results in the order of
+    /// the devices, or the error of a device.
     fn together<A: Send, T: Send>(
         &self,
         args: Vec<A>,

@@ -12,8 +12,9 @@ use super::{Engine, checked, elements_of};
 /// Number-theoretic transforms of a ring on host memory. The length of the data determines the batch size. Made by
 /// [`Engine::ntt`].
 ///
-/// Evaluations are in natural order unless [`Ntt::order`] says otherwise. They are values at the roots of f if f splits
-/// into linear factors, else residues modulo the factors of f: see [`Op::Forward`].
+/// Evaluations are in natural order unless [`Ntt::order`] says otherwise. They are values at the roots of f, the ring's
+/// quotient polynomial, if f splits into linear factors. Otherwise they are residues modulo the factors of f: see
+/// [`Op::Forward`].
 ///
 /// ```
 /// use ringforge::{Engine, Ring};

@@ -90,7 +90,7 @@ impl Compose {
         }
     }
 
-    /// Writes the integer whose residue modulo q_i is `residue(i)`.
+    /// Writes the integer in [0, Q) whose stored residue modulo q_i is `residue(i)`.
     fn compose(&self, residue: impl Fn(usize) -> u64, to: &mut [u64]) {
         to.fill(0);
         let mut above = 0u64;

@@ -33,8 +33,8 @@ const WIDE: usize = 1 << 16;
 /// Minimum number of coefficients (columns) of a CPU task.
 const MIN_COLUMNS: usize = 64;
 
-/// RNS basis conversion from moduli q_i with product Q to moduli p_j: the integer x = Σ digit_i·weight_i is taken
-/// modulo each p_j.
+/// RNS basis conversion from residues x_i modulo q_i, where Q is the product of the q_i, to residues modulo p_j: the
+/// integer x = Σ digit_i·weight_i is taken modulo each p_j.
 ///
 /// Exact: mixed-radix digits by Garner's algorithm, with weight_i = q_0 … q_(i−1). Digit i is computed from x_i and the
 /// digits before it. Digits are integers below q_i, so nothing is estimated. Comparing them with those of ⌊Q/2⌋, from
@@ -49,7 +49,7 @@ const MIN_COLUMNS: usize = 64;
 /// Unreduced words are accepted too. After a sum below q_i is subtracted, with q_i added on underflow, they still fit
 /// 64 bits. Their product with a factor below q_i is below 2^64 q_i, which `Divisor` accepts.
 ///
-/// A few small moduli take a specialised path with the same results.
+/// A few small moduli take a specialised path ([`Few`]) with the same results.
 ///
 /// Ports: element (in), constants, element of the target (out).
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 /// RNS residues of integers of any value below 2^(64 L), where Q, the product of the moduli, has L limbs of 64 bits.
-/// The stored residue modulo q is Σ limb_l·(2^(64 l)·R mod q), with the R of the ring's form.
+/// The stored residue modulo q is Σ limb_l·(2^(64 l)·R mod q), where R is the Montgomery factor of the ring's form.
 ///
 /// Ports: integers (in), constants ([`Decompose::table`]), element (out).
 #[derive(Debug, Clone)]

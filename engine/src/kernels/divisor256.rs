@@ -10,7 +10,7 @@ use ringforge_math::modulus::{Modulus, limbs, low_u64};
 const PARTS: usize = 5;
 const PART_BITS: u32 = 52;
 
-/// A known factor c, as c·2^(52 i) mod q for each digit i.
+/// A known factor c, as c·2^(52 i) mod q for each index i of a 52-bit digit of the other operand.
 pub(super) type Factor = [Limbs; PARTS];
 
 /// A modulus q of up to 256 bits, with the constants for Barrett reduction of small multiples of residues.

@@ -197,7 +197,8 @@ impl<S: Row> Elementwise<S> {
     /// The generated C++ struct `Epilogue`: its pointers and strides, and the operations of all stages.
     fn epilogue(&self) -> String {
         let operands = self.operands();
-        // for each stage, whether the current element or the operand is negated; then one more false
+        // for each stage, whether it negates the current element, or the operand if `of_operand` is true; then one more
+        // false
         let signs = |of_operand: bool| {
             let sign = |stage: &Stage| {
                 let term = if of_operand { 1 - stage.term } else { stage.term };
@@ -253,7 +254,7 @@ impl<S: Row> Kernel for Elementwise<S> {
     }
 
     /// An operand may share memory with the output, because a thread reads operands at the positions that it writes
-    /// afterwards.
+    /// afterwards. So may the first element, if it is loaded without a permutation or the producing kernel allows it.
     fn in_place(&self, input: usize, output: usize) -> bool {
         output == self.output()
             && (input > self.table_port()
@@ -266,7 +267,7 @@ impl<S: Row> Kernel for Elementwise<S> {
     fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let (own, mut kernel) = (self.table_port(), self.clone());
         set_strides(&mut kernel.ports, strides);
-        // the bitwise or of the offsets and strides of all per-item ports, to test their alignment
+        // the bitwise or of the offsets and strides of the per-item ports from port `skip` on, to test their alignment
         let places = |skip: usize| {
             let all = self.ports.iter().zip(firsts.iter().zip(strides)).skip(skip);
             let own = all.filter(|(port, _)| port.sharing == Sharing::PerItem);
@@ -374,7 +375,7 @@ impl<S: Row> Kernel for Elementwise<S> {
 impl<S: Row> Elementwise<S> {
     /// Loads residues of a limb of the input, from index `start` on, and reduces them to canonical form.
     fn load(&self, multiples: &OfLimb<S>, limb: &[S], start: usize, out: &mut [S]) {
-        // copies, because the compiler keeps them in registers during a loop
+        // local copies, because the compiler keeps them in registers during a loop
         let (q, reduced) = (multiples.q, multiples.reduction());
         match &self.producer {
             Producer::Input { permutation: Some(places), .. } => {

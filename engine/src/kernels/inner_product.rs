@@ -23,7 +23,8 @@ const ELEMENTS: usize = 3;
 const THREADS: usize = 256;
 
 /// For each set s of keys, the inner product Σ a_j·b_(s,j) of evaluations a_j with keys b_(s,j), in a ring whose leaves
-/// have degree 1. The elements a_j are contiguous, and so are the keys of a set, the sets, and the sums.
+/// (factors of the quotient) have degree 1. The elements a_j are contiguous, and so are the keys of a set, the sets,
+/// and the sums.
 ///
 /// Ports: a (in), b (in), sums (out), the [constants](KernelLayout::constants).
 #[derive(Debug, Clone)]
@@ -86,7 +87,7 @@ impl InnerProduct {
     }
 }
 
-/// The number of leading limbs in which `poly` and `of` agree. `None` unless the other limbs of `poly` are the last
+/// The number of leading limbs in which `poly` and `of` agree. `None` unless the remaining limbs of `poly` are the last
 /// limbs of `of`.
 fn common_limbs(poly: &PolyType, of: &PolyType) -> Option<usize> {
     let (limbs, all) = (poly.basis().len(), of.basis().len());

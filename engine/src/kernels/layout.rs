@@ -19,7 +19,8 @@ impl KernelLayout {
         elements.chain([self.table_port(), self.constants_port()]).collect()
     }
 
-    /// The table that port `port` is bound to, in a kernel with `ports` ports, of which the last two are tables.
+    /// The table that port `port` is bound to, in a kernel with `ports` ports, of which the last two are tables. `None`
+    /// for the other ports.
     pub(crate) fn table_of(&self, ports: usize, port: usize) -> Option<Table> {
         match ports - port {
             2 => Some(self.table()),
@@ -82,9 +83,9 @@ impl KernelLayout {
         if self.arithmetic.leaves_lazy(&self.poly) { port.below(capacity as u32) } else { port }
     }
 
-    /// The CPU reference of a kernel with this layout. The arguments name the ports of the twiddle tables and of the
-    /// constants; `tables` is `None` for products modulo leaves of degree 1. If the tables are for a GPU-only
-    /// arithmetic, twiddle factors are computed here instead of read.
+    /// The CPU reference of a kernel with this layout. `tables` and `constants` are the indices of the ports of the
+    /// twiddle tables and of the constants; `tables` is `None` for products modulo leaves of degree 1. If the tables
+    /// are for a GPU-only arithmetic, this function computes the twiddle factors.
     pub(crate) fn on_cpu<'a>(
         &'a self,
         args: &Args<'a>,

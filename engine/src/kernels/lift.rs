@@ -1,5 +1,5 @@
 //! Products via a larger NTT: one limb of a ring, the auxiliary ring for its products, and the shared parts of the
-//! kernels `lift_*`.
+//! kernels `lift_*`. The polynomial f of degree n is the quotient of the ring, and q is the modulus of the limb.
 
 use core::fmt::Write;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ impl LargerNtt {
     }
 
     /// The kernel that computes a whole product, with this factorisation of the auxiliary ring. `None` if the reduction
-    /// modulo f takes several rounds, a limb does not fit a thread block, or a multiprocessor has no room for two such
-    /// blocks.
+    /// modulo f takes several rounds (see [`LargerNtt::fold_of`]), a limb does not fit a thread block, or a
+    /// multiprocessor has no room for two such blocks.
     pub(crate) fn mul(&self, factorization: &Factorization, limits: &Limits) -> Result<Option<Arc<dyn Kernel>>> {
         with_row!(self.poly.width(), S => {
             let mul = LiftMul::<S>::new(self, factorization, limits)?.filter(|mul| mul.fits(limits));
@@ -71,12 +71,12 @@ impl LargerNtt {
         })
     }
 
-    /// The kernel that converts ring elements to auxiliary elements.
+    /// The kernel that converts ring elements to elements of the auxiliary ring.
     pub fn load(&self) -> Arc<dyn Kernel> {
         with_row!(self.poly.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
     }
 
-    /// The kernels that convert auxiliary products to ring elements, in launch order.
+    /// The kernels that convert products in the auxiliary ring to ring elements, in launch order.
     pub fn store(&self, limits: &Limits) -> Result<Vec<Arc<dyn Kernel>>> {
         with_row!(self.poly.width(), S => {
             if let Some(store) = LiftStore::<S>::new(self)? {

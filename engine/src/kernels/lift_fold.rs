@@ -1,5 +1,5 @@
-//! The kernel `lift_fold`: from a longer auxiliary ring to residues modulo q, reduced modulo any sparse f in several
-//! rounds.
+//! The kernel `lift_fold`: from a longer auxiliary ring to residues modulo q, reduced in several rounds modulo the
+//! ring's quotient f, which may be any sparse polynomial.
 
 use core::ops::Range;
 use std::sync::Arc;

@@ -36,7 +36,7 @@ pub(super) struct LiftMul<S: Row> {
 }
 
 impl<S: Row> LiftMul<S> {
-    /// The kernel, or `None` if the reduction modulo f takes several rounds.
+    /// The kernel, or `None` if the reduction modulo the ring's quotient takes several rounds ([`LargerNtt::fold_of`]).
     pub(super) fn new(lift: &LargerNtt, factorization: &Factorization, limits: &Limits) -> Result<Option<Self>> {
         let Some(store) = LiftStore::new(lift)? else { return Ok(None) };
         let rows = KernelLayout::with_split(factorization, limits).holding(2).per_item(1);

@@ -1,5 +1,5 @@
-//! The kernel `lift_store`: from an auxiliary ring to residues modulo q, with the reduction modulo f applied to the
-//! auxiliary residues.
+//! The kernel `lift_store`: from an auxiliary ring to residues modulo q. The reduction modulo f, the ring's quotient,
+//! is applied to the auxiliary residues.
 
 use core::ops::Range;
 

@@ -11,8 +11,8 @@ use ringforge_runtime::random::RandomKey;
 
 const THREADS: u32 = 128;
 
-/// Writes random bytes for each item, from the counter-based generator [`RandomKey::block`] with a fixed attempt
-/// number.
+/// Writes random bytes for each item, from the counter-based generator [`RandomKey::block`]. The attempt number, one of
+/// the inputs of the generator, is fixed.
 ///
 /// Ports: [`RandomKey`] of this run (in, shared), bytes (out). Both are secret.
 #[derive(Debug, Clone)]

@@ -21,8 +21,8 @@ struct Digit<R> {
     inverses: Vec<(u64, u64)>,
 }
 
-/// Converts an integer x with |x| ≤ H to x·scale mod q. The input is x modulo ascending primes, whose product is 2H +
-/// 1.
+/// Converts an integer x with |x| ≤ H to x·scale mod q, for a known constant `scale`. The input is x modulo ascending
+/// primes, whose product is 2H + 1.
 #[derive(Debug, Clone)]
 pub(super) struct Rebuild<T: Target> {
     digits: Vec<Digit<T::Residue>>,

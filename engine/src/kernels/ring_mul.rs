@@ -12,7 +12,8 @@ use ringforge_math::factorization::Factorization;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// The product of two elements of a ring in one kernel: forward NTTs, products of leaves, inverse NTT.
+/// The product of two elements of a ring in one kernel: forward NTTs, products modulo the leaves (factors of the
+/// quotient), inverse NTT.
 ///
 /// Ports: left and right coefficients (in), coefficients of the product (out), the twiddle [tables](KernelLayout::table) and
 /// the [constants](KernelLayout::constants).

@@ -3,7 +3,8 @@
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::kernel::Launch;
 
-/// The generated struct `Cells`, and the launch for items of `cells` cells, with one thread per cell.
+/// The generated struct `Cells`, and the launch for items of `cells` cells, with one thread per cell (one coefficient
+/// or a few adjacent ones).
 pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
     let (items_per_block, blocks_per_item) = shares(cells, threads);
     let text = format!(

@@ -295,7 +295,7 @@ impl Target for Divisor256 {
         x.iter().rev().fold(0, |r, &limb| p.divisor.rem(u128::from(r) << 64 | u128::from(limb)))
     }
 
-    /// The sum is reduced after each term.
+    /// The sum is reduced after each term, so it is never too large. `None` if a digit may be 2^62 or more.
     fn sum(_: &Modulus, _: Limbs, mut most: impl Iterator<Item = (u64, Limbs)>) -> Option<Sum> {
         most.all(|(digit, _)| digit >> 62 == 0).then_some(Sum::Wide)
     }

@@ -74,7 +74,7 @@ pub(crate) struct Block {
     columns: usize,
     /// Coefficients of a tile.
     length: usize,
-    /// Nodes of the factorisation tree at the kernel's first layer, each with one tile or several under it.
+    /// Number of nodes of the factorisation tree at the kernel's first layer. Each has one tile or several under it.
     above: usize,
     /// Stride of a tile's coefficients in memory, in residues.
     stride: usize,
@@ -199,8 +199,8 @@ impl Block {
             let most = (beside / store / block.group()).max(BLOCK_THREADS.div_ceil(threads));
             let fits = |rows: usize| {
                 let suits = match (rows, stride) {
-                    // any number of columns: the last block may be partly filled, and a block has fewer than twice as
-                    // many tiles as there are adjacent ones
+                    // in a strided batch the last block may be partly filled, so the number of tiles per block need not
+                    // divide `stride`, the number of adjacent tiles; it is less than twice `stride`
                     _ if block.columns > 1 => rows.is_power_of_two() && rows < 2 * stride,
                     (rows, 1) => above.is_multiple_of(rows),
                     (rows, stride) => (stride / block.group()).is_multiple_of(rows),
@@ -388,8 +388,8 @@ fn gcd(a: usize, b: usize) -> usize {
 }
 
 /// The layouts of the kernels of a transform, from the top layer down. One kernel computes all layers if a limb suits a
-/// block. Otherwise kernels have equal numbers of layers: as many kernels as the tuning says, or the fewest whose tiles
-/// are short enough. `None` if there is no such layout.
+/// block, or a cluster of blocks. Otherwise kernels have about equal numbers of layers: as many kernels as the tuning
+/// says, or the fewest whose tiles are short enough. `None` if there is no such layout.
 pub(crate) fn parts(rows: &KernelLayout, limits: &Limits) -> Option<Vec<KernelLayout>> {
     let mut parts = parts_alone(rows, limits)?;
     let groups = groups(&parts, limits);
@@ -490,7 +490,8 @@ fn shares_out(factorization: &Factorization, passes: &[usize], per_thread: usize
 }
 
 /// The first layer of each pass, then the layer after the last pass. In a pass, each thread combines only its own
-/// `per_thread` coefficients. The last pass is as long as possible.
+/// `per_thread` coefficients. The last pass is as long as possible. `None` if `per_thread` does not allow passes for
+/// all layers.
 fn passes(factorization: &Factorization, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
     let mut starts = vec![part.end];
     let mut unit = if part.end == factorization.layers().len() && !factorization.ends_high() {

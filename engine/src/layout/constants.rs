@@ -1,5 +1,5 @@
-//! Constants of each limb besides its twiddle table: the modulus, and the header entries of the table with the scale of
-//! the job folded in (`Constants` in `ring.cuh`).
+//! Constants of each limb besides its twiddle table: the modulus, and the header entries (the first `HEADER` entries)
+//! of the table, with the scale of the inverse transform folded in (`Constants` in `ring.cuh`).
 
 use ringforge_cpu::HEADER;
 

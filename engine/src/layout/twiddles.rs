@@ -104,7 +104,8 @@ impl Prime {
         }
     }
 
-    /// The header entries of a twiddle table, for inverse transforms that are multiplied by `scale`.
+    /// The header entries (the first [`HEADER`] entries) of a twiddle table, for inverse transforms that are multiplied
+    /// by `scale`.
     pub(crate) fn header(&self, factorization: &Factorization, scale: &U256) -> [U256; HEADER] {
         let Self { q, start, start_inverse, step, scale: leaves, factor, half_sixth } = self;
         let scale = &q.mul(&q.reduce(scale), leaves);

@@ -35,7 +35,7 @@ impl Graph {
     }
 
     /// The fusion of the linear combination in step `number` with the latest of the steps that can take it as an
-    /// epilogue.
+    /// epilogue. `None` if there is no such step, or if step `number` is not a linear combination.
     fn find(&self, number: usize) -> Option<Found> {
         let step = &self.steps[number];
         step.kernel.combination()?;
@@ -50,7 +50,8 @@ impl Graph {
         found.max_by_key(|found| found.step)
     }
 
-    /// The fusion of step `number` with the pointwise product that it reads through its first port.
+    /// The fusion of step `number` with the pointwise product that it reads through its first port. `None` if there is
+    /// no such product, or if it cannot be fused.
     fn find_product(&self, number: usize) -> Option<Found> {
         let Binding::Reads(id) = *self.steps[number].bound.first()? else { return None };
         let (value, writer) = self.written_for(id, number)?;

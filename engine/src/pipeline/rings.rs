@@ -130,10 +130,10 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Signed digits to the base 2^w, for w = `bits`, of each limb's coefficients: the gadget decomposition. With x in
-    /// (−q/2, q/2], x = Σ d_i·2^(w·i), where −2^(w−1) ≤ d_i < 2^(w−1). The last digit takes the remainder, at most
-    /// 2^(w−1). The result is a vector with one element of `to` for each digit, reduced modulo all moduli of `to`,
-    /// which may be the ring of `self`.
+    /// Signed digits to the base 2^w, for w = `bits`, of each limb's coefficients: the gadget decomposition. A
+    /// coefficient x in (−q/2, q/2], for the modulus q of the limb, is Σ d_i·2^(w·i), where −2^(w−1) ≤ d_i < 2^(w−1).
+    /// The last digit takes the remainder, at most 2^(w−1). The result is a vector with one element of `to` for each
+    /// digit, reduced modulo all moduli of `to`, which may be the ring of `self`.
     ///
     /// A limb has ⌈b/w⌉ digits, least significant digit first, where b is the bit length of the largest modulus. The
     /// digits of the first limb come first. w is from 1 to 63, and moduli have up to 64 bits.

@@ -19,8 +19,8 @@ use ringforge_runtime::plan::Plan;
 ///
 /// # Errors
 /// [`Error::Unsupported`] if a modulus repeats or has more than 64 bits, for more than 64 moduli, and for a conversion
-/// without a target. Also for moduli that are not coprime, except in `Decompose`. [`Error::Mismatch`] for a target with
-/// another quotient or number of columns.
+/// without a target. Also for moduli that are not coprime, except in `Decompose`. [`Error::Mismatch`] for a target
+/// whose quotient or number of columns differs from that of the job's ring.
 pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
     let poly = &job.poly;
     let p = planner.of_kernels(job);

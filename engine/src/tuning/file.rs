@@ -74,7 +74,7 @@ impl Entry {
 }
 
 impl Tuning {
-    /// These choices as the contents of a file, for the device with these limits.
+    /// This tuning as the contents of a file, for the device with these limits.
     #[must_use]
     pub fn to_text(&self, limits: &Limits) -> String {
         let choice = self.choices.iter().map(Entry::new).collect();
@@ -86,7 +86,7 @@ impl Tuning {
     /// Parses the contents of a file, for a device with these limits.
     ///
     /// # Errors
-    /// [`Error::File`] if the text is malformed; [`Error::Mismatch`] if it is for a device of another name.
+    /// [`Error::File`] if the text is malformed; [`Error::Mismatch`] if the device name in it is not that of `limits`.
     pub fn from_text(text: &str, limits: &Limits) -> Result<Self> {
         let file: File = toml::from_str(text).map_err(malformed)?;
         if file.device != limits.name {

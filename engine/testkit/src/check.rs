@@ -1,5 +1,5 @@
-//! Checks of plans and schemes: results on the CPU are compared with an oracle, and results on other devices with those
-//! on the CPU.
+//! Checks of plans and schemes: results on the CPU are compared with an oracle (a slow and simple implementation), and
+//! results on other devices with those on the CPU.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ use super::target::Target;
 /// The smallest batch sizes, which are always tested.
 const SMALLEST: [usize; 3] = [1, 2, 3];
 
-/// A batch size that includes every kind of sample. It is used if no device is an emulator and the plan names no batch
-/// sizes.
+/// A batch size that includes every kind of sample ([`samples::residues`]). It is used if no device is an emulator and
+/// the plan names no batch sizes.
 const SAMPLES: usize = 16;
 
 /// Runs a plan on all devices with the same samples and compares the results with the first device's: bit for bit, or
@@ -28,7 +28,8 @@ const SAMPLES: usize = 16;
 /// 3.
 ///
 /// Afterwards each step is run and compared alone, unless the plan is [compared as a whole](NamedPlan::compared_whole).
-/// Each step starts from the memory that the earlier steps left on the first device.
+/// Each step starts from the memory that the earlier steps left on the first device, and again from the plan's samples
+/// for this step, if there are any.
 ///
 /// # Panics
 /// If a run fails or results differ.
@@ -95,10 +96,11 @@ fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
 }
 
 /// Runs every plan of a scheme on a target. On the CPU, results are compared with the plan's oracle; on other targets,
-/// with the results on the CPU.
+/// with the results on the CPU. Does nothing if this machine lacks the device, unless the environment requires it.
 ///
 /// # Panics
-/// If planning or a run fails, or results differ.
+/// If planning or a run fails, results differ, the secret arguments are not the expected ones, or a required device is
+/// missing.
 pub fn check_scheme<S: Scheme>(target: Target) {
     let Some(device) = target.device() else { return };
     let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
@@ -114,7 +116,7 @@ pub fn check_scheme<S: Scheme>(target: Target) {
     });
 }
 
-/// Compares a plan on the CPU with its oracle.
+/// Compares the outputs of a plan on the CPU with those of its oracle. A plan without an oracle is only run.
 fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
     let compiled = Compiled::new(named, cpu).unwrap_or_else(|e| panic!("{}: {e}", named.name));
     for batch in batches(named, &[cpu.limits()]) {

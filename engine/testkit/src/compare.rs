@@ -51,7 +51,8 @@ impl Compiled {
     }
 }
 
-/// Describes the first difference between the expected and the actual outputs of a plan. `None` if they agree.
+/// Describes the first difference between the expected and the actual outputs of a plan. Lazy residues (not fully
+/// reduced) are compared modulo q. `None` if the outputs agree.
 #[must_use]
 pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String> {
     expected.iter().find_map(|(name, expected)| {
@@ -72,7 +73,7 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
 }
 
 /// The number k for which the residues of an argument are below k times their modulus, according to the last step that
-/// writes the argument.
+/// writes the argument. 1 if no step writes it.
 fn range_of(plan: &Plan, name: &str) -> u32 {
     let arg = plan.args.iter().position(|arg| arg.name == name).map(Home::Arg);
     let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
@@ -82,7 +83,7 @@ fn range_of(plan: &Plan, name: &str) -> u32 {
 }
 
 /// The index of the first byte of the first residue in `found` that is not below k times its modulus q, or differs from
-/// the expected residue modulo q.
+/// the expected residue modulo q. `None` if there is none.
 fn modular_difference(poly: &PolyType, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
     let size = poly.width().bytes();
     let rows = poly.basis();

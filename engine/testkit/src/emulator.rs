@@ -1,8 +1,8 @@
 //! A device for tests: an emulator, which runs kernels' CUDA source on the CPU, compiled by a C++ compiler.
 //!
-//! Each launch runs in several rounds. They differ in the order of threads, in how the items are divided into launches,
-//! and in the initial contents of memory. If the kernel declares the tiles of its blocks, one round runs slab by slab
-//! (some blocks of an item at a time).
+//! Each launch runs in two rounds. They differ in the order of threads, in how the items are divided into launches, and
+//! in the initial contents of memory. Depending on the number of items, the second round runs slab by slab (some blocks
+//! of an item at a time), if the kernel declares tiles of its blocks.
 //!
 //! Any difference between the rounds is an error. So is anything that the emulated CUDA runtime reports, such as a
 //! barrier that not all threads reach, or a write outside of memory.

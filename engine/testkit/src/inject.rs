@@ -1,5 +1,6 @@
 //! Fault injection: puts defects into plans, to see whether tests find them. Barriers are deleted, shared memory is
-//! halved, entries of a table are swapped, launches of a slab compute the wrong blocks, and items are skipped.
+//! halved, entries of a table are swapped, launches of a slab (some blocks of an item) compute the wrong blocks, and
+//! items are skipped.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -138,8 +139,8 @@ pub struct Injection {
 }
 
 impl Injection {
-    /// Whether a test that compares `device` with the CPU finds the defect. It does if a run on `device` fails, or has
-    /// another result than a run of `sound`, the plan without the defect, on the CPU.
+    /// Whether a test that compares `device` with the CPU finds the defect. It does if a run on `device` fails, or if
+    /// its result differs from that of `sound` (the plan without the defect) on the CPU.
     ///
     /// # Errors
     /// Errors of the sound plan on the CPU; [`Error::Compile`] if the defect does not compile, because it then proves
@@ -240,7 +241,8 @@ fn source_name(kernel: &str) -> String {
     format!("{kernel}.cu")
 }
 
-/// The kernel's source and all headers that it includes, directly or indirectly, by file name.
+/// The kernel's source and all headers that it includes, directly or indirectly, by file name. The generated header
+/// `prelude.cuh` is left out.
 fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
     let main = Header { name: source_name(kernel).leak(), text: source.cuda_source().to_owned().leak() };
     let mut files = BTreeMap::from([(main.name, main)]);

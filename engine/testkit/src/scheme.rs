@@ -103,8 +103,8 @@ impl NamedPlan {
         self
     }
 
-    /// The plan with these batch sizes in addition to the smallest ones, for tests without an emulator. The largest
-    /// must include every kind of sample. The default is 16.
+    /// The plan with these batch sizes in addition to the smallest ones (1, 2 and 3), for tests without an emulator.
+    /// The largest must include every kind of sample. The default is 16.
     #[must_use]
     pub fn batches(mut self, batches: &[usize]) -> Self {
         self.batches = Some(batches.to_vec());
@@ -130,7 +130,8 @@ impl NamedPlan {
         self
     }
 
-    /// The plan, limited on the emulator to the smallest batches, because larger batches would take minutes.
+    /// The plan, limited on the emulator to the smallest batches (1, 2 and 3), because larger batches would take
+    /// minutes.
     #[must_use]
     pub fn few_emulated(mut self) -> Self {
         self.few_emulated = true;

@@ -35,7 +35,8 @@ pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
     p.build()
 }
 
-/// Runs a job on `batch` items and returns its output. `inputs` are in the plan's order.
+/// Runs a job on `batch` items and returns its output (the first by name if there are several). `inputs` are in the
+/// plan's order.
 ///
 /// # Panics
 /// If planning or the run fails.

@@ -19,7 +19,7 @@ struct Written {
     arg: usize,
     bytes: Range<usize>,
     /// Whether all bits are defined. Otherwise the port holds lazy residues, which are defined only modulo q, and the
-    /// plan does not contain this modulus.
+    /// plan does not say what q is.
     exact: bool,
 }
 
@@ -70,7 +70,8 @@ fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
     step.kernel.ports().iter().zip(&step.slots).enumerate().filter_map(of_port)
 }
 
-/// Describes the first port of the first step of `part` whose bytes differ. Ports with lazy residues are not compared.
+/// Compares the bytes that the first step of `part` wrote, and describes the first difference. `None` if there is none.
+/// Ports with lazy residues are not compared.
 fn first_port(part: &NamedPlan, expected: &Named, found: &Named) -> Option<String> {
     let step = part.plan.steps.first()?;
     written(step).filter(|written| written.exact).find_map(|Written { port, arg, bytes, .. }| {
@@ -103,8 +104,8 @@ fn put(part: &NamedPlan, port: usize, bytes: &[u8], memory: &mut Named) {
 }
 
 /// Runs each step on both devices, and describes the first step and port with different results. Returns `None` if
-/// there is none. Each step starts from the memory that the earlier steps left on the first device, and again from the
-/// plan's samples for this step.
+/// there is none, or if the plan is only compared as a whole. Each step starts from the memory that the earlier steps
+/// left on the first device, and again from the plan's samples for this step, if there are any.
 ///
 /// A difference in a temporary is ignored if it does not affect the outputs, for example in bytes between items.
 ///

@@ -63,7 +63,7 @@ fn bundles_are_written_without_a_gpu() {
         }
         assert_eq!(kernels, bundle.kernels(capability));
     }
-    // the limits of an actual GPU need only the kernels that its architecture already has
+    // the limits of an actual GPU need only kernels that the bundle already has for its architecture
     let before = loaded.kernels(90).len();
     bundle.compile(&transforms(&Limits::h200()), &Limits::h200()).unwrap();
     assert_eq!(bundle.kernels(90).len(), before);

@@ -9,7 +9,7 @@ use ringforge::{Device, Limits, Plan, Planner, Program, Result};
 pub(crate) const WORDS: usize = 256;
 pub(crate) const BYTES: usize = 4 * WORDS;
 
-/// A kernel that computes x = factor·x + key + item, `rounds` times.
+/// A kernel that computes x = factor·x + key + item, `rounds` times, for each word x of an item; `item` is its index.
 #[derive(Debug)]
 pub(crate) struct Affine {
     pub(crate) factor: u32,

@@ -14,7 +14,7 @@ pub(crate) struct Fake {
     pub(crate) text: &'static str,
     pub(crate) misuse: Misuse,
     pub(crate) in_place: bool,
-    /// The table of the kernel's first port.
+    /// The table of the kernel's first port, if this port has one.
     pub(crate) table: Option<Table>,
 }
 

@@ -1,5 +1,5 @@
-//! Launches that no GPU with these limits supports are rejected, with the same message on every device that would run
-//! the source.
+//! Launches that no GPU with these limits supports are rejected, with the same message on every device that runs CUDA
+//! source.
 
 use core::ops::Range;
 

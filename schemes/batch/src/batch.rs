@@ -31,7 +31,8 @@ use Randomness::RandomKey;
 /// `public_keys`. It returns [`Error::Length`] unless that slice holds whole items, and [`Error::ArgumentSize`] if
 /// another slice has a different number of items. Every function may return [`Error::OutOfMemory`], or
 /// [`Error::Driver`] if a driver call fails. Functions that need randomness return [`Error::Unsupported`] if the system
-/// provides none. Functions that take streams or handles return [`Error::ForeignDevice`] for those of another device.
+/// provides none. Functions that take streams or handles return [`Error::ForeignDevice`] unless these are on
+/// [`Batch::device`].
 ///
 /// The KEM is part of the type of a handle, so code that mixes handles of different KEMs does not compile:
 ///
@@ -148,7 +149,8 @@ impl<M: KemScheme> Batch<M> {
         self.run_host(Decapsulate, batch, &inputs, [("shared keys", shared_keys, M::SIZES.shared_key)])
     }
 
-    /// Copies public keys to the device and checks each key. The returned handle holds the statuses of the checks.
+    /// Copies public keys to the device and checks each key, if the KEM has a check for public keys. The returned
+    /// handle holds the statuses of the checks.
     ///
     /// # Errors
     /// [`Error::Length`] unless `bytes` holds whole keys; the errors listed at [`Batch`].
@@ -156,7 +158,8 @@ impl<M: KemScheme> Batch<M> {
         self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
     }
 
-    /// Copies secret keys to the device and checks each key. The returned handle holds the statuses of the checks.
+    /// Copies secret keys to the device and checks each key, if the KEM has a check for secret keys. The returned
+    /// handle holds the statuses of the checks.
     ///
     /// # Errors
     /// [`Error::Length`] unless `bytes` holds whole keys; the errors listed at [`Batch`].
@@ -175,7 +178,7 @@ impl<M: KemScheme> Batch<M> {
     /// Generates `batch` key pairs like [`Batch::generate`], but leaves them on the device.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes overflows; the errors listed at [`Batch`].
+    /// [`Error::TooLarge`] if the size of the keys in bytes overflows; the errors listed at [`Batch`].
     pub fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M>, SecretKeys<M>)> {
         let (mut public, mut secret) = (PublicKeys::new(stream, batch)?, SecretKeys::new(stream, batch)?);
         let statuses = stream.with_random_key(|random_key| {
@@ -189,7 +192,7 @@ impl<M: KemScheme> Batch<M> {
     /// returned handles also report the errors of the public keys.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes overflows; the errors listed at [`Batch`].
+    /// [`Error::TooLarge`] if the size of the outputs in bytes overflows; the errors listed at [`Batch`].
     pub fn encapsulate_on(
         &self,
         stream: &Stream,
@@ -210,8 +213,8 @@ impl<M: KemScheme> Batch<M> {
     /// secret keys and ciphertexts.
     ///
     /// # Errors
-    /// [`Error::ArgumentSize`] unless there is one ciphertext per secret key; [`Error::TooLarge`] if the size in bytes
-    /// overflows; the errors listed at [`Batch`].
+    /// [`Error::ArgumentSize`] unless there is one ciphertext per secret key; [`Error::TooLarge`] if the size of the
+    /// shared keys in bytes overflows; the errors listed at [`Batch`].
     pub fn decapsulate_on(
         &self,
         stream: &Stream,
@@ -226,8 +229,8 @@ impl<M: KemScheme> Batch<M> {
         Ok(shared.with_statuses(&statuses))
     }
 
-    /// Returns the compiled program of an operation. With `checked`, the program also checks the keys. Returns `None`
-    /// if the operation is a key check that the KEM does not need.
+    /// Returns the compiled program of an operation. With `checked`, the program also checks the input keys, unless the
+    /// operation itself writes statuses. Returns `None` if the operation is a key check that the KEM does not need.
     fn program(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
         let (key, is_needed) = ((TypeId::of::<M>(), operation, checked), Cell::new(true));
         let program = self.engine.program_of(&key, |planner| {
@@ -238,7 +241,7 @@ impl<M: KemScheme> Batch<M> {
         if is_needed.get() { program.map(Some) } else { Ok(None) }
     }
 
-    /// Runs an operation on host memory, with a program that also checks the keys.
+    /// Runs an operation on host memory, with a program that also checks the input keys.
     fn run_host<const N: usize>(
         &self,
         operation: Operation,

@@ -1,11 +1,11 @@
-//! Runs of programs on host memory. After an error, outputs are zeroed, so that no partial result is used.
+//! Runs programs on host memory. If a run fails, its outputs are zeroed, so that no partial result is used.
 
 use ringforge::{Program, Result};
 
 use crate::status::{BatchStatus, NOT_REACHED, SchemeError};
 
-/// Runs a program on `batch` items in host memory and returns their status. Inputs and outputs are named after the
-/// arguments of the program's plan. An output also has its size in bytes per item.
+/// Runs a program on `batch` items in host memory and returns their status. Each input is an argument name of the
+/// program's plan and a slice; each output also has its size in bytes per item.
 ///
 /// The program writes the items' statuses to its output `statuses`, if it has one. The outputs of an item are zeroed if
 /// its [status](crate::status()) is an error. If the run fails, all outputs are zeroed.

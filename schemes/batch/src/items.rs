@@ -17,7 +17,8 @@ use crate::status::BatchStatus;
 /// needed, on any stream.
 pub struct Items<K, M> {
     pub(crate) bytes: Buffer,
-    /// Status words, one buffer for each run that produced these items or the items from which they were made.
+    /// Status words: one buffer for each run that wrote statuses while it made these items, or the items from which
+    /// these were made.
     statuses: Vec<Arc<Buffer>>,
     kind: PhantomData<fn() -> (K, M)>,
 }
@@ -31,9 +32,9 @@ pub type Ciphertexts<M> = Items<kinds::Ciphertext, M>;
 /// Shared keys on a device, wiped on drop.
 pub type SharedKeys<M> = Items<kinds::SharedKey, M>;
 
-/// Kind of the items behind a handle. The kinds are in [`kinds`].
+/// Kind of the items of a handle ([`Items`]). The module [`kinds`] has one type for each kind.
 pub trait ItemKind {
-    /// Name of the items' bytes in error messages.
+    /// Name of the items' bytes in error messages, for example `bytes of public keys`.
     const BYTES: &'static str;
     /// True if the items are wiped on drop.
     const SECRET: bool;
@@ -80,8 +81,8 @@ impl<K: ItemKind, M: KemScheme> Items<K, M> {
     /// that a scheme adds to those of its [`KemScheme`].
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the size in bytes overflows; [`Error::OutOfMemory`] if the device has too little free
-    /// memory.
+    /// [`Error::TooLarge`] if the size of all items in bytes overflows; [`Error::OutOfMemory`] if the device has too
+    /// little free memory.
     pub fn new(stream: &Stream, batch: usize) -> Result<Self> {
         let bytes = bytes_of(batch, K::size(&M::SIZES))?;
         let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
@@ -156,7 +157,7 @@ impl<K: ItemKind, M: KemScheme> Items<K, M> {
     }
 }
 
-/// Returns the size in bytes of `batch` items of `size` bytes each, or [`Error::TooLarge`] if it overflows.
+/// Returns the size in bytes of `batch` items of `size` bytes each, or [`Error::TooLarge`] if that size overflows.
 pub(crate) fn bytes_of(batch: usize, size: usize) -> Result<usize> {
     batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit: usize::MAX / size, got: batch })
 }

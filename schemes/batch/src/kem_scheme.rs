@@ -30,7 +30,8 @@ pub type Made<'p, const N: usize> = ([Value<'p>; N], Option<Value<'p>>);
 /// [`KemScheme::SIZES`].
 pub trait Steps {
     /// Key generation: seeds (64 bytes per item) → public keys, secret keys. If `random_key` is given, the seeds are
-    /// its random blocks with attempt number 0. Blocks with higher attempt numbers may replace seeds that yield no key.
+    /// the random blocks ([`RandomBlock`]) that it yields for attempt 0, one per item. Its blocks for later attempts
+    /// may replace seeds that yield no key.
     ///
     /// # Errors
     /// Fails if a step cannot be planned.
@@ -90,8 +91,9 @@ pub enum Randomness {
 }
 
 impl Operation {
-    /// Builds the plan of this operation from the KEM's `steps`. With `checked`, the plan also checks the keys, unless
-    /// the operation itself writes statuses. Returns `None` if the operation is a key check that the KEM does not need.
+    /// Builds the plan of this operation from the KEM's `steps`. With `checked`, the plan also checks the input keys,
+    /// unless the operation itself writes statuses. Returns `None` if the operation is a key check that the KEM does
+    /// not need.
     ///
     /// # Errors
     /// Fails if a step cannot be planned.

@@ -2,8 +2,8 @@
 //!
 //! A scheme declares its sizes and its [`Steps`] as a [`KemScheme`]; [`Batch`] runs it on any device. In host memory,
 //! the items of a batch are contiguous: item i is at offset i · size, with the size from [`Sizes`]. In device memory, a
-//! batch is behind a handle, [`Items`]. An error in one item never affects another: the [`BatchStatus`] names the item
-//! and the scheme's error.
+//! handle ([`Items`]) holds a batch. An error in one item never affects another: the [`BatchStatus`] names the item and
+//! the scheme's error.
 //!
 //! ```
 //! use ringforge_batch::{Batch, KemScheme};
@@ -35,8 +35,8 @@
 //! any time. Two copies of a machine can still use the same seeds in two cases: if the machine is copied during a call,
 //! or if a snapshot is restored twice and the system repeats its randomness. Both copies then generate the same key
 //! pairs and encapsulate the same messages. For one public key they get the same shared key; for two public keys, each
-//! owner can compute the other's shared key. These schemes have no fresh input other than the seed, so hedging cannot
-//! prevent this.
+//! owner can compute the other's shared key. The seed is the only fresh input, so mixing it with other inputs (hedging)
+//! cannot prevent this.
 //!
 //! Feature `hazmat` adds functions whose randomness the caller passes.
 

@@ -2,7 +2,8 @@
 
 use ringforge::{Error, Result};
 
-/// Bytes of randomness per key pair: 32 for the key, then 32 for the shared keys of rejected ciphertexts.
+/// Bytes of randomness per key pair: 32 from which the key pair is derived, then 32 from which the shared keys of
+/// rejected ciphertexts are derived.
 pub const KEY_SEED: usize = 64;
 
 /// Bytes of randomness per encapsulation.
@@ -21,10 +22,11 @@ pub struct Sizes {
     pub shared_key: usize,
 }
 
-/// Returns the number of items of `size` bytes in `bytes` bytes; `what` names the bytes in the error.
+/// Returns the number of items of `size` bytes in `bytes` bytes; 0 if both are 0. `what` names the bytes in the error.
 ///
 /// # Errors
-/// [`Error::Length`] if the last item is incomplete. Its field `expected` is the length without that item.
+/// [`Error::Length`] if the last item is incomplete, or if only `size` is 0. The error's field `expected` is the length
+/// of the complete items.
 pub fn batch_of(what: &'static str, bytes: usize, size: usize) -> Result<usize> {
     let batch = bytes.checked_div(size).unwrap_or(0);
     let expected = batch.saturating_mul(size);

@@ -124,8 +124,8 @@ pub struct BatchStatus<E: SchemeError> {
 }
 
 impl<E: SchemeError> BatchStatus<E> {
-    /// Creates a status from a list of errors in any order. If an item has several errors, the first one counts. Items
-    /// without error in the list are ok.
+    /// Creates a status from a list of errors in any order. If an item has several errors, the first one in the list
+    /// counts. Items without an error in the list are ok.
     pub fn new(mut errors: Vec<ItemError<E>>) -> Self {
         errors.sort_by_key(|error| error.item);
         errors.dedup_by_key(|error| error.item);

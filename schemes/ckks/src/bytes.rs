@@ -1,14 +1,14 @@
 //! Serialisation of ciphertexts and keys.
 //!
-//! A header of 40 bytes comes first. Its fields are `RFCK` (4 bytes), version (2), kind (2), log₂ N (4), level (4),
-//! batch (8), scale as a double (8), and a fingerprint of the parameters (8). All numbers are little-endian. The body
+//! A header of 40 bytes comes first. Its fields are `RFCK` (4 bytes), version (2), kind (2), log₂ of the degree (4),
+//! level (4), batch (8), scale as a double (8), and parameter fingerprint (8). All numbers are little-endian. The body
 //! depends on the kind of object:
 //!
 //! | kind | level, batch, scale | body |
 //! | --- | --- | --- |
 //! | ciphertexts | Those of the ciphertexts. | Residues, 4 or 8 bytes each. |
-//! | public key, relinearisation key | Top level, 1, 1. | Seed (32 bytes), half not expanded from it. |
-//! | rotation keys | Top level, number of keys, 1. | Per key, by ascending k of x → x^k: k (8 bytes), seed, half. |
+//! | public key, relinearisation key | Top level, 1, 1. | Seed (32 bytes), half that is not expanded from the seed. |
+//! | rotation keys | Top level, number of keys, 1. | By ascending k, for x → x^k: k (8 bytes), seed, half. |
 //! | secret key | Top level, 1, 1. | Coefficients, 2 bits each, lowest bits first: 0, 1, and 2 for −1. |
 
 use std::collections::BTreeMap;
@@ -62,7 +62,8 @@ impl Ckks {
     /// Serialises a batch of ciphertexts. The bytes can be read on any device.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
+    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
+    /// engine fails.
     pub fn ciphertext_to_bytes(&self, ciphertext: &Ciphertext) -> Result<Vec<u8>> {
         self.own(&ciphertext.0.parameters, "the ciphertext")?;
         let (level, batch, scale) = (ciphertext.level(), ciphertext.batch(), ciphertext.scale());
@@ -78,7 +79,8 @@ impl Ckks {
     /// want to reject them. This function copies the ciphertexts to the host.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
+    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
+    /// engine fails.
     pub fn are_transparent(&self, ciphertexts: &Ciphertext) -> Result<Vec<bool>> {
         self.own(&ciphertexts.0.parameters, "the ciphertext")?;
         let bytes = self.stream()?.download::<u8>(&ciphertexts.0.buffer)?;
@@ -120,7 +122,8 @@ impl Ckks {
     /// Deserialises a public key and expands its uniform half from the seed.
     ///
     /// # Errors
-    /// The errors of [`Ckks::ciphertext_from_bytes`].
+    /// [`Error::Malformed`] for bytes that [`Ckks::public_key_to_bytes`] does not produce with these parameters;
+    /// [`Error::Engine`] if the engine fails.
     pub fn public_key_from_bytes(&self, bytes: &[u8]) -> Result<PublicKey> {
         let kind = ObjectKind::PublicKey;
         let body = self.read_key_header(kind, bytes)?;
@@ -144,7 +147,8 @@ impl Ckks {
     /// Deserialises a relinearisation key and expands its uniform half from the seed.
     ///
     /// # Errors
-    /// The errors of [`Ckks::ciphertext_from_bytes`].
+    /// [`Error::Malformed`] for bytes that [`Ckks::relinearisation_key_to_bytes`] does not produce with these
+    /// parameters; [`Error::Engine`] if the engine fails.
     pub fn relinearisation_key_from_bytes(&self, bytes: &[u8]) -> Result<RelinearisationKey> {
         let kind = ObjectKind::RelinearisationKey;
         let body = self.read_key_header(kind, bytes)?;
@@ -169,7 +173,8 @@ impl Ckks {
     /// Deserialises rotation and conjugation keys and expands their uniform halves from the seeds.
     ///
     /// # Errors
-    /// The errors of [`Ckks::ciphertext_from_bytes`].
+    /// [`Error::Malformed`] for bytes that [`Ckks::galois_keys_to_bytes`] does not produce with these parameters;
+    /// [`Error::Engine`] if the engine fails.
     pub fn galois_keys_from_bytes(&self, bytes: &[u8]) -> Result<GaloisKeys> {
         let kind = ObjectKind::GaloisKeys;
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
@@ -187,7 +192,8 @@ impl Ckks {
         Ok(GaloisKeys { parameters: self.shared_parameters().clone(), keys })
     }
 
-    /// Serialises a secret key to the header and N/4 bytes, in memory that is wiped on drop. Constant-time in the key.
+    /// Serialises a secret key to the header and one byte per four coefficients, in memory that is wiped on drop.
+    /// Constant-time in the key.
     ///
     /// # Errors
     /// The errors of [`Ckks::ciphertext_to_bytes`].
@@ -211,7 +217,8 @@ impl Ckks {
     /// Deserialises a secret key. Constant-time in the key.
     ///
     /// # Errors
-    /// The errors of [`Ckks::ciphertext_from_bytes`].
+    /// [`Error::Malformed`] for bytes that [`Ckks::secret_key_to_bytes`] does not produce with these parameters;
+    /// [`Error::Engine`] if the engine fails.
     pub fn secret_key_from_bytes(&self, bytes: &[u8]) -> Result<SecretKey> {
         let kind = ObjectKind::SecretKey;
         let body = self.read_key_header(kind, bytes)?;

@@ -40,7 +40,8 @@ impl Encoding {
     }
 
     /// Returns the coefficients of the polynomial with `numbers` in its slots, multiplied by `scale` and rounded to
-    /// integers. Missing slots are 0. All working memory is wiped.
+    /// integers. Missing slots are 0. All working memory is wiped. Returns [`Error::Slots`] if there are more numbers
+    /// than slots, and [`Error::Number`] unless all coefficients are below 2^120 in absolute value.
     pub(crate) fn encode(&self, numbers: &[Complex64], scale: f64) -> Result<Zeroizing<Vec<i128>>> {
         let slots = self.places.len();
         if numbers.len() > slots {
@@ -107,7 +108,8 @@ pub(crate) fn residues(items: &[Zeroizing<Vec<i128>>], moduli: &[Modulus]) -> Ze
     words
 }
 
-/// Centred CRT reconstruction: the integers of least absolute value with these residues, as doubles.
+/// Centred CRT reconstruction: the integers of least absolute value with these residues, as doubles. `residues` holds
+/// the residues of all integers modulo the first modulus, then those modulo the second, and so on.
 ///
 /// Garner's algorithm with balanced mixed-radix digits d_i: x = d_0 + d_1·q_0 + d_2·q_0·q_1 + …, for the moduli q_i.
 /// The upper digits of a small integer are exactly 0, so the floating-point sum has no cancellation.

@@ -29,7 +29,7 @@ pub enum Error {
         /// The most bits that 128-bit security allows at this degree; 0 if `params.rs` has no bound for the degree.
         most: u32,
     },
-    /// An argument that was made for other parameters.
+    /// An argument that was made for parameters other than this scheme's.
     #[error("{what} was made for other parameters than this scheme's")]
     Foreign {
         /// The name of the argument.
@@ -107,12 +107,14 @@ pub enum Error {
         /// The requested scale.
         wanted: f64,
     },
-    /// Batches of different sizes.
+    /// Operands with different numbers of items. For an inner product: no terms, different numbers of ciphertexts and
+    /// plaintexts, or a plaintext that does not have exactly one item.
     #[error("operands have {left} and {right} items: both need the same number, at least 1")]
     Batches {
-        /// Number of items of the first operand.
+        /// Number of items of the first operand; for an inner product, the number of ciphertexts, or the required 1.
         left: usize,
-        /// Number of items of the second operand.
+        /// Number of items of the second operand; for an inner product, the number of plaintexts or of a plaintext's
+        /// items.
         right: usize,
     },
     /// There is no key for a rotation by this many steps.
@@ -132,7 +134,7 @@ pub enum Error {
         /// Number of numbers given.
         got: usize,
     },
-    /// A matrix that is not square, or whose size does not divide the number of slots.
+    /// A matrix that is empty or not square, or whose size does not divide the number of slots.
     #[error("matrix of {rows} × {columns}: it must be square, and its size must divide the number of slots, {slots}")]
     Matrix {
         /// Number of rows.
@@ -152,7 +154,7 @@ pub enum Error {
         /// Why the arguments or the noise are rejected.
         why: &'static str,
     },
-    /// Bytes that do not encode the expected object, or are for other parameters.
+    /// Bytes that do not encode the expected object, or are for parameters other than this scheme's.
     #[error("cannot decode the {what}: {why}")]
     Malformed {
         /// The expected object.

@@ -10,7 +10,7 @@ use crate::steps::Level;
 /// Standard deviation of the Gaussian of each noise layer, before multiplication by the layer's multiplier.
 const LAYER: f64 = 64.0;
 /// Largest ratio of a layer's multiplier to the next smaller one. A multiplier is then at most half of the standard
-/// deviation of the next smaller layer, so that layer fills the gaps between multiples of the multiplier. The relative
+/// deviation of the next smaller layer, which thus fills the gaps between multiples of the multiplier. The relative
 /// error of any probability is at most 2·e^(−2π²·64² / (1 + 32²)) < 2^-112.
 const STEP: u128 = 32;
 
@@ -75,7 +75,8 @@ impl Flooding {
     }
 
     /// Returns the multipliers of the noise layers at this scale and level, in descending order. The largest has at
-    /// most four significant bits, because each list of multipliers needs its own compiled program.
+    /// most four significant bits, because each list of multipliers needs its own compiled program. Returns
+    /// [`Error::Flooding`] if the noise is too large for the modulus.
     pub(crate) fn multipliers(&self, parameters: &Parameters, scale: f64, level: usize) -> Result<Vec<u128>> {
         let top = (self.deviation * scale / LAYER).max(1.0);
         // The modulus must have room for 14 standard deviations of each layer, and one bit for the message.

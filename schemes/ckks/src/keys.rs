@@ -25,7 +25,7 @@ impl Ckks {
     /// Generates a public key for a secret key.
     ///
     /// # Errors
-    /// [`Error::Foreign`](crate::Error::Foreign) if the secret key was made for other parameters;
+    /// [`Error::Foreign`](crate::Error::Foreign) if the secret key was made for parameters other than this scheme's;
     /// [`Error::Engine`](crate::Error::Engine) if the engine fails.
     pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
         let program = self.program(Operation::PublicKey, self.top_level(), 1)?;
@@ -42,7 +42,8 @@ impl Ckks {
     }
 
     /// Generates one key for a rotation by each of `steps` to the left (right if negative), and one for conjugation if
-    /// `conjugates` is set.
+    /// `conjugates` is set. Steps that are equal modulo the number of slots share a key, and steps that are 0 need
+    /// none.
     ///
     /// # Errors
     /// The errors of [`Ckks::public_key`].

@@ -13,7 +13,8 @@ use crate::scheme::Ckks;
 use crate::types::{Ciphertext, Items, Plaintext, PublicKey, SecretKey};
 
 impl Ckks {
-    /// Encodes one plaintext per item, at the scale of the parameters. Missing slots are 0.
+    /// Encodes each item, the numbers in its slots, as one plaintext, at the scale of the parameters. Missing slots are
+    /// 0.
     ///
     /// # Errors
     /// The errors of [`Ckks::encode_at`].
@@ -64,7 +65,8 @@ impl Ckks {
     /// Encrypts a batch of plaintexts. The ciphertexts have the level and scale of the plaintexts.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
+    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
+    /// engine fails.
     pub fn encrypt(&self, plaintext: &Plaintext, key: &PublicKey, randomness: &mut Randomness) -> Result<Ciphertext> {
         self.own(&plaintext.0.parameters, "the plaintext")?;
         self.own(&key.parameters, "the public key")?;
@@ -84,7 +86,8 @@ impl Ckks {
     /// [`Ckks::decrypt_flooded`] for results that others will see.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if an argument was made for other parameters; [`Error::Engine`] if the engine fails.
+    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
+    /// engine fails.
     pub fn decrypt(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<Complex64>>> {
         self.decrypt_with(ciphertext, key, None)
     }

@@ -5,9 +5,9 @@ use ringforge::kernels::Distribution;
 
 use crate::error::{Error, Result};
 
-/// Largest log2(Q·P) for 128-bit classical security with a uniform ternary secret and σ = 3.19, as pairs with log2 of
-/// the degree first. From "Security Guidelines for Implementing Homomorphic Encryption" (eprint 2024/463). For each
-/// degree, OpenFHE's table allows at least as many bits.
+/// Pairs of log2 of the degree and the largest log2(Q·P) for 128-bit classical security with a uniform ternary secret
+/// and σ = 3.19. From "Security Guidelines for Implementing Homomorphic Encryption" (eprint 2024/463). For each degree,
+/// OpenFHE's table allows at least as many bits.
 const MOST_BITS: [(u32, u32); 8] =
     [(10, 26), (11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)];
 /// Supported degrees, as log2.
@@ -98,8 +98,9 @@ impl Parameters {
         Ok(Self { log_n, q: primes, p, scale, drop: 1, errors: Errors::default() })
     }
 
-    /// Sets how many primes one rescaling drops, and sets the scale to 2^b, where b is the total bit length of the last
-    /// `primes` primes of Q. This is for primes of 27 to 31 bits, because one such prime is too short for a scale.
+    /// Sets how many primes one rescaling drops. Sets the scale to 2^b, where b is the total bit length of the last
+    /// `primes` primes of Q. If Q has only one prime, b is half of its length. This is for primes of 27 to 31 bits,
+    /// because one such prime is too short for a scale.
     ///
     /// # Errors
     /// [`Error::Parameters`] unless `primes` is at least 1 and rescaling keeps a prime of Q. If Q has only one prime, 1
@@ -243,7 +244,7 @@ fn bits(moduli: &[Modulus]) -> f64 {
     moduli.iter().filter_map(Modulus::value_u64).map(|q| (q as f64).log2()).sum()
 }
 
-/// Finds a distinct prime for each of these bit lengths, in the same order; among equal lengths, larger primes come
+/// Finds a distinct prime for each length in `bits`, in the order of `bits`; among equal lengths, larger primes come
 /// first. Prefers primes with faster arithmetic on GPUs.
 fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
     let order = 2u64 << log_n;

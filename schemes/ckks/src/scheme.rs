@@ -113,7 +113,7 @@ impl Ckks {
         Items { parameters: self.0.parameters.clone(), buffer, level, scale, batch }
     }
 
-    /// Returns [`Error::Foreign`] if the argument `what` was made for other parameters.
+    /// Returns [`Error::Foreign`] if the argument `what` was made for parameters other than this scheme's.
     pub(crate) fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
         let same = Arc::ptr_eq(parameters, &self.0.parameters) || **parameters == *self.0.parameters;
         if same { Ok(()) } else { Err(Error::Foreign { what }) }

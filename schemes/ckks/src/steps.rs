@@ -31,7 +31,8 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// ```
 #[derive(Debug, Clone)]
 pub struct Level {
-    /// Elements modulo Q. All types of this struct hold evaluations.
+    /// Elements modulo Q, the product of the primes that remain at this level. All types of this struct hold
+    /// evaluations.
     q: PolyType,
     /// Vector of two elements modulo Q: a ciphertext.
     pair: PolyType,
@@ -65,7 +66,7 @@ impl Level {
         Self::of_key(&Self::key_type(parameters)?, parameters, level)
     }
 
-    /// Element type of keys: evaluations modulo all primes of Q and P. Finding their roots of unity dominates the
+    /// Element type of keys: evaluations modulo all primes of Q and P. Finding the primes' roots of unity dominates the
     /// set-up of a level, so all levels share this type.
     pub(crate) fn key_type(parameters: &Parameters) -> Result<PolyType> {
         let basis = [parameters.q(), parameters.p()].concat();
@@ -278,7 +279,8 @@ impl Level {
         Ok(())
     }
 
-    /// Decrypts to coefficients, and adds flooding noise with one layer for each multiplier in `noise`.
+    /// Decrypts to coefficients, and adds flooding noise with one layer for each multiplier in `noise`; none if the
+    /// list is empty.
     pub(crate) fn decrypt(&self, p: &Pipeline, noise: &[u128]) {
         let [c0, c1] = self.ciphertext(p, "ciphertext");
         let s = self.secret(p).limbs(0..self.q.basis().len());

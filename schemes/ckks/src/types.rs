@@ -50,8 +50,8 @@ macro_rules! items {
                 self.0.batch
             }
 
-            /// Device memory of the batch. It is ordered by item, then by limb; the evaluations of a limb are in
-            /// bit-reversed order.
+            /// Device memory of the batch. It is ordered by item, then by part (of a ciphertext), then by limb (the
+            /// evaluations modulo one prime). The evaluations of a limb are in bit-reversed order.
             #[must_use]
             pub fn buffer(&self) -> &Buffer {
                 &self.0.buffer

@@ -35,7 +35,7 @@ fn rounded(a: &BigInt, b: &BigInt) -> BigInt {
     if &floor * &b2 > twice { floor - 1 } else { floor }
 }
 
-/// Runs the pipeline that `build` makes on one item. Returns its output `to`, which has `size` words.
+/// Runs the steps that `build` adds to a new pipeline, on one item. Returns the output `to`, which has `size` words.
 fn run(engine: &Engine, inputs: &[(&str, &[u64])], size: usize, build: impl FnOnce(&Pipeline)) -> Result<Vec<u64>> {
     let p = engine.pipeline("steps");
     build(&p);

@@ -94,7 +94,8 @@ fn life(ckks: &Ckks, batch: usize, between: impl Fn()) -> Result<()> {
 /// Largest number of ciphertext batches that [`life`] holds at one time: one batch and its rotations.
 const IN_FLIGHT: usize = 1 + ROTATIONS.len();
 
-/// Runs `call`, and returns the number of blocks that it frees with one of these words in them.
+/// Runs `call`. Returns the number of blocks that were freed while they contained one of `words`; words of 0 are
+/// ignored.
 fn left_behind<T>(words: [u64; 4], call: impl FnOnce() -> Result<T>) -> Result<usize> {
     LEFT_BEHIND.store(0, SeqCst);
     WORDS.iter().zip(words).for_each(|(watched, word)| watched.store(word, SeqCst));
@@ -153,8 +154,8 @@ fn cpu_memory_matches_the_prediction() -> Result<()> {
     Ok(())
 }
 
-/// Tests the device memory that the second of two equal runs takes, by the driver's count of free memory. For a batch
-/// of 1, the bound is the keys, 1.5 times the ciphertexts, and 200 MB.
+/// Tests how much device memory the second of two equal runs takes, according to the driver. For a batch of 1, the
+/// bound is the keys, 1.5 times the ciphertexts, and 200 MB.
 #[cfg(feature = "cuda")]
 #[test]
 fn gpu_memory_is_close_to_the_prediction() -> Result<()> {

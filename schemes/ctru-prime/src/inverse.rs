@@ -22,8 +22,8 @@ pub(crate) struct Steps {
     s: Vec<u32>,
 }
 
-/// Replaces a nonzero polynomial by its inverse, and zero by zero. Coefficients must be below `by_q`'s divisor q; those
-/// of the result are, too.
+/// Replaces a nonzero polynomial by its inverse, and zero by zero. All coefficients must be below q, the divisor of
+/// `by_q`. The coefficients of the inverse are below q, too.
 ///
 /// Neither timing nor addresses depend on the polynomial.
 pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
@@ -49,8 +49,8 @@ pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
         let choose = |yes: u32, no: u32| no ^ ((yes ^ no) & swap);
         let (a, b) = (choose(q - a, a), choose(b, q - b));
 
-        // the number of coefficients of Φ and F that later steps read, and that of coefficients of V and S that may be
-        // nonzero by now
+        // this and later steps read `reads` coefficients of Φ and F; after this step, `grown` coefficients of V and S
+        // may be nonzero
         let (reads, grown) = ((steps - step).min(n) + 1, step.min(n) + 1);
         for (phi, low) in phi[..reads].iter_mut().zip(&mut low[step..]) {
             let next = by_q.remainder(a * *low + b * *phi);

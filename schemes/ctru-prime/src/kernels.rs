@@ -1,4 +1,5 @@
-//! The kernels of key generation, encapsulation and decapsulation: their ports, CPU references and CUDA sources.
+//! The kernels of key generation, encapsulation and decapsulation: their ports (inputs and outputs), CPU references and
+//! CUDA sources.
 
 mod on_cpu;
 mod tensor;
@@ -56,7 +57,7 @@ pub(crate) enum Stage {
     /// Re-encrypts messages, compares the results with the ciphertexts, and selects the shared key or the rejection
     /// key.
     Compare,
-    /// Multiplies polynomials, without an encryption.
+    /// Multiplies residues modulo q by small polynomials. For tests of the product alone.
     #[cfg(feature = "testkit")]
     Multiply,
 }
@@ -113,7 +114,7 @@ impl Parameters {
 }
 
 impl Way {
-    /// Size in bytes of a prepared large operand: its evaluations, or two digits per coefficient.
+    /// Size in bytes of a prepared large operand (residues modulo q): its evaluations, or two digits per coefficient.
     pub(crate) const fn large_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),
@@ -121,7 +122,8 @@ impl Way {
         }
     }
 
-    /// Size in bytes of a prepared small operand: its evaluations, or its coefficients as bytes.
+    /// Size in bytes of a prepared small operand (small coefficients, such as those of f): its evaluations, or its
+    /// coefficients as bytes.
     pub(crate) const fn small_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),

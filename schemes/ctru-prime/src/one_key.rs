@@ -59,7 +59,7 @@ impl<P: ParameterSet> OneKey<P> {
     /// Compiles the programs, which the engine caches.
     ///
     /// # Errors
-    /// The errors of [`Engine::program_of`].
+    /// The errors of [`Engine::program_of`] if a program cannot be planned or compiled.
     pub fn new(engine: &Engine) -> Result<Self> {
         let one = Self { engine: engine.clone(), way: Way::fastest(engine.device().limits()), set: PhantomData };
         let programs = [Prepared::PreparePublic, Prepared::PrepareSecret, ENCAPSULATE, Prepared::DecapsulateWithOne];

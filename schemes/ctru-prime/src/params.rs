@@ -34,8 +34,8 @@ impl Parameters {
     }
 
     /// Sizes in bytes of the underlying public-key encryption, from which all other sizes follow. Each byte of a
-    /// message takes sixteen coefficients; the last n mod 16 are unused. An encryption takes the coins of one
-    /// polynomial.
+    /// message takes sixteen coefficients; the last n mod 16 are unused. An encryption takes the coins (pseudorandom
+    /// bytes) of one polynomial.
     #[must_use]
     pub const fn sizes(&self) -> EncryptionSizes {
         let polynomial_coins = (2 * self.eta as usize * self.n).div_ceil(8);

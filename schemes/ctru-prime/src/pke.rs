@@ -30,9 +30,9 @@ pub(crate) struct Pke {
 /// Working polynomials of one item, wiped when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Polynomials {
-    /// Centred coefficients of a large operand.
+    /// Centred coefficients of a large operand, for example of a public key or a ciphertext.
     pub(crate) large: Vec<i16>,
-    /// Coefficients of a small operand.
+    /// Coefficients of a small operand, for example of f or of a sampled polynomial.
     pub(crate) small: Vec<i16>,
     /// Coefficients of a product over the integers.
     product: Vec<i32>,
@@ -70,19 +70,19 @@ impl Pke {
         })
     }
 
-    /// Writes the evaluations of a public key to the left operand in memory.
+    /// Writes the evaluations of a public key to `memory.factors.left`.
     pub(crate) fn transform_public(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         radix::decode(public_key, self.parameters.q, &mut memory.residues)?;
         centre(&memory.residues, self.parameters.q, &mut memory.large);
         self.transform_large(memory)
     }
 
-    /// Writes the evaluations of `memory.large` to the left operand in memory, for encryption.
+    /// Writes the evaluations of `memory.large` to `memory.factors.left`, for encryption.
     pub(crate) fn transform_large(&self, memory: &mut Polynomials) -> Result<()> {
         self.encryption.forward(&memory.large, &mut memory.factors.left)
     }
 
-    /// Encrypts with the public key whose evaluations are the left operand in memory, and overwrites this operand.
+    /// Encrypts with the public key whose evaluations are in `memory.factors.left`, and overwrites them.
     pub(crate) fn encrypt_to_values(
         &self,
         message: &[u8],
@@ -99,19 +99,19 @@ impl Pke {
         pack(q2_bits, &fields[..n], ciphertext)
     }
 
-    /// Writes the evaluations of the f of a secret key to the left operand in memory.
+    /// Writes the evaluations of the f of a secret key to `memory.factors.left`.
     pub(crate) fn transform_secret(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         let Polynomials { small, fields, .. } = memory;
         unpack_key(self.parameters.eta, pke_key, KEY_WIDTH, fields, small)?;
         self.transform_small(memory)
     }
 
-    /// Writes the evaluations of `memory.small` to the left operand in memory, for decryption.
+    /// Writes the evaluations of `memory.small` to `memory.factors.left`, for decryption.
     pub(crate) fn transform_small(&self, memory: &mut Polynomials) -> Result<()> {
         self.decryption.forward(&memory.small, &mut memory.factors.left)
     }
 
-    /// Decrypts with the f whose evaluations are the left operand in memory, and overwrites this operand.
+    /// Decrypts with the f whose evaluations are in `memory.factors.left`, and overwrites them.
     pub(crate) fn decrypt_with_values(
         &self,
         ciphertext: &[u8],
@@ -128,7 +128,8 @@ impl Pke {
         Ok(())
     }
 
-    /// Computes only the product of encryption. `large` must be below q, `small` from −η to η.
+    /// Computes only the product of encryption. The coefficients of `large` must be below q, those of `small` from −η
+    /// to η.
     #[cfg(feature = "testkit")]
     pub(crate) fn multiply(
         &self,

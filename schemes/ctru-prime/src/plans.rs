@@ -67,7 +67,8 @@ impl PrimeSteps {
         p.build()
     }
 
-    /// Decapsulates with a secret key for decryption and a public key for re-encryption.
+    /// Adds the kernels of decapsulation, with a secret key for decryption and a public key for re-encryption. Returns
+    /// the shared keys and their statuses.
     fn decapsulate_with<'p>(
         &self,
         p: &'p Pipeline,

@@ -13,7 +13,8 @@ use crate::params::Parameters;
 const LAYERS: u32 = 9;
 const LEAVES: usize = 1 << LAYERS;
 
-/// Bits of the lower limb of a coefficient modulo q, in products of two large operands.
+/// Bits of the lower limb of a coefficient modulo q. If both operands of a product have such coefficients, those of one
+/// operand are split into two limbs.
 pub(crate) const LIMB_BITS: u32 = 6;
 
 /// The algorithm for products on a GPU.
@@ -26,8 +27,8 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Returns the algorithms that a device supports. A CPU supports both, because its reference implementation reads
-    /// and writes both prepared forms of keys.
+    /// Returns the algorithms that a device supports. A CPU supports both: the CPU reference also reads and writes keys
+    /// that are converted to operands for tensor cores.
     pub(crate) fn on(limits: &Limits) -> impl Iterator<Item = Self> {
         let has_tensor_cores = limits.is_cpu() || limits.capability >= 80;
         core::iter::once(Self::Transform).chain(has_tensor_cores.then_some(Self::Tensor))
@@ -48,12 +49,14 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds for any residues modulo q times a sampled polynomial, such as a public key times r in encryption.
+    /// Bounds for any residues modulo q times a sampled polynomial, such as the public key times the sampled polynomial
+    /// r in encryption.
     pub(crate) fn of_encryption(p: &Parameters) -> Self {
         Self { left: u64::from(p.q / 2), right: p.eta.into() }
     }
 
-    /// Bounds for a ciphertext times any f that a secret key can encode: the offset minus a four-bit field.
+    /// Bounds for a ciphertext times any f that a secret key can encode. A coefficient of f is
+    /// [`Parameters::key_offset`] minus a four-bit field.
     pub(crate) fn of_decryption(p: &Parameters) -> Self {
         Self { left: u64::from(p.q2() / 2), right: u64::from(p.key_offset().max(15 - p.key_offset())) }
     }

@@ -108,8 +108,8 @@ fn items(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8
     items.into_iter().skip(1).collect()
 }
 
-/// Returns a key pair whose polynomials the CPU converted to operands of products, and ciphertexts. Every second
-/// ciphertext is valid.
+/// Returns ciphertexts and a single key pair. The CPU converts the polynomials of the keys to operands of products.
+/// Every second ciphertext is valid for the key pair.
 fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let (sizes, kem) = (set.sizes().kem(), kem(set).expect("the products of a parameter set are exact"));
     let mut memory = kem.memory();

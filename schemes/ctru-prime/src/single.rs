@@ -58,9 +58,9 @@ pub fn encapsulate<P: ParameterSet>(
     Ok((ciphertext, shared_key.clone()))
 }
 
-/// Decapsulates: returns the shared key of a ciphertext, which is wiped when dropped. If the ciphertext does not come
-/// from an encapsulation to this key, the result is a pseudorandom key (implicit rejection). The secret key is not
-/// checked: see [`check_secret_key`].
+/// Decapsulates: returns the shared key of a ciphertext. The shared key is wiped when dropped. If the ciphertext does
+/// not come from an encapsulation to this key, the result is a pseudorandom key (implicit rejection). The secret key is
+/// not checked: see [`check_secret_key`].
 ///
 /// # Errors
 /// [`Error::Length`] unless the secret key and the ciphertext have the set's lengths.
@@ -86,7 +86,8 @@ pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
     kem(&P::PARAMETERS)?.pke.is_canonical(public_key)
 }
 
-/// Checks a secret key from an untrusted source. Returns the first defect found, if any.
+/// Checks the encoding of f in a secret key from an untrusted source. Returns the first defect, or `None` if there is
+/// none.
 ///
 /// # Errors
 /// [`Error::Length`] unless the key has the set's length.

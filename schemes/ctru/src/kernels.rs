@@ -1,4 +1,5 @@
-//! The kernels of key generation, encapsulation and decapsulation: their ports, CPU references and CUDA sources.
+//! The kernels of key generation, encapsulation and decapsulation: their ports (inputs and outputs), CPU references and
+//! CUDA sources.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Header, KernelLayout, Port};
 use ringforge::{Error, Limits, RandomKey, Result};
@@ -182,12 +183,12 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     Ok(kernel.with_tables(rows.iter().map(KernelLayout::table)).described(p.name))
 }
 
-/// Returns the layout of a stage in which several threads share a polynomial. Stages that hash or check have none: they
-/// use one thread per item.
+/// Returns the layout of a stage in which several threads share a polynomial, or `None` for a stage that hashes or
+/// checks keys with one thread per item.
 fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<KernelLayout>> {
     let wire = wire_rows(p, limits)?;
-    // The NTT of public keys has 7 layers. For n = 768, key generation uses an eighth layer: leaves of degree 2 can be
-    // inverted by norms, but leaves of degree 6 cannot.
+    // The NTT of public keys has 7 layers. For n = 768, key generation uses an eighth layer: residues modulo
+    // polynomials of degree 2 can be inverted by norms, but not those modulo polynomials of degree 6.
     let deep = || Ok::<_, Error>(KernelLayout::of(wire.poly(), limits)?.holding(2));
     Ok(match stage {
         Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckPublic | Stage::CheckSecret => None,
@@ -224,8 +225,8 @@ fn build(p: &Parameters, rows: Option<&KernelLayout>, limits: &Limits) -> Result
     ))
 }
 
-/// Writes the key pair that follows from coins and z, or zeros if the polynomial f sampled from the coins has no
-/// inverse. Returns the item's status.
+/// Writes the key pair that follows from coins and the rejection secret z, or zeros if the polynomial f sampled from
+/// the coins has no inverse. Returns the item's status.
 fn key_pair(
     kem: &Kem,
     coins: &[u8],

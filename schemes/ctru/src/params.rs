@@ -14,7 +14,7 @@ pub(crate) const SEED_BYTES: usize = 32;
 pub struct Parameters {
     /// The name, for example `CTRU-768`.
     pub name: &'static str,
-    /// The degree n.
+    /// The degree n of x^n − x^(n/2) + 1.
     pub n: usize,
     /// log2 of the modulus q2 of a ciphertext's coefficients.
     pub q2_bits: u32,

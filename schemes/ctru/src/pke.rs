@@ -14,7 +14,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{Parameters, Q};
 
-/// Public keys store the evaluations of h = g/f times this constant, 2^16 mod q.
+/// Public keys store the evaluations of h = g/f times this constant, 2^16 mod q. f and g are the secret polynomials.
 const WIRE: u32 = (1 << 16) % Q;
 /// The inverse of `WIRE` modulo q.
 const UNWIRE: u32 = 2775;
@@ -134,7 +134,8 @@ impl Encryption for Pke {
         Polynomials::new(self.parameters.n)
     }
 
-    /// Returns `false` if f, the secret polynomial sampled from `f_coins`, has no inverse.
+    /// Computes a key pair from coins, the pseudorandom bytes from which f and g are sampled. Returns `false` if f has
+    /// no inverse.
     fn key_pair(
         &self,
         [f_coins, g_coins]: [&[u8]; 2],

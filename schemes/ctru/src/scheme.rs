@@ -16,8 +16,9 @@ use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Gene
 use Randomness::{RandomKey, Seeds};
 use ringforge_e8::KeyError;
 
-/// The first word of a random generator's key, whose other words are 0. Its block for item 0, attempt 1, gives an f
-/// without an inverse in CTRU-768, so the retry kernel needs a second attempt. Found by search.
+/// The first word of a random generator's key, whose other words are 0. The generator's block for item 0, attempt 1,
+/// gives a secret polynomial f without an inverse in CTRU-768, so the retry kernel needs a second attempt. Found by
+/// search.
 const FAILS_TWICE: u32 = 1_002_158;
 
 /// CTRU and CNTR as a scheme for the engine's tests.
@@ -81,7 +82,8 @@ fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
     p.build()
 }
 
-/// Returns seeds d ‖ z of key pairs. The second d gives an f without an inverse in CTRU-768, the third in CNTR-768.
+/// Returns seeds d ‖ z of key pairs. The second d gives a secret polynomial f without an inverse in CTRU-768, the third
+/// d gives one in CNTR-768.
 fn seeds(seed: u64, batch: usize) -> Vec<u8> {
     let mut seeds = bytes(seed, 64 * batch);
     let names = ["CTRU-KAT-v1|S|CTRU-768|6135", "CTRU-KAT-v1|S|CNTR-768|36413"];

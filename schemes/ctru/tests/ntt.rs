@@ -1,4 +1,5 @@
-//! Tests NTTs and products against the vectors, on every device. Evaluations have the order of public keys.
+//! Tests NTTs and products against the vectors in `kat/ntt.json`, on every device. Evaluations have the order of public
+//! keys.
 
 use std::path::Path;
 

@@ -10,11 +10,13 @@ pub fn encode(nibble: u8) -> u8 {
     row(0, 0x55) ^ row(1, 0x0F) ^ row(2, 0x3C) ^ row(3, 0xF0)
 }
 
-/// Decodes eight coordinates modulo q2: the nibble whose codeword, scaled by q2/2, is nearest.
+/// Returns the nibble whose codeword, scaled by q2/2, is nearest to these eight coordinates modulo q2.
 ///
-/// `q2` must be a power of two of at least 4 and exceed all coordinates; otherwise the result is meaningless. On ties,
-/// a pair of coordinates takes bit 0, and the first of the cheapest pairs is flipped to restore even parity. Between
-/// cosets, a tie goes to the even one, whose pairs have equal coordinates.
+/// `q2` must be a power of two of at least 4 and exceed all coordinates; otherwise the result is meaningless.
+///
+/// The code has two cosets: the coordinates 2i and 2i + 1 of each pair are equal in the even coset, and differ in the
+/// odd one. The bit of a pair is that of coordinate 2i + 1; within a coset, these bits have even parity. On ties, a
+/// pair takes bit 0, the first of the cheapest pairs is flipped to restore even parity, and the even coset is chosen.
 #[must_use]
 pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     // Same algorithm as in e8.cuh, which explains why sums of distances from 0 suffice in place of squared distances.
@@ -31,10 +33,9 @@ pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     (bits ^ choose(even.flips, odd.flips)) as u8
 }
 
-/// Compresses coefficients `sigma` modulo q to numbers modulo q2 = 2^`q2_bits` by rounding, and adds half of the
-/// modulus where the codewords of the message have ones. With `early`, q/2 (rounded up) is added before rounding;
-/// otherwise q2/2 is added after rounding. Coefficients after the last codeword carry no message. `sigma` may be
-/// unreduced, below 2^(31 − `q2_bits`).
+/// Compresses coefficients `sigma` modulo q to numbers modulo q2 = 2^`q2_bits` by rounding. Where the codewords of the
+/// message have ones, half of a modulus is added: with `early`, q/2 (rounded up) before rounding; otherwise q2/2 after
+/// rounding. Coefficients after the last codeword carry no message. `sigma` may be unreduced, below 2^(31 − `q2_bits`).
 #[inline]
 pub fn compress(message: &[u8], sigma: &[u32], by_q: Divisor, q2_bits: u32, early: bool, out: &mut [u16]) {
     let (q, q2) = (by_q.get(), 1 << q2_bits);
@@ -60,7 +61,7 @@ pub fn decompress(v: &[u16], q2: u16, message: &mut [u8]) {
 }
 
 /// Result of decoding within one coset of the E8 code. In a coset, each of the four pairs of coordinates has one bit,
-/// and these bits have even parity.
+/// that of its second coordinate, and these bits have even parity.
 struct Coset {
     /// 64·Σ|x_i| plus a constant, minus twice the smallest 64·|x_i| if a bit is flipped. |x_i| is the cost of the worse
     /// bit of pair i. A larger score means a nearer codeword.

@@ -13,8 +13,8 @@ RF_FN u32 e8_encode(u32 a) {
 
 RF_FN u32 e8_magnitude(i32 x) { return x < 0 ? -x : x; }
 
-// Result of decoding within one coset of the code. In a coset, each of the four pairs of coordinates has one bit, and
-// these bits have even parity.
+// Result of decoding within one coset of the code. In a coset, each of the four pairs of coordinates has one bit, that
+// of its second coordinate, and these bits have even parity.
 // score: 64 times the sum of |x_i| plus a constant, minus twice the smallest term if a bit is flipped; |x_i| is the
 // cost of the worse bit of pair i
 // flips: bits of the nibble that the flip changes; 0 without a flip

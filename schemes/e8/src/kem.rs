@@ -108,7 +108,7 @@ pub trait Encryption {
     ) -> Result<()>;
 }
 
-/// KEM built from an [`Encryption`], one item at a time. Slices and keys must meet the requirements of that trait.
+/// KEM built from an [`Encryption`], one item at a time. Slices and keys must meet the requirements of [`Encryption`].
 #[derive(Debug)]
 pub struct Kem<E> {
     /// The underlying encryption.
@@ -166,7 +166,7 @@ impl<E: Encryption> Kem<E> {
         }
     }
 
-    /// Generates a key pair from a seed, except the rejection secret z, which is the last 32 bytes of the secret key.
+    /// Generates a key pair from a seed. Does not write the rejection secret z, the last 32 bytes of the secret key.
     /// Returns `false` if the seed yields no key; the outputs are then unusable.
     ///
     /// # Errors
@@ -225,11 +225,11 @@ impl<E: Encryption> Kem<E> {
         self.pke.encrypt(public_key, message, coins, ciphertext, polynomials)
     }
 
-    /// Decapsulates the shared key of a ciphertext. If the re-encrypted ciphertext differs, the key is a hash of the
-    /// public key's prefix, the rejection secret z and the ciphertext (implicit rejection).
+    /// Decapsulates the shared key of a ciphertext. If re-encryption gives a different ciphertext, the shared key is a
+    /// hash of the public key's prefix, the rejection secret z and the received ciphertext (implicit rejection).
     ///
     /// # Errors
-    /// The errors of [`Encryption::decrypt`].
+    /// The errors of [`Encryption::decrypt`] and [`Encryption::encrypt`].
     #[inline(never)] // the machine-code test finds it by name
     pub fn decapsulate(
         &self,
@@ -276,7 +276,8 @@ impl<E: Encryption> Kem<E> {
     }
 }
 
-/// Selects the agreed key if the re-encrypted ciphertext matches, else the rejected one. Constant-time.
+/// Selects the agreed key if the re-encrypted ciphertext `again` equals `ciphertext`, else the rejected key.
+/// Constant-time.
 #[must_use]
 pub fn choose([agreed, rejected]: &[Seed; 2], ciphertext: &[u8], again: &[u8]) -> Seed {
     select(ciphertext.ct_eq(again), agreed, rejected)

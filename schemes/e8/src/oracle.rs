@@ -92,8 +92,9 @@ pub trait Oracle: Copy {
         outputs
     }
 
-    /// Returns the key pair of an item for its seed d ‖ z or, if d yields no key, for later random blocks of
-    /// `random_key`. If the inputs contain statuses, an item whose status is ok keeps the keys in the inputs.
+    /// Returns the key pair of an item for its seed d ‖ z. If d yields no key, tries the blocks of `random_key`, if
+    /// given, for attempts 1 to 15. If the inputs contain statuses, an item whose status is ok keeps the keys in the
+    /// inputs.
     fn generate(self, item: usize, seed: &[u8], inputs: &Named) -> Made<2> {
         let (d, z) = seed.split_at(32);
         let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
@@ -116,7 +117,7 @@ pub trait Oracle: Copy {
         (first + 1..last).fold(attempt(first), |made, next| made.or_else(|_| attempt(next)))
     }
 
-    /// Returns the ciphertext and the shared key of a message.
+    /// Encrypts a message under a public key. Returns the ciphertext and the shared key.
     ///
     /// # Errors
     /// Fails if the public key is invalid.
@@ -125,7 +126,7 @@ pub trait Oracle: Copy {
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
 
-    /// Returns the shared key of a ciphertext.
+    /// Returns the shared key of a ciphertext: agreed, or rejected if re-encryption gives a different ciphertext.
     ///
     /// # Errors
     /// Fails if the decryption key or the public key in the secret key is invalid.
@@ -153,8 +154,8 @@ fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Itera
 /// Returns public keys, secret keys and ciphertexts as test inputs, made from random seeds.
 ///
 /// Items are of five kinds, 0 to 4, in rotation. Items of kind 2 have random bytes for keys and ciphertext, and items
-/// of kind 1 only for the ciphertext. `spoil` is then called with the kind and the parts of each item. Batches of 1, 2
-/// and 3 items together contain all kinds.
+/// of kind 1 only for the ciphertext. Then `spoil` is called for each item, with its kind, and may change its public
+/// key, secret key and ciphertext. Batches of 1, 2 and 3 items together contain all kinds.
 ///
 /// # Panics
 /// Panics if key generation or encapsulation fails.
@@ -195,7 +196,7 @@ pub fn encode(nibble: i64) -> [i64; 8] {
 }
 
 /// Returns the nibble of the nearest codeword for eight numbers below q2, with squared distances, by section 2.8 of the
-/// specification. Ties are resolved as specified.
+/// specification of CTRU. Ties are resolved as specified.
 #[must_use]
 pub fn decode(v: &[i64], q2: i64) -> i64 {
     let zero = |x: i64| x.min(q2 - x).pow(2);

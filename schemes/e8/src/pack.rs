@@ -8,7 +8,7 @@ pub const fn packed_bytes(width: u32, count: usize) -> usize {
     (width as usize * count).div_ceil(8)
 }
 
-/// Calls the instance of a generic function for a width. The width must have been checked.
+/// Calls the instance of a generic function for a width, which `check` must have accepted.
 macro_rules! of_width {
     ($width:expr, $all:ident($from:expr, $to:expr)) => {
         match $width {

@@ -35,7 +35,8 @@ pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
 }
 
 /// Samples a secret key f = 2·f' + 1, where f' has the distribution of [`centred_binomial`]. Packs each coefficient c
-/// of f as 2·eta + 1 − c, in `width` bits. Numbers of `fields` after the last coefficient are set to 0.
+/// of f as 2·eta + 1 − c, in `width` bits. `fields` receives the numbers to pack; those after the last coefficient are
+/// 0.
 ///
 /// # Errors
 /// The errors of [`centred_binomial`] and [`pack`].
@@ -55,7 +56,7 @@ pub fn sample_key(
     pack(width, fields, packed)
 }
 
-/// Unpacks the secret key f that [`sample_key`] packed.
+/// Unpacks the secret key f that [`sample_key`] packed. `fields` receives the unpacked numbers.
 ///
 /// # Errors
 /// The errors of [`unpack`].
@@ -65,7 +66,8 @@ pub fn unpack_key(eta: u32, packed: &[u8], width: u32, fields: &mut [u16], f: &m
     Ok(())
 }
 
-/// Unpacks numbers of `bits` bits, each as its signed representative in [-2^(bits - 1), 2^(bits - 1)).
+/// Unpacks numbers of `bits` bits, each as its signed representative in [-2^(bits - 1), 2^(bits - 1)). `fields`
+/// receives the unsigned numbers.
 ///
 /// # Errors
 /// The errors of [`unpack`].

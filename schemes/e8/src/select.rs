@@ -9,8 +9,8 @@ pub fn select<const N: usize>(choice: Choice, a: &[u8; N], b: &[u8; N]) -> [u8; 
     core::array::from_fn(|i| u8::conditional_select(&b[i], &a[i], choice))
 }
 
-/// Returns the index of the first nonzero number. Validity checks of secrets use it: the index of an error becomes
-/// public, and timing reveals nothing else.
+/// Returns the index of the first nonzero number, or `None` if all are zero. Validity checks of secrets use this
+/// function: the index of an error becomes public, and timing reveals nothing else.
 #[must_use]
 pub fn first_nonzero(numbers: impl IntoIterator<Item = u16, IntoIter: Clone>) -> Option<usize> {
     let mut numbers = numbers.into_iter();

@@ -1,5 +1,6 @@
-//! CPU reference of each stage for one item (FIPS 203, sections 5 and 6). A stage takes a tuple with the item's bytes
-//! at each port of the kernel, in the order of the ports.
+//! CPU reference of each stage (the work of one kernel) for one item, by FIPS 203, sections 5 and 6. A stage takes a
+//! tuple with the item's bytes at each port of the kernel, in the order of the ports. Here rho is the public seed of
+//! the matrix, and noise streams are the random bytes from which noise polynomials are sampled.
 #![allow(clippy::type_complexity, reason = "the tuples are the ports")]
 
 use core::iter::repeat_n;
@@ -36,7 +37,7 @@ impl Scheme {
         Ok(Self { parameters: *parameters, transform: Transform::of(&rows(&Limits::cpu())?, 0)? })
     }
 
-    /// Expands the seed d to rho and the noise of a key pair.
+    /// Expands the seed d to rho and the noise streams of a key pair.
     pub(crate) fn seed(&self, (seeds, rho, noise): (&[u8], &mut [u8], &mut [u8])) -> Result<()> {
         let Parameters { k, eta1, .. } = self.parameters;
         let hash = g(&seeds[..SEED], &[k as u8]);
@@ -45,7 +46,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Samples the matrix, or its transpose, from rho, in row-major order.
+    /// Samples the matrix, or its transpose if `transposed`, from rho. Writes it in row-major order.
     pub(crate) fn matrix(&self, (rho, matrix): (&[u8], &mut [u8]), transposed: bool) -> Result<()> {
         let k = self.parameters.k;
         for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
@@ -56,7 +57,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Computes a key pair (`K-PKE.KeyGen`), without the hash in the secret key.
+    /// Computes a key pair (`K-PKE.KeyGen`), with zeros in place of the hash in the secret key.
     pub(crate) fn generate(
         &self,
         (seeds, rho, matrix, noise, public_key, secret_key): (&[u8], &[u8], &[u8], &[u8], &mut [u8], &mut [u8]),
@@ -86,7 +87,8 @@ impl Scheme {
         Ok(())
     }
 
-    /// Derives the shared key, rho and the noise of the ciphertext from a message.
+    /// Derives the shared key and the noise streams of the ciphertext from a message and a public key. Copies rho from
+    /// the public key.
     pub(crate) fn encapsulate(
         &self,
         (public_key, message, shared_key, rho, noise): (&[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
@@ -96,8 +98,8 @@ impl Scheme {
         Ok(())
     }
 
-    /// Derives the shared key, rho and the noise of the ciphertext from a decrypted message. Also writes the key for
-    /// rejected ciphertexts, after the shared key.
+    /// Derives the agreed shared key and the noise streams of the ciphertext from a decrypted message and the hash in
+    /// the secret key. Writes the rejected shared key after the agreed one, and copies rho from the secret key.
     pub(crate) fn decapsulate(
         &self,
         (secret_key, ciphertext, message, keys, rho, noise): (&[u8], &[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
@@ -160,7 +162,8 @@ impl Scheme {
         Ok(())
     }
 
-    /// Re-encrypts and selects the shared key: the agreed one if the ciphertext matches, else the rejected one.
+    /// Re-encrypts a decrypted message and selects the shared key: the agreed one if the result equals the received
+    /// ciphertext, else the rejected one.
     pub(crate) fn compare(
         &self,
         (secret_key, sent, message, matrix, noise, keys, out): (&[u8], &[u8], &[u8], &[u8], &[u8], &[u8], &mut [u8]),
@@ -176,7 +179,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Writes the status of a public key. The error has the index of the first coefficient that is not below q.
+    /// Writes the status of a public key: ok, or an error with the index of the first coefficient that is not below q.
     pub(crate) fn check_public(&self, (public_key, status): (&[u8], &mut u32)) -> Result<()> {
         let mut values = public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
         let bad = values.position(|value| value >= Q).map(|coefficient| KeyError::InvalidPublicKey { coefficient });
@@ -184,7 +187,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Writes the status of a secret key: an error unless the hash in it is that of the public key in it.
+    /// Writes the status of a secret key: ok if the hash in the key is that of the public key in it, else an error.
     pub(crate) fn check_secret(&self, (secret_key, status): (&[u8], &mut u32)) -> Result<()> {
         let [_, public_key, hash, _] = parts(&self.parameters, secret_key);
         let is_whole: bool = h(public_key).ct_eq(hash).into();

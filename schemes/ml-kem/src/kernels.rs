@@ -13,11 +13,12 @@ use crate::params::{N, Parameters, SEED, rows};
 const HASH_THREADS: u32 = 128;
 /// Threads per block of the sampling kernel; each thread samples one polynomial.
 const SAMPLE_THREADS: usize = 64;
-/// Bytes of shared memory per sampled polynomial: 256 coefficients of 16 bits, and one extra word, which makes the
-/// number of 32-bit words odd.
+/// Bytes of shared memory per sampled polynomial: 256 coefficients of 16 bits, and one extra 32-bit word. The number of
+/// words is then odd, so that the threads of a warp access different banks.
 const PITCH: usize = 2 * N + 4;
 
-/// A stage of ML-KEM: what one kernel computes for each item.
+/// A stage of ML-KEM: what one kernel computes for each item. Rho is the public seed of the matrix; noise stands for
+/// the random bytes from which noise polynomials are sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Seeds d ‖ z → rho, noise of key pairs.
@@ -26,7 +27,7 @@ pub(crate) enum Stage {
     Matrix { transposed: bool },
     /// Seeds, rho, matrix, noise → key pairs, without the hash in the secret key.
     Generate,
-    /// Public keys → the hashes in secret keys.
+    /// Public keys, secret keys → secret keys with the hashes of the public keys.
     Finish,
     /// Public keys, messages → shared keys, rho, noise of ciphertexts.
     Encapsulate,
@@ -36,7 +37,8 @@ pub(crate) enum Stage {
     Decrypt,
     /// Secret keys, ciphertexts, messages → shared keys (agreed and rejected), rho, noise of ciphertexts.
     Decapsulate,
-    /// Re-encrypts and compares with the ciphertexts → the agreed or the rejected shared keys.
+    /// Secret keys, ciphertexts, messages, matrix, noise, shared keys (agreed and rejected) → the selected shared keys.
+    /// Re-encrypts the messages and compares the results with the ciphertexts.
     Compare,
     /// Public keys → statuses.
     CheckPublic,
@@ -71,7 +73,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         None => Ok(constants(build_hash(stage, &set), &set)),
     };
     // Makes the kernel of a stage from the name of its CUDA source, its CPU reference (a method of `Scheme`), and its
-    // ports. The method takes the item's ports in this order.
+    // ports. The method takes the item's bytes at the ports, in the order of the list.
     macro_rules! stage {
         ($name:literal, $on_cpu:ident($($more:expr)?), [$($port:expr),*]) => {{
             let text = (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), HEADERS);
@@ -114,7 +116,7 @@ fn constants(built: Built, p: &Parameters) -> Built {
     built.constants("Set", &[("k", k), ("eta1", eta1), ("du", du), ("dv", dv), ("hash_threads", threads)])
 }
 
-/// Prelude and launch of a hashing or sampling kernel.
+/// Returns the launch of a hashing kernel or, for [`Stage::Matrix`], the launch and constants of the sampling kernel.
 fn build_hash(stage: Stage, p: &Parameters) -> Built {
     let Stage::Matrix { transposed } = stage else { return Built::thread_per_item(HASH_THREADS) };
     let launch = Launch {

@@ -1,4 +1,4 @@
-//! Tests that every kernel compiles with NVRTC, with almost no register spills.
+//! Tests that every kernel of this crate compiles with NVRTC, with almost no register spills.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -11,7 +11,7 @@ use crate::sets;
 
 /// Largest number of registers per thread that still allows enough occupancy to hide latency.
 const REGISTERS: u32 = 168;
-/// Largest number of spilled bytes: the compiler spills 8 bytes in a hash for sm_120.
+/// Largest number of spilled bytes: the compiler spills 8 bytes in a hashing kernel for sm_120.
 const SPILLS: u32 = 8;
 
 #[test]

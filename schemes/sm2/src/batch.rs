@@ -27,7 +27,7 @@ use crate::windows::Mode;
 ///
 /// let verifier = Verifier::new(&engine)?;
 /// verifier.verify(&public_keys, &digests, &signatures)?.into_result()?;
-/// signatures[70] ^= 1; // of the second item
+/// signatures[70] ^= 1; // corrupts the second signature
 /// assert_eq!(verifier.verify(&public_keys, &digests, &signatures)?.errors()[0].item, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -73,11 +73,11 @@ impl EncodePublicKey for PublicKey {
 
 impl PrivateKey {
     /// Decodes a DER-encoded `ECPrivateKey` (SEC 1, RFC 5915). The curve and the public key are optional in this
-    /// format; if present, they must match.
+    /// format. If present, the curve must be sm2p256v1, and the public key must belong to the private key.
     ///
     /// # Errors
-    /// Errors of the DER decoder. [`der::ErrorKind::Value`] for another curve, a private key that is out of range or
-    /// does not have 32 bytes, or a public key that does not match.
+    /// Errors of the DER decoder. [`der::ErrorKind::Value`] if the curve is not sm2p256v1, or if the private key is out
+    /// of range or not 32 bytes long. The same error if the public key does not belong to the private key.
     pub fn from_sec1_der(bytes: &[u8]) -> der::Result<Self> {
         let value = || der::Error::from(Tag::OctetString.value_error());
         let inner = EcPrivateKey::from_der(bytes)?;

@@ -1,5 +1,5 @@
-//! Residues modulo the field prime p and modulo the group order n: below the modulus, in Montgomery form (1985) with R
-//! = 2^256, in constant time.
+//! Residues modulo the field prime p and modulo the group order n. A residue is below its modulus and in Montgomery
+//! form (1985) with R = 2^256. The arithmetic takes constant time.
 
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
@@ -15,7 +15,7 @@ pub(crate) trait Modulus: Pod + Send + Sync {
     const M: Montgomery256 = Montgomery256::new(Self::Q);
     /// 2^256 mod q: 1 in Montgomery form.
     const ONE: Limbs = sub_limbs([0; 4], Self::Q).0;
-    /// 2^512 mod q, which converts to Montgomery form.
+    /// 2^512 mod q. The Montgomery product of a number and this constant is the Montgomery form of the number.
     const SQUARE: Limbs = Self::M.shifted(Self::ONE);
 
     /// Montgomery reduction: returns x 2^-256 mod q, below q. x must be below 2^256 q.
@@ -38,8 +38,8 @@ pub(crate) struct Scalars;
 impl Modulus for Field {
     const Q: Limbs = limbs("fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff");
 
-    /// Montgomery reduction without multiplications. Because −p^-1 = 1 mod 2^64, adding m p clears the lowest word m.
-    /// The sum is m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
+    /// Montgomery reduction without multiplications. Let m be the lowest word of x. Because −p^-1 = 1 mod 2^64, adding
+    /// m p clears this word: m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
     #[inline(always)]
     fn reduce(mut x: Wide) -> Limbs {
         let mut top = false;
@@ -126,12 +126,12 @@ impl<M: Modulus> Residue<M> {
         self + self
     }
 
-    /// Returns x / 2 mod q.
+    /// Returns x / 2 mod q for this residue x.
     pub(crate) fn half(self) -> Self {
         Self::new(M::M.half(self.0))
     }
 
-    /// Returns x^exponent for a public exponent, by fixed windows of four bits.
+    /// Returns x^exponent for this residue x and a public exponent, by fixed windows of four bits.
     pub(crate) fn power(self, exponent: Limbs) -> Self {
         let mut powers = [Self::ONE; 16];
         for i in 1..16 {
@@ -148,7 +148,7 @@ impl<M: Modulus> Residue<M> {
         x
     }
 
-    /// Returns 1 / x by Fermat's little theorem, or 0 for x = 0. The modulus must be prime.
+    /// Returns 1 / x for this residue x by Fermat's little theorem, or 0 for x = 0. The modulus must be prime.
     pub(crate) fn inverse(self) -> Self {
         self.power(sub_limbs(M::Q, [2, 0, 0, 0]).0)
     }
@@ -218,7 +218,7 @@ impl<M> Zeroize for Residue<M> {
     }
 }
 
-/// Parses 64 hexadecimal digits, for constants.
+/// Parses 64 hexadecimal digits to four 64-bit limbs, the lowest first. For constants.
 pub(crate) const fn limbs(digits: &str) -> Limbs {
     let digits = digits.as_bytes();
     let mut x = [0; 4];

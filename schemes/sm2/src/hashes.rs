@@ -50,7 +50,7 @@ impl Identities {
         of_slots(engine, "identifiers", slot, MAX_ID_BYTES + 1, operation).map(Self)
     }
 
-    /// Computes Z_A, 32 bytes, of each public key of 64 bytes in host memory.
+    /// Computes Z_A (32 bytes) of each public key (64 bytes x ‖ y).
     ///
     /// # Errors
     /// [`Error::Length`] unless the length of `identities` is a multiple of 32. [`Error::ArgumentSize`] unless there is
@@ -94,7 +94,7 @@ impl Digests {
         of_slots(engine, "messages", slot, 1 << 20, operation).map(Self)
     }
 
-    /// Computes the digest, 32 bytes, of each message in host memory.
+    /// Computes the digest e (32 bytes) of each message.
     ///
     /// # Errors
     /// [`Error::Length`] unless the length of `digests` is a multiple of 32. [`Error::ArgumentSize`] unless there is
@@ -125,8 +125,9 @@ impl Digests {
     }
 }
 
-/// Compiles two programs for slots of `slot` bytes, a multiple of 4 up to `longest`. In the first one every item has
-/// its own identifier (or identity); in the second one all items share one.
+/// Compiles two programs for slots of `slot` bytes. In the first program every item has its own identifier (or Z_A); in
+/// the second, all items share one. Returns [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to
+/// `longest`.
 fn of_slots(
     engine: &Engine,
     what: &str,

@@ -14,7 +14,7 @@ use crate::windows::{Mode, Windows};
 /// A digest e: any 256-bit number, big-endian.
 pub(crate) type Digest = [u8; 32];
 
-/// Windows of 5 bits, for tables that are scanned and for points without a cached table.
+/// Windows of 5 bits, for tables that are scanned ([`Mode::Scan`]) and for points without a cached table.
 pub(crate) const NARROW: Windows = Windows::of_width(5);
 /// Windows of 8 bits, for public multiples of the base point on the CPU.
 const WIDE: Windows = Windows::of_width(8);
@@ -27,14 +27,16 @@ pub(crate) fn base_multiple(k: &Scalar) -> Jacobian {
     NARROW.multiply(&NARROW_BASE, k, Mode::Scan)
 }
 
-/// Decodes a private key d. Fails unless d is from 1 to n − 2.
+/// Decodes a private key d. Returns [`Sm2Error::PrivateKeyRange`] unless d is from 1 to n − 2, where n is the order of
+/// the group.
 pub(crate) fn private_scalar(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
     let d = Scalar::from_bytes(bytes).ok_or(Sm2Error::PrivateKeyRange)?;
     let refused = d.is_zero() | (d + Scalar::ONE).is_zero();
     if bool::from(refused) { Err(Sm2Error::PrivateKeyRange) } else { Ok(d) }
 }
 
-/// Decodes a nonce k. Fails unless k is from 1 to n − 1.
+/// Decodes a nonce k. Returns [`Sm2Error::NonceRefused`] unless k is from 1 to n − 1, where n is the order of the
+/// group.
 pub(crate) fn nonce(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
     let k = Scalar::from_bytes(bytes).ok_or(Sm2Error::NonceRefused)?;
     if bool::from(k.is_zero()) { Err(Sm2Error::NonceRefused) } else { Ok(k) }
@@ -59,7 +61,7 @@ pub(crate) fn verify(key: &Affine, e: &Digest, signature: &[u8; 64]) -> Result<(
     })
 }
 
-/// Like [`verify`], with a function that computes s G + t P, where P is the public key.
+/// Like [`verify`], but `sum` computes s G + t P from s and t = r + s mod n, where P is the public key.
 pub(crate) fn verify_by(
     e: &Digest,
     signature: &[u8; 64],

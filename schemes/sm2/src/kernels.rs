@@ -1,4 +1,4 @@
-//! The kernels of signing and verification: their ports, CPU references and CUDA sources.
+//! The kernels of signing and verification: their ports (inputs and outputs), CPU references and CUDA sources.
 
 mod on_cpu;
 
@@ -53,7 +53,7 @@ pub(crate) enum Stage {
     Digest { words: usize, one_identity: bool },
 }
 
-/// The table of the base point for secret scalars, and the mode of its look-ups.
+/// The shape of the base point's table for secret scalars, and how points are read from the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Base {
     pub(crate) windows: Windows,
@@ -63,9 +63,11 @@ pub(crate) struct Base {
 /// How the public keys for verification are passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// One key per item, with the first row of its table: odd multiples of the key.
+    /// One key per item, with the lowest row of its table (odd multiples of the key). The field is the shape of whole
+    /// tables.
     Each(Windows),
-    /// One key number per item. The second field is the number of keys; each has a whole table.
+    /// One key number per item. Each cached key has a whole table of the shape in the first field; the second field is
+    /// the number of cached keys.
     Cached(Windows, usize),
 }
 

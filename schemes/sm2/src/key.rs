@@ -23,7 +23,7 @@ impl Drop for Below {
     }
 }
 
-/// A private key d from 1 to n − 2, with its public key. Wiped when dropped.
+/// A private key d from 1 to n − 2, where n is the order of the group, with its public key. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct PrivateKey {
     d: Scalar,
@@ -37,7 +37,8 @@ pub struct PrivateKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey(pub(crate) Affine);
 
-/// A signature r ‖ s, two big-endian numbers of 32 bytes. Only verification checks that they are in range.
+/// A signature r ‖ s, two big-endian numbers of 32 bytes. Only verification checks that both are from 1 to n − 1, where
+/// n is the order of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature(pub(crate) [u8; 64]);
 
@@ -45,7 +46,7 @@ impl PrivateKey {
     /// Decodes a private key d of 32 big-endian bytes.
     ///
     /// # Errors
-    /// [`Sm2Error::PrivateKeyRange`] unless d is from 1 to n − 2.
+    /// [`Sm2Error::PrivateKeyRange`] unless d is from 1 to n − 2, where n is the order of the group.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Sm2Error> {
         let _wiped = Below;
         Self::made(bytes)
@@ -121,7 +122,8 @@ impl PrivateKey {
     /// reveals the private key.
     ///
     /// # Errors
-    /// [`Sm2Error::NonceRefused`] if k is not from 1 to n − 1, or if it leads to r = 0, r + k = n or s = 0.
+    /// [`Sm2Error::NonceRefused`] if k is not from 1 to n − 1 (n: the order of the group), or if it leads to r = 0, r +
+    /// k = n or s = 0.
     #[cfg(feature = "hazmat")]
     pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Sm2Error> {
         let _wiped = Below;
@@ -156,8 +158,8 @@ impl PublicKey {
     /// Verifies a signature of a digest e.
     ///
     /// # Errors
-    /// [`Sm2Error::SignatureRange`] if r or s is not from 1 to n − 1; [`Sm2Error::SignatureWrong`] if the signature
-    /// does not match the digest and key.
+    /// [`Sm2Error::SignatureRange`] if r or s is not from 1 to n − 1 (n: the order of the group);
+    /// [`Sm2Error::SignatureWrong`] if the signature does not match the digest and key.
     pub fn verify_digest(&self, digest: &Digest, signature: &Signature) -> Result<(), Sm2Error> {
         item::verify(&self.0, digest, &signature.0)
     }

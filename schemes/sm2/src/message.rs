@@ -8,7 +8,7 @@ use crate::item::Digest;
 use crate::key::PublicKey;
 use crate::params::{A, B, G, MAX_ID_BYTES};
 
-/// Returns Z_A of a public key x ‖ y and an identifier of at most [`MAX_ID_BYTES`].
+/// Returns Z_A of a public key x ‖ y and an identifier of at most [`MAX_ID_BYTES`] bytes.
 pub(crate) fn identity(key: &[u8; 64], id: &[u8]) -> [u8; 32] {
     let hash = Sm3::new()
         .chain_update((8 * id.len() as u16).to_be_bytes())
@@ -32,7 +32,7 @@ pub struct Identity([u8; 32]);
 
 impl Identity {
     /// Computes Z_A = SM3(ENTL ‖ identifier ‖ a ‖ b ‖ G ‖ key), where ENTL is the length of the identifier in bits, two
-    /// bytes big-endian. The identifier may be empty; this gives another Z_A than [`DEFAULT_ID`](crate::DEFAULT_ID).
+    /// bytes big-endian. The identifier may be empty; its Z_A differs from that of [`DEFAULT_ID`](crate::DEFAULT_ID).
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the identifier is longer than [`MAX_ID_BYTES`].

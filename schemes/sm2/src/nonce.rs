@@ -24,7 +24,7 @@ impl Nonces {
         nonces
     }
 
-    /// Returns the next candidate from 1 to n − 1.
+    /// Returns the next candidate from 1 to n − 1, where n is the order of the group.
     pub(crate) fn next(&mut self) -> Scalar {
         loop {
             self.value = mac(&self.key, &[&*self.value]);

@@ -40,14 +40,14 @@ pub(crate) enum Operation {
     Digest { words: usize, one_identity: bool },
 }
 
-/// The window widths and the tuning for a device. Together with an operation, they determine a plan.
+/// The shapes of the tables and the kernels' tuning for a device. Together with an operation, they determine a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plans {
     /// The table of the base point for secret scalars.
     pub(crate) secret: Base,
-    /// The windows of the base point for public scalars.
+    /// The shape of the base point's table for public scalars.
     public: Windows,
-    /// The windows of cached public keys.
+    /// The shape of cached public keys' tables.
     pub(crate) cached: Windows,
     pub(crate) tuning: Tuning,
 }
@@ -157,7 +157,7 @@ impl Plans {
         plan(planner, title, inputs, outputs, |p, inputs| self.step(p, stage, &inputs))
     }
 
-    /// Adds the kernel that writes scalars, given or random, their multiples of the base point, and statuses.
+    /// Adds the kernel that writes scalars k (given or random), the points k G for the base point G, and statuses.
     fn points<'p>(&self, p: &'p Pipeline, given: bool, source: [Value<'p>; 1]) -> [Value<'p>; 3] {
         self.step(p, Stage::Points { base: self.secret, given }, &source)
     }
@@ -167,7 +167,7 @@ impl Plans {
     }
 }
 
-/// Returns a plan with these kernels, and with these names for its inputs and outputs.
+/// Returns a plan with the kernels that `steps` adds. `inputs` and `outputs` are the names of its inputs and outputs.
 fn plan<const I: usize, const O: usize>(
     planner: &Planner,
     title: &str,

@@ -27,8 +27,8 @@ pub(crate) struct Jacobian {
 impl Affine {
     pub(crate) const G: Self = Self { x: params::G[0], y: params::G[1] };
 
-    /// Decodes big-endian coordinates x ‖ y. Returns `None` unless both are below p and the point is on the curve.
-    /// Every such point has order n.
+    /// Decodes big-endian coordinates x ‖ y. Returns `None` unless both are below the field prime p and the point is on
+    /// the curve. Every point on the curve except infinity has order n, the order of the group.
     pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
         let (halves, _) = bytes.as_chunks::<32>();
         let point = Self { x: Fp::from_bytes(&halves[0])?, y: Fp::from_bytes(&halves[1])? };
@@ -43,8 +43,8 @@ impl Affine {
         bytes
     }
 
-    /// Returns the point with this x coordinate whose y is odd or even, as asked. Returns `None` if there is no such
-    /// point.
+    /// Returns the point with this x coordinate whose y is odd if `odd` is true, else even. Returns `None` if there is
+    /// no such point.
     pub(crate) fn with_x(x: Fp, odd: bool) -> Option<Self> {
         let square = right_side(x);
         // p = 3 mod 4, so square^((p + 1) / 4) is a square root of `square`, if there is one

@@ -149,8 +149,9 @@ pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
     Ok([plan(Prepare)?, plan(Sign { one_key: true })?, plan(Verify)?])
 }
 
-/// Returns plans with full-size tables for devices with these limits: all operations with [`Mode::Throughput`], and key
-/// generation and signing with [`Mode::Scan`]. Tests only compile these plans, because they have no suitable samples.
+/// Returns plans with full-size tables for devices with these limits: all public operations with [`Mode::Throughput`],
+/// and key generation and signing with [`Mode::Scan`]. Tests only compile these plans, because they have no suitable
+/// samples.
 ///
 /// # Errors
 /// If a plan cannot be made for devices with these limits.

@@ -117,7 +117,7 @@ fn invalid_items_affect_no_others() {
                 assert_eq!(of(&batch).faults(&verifier), [place], "{device}: {bad}");
             }
         }
-        // every position in one batch
+        // one invalid item, at every position of a batch of 129 items
         let good = of(&valid.iter().cycle().take(129).cloned().collect::<Vec<_>>());
         for place in 0..129 {
             let mut items = good.clone();

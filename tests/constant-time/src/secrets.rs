@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// How valgrind must treat bytes.
+/// How valgrind must treat bytes: as secret or as public.
 #[derive(Clone, Copy)]
 pub(crate) enum Told {
     /// Uninitialised: valgrind reports branches and addresses that depend on them.

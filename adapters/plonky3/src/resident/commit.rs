@@ -192,9 +192,9 @@ impl<F: HashField> Committed<F> {
 /// For each leaf the rows of all matrices, then the pruned paths of all leaves.
 type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
 
-/// Extends each trace by a factor of 2^`added_bits` to the coset of its shift, and builds the Merkle tree over the rows
-/// of the extensions, in bit-reversed order. All data stays on the device. The call returns when all work is enqueued
-/// on `stream`.
+/// Extends each trace by a factor of 2^`added_bits` to the coset of its shift, with rows in bit-reversed order, and
+/// builds the Merkle tree over the rows of the extensions. All data stays on the device. The call returns when all work
+/// is enqueued on `stream`.
 ///
 /// The commitment is that of Plonky3's `TwoAdicFriPcs` if each shift is the field's generator divided by the shift of
 /// the trace's own domain.

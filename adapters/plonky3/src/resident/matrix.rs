@@ -104,14 +104,15 @@ impl<F: EngineField> Matrix<F> {
         &self.elements
     }
 
-    /// Returns the buffer of the elements, which may then be written.
+    /// Returns the buffer of the elements. The caller may then write to it.
     #[must_use]
     pub fn into_elements(self) -> Buffer {
         self.elements
     }
 
-    /// Extends each column to 2^`added_bits` times its length: from evaluations on the subgroup, in natural order, to
-    /// evaluations on the coset of this shift. The output's rows are in bit-reversed order.
+    /// Extends each column to 2^`added_bits` times its length: from evaluations on the subgroup of as many
+    /// points, in natural order, to evaluations on the coset of this shift. The output's rows are in bit-reversed
+    /// order.
     ///
     /// # Errors
     /// [`Error::Length`] if the height is 1, not a power of two, or too large to extend in the field;

@@ -10,7 +10,8 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument has the wrong size, type or device, or has residues that are not below their moduli."""
+    """An argument is invalid: of the wrong size, type, order or device, misaligned, not contiguous, read-only,
+    overlapping another, or with residues that are not below their moduli."""
 
 
 class RingError(Error, ValueError):
@@ -18,7 +19,8 @@ class RingError(Error, ValueError):
 
 
 class UnsupportedError(Error):
-    """The device does not support the operation, or there is no KEM of this name."""
+    """The device does not support the operation, an incomplete transform needs a depth, there is no KEM of this name,
+    or this process was forked after work had begun."""
 
 
 class NoDeviceError(Error, RuntimeError):

@@ -4,7 +4,8 @@ use super::Field;
 use crate::simd::Vectors;
 use crate::{Limbs, Montgomery256};
 
-/// Arithmetic modulo an odd q below 2^256. With `SPARE`, q must be below 2^255 − 2^192.
+/// Arithmetic modulo an odd q below 2^256. With `SPARE`, q must be below 2^255 − 2^192, so that no sum needs a fifth
+/// limb.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mod256<const SPARE: bool>(Montgomery256<SPARE>);
 

@@ -141,7 +141,7 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         self.mul_sub([x, w], [self.mul_high(x, quotient), q])
     }
 
-    /// Calling this for K = 2 and then for K = 1 leaves the nodes in order from left to right.
+    /// Calling `unzip` for K = 2 and then for K = 1 leaves the nodes of both vectors in order from left to right.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {

@@ -289,7 +289,7 @@ impl<const RELAXED: u64> Narrow for Eight<RELAXED> {
         if RELAXED > 1 { product } else { self.reduce(product, q) }
     }
 
-    /// Calling this for K = 4, 2 and 1 leaves the nodes with halves of one word in the order 0, 2, 1, 3, 4, 6, 5, 7.
+    /// Calling `unzip` for K = 4, 2 and 1 leaves the nodes with halves of one word in the order 0, 2, 1, 3, 4, 6, 5, 7.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {

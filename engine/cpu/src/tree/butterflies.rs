@@ -1,6 +1,6 @@
 //! Butterflies of one layer on a node, either on one word of each child or on slices. Forward butterflies are
 //! Cooley–Tukey, inverse ones Gentleman–Sande. Ranges are lazy as in Harvey (arXiv:1205.2926). In strict arithmetics,
-//! all words are below q.
+//! which reduce every result, all words are below q.
 
 use crate::field::Field;
 

@@ -1,5 +1,5 @@
-//! Single layers: the step between a node and its children, and ranges of layers on a whole residue polynomial. The
-//! latter are the CPU reference of one kernel of a transform that is split over several kernels.
+//! Single layers (the step between a node and its children) and ranges of layers on a whole residue polynomial. If a
+//! transform is split over several kernels, a range of layers is the CPU reference of one of them.
 
 use core::ops::Range;
 
@@ -56,7 +56,8 @@ impl<F: Field> Tree<'_, F> {
         }
     }
 
-    /// Calls `run` with the kind of layer, the twiddle factors and the words of every node above `layer`.
+    /// Calls `run` with the kind of layer, the twiddle factors and the words of every node above `layer`. `sections`
+    /// holds the start of each layer's twiddle factors in the table.
     fn each_node(
         &self,
         layer: usize,

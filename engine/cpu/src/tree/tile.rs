@@ -1,5 +1,5 @@
-//! The last layers of a transform without explicit SIMD vectors. Nodes of these layers are too short for vectorised
-//! loops, so they are computed in tiles: transposed blocks of nodes, with one node per lane.
+//! The last layers of transforms that do not use explicit SIMD vectors. Nodes of these layers are too short for
+//! vectorised loops, so they are computed in tiles: transposed blocks of nodes, with one node per lane.
 
 use core::ops::Range;
 

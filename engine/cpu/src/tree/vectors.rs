@@ -21,7 +21,7 @@ impl<F: Field> Tree<'_, F> {
     /// Forward transform in vectors, from consecutive nodes above `layer` down to their leaves. `first` is the index of
     /// the first node.
     ///
-    /// in: loose, by the bound of `vectors`   out: below q
+    /// in: loose, as defined in [`Step`]   out: below q
     pub(super) fn forward_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.forward[l] + (first << (l - layer))..];
@@ -29,8 +29,8 @@ impl<F: Field> Tree<'_, F> {
         let end = if pairs + 1 < layers { pairs } else { layers };
         let mut l = layer;
         while l < end {
-            // If the number of layers is odd, one layer has a pass of its own. This is the first layer, because its
-            // halves are the longest.
+            // If the number of remaining layers is odd, the first one has a separate pass, because its halves are the
+            // longest.
             let quarters = vectors.take_quarters() && (end - l).is_multiple_of(2);
             let next = l + if quarters { 2 } else { 1 };
             let step = if next < layers { Step::Forward } else { Step::ForwardLast };
@@ -49,7 +49,7 @@ impl<F: Field> Tree<'_, F> {
     /// Inverse transform in vectors, from leaves up to consecutive nodes above `layer`. `first` is the index of the
     /// first node; `layer` must not be 0.
     ///
-    /// in, out: relaxed, by the bound of `vectors`
+    /// in, out: relaxed, as defined in [`Step`]
     pub(super) fn inverse_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.inverse[l] + (first << (l - layer))..];

@@ -13,8 +13,8 @@ const MOST: usize = 1 << 14;
 /// The cached roots, by modulus and order.
 static FOUND: Mutex<BTreeMap<(U256, u64), U256>> = Mutex::new(BTreeMap::new());
 
-/// Returns the root of this order modulo q from the cache. If it is missing, computes it with `find` and stores it,
-/// first emptying a full cache.
+/// Returns the root of this order modulo q from the cache. If the root is missing, computes it with `find` and stores
+/// it, first emptying a full cache. Returns `None` if `find` does.
 pub(super) fn remembered(q: U256, order: u64, find: impl FnOnce() -> Option<U256>) -> Option<U256> {
     let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(root) = found().get(&(q, order)) {
@@ -35,7 +35,7 @@ const LANES: usize = 8;
 /// Returns the smallest primitive root of this order modulo q. Searches the powers of `root`, which must be a primitive
 /// root of the same order.
 pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
-    // if the order is even, only odd powers of `root` can have it
+    // if the order is even, only odd powers of `root` can have this order
     let (stride, step) = if order.is_multiple_of(2) { (2, mul_mod(root, root, q)) } else { (1, root) };
     let mut powers = [root; LANES];
     for lane in 1..LANES {

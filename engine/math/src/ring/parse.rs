@@ -47,8 +47,8 @@ impl FromStr for Ring {
 }
 
 impl Ring {
-    /// Parses a ring from two parts without spaces: the moduli, which a colon follows in the full text, and the rest
-    /// after the colon.
+    /// Parses a ring from its moduli, such as `97,193`, and the rest after the colon, such as `x^16+1@19,8`. Neither
+    /// may contain spaces.
     pub fn of_text(moduli: &str, rest: &str) -> Result<Self> {
         let numbers = |part: &str| part.split(',').map(number).collect::<Result<Vec<_>>>();
         let (polynomial, roots, steps) = match rest.split('@').collect::<Vec<_>>()[..] {
@@ -70,14 +70,14 @@ impl Ring {
     }
 }
 
-/// Splits text at the first colon into the moduli and the rest.
+/// Splits the input at the first colon into the moduli and the rest. Returns [`Error::Ring`] if there is no colon.
 pub fn halves(text: &str) -> Result<(&str, &str)> {
     let none =
         || Error::Ring { why: format!("{text:?} needs a colon between moduli and polynomial, as in 3329:x^256+1") };
     text.split_once(':').ok_or_else(none)
 }
 
-/// One term of a polynomial.
+/// One term of a polynomial: ±`size`·x^`power`. `bracketed` is true for a constant in parentheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Term {
     power: usize,

@@ -73,7 +73,7 @@ impl Constant {
 
     /// Returns γ with γ^t = c = u·v, as the product of a t-th root of v and a t-th root of u. The root of v is a power
     /// of v. The root of u has t times the order of u. It is the first suitable power of the modulus's default root of
-    /// unity of this larger order.
+    /// unity of this larger order. Returns `None` if [`has_root`](Self::has_root) is false.
     pub(super) fn root(&self, t: u64) -> Option<U256> {
         let q = &self.q;
         if t == 1 {

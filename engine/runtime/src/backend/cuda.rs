@@ -61,7 +61,8 @@ impl Cuda {
     }
 }
 
-/// Replays a captured graph. `memories` must include all memory that the graph uses.
+/// Replays a captured graph on a stream. `memories` must include all memory that the graph uses. Returns an error if
+/// the stream is not of a GPU.
 pub(crate) fn replay(recording: &mut CudaRecording, queue: &BackendStream, memories: &[Read<'_>]) -> Result<()> {
     let BackendStream::Cuda(queue) = queue else {
         return Err(Error::Kernel {

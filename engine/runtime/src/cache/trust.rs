@@ -22,7 +22,7 @@ pub(super) fn make_file_private(file: &Path) -> io::Result<()> {
 }
 
 /// Checks that only this user and root can write to a folder or replace it, and returns the folder's canonical path.
-/// Any other path is an error.
+/// Fails otherwise, and for a path that is not a folder.
 pub(super) fn check_folder(folder: &Path) -> io::Result<PathBuf> {
     // the path may contain links: no other user may be able to redirect one
     check_way(&path::absolute(folder)?)?;
@@ -47,8 +47,8 @@ pub(super) fn check_file(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks that only this user and root can write to a file or replace it, and returns the file's canonical path. Any
-/// other path is an error.
+/// Checks that only this user and root can write to a file or replace it, and returns the file's canonical path. Fails
+/// otherwise, and for a path that is not a regular file.
 #[cfg(feature = "cuda")]
 pub(super) fn check_single(file: &Path) -> io::Result<PathBuf> {
     // the path may contain links: no other user may be able to redirect one
@@ -65,7 +65,7 @@ fn check_way(path: &Path) -> io::Result<Metadata> {
     check(path)
 }
 
-/// Checks one path: it must belong to this user or root, and no other user may write to it.
+/// Checks one path: it must belong to this user or root, and no other user may write to it. Returns its metadata.
 #[cfg(unix)]
 fn check(path: &Path) -> io::Result<Metadata> {
     use std::os::unix::fs::MetadataExt;

@@ -1,6 +1,6 @@
-//! The control connections between the processes of a launch: a TCP connection from every other process to the first
-//! one. Over these connections the processes meet, check that they agree, and learn if a process has ended. Data of
-//! transforms is not sent over them.
+//! The control connections between the processes of a launch (a job of several processes, [`Rank`]): a TCP connection
+//! between the first process and each of the others. Over these connections the processes meet, check that they agree,
+//! and learn if a process has ended. Data of transforms is not sent over them.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -19,13 +19,13 @@ use ringforge_math::error::{Error, Result};
 /// Pause between attempts to connect, and between polls for new connections.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A new connection must send its whole greeting within this time.
+/// A new connection must send its whole greeting (first message) within this time.
 const GREETING: Duration = Duration::from_secs(2);
 
 /// Bytes of a greeting: the job's hash (32), the rank (4) and the number of processes (4).
 const GREETING_BYTES: usize = 40;
 
-/// Limit on the connections with an incomplete greeting: at most this number plus the number of processes.
+/// The number of connections with an incomplete greeting is at most this plus the number of processes.
 const MOST_GUESTS: usize = 64;
 
 /// The first process's answer in [`Control::agree`] if no rank differs.
@@ -62,7 +62,7 @@ impl Control {
         work(peers.as_mut().ok_or_else(|| ended(self.rank))?)
     }
 
-    /// Broadcasts `bytes` of the first process, which replace `bytes` in all other processes.
+    /// Copies `bytes` of the first process to `bytes` of every other process.
     #[doc(hidden)]
     pub fn share(&self, bytes: &mut [u8]) -> Result<()> {
         self.share_until(bytes, after(self.timeout))
@@ -226,8 +226,9 @@ impl Guest {
     }
 }
 
-/// Checks a guest's complete greeting, and returns its rank and its stream. Returns `None` if the guest does not belong
-/// to this job, and an error if the greeting has another number of processes, or a rank that is too high.
+/// Checks a guest's complete greeting, and returns the guest's rank and stream. Returns `None` if the greeting has the
+/// hash of a different job or rank 0, or if the connection fails. Returns an error if the number of processes in the
+/// greeting differs from that of `launch`, or if the rank is not below that number.
 fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Rank) -> Result<Option<(usize, TcpStream)>> {
     let number = |at: usize| greeting[at..at + 4].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
     let (job, rank, size) = (&greeting[..32], number(32), number(36));
@@ -243,7 +244,8 @@ fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Rank) -> Result<Optio
     Ok(Some((rank, stream)))
 }
 
-/// Connects to the first process, with new attempts until it listens, and sends this process's greeting.
+/// Connects to the first process and sends this process's greeting. Retries until the first process listens or the
+/// deadline has passed.
 fn reach(launch: &Rank, deadline: Instant) -> Result<TcpStream> {
     let greeting = [&of_job(launch)[..], &(launch.rank() as u32).to_le_bytes(), &(launch.size() as u32).to_le_bytes()];
     let left = || deadline.saturating_duration_since(Instant::now());

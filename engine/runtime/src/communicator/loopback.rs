@@ -1,4 +1,4 @@
-//! A communicator between threads of one process, for devices that work on host memory.
+//! A communicator between threads of one process, one for each rank (device), for devices that work on host memory.
 
 use core::time::Duration;
 use std::collections::VecDeque;

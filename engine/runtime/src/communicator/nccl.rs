@@ -1,4 +1,4 @@
-//! Communication between GPUs through NCCL.
+//! Communication between the GPUs of a group through NCCL. Each GPU is a rank of the group.
 
 #![allow(unsafe_code)]
 
@@ -194,7 +194,7 @@ impl NcclCommunicator {
         self.wait(call, || Ok(self.state(call, handle)? != IN_PROGRESS))
     }
 
-    /// Queries the status of the last non-blocking call, which is an error if that call failed.
+    /// Queries the status of the last non-blocking call. Returns an error if that call failed.
     fn state(&self, call: &'static str, handle: Handle) -> Result<Code> {
         let mut code = SUCCESS;
         // SAFETY: the call only writes one integer.
@@ -202,7 +202,8 @@ impl NcclCommunicator {
         self.nccl.check(call, code).map(|()| code)
     }
 
-    /// Polls `done` until it returns true, the timeout has passed, or another rank has failed.
+    /// Polls `done` until it returns true. Returns an error if `done` fails, if the timeout has passed, or if another
+    /// rank has failed.
     fn wait(&self, call: &'static str, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
         let start = Instant::now();
         while !done()? {
@@ -271,8 +272,8 @@ impl NcclCommunicator {
         self.with("ncclGroupEnd", |handle| self.group(handle, queue, sends, receives, || ()))
     }
 
-    /// Starts an NCCL group if two ranks, or a rank and some memory, are in contact for the first time. NCCL's call
-    /// then waits for other ranks, so another thread enforces the time limit. Later calls do not wait.
+    /// Starts sends and receives as one NCCL group, at the first contact of two ranks or the first use of some memory.
+    /// NCCL's call then waits for other ranks, so another thread enforces the time limit. Later calls do not wait.
     fn meet(
         &self,
         queue: &GpuStream,

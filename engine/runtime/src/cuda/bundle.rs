@@ -53,7 +53,7 @@ const MOST_BYTES: u64 = 4 << 30;
 /// ```
 #[derive(Clone, Default)]
 pub struct Bundle {
-    /// The file that the bundle was loaded from.
+    /// The file that the bundle was loaded from. `None` if it was made in this process.
     path: Option<String>,
     architectures: BTreeSet<u32>,
     kernels: BTreeMap<Key, Item>,
@@ -178,7 +178,7 @@ impl Bundle {
         Err(Error::Bundle { bundle: self.to_string(), fault })
     }
 
-    /// The compiled kernel with this key.
+    /// The compiled kernel with this key (hash of source and options). `None` if the bundle lacks it.
     pub(super) fn image(&self, key: &Key) -> Option<Image> {
         self.kernels.get(key).map(|item| item.entry.image.clone())
     }
@@ -267,7 +267,7 @@ impl Bundle {
 }
 
 impl fmt::Display for Bundle {
-    /// Writes the path of the file that the bundle was loaded from.
+    /// Writes the path of the file that the bundle was loaded from, or that the bundle was made in this process.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.path.as_deref().unwrap_or("a bundle made in this process"))
     }

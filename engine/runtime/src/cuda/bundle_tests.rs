@@ -26,7 +26,7 @@ fn fault(bytes: &[u8]) -> Option<BundleFault> {
 }
 
 /// Applies `change` to the head of a valid bundle and corrects the head's hash. Returns the fault with which loading
-/// fails.
+/// fails, or `None` if it succeeds.
 fn fault_of(change: impl FnOnce(&mut Vec<u8>)) -> Option<BundleFault> {
     let mut bytes = bundle().to_bytes(VERSION);
     let length = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;

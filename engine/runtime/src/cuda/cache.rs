@@ -39,8 +39,9 @@ fn is_off(switch: &str) -> bool {
     ["off", "0", "no"].iter().any(|off| switch.eq_ignore_ascii_case(off))
 }
 
-/// The valid entries of a key. With a compiler, only its own entry is returned. Without one, the entries of all
-/// compilers are returned, so that a cache can be shipped to machines without NVRTC.
+/// The valid entries of a key (hash of source and options). If `compiler` names a compiler, only the entry made by it
+/// is returned. With `None`, the entries of all compilers are returned, so that a cache can be shipped to machines
+/// without NVRTC.
 pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Iterator<Item = Entry> {
     let names = match compiler {
         Some(compiler) => vec![name(key, compiler)],

@@ -111,7 +111,7 @@ impl Codes {
     }
 
     /// Adds a bundle to those from which kernels are loaded from now on. Fails if the bundle has no kernels for this
-    /// architecture.
+    /// architecture, or if the bundle named by `RINGFORGE_BUNDLE` could not be loaded.
     pub(crate) fn use_bundle(&self, bundle: &Bundle, capability: u32) -> Result<()> {
         bundle.check_for(capability)?;
         lock(&self.bundles).as_mut().map_err(|error| error.clone())?.push(Arc::new(bundle.clone()));

@@ -1,4 +1,5 @@
-//! Copies between host and device. Host memory that is not page-locked is copied through page-locked staging memory.
+//! Copies between host and device. Host memory that is not page-locked is copied through page-locked staging memory. A
+//! [`Shape`] selects bytes of an item: runs (byte ranges) of equal length with a constant stride.
 
 use std::collections::VecDeque;
 

@@ -126,7 +126,8 @@ fn depend(stream: &CudaStream, nodes: impl Iterator<Item = Node>) -> Result<()> 
     outcome.result().map_err(failed("cuStreamUpdateCaptureDependencies"))
 }
 
-/// The graph node of the work that a capturing stream received last.
+/// The graph node of the work that a capturing stream received last. Returns an error unless the next work on the
+/// stream would depend on exactly this node.
 fn last(stream: &CudaStream) -> Result<Node> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut count) = (ptr::null(), 0);

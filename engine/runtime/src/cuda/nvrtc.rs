@@ -56,8 +56,8 @@ pub(crate) fn is_present() -> bool {
 ///
 /// # Errors
 /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] if NVRTC rejects the source; [`Error::Unsupported`] if NVRTC
-/// knows only newer architectures; [`Error::Kernel`] if the source has a zero byte; [`Error::Driver`] if another call
-/// of NVRTC fails.
+/// knows only newer architectures; [`Error::Kernel`] if the source or a header has a zero byte; [`Error::Driver`] if
+/// another call of NVRTC fails.
 pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
     let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.clone(), bundle: None })?;
     let known = architectures()?;
@@ -98,7 +98,7 @@ fn architectures() -> Result<Vec<u32>> {
     Ok(list.into_iter().filter_map(|number| u32::try_from(number).ok()).collect())
 }
 
-/// The compiler's name and version. `None` if NVRTC is not on this machine.
+/// The compiler's name and version. `None` if NVRTC is not on this machine or lacks a function.
 pub(crate) fn version() -> Option<String> {
     let number = || version_numbers().map_or_else(String::new, |(major, minor)| format!(" {major}.{minor}"));
     is_present().then(|| format!("NVRTC{}", number()))

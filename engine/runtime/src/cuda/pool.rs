@@ -69,7 +69,7 @@ impl Pool {
         self.blocks().entry(block.capacity).or_default().push(block);
     }
 
-    /// Waits for the users of all free blocks and returns their memory to the driver.
+    /// Waits for the users of all free blocks and returns the blocks to the driver.
     pub(crate) fn release(&self, context: &CudaContext) {
         let blocks = std::mem::take(&mut *self.blocks());
         if context.bind_to_thread().is_err() {
@@ -102,9 +102,10 @@ impl Pool {
     }
 
     /// Takes a free block of the smallest sufficient capacity. With [`Stay::Open`], the capacity is at most twice what
-    /// is needed. Buffers of shrinking sizes, such as ciphertexts, thus reuse the larger blocks freed before. Of the
-    /// blocks of this capacity, one of the last eight freed is preferred if its users are done. Otherwise the block
-    /// freed last is taken, because the stream that needs a block most likely used it.
+    /// is needed. Buffers of shrinking sizes, such as ciphertexts, thus reuse the larger blocks freed before. Returns
+    /// `None` if no free block qualifies. Of the blocks of the chosen capacity, one of the last eight freed is
+    /// preferred if its users are done. Otherwise the block freed last is taken, because the stream that needs a block
+    /// most likely used it.
     fn reuse(&self, capacity: usize, stay: Stay) -> Option<Block> {
         let mut free = self.blocks();
         let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };
@@ -130,7 +131,8 @@ fn allocate(capacity: usize) -> Result<u64, DriverError> {
 }
 
 /// Rounds a size up, so that there are few different sizes and little waste. The result is a multiple of an eighth of
-/// the largest power of two up to the size. This eighth is clamped between 512 bytes and 32 MiB.
+/// the largest power of two up to the size. This eighth is clamped between 512 bytes and 32 MiB. Returns `None` on
+/// overflow.
 fn round_up(bytes: usize) -> Option<usize> {
     let step = (1usize << (bytes.max(1).ilog2())) / 8;
     bytes.max(1).checked_next_multiple_of(step.clamp(512, 32 << 20))

@@ -49,7 +49,8 @@ pub(crate) enum Priority {
 pub(crate) struct StreamPool(Mutex<VecDeque<Arc<PooledStream>>>);
 
 impl StreamPool {
-    /// Takes the least recently used idle stream of this priority, because it has the least work left.
+    /// Takes the least recently used idle stream of this priority, because it has the least work left. Returns `None`
+    /// if no stream of this priority is idle.
     fn take(&self, priority: Priority) -> Option<Arc<PooledStream>> {
         let mut lines = self.lines();
         let oldest = lines.iter().position(|line| line.priority == priority)?;
@@ -251,7 +252,8 @@ pub(crate) struct TimedEvent {
 }
 
 impl TimedEvent {
-    /// Waits for both events and returns the seconds between them by the GPU's clock.
+    /// Waits for both events and returns the seconds between them by the GPU's clock. Returns an error if the driver is
+    /// too old or a driver call fails.
     pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         if self.gpu.driver < TELLS_TIME {
             let why = format!("the driver supports CUDA {}, but timing needs {TELLS_TIME} or later", self.gpu.driver);

@@ -89,7 +89,7 @@ fn parse(log: &str, entry: &str) -> Option<Resources> {
     None
 }
 
-/// The number directly before `phrase` in a line.
+/// The number directly before `phrase` in a line. `None` if there is none.
 fn before(line: &str, phrase: &str) -> Option<u32> {
     let head = &line[..line.find(phrase)?];
     head.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

@@ -172,7 +172,7 @@ impl Staged {
         outcome.map_err(failed("cuMemcpyDtoHAsync"))
     }
 
-    /// Starts a copy of the first `shape.bytes()` bytes to the runs of a shape in device memory.
+    /// Starts a copy of the first `shape.bytes()` bytes to the runs (strided byte ranges) of a shape in device memory.
     pub(crate) fn start_upload_shape(&mut self, queue: &GpuStream, to: &CudaMemory, shape: &Shape) -> Result<()> {
         let from = &self.bytes_mut(shape.bytes())?[..];
         // SAFETY: the source is not touched until the event recorded below is done.
@@ -180,7 +180,7 @@ impl Staged {
         self.guard(queue).and(outcome)
     }
 
-    /// Starts a copy of the runs of a shape in device memory to the first `shape.bytes()` bytes.
+    /// Starts a copy of the runs (strided byte ranges) of a shape in device memory to the first `shape.bytes()` bytes.
     pub(crate) fn start_download_shape(&mut self, queue: &GpuStream, from: &CudaMemory, shape: &Shape) -> Result<()> {
         let to = self.bytes_mut(shape.bytes())?;
         // SAFETY: the target is not touched until the event recorded below is done.

@@ -52,8 +52,8 @@ impl Unit {
     /// replaced by portable versions.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the kernel does not fit the device; [`Error::Kernel`] if a header of the kernel has
-    /// the name of another header but different contents.
+    /// [`Error::Unsupported`] if the kernel does not fit the device; [`Error::Kernel`] if the source was made for
+    /// another kernel, or if two headers have the same name but different contents.
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
         let source = Source::of(kernel, limits)?;
         let shares = source.shares();

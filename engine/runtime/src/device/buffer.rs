@@ -34,7 +34,7 @@ impl Buffer {
         self.memory.read()
     }
 
-    /// The buffer's memory, for writing. The caller must update the record of its contents.
+    /// The buffer's memory, for writing. The caller must update `written` and `content`.
     #[doc(hidden)]
     pub fn write(&mut self) -> Write<'_> {
         self.memory.write()

@@ -157,7 +157,8 @@ impl Stream {
         queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
     }
 
-    /// Makes the GPU's context current, and returns a new event, not recorded yet, with the stream's handle.
+    /// Makes the GPU's context current. Returns this stream as a [`GpuStream`], and a new event that is not recorded
+    /// yet. Returns an error on a CPU.
     fn new_event(&self) -> Result<(&GpuStream, CudaEvent)> {
         let BackendStream::Cuda(queue) = self.queue() else {
             let job = format!("a raw stream on {}", self.device());

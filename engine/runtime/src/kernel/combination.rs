@@ -10,7 +10,7 @@ pub struct Combination {
     /// For each term of the sum, whether it is negated. There are one or two terms.
     #[doc(hidden)]
     pub minus: Vec<bool>,
-    /// One constant per modulus of the basis, each below its modulus. `None` without scaling.
+    /// One constant for each modulus of the ring, below that modulus. `None` without scaling.
     #[doc(hidden)]
     pub factor: Option<Vec<U256>>,
 }

@@ -67,8 +67,8 @@ pub struct CustomKernel {
 }
 
 impl CustomKernel {
-    /// A kernel with this name, CUDA source, headers and ports. `build` returns the prelude and the launch
-    /// configuration for a device's limits. `on_cpu` is the CPU reference.
+    /// A kernel with this name, CUDA source, headers and ports. `build` returns the contents of the header
+    /// `prelude.cuh` and the launch configuration, for a device's limits. `on_cpu` is the CPU reference.
     ///
     /// # Safety
     /// The contract of [`Source::new`] must hold for the CUDA source, the headers, the ports, and what `build` returns

@@ -162,7 +162,8 @@ impl Source {
     }
 
     /// The same source, with these run-time constants as parameters after its pointers. They hold values that differ
-    /// between kernels, such as the number of limbs of an item, so that the source need not be compiled for each.
+    /// between kernels, such as the number of limbs (residue polynomials) of an item, so that the source need not be
+    /// compiled for each kernel.
     ///
     /// # Safety
     /// The entry point has one `u64` parameter for each number, between the pointers and `first`. [`Source::new`]'s

@@ -70,7 +70,7 @@ impl<'a> Call<'a> {
     /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`] for an
     /// argument of the wrong size; [`Error::Mismatch`] for a read-only buffer that the plan writes, and for contents of
     /// another ring, domain or order than the plan reads; [`Error::Unwritten`] for an unwritten buffer that the plan
-    /// reads, and for a slice, to be written, of an unwritten buffer; [`Error::Alignment`] for a slice that does not
+    /// reads, and for an output that is a slice of an unwritten buffer; [`Error::Alignment`] for a slice that does not
     /// begin at a multiple of 16 bytes; [`Error::ForeignDevice`] for a buffer or stream of another device;
     /// [`Error::TooLarge`] if `batch` items exceed the address space or the blocks of a launch; [`Error::OutOfMemory`]
     /// if the temporaries do not fit in memory; [`Error::Driver`] if a driver call fails; [`Error::Kernel`] if a kernel

@@ -56,7 +56,8 @@ impl Links {
 /// One device's end of the connections; `None` in a group of one device.
 type End = Option<Box<dyn Communicator>>;
 
-/// Connects the devices of this process. `timeout` limits the time that they wait for one another.
+/// Connects the devices of this process, and returns the end of each. `timeout` limits the time that devices wait for
+/// one another.
 fn connect(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
     if devices.len() == 1 {
         return Ok(vec![None]);
@@ -78,7 +79,7 @@ fn connect_gpus(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
     threads::each_on_its_own(tasks.collect())?.into_iter().collect()
 }
 
-/// Connects a device with the devices of other processes.
+/// Connects a device with the devices of the other processes. Returns `None` for a launch with a single process.
 #[cfg(feature = "cuda")]
 fn join(device: &Device, launch: &Rank) -> Result<End> {
     let (rank, size, timeout) = (launch.rank(), launch.size(), launch.timeout());
@@ -125,7 +126,8 @@ impl Engine {
         Ok(links.insert(Arc::new(Links::of(self)?)).clone())
     }
 
-    /// Discards these connections after a failure. The next use of connections makes new ones.
+    /// Discards the connections `failed`, unless new ones have already replaced them. The next use of connections makes
+    /// new ones.
     pub(super) fn disconnect(&self, failed: &Arc<Links>) {
         let mut links = self.0.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.take_if(|links| Arc::ptr_eq(links, failed));
@@ -138,6 +140,7 @@ impl Member {
     }
 
     /// Waits until the device's exchanges and other work have finished, or have ended because another rank failed.
+    /// Returns the error of an exchange, else that of the other work.
     pub(super) fn finish(&self, worker: &Worker) -> Result<()> {
         let exchanged = match &self.communicator {
             Some(communicator) => communicator.finish(worker.exchange.queue()),

@@ -201,7 +201,7 @@ fn ranks_with_their_own_parts_match_one_device() -> Result<()> {
     Ok(())
 }
 
-/// A transform over several processes returns an error if their devices are CPUs.
+/// A transform over two processes returns an error if their devices are CPUs. A launch with a single process works.
 #[test]
 fn several_processes_need_gpus() -> Result<()> {
     let poly: PolyType = "998244353 : x^4096 + 1".parse()?;

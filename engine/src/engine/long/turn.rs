@@ -32,7 +32,8 @@ pub(super) enum Side {
     Order,
 }
 
-/// The direction of an exchange.
+/// The direction of an exchange: from parts of columns or blocks into rows (`KernelLayout`), or the reverse
+/// (`TileGrid`).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum To {
     KernelLayout,

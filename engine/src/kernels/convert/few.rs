@@ -1,4 +1,5 @@
-//! Basis conversion from a few small moduli, with the sums of the module `sums`.
+//! Basis conversion from a few small moduli, with the sums of the module `sums`. [`Convert`](super::Convert) defines
+//! digits and weights.
 
 use super::column_range::ColumnRange;
 use super::many::Many;
@@ -14,10 +15,11 @@ pub(super) struct Few<R> {
     exact: bool,
     centred: bool,
     /// For each source modulus q_i, a [`Row`] whose sum is digit i = x_i·factor − Σ digit_j·weight_j·factor over j < i,
-    /// modulo q_i. Its constant is digit i of ⌊Q/2⌋.
+    /// modulo q_i. [`Many`] has the `factor` of each source. The constant is digit i of ⌊Q/2⌋, where Q is the product
+    /// of the source moduli.
     sources: Vec<R>,
-    /// For each target modulus p_j, a [`Row`] with the constant −Q·R mod p_j and the weights of all digits, times the
-    /// target's R.
+    /// For each target modulus p_j, a [`Row`] with the constant −Q·R mod p_j and the weights of all digits times R,
+    /// where R is the target's Montgomery factor.
     targets: Vec<R>,
 }
 

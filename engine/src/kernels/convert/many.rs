@@ -1,4 +1,4 @@
-//! Basis conversion between any moduli of up to 64 bits.
+//! Basis conversion between any moduli of up to 64 bits. [`Convert`](super::Convert) defines digits and weights.
 
 use super::column_range::ColumnRange;
 use crate::job::Op;
@@ -38,10 +38,10 @@ pub(super) struct Source {
 
 #[derive(Debug, Clone)]
 pub(super) struct Target {
-    /// Weights of all digits, modulo p_j, times the target's R.
+    /// Weights of all digits, modulo p_j, times the Montgomery factor R of the target ring.
     pub(super) digits: Weighted,
     pub(super) p: u64,
-    /// Q·R mod p_j, for the product Q of the source moduli and the target's R.
+    /// Q·R mod p_j, where Q is the product of the source moduli and R the Montgomery factor of the target ring.
     pub(super) product: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The moduli and known scales of a chain of stages, as a table for GPUs and as values for CPUs (`multiples.cuh`).
+//! The moduli and scales of a chain of stages, as a table for GPUs and as values for CPUs (`multiples.cuh`). A stage is
+//! one linear combination, and its scale is a known factor that multiplies the result.
 
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -31,8 +32,8 @@ impl<'a, S: Row> Multiples<'a, S> {
         self.poly.basis().iter().all(|q| q.bits() < 64)
     }
 
-    /// The table for a GPU: for each limb the modulus, the factor 1 if inputs must be reduced, and the scales of the
-    /// stages.
+    /// The table for a GPU: for each limb the modulus, the factor 1 if inputs must be reduced (by a product with 1),
+    /// and the scales of the stages.
     pub(super) fn table(&self) -> Table {
         let limb = |(limb, q): (usize, &Modulus)| {
             let scales = self.scales.iter().filter_map(|scale| Some(scale.as_ref()?[limb]));
@@ -99,7 +100,8 @@ impl<S: Row> OfLimb<S> {
         move |x| one.as_ref().map_or(x.get(), |one| q.mul_any(x.get(), one))
     }
 
-    /// Returns a function that multiplies a residue by the scale of this stage.
+    /// Returns a function that multiplies a residue by the scale of this stage, or leaves it unchanged if there is
+    /// none.
     pub(super) fn scaling(&self, stage: usize) -> impl Fn(Residue<S>) -> S + use<S> {
         let (q, scale) = (self.q, self.scales[stage]);
         move |x| S::put(scale.as_ref().map_or(x, |scale| q.mul(x, scale)))

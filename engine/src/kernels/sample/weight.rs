@@ -37,12 +37,12 @@ struct Set {
 }
 
 impl Set {
-    /// Random blocks for the positions, four positions per block.
+    /// Number of random blocks for the positions, four positions per block.
     fn groups(self) -> usize {
         self.count.div_ceil(4)
     }
 
-    /// Random blocks for the n random bits, 512 bits per block.
+    /// Number of random blocks for the n random bits, 512 bits per block.
     fn bit_blocks(self) -> usize {
         self.n.div_ceil(512)
     }
@@ -54,8 +54,8 @@ impl Set {
     }
 }
 
-/// Returns 1 if `place` is one of `places`, else 0. It is compared with all of them, so the time does not depend on
-/// their values.
+/// Returns 1 if `place` is one of `places`, else 0. All entries of `places` are compared, so the time does not depend
+/// on their values.
 fn is_in(places: &[u32], place: u32) -> u32 {
     places.iter().fold(0, |found, other| found | u32::from(*other == place))
 }

@@ -1,9 +1,9 @@
-//! Runs one launch several times with variations that must not affect the result: the order of threads, the division
-//! into launches, and the initial contents of memory.
+//! Runs one launch twice with variations that must not affect the result: the order of threads, the division into
+//! launches, and the initial contents of memory.
 //!
-//! A kernel that declares the tiles of its blocks also runs slab by slab (some blocks of an item at a time), with only
-//! that slab's bytes in memory. If the division separates items that a block processes together, lazy residues may
-//! differ by multiples of their modulus. Nothing else may differ.
+//! A kernel that declares the tiles of its blocks may also run slab by slab (some blocks of an item at a time), with
+//! only that slab's bytes in memory. If the division separates items that a block processes together, lazy residues
+//! (not fully reduced) may differ by multiples of their modulus. Nothing else may differ.
 
 use core::ops::Range;
 
@@ -104,8 +104,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Divides an item into slabs by the columns of the first port that declares any. Empty if no port does. A slab has a
-/// shape in a memory only if all ports bound to that memory agree on it.
+/// Divides an item into slabs by the tiles of the first port that has declared tiles. Empty if there is no such port. A
+/// slab's bytes in a memory are known only if all ports bound to that memory declare the same bytes.
 fn slabs(ports: &[Port], shares: &Tiles, place_of: &[usize], places: usize) -> Vec<Slab> {
     let Some(first) = (0..place_of.len()).find_map(|port| shares.of(port)) else { return Vec::new() };
     let shape = |place: usize, cut: &Range<usize>| {
@@ -215,7 +215,7 @@ impl Place<'_> {
     }
 }
 
-/// The contents of a memory before a round: its outputs are filled with the round's poison value.
+/// The contents of a memory before a round: the items of `fresh` ports are filled with the round's poison value.
 fn poisoned(place: &Place<'_>, items: &Range<usize>, round: usize) -> Vec<u8> {
     let mut image = place.before.clone();
     for window in place.windows.iter().filter(|window| window.fresh) {

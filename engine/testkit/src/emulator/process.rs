@@ -28,7 +28,7 @@ pub(crate) struct Runner {
     process: Mutex<Option<Process>>,
 }
 
-/// The memory of one port in a request, and the byte of it to which the port's pointer refers.
+/// The memory of one port in a request, and the byte offset in the memory to which the port's pointer refers.
 pub(super) struct Part {
     pub(super) memory: Contents,
     pub(super) first: usize,
@@ -55,7 +55,7 @@ impl Runner {
     }
 
     /// Whether a block may process several items together (batch blocking). A block with fewer items may then compute
-    /// them in another way.
+    /// them in a different way.
     pub(super) fn takes_items_together(&self) -> bool {
         self.launch.together > 1
     }
@@ -198,7 +198,8 @@ impl Process {
         })
     }
 
-    /// Waits until the process has ended. Returns the reason, or what is wrong with its response.
+    /// Waits until the process has ended. Returns its exit status, `error`, and the start of what it wrote to standard
+    /// error.
     fn last_words(&mut self, error: &io::Error) -> String {
         self.requests = None;
         let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());

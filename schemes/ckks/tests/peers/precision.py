@@ -1,4 +1,5 @@
-"""Compares ringforge-ckks with OpenFHE and TenSEAL in precision and noise. N, depth and dnum are equal.
+"""Compares ringforge-ckks with OpenFHE and TenSEAL in precision and noise. All have the same degree N, depth
+and dnum (number of key-switching digits).
 
     python3.10 -m venv /tmp/peers && /tmp/peers/bin/pip install openfhe==1.6.1.0.22.4 tenseal==0.3.16
     /tmp/peers/bin/python schemes/ckks/tests/peers/precision.py

@@ -1,4 +1,4 @@
-// Checks imported secret keys: one thread per item.
+// Checks the packed coefficients of f in imported secret keys: one thread per item.
 #include "prelude.cuh"
 
 #include "ctru_prime_fields.cuh"

@@ -1,4 +1,4 @@
-// Checks of the packed coefficients of secret keys. Include it after the generated header prelude.cuh.
+// Checks of the packed coefficients of secret keys. Include this header after the generated header prelude.cuh.
 #pragma once
 #include "kem_status.cuh"
 

@@ -8,7 +8,8 @@
 // small operand. Only I Q_i has two large operands, so Q_i is split into limbs: 2^6 times one small polynomial, plus
 // another. The products of groups are inverted in the same way as the f of keys, except that all operands are large.
 //
-// Neither the number of products nor any address depends on secrets. Include it after the generated header prelude.cuh.
+// Neither the number of products nor any address depends on secrets. Include this header after the generated header
+// prelude.cuh.
 #pragma once
 #include "ctru_prime_ring.cuh"
 
@@ -17,7 +18,8 @@ namespace rf {
 // Offset of an item's polynomial, in coefficients.
 RF_FN u64 polynomial_at(u64 item) { return item * Set::n; }
 
-// The items that the threads of a row process one after another: every Step-th item, at most Count of them ("members").
+// The items that a row (the threads that share a polynomial) processes one after another: every Step-th item, at most
+// Count of them ("members").
 template <u32 Step, u32 Count>
 struct Members {
     u64 base, end;

@@ -1,5 +1,5 @@
-// Hashes of CTRU-Prime. Their inputs begin with the identity, the first 33 bytes of a public key. Include it after the
-// generated header prelude.cuh.
+// Hashes of CTRU-Prime. Their inputs begin with the identity, the first 33 bytes of a public key. Include this header
+// after the generated header prelude.cuh.
 #pragma once
 #include "keccak.cuh"
 

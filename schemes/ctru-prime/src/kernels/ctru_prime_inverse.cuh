@@ -1,5 +1,5 @@
 // Inversion modulo q and x^n - x - 1 by Bernstein-Yang division steps (eprint 2019/266), always 2n - 1 of them. Include
-// it after the generated header prelude.cuh.
+// this header after the generated header prelude.cuh.
 //
 // The steps and the names phi, f, v and s are those of `inverse.rs`. Each thread holds `share` adjacent coefficients of
 // each of these four polynomials in registers. A step moves v up and f down by one coefficient. Coefficients that cross

@@ -1,5 +1,5 @@
 // Mixed-radix packing of public keys (`Encode` of NTRU Prime), level by level. A level merges adjacent pairs of digits,
-// all pairs in parallel. Include it after the generated header prelude.cuh.
+// all pairs in parallel. Include this header after the generated header prelude.cuh.
 //
 // Cells (words of shared memory) hold the digits: the first level from cell 0, the other levels one after another from
 // cell Rq::n / 2.

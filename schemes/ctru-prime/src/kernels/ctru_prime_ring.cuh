@@ -39,7 +39,8 @@ RF_FN u32 reduce_integer(i32 x) {
     return sub_once(barrett((u32)x + above, q, ratio), q);
 }
 
-// The number of coefficients whose samples fill whole 32-bit words of a coin stream.
+// The number of coefficients whose samples fill whole 32-bit words of a stream of coins, the pseudorandom bytes for one
+// polynomial.
 constexpr u32 sample_unit = Set::eta % 2 == 0 ? 8 : 16, sample_words = sample_unit * Set::eta / 16;
 static_assert(Set::coins_pitch >= (Set::n + sample_unit - 1) / sample_unit * sample_words * 4,
               "a stream must have whole sampling units");

@@ -1,4 +1,4 @@
-// Unpacking of secret keys of CTRU-Prime. Include it after the generated header prelude.cuh.
+// Unpacking of secret keys of CTRU-Prime. Include this header after the generated header prelude.cuh.
 #pragma once
 #include "ctru_prime_fields.cuh"
 #include "ctru_prime_ring.cuh"

@@ -1,4 +1,5 @@
-//! CPU reference of the kernels that read or write keys, encoded or as operands of products, one item at a time.
+//! CPU reference, for one item, of the kernels that read or write keys. A key is either encoded, or converted to an
+//! operand of products and followed by the encoded key.
 
 use ringforge::Result;
 use ringforge_batch::{OK, PENDING, status as status_of};

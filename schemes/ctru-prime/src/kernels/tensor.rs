@@ -2,10 +2,10 @@
 
 use ringforge::kernels::{Built, Launch};
 
-/// Columns of the matrix of the small operand.
+/// Columns of the matrix of the small operand, whose coefficients fit a byte.
 const COLUMNS: usize = 8;
 
-/// Rows of an `mma` tile of the Toeplitz matrix, which holds the large operand.
+/// Rows of an `mma` tile of the Toeplitz matrix, which holds the large operand (residues modulo q).
 const TILE: usize = 16;
 
 /// Digits per coefficient of the large operand, and bits per digit.
@@ -81,12 +81,12 @@ impl TensorRows {
         4 * (self.cells() + self.cells() / (2 * self.block()) * 8 + 8)
     }
 
-    /// Size in bytes of a prepared large operand: the first copy of each digit.
+    /// Size in bytes of a prepared large operand, as stored with a prepared key: the first copy of each digit.
     pub(super) const fn large_bytes(&self) -> usize {
         4 * DIGITS * self.pitch()
     }
 
-    /// Size in bytes of a prepared small operand: its coefficients, then zeros.
+    /// Size in bytes of a prepared small operand, as stored with a prepared key: its coefficients, then zeros.
     pub(super) const fn small_bytes(&self) -> usize {
         COLUMNS * self.block()
     }

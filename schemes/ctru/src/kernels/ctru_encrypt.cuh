@@ -35,8 +35,9 @@ RF_FN u32 compress(u32 sigma, u32 bit) {
     return rounded & ((1u << Set::q2_bits) - 1);
 }
 
-// Encrypts a message. Passes each 32-bit word of the ciphertext to put(index, word), in any order. Returns the item's
-// status: `ok`, or an error if a coefficient of the key is not below q.
+// Encrypts a message with given coins, the pseudorandom bytes from which polynomials are sampled. Passes each 32-bit
+// word of the ciphertext to put(index, word), in any order. Returns the item's status: `ok`, or an error if a
+// coefficient of the key is not below q.
 template <class Put>
 RF_FN u32 encrypt(const Row<Rq>& row, const u32* key, const u8* message, const u32* coins, const Twiddle* table,
                    Put put) {

@@ -1,5 +1,5 @@
-// Generates key pairs from coins (the pseudorandom bytes from which polynomials are sampled): h = g / f in the NTT
-// domain.
+// Generates key pairs from coins (the pseudorandom bytes from which polynomials are sampled): samples f and g, and
+// computes the public polynomial h = g / f in the NTT domain.
 //
 // Cost per item for CTRU-768: 2912 instructions in each of 32 threads, and 3.6 KB of memory traffic.
 #include "prelude.cuh"

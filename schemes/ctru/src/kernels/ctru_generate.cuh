@@ -4,8 +4,8 @@
 
 namespace rf {
 
-// Generates a key pair, except the rejection secret z, from coins: samples f from the first half and g from the second.
-// Returns true if f has an inverse. Otherwise both keys are zero.
+// Generates a key pair, except the rejection secret z, from coins (pseudorandom bytes): samples f from the first half
+// and g from the second. Returns true if f has an inverse. Otherwise both keys are zero.
 RF_FN bool generate(const Row<Rq>& row, const u32* coins, u32* key, u32* secret, const Twiddle* table) {
     auto m = Rq::modulus(nullptr, 0);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];

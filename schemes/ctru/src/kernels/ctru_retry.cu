@@ -1,5 +1,5 @@
-// Repeats key generation for items whose f has no inverse, with new seeds from the device's random generator, until f
-// has an inverse or Set::attempts seeds have failed. Skips all other items.
+// Repeats key generation for items whose secret polynomial f has no inverse, with new seeds from the device's random
+// generator, until f has an inverse or Set::attempts seeds have failed. Skips all other items.
 //
 // For n = 768, one item in 31 000 needs a retry, and for other n hardly any, so most blocks only read statuses. The run
 // time is the latency of one item, whose first thread hashes while its other threads wait.
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     bool waiting = row.live && status[item] == Status::not_invertible;
     u32* secret = secrets + item * (Set::secret_key / 4);
     for (u32 attempt = 1; attempt < Set::attempts && __any_sync(0xffffffff, waiting); attempt++) {
-        // double-buffered: a thread may still read the previous coins while the first thread writes these
+        // double-buffered: a thread may still read the previous coins while the first thread writes the new coins
         u64* coins = (u64*)row.extra + attempt % 2 * (Set::generate_coins / 8);
         if (waiting && row.thread == 0) {
             u32 block[16];

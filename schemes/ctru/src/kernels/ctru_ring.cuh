@@ -23,7 +23,8 @@ constexpr i32 montgomery = 3310 - (i32)q, from_montgomery = 2775 - (i32)q;  // 2
 
 RF_FN u16* cells_of(const Row<Rq>& row) { return (u16*)row.shared; }
 
-// The number of 32-bit words of a coin stream from which Count coefficients are sampled.
+// The number of 32-bit words from which Count coefficients are sampled. The words belong to a stream of coins, the
+// pseudorandom bytes for one polynomial.
 RF_FN constexpr u32 stream_words(u32 count) { return count * Set::eta / 16; }
 constexpr u32 sample_unit = stream_words(8) * 16 == 8 * Set::eta ? 8 : 16;
 

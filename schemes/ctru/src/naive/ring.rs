@@ -22,7 +22,8 @@ pub(super) fn values(h: &[i64]) -> impl Iterator<Item = i64> {
     })
 }
 
-/// Returns the polynomial with these residues, by Lagrange interpolation in y = x^d at the zeros β of y^128 − y^64 + 1.
+/// Returns the polynomial with these residues modulo the leaves x^d − β, by Lagrange interpolation in y = x^d at the
+/// zeros β of y^128 − y^64 + 1.
 pub(super) fn coefficients(values: &[i64]) -> Polynomial {
     let d = values.len() / LEAVES;
     let mut h = vec![0; values.len()];

@@ -1,5 +1,6 @@
-// Stage of ML-KEM decapsulation between decryption and re-encryption. Derives both shared keys (agreed and rejected),
-// rho, and the noise of ciphertexts from decrypted messages. One thread per item.
+// Stage of ML-KEM decapsulation between decryption and re-encryption. Derives both shared keys (agreed and rejected)
+// and the noise streams of ciphertexts from decrypted messages, secret keys and ciphertexts. Copies rho, the public
+// seed of the matrix, from secret keys. One thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"

@@ -1,5 +1,5 @@
-// First stage of ML-KEM encapsulation: derives shared keys (SHA3-512), rho and the noise of ciphertexts (SHAKE-256)
-// from messages and public keys. One thread per item.
+// First stage of ML-KEM encapsulation: derives shared keys (SHA3-512) and the noise streams of ciphertexts (SHAKE-256)
+// from messages and public keys. Copies rho, the public seed of the matrix, from public keys. One thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"

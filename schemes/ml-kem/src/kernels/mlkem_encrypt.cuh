@@ -4,8 +4,8 @@
 
 namespace rf {
 
-// Encrypts a message with the noise in `streams`. Calls put(byte offset, part) for each part of the ciphertext, in any
-// order.
+// Encrypts a message with the noise sampled from `streams`. Calls put(byte offset, part) for each part of the
+// ciphertext, a word of 16 or 32 bits, in any order.
 template <class Put>
 RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u16* matrix, const u8* streams,
                    const Twiddle* table, Put put) {

@@ -1,5 +1,5 @@
-// K-PKE.KeyGen of FIPS 203: computes key pairs from matrix and noise, without the hash in the secret key. 16 threads
-// per item.
+// K-PKE.KeyGen of FIPS 203: computes key pairs from the matrix and noise streams, with zeros in place of the hash in
+// the secret key. 16 threads per item.
 #include "prelude.cuh"
 
 #include "mlkem_ring.cuh"
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         });
     }
     if (!row.live || row.thread >= 8) return;
-    u32* rest = (u32*)(copy + public_key) + row.thread;  // rest: the hash, then z
+    u32* rest = (u32*)(copy + public_key) + row.thread;  // the hash, then the rejection secret z
     ((u32*)(key + vector_bytes_12))[row.thread] = ((u32*)(copy + vector_bytes_12))[row.thread] = rho[item * 8 + row.thread];
     rest[0] = 0;
     rest[8] = seeds[item * 16 + 8 + row.thread];

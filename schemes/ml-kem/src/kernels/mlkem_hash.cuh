@@ -8,7 +8,7 @@ namespace rf {
 // out: index of the item that the thread processes
 RF_FN u64 item_of_thread(u64 first) { return first + (u64)blockIdx.x * Set::hash_threads + threadIdx.x; }
 
-// out: the noise streams (PRF of FIPS 203) of `count` polynomials, with counters from `number`
+// out: the noise streams (PRF of FIPS 203) of `count` polynomials, with counter bytes number, number + 1, …
 template <u32 Eta>
 RF_FN void expand(const u64* seed, u32 number, u32 count, u64* out) {
     constexpr u32 words = stream_bytes(Eta) / 8;
@@ -27,7 +27,7 @@ RF_FN void hash_key(const u64* key, u64* out) {
     hash.squeeze<4>([&](u32 i, u64 word) { out[i] = word; });
 }
 
-// in: a public key   out: the rho in it
+// in: a public key   out: rho, the public seed of the matrix, from the key
 RF_FN void copy_rho(const u64* key, u64* rho) {
     RF_UNROLL
     for (u32 i = 0; i < 4; i++) rho[i] = key[vector_bytes_12 / 8 + i];

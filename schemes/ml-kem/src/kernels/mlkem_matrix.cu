@@ -1,10 +1,10 @@
-// SampleNTT of FIPS 203 (rejection sampling): samples the polynomials of the matrix from rho, one thread per
-// polynomial. Squeezes blocks of SHAKE-128 until 256 numbers of 12 bits are below q.
+// SampleNTT of FIPS 203 (rejection sampling): samples the polynomials of the matrix from its public seed rho, one
+// thread per polynomial. Squeezes blocks of SHAKE-128 until 256 numbers of 12 bits are below q.
 //
 // Three blocks usually suffice; one polynomial in 120 needs a fourth. Each thread stores every number in its own array
 // in shared memory, but the index advances only past accepted numbers, so there is no branch within a block of
-// SHAKE-128. The arrays have one extra word, so that threads in lockstep access different banks. A thread with 256
-// numbers keeps overwriting the 257th. Each warp then copies its arrays to device memory, coalesced.
+// SHAKE-128. The arrays have one extra word, so that threads in lockstep access different banks. A thread that has 256
+// numbers keeps overwriting entry 256 of its array. Each warp then copies its arrays to device memory, coalesced.
 #include "keccak.cuh"
 #include "prelude.cuh"
 

@@ -56,7 +56,8 @@ RF_FN void unpack(const u8* poly, u32 thread, Put put) {
     }
 }
 
-// Packs a thread's unit of coefficients get(c), D bits each. Calls put(byte offset, part) for each part.
+// Packs a thread's unit of coefficients get(c), D bits each. Calls put(byte offset, part) for each word of the packed
+// unit (see Bits).
 template <u32 D, class Get, class Put>
 RF_FN void pack(u32 thread, Get get, Put put) {
     using B = Bits<D>;

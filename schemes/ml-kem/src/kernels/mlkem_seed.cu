@@ -1,5 +1,5 @@
-// First stage of key generation: derives rho (SHA3-512) and the noise of a key pair (SHAKE-256) from seeds, one thread
-// per item.
+// First stage of key generation: derives rho, the public seed of the matrix (SHA3-512), and the noise streams of a key
+// pair (SHAKE-256) from the seed d. One thread per item.
 #include "prelude.cuh"
 
 #include "mlkem_hash.cuh"
@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     mlkem_seed(const u64* seeds, u64* rho, u64* streams, u64 first, u64 end) {
     u64 item = item_of_thread(first);
     if (item >= end) return;
-    const u64* d = seeds + item * 8;  // 32 bytes, followed by z
+    const u64* d = seeds + item * 8;  // 32 bytes, followed by the rejection secret z
     u64 sigma[4];
     Sha3_512 hash;
     hash.absorb<33>([&](u32 i) { return i < 4 ? d[i] : (u64)Set::k; });

@@ -113,8 +113,8 @@ fn columns<const N: usize>(names: [&'static str; N], made: impl Iterator<Item = 
     columns.into()
 }
 
-/// In every other key, sets the last coefficient of the public key to all ones. That coefficient ends `behind` bytes
-/// before the end of the key.
+/// Sets the last coefficient of the public key to 4095 in every second of `keys`: public keys, or secret keys, which
+/// contain public keys. The coefficient ends `behind` bytes before the end of each of `keys`.
 fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8> {
     for key in keys.chunks_exact_mut(size).skip(batch % 2).step_by(2) {
         key[size - behind - 2] |= 0xf0;
@@ -123,8 +123,8 @@ fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8
     keys
 }
 
-/// Returns the seeds of all items: those in the inputs or, if there are none, the first bytes of the items' random
-/// blocks.
+/// Returns the seeds of all items, `size` bytes each: those in the inputs or, if there are none, the first bytes of the
+/// block that the input `random_key` yields for each item.
 fn seeds(inputs: &Named, batch: usize, size: usize) -> Vec<u8> {
     inputs.get("seeds").cloned().unwrap_or_else(|| {
         let random_key = ringforge::RandomKey::from_bytes(&inputs["random_key"]).expect("as many bytes as draws have");

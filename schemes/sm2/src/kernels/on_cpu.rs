@@ -20,7 +20,7 @@ use crate::point::{Affine, Jacobian};
 /// The status of an item whose nonce was rejected. `Stage::SignAgain` replaces it, so no item keeps it.
 pub(crate) const RETRY: u32 = 255;
 
-/// The number of items that share an inversion.
+/// Maximum number of items that share an inversion (Montgomery's trick).
 const TOGETHER: usize = 32;
 
 type Bytes32 = [u8; 32];
@@ -54,8 +54,8 @@ fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mu
     *status = PENDING;
 }
 
-/// Computes a signature from the nonce k, the point k G and `inverse`, the 1/Z of this point. The returned flag is true
-/// if the nonce must be rejected.
+/// Computes a signature of the digest e. `key` is (1 + d)^-1 for the private key d, k is the nonce, `point` is k G, and
+/// `inverse` is 1/Z of this point. The returned flag is true if the nonce must be rejected.
 fn sign(key: &Scalar, e: &Bytes32, k: &Scalar, point: &Jacobian, inverse: Fp) -> (Bytes64, bool) {
     let x = point.to_affine_by(inverse).x.plain();
     let (signature, refused) = item::sign(key, e, k, x);
@@ -198,7 +198,7 @@ fn told(verdict: Result<(), Sm2Error>) -> u32 {
     status(verdict.err())
 }
 
-/// Returns 1/Z of each point. Groups of `TOGETHER` points share an inversion (Montgomery's trick).
+/// Returns 1/Z of each point, or 0 for infinity. Groups of `TOGETHER` points share an inversion (Montgomery's trick).
 fn inverses(points: &[Jacobian]) -> Zeroizing<Vec<Fp>> {
     let mut inverses = Zeroizing::new(points.iter().map(|point| point.z).collect::<Vec<_>>());
     inverses.chunks_mut(TOGETHER).for_each(Fp::invert_all);

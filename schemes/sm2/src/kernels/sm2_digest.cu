@@ -1,5 +1,5 @@
 // Computes digests e = SM3(Z_A || message): one thread per item. Messages are passed in slots of `words` 32-bit words;
-// a message is the first `length` bytes of its slot.
+// a message is the first `lengths[item]` bytes of its slot.
 #include "sm2.cuh"
 #include "sm3.cuh"
 #include "prelude.cuh"

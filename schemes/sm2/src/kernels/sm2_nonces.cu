@@ -1,5 +1,5 @@
 // Generates nonces k for keys and digests, and computes k G in Jacobian coordinates: one thread per item. If both
-// halves of an item's random block are out of range, writes 0 and G.
+// halves of an item's random block are out of range, writes 0 as the nonce, and the base point G as the point.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;

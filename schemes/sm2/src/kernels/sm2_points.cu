@@ -1,5 +1,5 @@
 // Computes k G in Jacobian coordinates for secret scalars k, given or random: one thread per item. If k is out of
-// range, writes 0 as scalar and G as point.
+// range, writes 0 as the scalar, and the base point G as the point.
 #include "sm2.cuh"
 #include "prelude.cuh"
 using namespace sm2;

@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
             Digit digit = digit_of(of_base, row, Base::rows, Base::width);
             term = negate_if<Fp>(digit.opposite, look_up(base_table + row * base_row, digit.place));
         }
-        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // calls products, not inlined
+        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // calls products instead of inlining them
         else sum = add_public<Fp>(sum, term);
     }
 

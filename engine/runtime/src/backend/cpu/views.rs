@@ -1,5 +1,5 @@
-//! Runs kernels on the CPU, one item at a time, if a port is bound to a view. The items of a view are not contiguous,
-//! because they have a stride, or begin at an offset in their memory.
+//! Runs kernels on the CPU, one item at a time, if a port is bound to a view. A view is memory in which the items are
+//! not contiguous or begin at an offset.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct View<'a> {
     tables: Option<Arc<[&'a [u8]]>>,
 }
 
-/// Returns true if the items of a port are not contiguous, or do not begin at byte 0 of their memory.
+/// Returns true if the items of any port are not contiguous, or do not begin at byte 0 of their memory.
 pub(super) fn needed(ports: &[Port], bound: &[Binding<'_>]) -> bool {
     ports.iter().zip(bound).any(|(port, bound)| bound.first > 0 || !port.is_dense())
 }

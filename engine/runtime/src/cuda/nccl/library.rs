@@ -114,7 +114,8 @@ impl Nccl {
         library.as_ref().map_err(Clone::clone)
     }
 
-    /// Loads the first of these libraries that is found. The error lists why each could not be loaded.
+    /// Loads the first of these libraries that is found. If none is found, the error lists why each could not be
+    /// loaded. Also returns an error if the library lacks a function or is too old.
     fn load(paths: &[&str]) -> Result<Self> {
         let mut tried = Vec::new();
         for path in paths {

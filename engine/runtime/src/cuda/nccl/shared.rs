@@ -1,4 +1,5 @@
-//! Memory of a GPU that is registered with NCCL, so that other ranks on the same host write to it directly.
+//! Memory of a GPU that is registered with NCCL, so that other ranks (GPUs of the group) on the same host write to it
+//! directly.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -18,7 +19,7 @@ pub(crate) struct Shared {
     connection: Arc<Mutex<Option<Raw>>>,
     address: *mut c_void,
     bytes: usize,
-    /// The handle of the memory's registration. Null if the communicator had ended before.
+    /// The handle of the memory's registration. Null if the communicator was aborted before the allocation.
     registration: *mut c_void,
     /// Whether a message to or from another rank has used the memory.
     met: AtomicBool,

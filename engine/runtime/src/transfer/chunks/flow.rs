@@ -8,8 +8,8 @@ use crate::kernel::{Port, Role, Sharing};
 use crate::plan::{Home, PlanArg, Slot};
 use crate::tiles::{Shape, TileGrid, Tiles};
 
-/// Maximum number of slabs of a step, reached if its copies are large enough. The copy in of the first slab, or the
-/// copy out of the last one, overlaps with nothing.
+/// Approximate maximum number of slabs of a step, reached if the step's copies are large enough. The first slab's copy
+/// to the GPU, or the last slab's copy from the GPU, overlaps with nothing.
 const SLABS: usize = 8;
 /// Minimum number of bytes of a slab: smaller slabs are not worth their overhead.
 const LEAST_BYTES: usize = 2 << 20;
@@ -29,8 +29,8 @@ pub struct Slab {
     pub outs: Vec<Moved>,
 }
 
-/// The copy of a part of an argument's item: the argument's index, a port of the step that is bound to it, and the
-/// bytes.
+/// The copy of a part of an argument's item: the argument's index, a port of the step that is bound to the argument,
+/// and the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     pub arg: usize,
@@ -77,8 +77,8 @@ impl Binding<'_> {
         slots.filter_map(move |(port, slot)| matches!(slot, Slot::Memory(Home::Arg(i), _) if *i == arg).then_some(port))
     }
 
-    /// Divides this step into slabs. `ins` and `outs` are its copies of whole items, which are cut if the kernel
-    /// declares the tiles of its blocks.
+    /// Divides this step into slabs. `ins` and `outs` are its copies of whole items. They are cut if they are large
+    /// enough and the kernel declares the tiles of its blocks.
     fn slabs(&self, ins: Vec<Moved>, outs: Vec<Moved>) -> Vec<Slab> {
         let bytes = |all: &[Moved]| all.iter().map(|moved| moved.shape.bytes()).sum::<usize>();
         let wanted = (bytes(&ins).max(bytes(&outs)) / LEAST_BYTES).min(SLABS);

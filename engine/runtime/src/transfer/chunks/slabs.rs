@@ -1,5 +1,5 @@
-//! Runs one large item slab by slab. The first steps compute some slabs while others are copied in, and the last steps
-//! compute some while others are copied out.
+//! Runs one large item slab by slab. A slab is some thread blocks of a step, with their copies. The first steps compute
+//! some slabs while others are copied in, and the last steps compute some while others are copied out.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -22,7 +22,8 @@ const PIECE: usize = 8 << 20;
 /// Maximum number of pieces in flight.
 const PIECES: usize = 4;
 
-/// The streams and staging memory with which a lane copies in both directions while kernels run.
+/// The streams and staging memory with which a lane (a stream with memory for one item) copies in both directions while
+/// kernels run.
 pub(super) struct Beside {
     up: Stream,
     down: Stream,
