@@ -27,12 +27,16 @@ pub(crate) struct Options {
     /// Folder with more records; by default bench/results in the working directory.
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
-    /// Write the page to this file; by default ringforge-report.html, or docs/performance.md with --markdown.
+    /// Write the page to this file; by default ringforge-report.html, docs/performance.md with --markdown, or docs/speed.svg with
+    /// --svg.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the tables of all suites in Markdown.
     #[arg(long)]
     markdown: bool,
+    /// Write the overview chart as SVG.
+    #[arg(long, conflicts_with = "markdown")]
+    svg: bool,
 }
 
 /// Folder of the records in a checkout of this repository.
@@ -51,9 +55,10 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let recorded = options.results.as_deref().or_else(|| Some(Path::new(RECORDED)).filter(|folder| folder.is_dir()));
     let records = [own, recorded.map(Record::all).transpose()?.unwrap_or_default()].concat();
     ensure!(!records.is_empty(), "there are no records: name a file, or a folder with --results");
-    let (page, usual) = match options.markdown {
-        true => (markdown::page(&records), "docs/performance.md"),
-        false => (page(&records).into_string(), "ringforge-report.html"),
+    let (page, usual) = match (options.markdown, options.svg) {
+        (true, _) => (markdown::page(&records), "docs/performance.md"),
+        (_, true) => (chart::file(&Area::all(&records)), "docs/speed.svg"),
+        _ => (page(&records).into_string(), "ringforge-report.html"),
     };
     let out = options.out.clone().unwrap_or_else(|| usual.into());
     std::fs::write(&out, page).with_context(|| format!("writing {}", out.display()))?;

@@ -71,7 +71,7 @@ fn check<W: Word + PartialEq + Debug>(rows: &KernelLayout) {
             }
             Ok(false) => assert!(ring.basis()[row].bits() < 18, "{rows:?}"),
             Err(error) => {
-                assert!(matches!((factorization.leaf_degree(), error), (5 | 7, Error::Unsupported { .. })), "{rows:?}")
+                assert!(matches!((factorization.leaf_degree(), error), (5 | 7, Error::Unsupported { .. })), "{rows:?}");
             }
         }
         let mut without = element;

@@ -279,7 +279,7 @@ impl<S: Row> Kernel for Elementwise<S> {
                 if !places.is_multiple_of(size_of::<S>()) {
                     return None;
                 }
-                *vector = lanes(self.poly.degree() | places / size_of::<S>(), &self.poly);
+                *vector = lanes(self.poly.degree() | (places / size_of::<S>()), &self.poly);
             }
             Producer::Kernel { kernel: producer, .. } => {
                 // operands are read in the vectors in which the producer stores a limb, so operands must begin at whole
