@@ -35,8 +35,8 @@ enum What {
     Kem,
     /// A product in the scheme's ring; for CTRU-768, once in one kernel and once in four.
     Product,
-    /// Signing with one key, and verification, each with these numbers of threads per block. All block sizes have about
-    /// the same number of resident threads.
+    /// Signing with one key, and verification, each measured with these numbers of threads per block. Up to 512 threads,
+    /// kernels are compiled for 512 resident threads per multiprocessor; larger blocks, for one resident block.
     Sm2(&'static [u32]),
 }
 

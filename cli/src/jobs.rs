@@ -48,7 +48,8 @@ pub struct Task<'a> {
     pub memory: Memory,
     /// A plan to run instead of the planner's.
     pub plan: Option<Plan>,
-    /// A definition to check instead of the general ones in `oracle.rs`, with its description.
+    /// A definition against which results are checked, instead of the general ones in `oracle.rs`, with its description
+    /// for the report.
     pub definition: Option<(&'a str, Definition<'a>)>,
 }
 

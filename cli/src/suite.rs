@@ -105,7 +105,7 @@ impl Scope {
         if self.batches.is_empty() { usual.to_vec() } else { self.batches.clone() }
     }
 
-    /// Returns log2 of a transform length, reduced to the maximum.
+    /// Returns log2 of a transform length, capped at `most_log_n` if that is set.
     pub fn log_n(&self, log_n: u32) -> u32 {
         self.most_log_n.map_or(log_n, |most| log_n.min(most))
     }

@@ -178,7 +178,8 @@ impl Pipeline {
         }
     }
 
-    /// Samples random ring elements as coefficients, from a key of [`RandomKey::BYTES`](crate::RandomKey::BYTES).
+    /// Samples random ring elements, as coefficients, from a random key or a seed of
+    /// [`RandomKey::BYTES`](crate::RandomKey::BYTES) bytes.
     ///
     /// If `from` is an [input](Pipeline::input) whose size is not yet known, it becomes an input for a
     /// [`RandomKey`](crate::RandomKey), and each item gets its own random element. The caller passes a fresh key for

@@ -51,7 +51,7 @@ struct Goldilocks {
 
     // in: a, b < q, or any word a and b <= 2^64 - 2^33   out: a + b mod q, < q
     RF_METHOD Word add(Word a, Word b) const { return add_folded(a, b); }
-    // in: any word a, b <= q   out: a word congruent to a - b, < q if a < q   (for every B)
+    // in: any word a; b <= q   out: a word congruent to a - b, < q if a < q   (for every B)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         return sub_folded(a, b);

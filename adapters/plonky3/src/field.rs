@@ -46,7 +46,7 @@ unsafe impl EngineField for BabyBear {
     }
 }
 
-// SAFETY: as for BabyBear, which has the same type `MontyField31`.
+// SAFETY: as for BabyBear; both are instances of the generic type `MontyField31`.
 #[allow(unsafe_code)]
 unsafe impl EngineField for KoalaBear {
     type Word = u32;

@@ -1,5 +1,5 @@
-// Poseidon2 (eprint 2023/323) and Plonky3's hashes built on it. One thread computes one permutation and holds the state
-// in registers.
+// Poseidon2 (eprint 2023/323) and Plonky3's hashes built on it. A single thread computes each permutation, with the
+// state in registers.
 //
 // `Hash`, from the prelude, has the parameters: the state's width, a digest's words (half the width in a sponge), the
 // rounds, the degree of the S-box, the diagonal D of the internal layer, and the arithmetic `Field`. The internal layer

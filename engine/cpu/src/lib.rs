@@ -17,7 +17,7 @@
 //!   row.
 //! - Neither branches nor addresses depend on residues; words are selected with [`choice`].
 //!
-//! To add an arithmetic, implement `Field` in a file in `field/` and add a static at the end of this file.
+//! To add an arithmetic, implement `Field` in a file in `field/` and add an entry to `arithmetics!` below.
 
 mod base;
 pub mod choice;

@@ -1,4 +1,5 @@
-//! Tests of [`Flow`], which divides the work on one large item into slabs: some blocks of a step, with their copies.
+//! Tests of [`Flow`], which divides the work on one large item into slabs. A slab is some thread blocks of a step, with
+//! the copies to and from the GPU that belong to them.
 
 use ringforge::{Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
 use ringforge_runtime::kernel::Source;

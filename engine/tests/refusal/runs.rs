@@ -280,7 +280,8 @@ fn missing_devices() {
     assert_eq!(engine.device().limits().is_cpu(), matches!(engine.no_gpu(), Some(Error::NoDevice(_))));
 }
 
-/// A program uses the ports that the kernel had when the plan was made.
+/// If a kernel's ports change between planning and compilation, compilation or the run fails. After compilation, a
+/// program keeps the ports with which it was compiled.
 #[test]
 fn kernels_that_change_their_ports() -> Result<()> {
     let two = [Port::input(4), Port::output(4)];

@@ -18,7 +18,7 @@
 //! ringforge_e8::centred_binomial(2, &[0x73; 8], &mut coefficients)?;
 //! assert_eq!(coefficients[..2], [2, 1]);
 //!
-//! // ten bits each
+//! // packs the eight coordinates, ten bits each, into ten bytes
 //! let mut packed = [0; 10];
 //! ringforge_e8::pack(10, &v, &mut packed)?;
 //! # Ok::<(), ringforge::Error>(())

@@ -9,9 +9,9 @@ RF_FN constexpr u32 every(u32 step, u32 fields) {
     return fields == 0 ? 0 : every(step, fields - 1) << step | 1;
 }
 
-// A coefficient is the sum of Eta random bits minus the sum of the next Eta bits. Each 32-bit word yields all whole
-// coefficients that fit. Bits are added within groups of Eta, and adjacent groups are subtracted within fields of 2 Eta
-// bits.
+// A coefficient is the sum of Eta random bits minus the sum of the next Eta bits. Each iteration reads a 32-bit
+// window, which starts at the first unused bit of the stream, and computes all coefficients that lie wholly in it.
+// Bits are added within groups of Eta, and adjacent groups are subtracted within fields of 2 Eta bits.
 // in: stream[0..Count Eta / 16], random words   out: out[0..Count] in [-Eta, Eta]
 template <u32 Eta, u32 Count>
 RF_FN void centred_binomial(const u32* stream, i32* out) {

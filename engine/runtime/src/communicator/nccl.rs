@@ -49,8 +49,8 @@ fn aborted(call: &'static str) -> Error {
     Error::Nccl { call, why: "the connection was aborted".into() }
 }
 
-/// Connects a GPU with the other ranks of its group. Returns when all ranks have connected, or an error if the backend
-/// is not a GPU.
+/// Connects a GPU with the other ranks of its group, and returns once all ranks have connected. Fails if the backend is
+/// not a GPU, or if the connection fails.
 pub fn connect(backend: &dyn Backend, to: &Connection) -> Result<Box<dyn Communicator>> {
     let Some(gpu) = backend.gpu() else {
         let why = "a group must consist of GPUs only, or only of devices that use host memory".into();

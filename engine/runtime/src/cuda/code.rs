@@ -327,9 +327,9 @@ impl CudaCode {
             numAttrs: attributes.len() as u32,
         };
         let function = self.function.function.cu_function();
-        // SAFETY: the function takes one pointer for each port, 64-bit integers, and possibly a struct of some of them
-        // (epilogue), as every kernel's source guarantees. The driver copies all of them before the call returns. The
-        // caller guarantees the requirements on the memory.
+        // SAFETY: the function takes a pointer for each port, then 64-bit integers; with an epilogue, one struct replaces
+        // the last pointers and the first integers. Every kernel's source guarantees this. The driver copies all
+        // parameters before the call returns. The caller guarantees the requirements on the memory.
         unsafe { sys::cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), core::ptr::null_mut()) }
             .result()
             .map_err(failed("cuLaunchKernelEx"))

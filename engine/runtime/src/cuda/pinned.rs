@@ -22,7 +22,7 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// Allocates this many bytes (at least one), all zero.
+    /// Allocates `len` bytes, all zero. `len` must be at least 1.
     pub(crate) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         gpu.bind()?;
         // SAFETY: a context is current. Any GPU may use the memory; it is not write-combined, which would be slow to
@@ -90,7 +90,7 @@ impl PinnedRanges {
 }
 
 impl PinnedBytes {
-    /// Allocates this many bytes (at least one), all zero.
+    /// Allocates `len` bytes, all zero. `len` must be at least 1.
     pub(crate) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         let memory = Pinned::new(gpu, len)?;
         RANGES.ranges().insert(memory.start.as_ptr() as usize, len);
