@@ -17,12 +17,11 @@ pub(crate) static SUITE: Suite = Suite {
     name: "CKKS",
     title: "Homomorphic arithmetic: RNS-CKKS",
     about: "Operations on ciphertexts at the top level, with keys and ciphertexts on the device. One ciphertext is \
-            captured once and replayed, and the L2 cache holds a part of it. Eight different ciphertexts are launched \
-            kernel by kernel. A case names the degree, the number of primes of Q with their bits, and the number of \
-            primes of P, which equals the primes per key-switching digit. Shapes marked as insecure have more bits than \
-            128-bit security allows, because other implementations were measured on them. The roofline bound is the \
-            longer of two times: to move ciphertexts and keys once, and to multiply what transforms, conversions and \
-            products multiply. It leaves out traffic between launches.",
+            captured once and replayed, partly from the L2 cache; eight different ones are launched kernel by kernel. A \
+            case names the degree, the primes of Q with their bits, and the number of primes of P, which is also that of \
+            a key-switching digit. Shapes marked as insecure exceed 128-bit security, because other implementations were \
+            measured on them. The roofline bound moves ciphertexts and keys once, or multiplies what transforms, \
+            conversions and products multiply, whichever takes longer.",
     figure: Figure::Item,
     headline: Some(("2^16, 24 x 50 bits, 6", "multiply, relinearise")),
     quoted: QUOTED,

@@ -24,12 +24,11 @@ use ringforge_cli::work::{Work, slices};
 pub(crate) static SUITE: Suite = Suite {
     name: "commit",
     title: "Commitments to traces",
-    about: "The commitment phase of a STARK prover. Columns are extended to a coset of twice the length, in buffers by \
-            columns or by rows. Poseidon2 hashes pairs of digests, at width 16 (width 8 over Goldilocks). A whole \
-            commitment extends a trace and builds its tree on the device, from a trace in device memory or in page- \
-            locked host memory, until the root is on the host. The copy of the extension to new rows on the host, which \
-            Plonky3's own provers need, has lines of its own. Roofline bounds count bytes once and multiplications, and \
-            leave out additions.",
+    about: "The commitment phase of a STARK prover: columns are extended to a coset of twice the length, in buffers by \
+            columns or by rows. Poseidon2 hashes pairs of digests at width 16, or 8 over Goldilocks. A whole commitment \
+            runs from a trace in device memory, or in page-locked host memory, until the root is on the host. The copy \
+            of the extension to new rows on the host, which Plonky3's own provers need, has lines of its own. Roofline \
+            bounds count bytes once and multiplications, and leave out additions.",
     figure: Figure::Item,
     headline: Some(("commitment, KoalaBear 2^20 x 256", "on the device")),
     cases,

@@ -12,10 +12,10 @@ use ringforge_cli::suite::{Case, Figure, Quoted, Scope, Suite};
 pub(crate) static SUITE: Suite = Suite {
     name: "FHE",
     title: "Transforms for homomorphic encryption",
-    about: "Transforms of polynomials modulo x^N + 1 and 32 primes, with all data on the device. A run has one \
-            polynomial, or a gigabyte of them. A limb is one polynomial modulo one prime. Below 2^50, products use \
-            doubles if the device is fast at them. Primes of 30 and 31 bits use 32-bit words, and two of them replace \
-            one of 60 bits. Friendly primes are 1 modulo 2^32.",
+    about: "Transforms of polynomials modulo x^N + 1 and 32 primes, with all data on the device: one polynomial per run, \
+            or a gigabyte of them. A limb is one polynomial modulo one prime. Below 2^50, products use doubles if the \
+            device is fast at them. Primes of 30 and 31 bits use 32-bit words, and two of them replace one of 60 bits. \
+            Friendly primes are 1 modulo 2^32.",
     figure: Figure::Limb,
     headline: Some(("2^16, 60 bits", "forward")),
     quoted: QUOTED,
