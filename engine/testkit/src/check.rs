@@ -2,6 +2,7 @@
 //! results on other devices with those on the CPU.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::prelude::*;
 
@@ -106,14 +107,22 @@ pub fn check_scheme<S: Scheme>(target: Target) {
     let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
     let seed = samples::seed();
     ringforge_cpu::threads::start();
-    plans.par_iter().for_each(|named| {
+    let check = |named: &NamedPlan| {
         named.check_secrets();
         if target == Target::Cpu {
             check_oracle(named, &device, seed);
         } else {
             check_plan(named, &[Device::cpu(), device.clone()], seed);
         }
+    };
+    // a panic in a thread of rayon is reported here, because its output may go to another test
+    let failed = plans.par_iter().filter_map(|named| {
+        let panic = catch_unwind(AssertUnwindSafe(|| check(named))).err()?;
+        let message = panic.downcast_ref::<String>().cloned();
+        Some(message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).into())).unwrap_or_default())
     });
+    let failed: Vec<String> = failed.collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 /// Compares the outputs of a plan on the CPU with those of its oracle. A plan without an oracle is only run.
