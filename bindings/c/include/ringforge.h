@@ -194,7 +194,7 @@ typedef struct RingforgeKem RingforgeKem;
 typedef struct RingforgePinned RingforgePinned;
 
 /**
- * A ring `Z_Q[x]/(f)`. Threads may share it.
+ * A ring `Z_Q[x]/(f)`, where Q is the product of the moduli and f a polynomial. Threads may share a handle.
  */
 typedef struct RingforgeRing RingforgeRing;
 
@@ -287,7 +287,7 @@ RingforgeCode ringforge_ring_new(const char *text, RingforgeRing **ring);
 const char *ringforge_ring_text(const RingforgeRing *ring);
 
 /**
- * Returns the degree of f; 0 for null.
+ * Returns the degree of the ring's polynomial f; 0 for null.
  */
 size_t ringforge_ring_degree(const RingforgeRing *ring);
 
@@ -523,10 +523,10 @@ RingforgeCode ringforge_sm2_generate(const RingforgeSm2 *sm2,
                                      uint32_t *statuses);
 
 /**
- * Computes the digest to sign, SM3(Z || message), for each of `batch` messages. The messages are concatenated; message
- * i has `lengths[i]` bytes. `public_key_count` is `batch`, or 1 if all messages have the same signer. All signers have
- * the same identifier `id` of `id_bytes` bytes; a null `id` is the standard's default. Runs on the CPU. `statuses` is
- * as for `ringforge_sm2_generate`.
+ * Computes the digest to sign, SM3(Z || message), for each of `batch` messages. Z is the hash of the signer's
+ * identifier and public key. The messages are concatenated; message i has `lengths[i]` bytes. `public_key_count` is
+ * `batch`, or 1 if all messages have the same signer. All signers have the same identifier `id` of `id_bytes` bytes; a
+ * null `id` is the standard's default. Runs on the CPU. `statuses` is as for `ringforge_sm2_generate`.
  */
 RingforgeCode ringforge_sm2_digest(size_t batch,
                                    const uint8_t *public_keys,
