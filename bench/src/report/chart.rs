@@ -19,6 +19,9 @@ const TICKS: [(f64, &str); 10] = [
     (200.0, "200×"),
 ];
 
+/// Distance from an edge below which a centred label might be cut.
+const EDGE: f64 = 80.0;
+
 /// The dimensions of a chart.
 #[derive(Clone, Copy)]
 struct Layout {
@@ -107,7 +110,7 @@ impl Chart {
                         @let y = 48.0 + row_height * i as f64;
                         text x="0" y=(y) { (row.name) }
                         text x="0" y=(y + 14.0) font-size="11" { (row.detail) }
-                        @for mark in &row.marks { (mark.svg(axis.x(mark.ratio), y + below)) }
+                        @for mark in &row.marks { (mark.svg(axis.x(mark.ratio), y + below, width)) }
                     }
                 }
             }
@@ -116,7 +119,13 @@ impl Chart {
 }
 
 impl Mark {
-    fn svg(&self, x: f64, y: f64) -> Markup {
+    fn svg(&self, x: f64, y: f64, width: f64) -> Markup {
+        // labels near an edge grow towards the middle
+        let anchor = match x {
+            x if x < EDGE => "start",
+            x if x > width - EDGE => "end",
+            _ => "middle",
+        };
         html! {
             @match self.shape {
                 Shape::Dot => { circle cx=(x) cy=(y) r="6" fill="var(--c0)" {} }
@@ -126,7 +135,7 @@ impl Mark {
                     path d=(format!("M{x} {}l7 7l-7 7l-7 -7z", y - 7.0)) fill=(fill) stroke="var(--c1)" stroke-width="2" {}
                 }
             }
-            @if !self.label.is_empty() { text x=(x) y=(y + 18.0) font-size="11" text-anchor="middle" { (self.label) } }
+            @if !self.label.is_empty() { text x=(x) y=(y + 18.0) font-size="11" text-anchor=(anchor) { (self.label) } }
         }
     }
 }

@@ -35,6 +35,7 @@ pub(super) const STYLE: &str = "
     figure { margin: 0; }
     svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
     svg.narrow { display: none; }
+    svg.narrow .title { font-size: 12px; }
     @media (max-width: 45rem) { svg.wide { display: none; } svg.narrow { display: inline; } }
     svg .grid { stroke: var(--line); }
     svg .title { font-size: 15px; font-weight: 600; }
