@@ -1,23 +1,23 @@
 //! Strided batches, where the polynomials are the columns of a row-major matrix, on every device. Operations that do
 //! not support columns are rejected.
 
-use crate::fixtures::columns::TileGrid;
+use crate::fixtures::columns::Columns;
 use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, PolyType, Result};
 use ringforge_testkit::{Target, check_scheme};
 
 #[test]
 fn cpu() {
-    check_scheme::<TileGrid>(Target::Cpu);
+    check_scheme::<Columns>(Target::Cpu);
 }
 
 #[test]
 fn emulator() {
-    check_scheme::<TileGrid>(Target::Emulator);
+    check_scheme::<Columns>(Target::Emulator);
 }
 
 #[test]
 fn cuda() {
-    check_scheme::<TileGrid>(Target::Cuda);
+    check_scheme::<Columns>(Target::Cuda);
 }
 
 fn ring(text: &str) -> PolyType {

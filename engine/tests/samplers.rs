@@ -333,7 +333,7 @@ fn uniform_residues_are_uniform_and_independent() -> Result<()> {
 }
 
 /// The stream ids of all ports of all steps, in order, except zeros.
-fn stream_id(plan: &Plan) -> Vec<u32> {
+fn stream_ids(plan: &Plan) -> Vec<u32> {
     plan.kernels().flat_map(|kernel| kernel.ports().iter().map(|port| port.stream_id).filter(|s| *s > 0)).collect()
 }
 
@@ -354,12 +354,12 @@ fn no_two_samplers_share_a_block() -> Result<()> {
         sample(p, "e", seeds.part(32..64));
         sample(p, "f", p.shared("seed", 32));
     })?;
-    assert_eq!(stream_id(&two), [1, 1, 2, 1, 2, 3], "the shared one first");
+    assert_eq!(stream_ids(&two), [1, 1, 2, 1, 2, 3], "the shared one first");
     let of_draws = plan(&limits, |p| {
         sample(p, "a", p.input("random_key"));
         sample(p, "b", p.input("other key"));
     })?;
-    assert_eq!(stream_id(&of_draws), [1, 1]);
+    assert_eq!(stream_ids(&of_draws), [1, 1]);
 
     let random_key = bytes(4, RandomKey::BYTES);
     let [mut a, mut b] = [[0u16; 8]; 2];

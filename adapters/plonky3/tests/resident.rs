@@ -191,10 +191,10 @@ fn layouts_match_their_names() {
     let words = stream.download::<u32>(columns.elements()).unwrap();
     assert_eq!(words, self::words(&matrix.transpose().values));
     // the first two of the four rows, as columns of height 2 with a stride of 4
-    let stride = Matrix::<KoalaBear>::of_strided_columns(&engine, columns.into_elements(), 2, 4).unwrap();
-    assert_eq!(stride.rows(&stream, &[1]).unwrap(), [matrix.row_slice(1).unwrap().to_vec()]);
-    assert_eq!(stride.download(&stream).unwrap().values, matrix.values[..6]);
-    let dense = stride.into_columns(&stream).unwrap();
+    let strided = Matrix::<KoalaBear>::of_strided_columns(&engine, columns.into_elements(), 2, 4).unwrap();
+    assert_eq!(strided.rows(&stream, &[1]).unwrap(), [matrix.row_slice(1).unwrap().to_vec()]);
+    assert_eq!(strided.download(&stream).unwrap().values, matrix.values[..6]);
+    let dense = strided.into_columns(&stream).unwrap();
     assert_eq!((dense.layout(), dense.elements().len()), (Layout::Columns { stride: 2 }, 4 * 6));
     assert_eq!(dense.into_rows(&stream).unwrap().download(&stream).unwrap().values, matrix.values[..6]);
 }

@@ -135,17 +135,17 @@ impl Captured {
     /// The errors of [`Call::run`](crate::Call::run); for a program that needs randomness, also those of
     /// [`RandomKey::from_os`].
     pub fn run(&mut self) -> Result<()> {
-        let random_key = |captured: &Self| {
+        let random_keys = |captured: &Self| {
             let args = captured.program.plan().args().iter().enumerate();
             args.filter(|(_, arg)| arg.random_key).map(|(i, _)| i).collect::<Vec<_>>()
         };
-        for i in random_key(self) {
+        for i in random_keys(self) {
             if let Some(CapturedArg::Own(buffer)) = self.args.get_mut(i) {
                 self.stream.write(buffer, RandomKey::from_os()?.as_bytes())?;
             }
         }
         let outcome = self.replay();
-        let wiped = random_key(self).into_iter().map(|i| match self.args.get_mut(i) {
+        let wiped = random_keys(self).into_iter().map(|i| match self.args.get_mut(i) {
             Some(CapturedArg::Own(buffer)) => self.stream.wipe(buffer),
             _ => Ok(()),
         });

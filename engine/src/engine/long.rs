@@ -230,7 +230,7 @@ impl LongNtt {
         self.together(places, |_, worker, (part, to): (&Part, &mut [T])| {
             let mut buffers = part.holding(&self.plan, holds).iter().zip(to.chunks_exact_mut(share / own));
             buffers.try_for_each(|(buffer, to)| worker.work.read(buffer, to))?;
-            if let Cut::TileGrid { .. } = cut {
+            if let Cut::Columns { .. } = cut {
                 cut.whole(&Wiped::from(to.to_vec()), to);
             }
             Ok(())

@@ -87,7 +87,7 @@ impl Convert {
     /// moduli, and for source moduli that are not coprime.
     pub(crate) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
         let many = Many::new(op, from, to)?;
-        let sums = match (Few::of(&many, from), Few::of(&many, from)) {
+        let sums = match (Few::<Row30>::of(&many, from), Few::<Row60>::of(&many, from)) {
             (Some(short), _) => Sums::Short(short),
             (None, Some(few)) => Sums::Few(few),
             (None, None) => Sums::Many(many),

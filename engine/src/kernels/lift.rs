@@ -12,10 +12,10 @@ use crate::kernels::lift_fold::LiftFold;
 use crate::kernels::lift_load::LiftLoad;
 use crate::kernels::lift_mul::LiftMul;
 use crate::kernels::lift_store::LiftStore;
-use crate::kernels::target::{Row, Target};
+use crate::kernels::target::{Row, Target, for_row};
 use ringforge_math::error::Result;
 use ringforge_math::factorization::Factorization;
-use ringforge_math::modulus::{Modulus, Width};
+use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Kernel, Port};
 use ringforge_runtime::limits::Limits;
@@ -31,30 +31,6 @@ pub struct LargerNtt {
     unfolded: bool,
 }
 
-/// Evaluates an expression with `$row` as the type in which residues of this width are stored.
-macro_rules! with_row {
-    ($width:expr, $row:ident => $body:expr) => {
-        match $width {
-            Width::W16 => {
-                type $row = u16;
-                $body
-            }
-            Width::W32 => {
-                type $row = u32;
-                $body
-            }
-            Width::W64 => {
-                type $row = u64;
-                $body
-            }
-            Width::W256 => {
-                type $row = [u64; 4];
-                $body
-            }
-        }
-    };
-}
-
 impl LargerNtt {
     /// The limb of `poly` with index `row`, with products in the ring `auxiliary`.
     pub fn new(poly: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
@@ -65,7 +41,7 @@ impl LargerNtt {
     /// modulo f takes several rounds (see [`LargerNtt::fold_of`]), a limb does not fit a thread block, or a
     /// multiprocessor has no room for two such blocks.
     pub(crate) fn mul(&self, factorization: &Factorization, limits: &Limits) -> Result<Option<Arc<dyn Kernel>>> {
-        with_row!(self.poly.width(), S => {
+        for_row!(self.poly, S => {
             let mul = LiftMul::<S>::new(self, factorization, limits)?.filter(|mul| mul.fits(limits));
             Ok(mul.map(|mul| Arc::new(mul) as Arc<dyn Kernel>))
         })
@@ -73,12 +49,12 @@ impl LargerNtt {
 
     /// The kernel that converts ring elements to elements of the auxiliary ring.
     pub fn load(&self) -> Arc<dyn Kernel> {
-        with_row!(self.poly.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
+        for_row!(self.poly, S => Arc::new(LiftLoad::<S>::new(self.clone())))
     }
 
     /// The kernels that convert products in the auxiliary ring to ring elements, in launch order.
     pub fn store(&self, limits: &Limits) -> Result<Vec<Arc<dyn Kernel>>> {
-        with_row!(self.poly.width(), S => {
+        for_row!(self.poly, S => {
             if let Some(store) = LiftStore::<S>::new(self)? {
                 return Ok(vec![Arc::new(store)]);
             }

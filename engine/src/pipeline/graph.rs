@@ -82,7 +82,7 @@ pub(super) struct Graph {
     /// Bytes of inputs and step outputs that were overwritten, and the index of the step that overwrote them.
     overwritten: Vec<(Id, Range<usize>, usize)>,
     /// For byte ranges of keys, the stream ids that steps use with these keys.
-    stream_id: Vec<(Id, Range<usize>, u32)>,
+    stream_ids: Vec<(Id, Range<usize>, u32)>,
     /// Pairs of a value and its copy.
     copies: Vec<(Id, Id)>,
     /// Secret values whose secrecy extends to everything derived from them.
@@ -222,7 +222,7 @@ impl Graph {
             }
         }
         self.apart(kernel.name(), &ports, &inputs)?;
-        self.take_series(kernel.name(), &ports, &inputs)?;
+        self.take_stream_ids(kernel.name(), &ports, &inputs)?;
         let originals = inputs.clone();
         self.copy_views(&kernel, &ports, &mut inputs, once)?;
         let step = self.steps.len();
@@ -278,21 +278,21 @@ impl Graph {
             }
             _ => Port::random_key(),
         };
-        port.with_stream_id(self.series_of(key).max().unwrap_or(0).saturating_add(1))
+        port.with_stream_id(self.stream_ids_of(key).max().unwrap_or(0).saturating_add(1))
     }
 
     /// The stream ids that steps already use with a key.
-    fn series_of(&self, key: Id) -> impl Iterator<Item = u32> {
+    fn stream_ids_of(&self, key: Id) -> impl Iterator<Item = u32> {
         let sources = self.all_sources(key);
         let is_key = move |id, bytes| sources.iter().any(|(source, own)| *source == id && meet(own, bytes));
-        self.stream_id.iter().filter(move |(id, bytes, _)| is_key(*id, bytes)).map(|(.., stream_id)| *stream_id)
+        self.stream_ids.iter().filter(move |(id, bytes, _)| is_key(*id, bytes)).map(|(.., stream_id)| *stream_id)
     }
 
     /// Records the stream ids of a step's ports. Returns an error if another step uses one of them with the same key.
-    fn take_series(&mut self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
+    fn take_stream_ids(&mut self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
         for (port, key) in ports.iter().zip(inputs).filter(|(port, _)| port.stream_id > 0) {
             let Some(key) = *key else { continue };
-            if self.series_of(key).any(|stream_id| stream_id == port.stream_id) {
+            if self.stream_ids_of(key).any(|stream_id| stream_id == port.stream_id) {
                 let name = self.name(key);
                 return Err(format!(
                     "{kernel} uses stream id {} of {name}, which another step already uses",
@@ -300,7 +300,7 @@ impl Graph {
                 ));
             }
             let taken = self.all_sources(key).into_iter().map(|(id, bytes)| (id, bytes, port.stream_id));
-            self.stream_id.extend(taken.collect::<Vec<_>>());
+            self.stream_ids.extend(taken.collect::<Vec<_>>());
         }
         Ok(())
     }

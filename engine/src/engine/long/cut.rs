@@ -15,7 +15,7 @@ use super::Holds;
 pub(super) enum Cut {
     /// For coefficients. The vector is a row-major matrix of `rows` rows, and each part has contiguous columns of this
     /// matrix.
-    TileGrid { rows: usize, parts: usize },
+    Columns { rows: usize, parts: usize },
     /// For evaluations of `base` residues each. Row k has the evaluations k, k + `rows`, k + 2·`rows`, …, and each part
     /// has consecutive rows.
     Strided { rows: usize, parts: usize, base: usize },
@@ -44,7 +44,7 @@ impl Cut {
     pub(super) fn of(plan: &LongPlan, holds: Holds, parts: usize) -> Self {
         let rows = plan.rows();
         match (holds, plan.coefficients(), plan.values()) {
-            (Holds::Coefficients, Placement::Native, _) => Self::TileGrid { rows, parts },
+            (Holds::Coefficients, Placement::Native, _) => Self::Columns { rows, parts },
             (Holds::Values, _, Placement::Native) => Self::Strided { rows, parts, base: plan.leaf_degree() },
             _ => Self::Blocks { parts },
         }
@@ -53,7 +53,7 @@ impl Cut {
     /// How one part of this cut is cut into `parts` smaller parts.
     pub(super) fn within(self, parts: usize) -> Self {
         match self {
-            Self::TileGrid { rows, .. } => Self::TileGrid { rows, parts },
+            Self::Columns { rows, .. } => Self::Columns { rows, parts },
             _ => Self::Blocks { parts },
         }
     }
@@ -61,7 +61,7 @@ impl Cut {
     /// Part `number` of the whole vector `all`.
     pub(super) fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Piece<'_, T> {
         match self {
-            Self::TileGrid { rows, parts } => {
+            Self::Columns { rows, parts } => {
                 let (row, piece) = (all.len() / rows, all.len() / rows / parts);
                 let mut part = Wiped::zeros(all.len() / parts);
                 let places = part.chunks_exact_mut(piece).zip(all.chunks_exact(row));
@@ -88,7 +88,7 @@ impl Cut {
     /// Assembles the whole vector from all its parts, which `all` contains one after another.
     pub(super) fn whole<T: Pod + Send + Sync>(self, all: &[T], whole: &mut [T]) {
         match self {
-            Self::TileGrid { rows, parts } => {
+            Self::Columns { rows, parts } => {
                 let piece = all.len() / rows / parts;
                 let pieces = (0..rows).flat_map(|row| (0..parts).map(move |part| part * rows + row));
                 let places = whole.chunks_exact_mut(piece).zip(pieces);

@@ -32,10 +32,10 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
             (LongNtt::of(&engine, &LongPlan::new(engine.planner(), &poly, 4)?.rows_each(2)?)?, Instant::now());
         let mut vector = ntt.upload(&coefficients)?;
         let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
-            turn.all().try_for_each(|part| turn.work_on(Side::TileGrid, Op::Forward, part))?;
+            turn.all().try_for_each(|part| turn.work_on(Side::Columns, Op::Forward, part))?;
             turn.all().try_for_each(|row| match (turn.member.rank, row >= after) {
                 (2, true) => Err(failure()),
-                _ => turn.exchange(To::KernelLayout, Side::TileGrid, turn.all(), row..row + 1),
+                _ => turn.exchange(To::Rows, Side::Columns, turn.all(), row..row + 1),
             })
         });
         assert_eq!(outcome, Err(failure()), "the cause, not that it was heard of");

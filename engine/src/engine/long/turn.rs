@@ -27,24 +27,24 @@ pub(super) struct Turn<'a> {
 pub(super) enum Side {
     /// The columns that a column transform works on. Rows are in the order in which that transform writes or reads
     /// them.
-    TileGrid,
+    Columns,
     /// A block of the vector, or columns before or after the whole transform. Rows are in ascending order.
     Order,
 }
 
-/// The direction of an exchange: from parts of columns or blocks into rows (`KernelLayout`), or the reverse
-/// (`TileGrid`).
+/// The direction of an exchange: from parts of columns or blocks into rows (`Rows`), or the reverse
+/// (`Columns`).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum To {
-    KernelLayout,
-    TileGrid,
+    Rows,
+    Columns,
 }
 
 impl Side {
     /// The position of the row with index `row` in this layout.
     fn place(self, ntt: &LongNtt, row: usize) -> usize {
         match self {
-            Self::TileGrid => ntt.places[row],
+            Self::Columns => ntt.places[row],
             Self::Order => row,
         }
     }
@@ -54,18 +54,18 @@ impl Turn<'_> {
     pub(super) fn forward(&mut self) -> Result<()> {
         let [coefficients, values] = [self.ntt.plan.coefficients(), self.ntt.plan.values()];
         if coefficients == Placement::Blocks {
-            self.all().try_for_each(|part| self.exchange(To::TileGrid, Side::Order, part..part + 1, self.all()))?;
+            self.all().try_for_each(|part| self.exchange(To::Columns, Side::Order, part..part + 1, self.all()))?;
         }
         let order = (values == Placement::Blocks).then_some(Side::Order);
-        self.transform_rows(Op::Forward, [Some(Side::TileGrid), order])
+        self.transform_rows(Op::Forward, [Some(Side::Columns), order])
     }
 
     pub(super) fn inverse(&mut self) -> Result<()> {
         let [coefficients, values] = [self.ntt.plan.coefficients(), self.ntt.plan.values()];
         let order = (values == Placement::Blocks).then_some(Side::Order);
-        self.transform_rows(Op::Inverse, [order, Some(Side::TileGrid)])?;
+        self.transform_rows(Op::Inverse, [order, Some(Side::Columns)])?;
         if coefficients == Placement::Blocks {
-            self.all().try_for_each(|part| self.exchange(To::KernelLayout, Side::Order, part..part + 1, self.all()))?;
+            self.all().try_for_each(|part| self.exchange(To::Rows, Side::Order, part..part + 1, self.all()))?;
         }
         Ok(())
     }
@@ -83,22 +83,20 @@ impl Turn<'_> {
             // earlier rows are transformed
             for part in self.all() {
                 self.work_on(from, op, part)?;
-                self.exchange(To::KernelLayout, from, part..part + 1, 0..1)?;
+                self.exchange(To::Rows, from, part..part + 1, 0..1)?;
             }
         }
         let last = self.all().end - 1;
         for row in self.all() {
             self.transform_row(row, op)?;
             if let (Some(from), 0) = (from, row) {
-                self.all()
-                    .skip(1)
-                    .try_for_each(|later| self.exchange(To::KernelLayout, from, self.all(), later..later + 1))?;
+                self.all().skip(1).try_for_each(|later| self.exchange(To::Rows, from, self.all(), later..later + 1))?;
             }
             match to {
-                Some(to) if row < last => self.exchange(To::TileGrid, to, self.all(), row..row + 1)?,
+                Some(to) if row < last => self.exchange(To::Columns, to, self.all(), row..row + 1)?,
                 Some(to) => {
                     for part in self.all() {
-                        self.exchange(To::TileGrid, to, part..part + 1, row..row + 1)?;
+                        self.exchange(To::Columns, to, part..part + 1, row..row + 1)?;
                         self.work_on(to, op, part)?;
                     }
                 }
@@ -112,8 +110,8 @@ impl Turn<'_> {
     /// the rows `rows` of each device.
     pub(super) fn exchange(&mut self, to: To, side: Side, parts: Range<usize>, rows: Range<usize>) -> Result<()> {
         let what = || match to {
-            To::KernelLayout => format!("exchange: parts {parts:?} into rows {rows:?}"),
-            To::TileGrid => format!("exchange: rows {rows:?} into parts {parts:?}"),
+            To::Rows => format!("exchange: parts {parts:?} into rows {rows:?}"),
+            To::Columns => format!("exchange: rows {rows:?} into parts {parts:?}"),
         };
         self.watched(
             what,
@@ -121,8 +119,8 @@ impl Turn<'_> {
             |turn| {
                 let (own, devices, piece) = (turn.all().len(), turn.ntt.plan.devices(), turn.ntt.plan.piece_bytes());
                 let (from, into, filled) = match to {
-                    To::KernelLayout => (&turn.part.columns, &mut turn.part.rows, rows.clone()),
-                    To::TileGrid => (&turn.part.rows, &mut turn.part.columns, parts.clone()),
+                    To::Rows => (&turn.part.columns, &mut turn.part.rows, rows.clone()),
+                    To::Columns => (&turn.part.rows, &mut turn.part.columns, parts.clone()),
                 };
                 let places = into.iter_mut().map(|buffer| buffer.write().pieces(piece).into_iter().map(Some));
                 let mut places: Vec<Vec<_>> = places.map(Iterator::collect).collect();
@@ -133,8 +131,8 @@ impl Turn<'_> {
                         let in_part = (part, side.place(turn.ntt, rank * own + row));
                         let in_row = (row, rank * own + part);
                         let [(buffer, place), (to, free)] = match to {
-                            To::KernelLayout => [in_part, in_row],
-                            To::TileGrid => [in_row, in_part],
+                            To::Rows => [in_part, in_row],
+                            To::Columns => [in_row, in_part],
                         };
                         sends.push((rank, from[buffer].read().part(&(place * piece..(place + 1) * piece))));
                         receives.extend(places[to][free].take().map(|to| (rank, to)));
@@ -147,12 +145,12 @@ impl Turn<'_> {
         )
     }
 
-    /// Transforms a part of the columns (`Side::TileGrid`), or converts between pieces of all rows and a part of a block
+    /// Transforms a part of the columns (`Side::Columns`), or converts between pieces of all rows and a part of a block
     /// (`Side::Order`).
     pub(super) fn work_on(&mut self, side: Side, op: Op, part: usize) -> Result<()> {
         let which = usize::from(op == Op::Inverse);
         let what = || match side {
-            Side::TileGrid => format!("columns, part {part}"),
+            Side::Columns => format!("columns, part {part}"),
             Side::Order => format!("block, part {part}"),
         };
         self.watched(
@@ -162,7 +160,7 @@ impl Turn<'_> {
                 let (work, Part { columns, rows }) = (&turn.worker.work, &mut *turn.part);
                 let (columns, rows) = (&mut columns[part], &mut rows[part]);
                 match (side, &turn.worker.columns[which], &turn.worker.blocks[which]) {
-                    (Side::TileGrid, Some(program), _) => transform(program, work, columns),
+                    (Side::Columns, Some(program), _) => transform(program, work, columns),
                     (Side::Order, _, Some(program)) => {
                         let (from, to) =
                             if op == Op::Forward { (&*columns, &mut *rows) } else { (&*rows, &mut *columns) };

@@ -40,5 +40,5 @@ pub(super) fn block(key: &Port, (random_key, item): &(RandomKey, u64), number: u
 }
 
 pub(super) fn describe(key: &Port) -> String {
-    format!("stream {} of {}", key.stream_id, if is_seeds(key) { "seeds" } else { "random_key" })
+    format!("stream {} of {}", key.stream_id, if is_seeds(key) { "seeds" } else { "the random key" })
 }
