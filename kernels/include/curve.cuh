@@ -1,11 +1,11 @@
-// Points of curves y^2 = x^3 - 3x + b over a field F of `field256.cuh`, in Jacobian coordinates, and scalars as windows
+// Points of curves y^2 = x^3 - 3x + b over a field F of `field.cuh`, in Jacobian coordinates, and scalars as windows
 // of signed odd digits.
 //
 // Recoding of an odd k < 2^L: k is the sum of s_j 2^j over j < L. The sign s_j is + if bit j + 1 of k is set, else -;
 // bit L counts as set. A window of w signs is an odd digit d, |d| < 2^w, and so never 0. Row i of a precomputed table
 // of a point P has the points |d| 2^(w i) P for all |d|.
 #pragma once
-#include "field256.cuh"
+#include "field.cuh"
 
 namespace rf {
 

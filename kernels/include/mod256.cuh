@@ -1,20 +1,11 @@
 // Arithmetic modulo any odd q < 2^256 in eight 32-bit limbs: canonical residues in Montgomery form (1985), R = 2^256.
 //
-// The Montgomery product interleaves multiplication and reduction limb by limb (CIOS). It keeps two accumulators, for
-// the even and the odd limbs of the left operand, so that every 32 x 32 product is one aligned multiply-add with carry.
-// If Full is false, q < 2^255: no sum exceeds 256 bits, and the carry words vanish.
-//
 // Pass a modulus of this type as a kernel argument rather than as a constant: for a constant limb of 1 or 2^32 - 1
 // (BLS12-381's r), ptxas splits each multiply-add with carry into two instructions.
 #pragma once
-#include "word.cuh"
+#include "montgomery.cuh"
 
 namespace rf {
-
-// 256 bits, least significant limb first; loaded by two 16-byte accesses.
-struct alignas(16) u256 {
-    u32 limb[8];
-};
 
 // Full: q may have its top bit set.
 template <bool Full>
@@ -95,29 +86,8 @@ struct Mod256Of {
         return acc;
     }
 
-    // in: a < q, any b   out: a b 2^-256 mod q, < q.
-    // After each limb of b the sum is below a + q < 2q, and after the last one below (b / 2^256 + 1) q < 2q.
-    RF_METHOD Word mul_montgomery(Word a, Word b) const {
-        u32 x[8], y[8];  // one holds limbs 0..7, the other 1..8; they swap roles at each limb of b
-        row_mul<8>(x, a.limb, b.limb[0]);
-        row_mul<8>(y, a.limb + 1, b.limb[0]);
-        u32 over = 0;
-        reduce_limb(x, y, over);
-        RF_UNROLL
-        for (u32 i = 1; i < 8; i++) {
-            u32* low_row = i & 1 ? y : x;
-            u32* high_row = i & 1 ? x : y;
-            if constexpr (!Full) over = 0;
-            row_shift<8>(low_row[0], high_row, a.limb + 1, b.limb[i], over);
-            row_mad_top<8>(low_row, a.limb, b.limb[i], high_row[7], over);
-            reduce_limb(low_row, high_row, over);
-        }
-        // After the last limb, y is the low row, whose limb 0 is now zero: the product is x + y / 2^32 < 2q.
-        Word r;
-        u32 rest[8] = {y[1], y[2], y[3], y[4], y[5], y[6], y[7], 0};
-        u32 carry = add_limbs<8>(r.limb, x, rest);
-        return sub_q_once(r, carry + over);
-    }
+    // in: a < q, any b   out: a b 2^-256 mod q, < q
+    RF_METHOD Word mul_montgomery(Word a, Word b) const { return rf::mul_montgomery<8, Full>(a, b, q, inverse); }
     // in: a < q   out: 2^256 a mod q, < q: converts from plain to Montgomery form
     RF_METHOD Word to_montgomery(Word a) const {
         Word w;
@@ -133,22 +103,7 @@ struct Mod256Of {
     RF_METHOD Word mul_plain(Word a, Word b) const { return to_montgomery(mul_montgomery(a, b)); }
 
     // in: x + 2^256 carry < 2q   out: (x + 2^256 carry) mod q, < q
-    RF_METHOD Word sub_q_once(Word x, u32 carry) const {
-        Word t;
-        u32 borrow = sub_limbs<8>(t.limb, x.limb, q);
-        if constexpr (Full) borrow &= carry - 1;
-        select_limbs<8>(t.limb, borrow, x.limb, t.limb);
-        return t;
-    }
-
-  private:
-    // Adds the multiple of q that clears limb 0 of low_row. high_row begins one limb higher, and `over` is the limb
-    // above high_row.
-    RF_METHOD void reduce_limb(u32* low_row, u32* high_row, u32& over) const {
-        u32 m = low_row[0] * inverse;
-        row_mad<8>(high_row, q + 1, m, over);
-        row_mad_top<8>(low_row, q, m, high_row[7], over);
-    }
+    RF_METHOD Word sub_q_once(Word x, u32 carry) const { return sub_modulus_once<8, Full>(x, carry, q); }
 };
 
 using Mod256 = Mod256Of<true>;

@@ -1,10 +1,10 @@
 // Computes ten operations of a 256-bit field on each pair of residues: ten results per item.
-#include "field256.cuh"
+#include "field.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(64) field(const u256* a, const u256* b, u256* out, u64 first, u64 end) {
-    using F = Field256<Q>;
+    using F = Field<Q>;
     const u64 item = first + (u64)blockIdx.x * 64 + threadIdx.x;
     if (item >= end) return;
     const u256 x = a[item], y = b[item];

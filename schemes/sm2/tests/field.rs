@@ -1,4 +1,4 @@
-//! Tests the 256-bit fields of `field256.cuh` against the engine's big integers on every device: modulo the two primes
+//! Tests the 256-bit fields of `field.cuh` against the engine's big integers on every device: modulo the two primes
 //! of SM2, and modulo the prime of P-256.
 
 use core::ops::Range;
@@ -29,6 +29,7 @@ impl Kernel for Field {
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
         let q = limbs(&self.q.value());
+        let one = limbs(&self.q.to_montgomery(&U256::ONE));
         let r2 = limbs(&self.q.to_montgomery(&self.q.to_montgomery(&U256::ONE)));
         let list = |limbs: [u32; 8]| limbs.map(|limb| limb.to_string() + "u").join(", ");
         let function = |name, limbs| {
@@ -40,8 +41,9 @@ impl Kernel for Field {
         // Newton's iteration for -1/q mod 2^32 doubles the number of correct bits in each step
         let inverse = (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(q[0].wrapping_mul(x)))).wrapping_neg();
         let prelude = format!(
-            "#pragma once\nstruct Q {{\n{}{}    static constexpr rf::u32 inverse = {inverse}u;\n}};\n",
+            "#pragma once\nstruct Q {{\n    static constexpr rf::u32 limbs = 8;\n{}{}{}    static constexpr rf::u32 inverse = {inverse}u;\n}};\n",
             function("limb", q),
+            function("one", one),
             function("r2", r2),
         );
         let built = Built { prelude, launch: Launch::thread_per_item(64) };

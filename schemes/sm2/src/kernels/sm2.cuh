@@ -8,19 +8,26 @@ namespace sm2 {
 
 using namespace rf;
 
-// The prime p, the modulus of coordinates. `r2` is 2^512 mod p, `inverse` is -1/p mod 2^32.
+// The prime p, the modulus of coordinates, as the argument of `Field`.
 struct P {
+    static constexpr u32 limbs = 8;
     RF_CONST u32 limb(u32 i) { return i == 2 ? 0 : i == 7 ? 0xfffffffe : 0xffffffff; }
+    RF_CONST u32 one(u32 i) { return i == 2 ? 0xffffffff : i == 0 || i == 7; }
     static constexpr u32 inverse = 1;
     RF_CONST u32 r2(u32 i) {
         const u32 limbs[8] = {3, 2, 0xffffffff, 2, 1, 1, 2, 4};
         return limbs[i];
     }
 };
-// The order n of the group. `r2` is 2^512 mod n, `inverse` is -1/n mod 2^32.
+// The order n of the group.
 struct N {
+    static constexpr u32 limbs = 8;
     RF_CONST u32 limb(u32 i) {
         const u32 limbs[8] = {0x39d54123, 0x53bbf409, 0x21c6052b, 0x7203df6b, 0xffffffff, 0xffffffff, 0xffffffff, 0xfffffffe};
+        return limbs[i];
+    }
+    RF_CONST u32 one(u32 i) {
+        const u32 limbs[8] = {0xc62abedd, 0xac440bf6, 0xde39fad4, 0x8dfc2094, 0, 0, 0, 1};
         return limbs[i];
     }
     static constexpr u32 inverse = 0x72350975;
@@ -29,8 +36,8 @@ struct N {
         return limbs[i];
     }
 };
-using Fp = Field256<P>;
-using Fn = Field256<N>;
+using Fp = Field<P>;
+using Fn = Field<N>;
 
 // The coefficient b of y^2 = x^3 - 3 x + b, in Montgomery form.
 RF_FN u256 curve_b() {

@@ -1,10 +1,10 @@
-// Prime fields of 256 bits as types: canonical residues in Montgomery form, R = 2^256, of type u256 (`mod256.cuh`).
+// Prime fields as types, for any odd prime of up to N limbs, N even: canonical residues in Montgomery form, R = 2^(32 N).
 //
 // For a prime q with q + 1 = (2^32 - 1)(2^224 - 2^64), the prime of SM2, Montgomery reduction needs no products; q of
 // this form is detected at compile time. A product then costs the 64 limb products of a b, and a square 36: 148 and 92
 // issue slots of the multiplier on sm_90.
 #pragma once
-#include "mod256.cuh"
+#include "montgomery.cuh"
 
 namespace rf {
 
@@ -67,14 +67,19 @@ RF_FN void square_limbs(u32* t, const u32* a) {
     square_row(t, a, twice);
 }
 
-// Q describes a prime q > 2^255 at compile time: Q::limb(i) and Q::r2(i), i < 8, are the limbs of q and of 2^512 mod q;
-// Q::inverse is -q^-1 mod 2^32.
+// Q describes an odd prime q at compile time: Q::limbs is the number N of its limbs; Q::limb(i), Q::one(i) and Q::r2(i),
+// i < N, are the limbs of q, 2^(32 N) mod q and 2^(64 N) mod q; Q::inverse is -q^-1 mod 2^32.
+//
+// For a constant limb of 1 or 2^32 - 1, ptxas splits each multiply-add with carry into two instructions.
 template <class Q>
-struct Field256 {
-    using Word = u256;
+struct Field {
+    static constexpr u32 limbs = Q::limbs;
+    static constexpr bool full = Q::limb(limbs - 1) >> 31;
+    using Word = Limbs<limbs>;
 
     // True if q + 1 = (2^32 - 1)(2^224 - 2^64).
     RF_CONST bool is_sparse() {
+        if (limbs != 8) return false;
         for (u32 i = 0; i < 8; i++)
             if (Q::limb(i) != (i == 2 ? 0 : i == 7 ? 0xfffffffe : 0xffffffff)) return false;
         return true;
@@ -82,76 +87,94 @@ struct Field256 {
 
     // out: q
     RF_METHOD static Word modulus() {
-        return {{Q::limb(0), Q::limb(1), Q::limb(2), Q::limb(3), Q::limb(4), Q::limb(5), Q::limb(6), Q::limb(7)}};
-    }
-    RF_METHOD static Word zero() { return {{0, 0, 0, 0, 0, 0, 0, 0}}; }
-    // out: 2^256 mod q = 2^256 - q: 1 in Montgomery form
-    RF_METHOD static Word one() {
-        Word r = zero(), q = modulus();
-        sub_limbs<8>(r.limb, r.limb, q.limb);
+        Word r;
+        RF_UNROLL
+        for (u32 i = 0; i < limbs; i++) r.limb[i] = Q::limb(i);
         return r;
     }
+    // out: x
+    RF_METHOD static Word small(u32 x) {
+        Word r;
+        RF_UNROLL
+        for (u32 i = 0; i < limbs; i++) r.limb[i] = i == 0 ? x : 0;
+        return r;
+    }
+    RF_METHOD static Word zero() { return small(0); }
+    // out: 2^(32 N) mod q: 1 in Montgomery form
+    RF_METHOD static Word one() {
+        Word r;
+        RF_UNROLL
+        for (u32 i = 0; i < limbs; i++) r.limb[i] = Q::one(i);
+        return r;
+    }
+
+    // out: 2^(64 N) mod q
+    RF_METHOD static Word r2() {
+        Word r;
+        RF_UNROLL
+        for (u32 i = 0; i < limbs; i++) r.limb[i] = Q::r2(i);
+        return r;
+    }
+    // out: q^-1 mod 2^30
+    RF_CONST u32 inverse_30() { return (0 - Q::inverse) & 0x3fffffff; }
 
     // in: a, b < q   out: a + b mod q, < q
     RF_METHOD static Word add(Word a, Word b) {
         Word r;
-        u32 carry = add_limbs<8>(r.limb, a.limb, b.limb);
+        u32 carry = add_limbs<limbs>(r.limb, a.limb, b.limb);
         return sub_once(r, carry);
     }
     // in: a, b < q   out: a - b mod q, < q
     RF_METHOD static Word sub(Word a, Word b) {
         Word r, lift = modulus();
-        u32 mask = sub_limbs<8>(r.limb, a.limb, b.limb);
+        u32 mask = sub_limbs<limbs>(r.limb, a.limb, b.limb);
         RF_UNROLL
-        for (u32 i = 0; i < 8; i++) lift.limb[i] &= mask;
-        add_limbs<8>(r.limb, r.limb, lift.limb);
+        for (u32 i = 0; i < limbs; i++) lift.limb[i] &= mask;
+        add_limbs<limbs>(r.limb, r.limb, lift.limb);
         return r;
     }
     // in: a < q   out: a / 2 mod q, < q
     RF_METHOD static Word half(Word a) {
         Word lift = modulus();
-        u32 mask = 0 - (a.limb[0] & 1), sum[9];
+        u32 mask = 0 - (a.limb[0] & 1), sum[limbs + 1];
         RF_UNROLL
-        for (u32 i = 0; i < 8; i++) lift.limb[i] &= mask;
-        sum[8] = add_limbs<8>(sum, a.limb, lift.limb);
+        for (u32 i = 0; i < limbs; i++) lift.limb[i] &= mask;
+        sum[limbs] = add_limbs<limbs>(sum, a.limb, lift.limb);
         RF_UNROLL
-        for (u32 i = 0; i < 8; i++) a.limb[i] = sum[i] >> 1 | sum[i + 1] << 31;
+        for (u32 i = 0; i < limbs; i++) a.limb[i] = sum[i] >> 1 | sum[i + 1] << 31;
         return a;
     }
-    // in: x + 2^256 carry < 2q   out: (x + 2^256 carry) mod q, < q
+    // in: x + 2^(32 N) carry < 2q   out: (x + 2^(32 N) carry) mod q, < q
     RF_METHOD static Word sub_once(Word x, u32 carry) {
-        Word t, q = modulus();
-        u32 borrow = sub_limbs<8>(t.limb, x.limb, q.limb);
-        select_limbs<8>(t.limb, borrow & (carry - 1), x.limb, t.limb);
-        return t;
+        return sub_modulus_once<limbs, full>(x, carry, modulus().limb);
     }
     // in: any x   out: 1 if x < q, else 0
     RF_METHOD static u32 is_reduced(Word x) {
         Word t, q = modulus();
-        return sub_limbs<8>(t.limb, x.limb, q.limb) & 1;
+        return sub_limbs<limbs>(t.limb, x.limb, q.limb) & 1;
     }
 
-    // in: a, b < q   out: a b 2^-256 mod q, < q
+    // in: a, b < q   out: a b 2^(-32 N) mod q, < q
     RF_METHOD static Word mul(Word a, Word b) {
         if constexpr (is_sparse()) {
             u32 t[16];
             product_limbs(t, a.limb, b.limb);
             return reduce(t);
         } else {
-            return generic().mul_montgomery(a, b);
+            return montgomery(a, b);
         }
     }
-    // in: a < q   out: a^2 2^-256 mod q, < q
+    // in: a < q   out: a^2 2^(-32 N) mod q, < q
     RF_METHOD static Word square(Word a) {
         if constexpr (is_sparse()) {
             u32 t[16];
             square_limbs(t, a.limb);
             return reduce(t);
         } else {
-            return generic().mul_montgomery(a, a);
+            return montgomery(a, a);
         }
     }
-    // in: a, b, c, d < q   out: (a b - c d) 2^-256 mod q, < q   (one reduction; if a b and c d differ, the result may
+    // in: a, b, c, d < q   out: (a b - c d) 2^(-32 N) mod q, < q   (one reduction; if a b and c d differ, the result may
     //     be q instead of 0)
     RF_METHOD static Word mul_sub(Word a, Word b, Word c, Word d) {
         if constexpr (is_sparse()) {
@@ -163,7 +186,7 @@ struct Field256 {
             return sub(mul(a, b), mul(c, d));
         }
     }
-    // in: a, b, c < q   out: (a b - c^2) 2^-256 mod q, < q   (may be q instead of 0, as in mul_sub)
+    // in: a, b, c < q   out: (a b - c^2) 2^(-32 N) mod q, < q   (may be q instead of 0, as in mul_sub)
     RF_METHOD static Word mul_sub_square(Word a, Word b, Word c) {
         if constexpr (is_sparse()) {
             u32 t[16], u[16];
@@ -174,23 +197,21 @@ struct Field256 {
             return sub(mul(a, b), square(c));
         }
     }
-    // in: any a   out: 2^256 a mod q, < q: converts from plain to Montgomery form
-    RF_METHOD static Word to_montgomery(Word a) {
-        return mul(a, {{Q::r2(0), Q::r2(1), Q::r2(2), Q::r2(3), Q::r2(4), Q::r2(5), Q::r2(6), Q::r2(7)}});
-    }
-    // in: a < q   out: 2^-256 a mod q, < q: converts from Montgomery to plain form
-    RF_METHOD static Word from_montgomery(Word a) { return mul(a, {{1, 0, 0, 0, 0, 0, 0, 0}}); }
+    // in: any a   out: 2^(32 N) a mod q, < q: converts from plain to Montgomery form
+    RF_METHOD static Word to_montgomery(Word a) { return mul(r2(), a); }
+    // in: a < q   out: 2^(-32 N) a mod q, < q: converts from Montgomery to plain form
+    RF_METHOD static Word from_montgomery(Word a) { return mul(a, small(1)); }
 
     // in: a < q   out: 1 / a in Montgomery form, < q; 0 if a is 0   (a^(q-2) with 4-bit windows)
     RF_METHOD static Word inverse(Word a) {
         Word powers[16], exponent = modulus(), r = one();
-        exponent.limb[0] -= 2;  // no borrow: the lowest limb of q is above 1
+        sub_limbs<limbs>(exponent.limb, exponent.limb, small(2).limb);
         powers[0] = r;
         RF_LOOP
         for (u32 i = 1; i < 16; i++) powers[i] = r = mul(r, a);
         r = powers[0];
         RF_LOOP
-        for (u32 i = 64; i-- > 0;) {
+        for (u32 i = 8 * limbs; i-- > 0;) {
             RF_LOOP
             for (u32 j = 0; j < 4; j++) r = square(r);
             r = mul(r, powers[exponent.limb[i / 8] >> 4 * (i % 8) & 15]);
@@ -199,12 +220,8 @@ struct Field256 {
     }
 
   private:
-    RF_METHOD static Mod256Of<true> generic() {
-        Mod256Of<true> m = {};
-        RF_UNROLL
-        for (u32 i = 0; i < 8; i++) m.q[i] = Q::limb(i);
-        m.inverse = Q::inverse;
-        return m;
+    RF_METHOD static Word montgomery(const Word& a, const Word& b) {
+        return mul_montgomery<limbs, full>(a, b, modulus().limb, Q::inverse);
     }
     // Montgomery reduction.   in: t < 2^256 q, q sparse   out: t 2^-256 mod q, < q
     RF_METHOD static Word reduce(const u32* t) {
@@ -234,7 +251,7 @@ struct Field256 {
         // Adds q + 1 if the result is negative, else 1. Both are added by subtracting their complements.
         u32 kept = ~(carry + below);
         const u32 back[8] = {kept, kept, 0xffffffff, kept, kept, kept, kept, kept | 1};
-        sub_limbs<8>(r.limb, r.limb, back);
+        sub_limbs<limbs>(r.limb, r.limb, back);
         return r;
     }
     // in: t, u < 2^256 q, q sparse   out: (t - u) 2^-256 mod q, < q, or q instead of 0; t is overwritten
@@ -242,8 +259,8 @@ struct Field256 {
         Word lift = modulus();
         u32 mask = sub_limbs<16>(t, t, u);
         RF_UNROLL
-        for (u32 i = 0; i < 8; i++) lift.limb[i] &= mask;
-        add_limbs<8>(t + 8, t + 8, lift.limb);
+        for (u32 i = 0; i < limbs; i++) lift.limb[i] &= mask;
+        add_limbs<limbs>(t + 8, t + 8, lift.limb);
         return reduce(t);
     }
 };
@@ -252,51 +269,31 @@ struct Field256 {
 // instructions stay close together; the loop itself is faster with inlined products.
 template <class F>
 struct Called : F {
-    RF_CALL u256 mul(u256 a, u256 b) { return F::mul(a, b); }
-    RF_CALL u256 square(u256 a) { return F::square(a); }
+    RF_CALL typename F::Word mul(typename F::Word a, typename F::Word b) { return F::mul(a, b); }
+    RF_CALL typename F::Word square(typename F::Word a) { return F::square(a); }
 };
-
-// out: 1 if a is 0, else 0
-RF_FN u32 is_zero(const u256& a) {
-    u32 any = 0;
-    RF_UNROLL
-    for (u32 i = 0; i < 8; i++) any |= a.limb[i];
-    return any == 0;
-}
-// out: 1 if a = b, else 0
-RF_FN u32 is_equal(const u256& a, const u256& b) {
-    u32 any = 0;
-    RF_UNROLL
-    for (u32 i = 0; i < 8; i++) any |= a.limb[i] ^ b.limb[i];
-    return any == 0;
-}
-// out: yes if c is not 0, else no
-RF_FN u256 select(u32 c, const u256& yes, const u256& no) {
-    u256 r;
-    select_limbs<8>(r.limb, c, yes.limb, no.limb);
-    return r;
-}
 
 // out: a, or 1 if a is 0 (selected by a mask), so that zeros do not change a product
 template <class F>
-RF_FN u256 nonzero(u256 a) {
+RF_FN typename F::Word nonzero(const typename F::Word& a) {
     return select(is_zero(a), F::one(), a);
 }
 
 // Montgomery's trick (1987): one inversion for n elements.
 // in: a[0 .. n), which may contain zeros; before[0 .. n), scratch   out: a[i] = 1 / a[i]; zeros stay zero
 template <class F>
-RF_FN void invert_all(u256* a, u256* before, u32 n) {
-    u256 product = F::one();
+RF_FN void invert_all(typename F::Word* a, typename F::Word* before, u32 n) {
+    using Word = typename F::Word;
+    Word product = F::one();
     RF_LOOP
     for (u32 i = 0; i < n; i++) {
         before[i] = product;
         product = F::mul(product, nonzero<F>(a[i]));
     }
-    u256 inverse = F::inverse(product);
+    Word inverse = F::inverse(product);
     RF_LOOP
     for (u32 i = n; i-- > 0;) {
-        u256 x = a[i];
+        Word x = a[i];
         a[i] = select(is_zero(x), x, F::mul(inverse, before[i]));
         inverse = F::mul(inverse, nonzero<F>(x));
     }

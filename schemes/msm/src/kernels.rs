@@ -1,0 +1,436 @@
+//! The kernels of multi-scalar multiplication on a GPU: their ports (inputs and outputs), CPU references and CUDA
+//! sources. An item is one multiplication of `count` scalars.
+
+mod on_cpu;
+
+use ringforge::kernels::{Built, CustomKernel, Header, Launch, Port};
+
+use crate::curve::{Curve, prime_source, with_group};
+use crate::digits::{Scalars, Windows};
+
+const BUCKETS: Header = Header { name: "buckets.cuh", text: include_str!("kernels/buckets.cuh") };
+const MSM: Header = Header { name: "msm.cuh", text: include_str!("kernels/msm.cuh") };
+const SORT: Header = Header { name: "msm_sort.cuh", text: include_str!("kernels/msm_sort.cuh") };
+
+/// Size in bytes of a scalar.
+pub(crate) const SCALAR: usize = 32;
+/// The status of an item without an error.
+pub(crate) const OK: u32 = 1;
+/// Bins of the sort by levels: one for each level, and one for entries without an addition.
+const LEVELS: usize = 32;
+
+/// How the work is distributed over threads. This affects speed only, not results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Tuning {
+    /// Threads per block of additions, which share an inversion.
+    pub(crate) threads: u32,
+    /// Maximum number of additions per thread.
+    pub(crate) most_per_thread: usize,
+    /// The number of blocks below which a thread gets fewer additions.
+    pub(crate) blocks: usize,
+    pub(crate) sort_threads: u32,
+    /// Keys per block of a sort.
+    pub(crate) tile: usize,
+}
+
+/// The shape of a multiplication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    /// Scalars per item.
+    pub(crate) count: usize,
+    /// Width and number of the windows.
+    pub(crate) width: u32,
+    pub(crate) windows: usize,
+    pub(crate) tuning: Tuning,
+}
+
+/// A pass of the sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// By the lower bits of the digits.
+    Low,
+    /// By the upper bits.
+    High,
+    /// By the levels of the entries' additions.
+    Levels,
+}
+
+/// The sizes of a pass: sorted segments, keys of a segment, and bins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segments {
+    count: usize,
+    length: usize,
+    bins: usize,
+    tiles: usize,
+}
+
+impl Segments {
+    /// Counts of each segment, for each bin and tile.
+    const fn counts(self) -> usize {
+        self.bins * self.tiles
+    }
+
+    const fn chunks(self) -> usize {
+        self.counts().div_ceil(CHUNK)
+    }
+}
+
+/// Numbers that a block of a prefix sum reads.
+const CHUNK: usize = 4096;
+
+impl Shape {
+    pub(crate) const fn window(self) -> Windows {
+        Windows { width: self.width, count: self.windows }
+    }
+
+    const fn buckets(self) -> usize {
+        self.window().buckets()
+    }
+
+    /// Entries of all windows.
+    const fn entries(self) -> usize {
+        self.windows * self.count
+    }
+
+    /// Bits of a digit that the first pass sorts by.
+    const fn low_bits(self) -> u32 {
+        self.width / 2
+    }
+
+    /// Slots of a window, for the points of its buckets after level 0.
+    const fn slots(self) -> usize {
+        (self.count + self.buckets()) / 2 + 1
+    }
+
+    /// The levels of additions: enough for all entries in one bucket.
+    pub(crate) const fn levels(self) -> u32 {
+        self.count.next_power_of_two().ilog2()
+    }
+
+    const fn segments(self, pass: Pass) -> Segments {
+        let (count, length, bins) = match pass {
+            Pass::Low => (self.windows, self.count, 1 << self.low_bits()),
+            Pass::High => (self.windows, self.count, 1 << (self.width - self.low_bits())),
+            Pass::Levels => (1, self.entries(), LEVELS),
+        };
+        Segments { count, length, bins, tiles: length.div_ceil(self.tuning.tile) }
+    }
+
+    /// The number of additions per thread, and of blocks, if additions are expected to be `expected` and are at most
+    /// `most`.
+    fn additions(self, expected: usize, most: usize) -> (usize, usize) {
+        let Tuning { threads, most_per_thread, blocks, .. } = self.tuning;
+        let per_thread = (expected / (threads as usize * blocks)).clamp(1, most_per_thread);
+        (per_thread, most.div_ceil(threads as usize * per_thread).max(1))
+    }
+
+    fn digit_blocks(self) -> usize {
+        self.count.div_ceil(self.tuning.sort_threads as usize)
+    }
+}
+
+/// A launch with this many blocks per item.
+fn launch(threads: u32, blocks: usize, shared: usize) -> Launch {
+    Launch {
+        items_per_block: 1,
+        blocks_per_item: u32::try_from(blocks).unwrap_or(u32::MAX),
+        shared_bytes: u32::try_from(shared).unwrap_or(u32::MAX),
+        ..Launch::thread_per_item(threads)
+    }
+}
+
+/// A kernel from its name, source, ports, prelude, launch, numbers and CPU reference.
+macro_rules! kernel {
+    ($name:literal, $headers:expr, $ports:expr, $prelude:expr, $launch:expr, $numbers:expr, $about:expr, $on_cpu:expr) => {{
+        let (prelude, launch): (String, Launch) = ($prelude, $launch);
+        let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
+        let numbers: Vec<u64> = $numbers.into_iter().map(|number| number as u64).collect();
+        let text = include_str!(concat!("kernels/", $name, ".cu"));
+        // SAFETY: A block accesses only the bytes of its item. What it takes from a port as an index is limited to the
+        // array that it indexes.
+        #[allow(unsafe_code)]
+        unsafe { CustomKernel::new(($name, text, $headers), $ports, build, $on_cpu).with_numbers(numbers) }
+            .described($about)
+    }};
+}
+
+/// The prelude with `struct Task` and what is before it.
+fn prelude(before: &str, constants: &str) -> String {
+    format!("#pragma once\n{before}struct Task {{\n{constants}}};\n")
+}
+
+fn constant(name: &str, value: usize) -> String {
+    format!("    static constexpr rf::u32 {name} = {value};\n")
+}
+
+fn flag(name: &str, value: bool) -> String {
+    format!("    static constexpr bool {name} = {value};\n")
+}
+
+impl Shape {
+    /// Scalars → keys of digits, and words that tell of scalars that are not reduced.
+    pub(crate) fn digits(self, of: &Scalars) -> CustomKernel {
+        let (threads, scalars, shape) = (self.tuning.sort_threads, *of, self);
+        let constants = constant("threads", threads as usize)
+            + "    using Scalars = R;\n"
+            + &flag("montgomery", of.montgomery)
+            + &flag("flips", of.flips);
+        let blocks = self.digit_blocks();
+        let [o0, o1, o2, o3] = self.window().offset();
+        let numbers = [self.count as u64, self.width.into(), self.windows as u64, o0, o1, o2, o3, blocks as u64];
+        kernel!(
+            "msm_digits",
+            &[],
+            [
+                Port::input(SCALAR * self.count).secret(),
+                Port::output(4 * self.entries()).secret(),
+                Port::output(4 * blocks)
+            ],
+            prelude(&prime_source::<4>("R", &of.field.q), &constants),
+            launch(threads, blocks, 16),
+            numbers,
+            format!("{shape:?}, {of:?}"),
+            move |items, args| on_cpu::digits(shape, &scalars, items, args)
+        )
+    }
+
+    fn keys(pass: Pass) -> &'static str {
+        match pass {
+            Pass::Low => "LowBits",
+            Pass::High => "HighBits",
+            Pass::Levels => "Levels",
+        }
+    }
+
+    /// What the sources of a pass have in common: the prelude, its ports for the values and for the buckets' starts (in
+    /// the passes that need none, the values again), and its numbers.
+    fn pass(self, pass: Pass) -> (String, [Port; 2], [usize; 6]) {
+        let Segments { count, length, .. } = self.segments(pass);
+        let keys = Self::keys(pass);
+        let constants = constant("threads", self.tuning.sort_threads as usize)
+            + &constant("tile", self.tuning.tile)
+            + &format!("    using Keys = msm::{keys};\n");
+        let (bytes, starts, detail) = match pass {
+            Pass::Low => (4 * self.entries(), 4 * self.entries(), self.low_bits() as usize),
+            Pass::High => (8 * self.entries(), 8 * self.entries(), self.low_bits() as usize),
+            Pass::Levels => (8 * self.entries(), 4 * self.windows * (self.buckets() + 1), self.count),
+        };
+        let ports = [Port::input(bytes).secret(), Port::input(starts).secret()];
+        (prelude("", &constants), ports, [bytes, starts / 4, count, length, detail, self.width as usize])
+    }
+
+    /// Values → the number of keys in each segment, bin and tile.
+    pub(crate) fn count(self, pass: Pass) -> CustomKernel {
+        let segments = self.segments(pass);
+        let (prelude, [values, starts], numbers) = self.pass(pass);
+        kernel!(
+            "msm_count",
+            &[BUCKETS, SORT],
+            [values, starts, Port::output(4 * segments.count * segments.counts()).secret()],
+            prelude,
+            launch(self.tuning.sort_threads, segments.count * segments.tiles, 4 * segments.bins),
+            numbers,
+            format!("{pass:?}"),
+            move |items, args| on_cpu::count(self, pass, items, args)
+        )
+    }
+
+    /// Numbers of keys → their sums over chunks of each segment.
+    pub(crate) fn sums(self, pass: Pass) -> CustomKernel {
+        let (segments, threads) = (self.segments(pass), self.tuning.sort_threads);
+        kernel!(
+            "msm_sums",
+            &[],
+            [
+                Port::input(4 * segments.count * segments.counts()).secret(),
+                Port::output(4 * segments.count * segments.chunks()).secret()
+            ],
+            prelude("", &(constant("threads", threads as usize) + &constant("chunk", CHUNK))),
+            launch(threads, segments.count * segments.chunks(), threads as usize / 8),
+            [segments.count, segments.counts()],
+            format!("{pass:?}"),
+            move |items, args| on_cpu::sums(segments, items, args)
+        )
+    }
+
+    /// Sums of chunks and numbers of keys → prefix sums of the numbers, in place.
+    pub(crate) fn prefix(self, pass: Pass) -> CustomKernel {
+        let (segments, threads) = (self.segments(pass), self.tuning.sort_threads);
+        kernel!(
+            "msm_prefix",
+            &[],
+            [
+                Port::input(4 * segments.count * segments.chunks()).secret(),
+                Port::in_out(4 * segments.count * segments.counts()).secret()
+            ],
+            prelude("", &(constant("threads", threads as usize) + &constant("chunk", CHUNK))),
+            launch(threads, segments.count * segments.chunks(), threads as usize / 8),
+            [segments.count, segments.counts()],
+            format!("{pass:?}"),
+            move |items, args| on_cpu::prefix(segments, items, args)
+        )
+    }
+
+    /// Values and prefix sums → sorted values.
+    pub(crate) fn scatter(self, pass: Pass) -> CustomKernel {
+        let segments = self.segments(pass);
+        let (prelude, [values, starts], numbers) = self.pass(pass);
+        let threads = self.tuning.sort_threads;
+        let bytes = if pass == Pass::Levels { 4 } else { 8 };
+        kernel!(
+            "msm_scatter",
+            &[BUCKETS, SORT],
+            [
+                values,
+                starts,
+                Port::input(4 * segments.count * segments.counts()).secret(),
+                Port::output(bytes * self.entries()).secret()
+            ],
+            prelude,
+            launch(threads, segments.count * segments.tiles, threads as usize / 32 * 4 * segments.bins),
+            numbers,
+            format!("{pass:?}"),
+            move |items, args| on_cpu::scatter(self, pass, items, args)
+        )
+    }
+
+    /// Sorted entries → the first entry of each bucket.
+    pub(crate) fn starts(self) -> CustomKernel {
+        let (threads, starts) = (self.tuning.sort_threads, self.windows * (self.buckets() + 1));
+        let blocks = starts.div_ceil(threads as usize);
+        kernel!(
+            "msm_starts",
+            &[BUCKETS],
+            [Port::input(8 * self.entries()).secret(), Port::output(4 * starts).secret()],
+            prelude("", &constant("threads", threads as usize)),
+            launch(threads, blocks, 0),
+            [self.count, self.width as usize, self.windows, blocks],
+            String::new(),
+            move |items, args| on_cpu::starts(self, items, args)
+        )
+    }
+
+    /// The prelude of kernels that add points, and the shared memory of a block.
+    fn adding(self, curve: &Curve) -> (String, usize) {
+        let constants = constant("threads", self.tuning.threads as usize)
+            + &constant("most_per_thread", self.tuning.most_per_thread);
+        (prelude(&curve.source(), &constants), self.tuning.threads as usize * curve.point_bytes())
+    }
+
+    /// Bases, entries, starts, prefix sums and list of the levels → the buckets' slots after level 0.
+    pub(crate) fn pairs(self, curve: &Curve, points: usize) -> CustomKernel {
+        let (prelude, shared) = self.adding(curve);
+        let (per_thread, blocks) = self.additions(self.entries() / 2, self.entries() / 2);
+        let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());
+        let group = curve.group();
+        kernel!(
+            "msm_pairs",
+            &[BUCKETS, MSM],
+            [
+                Port::shared(points * bytes),
+                Port::input(8 * self.entries()).secret(),
+                Port::input(4 * self.windows * (self.buckets() + 1)).secret(),
+                Port::input(4 * segments.counts()).secret(),
+                Port::input(4 * self.entries()).secret(),
+                Port::output(bytes * self.windows * self.slots()).secret()
+            ],
+            prelude,
+            launch(self.tuning.threads, blocks, shared),
+            [points, self.count, self.width as usize, self.windows, segments.tiles, per_thread, blocks],
+            format!("{curve:?}"),
+            move |items, args| with_group!(&group, group => on_cpu::pairs(self, group, items, args))
+        )
+    }
+
+    /// Prefix sums and list of the levels → the slots after a level above 0, in place.
+    pub(crate) fn level(self, curve: &Curve, level: u32) -> CustomKernel {
+        let (prelude, shared) = self.adding(curve);
+        let (per_thread, blocks) = self.additions(self.entries() >> (level + 1), self.entries() / ((1 << level) + 1));
+        let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());
+        let group = curve.group();
+        kernel!(
+            "msm_level",
+            &[BUCKETS, MSM],
+            [
+                Port::input(4 * segments.counts()).secret(),
+                Port::input(4 * self.entries()).secret(),
+                Port::in_out(bytes * self.windows * self.slots()).secret()
+            ],
+            prelude,
+            launch(self.tuning.threads, blocks, shared),
+            [self.count, self.width as usize, self.windows, segments.tiles, level as usize, per_thread, blocks],
+            format!("{curve:?}, level {level}"),
+            move |items, args| with_group!(&group, group => on_cpu::level(self, group, level, items, args))
+        )
+    }
+
+    /// Slots and starts → the first sums of rows and columns.
+    pub(crate) fn halves(self, curve: &Curve) -> CustomKernel {
+        let (prelude, shared) = self.adding(curve);
+        let all = self.windows * self.buckets();
+        let (per_thread, blocks) = self.additions(all, all);
+        let (group, bytes) = (curve.group(), curve.point_bytes());
+        kernel!(
+            "msm_halves",
+            &[BUCKETS, MSM],
+            [
+                Port::input(bytes * self.windows * self.slots()).secret(),
+                Port::input(4 * self.windows * (self.buckets() + 1)).secret(),
+                Port::output(bytes * all).secret()
+            ],
+            prelude,
+            launch(self.tuning.threads, blocks, shared),
+            [self.count, self.width as usize, self.windows, per_thread, blocks],
+            format!("{curve:?}"),
+            move |items, args| with_group!(&group, group => on_cpu::halves(self, group, items, args))
+        )
+    }
+
+    /// The steps after [`Shape::halves`].
+    pub(crate) const fn folds(self) -> u32 {
+        self.width - 2 - self.window().columns()
+    }
+
+    /// Sums of rows and columns → half as many, in place. `level` counts from 1.
+    pub(crate) fn fold(self, curve: &Curve, level: u32) -> CustomKernel {
+        let (prelude, shared) = self.adding(curve);
+        let pairs = self.buckets() / 2 >> level;
+        let all = self.windows * if level < self.window().columns() { 2 * pairs } else { pairs };
+        let (per_thread, blocks) = self.additions(all, all);
+        let (group, bytes) = (curve.group(), curve.point_bytes());
+        kernel!(
+            "msm_fold",
+            &[BUCKETS, MSM],
+            [Port::in_out(bytes * self.windows * self.buckets()).secret()],
+            prelude,
+            launch(self.tuning.threads, blocks, shared),
+            [self.width as usize, self.windows, level as usize, per_thread, blocks],
+            format!("{curve:?}, level {level}"),
+            move |items, args| with_group!(&group, group => on_cpu::fold(self, group, level, items, args))
+        )
+    }
+
+    /// Sums of rows and columns, and words that tell of scalars that are not reduced → two points for each window, and
+    /// statuses.
+    pub(crate) fn windows(self, curve: &Curve) -> CustomKernel {
+        let (threads, bytes) = (self.tuning.threads, curve.point_bytes());
+        let prelude =
+            prelude(&curve.source(), &(constant("threads", threads as usize) + &constant("most_per_thread", 1)));
+        let group = curve.group();
+        kernel!(
+            "msm_windows",
+            &[BUCKETS, MSM],
+            [
+                Port::input(bytes * self.windows * self.buckets()).secret(),
+                Port::input(4 * self.digit_blocks()),
+                Port::output(2 * self.windows * 2 * bytes).secret(),
+                Port::status()
+            ],
+            prelude,
+            launch(threads, 2 * self.windows, threads as usize / 2 * 2 * bytes),
+            [self.count, self.width as usize, self.windows, self.digit_blocks()],
+            format!("{curve:?}"),
+            move |items, args| with_group!(&group, group => on_cpu::windows(self, group, items, args))
+        )
+    }
+}

@@ -1,0 +1,29 @@
+//! Multi-scalar multiplication on short Weierstrass curves, on CPUs and GPUs: sums of points times scalars.
+//!
+//! A [`Curve`] is data, so the curves of a user work like the named ones. [`Bases`] are points on a device. A sum is
+//! affine and canonical, so its bytes are those of any other correct implementation.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `curve.rs`, `field.rs`, `group.rs`, `digits.rs` | Curves, their fields and points, and the digits of scalars. |
+//! | `cpu.rs` | Multiplication on a CPU. |
+//! | `kernels.rs`, `kernels/`, `plans.rs` | Multiplication on a GPU. |
+//! | `bases.rs`, `error.rs` | The public interface. |
+
+mod bases;
+mod cpu;
+mod curve;
+mod digits;
+mod error;
+mod field;
+mod group;
+mod kernels;
+mod plans;
+#[cfg(feature = "testkit")]
+mod scheme;
+
+pub use bases::{Bases, Check, ScalarForm};
+pub use curve::Curve;
+pub use error::MsmError;
+#[cfg(feature = "testkit")]
+pub use scheme::Msm;

@@ -1,0 +1,80 @@
+//! The plans of multi-scalar multiplication with samples of their inputs, for the engine's tests. Blocks are small,
+//! because these tests also use an emulator.
+
+use ringforge::{Limits, Planner, Result};
+use ringforge_testkit::{NamedPlan, Random, Scheme};
+
+use crate::curve::Curve;
+use crate::digits::Scalars;
+use crate::field::{Prime, sub_limbs};
+use crate::kernels::{SCALAR, Tuning};
+use crate::plans;
+
+/// Multi-scalar multiplication as a scheme for the engine's tests.
+#[derive(Debug)]
+pub struct Msm;
+
+/// Points, some of which are equal, opposite or infinite. They need not be on the curve, since the kernels' results are
+/// the same for any coordinates.
+fn points(seed: u64, curve: &Curve, count: usize) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut points: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..count {
+        let limb = |random: &mut Random| random.bits() >> 1;
+        let [x, y] = [(); 2].map(|()| (0..8).map(|_| limb(&mut random)).collect::<Vec<_>>());
+        points.push(match (random.below(4), points.last()) {
+            (0, Some(last)) => last.clone(),
+            (1, _) => vec![0xff; curve.point_bytes()],
+            (2, _) => curve.point(&x[..1], &[0]),
+            _ => curve.point(&x[..1], &y[..1]),
+        });
+    }
+    points.concat()
+}
+
+/// Scalars: small numbers, their negatives, numbers with one bit, and random ones. One in sixteen is not reduced if
+/// `refused`.
+fn scalars(seed: u64, order: [u64; 4], count: usize, refused: bool) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let scalars = (0..count).flat_map(|_| {
+        let small = [random.bits() % 3, 0, 0, 0];
+        let mut bit = [0; 4];
+        bit[random.below(4)] = 1 << random.below(60);
+        match random.below(16) {
+            0 if refused => order,
+            0..4 => small,
+            4..7 => sub_limbs(&order, &[small[0] + 1, 0, 0, 0]).0,
+            7..9 => bit,
+            _ => [random.bits(), random.bits(), random.bits(), order[3] - 1 - random.bits() % 2],
+        }
+    });
+    scalars.flat_map(u64::to_le_bytes).collect()
+}
+
+impl Scheme for Msm {
+    const NAME: &'static str = "multi-scalar multiplication";
+
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
+        let planner = Planner::new(limits.clone());
+        let mut plans = Vec::new();
+        for (curve, count, points_count, width, montgomery, flips) in [
+            (Curve::bn254(), 1, 1, 4, false, true),
+            (Curve::bn254(), 37, 40, 5, true, true),
+            (Curve::bls12_381(), 140, 140, 6, false, false),
+            (Curve::sm2(), 33, 33, 4, true, true),
+            (Curve::bls12_381_g2(), 9, 9, 4, true, false),
+        ] {
+            let of = Scalars { field: Prime::new(curve.order()), montgomery, flips };
+            let shape = plans::of_width(count, width, &of, Tuning::SMALL);
+            let plan = plans::on_gpu(&planner, &curve, shape, &of, points_count)?;
+            let named =
+                NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals"]);
+            plans.push(named.batches(&[2]).few_emulated().sampled(move |seed, batch| {
+                let scalars = scalars(seed, curve.order(), count * batch, seed % 2 == 0);
+                debug_assert_eq!(scalars.len(), SCALAR * count * batch);
+                vec![("scalars", scalars), ("bases", points(!seed, &curve, points_count))]
+            }));
+        }
+        Ok(plans)
+    }
+}

@@ -1,0 +1,155 @@
+//! Compares sums with those of arkworks, on every device.
+
+use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
+use ark_ec::{AffineRepr, CurveGroup, PrimeGroup, VariableBaseMSM};
+use ark_ff::{BigInt, Field, Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtField};
+use ark_std::UniformRand;
+use ark_std::rand::rngs::StdRng;
+use ark_std::rand::{Rng, SeedableRng};
+use ringforge::{Device, Engine};
+use ringforge_msm::{Bases, Check, Curve, MsmError, ScalarForm};
+use ringforge_testkit::{devices, seed};
+
+/// A field element as limbs in Montgomery form.
+trait Words: Field {
+    fn words(&self) -> Vec<u64>;
+}
+
+impl<C: MontConfig<L>, const L: usize> Words for Fp<MontBackend<C, L>, L> {
+    fn words(&self) -> Vec<u64> {
+        self.0.0.to_vec()
+    }
+}
+
+impl<C: QuadExtConfig<BaseField: Words>> Words for QuadExtField<C> {
+    fn words(&self) -> Vec<u64> {
+        [self.c0.words(), self.c1.words()].concat()
+    }
+}
+
+fn bytes_of<P: SWCurveConfig<BaseField: Words>>(curve: &Curve, point: Affine<P>) -> Vec<u8> {
+    match point.xy() {
+        Some((x, y)) => bytemuck::cast_slice(&[x.words(), y.words()].concat()).to_vec(),
+        None => vec![0xff; curve.point_bytes()],
+    }
+}
+
+/// Scalars that are small, large, equal, opposite, or have long carries.
+fn hostile<F: PrimeField>(random: &mut StdRng, count: usize) -> Vec<F> {
+    let kind = random.gen_range(0..5);
+    let fixed = F::rand(random);
+    (0..count)
+        .map(|_| match kind {
+            0 => F::from(random.gen_range(0..3u8)),
+            1 => -F::from(random.gen_range(0..3u8)),
+            2 => fixed,
+            _ => match random.gen_range(0..8) {
+                0 => F::zero(),
+                1 => -F::one(),
+                2 => -F::from(2u8),
+                3 => F::from(2u8).pow([random.gen_range(0..253)]),
+                4 => -F::from(2u8).pow([random.gen_range(0..253)]),
+                5 => F::from(2u8).inverse().expect("2 is not 0"),
+                _ => F::rand(random),
+            },
+        })
+        .collect()
+}
+
+/// Points that are random, equal, opposite, infinite, or partial sums of each other.
+fn points<P: SWCurveConfig>(random: &mut StdRng, count: usize) -> Vec<Affine<P>> {
+    let base = Projective::<P>::rand(random);
+    let kind = random.gen_range(0..4);
+    let mut double = base;
+    (0..count)
+        .map(|_| {
+            double += double;
+            match (kind, random.gen_range(0..4)) {
+                (0, _) => base.into_affine(),
+                (1, 0) => (-base).into_affine(),
+                (1, 1) => Affine::identity(),
+                (2, _) => double.into_affine(),
+                (_, 0) => base.into_affine(),
+                _ => Projective::<P>::rand(random).into_affine(),
+            }
+        })
+        .collect()
+}
+
+/// Compares random multiplications of up to `most` points on a curve with arkworks.
+fn agrees<P: SWCurveConfig<BaseField: Words>>(device: &Device, curve: &Curve, sizes: &[usize], small: bool)
+where
+    P::ScalarField: PrimeField<BigInt = BigInt<4>> + Words,
+{
+    let (engine, mut random) = (Engine::on(device.clone()), StdRng::seed_from_u64(seed()));
+    for &count in sizes {
+        let points = points::<P>(&mut random, count);
+        let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(curve, *point)).collect();
+        let upload = || {
+            if small {
+                Bases::small(&engine, curve, &bytes)
+            } else {
+                Bases::upload(&engine, curve, &bytes, Check::OnCurve)
+            }
+        };
+        for in_subgroup in [false, true] {
+            let bases = upload().expect("the points are on the curve");
+            let bases = if in_subgroup { bases.in_subgroup() } else { bases };
+            let batch = random.gen_range(1..3);
+            let scalars: Vec<Vec<P::ScalarField>> = (0..batch).map(|_| hostile(&mut random, count)).collect();
+            let expected: Vec<u8> = scalars
+                .iter()
+                .flat_map(|scalars| {
+                    let plain: Vec<_> = scalars.iter().map(|scalar| scalar.into_bigint()).collect();
+                    bytes_of(curve, Projective::<P>::msm_bigint(&points, &plain).into_affine())
+                })
+                .collect();
+            let plain: Vec<u64> = scalars.iter().flatten().flat_map(|scalar| scalar.into_bigint().0).collect();
+            let montgomery: Vec<u64> = scalars.iter().flatten().flat_map(Words::words).collect();
+            for (words, form) in [(plain, ScalarForm::Plain), (montgomery, ScalarForm::Montgomery)] {
+                let sums = bases.msm_batch(bytemuck::cast_slice(&words), form, batch).expect("the sum");
+                assert_eq!(sums, expected, "{curve:?}, {count} points, {form:?}, subgroup {in_subgroup}, {device}");
+            }
+        }
+    }
+}
+
+fn is_emulator(device: &Device) -> bool {
+    device.to_string().contains("emulator")
+}
+
+#[test]
+fn sums_are_those_of_arkworks() {
+    for device in devices() {
+        let emulated = is_emulator(&device);
+        let sizes: &[usize] = if emulated { &[3, 33] } else { &[1, 2, 31, 32, 33, 237, 1000, 4097] };
+        agrees::<ark_bn254::g1::Config>(&device, &Curve::bn254(), sizes, emulated);
+        agrees::<ark_bls12_381::g1::Config>(&device, &Curve::bls12_381(), sizes, emulated);
+        if !emulated {
+            agrees::<ark_pallas::PallasConfig>(&device, &Curve::pallas(), sizes, emulated);
+            agrees::<ark_bn254::g2::Config>(&device, &Curve::bn254_g2(), &sizes[..6], emulated);
+        }
+        agrees::<ark_bls12_381::g2::Config>(&device, &Curve::bls12_381_g2(), &sizes[..2], emulated);
+    }
+}
+
+#[test]
+fn bad_input_is_refused() {
+    for device in devices() {
+        let (engine, curve) = (Engine::on(device.clone()), Curve::bn254());
+        let generator = bytes_of(&curve, Projective::<ark_bn254::g1::Config>::generator().into_affine());
+        let upload = |points: &[u8]| Bases::small(&engine, &curve, points);
+        let mut points = generator.repeat(3);
+        let bases = upload(&points).expect("the points are on the curve");
+        points[64] ^= 1;
+        assert_eq!(upload(&points).err(), Some(MsmError::Point(1)));
+        assert!(matches!(upload(&points[1..]).err(), Some(MsmError::Length { .. })));
+        let order: Vec<u8> = curve.order().iter().flat_map(|limb| limb.to_le_bytes()).collect();
+        let mut scalars = vec![0; 96];
+        scalars[64..].copy_from_slice(&order);
+        assert_eq!(bases.msm(&scalars, ScalarForm::Plain), Err(MsmError::Scalar(2)));
+        let many = MsmError::TooManyScalars { scalars: 4, bases: 3 };
+        assert_eq!(bases.msm(&[0; 128], ScalarForm::Plain), Err(many));
+        assert_eq!(bases.msm(&[], ScalarForm::Plain), Ok(vec![0xff; 64]));
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of multi-scalar multiplication, on every device of this machine.
+
+mod arkworks;
+mod suite;
