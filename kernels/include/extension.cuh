@@ -11,6 +11,10 @@ struct Pair {
 };
 
 template <class Word>
+RF_FN Pair<Word> load_limbs(const Pair<Word>* x) {
+    return {load_limbs(&x->c0), load_limbs(&x->c1)};
+}
+template <class Word>
 RF_FN u32 is_zero(const Pair<Word>& a) {
     return is_zero(a.c0) & is_zero(a.c1);
 }

@@ -16,6 +16,18 @@ struct alignas(16) Limbs {
 };
 using u256 = Limbs<8>;
 
+// Loads x by 16-byte accesses, which the compiler would split where it needs the limbs one by one.
+template <u32 N>
+RF_FN Limbs<N> load_limbs(const Limbs<N>* x) {
+    Limbs<N> r;
+    RF_UNROLL
+    for (u32 i = 0; i < N / 4; i++) {
+        const u32x4 four = ((const u32x4*)x)[i];
+        r.limb[4 * i] = four.x, r.limb[4 * i + 1] = four.y, r.limb[4 * i + 2] = four.z, r.limb[4 * i + 3] = four.w;
+    }
+    return r;
+}
+
 // in: x + 2^(32 N) carry < 2q   out: (x + 2^(32 N) carry) mod q, < q
 template <u32 N, bool Full>
 RF_FN Limbs<N> sub_modulus_once(const Limbs<N>& x, u32 carry, const u32* q) {

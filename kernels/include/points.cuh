@@ -41,12 +41,6 @@ RF_FN Point<Word> infinity() {
     return p;
 }
 
-// out: -p if c is not 0, else p
-template <class F>
-RF_FN Point<typename F::Word> negate_point_if(u32 c, const Point<typename F::Word>& p) {
-    return {p.x, select(c, F::sub(F::zero(), p.y), p.y)};
-}
-
 // How to add p and q, by their x coordinates and, if these are equal, by y.
 enum class Case : u32 { chord, tangent, first, second, infinite };
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use ringforge::{Buffer, Engine, Plan, Planner, Stream};
+use ringforge::{Buffer, Engine, Plan, Planner, Program, Stream};
 use zeroize::Zeroizing;
 
 use crate::cpu::horner;
@@ -165,16 +165,9 @@ impl Bases {
         form: ScalarForm,
         batch: usize,
     ) -> Result<Vec<u8>, MsmError> {
-        let Inner { engine, curve, points, count: bases, tuning, .. } = &*self.0;
-        let count = scalars.len() / (SCALAR * batch.max(1));
-        if count > *bases {
-            return Err(MsmError::TooManyScalars { scalars: count, bases: *bases });
-        }
-        let of = self.scalars(form);
-        let shape = plans::shape(count, &of, *tuning);
-        let key = (curve.clone(), shape, form, self.0.in_subgroup, *bases);
-        let program = engine.program_of(&key, |planner| self.plan(planner, shape, &of))?;
-        let size = program.plan().arg("totals").map_or(0, |arg| arg.bytes);
+        let (program, shape) = self.program(scalars, form, batch)?;
+        let Inner { engine, curve, points, .. } = &*self.0;
+        let (count, size) = (shape.count, program.plan().arg("totals").map_or(0, |arg| arg.bytes));
         let mut totals = stream.secret_buffer(batch * size)?;
         let mut statuses = stream.zeros(4 * batch)?;
         let call = program.on(stream, batch).input("scalars", scalars).input("bases", points);
@@ -188,6 +181,38 @@ impl Bases {
         Ok(with_group!(curve.group(), group => {
             totals.chunks(size).flat_map(|total| finish(&group, total, on_cpu, shape.window())).collect()
         }))
+    }
+
+    /// Returns the name and the time in milliseconds of each step of a multiplication on the device.
+    ///
+    /// # Errors
+    /// As [`Bases::msm`]; [`MsmError::Engine`] if the device cannot measure times.
+    pub fn step_times(
+        &self,
+        stream: &Stream,
+        scalars: &Buffer,
+        form: ScalarForm,
+    ) -> Result<Vec<(String, f64)>, MsmError> {
+        let (program, _) = self.program(scalars, form, 1)?;
+        let mut totals = stream.secret_buffer(program.plan().arg("totals").map_or(0, |arg| arg.bytes))?;
+        let mut statuses = stream.zeros(4)?;
+        let call = program.on(stream, 1).input("scalars", scalars).input("bases", &self.0.points);
+        let times = call.output("totals", &mut totals).output("statuses", &mut statuses).run_timed()?;
+        let names = program.plan().kernels().map(|kernel| format!("{} {}", kernel.name(), kernel.describe()));
+        Ok(names.zip(times.into_iter().map(|seconds| 1e3 * seconds)).collect())
+    }
+
+    /// Returns the program of a multiplication, and its shape.
+    fn program(&self, scalars: &Buffer, form: ScalarForm, batch: usize) -> Result<(Program, Shape), MsmError> {
+        let Inner { engine, curve, count: bases, tuning, .. } = &*self.0;
+        let count = scalars.len() / (SCALAR * batch.max(1));
+        if count > *bases {
+            return Err(MsmError::TooManyScalars { scalars: count, bases: *bases });
+        }
+        let of = self.scalars(form);
+        let shape = plans::shape(count, &of, *tuning);
+        let key = (curve.clone(), shape, form, self.0.in_subgroup, *bases);
+        Ok((engine.program_of(&key, |planner| self.plan(planner, shape, &of))?, shape))
     }
 
     fn plan(&self, planner: &Planner, shape: Shape, of: &Scalars) -> ringforge::Result<Plan> {

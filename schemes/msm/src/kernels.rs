@@ -312,8 +312,16 @@ impl Shape {
 
     /// The prelude of kernels that add points, and the shared memory of a block.
     fn adding(self, curve: &Curve) -> (String, usize) {
+        // as many as fit the registers that the kernels need
+        let resident = match curve.point_bytes() {
+            64 => 5,
+            96 => 4,
+            128 => 3,
+            _ => 2,
+        };
         let constants = constant("threads", self.tuning.threads as usize)
-            + &constant("most_per_thread", self.tuning.most_per_thread);
+            + &constant("most_per_thread", self.tuning.most_per_thread)
+            + &constant("resident", resident);
         (prelude(&curve.source(), &constants), self.tuning.threads as usize * curve.point_bytes())
     }
 

@@ -18,6 +18,8 @@ mod error;
 mod field;
 mod group;
 mod kernels;
+#[cfg(feature = "testkit")]
+mod multiples;
 mod plans;
 #[cfg(feature = "testkit")]
 mod scheme;
@@ -25,5 +27,7 @@ mod scheme;
 pub use bases::{Bases, Check, ScalarForm};
 pub use curve::Curve;
 pub use error::MsmError;
+#[cfg(feature = "testkit")]
+pub use multiples::multiples;
 #[cfg(feature = "testkit")]
 pub use scheme::Msm;

@@ -19,12 +19,15 @@ struct Operand {
 
     RF_METHOD Word x() const {
         if (at == nullptr) return infinity<Word>().x;
-        return at->x;
+        return load_limbs(&at->x);
     }
-    RF_METHOD Word y() const { return select(negative, F::sub(F::zero(), at->y), at->y); }
+    RF_METHOD Word y() const {
+        const Word y = load_limbs(&at->y);
+        return select(negative, F::sub(F::zero(), y), y);
+    }
     RF_METHOD Affine point() const {
         if (at == nullptr) return infinity<Word>();
-        return negate_point_if<F>(negative, *at);
+        return {x(), y()};
     }
 };
 

@@ -2,7 +2,7 @@
 #include "msm.cuh"
 using namespace msm;
 
-extern "C" __global__ void __launch_bounds__(Task::threads)
+extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     msm_fold(Affine* sums, u64 width, u64 windows, u64 level, u64 per_thread, u64 blocks, u64 first, u64) {
     RF_SHARED(shared);
     const Place place(first, blocks);

@@ -4,7 +4,7 @@
 using namespace msm;
 
 // sums: for each window, 2^(width - 2) sums for the rows, then as many for the columns
-extern "C" __global__ void __launch_bounds__(Task::threads)
+extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     msm_halves(const Affine* slots, const u32* starts, Affine* sums, u64 count, u64 width, u64 windows, u64 per_thread,
                u64 blocks, u64 first, u64) {
     RF_SHARED(shared);

@@ -3,7 +3,7 @@
 using namespace msm;
 
 // counts, list: as in msm_pairs
-extern "C" __global__ void __launch_bounds__(Task::threads)
+extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     msm_level(const u32* counts, const u32* list, Affine* slots, u64 count, u64 width, u64 windows, u64 tiles, u64 level,
               u64 per_thread, u64 blocks, u64 first, u64) {
     RF_SHARED(shared);

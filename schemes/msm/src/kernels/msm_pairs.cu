@@ -9,7 +9,7 @@ RF_FN Operand base_of(const Affine* bases, u64 points, u64 entry) {
 }
 
 // counts: where each level begins in `list`, as `Levels` sorted it
-extern "C" __global__ void __launch_bounds__(Task::threads)
+extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     msm_pairs(const Affine* bases, const u64* entries, const u32* starts, const u32* counts, const u32* list, Affine* slots,
               u64 points, u64 count, u64 width, u64 windows, u64 tiles, u64 per_thread, u64 blocks, u64 first, u64) {
     RF_SHARED(shared);
