@@ -1,11 +1,9 @@
-// Inverses modulo a prime of N 32-bit limbs by division steps, in a fixed number of steps.
+// Inverses modulo a prime of N 32-bit limbs by division steps. Their time depends on the number, which must be public or
+// need no protection.
 //
 // Source: Bernstein and Yang, "Fast constant-time gcd computation and modular inversion" (eprint 2019/266), with the
-// starting value delta = 1/2, for which 590 steps suffice for 256 bits and 886 for 384 bits (Wuille, safegcd-bounds:
-// (45907 b + 26313) / 19929 steps for b bits).
-//
-// 30 steps at a time are computed on the lowest words of f and g. They make a 2 x 2 matrix of integers of at most 2^30,
-// which is then applied to f, g (integers) and to d, e (residues).
+// starting value delta = 1/2 (Wuille, safegcd-bounds). 30 steps at a time are computed on the lowest words of f and g.
+// They make a 2 x 2 matrix of integers of at most 2^30, which is then applied to f, g (integers) and to d, e (residues).
 #pragma once
 #include "field.cuh"
 
@@ -26,21 +24,27 @@ struct DivstepMatrix {
 
 // in: zeta = -(delta + 1/2), and the lowest words of f (odd) and g
 // out: the matrix of 30 steps; zeta is updated
+//
+// A step with an odd g and delta > 0, which is zeta < 0, makes f = g, g = (g - f) / 2 and delta = 1 - delta. Other steps
+// make g = (g + f) / 2 or g / 2, and delta = delta + 1. So zeta + 1 steps follow without an exchange: they add the
+// multiple of f that clears the lowest bits of g, of which up to six are cleared at a time.
 RF_FN DivstepMatrix divsteps_30(i32& zeta, u32 f, u32 g) {
-    u32 u = 1, v = 0, q = 0, r = 1;
+    u32 u = 1, v = 0, q = 0, r = 1, left = 30;
     RF_LOOP
-    for (u32 i = 0; i < 30; i++) {
-        const u32 odd = 0 - (g & 1), positive = (u32)(zeta >> 31), swap = odd & positive;
-        // g + f for an odd g; g - f if delta > 0 as well
-        g += ((f ^ positive) - positive) & odd;
-        q += ((u ^ positive) - positive) & odd;
-        r += ((v ^ positive) - positive) & odd;
-        zeta = (zeta ^ (i32)swap) - 1;
-        // if delta > 0 and g was odd, the old g, which is the new g + f, becomes f
-        f += g & swap;
-        u += q & swap;
-        v += r & swap;
-        g >>= 1, u <<= 1, v <<= 1;
+    while (true) {
+        const u32 zeros = (u32)__ffs((int)(g | 1u << left)) - 1;
+        g >>= zeros, u <<= zeros, v <<= zeros;
+        zeta -= (i32)zeros, left -= zeros;
+        if (left == 0) break;
+        if (zeta < 0) {
+            const u32 old_f = f, old_u = u, old_v = v;
+            zeta = -zeta - 1;
+            f = g, u = q, v = r;
+            g = 0 - old_f, q = 0 - old_u, r = 0 - old_v;
+        }
+        const u32 steps = min_word(min_word((u32)zeta + 1, left), 6);
+        const u32 times = g * f * (f * f - 2) & ((1u << steps) - 1);  // f (2 - f^2) = 1 / f modulo 64
+        g += times * f, q += times * u, r += times * v;
     }
     return {(i32)u, (i32)v, (i32)q, (i32)r};
 }
@@ -122,19 +126,23 @@ RF_FN void add_and_flip(Signed30<M>& x, const Signed30<M>& m, i32 c, i32 flip) {
 // F is a `Field<Q>`.   in: a < q   out: 1 / a in Montgomery form, < q; 0 if a is 0
 template <class F>
 RF_CALL typename F::Word inverse_by_divsteps(typename F::Word a) {
-    constexpr u32 N = F::limbs, M = (32 * N + 31) / 30, steps = (45907 * 32 * N + 26313) / 19929;
+    constexpr u32 N = F::limbs, M = (32 * N + 31) / 30;
     Signed30<M> f = to_signed30<N, M>(F::modulus()), g = to_signed30<N, M>(a), d = {}, m = f;
     // a holds x 2^(32 N), so that starting at 2^(64 N) instead of 1 gives the inverse in Montgomery form
     Signed30<M> e = to_signed30<N, M>(F::r2());
     i32 zeta = -1;
     RF_LOOP
-    for (u32 batch = 0; batch < (steps + 29) / 30; batch++) {
+    while (true) {
+        i32 any = 0;
+        RF_UNROLL
+        for (u32 i = 0; i < M; i++) any |= g.limb[i];
+        if (any == 0) break;
         const u32 f_low = (u32)f.limb[0] | (u32)f.limb[1] << 30, g_low = (u32)g.limb[0] | (u32)g.limb[1] << 30;
         const DivstepMatrix t = divsteps_30(zeta, f_low, g_low);
         apply_divsteps_mod(t, d, e, m, F::inverse_30());
         apply_divsteps(t, f, g);
     }
-    // f is now 1 or -1, and d = f / a is between -2 q and q
+    // f is now 1 or -1 (q if a is 0), and d = f / a is between -2 q and q
     add_and_flip(d, m, d.limb[M - 1] >> 31, f.limb[M - 1] >> 31);
     add_and_flip(d, m, d.limb[M - 1] >> 31, 0);
     return from_signed30<N, M>(d);

@@ -287,7 +287,11 @@ impl Shape {
                 Port::output(bytes * self.entries()).secret()
             ],
             prelude,
-            launch(threads, segments.count * segments.tiles, threads as usize / 32 * 4 * segments.bins),
+            launch(
+                threads,
+                segments.count * segments.tiles,
+                8 * self.tuning.tile + 4 * segments.bins + threads as usize / 32 * (4 + 2 * segments.bins)
+            ),
             numbers,
             format!("{pass:?}"),
             move |items, args| on_cpu::scatter(self, pass, items, args)
@@ -322,7 +326,7 @@ impl Shape {
         let constants = constant("threads", self.tuning.threads as usize)
             + &constant("most_per_thread", self.tuning.most_per_thread)
             + &constant("resident", resident);
-        (prelude(&curve.source(), &constants), self.tuning.threads as usize * curve.point_bytes())
+        (prelude(&curve.source(), &constants), self.tuning.threads as usize * 2 * curve.point_bytes())
     }
 
     /// Bases, entries, starts, prefix sums and list of the levels → the buckets' slots after level 0.

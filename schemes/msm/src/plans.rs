@@ -12,7 +12,7 @@ impl Tuning {
     /// Blocks for GPUs.
     pub(crate) fn new(limits: &Limits) -> Self {
         let blocks = 8 * limits.multiprocessors as usize;
-        Self { threads: 128, most_per_thread: 32, blocks, sort_threads: 256, tile: 4096 }
+        Self { threads: 128, most_per_thread: 32, blocks, sort_threads: 512, tile: 8192 }
     }
 
     /// Small blocks, for tests with an emulator, which is slow for large blocks.

@@ -18,9 +18,10 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
         if (start >= buckets.start(window, bucket + 1)) return Operand{nullptr, 0};
         return Operand{own + buckets.slot(window, bucket, start), 0};
     };
-    add_all(windows * all, place.block, (u32)per_thread, (Word*)shared, [=](u64 i) {
+    const auto addition = [=](u64 i, u32) {
         const u32 window = (u32)(i / all), k = (u32)(i % all);
         if (k < half) return Addition{sum(window, 2 * k), sum(window, 2 * k + 1), to + i};
         return Addition{sum(window, k - half), sum(window, k), to + i};
-    });
+    };
+    add_all(windows * all, place.block, (u32)per_thread, shared, Get{[](u64) { return 0u; }, addition});
 }

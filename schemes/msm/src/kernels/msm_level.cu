@@ -13,9 +13,11 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     Affine* own = slots + place.item * all;
     const Level own_level(counts + place.item * 32 * tiles, tiles, (u32)level, (u32)(windows * count));
     const u32 distance = 1u << (level - 1);
-    add_all(own_level.count, place.block, (u32)per_thread, (Word*)shared, [=](u64 i) {
-        const u64 right = from[own_level.begin + i] < all ? from[own_level.begin + i] : all - 1;
+    const auto index = [=](u64 i) { return from[own_level.begin + i]; };
+    const auto addition = [=](u64, u32 slot) {
+        const u64 right = slot < all ? slot : all - 1;
         Affine* left = own + (right >= distance ? right - distance : 0);
         return Addition{{left, 0}, {own + right, 0}, left};
-    });
+    };
+    add_all(own_level.count, place.block, (u32)per_thread, shared, Get{index, addition});
 }

@@ -40,11 +40,12 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     const u32* from = list + place.item * windows * count;
     const u32 entries_all = (u32)(windows * count);
     const Level level(counts + place.item * 32 * tiles, tiles, 0, entries_all);
-    add_all(level.count, place.block, (u32)per_thread, (Word*)shared, [=](u64 i) {
-        const u32 at = min_word(from[level.begin + i], entries_all - 1), window = at / (u32)count;
-        const u32 bucket = min_word(bucket_of(own[at]), all - 1), in_window = at - window * (u32)count;
-        const u32 start = min_word(buckets.start(window, bucket), in_window);
+    const auto index = [=](u64 i) { return min_word(from[level.begin + i], entries_all - 1); };
+    const auto addition = [=](u64, u32 at) {
+        const u32 window = at / (u32)count, in_window = at - window * (u32)count;
+        const u32 bucket = min_word(bucket_of(own[at]), all - 1), start = min_word(buckets.start(window, bucket), in_window);
         const u64 slot = buckets.slot(window, bucket, start) + (in_window - start) / 2;
         return Addition{base_of(bases, points, own[at - (at > 0)]), base_of(bases, points, own[at]), to + slot};
-    });
+    };
+    add_all(level.count, place.block, (u32)per_thread, shared, Get{index, addition});
 }

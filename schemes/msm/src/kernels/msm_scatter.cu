@@ -1,4 +1,5 @@
-// Moves the values of a tile to their sorted places: one block per tile. Each warp has a contiguous part of the tile.
+// Moves the values of a tile to their sorted places: one block per tile. Each warp has a contiguous part of the tile. The
+// tile is first sorted in shared memory, so that neighbouring threads write neighbouring values.
 #include "msm_sort.cuh"
 using namespace msm;
 
@@ -8,52 +9,69 @@ using Keys = Task::Keys;
 extern "C" __global__ void __launch_bounds__(Task::threads)
     msm_scatter(const void* at, const u32* starts, const u32* counts, Keys::Value* sorted, u64 in_bytes, u64 starts_words,
                 u64 segments, u64 length, u64 detail, u64 width, u64 first, u64) {
-    constexpr u32 warps = Task::threads / 32, part = Task::tile / warps;
+    constexpr u32 warps = Task::threads / 32, part = Task::tile / warps, rounds = part / 32;
     RF_SHARED(shared);
-    u32* next = (u32*)shared;  // for each warp and bin, the number of its keys, then the place of the next one
+    u64* staged = (u64*)shared;
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 tiles = ((u32)length + Task::tile - 1) / Task::tile;
     const Place place(first, segments * tiles);
     const u32 segment = place.block / tiles, tile = place.block % tiles;
     const Keys keys((const u8*)at + place.item * in_bytes, starts + place.item * starts_words, length, detail, width);
-    const u32 bits = keys.bits(), bins = 1u << bits, begin = tile * Task::tile + warp * part;
+    const u32 bits = keys.bits(), bins = 1u << bits, begin = tile * Task::tile + warp * part + lane;
+    u32* base = (u32*)(staged + Task::tile);  // of each bin, its place minus its place in the tile
+    u32* of_warps = base + bins;              // for the prefix sum
+    u16* next = (u16*)(of_warps + warps);     // for each warp and bin, the number of its keys so far
     for (u32 i = threadIdx.x; i < warps * bins; i += Task::threads) next[i] = 0;
     __syncthreads();
-    u32* own = next + warp * bins;
-    RF_LOOP
-    for (u32 k = lane; k < part; k += 32) {
-        const u32 i = begin + k;
-        if (i >= length) break;
-        auto value = keys.value(segment, i);
-        atomicAdd(own + keys.bin(segment, i, value), 1);
+
+    // the rank of each key among the keys of its warp and bin
+    u16* own = next + warp * bins;
+    u32 rank[rounds], bin_of[rounds];
+    RF_UNROLL
+    for (u32 k = 0; k < rounds; k++) {
+        const u32 i = begin + 32 * k, inside = __ballot_sync(0xffffffff, i < length);
+        bin_of[k] = 0;
+        if (i < length) {
+            auto value = keys.value(segment, i);
+            bin_of[k] = keys.bin(segment, i, value);
+        }
+        const u32 same = lanes_with(bin_of[k], bits) & inside, before = __popc(same & ((1u << lane) - 1));
+        rank[k] = own[bin_of[k]] + before;
+        __syncwarp();
+        if (i < length && before == 0) own[bin_of[k]] = (u16)(rank[k] + __popc(same));
+        __syncwarp();
     }
     __syncthreads();
-    const u32* from = counts + place.item * segments * bins * tiles;
-    for (u32 bin = threadIdx.x; bin < bins; bin += Task::threads) {
-        u32 sum = from[((u64)segment * bins + bin) * tiles + tile];
+
+    // the places in the tile of each bin, and in each bin of each warp
+    const u32 each = (bins + Task::threads - 1) / Task::threads, from = threadIdx.x * each;
+    u32 sum = 0, total;
+    for (u32 bin = from; bin < min_word(from + each, bins); bin++)
+        for (u32 w = 0; w < warps; w++) sum += next[w * bins + bin];
+    u32 here = block_prefix<Task::threads>(sum, of_warps, total);
+    const u32* places = counts + place.item * segments * bins * tiles;
+    for (u32 bin = from; bin < min_word(from + each, bins); bin++) {
+        base[bin] = places[((u64)segment * bins + bin) * tiles + tile] - here;
         for (u32 w = 0; w < warps; w++) {
-            const u32 here = next[w * bins + bin];
-            next[w * bins + bin] = sum;
-            sum += here;
+            const u32 count = next[w * bins + bin];
+            next[w * bins + bin] = (u16)here;
+            here += count;
         }
+    }
+    __syncthreads();
+    RF_UNROLL
+    for (u32 k = 0; k < rounds; k++) {
+        const u32 i = begin + 32 * k;
+        if (i >= length) continue;
+        auto value = keys.value(segment, i);
+        keys.bin(segment, i, value);
+        staged[own[bin_of[k]] + rank[k]] = Keys::stage(value, bin_of[k]);
     }
     __syncthreads();
     Keys::Value* to = sorted + (place.item * segments + segment) * length;
     RF_LOOP
-    for (u32 k = 0; k < part; k += 32) {
-        const u32 i = begin + k + lane;
-        const u32 inside = __ballot_sync(0xffffffff, i < length);
-        if (inside == 0) break;
-        auto value = i < length ? keys.value(segment, i) : 0;
-        const u32 bin = i < length ? keys.bin(segment, i, value) : 0;
-        const u32 same = lanes_with(bin, bits) & inside, rank = __popc(same & ((1u << lane) - 1));
-        u32 start = 0;
-        if (i < length) start = own[bin];
-        __syncwarp();
-        if (i < length) {
-            to[min_word(start + rank, (u32)length - 1)] = value;
-            if (rank == 0) own[bin] = start + __popc(same);
-        }
-        __syncwarp();
+    for (u32 k = threadIdx.x; k < total; k += Task::threads) {
+        const u64 value = staged[k];
+        to[min_word(base[keys.staged_bin(value)] + k, (u32)length - 1)] = (Keys::Value)value;
     }
 }

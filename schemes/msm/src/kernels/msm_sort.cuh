@@ -22,7 +22,9 @@ struct LowBits {
         const u32 key = keys[(u64)segment * length + i];
         return join(i | (key & 0x80000000), key & 0x7fffffff);
     }
-    RF_METHOD u32 bin(u32, u32, Value value) const { return bucket_of(value) & ((1u << low_bits) - 1); }
+    RF_METHOD u32 bin(u32, u32, Value value) const { return staged_bin(value); }
+    RF_METHOD static u64 stage(Value value, u32) { return value; }
+    RF_METHOD u32 staged_bin(u64 value) const { return bucket_of(value) & ((1u << low_bits) - 1); }
 };
 
 // The digits' upper bits, from the entries that the first pass sorted.
@@ -35,7 +37,9 @@ struct HighBits {
         : entries((const u64*)entries), length((u32)length), low_bits((u32)low_bits), width((u32)width) {}
     RF_METHOD u32 bits() const { return width - low_bits; }
     RF_METHOD Value value(u32 segment, u32 i) const { return entries[(u64)segment * length + i]; }
-    RF_METHOD u32 bin(u32, u32, Value value) const { return bucket_of(value) >> low_bits & ((1u << bits()) - 1); }
+    RF_METHOD u32 bin(u32, u32, Value value) const { return staged_bin(value); }
+    RF_METHOD static u64 stage(Value value, u32) { return value; }
+    RF_METHOD u32 staged_bin(u64 value) const { return bucket_of(value) >> low_bits & ((1u << bits()) - 1); }
 };
 
 // The additions of all levels. Entry number r > 0 of a bucket is the right operand of one addition, at level l, the
@@ -62,6 +66,8 @@ struct Levels {
         if (level > 0) value = (u32)buckets.slot(window, bucket, start) + rank / 2;
         return level;
     }
+    RF_METHOD static u64 stage(Value value, u32 bin) { return join(value, bin); }
+    RF_METHOD u32 staged_bin(u64 value) const { return high(value); }
 };
 
 }  // namespace msm
