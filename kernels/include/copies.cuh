@@ -5,13 +5,13 @@
 namespace rf {
 
 // Starts an asynchronous copy of Bytes (4, 8 or 16) bytes from device to shared memory. Both addresses must be
-// multiples of Bytes. The thread may read the copied bytes after `await_copies`. (Before sm_80 the copy is
-// synchronous.)
-template <u32 Bytes>
+// multiples of Bytes. The thread may read the copied bytes after `await_copies`. If Cached, the L1 cache keeps the sector
+// of 32 bytes, of which the thread may want the other half. (Before sm_80 the copy is synchronous.)
+template <u32 Bytes, bool Cached = Bytes != 16>
 RF_FN void copy_ahead(void* shared, const void* device) {
 #if RF_PTX && __CUDA_ARCH__ >= 800
     const u32 to = (u32)__cvta_generic_to_shared(shared);
-    if constexpr (Bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(device) : "memory");
+    if constexpr (!Cached) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(device) : "memory");
     else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(to), "l"(device), "n"(Bytes) : "memory");
 #elif defined(__CUDACC__)
     RF_UNROLL

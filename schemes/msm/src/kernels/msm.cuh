@@ -78,7 +78,7 @@ struct Ahead {
             if (operands[o] == nullptr) continue;
             RF_UNROLL
             for (u32 part = 0; part < (whole ? of_point : of_x); part++)
-                copy_ahead<16>(at(o, part), (const u32x4*)operands[o] + part);
+                copy_ahead<16, true>(at(o, part), (const u32x4*)operands[o] + part);
         }
     }
     // out: a coordinate of an operand, from 16 bytes number `first` on

@@ -6,7 +6,7 @@ using namespace msm;
 using Keys = Task::Keys;
 
 // `at` and `starts` are the inputs of `Keys`.
-extern "C" __global__ void __launch_bounds__(Task::threads)
+extern "C" __global__ void __launch_bounds__(Task::threads, 1024 / Task::threads)
     msm_scatter(const void* at, const u32* starts, const u32* counts, Keys::Value* sorted, u64 in_bytes, u64 starts_words,
                 u64 segments, u64 length, u64 detail, u64 width, u64 first, u64) {
     constexpr u32 warps = Task::threads / 32, part = Task::tile / warps, rounds = part / 32;
@@ -22,23 +22,23 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     u32* of_warps = base + bins;              // for the prefix sum
     u16* next = (u16*)(of_warps + warps);     // for each warp and bin, the number of its keys so far
     for (u32 i = threadIdx.x; i < warps * bins; i += Task::threads) next[i] = 0;
+    Keys::Value value[rounds];
+    RF_UNROLL
+    for (u32 k = 0; k < rounds; k++) value[k] = begin + 32 * k < length ? keys.value(segment, begin + 32 * k) : 0;
     __syncthreads();
 
     // the rank of each key among the keys of its warp and bin
     u16* own = next + warp * bins;
-    u32 rank[rounds], bin_of[rounds];
+    u32 found[rounds];  // rank and, in the upper half, bin
     RF_UNROLL
     for (u32 k = 0; k < rounds; k++) {
         const u32 i = begin + 32 * k, inside = __ballot_sync(0xffffffff, i < length);
-        bin_of[k] = 0;
-        if (i < length) {
-            auto value = keys.value(segment, i);
-            bin_of[k] = keys.bin(segment, i, value);
-        }
-        const u32 same = lanes_with(bin_of[k], bits) & inside, before = __popc(same & ((1u << lane) - 1));
-        rank[k] = own[bin_of[k]] + before;
+        const u32 bin = i < length ? keys.bin(segment, i, value[k]) : 0;
+        const u32 same = lanes_with(bin, bits) & inside, before = __popc(same & ((1u << lane) - 1));
+        const u32 rank = own[bin] + before;
+        found[k] = rank | bin << 16;
         __syncwarp();
-        if (i < length && before == 0) own[bin_of[k]] = (u16)(rank[k] + __popc(same));
+        if (i < length && before == 0) own[bin] = (u16)(rank + __popc(same));
         __syncwarp();
     }
     __syncthreads();
@@ -60,18 +60,13 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     }
     __syncthreads();
     RF_UNROLL
-    for (u32 k = 0; k < rounds; k++) {
-        const u32 i = begin + 32 * k;
-        if (i >= length) continue;
-        auto value = keys.value(segment, i);
-        keys.bin(segment, i, value);
-        staged[own[bin_of[k]] + rank[k]] = Keys::stage(value, bin_of[k]);
-    }
+    for (u32 k = 0; k < rounds; k++)
+        if (begin + 32 * k < length) staged[own[found[k] >> 16] + (u16)found[k]] = Keys::stage(value[k], found[k] >> 16);
     __syncthreads();
     Keys::Value* to = sorted + (place.item * segments + segment) * length;
     RF_LOOP
     for (u32 k = threadIdx.x; k < total; k += Task::threads) {
-        const u64 value = staged[k];
-        to[min_word(base[keys.staged_bin(value)] + k, (u32)length - 1)] = (Keys::Value)value;
+        const u64 moved = staged[k];
+        to[min_word(base[keys.staged_bin(moved)] + k, (u32)length - 1)] = (Keys::Value)moved;
     }
 }
