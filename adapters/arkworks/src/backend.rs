@@ -62,6 +62,10 @@ impl Backend {
         SHARED.set(self)
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
     /// The engine's device.
     #[must_use]
     pub fn device(&self) -> &Device {

@@ -30,6 +30,9 @@
 mod backend;
 mod domain;
 mod field;
+mod groth16;
+mod matrix;
+mod points;
 mod qap;
 mod witness;
 
@@ -39,5 +42,7 @@ pub use ringforge::{self, Error, Result};
 pub use backend::Backend;
 pub use domain::Domain;
 pub use field::EngineField;
+pub use groth16::{Groth16Device, ProofError};
+pub use points::{Coordinate, DevicePoint};
 pub use qap::{Circom, Libsnark};
 pub use witness::{Reduction, WitnessMap};

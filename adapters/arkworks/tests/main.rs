@@ -2,3 +2,4 @@
 
 mod domain;
 mod groth16;
+mod prover;

@@ -1,5 +1,5 @@
 use ringforge::Engine;
-use ringforge_msm::{Bases, Check, Curve, ScalarForm, multiples};
+use ringforge_msm::{Bases, Check, Curve, ScalarForm, multiples, step_times};
 use std::time::Instant;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         times.sort_by(f64::total_cmp);
         println!("{spec}: {:.3} ms (min {:.3})", times[3], times[0]);
         if std::env::var_os("STEPS").is_some() {
-            let steps = bases.step_times(&stream, &on_device, ScalarForm::Plain)?;
+            let steps = step_times(&stream, &bases, &on_device, ScalarForm::Plain)?;
             let mut by = std::collections::BTreeMap::<String, (f64, usize)>::new();
             for (name, ms) in &steps {
                 let e = by.entry(name.clone()).or_default();

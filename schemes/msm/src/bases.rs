@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use ringforge::{Buffer, Engine, Plan, Planner, Program, Stream};
+use ringforge::{Buffer, Engine, Program, Stream};
 use zeroize::Zeroizing;
 
 use crate::cpu::horner;
-use crate::curve::{Curve, with_group};
+use crate::curve::{AnyGroup, Curve, with_group};
 use crate::digits::{Scalars, Windows};
 use crate::error::MsmError;
 use crate::field::Prime;
 use crate::group::{Affine, Group, Xyzz};
-use crate::kernels::{OK, SCALAR, Shape, Tuning};
+use crate::kernels::{OK, SCALAR, Shape};
 use crate::plans;
 
 /// How scalars are passed: as 32 bytes each, little-endian.
@@ -49,16 +49,19 @@ pub enum Check {
 /// # Ok::<(), ringforge_msm::MsmError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Bases(Arc<Inner>);
+pub struct Bases {
+    inner: Arc<Inner>,
+    in_subgroup: bool,
+}
 
 #[derive(Debug)]
 struct Inner {
     engine: Engine,
     curve: Curve,
+    group: AnyGroup,
+    order: Prime<4>,
     points: Buffer,
     count: usize,
-    in_subgroup: bool,
-    tuning: Tuning,
 }
 
 impl Bases {
@@ -69,32 +72,15 @@ impl Bases {
     /// [`MsmError::Length`] unless `points` holds whole points; [`MsmError::Point`] for a point that fails the check;
     /// [`MsmError::Engine`] if device memory runs out or a driver call fails.
     pub fn upload(engine: &Engine, curve: &Curve, points: &[u8], check: Check) -> Result<Self, MsmError> {
-        Self::with_tuning(engine, curve, points, check, Tuning::new(engine.device().limits()))
-    }
-
-    /// Like [`Bases::upload`], with small blocks, for tests on devices where large ones are slow.
-    ///
-    /// # Errors
-    /// As [`Bases::upload`].
-    #[cfg(feature = "testkit")]
-    pub fn small(engine: &Engine, curve: &Curve, points: &[u8]) -> Result<Self, MsmError> {
-        Self::with_tuning(engine, curve, points, Check::OnCurve, Tuning::SMALL)
-    }
-
-    fn with_tuning(
-        engine: &Engine,
-        curve: &Curve,
-        points: &[u8],
-        check: Check,
-        tuning: Tuning,
-    ) -> Result<Self, MsmError> {
         let count = elements("points", points, curve.point_bytes())?;
+        let (group, order) = (curve.group(), Prime::new(curve.order()));
         if check == Check::OnCurve {
-            with_group!(curve.group(), group => check_points(&group, points))?;
+            with_group!(&group, group => check_points(group, points))?;
         }
         let points = engine.stream()?.upload(points)?;
         let in_subgroup = curve.has_prime_order();
-        Ok(Self(Arc::new(Inner { engine: engine.clone(), curve: curve.clone(), points, count, in_subgroup, tuning })))
+        let (engine, curve) = (engine.clone(), curve.clone());
+        Ok(Self { inner: Arc::new(Inner { engine, curve, group, order, points, count }), in_subgroup })
     }
 
     /// The same bases, with the caller's promise that r times each point is infinity, for the order r of the curve.
@@ -103,16 +89,13 @@ impl Bases {
     /// wrong.
     #[must_use]
     pub fn in_subgroup(self) -> Self {
-        match Arc::try_unwrap(self.0) {
-            Ok(inner) => Self(Arc::new(Inner { in_subgroup: true, ..inner })),
-            Err(shared) => Self(shared),
-        }
+        Self { in_subgroup: true, ..self }
     }
 
     /// The number of points.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.count
+        self.inner.count
     }
 
     /// Returns true if there are no points.
@@ -124,7 +107,7 @@ impl Bases {
     /// The curve.
     #[must_use]
     pub fn curve(&self) -> &Curve {
-        &self.0.curve
+        &self.inner.curve
     }
 
     /// Returns the sum of the first points times these scalars, one for each point, as a point of the form of
@@ -145,11 +128,11 @@ impl Bases {
     /// As [`Bases::msm`].
     pub fn msm_batch(&self, scalars: &[u8], form: ScalarForm, batch: usize) -> Result<Vec<u8>, MsmError> {
         let count = elements("scalars", scalars, SCALAR * batch.max(1))?;
-        let bytes = self.0.curve.point_bytes();
+        let bytes = self.inner.curve.point_bytes();
         if count == 0 {
             return Ok(vec![0xff; bytes * batch]);
         }
-        let stream = self.0.engine.stream()?;
+        let stream = self.inner.engine.stream()?;
         let scalars = stream.upload_secret(scalars)?;
         self.msm_on(&stream, &scalars, form, batch)
     }
@@ -165,68 +148,118 @@ impl Bases {
         form: ScalarForm,
         batch: usize,
     ) -> Result<Vec<u8>, MsmError> {
-        let (program, shape) = self.program(scalars, form, batch)?;
-        let Inner { engine, curve, points, .. } = &*self.0;
-        let (count, size) = (shape.count, program.plan().arg("totals").map_or(0, |arg| arg.bytes));
-        let mut totals = stream.secret_buffer(batch * size)?;
-        let mut statuses = stream.zeros(4 * batch)?;
-        let call = program.on(stream, batch).input("scalars", scalars).input("bases", points);
-        call.output("totals", &mut totals).output("statuses", &mut statuses).run()?;
-        let statuses: Vec<u32> = stream.download(&statuses)?;
-        if let Some((item, status)) = statuses.iter().enumerate().find(|(_, status)| **status != OK) {
-            return Err(MsmError::Scalar(item * count + (status.max(&2) - 2) as usize));
-        }
-        let totals: Zeroizing<Vec<u8>> = Zeroizing::new(stream.download(&totals)?);
-        let on_cpu = engine.device().limits().is_cpu();
-        Ok(with_group!(curve.group(), group => {
-            totals.chunks(size).flat_map(|total| finish(&group, total, on_cpu, shape.window())).collect()
-        }))
+        Ok(Sums::start(stream, &[self], scalars, form, batch)?.finish(stream)?.concat())
     }
+}
 
-    /// Returns the name and the time in milliseconds of each step of a multiplication on the device.
+/// Multiplications of several [`Bases`] by the same scalars, whose digits are sorted once for all of them. The points may
+/// be on different curves of the same order.
+#[derive(Debug)]
+pub struct Sums {
+    bases: Vec<Bases>,
+    shape: Shape,
+    totals: Vec<Buffer>,
+    statuses: Vec<Buffer>,
+}
+
+impl Sums {
+    /// Enqueues the multiplications on a stream; on a GPU the call returns before the work is done. `scalars` holds those
+    /// of `batch` multiplications, one after another.
     ///
     /// # Errors
-    /// As [`Bases::msm`]; [`MsmError::Engine`] if the device cannot measure times.
-    pub fn step_times(
-        &self,
+    /// As [`Bases::msm`]; [`MsmError::Order`] if the bases' curves have different orders.
+    pub fn start(
         stream: &Stream,
+        bases: &[&Bases],
         scalars: &Buffer,
         form: ScalarForm,
-    ) -> Result<Vec<(String, f64)>, MsmError> {
-        let (program, _) = self.program(scalars, form, 1)?;
-        let mut totals = stream.secret_buffer(program.plan().arg("totals").map_or(0, |arg| arg.bytes))?;
-        let mut statuses = stream.zeros(4)?;
-        let call = program.on(stream, 1).input("scalars", scalars).input("bases", &self.0.points);
-        let times = call.output("totals", &mut totals).output("statuses", &mut statuses).run_timed()?;
-        let names = program.plan().kernels().map(|kernel| format!("{} {}", kernel.name(), kernel.describe()));
-        Ok(names.zip(times.into_iter().map(|seconds| 1e3 * seconds)).collect())
-    }
-
-    /// Returns the program of a multiplication, and its shape.
-    fn program(&self, scalars: &Buffer, form: ScalarForm, batch: usize) -> Result<(Program, Shape), MsmError> {
-        let Inner { engine, curve, count: bases, tuning, .. } = &*self.0;
-        let count = scalars.len() / (SCALAR * batch.max(1));
-        if count > *bases {
-            return Err(MsmError::TooManyScalars { scalars: count, bases: *bases });
+        batch: usize,
+    ) -> Result<Self, MsmError> {
+        let (program, shape) = program(bases, scalars, form, batch)?;
+        let bytes = |name: &String| program.plan().arg(name).map_or(0, |arg| arg.bytes);
+        let (names, batch) = (names(bases.len()), batch.max(1));
+        let totals = names.iter().map(|[_, total, _]| stream.secret_buffer(batch * bytes(total)));
+        let mut totals = totals.collect::<ringforge::Result<Vec<Buffer>>>()?;
+        let mut statuses = names.iter().map(|_| stream.zeros(4 * batch)).collect::<ringforge::Result<Vec<Buffer>>>()?;
+        let mut call = program.on(stream, batch).input("scalars", scalars);
+        let outputs = totals.iter_mut().zip(&mut statuses);
+        for (([base, total, status], own), (to, to_status)) in names.iter().zip(bases).zip(outputs) {
+            call = call.input(base, &own.inner.points).output(total, to).output(status, to_status);
         }
-        let of = self.scalars(form);
-        let shape = plans::shape(count, &of, *tuning);
-        let key = (curve.clone(), shape, form, self.0.in_subgroup, *bases);
-        Ok((engine.program_of(&key, |planner| self.plan(planner, shape, &of))?, shape))
+        call.run()?;
+        Ok(Self { bases: bases.iter().map(|&bases| bases.clone()).collect(), shape, totals, statuses })
     }
 
-    fn plan(&self, planner: &Planner, shape: Shape, of: &Scalars) -> ringforge::Result<Plan> {
-        let Inner { engine, curve, count, .. } = &*self.0;
-        match engine.device().limits().is_cpu() {
-            true => plans::on_cpu(planner, curve, shape.count, of, *count),
-            false => plans::on_gpu(planner, curve, shape, of, *count),
-        }
+    /// Waits for the stream, and returns the sums for each of the bases: one point per multiplication of the batch, in
+    /// the form of [`Bases::upload`].
+    ///
+    /// # Errors
+    /// [`MsmError::Scalar`] for a scalar that is not below the order; [`MsmError::Engine`] if a driver call fails.
+    pub fn finish(self, stream: &Stream) -> Result<Vec<Vec<u8>>, MsmError> {
+        let Self { bases, shape, totals, statuses } = self;
+        let sums = bases.iter().zip(&totals).zip(&statuses).map(|((bases, totals), statuses)| {
+            let statuses: Vec<u32> = stream.download(statuses)?;
+            if let Some((item, status)) = statuses.iter().enumerate().find(|(_, status)| **status != OK) {
+                return Err(MsmError::Scalar(item * shape.count + (status.max(&2) - 2) as usize));
+            }
+            let totals: Zeroizing<Vec<u8>> = Zeroizing::new(stream.download(totals)?);
+            let on_cpu = bases.inner.engine.device().limits().is_cpu();
+            let items = totals.chunks(totals.len() / statuses.len());
+            Ok(with_group!(&bases.inner.group, group => {
+                items.flat_map(|item| finish(group, item, on_cpu, shape.window())).collect()
+            }))
+        });
+        sums.collect()
     }
+}
 
-    fn scalars(&self, form: ScalarForm) -> Scalars {
-        let Inner { curve, in_subgroup, .. } = &*self.0;
-        Scalars { field: Prime::new(curve.order()), montgomery: form == ScalarForm::Montgomery, flips: *in_subgroup }
+/// Returns the name and the time in milliseconds of each step of multiplications on a device.
+///
+/// # Errors
+/// As [`Sums::start`]; [`MsmError::Engine`] if the device cannot measure times.
+pub fn step_times(
+    stream: &Stream,
+    bases: &Bases,
+    scalars: &Buffer,
+    form: ScalarForm,
+) -> Result<Vec<(String, f64)>, MsmError> {
+    let (program, _) = program(&[bases], scalars, form, 1)?;
+    let [[base, total, status]] = &names(1)[..] else { return Ok(Vec::new()) };
+    let mut totals = stream.secret_buffer(program.plan().arg(total).map_or(0, |arg| arg.bytes))?;
+    let mut statuses = stream.zeros(4)?;
+    let call = program.on(stream, 1).input("scalars", scalars).input(base, &bases.inner.points);
+    let times = call.output(total, &mut totals).output(status, &mut statuses).run_timed()?;
+    let names = program.plan().kernels().map(|kernel| format!("{} {}", kernel.name(), kernel.describe()));
+    Ok(names.zip(times.into_iter().map(|seconds| 1e3 * seconds)).collect())
+}
+
+/// The names of a program's arguments for each of the bases: the bases, the totals and the statuses.
+pub(crate) fn names(bases: usize) -> Vec<[String; 3]> {
+    (0..bases).map(|i| ["bases", "totals", "statuses"].map(|name| format!("{name} {i}"))).collect()
+}
+
+/// Returns the program that multiplies bases by the same scalars, and its shape.
+fn program(bases: &[&Bases], scalars: &Buffer, form: ScalarForm, batch: usize) -> Result<(Program, Shape), MsmError> {
+    let count = scalars.len() / (SCALAR * batch.max(1));
+    if let Some(bases) = bases.iter().map(|bases| bases.len()).find(|bases| *bases < count) {
+        return Err(MsmError::TooManyScalars { scalars: count, bases });
     }
+    let Some(Inner { engine, order, .. }) = bases.first().map(|bases| &*bases.inner) else {
+        return Err(MsmError::Length { what: "bases", expected: 1, got: 0 });
+    };
+    if bases.iter().any(|bases| bases.inner.order != *order) {
+        return Err(MsmError::Order);
+    }
+    let flips = bases.iter().all(|bases| bases.in_subgroup);
+    let of = Scalars { field: *order, montgomery: form == ScalarForm::Montgomery, flips };
+    let shape = plans::shape(engine.device().limits(), count, &of);
+    let terms: Vec<_> = bases.iter().map(|bases| (bases.inner.curve.clone(), bases.len())).collect();
+    let key = (terms.clone(), shape, form, flips);
+    let program = engine.program_of(&key, |planner| match engine.device().limits().is_cpu() {
+        true => plans::on_cpu(planner, shape.count, &of, &terms),
+        false => plans::on_gpu(planner, shape, &of, &terms),
+    })?;
+    Ok((program, shape))
 }
 
 /// Returns the number of elements of this size.

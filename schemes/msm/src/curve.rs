@@ -3,6 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use crate::error::MsmError;
 use crate::field::{Field, Prime, Quadratic};
 use crate::group::Group;
 
@@ -102,6 +103,40 @@ impl Curve {
             order: fixed(&hex(order, 4)),
             prime_order,
         }))
+    }
+
+    /// A curve y² = x³ + a x + b over a prime field, or over its extension by a root u of −`minus_beta`. Numbers are in
+    /// limbs of 64 bits, from the lowest. `a` and `b` are in plain form; over an extension, the limbs of the coordinate c1
+    /// follow those of c0. `order` is the order r of the points, and `prime_order` tells that all points have it.
+    ///
+    /// # Errors
+    /// [`MsmError::Curve`] unless the prime is odd and has four or six limbs, `a` and `b` have one or two coordinates of
+    /// as many limbs, all below the prime, and r is odd and above 2^192. (Whether the numbers are prime is not checked.)
+    pub fn new(
+        name: &str,
+        prime: &[u64],
+        minus_beta: Option<u32>,
+        [a, b]: [&[u64]; 2],
+        order: [u64; 4],
+        prime_order: bool,
+    ) -> Result<Self, MsmError> {
+        let limbs = prime.len();
+        let coordinates = if minus_beta.is_some() { 2 } else { 1 };
+        let is_below = |of: &[u64]| {
+            of.len() == coordinates * limbs && of.chunks(limbs).all(|x| x.iter().rev().lt(prime.iter().rev()))
+        };
+        let why = match () {
+            () if !matches!(limbs, 4 | 6) => "its prime must have four or six limbs",
+            () if prime[0] % 2 == 0 => "its prime must be odd",
+            () if minus_beta.is_some_and(|beta| !(1..16).contains(&beta)) => "u² must be between −15 and −1",
+            () if !is_below(a) || !is_below(b) => "its coefficients must be below the prime, in as many limbs",
+            () if order[0] % 2 == 0 || order[3] == 0 => "its order must be odd and above 2^192",
+            () => {
+                let (prime, [a, b]) = (prime.to_vec(), [a, b].map(<[u64]>::to_vec));
+                return Ok(Self(Arc::new(Data { name: name.into(), prime, minus_beta, a, b, order, prime_order })));
+            }
+        };
+        Err(MsmError::Curve { name: name.into(), why })
     }
 
     /// BN254's group G1 (also called alt_bn128), of prime order.

@@ -9,6 +9,14 @@ pub enum MsmError {
     /// An error of the engine, such as too little memory.
     #[error(transparent)]
     Engine(#[from] ringforge::Error),
+    /// A curve cannot be used.
+    #[error("the curve {name} cannot be used: {why}")]
+    Curve {
+        /// The name that the caller gave it.
+        name: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// A scalar is not below the order of the points. The field is its index among all scalars.
     #[error("scalar {0} is not below the order of the points")]
     Scalar(usize),
@@ -23,6 +31,9 @@ pub enum MsmError {
         /// The number of bases.
         bases: usize,
     },
+    /// Bases that share scalars are on curves of different orders.
+    #[error("bases that share scalars must have the same order")]
+    Order,
     /// The bytes of points or scalars are not whole points or scalars, or not whole multiplications.
     #[error("{what} has {got} bytes, but must have a multiple of {expected}")]
     Length {

@@ -26,8 +26,8 @@ pub(crate) struct Tuning {
     pub(crate) threads: u32,
     /// Maximum number of additions per thread.
     pub(crate) most_per_thread: usize,
-    /// The number of blocks below which a thread gets fewer additions.
-    pub(crate) blocks: usize,
+    /// Multiprocessors. While additions last, each gets as many blocks as are resident at once.
+    pub(crate) multiprocessors: usize,
     pub(crate) sort_threads: u32,
     /// Keys per block of a sort.
     pub(crate) tile: usize,
@@ -117,15 +117,26 @@ impl Shape {
     }
 
     /// The number of additions per thread, and of blocks, if additions are expected to be `expected` and are at most
-    /// `most`.
-    fn additions(self, expected: usize, most: usize) -> (usize, usize) {
-        let Tuning { threads, most_per_thread, blocks, .. } = self.tuning;
-        let per_thread = (expected / (threads as usize * blocks)).clamp(1, most_per_thread);
+    /// `most`. Blocks that are resident at once share the additions, up to the maximum per thread.
+    fn additions(self, curve: &Curve, expected: usize, most: usize) -> (usize, usize) {
+        let Tuning { threads, most_per_thread, multiprocessors, .. } = self.tuning;
+        let together = threads as usize * resident(curve) * multiprocessors;
+        let per_thread = expected.div_ceil(together).clamp(1, most_per_thread);
         (per_thread, most.div_ceil(threads as usize * per_thread).max(1))
     }
 
     fn digit_blocks(self) -> usize {
         self.count.div_ceil(self.tuning.sort_threads as usize)
+    }
+}
+
+/// Blocks of additions that are resident on a multiprocessor at once: as many as fit the registers that they need.
+fn resident(curve: &Curve) -> usize {
+    match curve.point_bytes() {
+        64 => 5,
+        96 => 4,
+        128 => 3,
+        _ => 2,
     }
 }
 
@@ -316,23 +327,16 @@ impl Shape {
 
     /// The prelude of kernels that add points, and the shared memory of a block.
     fn adding(self, curve: &Curve) -> (String, usize) {
-        // as many as fit the registers that the kernels need
-        let resident = match curve.point_bytes() {
-            64 => 5,
-            96 => 4,
-            128 => 3,
-            _ => 2,
-        };
         let constants = constant("threads", self.tuning.threads as usize)
             + &constant("most_per_thread", self.tuning.most_per_thread)
-            + &constant("resident", resident);
+            + &constant("resident", resident(curve));
         (prelude(&curve.source(), &constants), self.tuning.threads as usize * 2 * curve.point_bytes())
     }
 
     /// Bases, entries, starts, prefix sums and list of the levels → the buckets' slots after level 0.
     pub(crate) fn pairs(self, curve: &Curve, points: usize) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
-        let (per_thread, blocks) = self.additions(self.entries() / 2, self.entries() / 2);
+        let (per_thread, blocks) = self.additions(curve, self.entries() / 2, self.entries() / 2);
         let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());
         let group = curve.group();
         kernel!(
@@ -357,7 +361,8 @@ impl Shape {
     /// Prefix sums and list of the levels → the slots after a level above 0, in place.
     pub(crate) fn level(self, curve: &Curve, level: u32) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
-        let (per_thread, blocks) = self.additions(self.entries() >> (level + 1), self.entries() / ((1 << level) + 1));
+        let (per_thread, blocks) =
+            self.additions(curve, self.entries() >> (level + 1), self.entries() / ((1 << level) + 1));
         let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());
         let group = curve.group();
         kernel!(
@@ -380,7 +385,7 @@ impl Shape {
     pub(crate) fn halves(self, curve: &Curve) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
         let all = self.windows * self.buckets();
-        let (per_thread, blocks) = self.additions(all, all);
+        let (per_thread, blocks) = self.additions(curve, all, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_halves",
@@ -408,7 +413,7 @@ impl Shape {
         let (prelude, shared) = self.adding(curve);
         let pairs = self.buckets() / 2 >> level;
         let all = self.windows * if level < self.window().columns() { 2 * pairs } else { pairs };
-        let (per_thread, blocks) = self.additions(all, all);
+        let (per_thread, blocks) = self.additions(curve, all, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_fold",

@@ -24,7 +24,7 @@ mod plans;
 #[cfg(feature = "testkit")]
 mod scheme;
 
-pub use bases::{Bases, Check, ScalarForm};
+pub use bases::{Bases, Check, ScalarForm, Sums, step_times};
 pub use curve::Curve;
 pub use error::MsmError;
 #[cfg(feature = "testkit")]

@@ -3,35 +3,41 @@
 use ringforge::kernels::{Built, CustomKernel, Port};
 use ringforge::{Error, Limits, Pipeline, Plan, Planner, Result, Value};
 
+use crate::bases::names;
 use crate::cpu;
 use crate::curve::{Curve, with_group};
 use crate::digits::{Scalars, Windows};
 use crate::kernels::{OK, Pass, SCALAR, Shape, Tuning};
 
 impl Tuning {
-    /// Blocks for GPUs.
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let blocks = 8 * limits.multiprocessors as usize;
-        Self { threads: 128, most_per_thread: 32, blocks, sort_threads: 512, tile: 8192 }
+    /// Blocks for a multiplication of `count` scalars on a device with these limits.
+    fn new(limits: &Limits, count: usize) -> Self {
+        let multiprocessors = limits.multiprocessors as usize;
+        let large = Self { threads: 128, most_per_thread: 32, multiprocessors, sort_threads: 512, tile: 8192 };
+        // few scalars would fill few large blocks
+        if count < SMALL {
+            Self { threads: 32, most_per_thread: 4, sort_threads: 64, tile: 512, ..large }
+        } else {
+            large
+        }
     }
-
-    /// Small blocks, for tests with an emulator, which is slow for large blocks.
-    #[cfg(feature = "testkit")]
-    pub(crate) const SMALL: Self = Self { threads: 8, most_per_thread: 2, blocks: 2, sort_threads: 64, tile: 128 };
 }
 
-/// Returns the shape of a multiplication of `count` scalars, with the width of windows that needs the least additions.
-pub(crate) fn shape(count: usize, scalars: &Scalars, tuning: Tuning) -> Shape {
+/// The number of scalars below which blocks are small.
+const SMALL: usize = 1 << 12;
+
+/// Returns the shape of a multiplication of `count` scalars on a device with these limits, with the width of windows that
+/// needs the least additions.
+pub(crate) fn shape(limits: &Limits, count: usize, scalars: &Scalars) -> Shape {
     let cost = |width: &u32| {
         let windows = Windows::new(*width, scalars);
         windows.count * (count + 2 * windows.buckets())
     };
-    let width = (4..=22).min_by_key(cost).unwrap_or(4);
-    of_width(count, width, scalars, tuning)
+    of_width(limits, count, (4..=22).min_by_key(cost).unwrap_or(4), scalars)
 }
 
-pub(crate) fn of_width(count: usize, width: u32, scalars: &Scalars, tuning: Tuning) -> Shape {
-    Shape { count, width, windows: Windows::new(width, scalars).count, tuning }
+pub(crate) fn of_width(limits: &Limits, count: usize, width: u32, scalars: &Scalars) -> Shape {
+    Shape { count, width, windows: Windows::new(width, scalars).count, tuning: Tuning::new(limits, count) }
 }
 
 /// The digits of scalars, sorted. They serve the multiplication of any bases.
@@ -80,19 +86,47 @@ fn sort<'p>(p: &'p Pipeline, shape: Shape, pass: Pass, values: Value<'p>, starts
     [places, sorted]
 }
 
-/// The plan of a multiplication on a GPU: from scalars and bases to two points for each window, and statuses.
-pub(crate) fn on_gpu(planner: &Planner, curve: &Curve, shape: Shape, of: &Scalars, points: usize) -> Result<Plan> {
-    let p = planner.pipeline(format!("multi-scalar multiplication, {curve:?}, {}", shape.count));
+/// The plan of multiplications on a GPU: from scalars, and the points of each curve, to two points for each window, and
+/// statuses. All curves share the scalars. [`names`] has the arguments' names.
+pub(crate) fn on_gpu(planner: &Planner, shape: Shape, of: &Scalars, terms: &[(Curve, usize)]) -> Result<Plan> {
+    let p = planner.pipeline(title(shape.count, terms));
     let scalars = p.input("scalars");
-    let bases = p.shared("bases", points * curve.point_bytes());
-    let [totals, statuses] = Sorted::new(&p, shape, of, scalars).times(&p, curve, points, bases);
-    p.output("totals", totals);
-    p.output("statuses", statuses);
+    let inputs = inputs(&p, terms);
+    let sorted = Sorted::new(&p, shape, of, scalars);
+    for (([_, totals, statuses], (curve, points)), bases) in names(terms.len()).iter().zip(terms).zip(inputs) {
+        let outputs = sorted.times(&p, curve, *points, bases);
+        p.output(totals, outputs[0]);
+        p.output(statuses, outputs[1]);
+    }
     p.build()
 }
 
-/// The plan of a multiplication on a CPU: from scalars and bases to the sum, in XYZZ coordinates, and statuses.
-pub(crate) fn on_cpu(planner: &Planner, curve: &Curve, count: usize, of: &Scalars, points: usize) -> Result<Plan> {
+fn title(count: usize, terms: &[(Curve, usize)]) -> String {
+    let curves: Vec<_> = terms.iter().map(|(curve, _)| curve.name()).collect();
+    format!("multi-scalar multiplication, {}, {count}", curves.join(", "))
+}
+
+fn inputs<'p>(p: &'p Pipeline, terms: &[(Curve, usize)]) -> Vec<Value<'p>> {
+    let names = names(terms.len());
+    names.iter().zip(terms).map(|([name, ..], (curve, points))| p.shared(name, points * curve.point_bytes())).collect()
+}
+
+/// The plan of multiplications on a CPU: from scalars, and the points of each curve, to sums in XYZZ coordinates, and
+/// statuses.
+pub(crate) fn on_cpu(planner: &Planner, count: usize, of: &Scalars, terms: &[(Curve, usize)]) -> Result<Plan> {
+    let p = planner.pipeline(title(count, terms));
+    let scalars = p.input("scalars");
+    let inputs = inputs(&p, terms);
+    for (([_, totals, statuses], (curve, points)), bases) in names(terms.len()).iter().zip(terms).zip(inputs) {
+        let outputs: [Value<'_>; 2] = p.step(cpu_kernel(count, of, curve, *points), &[scalars, bases]);
+        p.output(totals, outputs[0]);
+        p.output(statuses, outputs[1]);
+    }
+    p.build()
+}
+
+/// The kernel of a multiplication on a CPU.
+fn cpu_kernel(count: usize, of: &Scalars, curve: &Curve, points: usize) -> CustomKernel {
     let (bytes, group, scalars) = (curve.point_bytes(), curve.group(), *of);
     let refuse = |_: &Limits| -> Result<Built> {
         Err(Error::Unsupported { job: "msm".into(), why: "this kernel is for CPUs".into() })
@@ -117,10 +151,5 @@ pub(crate) fn on_cpu(planner: &Planner, curve: &Curve, count: usize, of: &Scalar
             }))
         })
     };
-    let p = planner.pipeline(format!("multi-scalar multiplication, {curve:?}, {count}"));
-    let inputs = [p.input("scalars"), p.shared("bases", points * bytes)];
-    let [totals, statuses] = p.step(kernel.described(format!("{curve:?}, {of:?}")), &inputs);
-    p.output("totals", totals);
-    p.output("statuses", statuses);
-    p.build()
+    kernel.described(format!("{curve:?}, {of:?}"))
 }

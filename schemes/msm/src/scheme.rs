@@ -1,5 +1,4 @@
-//! The plans of multi-scalar multiplication with samples of their inputs, for the engine's tests. Blocks are small,
-//! because these tests also use an emulator.
+//! The plans of multi-scalar multiplication with samples of their inputs, for the engine's tests.
 
 use ringforge::{Limits, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random, Scheme};
@@ -7,7 +6,7 @@ use ringforge_testkit::{NamedPlan, Random, Scheme};
 use crate::curve::Curve;
 use crate::digits::Scalars;
 use crate::field::{Prime, sub_limbs};
-use crate::kernels::{SCALAR, Tuning};
+use crate::kernels::SCALAR;
 use crate::plans;
 
 /// Multi-scalar multiplication as a scheme for the engine's tests.
@@ -65,14 +64,14 @@ impl Scheme for Msm {
             (Curve::bls12_381_g2(), 9, 9, 4, true, false),
         ] {
             let of = Scalars { field: Prime::new(curve.order()), montgomery, flips };
-            let shape = plans::of_width(count, width, &of, Tuning::SMALL);
-            let plan = plans::on_gpu(&planner, &curve, shape, &of, points_count)?;
+            let shape = plans::of_width(limits, count, width, &of);
+            let plan = plans::on_gpu(&planner, shape, &of, &[(curve.clone(), points_count)])?;
             let named =
-                NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals"]);
+                NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals 0"]);
             plans.push(named.batches(&[2]).few_emulated().sampled(move |seed, batch| {
                 let scalars = scalars(seed, curve.order(), count * batch, seed % 2 == 0);
                 debug_assert_eq!(scalars.len(), SCALAR * count * batch);
-                vec![("scalars", scalars), ("bases", points(!seed, &curve, points_count))]
+                vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count))]
             }));
         }
         Ok(plans)

@@ -8,7 +8,7 @@ use ark_std::rand::rngs::StdRng;
 use ark_std::rand::{Rng, SeedableRng};
 use ringforge::{Device, Engine};
 use ringforge_msm::{Bases, Check, Curve, MsmError, ScalarForm};
-use ringforge_testkit::{devices, seed};
+use ringforge_testkit::{Target, seed};
 
 /// A field element as limbs in Montgomery form.
 trait Words: Field {
@@ -77,7 +77,7 @@ fn points<P: SWCurveConfig>(random: &mut StdRng, count: usize) -> Vec<Affine<P>>
 }
 
 /// Compares random multiplications of up to `most` points on a curve with arkworks.
-fn agrees<P: SWCurveConfig<BaseField: Words>>(device: &Device, curve: &Curve, sizes: &[usize], small: bool)
+fn agrees<P: SWCurveConfig<BaseField: Words>>(device: &Device, curve: &Curve, sizes: &[usize])
 where
     P::ScalarField: PrimeField<BigInt = BigInt<4>> + Words,
 {
@@ -85,16 +85,9 @@ where
     for &count in sizes {
         let points = points::<P>(&mut random, count);
         let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(curve, *point)).collect();
-        let upload = || {
-            if small {
-                Bases::small(&engine, curve, &bytes)
-            } else {
-                Bases::upload(&engine, curve, &bytes, Check::OnCurve)
-            }
-        };
+        let bases = Bases::upload(&engine, curve, &bytes, Check::OnCurve).expect("the points are on the curve");
         for in_subgroup in [false, true] {
-            let bases = upload().expect("the points are on the curve");
-            let bases = if in_subgroup { bases.in_subgroup() } else { bases };
+            let bases = if in_subgroup { bases.clone().in_subgroup() } else { bases.clone() };
             let batch = random.gen_range(1..3);
             let scalars: Vec<Vec<P::ScalarField>> = (0..batch).map(|_| hostile(&mut random, count)).collect();
             let expected: Vec<u8> = scalars
@@ -114,6 +107,11 @@ where
     }
 }
 
+/// The devices, the emulator with the sanitizers of the suite, which has compiled the kernels.
+fn devices() -> impl Iterator<Item = Device> {
+    [Target::Cpu, Target::EmulatorSanitized, Target::Cuda].into_iter().filter_map(Target::device)
+}
+
 fn is_emulator(device: &Device) -> bool {
     device.to_string().contains("emulator")
 }
@@ -123,13 +121,13 @@ fn sums_are_those_of_arkworks() {
     for device in devices() {
         let emulated = is_emulator(&device);
         let sizes: &[usize] = if emulated { &[3, 33] } else { &[1, 2, 31, 32, 33, 237, 1000, 4097] };
-        agrees::<ark_bn254::g1::Config>(&device, &Curve::bn254(), sizes, emulated);
-        agrees::<ark_bls12_381::g1::Config>(&device, &Curve::bls12_381(), sizes, emulated);
+        agrees::<ark_bn254::g1::Config>(&device, &Curve::bn254(), sizes);
+        agrees::<ark_bls12_381::g1::Config>(&device, &Curve::bls12_381(), sizes);
         if !emulated {
-            agrees::<ark_pallas::PallasConfig>(&device, &Curve::pallas(), sizes, emulated);
-            agrees::<ark_bn254::g2::Config>(&device, &Curve::bn254_g2(), &sizes[..6], emulated);
+            agrees::<ark_pallas::PallasConfig>(&device, &Curve::pallas(), sizes);
+            agrees::<ark_bn254::g2::Config>(&device, &Curve::bn254_g2(), &sizes[..6]);
         }
-        agrees::<ark_bls12_381::g2::Config>(&device, &Curve::bls12_381_g2(), &sizes[..2], emulated);
+        agrees::<ark_bls12_381::g2::Config>(&device, &Curve::bls12_381_g2(), &sizes[..2]);
     }
 }
 
@@ -138,7 +136,7 @@ fn bad_input_is_refused() {
     for device in devices() {
         let (engine, curve) = (Engine::on(device.clone()), Curve::bn254());
         let generator = bytes_of(&curve, Projective::<ark_bn254::g1::Config>::generator().into_affine());
-        let upload = |points: &[u8]| Bases::small(&engine, &curve, points);
+        let upload = |points: &[u8]| Bases::upload(&engine, &curve, points, Check::OnCurve);
         let mut points = generator.repeat(3);
         let bases = upload(&points).expect("the points are on the curve");
         points[64] ^= 1;

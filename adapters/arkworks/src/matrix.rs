@@ -1,0 +1,218 @@
+//! Sparse matrices on the device, and their products with vectors.
+
+use core::any::TypeId;
+use std::collections::HashMap;
+
+use ark_relations::gr1cs::Matrix;
+use rayon::prelude::*;
+use ringforge::kernels::{Built, CustomKernel, Launch, Port};
+use ringforge::{Buffer, Engine, Plan, Planner, Program, Result, Stream};
+
+use crate::field::EngineField;
+
+/// Terms that one thread multiplies. Longer rows are divided.
+const PART: usize = 32;
+const THREADS: u32 = 128;
+const WORD: usize = 32;
+
+/// A matrix on a device, by rows: compressed sparse rows, with each coefficient stored once.
+#[derive(Debug)]
+pub(crate) struct DeviceMatrix {
+    program: Program,
+    /// For each part of a row, its first term.
+    parts: Buffer,
+    terms: Buffer,
+    coefficients: Buffer,
+    /// For each row, its first part.
+    rows: Buffer,
+}
+
+/// The sizes of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Sizes {
+    rows: usize,
+    columns: usize,
+    parts: usize,
+    terms: usize,
+    coefficients: usize,
+    /// Elements of a product: the rows, then zeros.
+    padded: usize,
+}
+
+impl DeviceMatrix {
+    /// Copies a matrix to the device of `engine`. Products have `padded` elements.
+    pub(crate) fn new<F: EngineField>(
+        engine: &Engine,
+        matrix: &Matrix<F>,
+        columns: usize,
+        padded: usize,
+    ) -> Result<Self> {
+        let mut numbers = HashMap::from([(F::ONE, 0), (-F::ONE, 1)]);
+        let mut coefficients = vec![F::ONE.limbs(), (-F::ONE).limbs()];
+        let (mut parts, mut rows, mut terms) = (vec![0], vec![0], Vec::new());
+        for row in matrix {
+            for part in row.chunks(PART) {
+                for (coefficient, column) in part {
+                    let number = *numbers.entry(*coefficient).or_insert_with(|| {
+                        coefficients.push(coefficient.limbs());
+                        coefficients.len() as u32 - 1
+                    });
+                    terms.push([*column as u32, number]);
+                }
+                parts.push(terms.len() as u32);
+            }
+            rows.push(parts.len() as u32 - 1);
+        }
+        let sizes = Sizes {
+            rows: matrix.len(),
+            columns,
+            parts: parts.len() - 1,
+            terms: terms.len(),
+            coefficients: coefficients.len(),
+            padded,
+        };
+        // ports have no size 0
+        if terms.is_empty() {
+            terms.push([0, 0]);
+            parts.push(0);
+        }
+        let sizes = Sizes { parts: parts.len() - 1, terms: terms.len(), ..sizes };
+        let program = engine.program_of(&(TypeId::of::<F>(), sizes), |planner| plan::<F>(planner, sizes))?;
+        let stream = engine.stream()?;
+        Ok(Self {
+            program,
+            parts: stream.upload(&parts)?,
+            terms: stream.upload(&terms)?,
+            coefficients: stream.upload(&coefficients)?,
+            rows: stream.upload(&rows)?,
+        })
+    }
+
+    /// Enqueues the product of the matrix and a vector, both in Montgomery form.
+    pub(crate) fn times(&self, stream: &Stream, vector: &Buffer, product: &mut Buffer) -> Result<()> {
+        let call = self.program.on(stream, 1).input("parts", &self.parts).input("terms", &self.terms);
+        let call = call.input("coefficients", &self.coefficients).input("rows", &self.rows);
+        call.input("vector", vector).output("product", product).run()
+    }
+}
+
+fn plan<F: EngineField>(planner: &Planner, sizes: Sizes) -> Result<Plan> {
+    let p = planner.pipeline("sparse matrix times vector");
+    let [sums] = p.step(
+        sparse_rows::<F>(sizes),
+        &[
+            p.shared("parts", 4 * (sizes.parts + 1)),
+            p.shared("terms", 8 * sizes.terms),
+            p.shared("coefficients", WORD * sizes.coefficients),
+            p.input("vector"),
+        ],
+    );
+    let [product] = p.step(sum_parts::<F>(sizes), &[p.shared("rows", 4 * (sizes.rows + 1)), sums]);
+    p.output("product", product);
+    p.build()
+}
+
+/// The launch of one thread for each of `count` elements of an item, with the field F in the prelude.
+fn built<F: EngineField>(count: usize) -> Built {
+    let blocks = count.div_ceil(THREADS as usize);
+    let launch = Launch {
+        items_per_block: 1,
+        blocks_per_item: u32::try_from(blocks).unwrap_or(u32::MAX),
+        ..Launch::thread_per_item(THREADS)
+    };
+    let halves = |limbs: [u64; 4]| {
+        let halves = limbs.iter().flat_map(|limb| [*limb as u32, (limb >> 32) as u32]);
+        halves.map(|half| format!("{half:#x}u")).collect::<Vec<_>>().join(", ")
+    };
+    let function = |name: &str, limbs| {
+        format!(
+            "        RF_CONST rf::u32 {name}(rf::u32 i) {{\n            const rf::u32 limbs[8] = {{{}}};\n            \
+             return limbs[i];\n        }}\n",
+            halves(limbs)
+        )
+    };
+    let q = F::MODULUS.0;
+    // Newton's iteration doubles the number of correct bits
+    let inverse = (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub((q[0] as u32).wrapping_mul(x))));
+    let one = F::ONE.limbs();
+    Built::new(launch).lines(&format!(
+        "struct Task {{\n    static constexpr rf::u32 threads = {THREADS};\n    struct Q {{\n        \
+         static constexpr rf::u32 limbs = 8, inverse = {:#x}u;\n{}{}{}    }};\n}};\n",
+        inverse.wrapping_neg(),
+        function("limb", q),
+        function("one", one),
+        // the Montgomery form of 2^256 is 2^512
+        function("r2", F::from(ark_ff::BigInt(one)).limbs())
+    ))
+}
+
+fn sparse_rows<F: EngineField>(sizes: Sizes) -> CustomKernel {
+    let Sizes { columns, parts, terms, coefficients, .. } = sizes;
+    let ports = [
+        Port::shared(4 * (parts + 1)),
+        Port::shared(8 * terms),
+        Port::shared(WORD * coefficients),
+        Port::input(WORD * columns).secret(),
+        Port::output(WORD * parts).secret(),
+    ];
+    let blocks = parts.div_ceil(THREADS as usize);
+    let numbers = [parts, terms, columns, coefficients, blocks].map(|number| number as u64);
+    // SAFETY: A thread writes the sum of its own part. What it reads as an index is limited to the array.
+    #[allow(unsafe_code)]
+    let kernel = unsafe {
+        CustomKernel::new(
+            ("sparse_rows", include_str!("kernels/sparse_rows.cu"), &[]),
+            ports,
+            move |_| Ok(built::<F>(parts)),
+            move |items, args| {
+                type Ports<'a> = (&'a [u32], &'a [[u32; 2]], &'a [[u64; 4]], &'a [[u64; 4]], &'a mut [[u64; 4]]);
+                args.each(items, |_, (starts, terms, coefficients, vector, sums): Ports<'_>| {
+                    sums.par_iter_mut().zip(starts.par_windows(2)).for_each(|(sum, bounds)| {
+                        let own = &terms[bounds[0] as usize..bounds[1] as usize];
+                        let of = |[column, number]: &[u32; 2]| {
+                            let x = F::from_limbs(vector[*column as usize]);
+                            match number {
+                                0 => x,
+                                1 => -x,
+                                number => x * F::from_limbs(coefficients[*number as usize]),
+                            }
+                        };
+                        *sum = own.iter().map(of).sum::<F>().limbs();
+                    });
+                    Ok(())
+                })
+            },
+        )
+        .with_numbers(numbers)
+    };
+    kernel
+}
+
+fn sum_parts<F: EngineField>(sizes: Sizes) -> CustomKernel {
+    let Sizes { rows, parts, padded, .. } = sizes;
+    let ports =
+        [Port::shared(4 * (rows + 1)), Port::input(WORD * parts).secret(), Port::output(WORD * padded).secret()];
+    let blocks = padded.div_ceil(THREADS as usize);
+    let numbers = [rows, parts, padded, blocks].map(|number| number as u64);
+    // SAFETY: A thread writes its own row. What it reads as an index is limited to the array.
+    #[allow(unsafe_code)]
+    let kernel = unsafe {
+        CustomKernel::new(
+            ("sum_parts", include_str!("kernels/sum_parts.cu"), &[]),
+            ports,
+            move |_| Ok(built::<F>(padded)),
+            move |items, args| {
+                args.each(items, |_, (starts, parts, rows): (&[u32], &[[u64; 4]], &mut [[u64; 4]])| {
+                    rows.fill([0; 4]);
+                    for (row, bounds) in rows.iter_mut().zip(starts.windows(2)) {
+                        let own = &parts[bounds[0] as usize..bounds[1] as usize];
+                        *row = own.iter().map(|limbs| F::from_limbs(*limbs)).sum::<F>().limbs();
+                    }
+                    Ok(())
+                })
+            },
+        )
+        .with_numbers(numbers)
+    };
+    kernel
+}
