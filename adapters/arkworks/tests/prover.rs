@@ -44,7 +44,7 @@ impl<F: Field> ConstraintSynthesizer<F> for Chance {
             });
         }
         for _ in 0..self.constraints {
-            let mut combine = |random: &mut StdRng| {
+            let combine = |random: &mut StdRng| {
                 let terms = if random.gen_bool(0.1) { 70 } else { random.gen_range(0..4) };
                 let mut sum = (LinearCombination::<F>::new(), F::ZERO);
                 for _ in 0..terms {

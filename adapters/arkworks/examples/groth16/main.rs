@@ -1,5 +1,5 @@
-//! Proves a MiMC chain with `Libsnark` and arkworks' keys, verifies the proof with arkworks' verifier, and times the
-//! witness map with and without `Libsnark`.
+//! Proves a MiMC chain with arkworks' keys: wholly on the device, through the plug `Libsnark`, and by arkworks alone.
+//! Compares and verifies the proofs, and times the witness map with and without `Libsnark`.
 //!
 //! `cargo run --release -p ringforge-arkworks --example groth16 -- 16` proves 2^16 constraints; the default is 2^10.
 
@@ -9,7 +9,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use ark_bls12_381::{Bls12_381, Fr};
-use ark_ff::{AdditiveGroup, Field};
+use ark_ff::{AdditiveGroup, Field, UniformRand};
 use ark_groth16::Groth16;
 use ark_groth16::r1cs_to_qap::{LibsnarkReduction, R1CSToQAP, evaluate_constraint};
 use ark_poly::{EvaluationDomain, GeneralEvaluationDomain};
@@ -17,7 +17,7 @@ use ark_snark::SNARK;
 use ark_std::rand::rngs::OsRng;
 use mimc::Mimc;
 use rayon::prelude::*;
-use ringforge_arkworks::{Backend, Libsnark};
+use ringforge_arkworks::{Backend, Groth16Device, Libsnark, Reduction};
 
 type Stock = Groth16<Bls12_381>;
 type Plugged = Groth16<Bls12_381, Libsnark<Fr>>;
@@ -33,12 +33,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{time:>10.2?}  keys, made by arkworks");
     let circuit = Mimc::new(rounds, Some(Fr::from(42)));
     let end = circuit.end().ok_or("the chain has no start")?;
+    let backend = Backend::shared();
+    let (prover, time) = timed(|| Groth16Device::for_circuit(backend, &pk, circuit.clone(), Reduction::Libsnark))?;
+    println!("{time:>10.2?}  keys and constraints copied to the device, once");
+    let (_, time) = timed(|| prover.prove(circuit.clone(), &mut OsRng))?;
+    println!("{time:>10.2?}  proof on the device, what is compiled once included");
+    let (_, time) = fastest(|| prover.prove(circuit.clone(), &mut OsRng))?;
+    println!("{time:>10.2?}  another one");
+    let (_, _, assignment) = circuit.clone().system()?;
+    let (r, s) = (Fr::rand(&mut OsRng), Fr::rand(&mut OsRng));
+    let (proof, time) = fastest(|| prover.prove_assignment(&assignment, r, s))?;
+    println!("{time:>10.2?}  from its assignment");
+    assert!(Stock::verify(&vk, &[end], &proof)?, "a valid proof was rejected");
+    let (stock, time) = timed(|| Stock::create_proof_with_reduction(circuit.clone(), &pk, r, s))?;
+    println!("{time:>10.2?}  the same proof by arkworks alone");
+    assert!(proof == stock, "the proofs differ");
     let (proof, time) = timed(|| Plugged::prove(&pk, circuit.clone(), &mut OsRng))?;
     println!("{time:>10.2?}  proof through the plug, what is made once included");
     let (_, time) = timed(|| Plugged::prove(&pk, circuit.clone(), &mut OsRng))?;
     println!("{time:>10.2?}  another one");
-    let (_, time) = timed(|| Stock::prove(&pk, circuit.clone(), &mut OsRng))?;
-    println!("{time:>10.2?}  proof by arkworks alone");
     assert!(Stock::verify(&vk, &[end], &proof)?, "a valid proof was rejected");
     assert!(!Stock::verify(&vk, &[end + Fr::ONE], &proof)?, "a proof for another public input was accepted");
     println!("accepted by arkworks' verifier; not so for another public end");
