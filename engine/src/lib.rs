@@ -35,7 +35,7 @@
 //! | homomorphic encryption: RNS bases, long limbs | [`Ring::rns`], [`Op::Convert`], `docs/guides/encrypted.md`, example `05-fhe-multiply` |
 //! | zero-knowledge proofs: cosets, 256-bit fields | [`Ring::coset`], [`Engine::ntt`], `docs/guides/groth16.md`, the crate `ringforge-arkworks` |
 //! | several GPUs: large batches, or one long vector | [`Engine::all`], [`Engine::long_ntt`], `docs/guides/gpus.md` |
-//! | batches: key exchanges and signatures | the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
+//! | batches: key exchanges and signatures | `docs/guides/batches.md`, the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
 //!
 //! # Overview
 //!
@@ -58,7 +58,8 @@
 //! | `layout.rs`, `layout/block.rs` | how limbs map to thread blocks; this generates `prelude.cuh` |
 //! | `forward.cu`, `ntt.cuh` | the CUDA source, in the crate `ringforge-kernels` |
 //!
-//! The book (`docs/guides/encrypted.md`, `groth16.md`, `plonky3.md`) describes the support for homomorphic encryption and for
+//! The book of the repository begins with `docs/index.md`. Its guides `docs/guides/encrypted.md`,
+//! `docs/guides/groth16.md` and `docs/guides/plonky3.md` describe the support for homomorphic encryption and for
 //! zero-knowledge proofs.
 //!
 //! Your own [`Kernel`](kernels::Kernel) is a step like any other: see example `03-own-kernel`, and the crate

@@ -5,7 +5,7 @@
 //
 // Roofline bound for a limb of n coefficients: 2 n residues of memory traffic, and one product by a twiddle factor for
 // each radix-2 butterfly, three for radix 3. A product takes 4 issue slots of the multiplier in 32 bits and 15 in 64;
-// in 256 bits 186 with quotients (Mod255), 272 without. (Goldilocks: 15 products of 8 slots for 16 residues and four
+// in 256 bits 186 with quotients (Mod255), 264 without. (Goldilocks: 15 products of 8 slots for 16 residues and four
 // layers.) Measured rates: docs/performance.md.
 #include "ntt.cuh"
 #include "turns.cuh"

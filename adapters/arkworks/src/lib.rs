@@ -4,6 +4,8 @@
 //! Call the inherent `fft` and `ifft` of `Domain`: those of the trait `EvaluationDomain` run arkworks' code, as
 //! [`Domain`] explains. [`Libsnark`] and [`Circom`] plug into ark-groth16 and leave its keys and proofs unchanged.
 //!
+//! The guide in the repository is `docs/guides/groth16.md`.
+//!
 //! ```
 //! use ark_bls12_381::Fr;
 //! use ark_poly::EvaluationDomain;

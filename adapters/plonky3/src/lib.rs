@@ -4,6 +4,8 @@
 //! [`Radix2DitParallel`](p3_dft::Radix2DitParallel), bit for bit, and replaces it in a prover's configuration.
 //! Elements are never converted: transforms are linear, so words in Montgomery form stay in Montgomery form.
 //!
+//! The guide in the repository is `docs/guides/plonky3.md`.
+//!
 //! ```
 //! use p3_baby_bear::BabyBear;
 //! use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};

@@ -1,5 +1,5 @@
 //! Ringforge's C library, which other languages that call C can also use. The header `include/ringforge.h` is generated
-//! from this crate; see `README.md`.
+//! from this crate; see `README.md`. The guide in the repository is `docs/guides/c.md`.
 //!
 //! | file | contents |
 //! | --- | --- |

@@ -2,6 +2,7 @@
 //! of bytes.
 //!
 //! The package `pyringforge`, in Python, is the public interface. It handles shapes, number types and Python integers.
+//! The guide in the repository is `docs/guides/python.md`.
 //!
 //! | file | contents |
 //! | --- | --- |

@@ -1,5 +1,5 @@
 //! The common part of the C library and the Python package: the engine for callers without Rust types. Schemes are
-//! selected by name, and elements are bytes.
+//! selected by name, and elements are bytes. Guides in the repository: `docs/guides/c.md`, `docs/guides/python.md`.
 //!
 //! | items | contents |
 //! | --- | --- |

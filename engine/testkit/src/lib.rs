@@ -5,6 +5,8 @@
 //! test. Functions of this crate named `check…` panic on failure, as assertions do. All other functions return what
 //! they find.
 //!
+//! The guide `docs/guides/scheme.md` in the repository shows its use, and `docs/how/testing.md` explains the tests.
+//!
 //! | variable | meaning |
 //! | --- | --- |
 //! | `RINGFORGE_SEED` | The seed of all samples. Without it, one is drawn and printed. |

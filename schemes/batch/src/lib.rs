@@ -1,5 +1,7 @@
 //! Key encapsulation in batches, on CPUs and GPUs: many independent operations in one call.
 //!
+//! Guides in the repository: `docs/guides/batches.md` for users of a scheme, `docs/guides/scheme.md` for its authors.
+//!
 //! A scheme declares its sizes and its [`Steps`] as a [`KemScheme`]; [`Batch`] runs it on any device. In host memory,
 //! the items of a batch are contiguous: item i is at offset i · size, with the size from [`Sizes`]. In device memory, a
 //! handle ([`Items`]) holds a batch. An error in one item never affects another: the [`BatchStatus`] names the item and

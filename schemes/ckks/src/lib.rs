@@ -1,5 +1,7 @@
 //! RNS-CKKS (eprint 2018/931): arithmetic on encrypted complex numbers, in batches, on CPUs and GPUs.
 //!
+//! The guide in the repository is `docs/guides/encrypted.md`.
+//!
 //! ```
 //! use ringforge_ckks::ringforge::Engine;
 //! use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness};

@@ -12,6 +12,7 @@
 //! | `kernels.rs`, `kernels/` | The kernels of batches: ports, CPU reference, CUDA source. |
 //! | `plans.rs`, `one_key.rs` | Plans of these kernels, for `Batch` and for one key that many items share. |
 //!
+//! The guide `docs/guides/batches.md` in the repository shows the functions in use.
 //! `README.md` explains the origin of the format, the GPU implementation, and the limits of this crate.
 //!
 //! Batches generate their seeds on the device; `ringforge_batch` explains the consequences of repeated seeds.

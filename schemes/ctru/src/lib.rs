@@ -4,6 +4,8 @@
 //! A parameter set is a type, for example [`Ctru768`]. For one key at a time on the CPU, use the traits of the crate
 //! `kem` with [`EncapsulationKey`] and [`DecapsulationKey`]. For batches of any size, on a CPU or a GPU, use [`Batch`].
 //!
+//! The guide in the repository is `docs/guides/batches.md`.
+//!
 //! ```
 //! use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
 //! use ringforge_ctru::{Ctru768, DecapsulationKey};

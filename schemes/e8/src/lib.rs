@@ -5,6 +5,9 @@
 //! kernels ([`E8`], [`SAMPLE`], [`PACK`]). The CUDA code works in registers, with compile-time shifts. No component
 //! branches on data, uses data as an index, or divides data.
 //!
+//! Guides in the repository: `docs/guides/scheme.md` for building a scheme, `docs/guides/batches.md` for the schemes
+//! that use these parts.
+//!
 //! ```
 //! // four bits become eight coordinates modulo 1024 and survive noise of norm below 512
 //! let codeword = ringforge_e8::encode(0b1010);

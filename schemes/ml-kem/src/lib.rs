@@ -2,6 +2,8 @@
 //!
 //! Each parameter set is a [`KemScheme`](ringforge_batch::KemScheme). A [`Batch`](ringforge_batch::Batch) runs it.
 //!
+//! Guides in the repository: `docs/guides/batches.md` shows its use, `docs/guides/scheme.md` how it is built.
+//!
 //! ```
 //! use ringforge::Engine;
 //! use ringforge_batch::Batch;

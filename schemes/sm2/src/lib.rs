@@ -25,7 +25,8 @@
 //! | `kernels.rs`, `kernels/` | The kernels of batches: ports, CPU reference, CUDA source. |
 //! | `plans.rs`, `batch.rs`, `hashes.rs` | Plans of these kernels, and their public interface. |
 //!
-//! `docs/guides/batches.md` in the repository explains the checks, the meaning of constant time, and the GPU implementation.
+//! The guide `docs/guides/batches.md` in the repository explains the checks, the meaning of constant time, and the GPU
+//! implementation.
 //!
 //! Feature `hazmat` adds entry points that take the nonce from the caller; `testkit` adds plans with test samples.
 
