@@ -6,7 +6,6 @@ use bytemuck::Pod;
 use ringforge::{Buffer, Engine, Program, Stream};
 use zeroize::Zeroizing;
 
-use crate::cpu::horner;
 use crate::curve::{AnyGroup, Curve, with_group};
 use crate::digits::{Scalars, Windows};
 use crate::error::MsmError;
@@ -283,12 +282,12 @@ fn finish<F: crate::field::Field>(group: &Group<F>, total: &[u8], on_cpu: bool, 
     let sum = if on_cpu {
         points[0]
     } else {
-        let window = |parts: &[Xyzz<F>]| {
-            let rows = (0..windows.columns()).fold(parts[0], |sum, _| group.double(&sum));
-            group.add(&rows, &parts[1])
-        };
-        let sums: Vec<_> = points.chunks_exact(2).map(window).collect();
-        horner(group, &sums, windows.width)
+        let shifted = |sum: Xyzz<F>, bits| (0..bits).fold(sum, |sum, _| group.double(&sum));
+        let (width, columns) = (windows.width, windows.columns());
+        points.chunks_exact(2).rev().fold(group.zero(), |sum, window| {
+            let rows = group.add(&shifted(sum, width - columns), &window[0]);
+            group.add(&shifted(rows, columns), &window[1])
+        })
     };
     bytemuck::bytes_of(&group.to_affine(&sum)).to_vec()
 }

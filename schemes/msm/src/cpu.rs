@@ -62,7 +62,7 @@ fn window_sum<'a, F: Field>(
 }
 
 /// Returns the sum of 2^(width·i) times the sum of window i.
-pub(crate) fn horner<F: Field>(group: &Group<F>, sums: &[Xyzz<F>], width: u32) -> Xyzz<F> {
+fn horner<F: Field>(group: &Group<F>, sums: &[Xyzz<F>], width: u32) -> Xyzz<F> {
     sums.iter().rev().fold(group.zero(), |total, sum| {
         let shifted = (0..width).fold(total, |point, _| group.double(&point));
         group.add(&shifted, sum)
