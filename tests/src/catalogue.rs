@@ -8,7 +8,8 @@ use ringforge::{Form, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotie
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
-use ringforge_sm2::{Sm2, full_plans};
+use ringforge_msm::Msm;
+use ringforge_sm2::Sm2;
 use ringforge_testkit::{NamedPlan, Scheme};
 
 use crate::shared_out;
@@ -405,16 +406,17 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
 /// # Errors
 /// Any planning error.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    Ok([of_one_size(limits)?, Sm2::plans(limits)?, blocks(limits)?].concat())
+    Ok([of_one_size(limits)?, Sm2::plans(limits)?, Msm::plans(limits)?, blocks(limits)?].concat())
 }
 
-/// Returns the catalogue for compile checks: the plans of [`catalogue`], but with those of SM2 at full size, and
-/// additional plans for large matrices.
+/// Returns the catalogue for compile checks: the plans of [`catalogue`], but with those of SM2 and of multi-scalar
+/// multiplication at full size, and additional plans for large matrices.
 ///
 /// # Errors
 /// Any planning error.
 pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?, matrices(limits)?].concat())
+    let full = [ringforge_sm2::full_plans(limits)?, ringforge_msm::full_plans(limits)?].concat();
+    Ok([of_one_size(limits)?, full, blocks(limits)?, matrices(limits)?].concat())
 }
 
 /// Plans for strided batches that are row-major matrices, at the lengths that provers use for low-degree extensions.

@@ -216,3 +216,40 @@ fn sum_parts<F: EngineField>(sizes: Sizes) -> CustomKernel {
     };
     kernel
 }
+
+#[cfg(test)]
+mod tests {
+    use ark_bn254::Fr;
+    use ark_ff::{AdditiveGroup, Field, UniformRand};
+    use ark_groth16::r1cs_to_qap::evaluate_constraint;
+    use ark_std::rand::Rng;
+    use ringforge_testkit::Target;
+
+    use super::*;
+
+    #[test]
+    fn products_are_those_of_arkworks() {
+        let mut rng = ark_std::test_rng();
+        for device in [Target::Cpu, Target::EmulatorSanitized, Target::Cuda].into_iter().filter_map(Target::device) {
+            let engine = Engine::on(device);
+            let stream = engine.stream().unwrap();
+            for lengths in [&[0usize, 0][..], &[1, 0, 3, 2 * PART, 2 * PART + 1, 0]] {
+                let columns = 7;
+                let vector: Vec<Fr> = (0..columns).map(|_| Fr::rand(&mut rng)).collect();
+                let mut term = || {
+                    let factors = [Fr::ZERO, Fr::ONE, -Fr::ONE, Fr::from(5), Fr::rand(&mut rng)];
+                    (factors[rng.gen_range(0..5)], rng.gen_range(0..columns))
+                };
+                let matrix: Matrix<Fr> = lengths.iter().map(|length| (0..*length).map(|_| term()).collect()).collect();
+                let on_device = DeviceMatrix::new(&engine, &matrix, columns, 8).unwrap();
+                let words: Vec<[u64; 4]> = vector.iter().map(Fr::limbs).collect();
+                let mut product = stream.zeros(8 * WORD).unwrap();
+                on_device.times(&stream, &stream.upload(&words).unwrap(), &mut product).unwrap();
+                let found: Vec<[u64; 4]> = stream.download(&product).unwrap();
+                let mut expected: Vec<Fr> = matrix.iter().map(|row| evaluate_constraint(row, &vector)).collect();
+                expected.resize(8, Fr::ZERO);
+                assert_eq!(found.into_iter().map(Fr::from_limbs).collect::<Vec<Fr>>(), expected, "{engine:?}");
+            }
+        }
+    }
+}

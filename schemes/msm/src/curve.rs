@@ -111,7 +111,7 @@ impl Curve {
     ///
     /// # Errors
     /// [`MsmError::Curve`] unless the prime is odd and has four or six limbs, `a` and `b` have one or two coordinates of
-    /// as many limbs, all below the prime, and r is odd and above 2^192. (Whether the numbers are prime is not checked.)
+    /// as many limbs, all below the prime, and r is odd and above 1. (Whether the numbers are prime is not checked.)
     pub fn new(
         name: &str,
         prime: &[u64],
@@ -130,7 +130,7 @@ impl Curve {
             () if prime[0] % 2 == 0 => "its prime must be odd",
             () if minus_beta.is_some_and(|beta| !(1..16).contains(&beta)) => "u² must be between −15 and −1",
             () if !is_below(a) || !is_below(b) => "its coefficients must be below the prime, in as many limbs",
-            () if order[0] % 2 == 0 || order[3] == 0 => "its order must be odd and above 2^192",
+            () if order[0] % 2 == 0 || order == [1, 0, 0, 0] => "its order must be odd and above 1",
             () => {
                 let (prime, [a, b]) = (prime.to_vec(), [a, b].map(<[u64]>::to_vec));
                 return Ok(Self(Arc::new(Data { name: name.into(), prime, minus_beta, a, b, order, prime_order })));

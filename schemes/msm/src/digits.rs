@@ -23,8 +23,14 @@ pub(crate) struct Windows {
 impl Windows {
     /// Windows of this width for scalars.
     pub(crate) fn new(width: u32, scalars: &Scalars) -> Self {
-        let [.., top] = scalars.field.q;
-        let bits = 256 - top.leading_zeros();
+        let bits = scalars
+            .field
+            .q
+            .iter()
+            .zip(1..)
+            .filter(|(limb, _)| **limb != 0)
+            .map(|(limb, i)| 64 * i - limb.leading_zeros());
+        let bits = bits.max().unwrap_or(0);
         // the top digit needs a bit for the carry from below; a flipped scalar has one bit less
         Self { width, count: (bits + u32::from(!scalars.flips)).div_ceil(width) as usize }
     }

@@ -30,4 +30,4 @@ pub use error::MsmError;
 #[cfg(feature = "testkit")]
 pub use multiples::multiples;
 #[cfg(feature = "testkit")]
-pub use scheme::Msm;
+pub use scheme::{Msm, full_plans};

@@ -13,7 +13,7 @@ impl Tuning {
     /// Blocks for a multiplication of `count` scalars on a device with these limits.
     fn new(limits: &Limits, count: usize) -> Self {
         let multiprocessors = limits.multiprocessors as usize;
-        let large = Self { threads: 128, most_per_thread: 32, multiprocessors, sort_threads: 512, tile: 8192 };
+        let large = Self { threads: 128, most_per_thread: 64, multiprocessors, sort_threads: 512, tile: 8192 };
         // few scalars would fill few large blocks
         if count < SMALL {
             Self { threads: 32, most_per_thread: 4, sort_threads: 64, tile: 512, ..large }

@@ -86,7 +86,9 @@ where
         let points = points::<P>(&mut random, count);
         let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(curve, *point)).collect();
         let bases = Bases::upload(&engine, curve, &bytes, Check::OnCurve).expect("the points are on the curve");
-        for in_subgroup in [false, true] {
+        // the emulator is slow
+        let kinds: &[bool] = if is_emulator(device) { &[true] } else { &[false, true] };
+        for &in_subgroup in kinds {
             let bases = if in_subgroup { bases.clone().in_subgroup() } else { bases.clone() };
             let batch = random.gen_range(1..3);
             let scalars: Vec<Vec<P::ScalarField>> = (0..batch).map(|_| hostile(&mut random, count)).collect();
@@ -119,15 +121,18 @@ fn is_emulator(device: &Device) -> bool {
 #[test]
 fn sums_are_those_of_arkworks() {
     for device in devices() {
-        let emulated = is_emulator(&device);
-        let sizes: &[usize] = if emulated { &[3, 33] } else { &[1, 2, 31, 32, 33, 237, 1000, 4097] };
-        agrees::<ark_bn254::g1::Config>(&device, &Curve::bn254(), sizes);
-        agrees::<ark_bls12_381::g1::Config>(&device, &Curve::bls12_381(), sizes);
-        if !emulated {
-            agrees::<ark_pallas::PallasConfig>(&device, &Curve::pallas(), sizes);
-            agrees::<ark_bn254::g2::Config>(&device, &Curve::bn254_g2(), &sizes[..6]);
+        if is_emulator(&device) {
+            agrees::<ark_bn254::g1::Config>(&device, &Curve::bn254(), &[33]);
+            continue;
         }
-        agrees::<ark_bls12_381::g2::Config>(&device, &Curve::bls12_381_g2(), &sizes[..2]);
+        let sizes = [1, 2, 31, 32, 33, 237, 1000, 4097];
+        agrees::<ark_bn254::g1::Config>(&device, &Curve::bn254(), &sizes);
+        agrees::<ark_bls12_381::g1::Config>(&device, &Curve::bls12_381(), &sizes[..7]);
+        agrees::<ark_bls12_377::g1::Config>(&device, &Curve::bls12_377(), &sizes[..5]);
+        agrees::<ark_pallas::PallasConfig>(&device, &Curve::pallas(), &sizes[..5]);
+        agrees::<ark_vesta::VestaConfig>(&device, &Curve::vesta(), &sizes[..5]);
+        agrees::<ark_bn254::g2::Config>(&device, &Curve::bn254_g2(), &sizes[..5]);
+        agrees::<ark_bls12_381::g2::Config>(&device, &Curve::bls12_381_g2(), &sizes[..5]);
     }
 }
 
