@@ -13,13 +13,17 @@ use crate::plans;
 #[derive(Debug)]
 pub struct Msm;
 
-/// Points, some of which are equal, opposite or infinite. They need not be on the curve, since the kernels' results are
+/// Points, some of which are equal, opposite or infinite; or all are equal. They need not be on the curve, since the kernels' results are
 /// the same for any coordinates.
-fn points(seed: u64, curve: &Curve, count: usize) -> Vec<u8> {
+fn points(seed: u64, curve: &Curve, count: usize, alike: bool) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut points: Vec<Vec<u8>> = Vec::new();
     for _ in 0..count {
         let limb = |random: &mut Random| random.bits() >> 1;
+        if let (true, Some(first)) = (alike, points.first()) {
+            points.push(first.clone());
+            continue;
+        }
         let [x, y] = [(); 2].map(|()| (0..8).map(|_| limb(&mut random)).collect::<Vec<_>>());
         points.push(match (random.below(4), points.last()) {
             (0, Some(last)) => last.clone(),
@@ -31,11 +35,15 @@ fn points(seed: u64, curve: &Curve, count: usize) -> Vec<u8> {
     points.concat()
 }
 
-/// Scalars: small numbers, their negatives, numbers with one bit, and random ones. One in sixteen is not reduced if
-/// `refused`.
-fn scalars(seed: u64, order: [u64; 4], count: usize, refused: bool) -> Vec<u8> {
+/// Scalars: the numbers 1 to 8 if `alike`, so that sums of equal points meet; otherwise small numbers, their
+/// negatives, numbers with one bit, and random ones. For an even seed, one in sixteen is not reduced.
+fn scalars(seed: u64, order: [u64; 4], count: usize, alike: bool) -> Vec<u8> {
     let mut random = Random::new(seed);
-    let scalars = (0..count).flat_map(|_| {
+    let refused = seed.is_multiple_of(2);
+    let scalars = (0..count as u64).flat_map(|i| {
+        if alike {
+            return [i % 8 + 1, 0, 0, 0];
+        }
         let small = [random.bits() % 3, 0, 0, 0];
         let mut bit = [0; 4];
         bit[random.below(4)] = 1 << random.below(60);
@@ -83,9 +91,10 @@ impl Scheme for Msm {
             let named =
                 NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals 0"]);
             plans.push(named.batches(&[2]).few_emulated().sampled(move |seed, batch| {
-                let scalars = scalars(seed, curve.order(), count * batch, seed % 2 == 0);
+                let alike = seed % 4 == 1;
+                let scalars = scalars(seed, curve.order(), count * batch, alike);
                 debug_assert_eq!(scalars.len(), SCALAR * count * batch);
-                vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count))]
+                vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count, alike))]
             }));
         }
         Ok(plans)
