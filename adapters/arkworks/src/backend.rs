@@ -4,7 +4,9 @@ use core::any::TypeId;
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use ringforge::{Device, Engine, Job, Op, Order, PinnedBuffer, Program, Result};
+use rayon::prelude::*;
+use ringforge::{Device, Engine, Error, Job, Op, Order, PinnedBuffer, Program, Result};
+use zeroize::Zeroize;
 
 use crate::field::{EngineField, coset};
 use crate::witness::{Reduction, WitnessMap};
@@ -102,12 +104,19 @@ impl Backend {
         WitnessMap::new::<F>(&self.0.engine, reduction, n)
     }
 
-    /// Calls `work` with a page-locked staging buffer of this many elements, whose initial contents are unspecified.
-    pub(crate) fn staged<T>(&self, elements: usize, work: impl FnOnce(&mut [[u64; 4]]) -> Result<T>) -> Result<T> {
+    /// Calls `work` with a page-locked staging buffer of this many elements, whose initial contents are unspecified. The
+    /// elements are wiped afterwards.
+    pub(crate) fn staged<T, E: From<Error>>(
+        &self,
+        elements: usize,
+        work: impl FnOnce(&mut [[u64; 4]]) -> core::result::Result<T, E>,
+    ) -> core::result::Result<T, E> {
         let bytes = elements * size_of::<[u64; 4]>();
         let kept = self.staging().take().filter(|kept| kept.len() >= bytes);
         let mut memory = kept.map_or_else(|| self.device().pinned(bytes), Ok)?;
-        let outcome = work(&mut memory.elements_mut()?[..elements]);
+        let staged = &mut memory.elements_mut()?[..elements];
+        let outcome = work(staged);
+        staged.as_flattened_mut().par_chunks_mut(1 << 16).for_each(Zeroize::zeroize);
         let mut kept = self.staging();
         if kept.as_ref().is_none_or(|kept| kept.len() < memory.len()) {
             *kept = Some(memory);

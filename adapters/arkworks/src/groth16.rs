@@ -9,8 +9,10 @@ use ark_relations::gr1cs::{
     SynthesisMode,
 };
 use ark_std::rand::{CryptoRng, Rng};
+use rayon::prelude::*;
 use ringforge::{Buffer, Engine, Stream};
 use ringforge_msm::{Bases, MsmError, ScalarForm, Sums};
+use zeroize::Zeroizing;
 
 use crate::backend::Backend;
 use crate::field::EngineField;
@@ -214,7 +216,7 @@ where
         circuit.generate_constraints(cs.clone())?;
         cs.finalize();
         let cs = cs.borrow().ok_or(SynthesisError::AssignmentMissing)?;
-        let assignment = [cs.instance_assignment()?, cs.witness_assignment()?].concat();
+        let assignment = Zeroizing::new([cs.instance_assignment()?, cs.witness_assignment()?].concat());
         self.prove_assignment(&assignment, r, s)
     }
 
@@ -239,11 +241,16 @@ where
             return Err(ProofError::Constant);
         }
         let stream = self.engine.stream()?;
-        let z = self.upload(&stream, assignment)?;
-        let form = ScalarForm::Montgomery;
-        let quotient = self.quotient(&stream, &z)?;
-        let of_z = Sums::start(&stream, &[&self.b_g2, &self.a, &self.b_g1, &self.l], &z, form, 1)?;
-        let of_h = Sums::start(&stream, &[&self.h], &quotient, form, 1)?;
+        // the assignment's copy in page-locked memory is wiped while the device works
+        let (of_z, of_h) = self.backend.staged(assignment.len(), |staging| {
+            staging.par_iter_mut().zip(assignment).for_each(|(to, from)| *to = from.limbs());
+            let mut z = stream.secret_buffer(size_of_val(staging))?;
+            stream.write(&mut z, staging)?;
+            let form = ScalarForm::Montgomery;
+            let quotient = self.quotient(&stream, &z)?;
+            let of_z = Sums::start(&stream, &[&self.b_g2, &self.a, &self.b_g1, &self.l], &z, form, 1)?;
+            Ok::<_, ProofError>((of_z, Sums::start(&stream, &[&self.h], &quotient, form, 1)?))
+        })?;
         // the CPU's part of the proof, meanwhile
         let [r_delta, s_delta, rs_delta] = [r, s, r * s].map(|x| self.delta_g1 * x);
         let s_delta_g2 = self.key.delta_g2 * s;
@@ -260,17 +267,6 @@ where
             true => Ok(proof),
             false => Err(ProofError::Refused),
         }
-    }
-
-    /// Copies an assignment to the device, through page-locked memory.
-    fn upload(&self, stream: &Stream, assignment: &[E::ScalarField]) -> Result<Buffer, ProofError> {
-        use rayon::prelude::*;
-        let mut z = stream.secret_buffer(assignment.len() * size_of::<[u64; 4]>())?;
-        self.backend.staged(assignment.len(), |staging| {
-            staging.par_iter_mut().zip(assignment).for_each(|(to, from)| *to = from.limbs());
-            stream.write(&mut z, staging)
-        })?;
-        Ok(z)
     }
 
     /// Enqueues the products of the matrices and the assignment, and the witness map.

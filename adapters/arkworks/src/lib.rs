@@ -1,4 +1,6 @@
-//! The transforms of arkworks and the witness map of its Groth16 prover, run by `ringforge` on a CPU or a CUDA GPU.
+//! Groth16 proofs with arkworks' keys, wholly on a CUDA GPU or a CPU, and the transforms of arkworks.
+//!
+//! [`Groth16Device`] makes proofs, the same as ark-groth16's.
 //!
 //! [`Domain`] is ark-poly's radix-2 domain on the engine, with the same elements, roots and results, bit for bit.
 //! Call the inherent `fft` and `ifft` of `Domain`: those of the trait `EvaluationDomain` run arkworks' code, as

@@ -140,7 +140,7 @@ impl Part {
         let job = |ring: &Ring, op, order| Job::new(ring, op).order(order).batch_hint(1);
         let p = planner.pipeline(format!("{reduction:?}: {self:?}"));
         match self {
-            Self::Product => return planner.plan(&job(&from, Op::PointMul, Order::Natural)),
+            Self::Product => return Ok(planner.plan(&job(&from, Op::PointMul, Order::Natural))?.on_secrets()),
             Self::ToCoset => {
                 let values = p.evaluations("data", &from, Order::Natural);
                 let back = job(&from, Op::Inverse, Order::Natural).scale(integer(-F::ONE));
@@ -156,7 +156,8 @@ impl Part {
                 p.output("c", if reduction == Reduction::Libsnark { p.job(&back, &[sum]) } else { sum });
             }
         }
-        p.build()
+        // they hold the assignment or what is computed from it
+        Ok(p.build()?.on_secrets())
     }
 }
 

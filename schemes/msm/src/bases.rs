@@ -278,7 +278,7 @@ fn check_points<F: crate::field::Field>(group: &Group<F>, points: &[u8]) -> Resu
 
 /// Returns the affine sum of a multiplication, from the points that its plan computes.
 fn finish<F: crate::field::Field>(group: &Group<F>, total: &[u8], on_cpu: bool, windows: Windows) -> Vec<u8> {
-    let points: Vec<Xyzz<F>> = read(total);
+    let points: Zeroizing<Vec<Xyzz<F>>> = Zeroizing::new(read(total));
     let sum = if on_cpu {
         points[0]
     } else {

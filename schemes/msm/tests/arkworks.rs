@@ -8,7 +8,7 @@ use ark_std::rand::rngs::StdRng;
 use ark_std::rand::{Rng, SeedableRng};
 use ringforge::{Device, Engine};
 use ringforge_msm::{Bases, Check, Curve, MsmError, ScalarForm};
-use ringforge_testkit::{Target, seed};
+use ringforge_testkit::{Target, kept_memory, seed};
 
 /// A field element as limbs in Montgomery form.
 trait Words: Field {
@@ -155,4 +155,22 @@ fn bad_input_is_refused() {
         assert_eq!(bases.msm(&[0; 128], ScalarForm::Plain), Err(many));
         assert_eq!(bases.msm(&[], ScalarForm::Plain), Ok(vec![0xff; 64]));
     }
+}
+
+#[test]
+fn freed_memory_holds_no_scalars() {
+    let Some(device) = Target::Cuda.device() else { return };
+    let (engine, curve) = (Engine::on(device.clone()), Curve::bn254());
+    let generator = bytes_of(&curve, Projective::<ark_bn254::g1::Config>::generator().into_affine());
+    let bases = Bases::upload(&engine, &curve, &generator.repeat(5000), Check::Trusted).expect("bases");
+    let secret = [0x5ec2_e7a1_d00d_f00d_u64, 0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321, 1];
+    let sum = bases.msm(bytemuck::cast_slice(&secret.repeat(5000)), ScalarForm::Plain).expect("a sum");
+    assert_eq!(sum.len(), 64);
+    let kept = kept_memory(&device).expect("the freed memory");
+    assert!(!kept.is_empty(), "nothing went back");
+    let pattern: &[u8] = bytemuck::cast_slice(&secret[..2]);
+    assert!(!kept.iter().any(|bytes| bytes.chunks_exact(16).any(|chunk| chunk == pattern)));
+    // digits, and points of buckets, leave nothing else than zeros in the memory of temporaries
+    let largest = kept.iter().max_by_key(|bytes| bytes.len()).expect("memory");
+    assert!(largest.iter().all(|byte| *byte == 0), "{} bytes", largest.len());
 }

@@ -12,7 +12,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("points.cuh", POINTS, "rise = F::add(rise, C::a());", ";"),
     ("points.cuh", POINTS, "if (which == Case::second) r = q;", ""),
     ("points.cuh", POINTS, "return is_zero(dy) ? double_xyzz<C>(p) :", "return"),
-    ("divsteps.cuh", DIVSTEPS, "(f * f - 2)", "(f * f + 2)"),
+    ("divsteps.cuh", DIVSTEPS, "md -= (i32)", "md += (i32)"),
     ("msm.cuh", include_str!("../src/kernels/msm.cuh"), "select(negative, F::sub(F::zero(), y), y)", "y"),
     ("msm_digits.cu", include_str!("../src/kernels/msm_digits.cu"), "(negative ^ flipped) << 31", "negative << 31"),
     ("msm_sort.cuh", SORT, "const u32 level = 31 -", "const u32 level = 32 -"),

@@ -20,6 +20,7 @@ use ringforge::run::{LongNtt, LongPlan, Placement};
 use ringforge::{
     Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream, U256,
 };
+use ringforge_msm::{Bases, Check, Curve, ScalarForm};
 use ringforge_sm2::{Mode, Signer};
 use ringforge_testkit::{Target, naive};
 
@@ -464,4 +465,19 @@ fn private_keys_are_wiped_when_out_of_memory() {
         });
         assert_eq!(found, (0, 0), "{blocks} blocks");
     }
+}
+
+/// The scalars of a multi-scalar multiplication, and the digits and sums that are computed from them.
+#[test]
+fn scalars_are_wiped() {
+    let _turn = turn();
+    let curve = Curve::bn254();
+    let points = curve.point(&[1], &[2]).repeat(3);
+    let bases = Bases::upload(&Engine::cpu(), &curve, &points, Check::OnCurve).expect("bases");
+    let scalars: Vec<u64> = [WORD, WORD, 0, 0].repeat(3);
+    let found = leaks(|| {
+        let sum = bases.msm(bytemuck::cast_slice(&scalars), ScalarForm::Plain);
+        assert!(sum.is_ok_and(|sum| sum.len() == 64));
+    });
+    assert_eq!(found, (0, 0));
 }
