@@ -7,6 +7,7 @@ mod convert;
 mod cpu;
 mod fhe;
 mod group;
+mod msm;
 mod operations;
 mod papers;
 mod rates;

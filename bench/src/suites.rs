@@ -3,7 +3,7 @@
 use ringforge_cli::suite::Suites;
 use ringforge_cli::suites::{kems, rings, sm2};
 
-use crate::{ckks, commit, convert, cpu, fhe, group, operations, papers, rates, stark, zk};
+use crate::{ckks, commit, convert, cpu, fhe, group, msm, operations, papers, rates, stark, zk};
 
 /// All suites, in the order in which pages show them.
 pub(crate) static SUITES: Suites = &[
@@ -15,6 +15,7 @@ pub(crate) static SUITES: Suites = &[
     &stark::SUITE,
     &commit::SUITE,
     &zk::SUITE,
+    &msm::SUITE,
     &kems::CTRU,
     &kems::CTRU_PRIME,
     &kems::ML_KEM,

@@ -240,7 +240,7 @@ where
         if assignment[0] != E::ScalarField::from(1u8) {
             return Err(ProofError::Constant);
         }
-        let stream = self.engine.stream()?;
+        let stream = self.engine.device().stream()?;
         // the assignment's copy in page-locked memory is wiped while the device works
         let (of_z, of_h) = self.backend.staged(assignment.len(), |staging| {
             staging.par_iter_mut().zip(assignment).for_each(|(to, from)| *to = from.limbs());

@@ -244,7 +244,7 @@ mod tests {
                 let on_device = DeviceMatrix::new(&engine, &matrix, columns, 8).unwrap();
                 let words: Vec<[u64; 4]> = vector.iter().map(Fr::limbs).collect();
                 let mut product = stream.zeros(8 * WORD).unwrap();
-                on_device.times(&stream, &stream.upload(&words).unwrap(), &mut product).unwrap();
+                on_device.times(stream, &stream.upload(&words).unwrap(), &mut product).unwrap();
                 let found: Vec<[u64; 4]> = stream.download(&product).unwrap();
                 let mut expected: Vec<Fr> = matrix.iter().map(|row| evaluate_constraint(row, &vector)).collect();
                 expected.resize(8, Fr::ZERO);

@@ -133,7 +133,7 @@ impl Bases {
         }
         let stream = self.inner.engine.stream()?;
         let scalars = stream.upload_secret(scalars)?;
-        self.msm_on(&stream, &scalars, form, batch)
+        self.msm_on(stream, &scalars, form, batch)
     }
 
     /// Like [`Bases::msm_batch`], for scalars on the device.

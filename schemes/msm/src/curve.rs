@@ -127,10 +127,10 @@ impl Curve {
         };
         let why = match () {
             () if !matches!(limbs, 4 | 6) => "its prime must have four or six limbs",
-            () if prime[0] % 2 == 0 => "its prime must be odd",
+            () if prime[0].is_multiple_of(2) => "its prime must be odd",
             () if minus_beta.is_some_and(|beta| !(1..16).contains(&beta)) => "u² must be between −15 and −1",
             () if !is_below(a) || !is_below(b) => "its coefficients must be below the prime, in as many limbs",
-            () if order[0] % 2 == 0 || order == [1, 0, 0, 0] => "its order must be odd and above 1",
+            () if order[0].is_multiple_of(2) || order == [1, 0, 0, 0] => "its order must be odd and above 1",
             () => {
                 let (prime, [a, b]) = (prime.to_vec(), [a, b].map(<[u64]>::to_vec));
                 return Ok(Self(Arc::new(Data { name: name.into(), prime, minus_beta, a, b, order, prime_order })));

@@ -59,7 +59,7 @@ impl Windows {
 impl Scalars {
     /// Returns the digits of a scalar, from the lowest. They have the opposite signs if the scalar is flipped.
     pub(crate) fn digits(self, scalar: [u64; 4], windows: Windows) -> impl Iterator<Item = i32> {
-        let plain = if self.montgomery { self.field.from_montgomery(scalar) } else { scalar };
+        let plain = if self.montgomery { self.field.plain(scalar) } else { scalar };
         let negative = sub_limbs(&self.field.q, &plain).0;
         let flipped = self.flips && sub_limbs(&negative, &plain).1;
         let (sum, carry) = add_limbs(if flipped { &negative } else { &plain }, &windows.offset());

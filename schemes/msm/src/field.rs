@@ -68,7 +68,7 @@ impl<const L: usize> Prime<L> {
     }
 
     /// Converts from Montgomery to plain form.
-    pub(crate) fn from_montgomery(self, a: [u64; L]) -> [u64; L] {
+    pub(crate) fn plain(self, a: [u64; L]) -> [u64; L] {
         let mut one = [0; L];
         one[0] = 1;
         self.mul(a, one)

@@ -63,7 +63,7 @@ impl<F: Field> Group<F> {
         [self.field.zero(); 4]
     }
 
-    pub(crate) fn from_affine(&self, point: &Affine<F>) -> Xyzz<F> {
+    pub(crate) fn xyzz(&self, point: &Affine<F>) -> Xyzz<F> {
         match Self::is_infinity(point) {
             true => self.zero(),
             false => [point[0], point[1], self.field.one(), self.field.one()],
@@ -120,7 +120,7 @@ impl<F: Field> Group<F> {
             return *p;
         }
         if f.is_zero(p[2]) {
-            return self.from_affine(q);
+            return self.xyzz(q);
         }
         let (dx, dy) = (f.sub(f.mul(q[0], p[2]), p[0]), f.sub(f.mul(q[1], p[3]), p[1]));
         if f.is_zero(dx) {

@@ -411,7 +411,7 @@ impl Shape {
     /// Sums of rows and columns → half as many, in place. `level` counts from 1.
     pub(crate) fn fold(self, curve: &Curve, level: u32) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
-        let pairs = self.buckets() / 2 >> level;
+        let pairs = (self.buckets() / 2) >> level;
         let all = self.windows * if level < self.window().columns() { 2 * pairs } else { pairs };
         let (per_thread, blocks) = self.additions(curve, all, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());

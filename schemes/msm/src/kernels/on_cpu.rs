@@ -237,12 +237,13 @@ pub(super) fn windows<F: Field>(
     args: &mut Args<'_>,
 ) -> Result<()> {
     let threads = shape.tuning.threads as usize;
-    args.each(items, |_, (sums, refused, totals, status): (&[Affine<F>], &[u32], &mut [Xyzz<F>], &mut u32)| {
+    type Ports<'a, F> = (&'a [Affine<F>], &'a [u32], &'a mut [Xyzz<F>], &'a mut u32);
+    args.each(items, |_, (sums, refused, totals, status): Ports<'_, F>| {
         let (half, columns) = (shape.buckets() / 2, shape.window().columns());
         for (part, total) in totals.iter_mut().enumerate() {
             let own = &sums[part * half..(part + 1) * half];
             let (offset, shift) = if part % 2 == 1 { (1, 0) } else { (0, columns - 1) };
-            let number = if part % 2 == 1 { 1 << columns } else { 2 * half >> columns };
+            let number = if part % 2 == 1 { 1 << columns } else { (2 * half) >> columns };
             // in the order of the kernel, because coordinates depend on the order
             let share = usize::div_ceil(number, threads);
             let mut of_threads: Vec<Xyzz<F>> = (0..threads)
@@ -251,7 +252,7 @@ pub(super) fn windows<F: Field>(
                     let (mut run, mut sum) = (group.zero(), group.zero());
                     for i in (from..to).rev() {
                         sum = group.add(&sum, &run);
-                        run = group.add(&run, &group.from_affine(&own[i << shift]));
+                        run = group.add(&run, &group.xyzz(&own[i << shift]));
                     }
                     group.add(&sum, &group.times((from + offset) as u32, &run))
                 })
