@@ -20,6 +20,20 @@ RF_FN void copy_ahead(void* shared, const void* device) {
     rf_host::copy_later(shared, device, Bytes);
 #endif
 }
+// Loads 16 bytes from shared memory, even if the thread has loaded them before: the compiler would otherwise keep them in
+// registers.
+RF_FN u32x4 load_again(const u32x4* shared) {
+#if RF_PTX
+    u32x4 r;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+                 : "r"((u32)__cvta_generic_to_shared(shared))
+                 : "memory");
+    return r;
+#else
+    return *shared;
+#endif
+}
 // Waits until the copies that this thread started with `copy_ahead` are complete.
 RF_FN void await_copies() {
 #if RF_PTX && __CUDA_ARCH__ >= 800

@@ -69,23 +69,23 @@ RF_FN typename F::Word denominator(Case which, const typename F::Word& x1, const
     return d;
 }
 
-// in: inverse = 1 / denominator(...)   out: p + q   (3 products, one of them a square)
-template <class C>
-RF_FN Point<typename C::F::Word> add_affine(Case which, const Point<typename C::F::Word>& p,
-                                            const Point<typename C::F::Word>& q, const typename C::F::Word& inverse) {
+// The points are given by functions that load their coordinates: (x1, y1) and (x2, y2).
+// in: inverse = 1 / denominator(...)   out: the sum   (3 products, one of them a square)
+template <class C, class Points>
+RF_FN Point<typename C::F::Word> add_affine(Case which, const Points& of, const typename C::F::Word& inverse) {
     using F = typename C::F;
-    typename F::Word rise = F::sub(q.y, p.y);
+    typename F::Word rise = F::sub(of.y2(), of.y1());
     if (which == Case::tangent) {
-        const typename F::Word square = F::square(p.x);
+        const typename F::Word square = F::square(of.x1());
         rise = F::add(F::add(square, square), square);
         if constexpr (!C::a_is_zero) rise = F::add(rise, C::a());
     }
     const typename F::Word slope = F::mul(rise, inverse);
     Point<typename F::Word> r;
-    r.x = F::sub(F::sub(F::square(slope), p.x), q.x);
-    r.y = F::sub(F::mul(slope, F::sub(p.x, r.x)), p.y);
-    if (which == Case::first) r = p;
-    if (which == Case::second) r = q;
+    r.x = F::sub(F::sub(F::square(slope), of.x1()), of.x2());
+    r.y = F::sub(F::mul(slope, F::sub(of.x1(), r.x)), of.y1());
+    if (which == Case::first) r = {of.x1(), of.y1()};
+    if (which == Case::second) r = {of.x2(), of.y2()};
     if (which == Case::infinite) r = infinity<typename F::Word>();
     return r;
 }

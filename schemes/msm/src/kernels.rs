@@ -133,10 +133,10 @@ impl Shape {
 /// Blocks of additions that are resident on a multiprocessor at once: as many as fit the registers that they need.
 fn resident(curve: &Curve) -> usize {
     match curve.point_bytes() {
-        64 => 5,
-        96 => 4,
-        128 => 3,
-        _ => 2,
+        64 => 6,
+        96 => 5,
+        128 => 4,
+        _ => 3,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::roofline::Roofline;
 const PRODUCT: usize = 2 * 64;
 const SQUARE: usize = 2 * 36;
 /// Multiply-add slots of a product modulo the group order n with a Montgomery reduction, limb by limb.
-const SCALAR_PRODUCT: usize = 2 * 136;
+const SCALAR_PRODUCT: usize = 2 * 132;
 
 /// Multiply-add slots of an addition of an affine point, and of a point doubling.
 const ADDITION: usize = 8 * PRODUCT + 3 * SQUARE;

@@ -82,12 +82,31 @@ struct Ahead {
         }
     }
     // out: a coordinate of an operand, from 16 bytes number `first` on
-    RF_METHOD Word word(u32 operand, u32 first) const { return load_limbs((const Word*)at(operand, first), Task::threads); }
-    RF_METHOD Word x(u32 operand, const Operand& of) const { return of.at ? word(operand, 0) : infinity<Word>().x; }
-    RF_METHOD Affine point(u32 operand, const Operand& of) const {
-        if (of.at == nullptr) return infinity<Word>();
-        return {word(operand, 0), of.signed_y(word(operand, of_x))};
+    RF_METHOD Word word(u32 operand, u32 first) const {
+        Word r;
+        RF_UNROLL
+        for (u32 part = 0; part < of_x; part++) {
+            const u32x4 four = load_again(at(operand, first + part));
+            u32* to = (u32*)&r + 4 * part;
+            to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+        }
+        return r;
     }
+    RF_METHOD Word x(u32 operand, const Operand& of) const { return of.at ? word(operand, 0) : infinity<Word>().x; }
+    RF_METHOD Word y(u32 operand, const Operand& of) const {
+        return of.at ? of.signed_y(word(operand, of_x)) : infinity<Word>().y;
+    }
+};
+
+// The points of an addition, which are loaded when they are needed: this takes fewer registers.
+struct Operands {
+    const Ahead& ahead;
+    const Addition& a;
+
+    RF_METHOD Word x1() const { return ahead.x(0, a.left); }
+    RF_METHOD Word y1() const { return ahead.y(0, a.left); }
+    RF_METHOD Word x2() const { return ahead.x(1, a.right); }
+    RF_METHOD Word y2() const { return ahead.y(1, a.right); }
 };
 
 // How a kernel finds its additions: `index(number)` reads a word, and `addition(number, word)` what else it needs.
@@ -147,13 +166,15 @@ RF_FN void add_all(u64 count, u32 block, u32 per_thread, void* shared, const Get
     Word inverse = invert_in_block(product, (Word*)shared);
     in_turn<true>(steps, [&](u32 step) { return own + (u64)(steps - 1 - step) * threads; }, get, ahead,
                   [&](u32 step, const Addition& a, auto go_on) {
-                      const Affine p = ahead.point(0, a.left), q = ahead.point(1, a.right);
-                      go_on();
-                      const auto y1 = [&] { return p.y; };
-                      const Case which = case_of(p.x, q.x, y1, [&] { return q.y; });
-                      const Word d = denominator<F>(which, p.x, q.x, y1), mine = F::mul(inverse, before[steps - 1 - step]);
+                      const Operands of = {ahead, a};
+                      const Word x1 = of.x1(), x2 = of.x2();
+                      const auto y1 = [&] { return of.y1(); };
+                      const Case which = case_of(x1, x2, y1, [&] { return of.y2(); });
+                      const Word d = denominator<F>(which, x1, x2, y1), mine = F::mul(inverse, before[steps - 1 - step]);
                       inverse = F::mul(inverse, d);
-                      *a.to = add_affine<Curve>(which, p, q, mine);
+                      const Affine sum = add_affine<Curve>(which, of, mine);
+                      go_on();
+                      *a.to = sum;
                   });
 }
 
