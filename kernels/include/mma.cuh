@@ -13,14 +13,6 @@ RF_FN i32 dot_bytes(u32 a, u32 b, i32 c) {
 }
 #endif
 
-// Warp barrier between the lanes' writes to shared memory and their accesses after the next `mma_bytes`. The portable
-// build needs no barrier, because the shuffles of its `mma_bytes` synchronise the lanes.
-RF_FN void meet_before_mma() {
-#if RF_PTX
-    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-#endif
-}
-
 // c += a b for matrices of signed bytes: a is 16 x 32, b is 32 x 8, c is 16 x 8 with 32-bit entries.
 // All lanes of the warp must call it. With g = lane / 4 and t = lane % 4, a lane holds these entries, lowest byte
 // first:

@@ -113,7 +113,7 @@ struct Toeplitz {
     RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
         static_assert(delay % 2 == 0 && sum_words % 4 == 0, "delay must be even, and sum_words a multiple of 4");
         for (u32 i = lane; i < sum_words / 4; i += 32) ((u32x4*)sums)[i] = u32x4{0, 0, 0, 0};
-        meet_before_mma();
+        order_lanes();
         const u32 g = lane / 4, t = lane % 4;
         const u32* from = copies + (g % 4) * pitch + (origin - (g & ~3u)) / 4 + t;
         i32* to = sums + g + t * (2 * block + skew);  // start of column 2 t

@@ -481,6 +481,14 @@ RF_FN void follow() {
 #endif
 }
 
+// Orders a warp's earlier and later accesses to shared memory, next to a vote or a shuffle. (In the portable build, votes
+// and shuffles do so themselves.)
+RF_FN void order_lanes() {
+#if RF_PTX
+    asm volatile("bar.warp.sync 0xffffffff;" : : : "memory");
+#endif
+}
+
 // in: x < 2m, m <= 2^63   out: x - m if x >= m, else x
 RF_FN u64 sub_once(u64 x, u64 m) {
     u64 t = x - m;

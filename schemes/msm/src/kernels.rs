@@ -198,7 +198,7 @@ impl Shape {
                 Port::output(4 * blocks)
             ],
             prelude(&prime_source::<4>("R", &of.field.q), &constants),
-            launch(threads, blocks, 16),
+            launch(threads, blocks, 4),
             numbers,
             format!("{shape:?}, {of:?}"),
             move |items, args| on_cpu::digits(shape, &scalars, items, args)

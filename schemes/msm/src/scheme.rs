@@ -36,10 +36,10 @@ fn points(seed: u64, curve: &Curve, count: usize, alike: bool) -> Vec<u8> {
 }
 
 /// Scalars: the numbers 1 to 8 if `alike`, so that sums of equal points meet; otherwise small numbers, their
-/// negatives, numbers with one bit, and random ones. For an even seed, one in sixteen is not reduced.
+/// negatives, numbers with one bit, and random ones. For an odd seed, one in sixteen is not reduced.
 fn scalars(seed: u64, order: [u64; 4], count: usize, alike: bool) -> Vec<u8> {
     let mut random = Random::new(seed);
-    let refused = seed.is_multiple_of(2);
+    let refused = !seed.is_multiple_of(2);
     let scalars = (0..count as u64).flat_map(|i| {
         if alike {
             return [i % 8 + 1, 0, 0, 0];
@@ -70,7 +70,7 @@ pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let plan = plans::on_gpu(&planner, shape, &of, &[(curve, 1 << 20)])?;
         Ok(NamedPlan::new(plan.title().to_owned(), plan))
     };
-    [Curve::bn254(), Curve::bls12_381(), Curve::bls12_381_g2()].map(plan).into_iter().collect()
+    [Curve::bn254(), Curve::bls12_381_g2()].map(plan).into_iter().collect()
 }
 
 impl Scheme for Msm {
@@ -91,7 +91,7 @@ impl Scheme for Msm {
             let named =
                 NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals 0"]);
             plans.push(named.batches(&[2]).few_emulated().sampled(move |seed, batch| {
-                let alike = seed % 4 == 1;
+                let alike = seed % 4 == 3;
                 let scalars = scalars(seed, curve.order(), count * batch, alike);
                 debug_assert_eq!(scalars.len(), SCALAR * count * batch);
                 vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count, alike))]

@@ -43,7 +43,7 @@ RF_FN typename Quadratic<Base, B>::Word inverse_of(Quadratic<Base, B>, const typ
 RF_FN Word invert_in_block(const Word& x, Word* tree) {
     constexpr u32 threads = Task::threads;
     const u32 thread = threadIdx.x;
-    __syncthreads();
+    // these places are not those of any x coordinate that `Ahead` may still hold for another thread
     tree[threads + thread] = x;
     RF_LOOP
     for (u32 half = threads / 2; half > 0; half /= 2) {

@@ -21,25 +21,24 @@ extern "C" __global__ void __launch_bounds__(Task::threads, 1024 / Task::threads
     u32* base = (u32*)(staged + Task::tile);  // of each bin, its place minus its place in the tile
     u32* of_warps = base + bins;              // for the prefix sum
     u16* next = (u16*)(of_warps + warps);     // for each warp and bin, the number of its keys so far
-    for (u32 i = threadIdx.x; i < warps * bins; i += Task::threads) next[i] = 0;
+    u16* own = next + warp * bins;
+    for (u32 bin = lane; bin < bins; bin += 32) own[bin] = 0;
     Keys::Value value[rounds];
     RF_UNROLL
     for (u32 k = 0; k < rounds; k++) value[k] = begin + 32 * k < length ? keys.value(segment, begin + 32 * k) : 0;
-    __syncthreads();
 
     // the rank of each key among the keys of its warp and bin
-    u16* own = next + warp * bins;
     u32 found[rounds];  // rank and, in the upper half, bin
     RF_UNROLL
     for (u32 k = 0; k < rounds; k++) {
         const u32 i = begin + 32 * k, inside = __ballot_sync(0xffffffff, i < length);
         const u32 bin = i < length ? keys.bin(segment, i, value[k]) : 0;
         const u32 same = lanes_with(bin, bits) & inside, before = __popc(same & ((1u << lane) - 1));
+        order_lanes();
         const u32 rank = own[bin] + before;
         found[k] = rank | bin << 16;
         __syncwarp();
         if (i < length && before == 0) own[bin] = (u16)(rank + __popc(same));
-        __syncwarp();
     }
     __syncthreads();
 

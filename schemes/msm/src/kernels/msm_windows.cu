@@ -54,8 +54,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     }
     if (threadIdx.x == 0) totals[place.item * 2 * windows + place.block] = sum;
     if (place.block != 0) return;
-    u32* worst = (u32*)shared;
-    __syncthreads();
+    u32* worst = (u32*)shared;  // thread 0 was the last to read this memory
     if (threadIdx.x == 0) *worst = 0;
     __syncthreads();
     for (u64 i = threadIdx.x; i < refused_words; i += Task::threads)
