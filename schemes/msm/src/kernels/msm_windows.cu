@@ -53,12 +53,16 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         if (threadIdx.x < half) add_to(&sum, others + threadIdx.x);
     }
     if (threadIdx.x == 0) totals[place.item * 2 * windows + place.block] = sum;
-    if (place.block != 0) return;
-    u32* worst = (u32*)shared;  // thread 0 was the last to read this memory
-    if (threadIdx.x == 0) *worst = 0;
-    __syncthreads();
-    for (u64 i = threadIdx.x; i < refused_words; i += Task::threads)
-        atomicMax(worst, refused[place.item * refused_words + i]);
-    __syncthreads();
-    if (threadIdx.x == 0) status[place.item] = *worst == 0 ? 1 : 2 + ((u32)count - *worst);
+    if (place.block != 0 || threadIdx.x >= 32) return;
+    u32 worst = 0;
+    for (u64 i = threadIdx.x; i < refused_words; i += 32) {
+        const u32 here = refused[place.item * refused_words + i];
+        worst = here > worst ? here : worst;
+    }
+    RF_UNROLL
+    for (u32 by = 16; by > 0; by /= 2) {
+        const u32 other = __shfl_xor_sync(0xffffffff, worst, (int)by);
+        worst = other > worst ? other : worst;
+    }
+    if (threadIdx.x == 0) status[place.item] = worst == 0 ? 1 : 2 + ((u32)count - worst);
 }
