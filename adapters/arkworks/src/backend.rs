@@ -116,6 +116,7 @@ impl Backend {
         let mut memory = kept.map_or_else(|| self.device().pinned(bytes), Ok)?;
         let staged = &mut memory.elements_mut()?[..elements];
         let outcome = work(staged);
+        ringforge_cpu::threads::start();
         staged.as_flattened_mut().par_chunks_mut(1 << 16).for_each(Zeroize::zeroize);
         let mut kept = self.staging();
         if kept.as_ref().is_none_or(|kept| kept.len() < memory.len()) {

@@ -243,6 +243,7 @@ where
         let stream = self.engine.device().stream()?;
         // the assignment's copy in page-locked memory is wiped while the device works
         let (of_z, of_h) = self.backend.staged(assignment.len(), |staging| {
+            ringforge_cpu::threads::start();
             staging.par_iter_mut().zip(assignment).for_each(|(to, from)| *to = from.limbs());
             let mut z = stream.secret_buffer(size_of_val(staging))?;
             stream.write(&mut z, staging)?;
