@@ -167,6 +167,7 @@ fn sparse_rows<F: EngineField>(sizes: Sizes) -> CustomKernel {
             move |items, args| {
                 type Ports<'a> = (&'a [u32], &'a [[u32; 2]], &'a [[u64; 4]], &'a [[u64; 4]], &'a mut [[u64; 4]]);
                 args.each(items, |_, (starts, terms, coefficients, vector, sums): Ports<'_>| {
+                    ringforge_cpu::threads::start();
                     sums.par_iter_mut().zip(starts.par_windows(2)).for_each(|(sum, bounds)| {
                         let own = &terms[bounds[0] as usize..bounds[1] as usize];
                         let of = |[column, number]: &[u32; 2]| {

@@ -271,6 +271,8 @@ fn elements(what: &'static str, bytes: &[u8], size: usize) -> Result<usize, MsmE
 
 fn check_points<F: crate::field::Field>(group: &Group<F>, points: &[u8]) -> Result<(), MsmError> {
     use rayon::prelude::*;
+
+    ringforge_cpu::threads::start();
     let size = size_of::<Affine<F>>();
     let bad = points.par_chunks(size).position_first(|point| !group.holds(&bytemuck::pod_read_unaligned(point)));
     bad.map_or(Ok(()), |point| Err(MsmError::Point(point)))

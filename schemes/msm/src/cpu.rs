@@ -12,6 +12,7 @@ use crate::group::{Affine, Group, Xyzz};
 
 /// Returns the sum of the multiples of points by scalars, of which there are equally many.
 pub(crate) fn msm<F: Field>(group: &Group<F>, points: &[Affine<F>], of: &Scalars, scalars: &[[u64; 4]]) -> Xyzz<F> {
+    ringforge_cpu::threads::start();
     let windows = Windows::new(width(scalars.len()), of);
     // parts of the points, so that every thread has work
     let parts = (2 * rayon::current_num_threads()).div_ceil(windows.count).clamp(1, scalars.len() / 256 + 1);

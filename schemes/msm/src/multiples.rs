@@ -28,6 +28,7 @@ fn of_group<F: Field>(group: &Group<F>, point: Affine<F>, count: usize) -> Vec<u
         starts.push(group.add_affine(&starts[i - 1], &step));
     }
     let mut points = vec![Affine::<F>::zeroed(); count];
+    ringforge_cpu::threads::start();
     points.par_chunks_mut(TOGETHER).zip(&starts).for_each(|(points, start)| {
         points.copy_from_slice(&low[..points.len()]);
         if !Group::<F>::is_infinity(start) {
