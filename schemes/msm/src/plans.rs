@@ -13,7 +13,9 @@ impl Tuning {
     /// Blocks for a multiplication of `count` scalars on a device with these limits.
     fn new(limits: &Limits, count: usize) -> Self {
         let multiprocessors = limits.multiprocessors as usize;
-        let large = Self { threads: 128, most_per_thread: 64, multiprocessors, sort_threads: 512, tile: 8192 };
+        // a block of the sort has its tile, and counts for each warp, in shared memory
+        let (sort_threads, tile) = if limits.block_shared_bytes < 128 << 10 { (128, 2048) } else { (512, 8192) };
+        let large = Self { threads: 128, most_per_thread: 64, multiprocessors, sort_threads, tile };
         // few scalars would fill few large blocks
         if count < SMALL {
             Self { threads: 32, most_per_thread: 4, sort_threads: 64, tile: 512, ..large }
