@@ -68,6 +68,7 @@ impl From<ringforge::Error> for ProofError {
 /// use ark_groth16::Groth16;
 /// use ark_relations::gr1cs::{ConstraintSynthesizer, ConstraintSystemRef, SynthesisError};
 /// use ark_snark::SNARK;
+/// use ark_std::rand::rngs::OsRng;
 /// use ringforge_arkworks::{Backend, Groth16Device, Reduction};
 ///
 /// /// Knowledge of a square root x of a public number.
@@ -82,7 +83,7 @@ impl From<ringforge::Error> for ProofError {
 ///     }
 /// }
 ///
-/// let mut rng = ark_std::test_rng(); // in production, a generator that is seeded by the system
+/// let mut rng = OsRng;
 /// let circuit = Square(Fr::from(3));
 /// let (pk, vk) = Groth16::<Bls12_381>::circuit_specific_setup(circuit.clone(), &mut rng)?;
 /// let prover = Groth16Device::<Bls12_381>::for_circuit(&Backend::best(), &pk, circuit.clone(), Reduction::Libsnark)?;
