@@ -63,7 +63,7 @@ fn every_sum_on_small_curves() {
         let engine = Engine::on(device);
         // curves of prime order, with a = 0 and with another a
         let curves = (0..Q).flat_map(|a| (1..Q).map(move |b| (a, b)));
-        let mut prime = curves.filter(|&(a, b)| matches!(points(a, b).len(), 7 | 11 | 13));
+        let mut prime = curves.filter(|&(a, b)| matches!(points(a, b).len(), 7 | 11));
         let first = prime.find(|(a, _)| *a == 0).or_else(|| prime.next());
         let second = prime.find(|(a, _)| *a != 0);
         for (a, b) in first.into_iter().chain(second) {
