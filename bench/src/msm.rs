@@ -112,8 +112,8 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The roofline bound of a sum: the additions of the best window, at five products and a square each, with two further
-/// additions per bucket, and 44 bytes per digit for sorting and five points per addition.
+/// The roofline bound of a sum with the best window. An addition takes five products and a square. There are two further
+/// additions per bucket. A digit moves 44 bytes to be sorted, and an addition moves five points.
 fn floor(bench: &Bench, n: usize, limbs: f64, degree: u32) -> Roofline {
     let (product, square) = match degree {
         1 => (2.0 * limbs * limbs + limbs / 2.0, limbs * (limbs + 1.0) / 2.0 + limbs * limbs + limbs / 2.0),

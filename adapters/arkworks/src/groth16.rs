@@ -33,7 +33,7 @@ pub enum ProofError {
     /// The proving key, the matrices or the assignment are of different circuits.
     #[error("{what} has {got} elements, but the proving key is for {expected}")]
     Circuit {
-        /// What does not fit the proving key.
+        /// The part that does not fit the proving key.
         what: &'static str,
         /// The number that the proving key needs.
         expected: usize,

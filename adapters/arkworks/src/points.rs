@@ -125,8 +125,8 @@ impl<P: SWCurveConfig<BaseField: Coordinate, ScalarField: PrimeField>> DevicePoi
     }
 }
 
-/// Copies points of prime order to the device of `engine`, after `before` points at infinity and before as many as make
-/// `count` in all.
+/// Copies points of prime order to the device of `engine`. `before` points at infinity come first, and others follow so
+/// that there are `count` points.
 pub(crate) fn upload<G: DevicePoint>(
     engine: &Engine,
     before: usize,

@@ -213,7 +213,7 @@ impl Shape {
         }
     }
 
-    /// What the sources of a pass have in common: the prelude, its ports for the values and for the buckets' starts (in
+    /// The common parts of the sources of a pass: the prelude, its ports for the values and for the buckets' starts (in
     /// the passes that need none, the values again), and its numbers.
     fn pass(self, pass: Pass) -> (String, [Port; 2], [usize; 6]) {
         let Segments { count, length, .. } = self.segments(pass);

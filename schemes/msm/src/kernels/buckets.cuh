@@ -20,11 +20,11 @@ struct Place {
 // digit 0 have the bucket number `buckets` and are last.
 RF_FN u32 bucket_of(u64 entry) { return high(entry); }
 
-// Where a window's points are. Its list has `count` entries. `starts` has the first entry of each bucket, and in the end
+// The places of a window's points. Its list has `count` entries. `starts` has the first entry of each bucket, and in the end
 // the number of entries other than zeros. The sums of a bucket's entries 2 i and 2 i + 1 are in `slots` slots, one after
 // another; as there may be a gap after a bucket, its slots begin at a place that depends on its start alone.
 //
-// What is read from memory is limited to the arrays that it indexes.
+// An index that is read from memory is limited to its array.
 struct Buckets {
     u32 count, buckets, slots;
     const u32* starts;
