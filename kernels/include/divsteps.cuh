@@ -25,8 +25,8 @@ struct DivstepMatrix {
 // in: zeta = -(delta + 1/2), and the lowest words of f (odd) and g
 // out: the matrix of 30 steps; zeta is updated
 //
-// A step with an odd g and delta > 0, which is zeta < 0, makes f = g, g = (g - f) / 2 and delta = 1 - delta. Other steps
-// make g = (g + f) / 2 or g / 2, and delta = delta + 1. So zeta + 1 steps follow without an exchange: they add the
+// delta > 0 means zeta < 0. A step with an odd g and delta > 0 exchanges: f = g, g = (g - f) / 2, delta = 1 - delta. Other
+// steps make g = (g + f) / 2 or g / 2, and delta = delta + 1. So zeta + 1 steps follow without an exchange: they add the
 // multiple of f that clears the lowest bits of g, of which up to six are cleared at a time.
 RF_FN DivstepMatrix divsteps_30(i32& zeta, u32 f, u32 g) {
     u32 u = 1, v = 0, q = 0, r = 1, left = 30;
@@ -65,7 +65,8 @@ RF_FN void apply_divsteps(const DivstepMatrix& t, Signed30<M>& f, Signed30<M>& g
 }
 
 // in: -2 m < d, e < m   out: (d, e) = (u d + v e, q d + r e) / 2^30 mod m, -2 m < d, e < m
-// A multiple of m makes the lowest limb zero. Before that, m is added to negative d and e.
+//
+// First, m is added to negative d and e. Then a multiple of m makes the lowest limb zero.
 template <u32 M>
 RF_FN void apply_divsteps_mod(const DivstepMatrix& t, Signed30<M>& d, Signed30<M>& e, const Signed30<M>& m, u32 inverse) {
     const i32 sd = d.limb[M - 1] >> 31, se = e.limb[M - 1] >> 31;

@@ -11,8 +11,8 @@ struct Pair {
 };
 
 template <class Word>
-RF_FN Pair<Word> load_limbs(const Pair<Word>* x, u32 stride = 1) {
-    return {load_limbs((const Word*)x, stride), load_limbs((const Word*)((const u32x4*)x + sizeof(Word) / 16 * stride), stride)};
+RF_FN Pair<Word> load_limbs(const Pair<Word>* x) {
+    return {load_limbs(&x->c0), load_limbs(&x->c1)};
 }
 template <class Word>
 RF_FN u32 is_zero(const Pair<Word>& a) {

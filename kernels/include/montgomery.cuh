@@ -16,14 +16,13 @@ struct alignas(16) Limbs {
 };
 using u256 = Limbs<8>;
 
-// Loads an integer whose parts of 16 bytes are `stride` times 16 bytes apart. (From a struct of limbs, the compiler would
-// load single limbs where it needs them.)
+// Loads x by 16-byte accesses. (From a struct of limbs, the compiler would load single limbs where it needs them.)
 template <u32 N>
-RF_FN Limbs<N> load_limbs(const Limbs<N>* x, u32 stride = 1) {
+RF_FN Limbs<N> load_limbs(const Limbs<N>* x) {
     Limbs<N> r;
     RF_UNROLL
     for (u32 i = 0; i < N / 4; i++) {
-        const u32x4 four = ((const u32x4*)x)[i * stride];
+        const u32x4 four = ((const u32x4*)x)[i];
         r.limb[4 * i] = four.x, r.limb[4 * i + 1] = four.y, r.limb[4 * i + 2] = four.z, r.limb[4 * i + 3] = four.w;
     }
     return r;

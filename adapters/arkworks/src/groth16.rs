@@ -139,6 +139,10 @@ where
         let [a, b, c] = matrices else {
             return Err(ProofError::Circuit { what: "the list of matrices", expected: 3, got: matrices.len() });
         };
+        fits("the second matrix", a.len(), b.len())?;
+        fits("the third matrix", a.len(), c.len())?;
+        fits("the query of B in G1", variables, pk.b_g1_query.len())?;
+        fits("the query of B in G2", variables, pk.b_g2_query.len())?;
         let columns = matrices.iter().flatten().flatten().map(|(_, column)| column + 1).max().unwrap_or(0);
         if columns > variables {
             return Err(ProofError::Circuit { what: "a row of a matrix", expected: variables, got: columns });
@@ -238,7 +242,7 @@ where
             let (expected, got) = (self.variables, assignment.len());
             return Err(ProofError::Circuit { what: "the assignment", expected, got });
         }
-        if assignment[0] != E::ScalarField::from(1u8) {
+        if assignment.first() != Some(&E::ScalarField::from(1u8)) {
             return Err(ProofError::Constant);
         }
         let stream = self.engine.device().stream()?;
@@ -264,7 +268,7 @@ where
         let b = s_delta_g2 + point::<E::G2Affine>(b_g2).into_group() + self.key.beta_g2;
         let c = a * s + b_g1 * r - rs_delta + g1(l) + g1(&h);
         let proof = Proof { a: a.into_affine(), b: b.into_affine(), c: c.into_affine() };
-        let inputs = &assignment[1..self.instance];
+        let inputs = assignment.get(1..self.instance).unwrap_or(&[]);
         match !self.verifies || Groth16::<E>::verify_proof(&self.prepared, &proof, inputs)? {
             true => Ok(proof),
             false => Err(ProofError::Refused),

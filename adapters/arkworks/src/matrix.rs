@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use ark_relations::gr1cs::Matrix;
 use rayon::prelude::*;
 use ringforge::kernels::{Built, CustomKernel, Launch, Port};
-use ringforge::{Buffer, Engine, Plan, Planner, Program, Result, Stream};
+use ringforge::{Buffer, Engine, Error, Plan, Planner, Program, Result, Stream};
+use ringforge_msm::prime_source;
 
 use crate::field::EngineField;
 
@@ -71,6 +72,10 @@ impl DeviceMatrix {
             coefficients: coefficients.len(),
             padded,
         };
+        let most = terms.len().max(columns).max(padded);
+        if u32::try_from(most).is_err() {
+            return Err(Error::TooLarge { what: "a constraint matrix", limit: u32::MAX as usize, got: most });
+        }
         // ports have no size 0
         if terms.is_empty() {
             terms.push([0, 0]);
@@ -120,30 +125,8 @@ fn built<F: EngineField>(count: usize) -> Built {
         blocks_per_item: u32::try_from(blocks).unwrap_or(u32::MAX),
         ..Launch::thread_per_item(THREADS)
     };
-    let halves = |limbs: [u64; 4]| {
-        let halves = limbs.iter().flat_map(|limb| [*limb as u32, (limb >> 32) as u32]);
-        halves.map(|half| format!("{half:#x}u")).collect::<Vec<_>>().join(", ")
-    };
-    let function = |name: &str, limbs| {
-        format!(
-            "        RF_CONST rf::u32 {name}(rf::u32 i) {{\n            const rf::u32 limbs[8] = {{{}}};\n            \
-             return limbs[i];\n        }}\n",
-            halves(limbs)
-        )
-    };
-    let q = F::MODULUS.0;
-    // Newton's iteration doubles the number of correct bits
-    let inverse = (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub((q[0] as u32).wrapping_mul(x))));
-    let one = F::ONE.limbs();
-    Built::new(launch).lines(&format!(
-        "struct Task {{\n    static constexpr rf::u32 threads = {THREADS};\n    struct Q {{\n        \
-         static constexpr rf::u32 limbs = 8, inverse = {:#x}u;\n{}{}{}    }};\n}};\n",
-        inverse.wrapping_neg(),
-        function("limb", q),
-        function("one", one),
-        // the Montgomery form of 2^256 is 2^512
-        function("r2", F::from(ark_ff::BigInt(one)).limbs())
-    ))
+    let task = format!("struct Task {{\n    static constexpr rf::u32 threads = {THREADS};\n}};\n");
+    Built::new(launch).lines(&(prime_source::<4>("Q", &F::MODULUS.0) + &task))
 }
 
 fn sparse_rows<F: EngineField>(sizes: Sizes) -> CustomKernel {

@@ -198,8 +198,13 @@ impl Sums {
         let Self { bases, shape, totals, statuses } = self;
         let sums = bases.iter().zip(&totals).zip(&statuses).map(|((bases, totals), statuses)| {
             let statuses: Vec<u32> = stream.download(statuses)?;
-            if let Some((item, status)) = statuses.iter().enumerate().find(|(_, status)| **status != OK) {
-                return Err(MsmError::Scalar(item * shape.count + (status.max(&2) - 2) as usize));
+            match statuses.iter().enumerate().find(|(_, status)| **status != OK) {
+                None => {}
+                Some((item, 0)) => {
+                    let why = format!("multiplication {item} was not reached");
+                    return Err(ringforge::Error::Kernel { kernel: "msm".into(), why }.into());
+                }
+                Some((item, status)) => return Err(MsmError::Scalar(item * shape.count + (status - OK - 1) as usize)),
             }
             let totals: Zeroizing<Vec<u8>> = Zeroizing::new(stream.download(totals)?);
             let on_cpu = bases.inner.engine.device().limits().is_cpu();
@@ -212,26 +217,6 @@ impl Sums {
     }
 }
 
-/// Returns the name and the time in milliseconds of each step of multiplications on a device.
-///
-/// # Errors
-/// As [`Sums::start`]; [`MsmError::Engine`] if the device cannot measure times.
-pub fn step_times(
-    stream: &Stream,
-    bases: &Bases,
-    scalars: &Buffer,
-    form: ScalarForm,
-) -> Result<Vec<(String, f64)>, MsmError> {
-    let (program, _) = program(&[bases], scalars, form, 1)?;
-    let [[base, total, status]] = &names(1)[..] else { return Ok(Vec::new()) };
-    let mut totals = stream.secret_buffer(program.plan().arg(total).map_or(0, |arg| arg.bytes))?;
-    let mut statuses = stream.zeros(4)?;
-    let call = program.on(stream, 1).input("scalars", scalars).input(base, &bases.inner.points);
-    let times = call.output(total, &mut totals).output(status, &mut statuses).run_timed()?;
-    let names = program.plan().kernels().map(|kernel| format!("{} {}", kernel.name(), kernel.describe()));
-    Ok(names.zip(times.into_iter().map(|seconds| 1e3 * seconds)).collect())
-}
-
 /// The names of a program's arguments for each of the bases: the bases, the totals and the statuses.
 pub(crate) fn names(bases: usize) -> Vec<[String; 3]> {
     (0..bases).map(|i| ["bases", "totals", "statuses"].map(|name| format!("{name} {i}"))).collect()
@@ -239,7 +224,11 @@ pub(crate) fn names(bases: usize) -> Vec<[String; 3]> {
 
 /// Returns the program that multiplies bases by the same scalars, and its shape.
 fn program(bases: &[&Bases], scalars: &Buffer, form: ScalarForm, batch: usize) -> Result<(Program, Shape), MsmError> {
-    let count = scalars.len() / (SCALAR * batch.max(1));
+    let size = SCALAR * batch.max(1);
+    let count = scalars.len() / size;
+    if count == 0 || !scalars.len().is_multiple_of(size) {
+        return Err(MsmError::Length { what: "scalars", expected: size, got: scalars.len() });
+    }
     if let Some(bases) = bases.iter().map(|bases| bases.len()).find(|bases| *bases < count) {
         return Err(MsmError::TooManyScalars { scalars: count, bases });
     }
@@ -252,6 +241,12 @@ fn program(bases: &[&Bases], scalars: &Buffer, form: ScalarForm, batch: usize) -
     let flips = bases.iter().all(|bases| bases.in_subgroup);
     let of = Scalars { field: *order, montgomery: form == ScalarForm::Montgomery, flips };
     let shape = plans::shape(engine.device().limits(), count, &of);
+    // the kernels count the digits of all windows in words of 32 bits
+    let digits = shape.windows.saturating_mul(count);
+    if u32::try_from(digits).is_err() {
+        let limit = u32::MAX as usize;
+        return Err(ringforge::Error::TooLarge { what: "the digits of all scalars", limit, got: digits }.into());
+    }
     let terms: Vec<_> = bases.iter().map(|bases| (bases.inner.curve.clone(), bases.len())).collect();
     let key = (terms.clone(), shape, form, flips);
     let program = engine.program_of(&key, |planner| match engine.device().limits().is_cpu() {

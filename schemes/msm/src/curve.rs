@@ -110,8 +110,8 @@ impl Curve {
     /// follow those of c0. `order` is the order r of the points, and `prime_order` tells that all points have it.
     ///
     /// # Errors
-    /// [`MsmError::Curve`] unless the prime is odd and has four or six limbs, `a` and `b` have one or two coordinates of
-    /// as many limbs, all below the prime, and r is odd and above 1. (Whether the numbers are prime is not checked.)
+    /// [`MsmError::Curve`] unless the prime is odd and has four or six limbs, and r is odd and above 1. The coordinates of
+    /// `a` and `b` must have as many limbs and be below the prime. Whether the numbers are prime is not checked.
     pub fn new(
         name: &str,
         prime: &[u64],
@@ -295,7 +295,8 @@ fn list(limbs: &[u64]) -> String {
 }
 
 /// The CUDA source that describes a prime, for `Field` of `field.cuh`.
-pub(crate) fn prime_source<const L: usize>(name: &str, prime: &[u64]) -> String {
+#[must_use]
+pub fn prime_source<const L: usize>(name: &str, prime: &[u64]) -> String {
     let field = Prime::<L>::new(fixed(prime));
     let limbs = 2 * L;
     let function = |name: &str, of: &[u64]| {

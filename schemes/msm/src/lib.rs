@@ -24,8 +24,10 @@ mod plans;
 #[cfg(feature = "testkit")]
 mod scheme;
 
-pub use bases::{Bases, Check, ScalarForm, Sums, step_times};
+pub use bases::{Bases, Check, ScalarForm, Sums};
 pub use curve::Curve;
+#[doc(hidden)]
+pub use curve::prime_source;
 pub use error::MsmError;
 #[cfg(feature = "testkit")]
 pub use multiples::multiples;

@@ -72,3 +72,34 @@ fn every_sum_on_small_curves() {
         assert!(first.is_some() && second.is_some(), "there are curves");
     }
 }
+
+/// Checks the numbers of the named curves that arkworks' crates do not cover: (r − 1) G + G is infinity.
+#[test]
+fn generators_have_the_order_of_their_curve() {
+    let limbs = |digits: &str| -> Vec<u64> {
+        (0..4).rev().map(|i| u64::from_str_radix(&digits[16 * i..16 * (i + 1)], 16).expect("digits")).collect()
+    };
+    let secp256k1 = [
+        "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
+        "483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8",
+    ];
+    let sm2 = [
+        "32c4ae2c1f1981195f9904466a39c9948fe30bbff2660be1715a4589334c74c7",
+        "bc3736a2f4f6779c59bdcee36b692153d0a9877cc62a474002df32e52139f0a0",
+    ];
+    for device in [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device) {
+        let engine = Engine::on(device);
+        for (curve, generator) in [(Curve::secp256k1(), secp256k1), (Curve::sm2(), sm2)] {
+            let [x, y] = generator.map(limbs);
+            let points = curve.point(&x, &y).repeat(2);
+            let bases = Bases::upload(&engine, &curve, &points, Check::OnCurve).expect("the generator is on the curve");
+            let [low, rest @ ..] = curve.order();
+            let sum = |first: u64| {
+                let scalars = [[first, rest[0], rest[1], rest[2]], [1, 0, 0, 0]];
+                bases.msm(bytemuck::cast_slice(&scalars), ScalarForm::Plain).expect("a sum")
+            };
+            assert_eq!(sum(low - 1), vec![0xff; 64], "{curve:?}");
+            assert_ne!(sum(low - 2), vec![0xff; 64], "{curve:?}");
+        }
+    }
+}

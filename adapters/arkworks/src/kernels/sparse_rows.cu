@@ -3,7 +3,7 @@
 #include "prelude.cuh"
 using namespace rf;
 
-using F = Field<Task::Q>;
+using F = Field<Q>;
 
 // starts: for each part, its first term, and at the end the number of terms. terms: the column, and the number of the
 // coefficient, where 0 is 1 and 1 is -1. coefficients, vector, sums: in Montgomery form.

@@ -3,7 +3,7 @@
 #include "prelude.cuh"
 using namespace rf;
 
-using F = Field<Task::Q>;
+using F = Field<Q>;
 
 // starts: for each row, its first part, and at the end the number of parts. Rows beyond the last one become 0.
 extern "C" __global__ void __launch_bounds__(Task::threads)

@@ -49,11 +49,11 @@ struct HighBits {
 struct Levels {
     using Value = u32;
     const u64* entries;
-    u32 windows_length, width, count;
+    u32 width, count;
     const u32* starts;
 
-    RF_METHOD Levels(const void* entries, const u32* starts, u64 length, u64 count, u64 width)
-        : entries((const u64*)entries), windows_length((u32)length), width((u32)width), count((u32)count), starts(starts) {}
+    RF_METHOD Levels(const void* entries, const u32* starts, u64, u64 count, u64 width)
+        : entries((const u64*)entries), width((u32)width), count((u32)count), starts(starts) {}
     RF_METHOD u32 bits() const { return 5; }
     RF_METHOD Value value(u32, u32 i) const { return i; }
     RF_METHOD u32 bin(u32, u32 i, Value& value) const {
