@@ -14,6 +14,8 @@ use ringforge::{Buffer, Device, Engine, Job, Modulus, Op, Order, PolyType, Ring,
 use ringforge_sm2::{Mode, Signer, Verifier, batch_status};
 use ringforge_testkit::{Named, Random, residues};
 
+use crate::msm::groth16::{self, FROM};
+use crate::msm::{self, KINDS};
 use crate::zk::{are_of_one_polynomial, coset};
 use ringforge_cli::measure::{self, Effort, Times};
 use ringforge_cli::record::{Measurement, Memory, Step};
@@ -51,6 +53,15 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
         cases.push(Case::new("CTRU-768", &["Decaps"], move |bench, _| decapsulations(bench, items)));
         let items = scope.batches(&[scope.either(1 << 20, 64)])[0];
         cases.push(Case::new("SM2", &["verify"], move |bench, _| verifications(bench, items)));
+        let log_n = scope.log_n(scope.either(24, 10));
+        let name = format!("BN254 G1 2^{log_n}");
+        cases.push(Case::new(name.clone(), &[KINDS[0]], move |bench, _| {
+            Ok(vec![msm::sum_on_all(bench, &name, 1 << log_n, &devices(&bench.device)?)?])
+        }));
+        let name = format!("Groth16 BN254 2^{log_n}");
+        cases.push(Case::new(name.clone(), &[FROM[0]], move |bench, _| {
+            Ok(vec![groth16::on_all(bench, &name, 1 << log_n, &devices(&bench.device)?)?])
+        }));
     }
     for (log_n, quick) in [(24, true), (26, false), (28, false)] {
         if scope.wants(quick) && (quick || !scope.cpu) {

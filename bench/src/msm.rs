@@ -3,7 +3,7 @@
 //! The points are multiples of a generator, so that the sum is known: it is compared with one multiple of the generator.
 //! Proofs are compared with ark-groth16's for the same random numbers, where that takes no minutes, and verified.
 
-mod groth16;
+pub(crate) mod groth16;
 
 use anyhow::Result;
 use ark_bls12_381::Bls12_381;
@@ -12,14 +12,14 @@ use ark_ec::CurveGroup;
 use ark_ec::pairing::Pairing;
 use ark_ff::{AdditiveGroup, Field, PrimeField, UniformRand};
 use ark_std::rand::{Rng, SeedableRng, rngs::StdRng};
-use ringforge::Engine;
+use ringforge::{Buffer, Device, Engine, Stream};
 use ringforge_arkworks::{DevicePoint, EngineField};
-use ringforge_cli::measure;
+use ringforge_cli::measure::{self, Times};
 use ringforge_cli::record::Measurement;
 use ringforge_cli::roofline::Roofline;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Figure, Quoted, Scope, Suite};
-use ringforge_msm::{Bases, Check, ScalarForm, multiples};
+use ringforge_msm::{Bases, Check, Curve, ScalarForm, Sums, multiples};
 
 pub(crate) static SUITE: Suite = Suite {
     name: "MSM",
@@ -83,7 +83,7 @@ const GROUPS: [(Group, &str, &[u32], f64, u32); 3] = [
 const CPU_LOG_N: u32 = 12;
 
 /// Operations: kinds of scalars.
-const KINDS: [&str; 2] = ["random scalars", "nine in ten 0, 1 or -1"];
+pub(crate) const KINDS: [&str; 2] = ["random scalars", "nine in ten 0, 1 or -1"];
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
@@ -132,42 +132,81 @@ fn floor(bench: &Bench, n: usize, limbs: f64, degree: u32) -> Roofline {
     Roofline::new(Some(2.0 * best.0 * (5.0 * product + square)), None, bytes as usize, &bench.peaks)
 }
 
+/// A multiplication of n multiples of the generator, and what it must give.
+struct Sum {
+    curve: Curve,
+    points: Vec<u8>,
+    scalars: Vec<[u64; 4]>,
+    expected: Vec<u8>,
+}
+
 /// Measures a sum of n points. Returns its times, and true if it is right.
-fn sum<G: DevicePoint<ScalarField: EngineField>>(
-    bench: &Bench,
-    n: usize,
-    kind: &str,
-) -> Result<(measure::Times, bool)> {
-    let (curve, mut generator) = (G::curve()?, Vec::new());
-    G::generator().write(&mut generator);
-    let points = multiples(&curve, bytemuck::cast_slice(&generator), n);
-    let engine = Engine::on(bench.device.clone());
-    let bases = Bases::upload(&engine, &curve, &points, Check::Trusted)?.in_subgroup();
+fn sum<G: DevicePoint<ScalarField: EngineField>>(bench: &Bench, n: usize, kind: &str) -> Result<(Times, bool)> {
+    let Sum { curve, points, scalars, expected } = Sum::new::<G>(bench.seed, n, kind)?;
+    let bases = Bases::upload(&Engine::on(bench.device.clone()), &curve, &points, Check::Trusted)?.in_subgroup();
     drop(points);
-    let mut random = StdRng::seed_from_u64(bench.seed);
-    let one = G::ScalarField::ONE;
-    let scalars: Vec<G::ScalarField> = (0..n)
-        .map(|_| match (kind == KINDS[0], random.gen_range(0..30)) {
-            (false, 0..9) => G::ScalarField::ZERO,
-            (false, 9..18) => one,
-            (false, 18..27) => -one,
-            _ => G::ScalarField::rand(&mut random),
-        })
-        .collect();
-    let (mut number, mut total) = (G::ScalarField::ZERO, G::ScalarField::ZERO);
-    for scalar in &scalars {
-        number += one;
-        total += number * scalar;
-    }
-    let plain: Vec<[u64; 4]> = scalars.iter().map(|scalar| scalar.into_bigint().0).collect();
     let stream = bench.device.stream()?;
-    let plain = stream.upload_secret(&plain)?;
+    let scalars = stream.upload_secret(&scalars)?;
     let mut found = Vec::new();
     let times = measure::wall(bench.effort, || {
-        found = bases.msm_on(&stream, &plain, ScalarForm::Plain, 1)?;
+        found = bases.msm_on(&stream, &scalars, ScalarForm::Plain, 1)?;
         Ok(())
     })?;
-    let mut expected = Vec::new();
-    (G::generator() * total).into_affine().write(&mut expected);
-    Ok((times, found == bytemuck::cast_slice::<u64, u8>(&expected)))
+    Ok((times, found == expected))
+}
+
+/// Measures a sum over BN254 of which each device has an equal part, and on the first device alone.
+pub(crate) fn sum_on_all(bench: &Bench, name: &str, n: usize, devices: &[Device]) -> Result<Measurement> {
+    let Sum { curve, points, scalars, expected } = Sum::new::<<Bn254 as Pairing>::G1Affine>(bench.seed, n, KINDS[0])?;
+    let (mut measured, mut right) = (Vec::new(), true);
+    for devices in [&devices[..1], devices] {
+        let share = n.div_ceil(devices.len());
+        let parts = devices.iter().zip(points.chunks(share * curve.point_bytes())).zip(scalars.chunks(share));
+        let parts = parts.map(|((device, points), scalars)| {
+            let bases = Bases::upload(&Engine::on(device.clone()), &curve, points, Check::Trusted)?.in_subgroup();
+            let stream = device.stream()?;
+            let scalars = stream.upload_secret(scalars)?;
+            anyhow::Ok((bases, stream, scalars))
+        });
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        measured.push(measure::wall(bench.effort, || {
+            let start = |(bases, stream, scalars): &(Bases, Stream, Buffer)| {
+                Ok((Sums::start(stream, &[bases], scalars, ScalarForm::Plain, 1)?, stream.clone()))
+            };
+            let started = parts.iter().map(start).collect::<Result<Vec<_>>>()?;
+            let sums = started.into_iter().map(|(sums, stream)| Ok(sums.finish(&stream)?.concat()));
+            right &= curve.sum(&sums.collect::<Result<Vec<_>>>()?.concat())? == expected;
+            Ok(())
+        })?);
+    }
+    let [one, all] = &measured[..] else { anyhow::bail!("one device and all were measured") };
+    let line = Measurement::new(name, KINDS[0], 1, all.clone()).varied(format!("{} devices", devices.len()));
+    Ok(line.beside("one of them", one.median_seconds).checked("the sum, with one multiple of the generator", right))
+}
+
+impl Sum {
+    fn new<G: DevicePoint<ScalarField: EngineField>>(seed: u64, n: usize, kind: &str) -> Result<Self> {
+        let (curve, mut generator) = (G::curve()?, Vec::new());
+        G::generator().write(&mut generator);
+        let points = multiples(&curve, bytemuck::cast_slice(&generator), n);
+        let mut random = StdRng::seed_from_u64(seed);
+        let one = G::ScalarField::ONE;
+        let scalars: Vec<G::ScalarField> = (0..n)
+            .map(|_| match (kind == KINDS[0], random.gen_range(0..30)) {
+                (false, 0..9) => G::ScalarField::ZERO,
+                (false, 9..18) => one,
+                (false, 18..27) => -one,
+                _ => G::ScalarField::rand(&mut random),
+            })
+            .collect();
+        let (mut number, mut total) = (G::ScalarField::ZERO, G::ScalarField::ZERO);
+        for scalar in &scalars {
+            number += one;
+            total += number * scalar;
+        }
+        let scalars = scalars.iter().map(|scalar| scalar.into_bigint().0).collect();
+        let mut expected = Vec::new();
+        (G::generator() * total).into_affine().write(&mut expected);
+        Ok(Self { curve, points, scalars, expected: bytemuck::cast_slice(&expected).to_vec() })
+    }
 }

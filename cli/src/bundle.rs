@@ -24,7 +24,7 @@ pub struct Options {
     arch: Vec<u32>,
     /// The kernels to compile: a ring with an operation, such as "3329:x^256+1 mul", optionally followed by natural or
     /// in_place; a ring alone, for its usual operations in both orders, in place or not; a scheme, such as CTRU-768 or
-    /// SM2; schemes, for all schemes; or a file with one of these per line. May be given several times.
+    /// SM2; schemes, for all schemes; Groth16 proofs over a curve, as groth16:bls12-381 or groth16:bn254; or a file with one of these per line. May be given several times.
     #[arg(long = "for", required = true, value_name = "WHAT")]
     wanted: Vec<String>,
     /// The file to write.
@@ -47,6 +47,7 @@ fn capability(text: &str) -> Result<u32, String> {
 enum Wanted {
     Job(Job),
     PolyType(PolyType),
+    /// Schemes and provers by name.
     Schemes(Vec<&'static str>),
 }
 
@@ -56,8 +57,8 @@ impl Wanted {
         if text.eq_ignore_ascii_case("schemes") {
             return Ok(Self::Schemes(all));
         }
-        if let Some(scheme) = all.into_iter().find(|name| name.eq_ignore_ascii_case(text)) {
-            return Ok(Self::Schemes(vec![scheme]));
+        if let Some(name) = all.iter().chain(suites::PROVERS).find(|name| name.eq_ignore_ascii_case(text)) {
+            return Ok(Self::Schemes(vec![name]));
         }
         // a ring may contain spaces, so the operation and its options are parsed from the end of the text
         let (mut rest, mut order, mut in_place) = (text, Order::DigitReversed, false);
@@ -73,7 +74,7 @@ impl Wanted {
             }
             rest = before;
         }
-        let wanted = "neither a scheme nor a ring, with or without an operation";
+        let wanted = "neither a scheme, a prover nor a ring, with or without an operation";
         let ring = text.parse().with_context(|| format!("{text:?} is {wanted}"))?;
         Ok(Self::PolyType(ring))
     }
@@ -165,6 +166,7 @@ mod tests {
             ("3457:x^768-x^384+1 inverse in_place", Wanted::Job(job(Op::Inverse).in_place())),
             ("ctru-768", Wanted::Schemes(vec!["CTRU-768"])),
             ("sm2", Wanted::Schemes(vec!["SM2"])),
+            ("groth16:BN254", Wanted::Schemes(vec!["groth16:bn254"])),
         ];
         for (text, expected) in cases {
             assert_eq!(Wanted::parse(text)?, expected, "{text}");

@@ -1,4 +1,8 @@
-//! Groth16 proofs on the device: constraints, witness map and multi-scalar multiplications.
+//! Groth16 proofs on devices: constraints, witness map and multi-scalar multiplications.
+
+mod part;
+
+use std::time::Instant;
 
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
@@ -10,15 +14,16 @@ use ark_relations::gr1cs::{
 };
 use ark_std::rand::{CryptoRng, Rng};
 use rayon::prelude::*;
-use ringforge::{Buffer, Engine, Stream};
-use ringforge_msm::{Bases, MsmError, ScalarForm, Sums};
+use ringforge::{Plan, Planner};
+use ringforge_msm::MsmError;
 use zeroize::Zeroizing;
 
 use crate::backend::Backend;
 use crate::field::EngineField;
-use crate::matrix::DeviceMatrix;
-use crate::points::{DevicePoint, point, upload};
-use crate::witness::{Reduction, WitnessMap};
+use crate::matrix::Sparse;
+use crate::points::DevicePoint;
+use crate::witness::Reduction;
+use part::{Part, Parts, Running};
 
 /// Why a proof was not made.
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +59,31 @@ impl From<ringforge::Error> for ProofError {
     }
 }
 
-/// A proving key and the constraints of its circuit on a device. Proofs are those of ark-groth16 for the same key,
-/// assignment and random numbers, byte for byte.
+/// What the phases of a proof took, in seconds. With several devices, the time of a phase on a device is the longest.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Phases {
+    /// Copies of the assignment, and of evaluations if they were given, to the device.
+    pub copies: f64,
+    /// The products with the matrices, and the witness map.
+    pub quotient: f64,
+    /// The sums over the variables: A, B in both groups, and L.
+    pub sums: f64,
+    /// The sum over the quotient's coefficients: H.
+    pub quotient_sum: f64,
+    /// From the call until the proof's elements are on the host. It contains the phases above.
+    pub elements: f64,
+    /// The verification, on the CPU. 0 if the prover is [not verified](Groth16Device::unverified).
+    pub verification: f64,
+}
+
+/// A proving key and the constraints of its circuit on one or more devices. Proofs are those of ark-groth16 for the same
+/// key, assignment and random numbers, byte for byte.
 ///
-/// Only the assignment is copied to the device for each proof. There, it is multiplied by the matrices, the witness map
+/// Only the assignment is copied to the devices for each proof. There, it is multiplied by the matrices, the witness map
 /// makes the quotient polynomial, and the multi-scalar multiplications make the proof's elements. The circuit's
-/// synthesis, which makes the assignment, runs on the CPU.
+/// synthesis, which makes the assignment, runs on the CPU. Each of several devices has all matrices, and the bases of an
+/// equal part of the variables.
 ///
 /// Several threads may prove with one key at once.
 ///
@@ -86,29 +110,23 @@ impl From<ringforge::Error> for ProofError {
 /// let mut rng = OsRng;
 /// let circuit = Square(Fr::from(3));
 /// let (pk, vk) = Groth16::<Bls12_381>::circuit_specific_setup(circuit.clone(), &mut rng)?;
-/// let prover = Groth16Device::<Bls12_381>::for_circuit(&Backend::best(), &pk, circuit.clone(), Reduction::Libsnark)?;
+/// let prover = Groth16Device::<Bls12_381>::for_circuit(&[Backend::best()], &pk, circuit.clone(), Reduction::Libsnark)?;
 /// let proof = prover.prove(circuit, &mut rng)?;
 /// assert!(Groth16::<Bls12_381>::verify(&vk, &[Fr::from(9)], &proof)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Groth16Device<E: Pairing> {
-    engine: Engine,
-    matrices: [DeviceMatrix; 3],
-    map: WitnessMap,
-    /// The bases of A, B in G1, and L; all for the assignment.
-    a: Bases,
-    b_g1: Bases,
-    l: Bases,
-    b_g2: Bases,
-    h: Bases,
-    backend: Backend,
+    parts: Vec<Part>,
     key: VerifyingKey<E>,
     beta_g1: E::G1Affine,
     delta_g1: E::G1Affine,
     prepared: PreparedVerifyingKey<E>,
     variables: usize,
     instance: usize,
+    /// Points of the domain.
+    points: usize,
+    proof_bytes: usize,
     verifies: bool,
 }
 
@@ -116,14 +134,15 @@ impl<E> Groth16Device<E>
 where
     E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint, G2Affine: DevicePoint>,
 {
-    /// Copies a proving key, and the constraint matrices of its circuit, to the device of `backend`. `matrices` are a, b
-    /// and c, with a row per constraint; `instance` is the number of public variables, with the constant 1.
+    /// Copies a proving key, and the constraint matrices of its circuit, to the devices of `backends`. `matrices` are a,
+    /// b and c, with a row per constraint; `instance` is the number of public variables, with the constant 1. What the
+    /// key will take on each device is logged first.
     ///
     /// # Errors
-    /// [`ProofError::Circuit`] if the matrices do not fit the key; [`ProofError::Msm`] if device memory runs out, a
-    /// driver call fails or the device does not support the curves.
+    /// [`ProofError::Circuit`] if the matrices do not fit the key, or if there are no backends; [`ProofError::Msm`] if
+    /// device memory runs out, a driver call fails or the device does not support the curves.
     pub fn prepare(
-        backend: &Backend,
+        backends: &[Backend],
         pk: &ProvingKey<E>,
         matrices: &[Matrix<E::ScalarField>],
         instance: usize,
@@ -153,27 +172,46 @@ where
             Reduction::Circom => points,
         };
         fits("the quotient polynomial", pk.h_query.len(), h_query)?;
+        // no device is without a variable and a coefficient
+        let most = variables.min(points);
+        let backends = backends.get(..most).unwrap_or(backends);
+        if backends.is_empty() {
+            return Err(ProofError::Circuit { what: "the list of devices", expected: 1, got: 0 });
+        }
         // the prover adds a row for each public variable to a
-        let mut with_inputs = a.clone();
-        with_inputs.extend((0..instance).map(|i| vec![(E::ScalarField::from(1u8), i)]));
-        let engine = backend.engine();
-        let matrix = |rows: &Matrix<_>| DeviceMatrix::new(engine, rows, variables, points);
+        let one = E::ScalarField::from(1u8);
+        let inputs: Vec<_> = (0..instance).map(|i| [(one, i)]).collect();
+        let rows = |matrix: &'_ Matrix<E::ScalarField>, inputs: &[[(E::ScalarField, usize); 1]]| {
+            let inputs = inputs.iter().map(<[_; 1]>::as_slice);
+            Sparse::new(matrix.iter().map(Vec::as_slice).chain(inputs), variables, points)
+        };
+        let matrices = [rows(a, &inputs)?, rows(b, &[])?, rows(c, &[])?];
+        let share = |n: usize, i: usize| n * i / backends.len()..n * (i + 1) / backends.len();
+        let (g1, g2) = (E::G1Affine::curve()?.point_bytes(), E::G2Affine::curve()?.point_bytes());
+        let bytes = (variables * (3 * g1 + g2) + points * g1).div_ceil(backends.len());
+        let bytes = bytes + matrices.iter().map(Sparse::bytes).sum::<usize>();
+        log::info!("a Groth16 key of {variables} variables takes {bytes} bytes on each of {} devices", backends.len());
+        let parts = backends.iter().enumerate().map(|(i, backend)| {
+            let shares = [share(variables, i), share(points, i)];
+            Part::new(backend, pk, &matrices, reduction, points, shares)
+        });
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let (of_variables, of_points) = (variables.div_ceil(backends.len()), points.div_ceil(backends.len()));
+        let planner = backends[0].engine().planner();
+        let plans = part::plans::<E>(planner, of_variables, of_points, reduction, points)?;
+        let temporary = plans.iter().map(|plan| plan.temporary_bytes(1)).max().unwrap_or(0);
+        let proof_bytes = temporary + (variables + 3 * points) * size_of::<[u64; 4]>();
+        log::info!("a proof takes about {proof_bytes} bytes more on each device");
         Ok(Self {
-            engine: engine.clone(),
-            matrices: [matrix(&with_inputs)?, matrix(b)?, matrix(c)?],
-            map: backend.witness_map::<E::ScalarField>(reduction, points)?,
-            a: upload(engine, 0, &pk.a_query, variables)?,
-            b_g1: upload(engine, 0, &pk.b_g1_query, variables)?,
-            l: upload(engine, instance, &pk.l_query, variables)?,
-            b_g2: upload(engine, 0, &pk.b_g2_query, variables)?,
-            h: upload(engine, 0, &pk.h_query, points)?,
-            backend: backend.clone(),
+            parts,
             key: pk.vk.clone(),
             beta_g1: pk.beta_g1,
             delta_g1: pk.delta_g1,
             prepared: prepare_verifying_key(&pk.vk),
             variables,
             instance,
+            points,
+            proof_bytes,
             verifies: true,
         })
     }
@@ -183,7 +221,7 @@ where
     /// # Errors
     /// As [`Groth16Device::prepare`]; [`ProofError::Synthesis`] if the circuit cannot be synthesised.
     pub fn for_circuit<C: ConstraintSynthesizer<E::ScalarField>>(
-        backend: &Backend,
+        backends: &[Backend],
         pk: &ProvingKey<E>,
         circuit: C,
         reduction: Reduction,
@@ -195,7 +233,7 @@ where
         cs.finalize();
         let matrices = cs.to_matrices()?;
         let matrices = matrices.get(R1CS_PREDICATE_LABEL).ok_or(SynthesisError::AssignmentMissing)?;
-        Self::prepare(backend, pk, matrices, cs.num_instance_variables(), reduction)
+        Self::prepare(backends, pk, matrices, cs.num_instance_variables(), reduction)
     }
 
     /// The same prover, which hands out proofs without verifying them. By default each proof is verified first, so that
@@ -203,6 +241,35 @@ where
     #[must_use]
     pub fn unverified(self) -> Self {
         Self { verifies: false, ..self }
+    }
+
+    /// The plans that a proof runs, for a circuit of so many variables on a domain of so many points: to compile them
+    /// into a [`Bundle`](ringforge::cuda::Bundle), or to know their memory. Kernels do not depend on the variables.
+    ///
+    /// # Errors
+    /// [`Error::NoRoot`](ringforge::Error::NoRoot) or [`Error::TooLarge`](ringforge::Error::TooLarge) for a domain that
+    /// the field does not have; [`Error::Unsupported`](ringforge::Error::Unsupported) for curves or fields that the
+    /// engine does not support.
+    pub fn plans(
+        planner: &Planner,
+        variables: usize,
+        points: usize,
+        reduction: Reduction,
+    ) -> ringforge::Result<Vec<Plan>> {
+        part::plans::<E>(planner, variables, points, reduction, points)
+    }
+
+    /// The device memory of the key, in bytes, on the device that holds most of it. Twiddle factors, which all proofs
+    /// over a domain share, are not counted.
+    #[must_use]
+    pub fn key_bytes(&self) -> usize {
+        self.parts.iter().map(Part::bytes).max().unwrap_or(0)
+    }
+
+    /// The device memory that a proof takes while it runs, in bytes, about. Proofs that run at once take it each.
+    #[must_use]
+    pub fn proof_bytes(&self) -> usize {
+        self.proof_bytes
     }
 
     /// Makes a proof for a circuit with values. Takes the same random numbers from `rng` as ark-groth16's prover.
@@ -238,6 +305,23 @@ where
         r: E::ScalarField,
         s: E::ScalarField,
     ) -> Result<Proof<E>, ProofError> {
+        Ok(self.prove_timed(assignment, None, r, s)?.0)
+    }
+
+    /// Like [`Groth16Device::prove_assignment`], and returns what the phases took. If `evaluations` are given, the
+    /// device does not multiply the matrices by the assignment, because the caller knows the products: those of a, b and
+    /// c, one element for each constraint. In a, the public variables follow, with the constant 1. Further points of the
+    /// domain have zeros, which may be left out.
+    ///
+    /// # Errors
+    /// As [`Groth16Device::prove_assignment`]; [`ProofError::Circuit`] for more evaluations than the domain has points.
+    pub fn prove_timed(
+        &self,
+        assignment: &[E::ScalarField],
+        evaluations: Option<[&[E::ScalarField]; 3]>,
+        r: E::ScalarField,
+        s: E::ScalarField,
+    ) -> Result<(Proof<E>, Phases), ProofError> {
         if assignment.len() != self.variables {
             let (expected, got) = (self.variables, assignment.len());
             return Err(ProofError::Circuit { what: "the assignment", expected, got });
@@ -245,46 +329,33 @@ where
         if assignment.first() != Some(&E::ScalarField::from(1u8)) {
             return Err(ProofError::Constant);
         }
-        let stream = self.engine.device().stream()?;
-        // the assignment's copy in page-locked memory is wiped while the device works
-        let (of_z, of_h) = self.backend.staged(assignment.len(), |staging| {
-            ringforge_cpu::threads::start();
-            staging.par_iter_mut().zip(assignment).for_each(|(to, from)| *to = from.limbs());
-            let mut z = stream.secret_buffer(size_of_val(staging))?;
-            stream.write(&mut z, staging)?;
-            let form = ScalarForm::Montgomery;
-            let quotient = self.quotient(&stream, &z)?;
-            let of_z = Sums::start(&stream, &[&self.b_g2, &self.a, &self.b_g1, &self.l], &z, form, 1)?;
-            Ok::<_, ProofError>((of_z, Sums::start(&stream, &[&self.h], &quotient, form, 1)?))
-        })?;
-        // the CPU's part of the proof, meanwhile
-        let [r_delta, s_delta, rs_delta] = [r, s, r * s].map(|x| self.delta_g1 * x);
-        let s_delta_g2 = self.key.delta_g2 * s;
-        let [b_g2, a, b_g1, l] = &of_z.finish(&stream)?[..] else { return Err(ProofError::Refused) };
-        let h = of_h.finish(&stream)?.concat();
-        let g1 = |bytes: &[u8]| point::<E::G1Affine>(bytes).into_group();
-        let a = r_delta + g1(a) + self.key.alpha_g1;
-        let b_g1 = s_delta + g1(b_g1) + self.beta_g1;
-        let b = s_delta_g2 + point::<E::G2Affine>(b_g2).into_group() + self.key.beta_g2;
-        let c = a * s + b_g1 * r - rs_delta + g1(l) + g1(&h);
+        if let Some(got) = evaluations.iter().flatten().map(|of| of.len()).find(|length| *length > self.points) {
+            return Err(ProofError::Circuit { what: "the evaluations", expected: self.points, got });
+        }
+        let (begin, mut phases) = (Instant::now(), Phases::default());
+        let running = self.parts.par_iter().map(|part| part.start(assignment, evaluations));
+        let running = running.collect::<Result<Vec<Running>, _>>()?;
+        // the CPU's part of the proof, while the devices work
+        let mut c = self.delta_g1 * -(r * s);
+        let (mut a, mut b_g1) = (self.delta_g1 * r + self.key.alpha_g1, self.delta_g1 * s + self.beta_g1);
+        let mut b = self.key.delta_g2 * s + self.key.beta_g2;
+        for part in running {
+            let Parts::<E>(of_b, [of_a, of_b_g1, l, h]) = part.finish(&mut phases)?;
+            b += of_b;
+            a += of_a;
+            b_g1 += of_b_g1;
+            c += l.into_group() + h;
+        }
+        c += a * s + b_g1 * r;
         let proof = Proof { a: a.into_affine(), b: b.into_affine(), c: c.into_affine() };
-        let inputs = assignment.get(1..self.instance).unwrap_or(&[]);
-        match !self.verifies || Groth16::<E>::verify_proof(&self.prepared, &proof, inputs)? {
-            true => Ok(proof),
-            false => Err(ProofError::Refused),
+        phases.elements = begin.elapsed().as_secs_f64();
+        if self.verifies {
+            let inputs = assignment.get(1..self.instance).unwrap_or(&[]);
+            if !Groth16::<E>::verify_proof(&self.prepared, &proof, inputs)? {
+                return Err(ProofError::Refused);
+            }
+            phases.verification = begin.elapsed().as_secs_f64() - phases.elements;
         }
-    }
-
-    /// Enqueues the products of the matrices and the assignment, and the witness map.
-    fn quotient(&self, stream: &Stream, z: &Buffer) -> Result<Buffer, ProofError> {
-        let buffer = || stream.secret_buffer(self.map.size() * size_of::<[u64; 4]>());
-        let mut products = [buffer()?, buffer()?, buffer()?];
-        for (matrix, product) in self.matrices.iter().zip(&mut products) {
-            matrix.times(stream, z, product)?;
-        }
-        let [a, b, c] = &mut products;
-        self.map.run(stream, a, b, c)?;
-        let [_, _, quotient] = products;
-        Ok(quotient)
+        Ok((proof, phases))
     }
 }

@@ -46,7 +46,7 @@ pub use ringforge::{self, Error, Result};
 pub use backend::Backend;
 pub use domain::Domain;
 pub use field::EngineField;
-pub use groth16::{Groth16Device, ProofError};
+pub use groth16::{Groth16Device, Phases, ProofError};
 pub use points::{Coordinate, DevicePoint};
 pub use qap::{Circom, Libsnark};
 pub use witness::{Reduction, WitnessMap};

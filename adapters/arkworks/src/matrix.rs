@@ -3,7 +3,6 @@
 use core::any::TypeId;
 use std::collections::HashMap;
 
-use ark_relations::gr1cs::Matrix;
 use rayon::prelude::*;
 use ringforge::kernels::{Built, CustomKernel, Launch, Port};
 use ringforge::{Buffer, Engine, Error, Plan, Planner, Program, Result, Stream};
@@ -16,7 +15,7 @@ const PART: usize = 32;
 const THREADS: u32 = 128;
 const WORD: usize = 32;
 
-/// A matrix on a device, by rows: compressed sparse rows, with each coefficient stored once.
+/// A [`Sparse`] matrix on a device.
 #[derive(Debug)]
 pub(crate) struct DeviceMatrix {
     program: Program,
@@ -40,11 +39,23 @@ struct Sizes {
     padded: usize,
 }
 
-impl DeviceMatrix {
-    /// Copies a matrix to the device of `engine`. Products have `padded` elements.
-    pub(crate) fn new<F: EngineField>(
-        engine: &Engine,
-        matrix: &Matrix<F>,
+/// A matrix by rows, as it is copied to a device: compressed sparse rows, with each coefficient stored once.
+#[derive(Debug)]
+pub(crate) struct Sparse {
+    sizes: Sizes,
+    /// For each part of a row, its first term; then the number of terms.
+    parts: Vec<u32>,
+    /// For each term, its column and the number of its coefficient.
+    terms: Vec<[u32; 2]>,
+    coefficients: Vec<[u64; 4]>,
+    /// For each row, its first part; then the number of parts.
+    rows: Vec<u32>,
+}
+
+impl Sparse {
+    /// Rows of coefficients and their columns. Products have `padded` elements.
+    pub(crate) fn new<'a, F: EngineField>(
+        matrix: impl Iterator<Item = &'a [(F, usize)]>,
         columns: usize,
         padded: usize,
     ) -> Result<Self> {
@@ -64,14 +75,6 @@ impl DeviceMatrix {
             }
             rows.push(parts.len() as u32 - 1);
         }
-        let sizes = Sizes {
-            rows: matrix.len(),
-            columns,
-            parts: parts.len() - 1,
-            terms: terms.len(),
-            coefficients: coefficients.len(),
-            padded,
-        };
         let most = terms.len().max(columns).max(padded);
         if u32::try_from(most).is_err() {
             return Err(Error::TooLarge { what: "a constraint matrix", limit: u32::MAX as usize, got: most });
@@ -81,16 +84,46 @@ impl DeviceMatrix {
             terms.push([0, 0]);
             parts.push(0);
         }
-        let sizes = Sizes { parts: parts.len() - 1, terms: terms.len(), ..sizes };
+        let sizes = Sizes {
+            rows: rows.len() - 1,
+            columns,
+            parts: parts.len() - 1,
+            terms: terms.len(),
+            coefficients: coefficients.len(),
+            padded,
+        };
+        Ok(Self { sizes, parts, terms, coefficients, rows })
+    }
+
+    /// The memory that the matrix takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        4 * (self.parts.len() + self.rows.len()) + 8 * self.terms.len() + WORD * self.coefficients.len()
+    }
+
+    /// Copies the matrix to the device of `engine`.
+    pub(crate) fn upload<F: EngineField>(&self, engine: &Engine) -> Result<DeviceMatrix> {
+        let sizes = self.sizes;
         let program = engine.program_of(&(TypeId::of::<F>(), sizes), |planner| plan::<F>(planner, sizes))?;
         let stream = engine.stream()?;
-        Ok(Self {
+        Ok(DeviceMatrix {
             program,
-            parts: stream.upload(&parts)?,
-            terms: stream.upload(&terms)?,
-            coefficients: stream.upload(&coefficients)?,
-            rows: stream.upload(&rows)?,
+            parts: stream.upload(&self.parts)?,
+            terms: stream.upload(&self.terms)?,
+            coefficients: stream.upload(&self.coefficients)?,
+            rows: stream.upload(&self.rows)?,
         })
+    }
+}
+
+impl DeviceMatrix {
+    /// The plan of a product. Its kernels have the sources of products of any size.
+    pub(crate) fn sample_plan<F: EngineField>(planner: &Planner) -> Result<Plan> {
+        plan::<F>(planner, Sizes { rows: 1, columns: 1, parts: 1, terms: 1, coefficients: 2, padded: 1 })
+    }
+
+    /// The device memory that the matrix takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        [&self.parts, &self.terms, &self.coefficients, &self.rows].map(Buffer::len).iter().sum()
     }
 
     /// Enqueues the product of the matrix and a vector, both in Montgomery form.
@@ -206,6 +239,7 @@ mod tests {
     use ark_bn254::Fr;
     use ark_ff::{AdditiveGroup, Field, UniformRand};
     use ark_groth16::r1cs_to_qap::evaluate_constraint;
+    use ark_relations::gr1cs::Matrix;
     use ark_std::rand::Rng;
     use ringforge_testkit::Target;
 
@@ -225,7 +259,9 @@ mod tests {
                     (factors[rng.gen_range(0..5)], rng.gen_range(0..columns))
                 };
                 let matrix: Matrix<Fr> = lengths.iter().map(|length| (0..*length).map(|_| term()).collect()).collect();
-                let on_device = DeviceMatrix::new(&engine, &matrix, columns, 8).unwrap();
+                let sparse = Sparse::new(matrix.iter().map(Vec::as_slice), columns, 8).unwrap();
+                let on_device = sparse.upload::<Fr>(&engine).unwrap();
+                assert_eq!(on_device.bytes(), sparse.bytes());
                 let words: Vec<[u64; 4]> = vector.iter().map(Fr::limbs).collect();
                 let mut product = stream.zeros(8 * WORD).unwrap();
                 on_device.times(stream, &stream.upload(&words).unwrap(), &mut product).unwrap();

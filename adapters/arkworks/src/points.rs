@@ -1,8 +1,11 @@
 //! Points of arkworks' curves in the form of `ringforge-msm`.
 
+use core::ops::Range;
+
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ff::{AdditiveGroup, Field, Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtField};
+use rayon::prelude::*;
 use ringforge::Engine;
 use ringforge_msm::{Bases, Check, Curve, MsmError};
 
@@ -125,23 +128,27 @@ impl<P: SWCurveConfig<BaseField: Coordinate, ScalarField: PrimeField>> DevicePoi
     }
 }
 
-/// Copies points of prime order to the device of `engine`. `before` points at infinity come first, and others follow so
-/// that there are `count` points.
+/// Copies a range of bases, with points of prime order, to the device of `engine`. The bases are `before` points at
+/// infinity, then these points, then infinity again.
 pub(crate) fn upload<G: DevicePoint>(
     engine: &Engine,
+    range: Range<usize>,
     before: usize,
     points: &[G],
-    count: usize,
 ) -> Result<Bases, MsmError> {
-    let mut words = Vec::new();
-    (0..before).for_each(|_| G::zero().write(&mut words));
-    points.iter().for_each(|point| point.write(&mut words));
-    (before + points.len()..count).for_each(|_| G::zero().write(&mut words));
-    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    Ok(Bases::upload(engine, &G::curve()?, &bytes, Check::Trusted)?.in_subgroup())
+    ringforge_cpu::threads::start();
+    let base = |i: usize| i.checked_sub(before).and_then(|i| points.get(i)).copied().unwrap_or_else(G::zero);
+    let words: Vec<Vec<u64>> = (range.start..range.end)
+        .into_par_iter()
+        .fold(Vec::new, |mut words, i| {
+            base(i).write(&mut words);
+            words
+        })
+        .collect();
+    Ok(Bases::upload(engine, &G::curve()?, bytemuck::cast_slice(&words.concat()), Check::Trusted)?.in_subgroup())
 }
 
-/// Returns the points with these bytes.
+/// Returns the point with these bytes.
 pub(crate) fn point<G: DevicePoint>(bytes: &[u8]) -> G {
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     G::read(&words)

@@ -47,6 +47,13 @@ impl WitnessMap {
         Ok(Self { n, reduction, product, to_coset: program(Part::ToCoset)?, last: program(Part::Last)? })
     }
 
+    /// The plans of the map's programs.
+    pub(crate) fn plans<F: EngineField>(planner: &Planner, reduction: Reduction, n: usize) -> Result<Vec<Plan>> {
+        let parts = [Part::Product, Part::ToCoset, Part::Last].into_iter();
+        let needed = parts.filter(|part| *part != Part::Product || reduction == Reduction::Circom);
+        needed.map(|part| part.plan::<F>(planner, reduction, n)).collect()
+    }
+
     /// The number of points of the domain.
     #[must_use]
     pub fn size(&self) -> usize {

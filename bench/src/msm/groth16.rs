@@ -1,47 +1,67 @@
-//! Groth16 proofs of a chain x ← (x + k)^3 over BLS12-381.
+//! Groth16 proofs of a chain x ← (x + k)^3, beside bits of which each is proved to be 0 or 1.
 
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use ark_bls12_381::{Bls12_381, Fr};
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use ark_ec::pairing::Pairing;
 use ark_ff::{Field, UniformRand};
-use ark_groth16::Groth16;
+use ark_groth16::{Groth16, ProvingKey};
 use ark_relations::gr1cs::{ConstraintSynthesizer, ConstraintSystem, ConstraintSystemRef, LinearCombination, Variable};
-use ark_snark::SNARK;
 use ark_std::rand::{SeedableRng, rngs::StdRng};
-use ringforge::Engine;
-use ringforge_arkworks::{Backend, Groth16Device, Reduction};
+use ringforge::{Device, Engine};
+use ringforge_arkworks::{Backend, DevicePoint, EngineField, Groth16Device, Phases, Reduction};
 use ringforge_cli::measure;
-use ringforge_cli::record::Measurement;
+use ringforge_cli::record::{Measurement, Step};
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Scope};
 
-/// log2 of the numbers of constraints.
-const LOG_N: &[u32] = &[18, 20];
-const CPU_LOG_N: &[u32] = &[10];
+/// log2 of the numbers of constraints, and whether nine in ten variables are bits.
+const SIZES: &[(u32, bool)] = &[(18, false), (18, true), (20, false)];
+const CPU_SIZES: &[(u32, bool)] = &[(10, false), (10, true)];
 
 /// Operations.
-const FROM: [&str; 2] = ["from the assignment", "from the circuit"];
+pub(crate) const FROM: [&str; 2] = ["from the assignment", "from the circuit"];
 
 pub(super) fn cases(scope: &Scope) -> Vec<Case> {
-    let sizes = scope.either(LOG_N, CPU_LOG_N);
-    let case = |&log_n: &u32| {
-        let (name, n) = (format!("Groth16 BLS12-381 2^{log_n}"), 1 << scope.log_n(log_n));
+    let sizes = scope.either(SIZES, CPU_SIZES);
+    let case = |&(log_n, bits): &(u32, bool)| {
+        let kind = if bits { ", nine in ten 0 or 1" } else { "" };
+        let (name, n) = (format!("Groth16 BLS12-381 2^{log_n}{kind}"), 1 << scope.log_n(log_n));
         Case::new(name.clone(), &FROM, move |bench, wanted| {
-            let lines = lines(bench, &name, n)?;
+            let lines = lines(bench, &name, &Chain::new(bench.seed, n, bits))?;
             Ok(lines.into_iter().filter(|line| wanted.has(&line.operation)).collect())
         })
     };
     sizes.iter().take(if scope.quick { 1 } else { sizes.len() }).map(case).collect()
 }
 
-/// A chain of rounds with two constraints each, whose start is secret and whose end is public.
+/// A chain of rounds with two constraints each, whose start is secret and whose end is public; and secret bits.
 #[derive(Debug, Clone)]
-struct Chain(Vec<Fr>, Fr);
+struct Chain<F> {
+    constants: Vec<F>,
+    start: F,
+    bits: usize,
+}
 
-impl ConstraintSynthesizer<Fr> for Chain {
-    fn generate_constraints(self, cs: ConstraintSystemRef<Fr>) -> ark_relations::gr1cs::Result<()> {
-        let Self(constants, mut value) = self;
+impl<F: Field> Chain<F> {
+    /// A chain of which the constraints, and a row for each of two public variables, just fit n rows.
+    fn new(seed: u64, n: usize, with_bits: bool) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let bits = if with_bits { n * 9 / 10 } else { 0 };
+        let rounds = ((n - bits) / 2).saturating_sub(1).max(1);
+        Self { constants: (0..rounds).map(|_| F::rand(&mut rng)).collect(), start: F::rand(&mut rng), bits }
+    }
+}
+
+impl<F: Field> ConstraintSynthesizer<F> for Chain<F> {
+    fn generate_constraints(self, cs: ConstraintSystemRef<F>) -> ark_relations::gr1cs::Result<()> {
+        let Self { constants, start: mut value, bits } = self;
+        for i in 0..bits {
+            let bit = cs.new_witness_variable(|| Ok(F::from((i % 3 == 0) as u8)))?;
+            cs.enforce_r1cs_constraint(|| bit.into(), || bit.into(), || bit.into())?;
+        }
         let mut x = cs.new_witness_variable(|| Ok(value))?;
         for (i, k) in constants.iter().enumerate() {
             let sum = value + k;
@@ -60,23 +80,35 @@ impl ConstraintSynthesizer<Fr> for Chain {
     }
 }
 
-fn lines(bench: &Bench, name: &str, n: usize) -> Result<Vec<Measurement>> {
-    let mut rng = StdRng::seed_from_u64(bench.seed);
-    // a row for each constraint and each of two public variables must fit
-    let rounds = (n / 2).saturating_sub(1).max(1);
-    let circuit = Chain((0..rounds).map(|_| Fr::rand(&mut rng)).collect(), Fr::rand(&mut rng));
-    let (pk, _) = Groth16::<Bls12_381>::circuit_specific_setup(circuit.clone(), &mut rng)?;
-    let backend = Backend::new(&Engine::on(bench.device.clone()));
-    let prover = Groth16Device::<Bls12_381>::for_circuit(&backend, &pk, circuit.clone(), Reduction::Libsnark)?;
+fn assignment<F: Field>(circuit: &Chain<F>) -> Result<Vec<F>> {
     let cs = ConstraintSystem::new_ref();
     circuit.clone().generate_constraints(cs.clone())?;
     cs.finalize();
     let cs = cs.borrow().context("a constraint system")?;
-    let assignment = [cs.instance_assignment()?, cs.witness_assignment()?].concat();
-    let (r, s) = (Fr::rand(&mut rng), Fr::rand(&mut rng));
-    let mut proof = prover.prove_assignment(&assignment, r, s)?;
+    Ok([cs.instance_assignment()?, cs.witness_assignment()?].concat())
+}
+
+fn key<E: Pairing>(circuit: &Chain<E::ScalarField>, rng: &mut StdRng) -> Result<ProvingKey<E>> {
+    Ok(Groth16::<E>::generate_random_parameters_with_reduction(circuit.clone(), rng)?)
+}
+
+fn prover<E>(devices: &[Device], pk: &ProvingKey<E>, circuit: &Chain<E::ScalarField>) -> Result<Groth16Device<E>>
+where
+    E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint, G2Affine: DevicePoint>,
+{
+    let backends: Vec<_> = devices.iter().map(|device| Backend::new(&Engine::on(device.clone()))).collect();
+    Ok(Groth16Device::for_circuit(&backends, pk, circuit.clone(), Reduction::Libsnark)?)
+}
+
+fn lines(bench: &Bench, name: &str, circuit: &Chain<ark_bls12_381::Fr>) -> Result<Vec<Measurement>> {
+    let mut rng = StdRng::seed_from_u64(bench.seed);
+    let pk = key::<Bls12_381>(circuit, &mut rng)?;
+    let prover = prover(core::slice::from_ref(&bench.device), &pk, circuit)?;
+    let assignment = assignment(circuit)?;
+    let (r, s) = (UniformRand::rand(&mut rng), UniformRand::rand(&mut rng));
+    let (mut proof, mut phases) = prover.prove_timed(&assignment, None, r, s)?;
     let of_assignment = measure::wall(bench.effort, || {
-        proof = prover.prove_assignment(&assignment, r, s)?;
+        (proof, phases) = prover.prove_timed(&assignment, None, r, s)?;
         Ok(())
     })?;
     let before = Instant::now();
@@ -90,6 +122,50 @@ fn lines(bench: &Bench, name: &str, n: usize) -> Result<Vec<Measurement>> {
         let line = Measurement::new(name, operation, 1, times);
         line.checked("equal to ark-groth16's proof for the same random numbers", proof == stock)
     };
-    let circuit = line(FROM[1], of_circuit).beside("ark-groth16 0.6, all cores", stock_seconds);
-    Ok(vec![line(FROM[0], of_assignment), circuit])
+    let mut of_assignment = line(FROM[0], of_assignment);
+    of_assignment.steps = steps(&phases);
+    let of_circuit = line(FROM[1], of_circuit).beside("ark-groth16 0.6, all cores", stock_seconds);
+    Ok(vec![of_assignment, of_circuit])
+}
+
+/// Measures a proof over BN254 from the assignment on all of these devices, and on the first alone.
+pub(crate) fn on_all(bench: &Bench, name: &str, n: usize, devices: &[Device]) -> Result<Measurement> {
+    let mut rng = StdRng::seed_from_u64(bench.seed);
+    let circuit = Chain::new(bench.seed, n, false);
+    let pk = key::<Bn254>(&circuit, &mut rng)?;
+    let assignment = assignment(&circuit)?;
+    let (r, s) = (UniformRand::rand(&mut rng), UniformRand::rand(&mut rng));
+    let mut measured = Vec::new();
+    for devices in [&devices[..1], devices] {
+        let prover = prover(devices, &pk, &circuit)?;
+        let mut last = prover.prove_timed(&assignment, None, r, s)?;
+        let times = measure::wall(bench.effort, || {
+            last = prover.prove_timed(&assignment, None, r, s)?;
+            Ok(())
+        })?;
+        measured.push((last, times));
+    }
+    let [((of_one, _), one), ((of_all, phases), all)] = &measured[..] else {
+        anyhow::bail!("two provers were measured")
+    };
+    let mut line = Measurement::new(name, FROM[0], 1, all.clone()).varied(format!("{} devices", devices.len()));
+    line.steps = steps(phases);
+    let checked = "verified by ark-groth16, and equal to the proof of one device";
+    Ok(line.beside("one of them", one.median_seconds).checked(checked, of_one == of_all))
+}
+
+/// The phases of a proof as steps of a measurement.
+fn steps(phases: &Phases) -> Vec<Step> {
+    let on_devices = phases.copies + phases.quotient + phases.sums + phases.quotient_sum;
+    let steps = [
+        ("copies of the assignment", phases.copies),
+        ("matrices and witness map", phases.quotient),
+        ("sums over variables", phases.sums),
+        ("sum over the quotient", phases.quotient_sum),
+        ("elements, on the CPU", phases.elements - on_devices),
+        ("verification, on the CPU", phases.verification),
+    ];
+    let step =
+        |(kernel, median_seconds): (&str, f64)| Step { kernel: kernel.into(), median_seconds, ..Step::default() };
+    steps.map(step).to_vec()
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use ringforge::{Buffer, Engine, Program, Stream};
+use ringforge::run::BufferSlice;
+use ringforge::{Buffer, Engine, Plan, Planner, Program, Stream};
 use zeroize::Zeroizing;
 
+use crate::cpu;
 use crate::curve::{AnyGroup, Curve, with_group};
 use crate::digits::{Scalars, Windows};
-use crate::error::MsmError;
+use crate::error::{MsmError, elements};
 use crate::field::Prime;
 use crate::group::{Affine, Group, Xyzz};
 use crate::kernels::{OK, SCALAR, Shape};
@@ -103,6 +105,12 @@ impl Bases {
         self.len() == 0
     }
 
+    /// The device memory that the points take, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.inner.points.len()
+    }
+
     /// The curve.
     #[must_use]
     pub fn curve(&self) -> &Curve {
@@ -140,10 +148,10 @@ impl Bases {
     ///
     /// # Errors
     /// As [`Bases::msm`].
-    pub fn msm_on(
+    pub fn msm_on<'a>(
         &self,
         stream: &Stream,
-        scalars: &Buffer,
+        scalars: impl Into<BufferSlice<'a>>,
         form: ScalarForm,
         batch: usize,
     ) -> Result<Vec<u8>, MsmError> {
@@ -167,14 +175,15 @@ impl Sums {
     ///
     /// # Errors
     /// As [`Bases::msm`]; [`MsmError::Order`] if the bases' curves have different orders.
-    pub fn start(
+    pub fn start<'a>(
         stream: &Stream,
         bases: &[&Bases],
-        scalars: &Buffer,
+        scalars: impl Into<BufferSlice<'a>>,
         form: ScalarForm,
         batch: usize,
     ) -> Result<Self, MsmError> {
-        let (program, shape) = program(bases, scalars, form, batch)?;
+        let scalars = scalars.into();
+        let (program, shape) = program(bases, scalars.len(), form, batch)?;
         let bytes = |name: &String| program.plan().arg(name).map_or(0, |arg| arg.bytes);
         let (names, batch) = (names(bases.len()), batch.max(1));
         let totals = names.iter().map(|[_, total, _]| stream.secret_buffer(batch * bytes(total)));
@@ -187,6 +196,34 @@ impl Sums {
         }
         call.run()?;
         Ok(Self { bases: bases.iter().map(|&bases| bases.clone()).collect(), shape, totals, statuses })
+    }
+
+    /// The plan of the program that [`Sums::start`] runs for one multiplication of `count` scalars: to know its
+    /// [memory](Plan::temporary_bytes) beforehand, or to compile it into a [`Bundle`](ringforge::cuda::Bundle). `terms` are
+    /// the curve and the number of points of each of the bases.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](ringforge::Error::TooLarge) for more scalars than 32-bit counts of digits allow.
+    pub fn plan(
+        planner: &Planner,
+        terms: &[(Curve, usize)],
+        count: usize,
+        form: ScalarForm,
+        in_subgroup: bool,
+    ) -> ringforge::Result<Plan> {
+        let order = terms.first().map_or([3, 0, 0, 0], |(curve, _)| curve.order());
+        let of = scalars_of(Prime::new(order), form, in_subgroup);
+        if planner.limits().is_cpu() {
+            return plans::on_cpu(planner, count, &of, terms);
+        }
+        let shape = plans::shape(planner.limits(), count, &of);
+        // the kernels count the digits of all windows in words of 32 bits
+        let digits = shape.windows.saturating_mul(count);
+        if u32::try_from(digits).is_err() {
+            let (what, limit) = ("the digits of all scalars", u32::MAX as usize);
+            return Err(ringforge::Error::TooLarge { what, limit, got: digits });
+        }
+        plans::on_gpu(planner, shape, &of, terms)
     }
 
     /// Waits for the stream, and returns the sums for each of the bases: one point per multiplication of the batch, in
@@ -222,12 +259,12 @@ pub(crate) fn names(bases: usize) -> Vec<[String; 3]> {
     (0..bases).map(|i| ["bases", "totals", "statuses"].map(|name| format!("{name} {i}"))).collect()
 }
 
-/// Returns the program that multiplies bases by the same scalars, and its shape.
-fn program(bases: &[&Bases], scalars: &Buffer, form: ScalarForm, batch: usize) -> Result<(Program, Shape), MsmError> {
+/// Returns the program that multiplies bases by the same scalars, of this size in bytes, and its shape.
+fn program(bases: &[&Bases], scalars: usize, form: ScalarForm, batch: usize) -> Result<(Program, Shape), MsmError> {
     let size = SCALAR * batch.max(1);
-    let count = scalars.len() / size;
-    if count == 0 || !scalars.len().is_multiple_of(size) {
-        return Err(MsmError::Length { what: "scalars", expected: size, got: scalars.len() });
+    let count = scalars / size;
+    if count == 0 || !scalars.is_multiple_of(size) {
+        return Err(MsmError::Length { what: "scalars", expected: size, got: scalars });
     }
     if let Some(bases) = bases.iter().map(|bases| bases.len()).find(|bases| *bases < count) {
         return Err(MsmError::TooManyScalars { scalars: count, bases });
@@ -238,30 +275,15 @@ fn program(bases: &[&Bases], scalars: &Buffer, form: ScalarForm, batch: usize) -
     if bases.iter().any(|bases| bases.inner.order != *order) {
         return Err(MsmError::Order);
     }
-    let flips = bases.iter().all(|bases| bases.in_subgroup);
-    let of = Scalars { field: *order, montgomery: form == ScalarForm::Montgomery, flips };
-    let shape = plans::shape(engine.device().limits(), count, &of);
-    // the kernels count the digits of all windows in words of 32 bits
-    let digits = shape.windows.saturating_mul(count);
-    if u32::try_from(digits).is_err() {
-        let limit = u32::MAX as usize;
-        return Err(ringforge::Error::TooLarge { what: "the digits of all scalars", limit, got: digits }.into());
-    }
+    let in_subgroup = bases.iter().all(|bases| bases.in_subgroup);
     let terms: Vec<_> = bases.iter().map(|bases| (bases.inner.curve.clone(), bases.len())).collect();
-    let key = (terms.clone(), shape, form, flips);
-    let program = engine.program_of(&key, |planner| match engine.device().limits().is_cpu() {
-        true => plans::on_cpu(planner, shape.count, &of, &terms),
-        false => plans::on_gpu(planner, shape, &of, &terms),
-    })?;
-    Ok((program, shape))
+    let key = (terms.clone(), count, form, in_subgroup);
+    let program = engine.program_of(&key, |planner| Sums::plan(planner, &terms, count, form, in_subgroup))?;
+    Ok((program, plans::shape(engine.device().limits(), count, &scalars_of(*order, form, in_subgroup))))
 }
 
-/// Returns the number of elements of this size.
-fn elements(what: &'static str, bytes: &[u8], size: usize) -> Result<usize, MsmError> {
-    match bytes.len().is_multiple_of(size) {
-        true => Ok(bytes.len() / size),
-        false => Err(MsmError::Length { what, expected: size, got: bytes.len() }),
-    }
+fn scalars_of(field: Prime<4>, form: ScalarForm, in_subgroup: bool) -> Scalars {
+    Scalars { field, montgomery: form == ScalarForm::Montgomery, flips: in_subgroup }
 }
 
 fn check_points<F: crate::field::Field>(group: &Group<F>, points: &[u8]) -> Result<(), MsmError> {
@@ -279,12 +301,9 @@ fn finish<F: crate::field::Field>(group: &Group<F>, total: &[u8], on_cpu: bool, 
     let sum = if on_cpu {
         points[0]
     } else {
-        let shifted = |sum: Xyzz<F>, bits| (0..bits).fold(sum, |sum, _| group.double(&sum));
-        let (width, columns) = (windows.width, windows.columns());
-        points.chunks_exact(2).rev().fold(group.zero(), |sum, window| {
-            let rows = group.add(&shifted(sum, width - columns), &window[0]);
-            group.add(&shifted(rows, columns), &window[1])
-        })
+        let columns = windows.columns();
+        let halves = points.chunks_exact(2).rev();
+        cpu::horner(group, halves.flat_map(|of| [(windows.width - columns, of[0]), (columns, of[1])]))
     };
     bytemuck::bytes_of(&group.to_affine(&sum)).to_vec()
 }

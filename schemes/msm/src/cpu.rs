@@ -30,7 +30,7 @@ pub(crate) fn msm<F: Field>(group: &Group<F>, points: &[Affine<F>], of: &Scalars
             sums.reduce(|| group.zero(), |a, b| group.add(&a, &b))
         })
         .collect();
-    horner(group, &sums, windows.width)
+    horner(group, sums.into_iter().rev().map(|sum| (windows.width, sum)))
 }
 
 /// The width of windows for this many points.
@@ -62,10 +62,10 @@ fn window_sum<'a, F: Field>(
     total
 }
 
-/// Returns the sum of 2^(width·i) times the sum of window i.
-fn horner<F: Field>(group: &Group<F>, sums: &[Xyzz<F>], width: u32) -> Xyzz<F> {
-    sums.iter().rev().fold(group.zero(), |total, sum| {
-        let shifted = (0..width).fold(total, |point, _| group.double(&point));
-        group.add(&shifted, sum)
+/// Horner's rule: for each number of bits and point, multiplies the total by 2^bits and adds the point.
+pub(crate) fn horner<F: Field>(group: &Group<F>, terms: impl Iterator<Item = (u32, Xyzz<F>)>) -> Xyzz<F> {
+    terms.fold(group.zero(), |total, (bits, point)| {
+        let shifted = (0..bits).fold(total, |point, _| group.double(&point));
+        group.add(&shifted, &point)
     })
 }

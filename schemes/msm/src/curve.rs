@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::error::MsmError;
+use crate::error::{MsmError, elements};
 use crate::field::{Field, Prime, Quadratic};
 use crate::group::Group;
 
@@ -246,6 +246,20 @@ impl Curve {
         let size = if minus_beta.is_some() { 2 } else { 1 };
         let of = |limbs| if prime.len() == 4 { words::<4>(prime, size, limbs) } else { words::<6>(prime, size, limbs) };
         [of(x), of(y)].concat()
+    }
+
+    /// Returns the sum of points in the form of [`Bases`](crate::Bases), computed on the CPU. It adds up the parts of a
+    /// multiplication that was divided, for example over several devices.
+    ///
+    /// # Errors
+    /// [`MsmError::Length`] unless `points` holds whole points.
+    pub fn sum(&self, points: &[u8]) -> Result<Vec<u8>, MsmError> {
+        elements("points", points, self.point_bytes())?;
+        Ok(with_group!(self.group(), group => {
+            let points = points.chunks_exact(self.point_bytes()).map(bytemuck::pod_read_unaligned);
+            let sum = points.fold(group.zero(), |sum, point| group.add_mixed(&sum, &point));
+            bytemuck::bytes_of(&group.to_affine(&sum)).to_vec()
+        }))
     }
 
     pub(crate) fn group(&self) -> AnyGroup {

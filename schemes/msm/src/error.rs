@@ -45,3 +45,11 @@ pub enum MsmError {
         got: usize,
     },
 }
+
+/// Returns the number of elements of this size, or an error unless all are whole.
+pub(crate) fn elements(what: &'static str, bytes: &[u8], size: usize) -> Result<usize, MsmError> {
+    match bytes.len().is_multiple_of(size) {
+        true => Ok(bytes.len() / size),
+        false => Err(MsmError::Length { what, expected: size, got: bytes.len() }),
+    }
+}

@@ -60,28 +60,30 @@ fn hostile<F: PrimeField>(random: &mut StdRng, count: usize) -> Vec<F> {
 fn points<P: SWCurveConfig>(random: &mut StdRng, count: usize) -> Vec<Affine<P>> {
     let base = Projective::<P>::rand(random);
     let kind = random.gen_range(0..4);
-    let mut double = base;
-    (0..count)
+    let (mut double, mut any) = (base, Projective::<P>::rand(random));
+    let points: Vec<Projective<P>> = (0..count)
         .map(|_| {
             double += double;
+            any += if random.r#gen() { any } else { base };
             match (kind, random.gen_range(0..4)) {
-                (0, _) => base.into_affine(),
-                (1, 0) => (-base).into_affine(),
-                (1, 1) => Affine::identity(),
-                (2, _) => double.into_affine(),
-                (_, 0) => base.into_affine(),
-                _ => Projective::<P>::rand(random).into_affine(),
+                (1, 0) => -base,
+                (1, 1) => Projective::default(),
+                (2, _) => double,
+                (0, _) | (_, 0) => base,
+                _ => any,
             }
         })
-        .collect()
+        .collect();
+    Projective::normalize_batch(&points)
 }
 
-/// Compares random multiplications of up to `most` points on a curve with arkworks.
-fn agrees<P: SWCurveConfig<BaseField: Words>>(device: &Device, curve: &Curve, sizes: &[usize])
+/// Compares random multiplications of these numbers of points on a curve with arkworks. Returns how many were compared.
+fn agrees<P: SWCurveConfig<BaseField: Words>>(device: &Device, curve: &Curve, sizes: &[usize]) -> usize
 where
     P::ScalarField: PrimeField<BigInt = BigInt<4>> + Words,
 {
-    let (engine, mut random) = (Engine::on(device.clone()), StdRng::seed_from_u64(seed()));
+    let (engine, mut random) = (Engine::on(device.clone()), StdRng::seed_from_u64(seed() ^ sizes[0] as u64));
+    let mut compared = 0;
     for &count in sizes {
         let points = points::<P>(&mut random, count);
         let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(curve, *point)).collect();
@@ -104,9 +106,11 @@ where
             for (words, form) in [(plain, ScalarForm::Plain), (montgomery, ScalarForm::Montgomery)] {
                 let sums = bases.msm_batch(bytemuck::cast_slice(&words), form, batch).expect("the sum");
                 assert_eq!(sums, expected, "{curve:?}, {count} points, {form:?}, subgroup {in_subgroup}, {device}");
+                compared += batch;
             }
         }
     }
+    compared
 }
 
 /// The devices, the emulator with the sanitizers of the suite, which has compiled the kernels.
@@ -134,6 +138,43 @@ fn sums_are_those_of_arkworks() {
         agrees::<ark_bn254::g2::Config>(&device, &Curve::bn254_g2(), &sizes[..5]);
         agrees::<ark_bls12_381::g2::Config>(&device, &Curve::bls12_381_g2(), &sizes[..5]);
     }
+}
+
+#[test]
+fn ten_thousand_sums_are_those_of_arkworks() {
+    let Some(device) = Target::Cuda.device() else { return };
+    let (mut random, mut compared) = (StdRng::seed_from_u64(seed()), 0);
+    while compared < 10_000 {
+        // a size serves many multiplications, because each size has a program of its own
+        let most = random.gen_range(2..=4097);
+        let sizes = [random.gen_range(1..most); 40];
+        compared += agrees::<ark_bn254::g1::Config>(&device, &Curve::bn254(), &sizes);
+        compared += agrees::<ark_bls12_381::g1::Config>(&device, &Curve::bls12_381(), &sizes);
+        compared += agrees::<ark_pallas::PallasConfig>(&device, &Curve::pallas(), &sizes);
+        compared += agrees::<ark_bn254::g2::Config>(&device, &Curve::bn254_g2(), &sizes);
+        compared += agrees::<ark_bls12_381::g2::Config>(&device, &Curve::bls12_381_g2(), &sizes);
+    }
+}
+
+#[test]
+fn parts_of_a_sum_add_up() {
+    let curve = Curve::bn254();
+    let mut random = StdRng::seed_from_u64(seed());
+    let points = points::<ark_bn254::g1::Config>(&mut random, 20);
+    let scalars: Vec<ark_bn254::Fr> = hostile(&mut random, 20);
+    let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(&curve, *point)).collect();
+    let words: Vec<u64> = scalars.iter().flat_map(Words::words).collect();
+    let msm = |points: &[u8], scalars: &[u64]| {
+        let bases = Bases::upload(&Engine::cpu(), &curve, points, Check::OnCurve).expect("bases");
+        bases.msm(bytemuck::cast_slice(scalars), ScalarForm::Montgomery).expect("a sum")
+    };
+    for first in [1, 7, 19] {
+        let (points, scalars) = (bytes.split_at(64 * first), words.split_at(4 * first));
+        let parts = [msm(points.0, scalars.0), msm(points.1, scalars.1)].concat();
+        assert_eq!(curve.sum(&parts).expect("whole points"), msm(&bytes, &words), "{first}");
+    }
+    assert_eq!(curve.sum(&[]).expect("no points"), [0xff; 64]);
+    assert!(matches!(curve.sum(&bytes[1..]), Err(MsmError::Length { what: "points", expected: 64, got: 1279 })));
 }
 
 #[test]

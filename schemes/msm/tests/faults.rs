@@ -10,7 +10,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("points.cuh", POINTS, "? Case::tangent : Case::infinite", "? Case::infinite : Case::infinite"),
     ("points.cuh", POINTS, "if (which == Case::infinite) r =", "if (false) r ="),
     ("points.cuh", POINTS, "rise = F::add(rise, C::a());", ";"),
-    ("points.cuh", POINTS, "if (which == Case::second) r = q;", ""),
+    ("points.cuh", POINTS, "if (which == Case::second) r = {of.x2(), of.y2()};", ""),
     ("points.cuh", POINTS, "return is_zero(dy) ? double_xyzz<C>(p) :", "return"),
     ("divsteps.cuh", DIVSTEPS, "md -= (i32)", "md += (i32)"),
     ("msm.cuh", include_str!("../src/kernels/msm.cuh"), "select(negative, F::sub(F::zero(), y), y)", "y"),

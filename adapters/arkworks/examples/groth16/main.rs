@@ -34,7 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let circuit = Mimc::new(rounds, Some(Fr::from(42)));
     let end = circuit.end().ok_or("the chain has no start")?;
     let backend = Backend::shared();
-    let (prover, time) = timed(|| Groth16Device::for_circuit(backend, &pk, circuit.clone(), Reduction::Libsnark))?;
+    let (prover, time) = timed(|| {
+        Groth16Device::for_circuit(core::slice::from_ref(backend), &pk, circuit.clone(), Reduction::Libsnark)
+    })?;
     println!("{time:>10.2?}  keys and constraints copied to the device, once");
     let (_, time) = timed(|| prover.prove(circuit.clone(), &mut OsRng))?;
     println!("{time:>10.2?}  proof on the device, what is compiled once included");

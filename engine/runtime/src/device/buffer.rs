@@ -159,8 +159,16 @@ impl<'a> From<&'a mut Buffer> for BufferSliceMut<'a> {
 }
 
 impl BufferSlice<'_> {
-    pub(crate) fn len(&self) -> usize {
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Returns true if the slice has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     /// The type of the contents, if it is known and the range consists of whole items of that type.
