@@ -218,7 +218,7 @@ impl Sums {
         }
         let shape = plans::shape(planner.limits(), count, &of);
         // the kernels count the digits of all windows in words of 32 bits
-        let digits = shape.windows.saturating_mul(count);
+        let digits = shape.windows.count.saturating_mul(count);
         if u32::try_from(digits).is_err() {
             let (what, limit) = ("the digits of all scalars", u32::MAX as usize);
             return Err(ringforge::Error::TooLarge { what, limit, got: digits });
@@ -247,7 +247,7 @@ impl Sums {
             let on_cpu = bases.inner.engine.device().limits().is_cpu();
             let items = totals.chunks(totals.len() / statuses.len());
             Ok(with_group!(&bases.inner.group, group => {
-                items.flat_map(|item| finish(group, item, on_cpu, shape.window())).collect()
+                items.flat_map(|item| finish(group, item, on_cpu, shape.windows)).collect()
             }))
         });
         sums.collect()
@@ -302,8 +302,8 @@ fn finish<F: crate::field::Field>(group: &Group<F>, total: &[u8], on_cpu: bool, 
         points[0]
     } else {
         let columns = windows.columns();
-        let halves = points.chunks_exact(2).rev();
-        cpu::horner(group, halves.flat_map(|of| [(windows.width - columns, of[0]), (columns, of[1])]))
+        let halves = points.chunks_exact(2).enumerate().rev();
+        cpu::horner(group, halves.flat_map(|(i, of)| [(windows.width(i) - columns, of[0]), (columns, of[1])]))
     };
     bytemuck::bytes_of(&group.to_affine(&sum)).to_vec()
 }

@@ -30,7 +30,7 @@ pub(crate) fn msm<F: Field>(group: &Group<F>, points: &[Affine<F>], of: &Scalars
             sums.reduce(|| group.zero(), |a, b| group.add(&a, &b))
         })
         .collect();
-    horner(group, sums.into_iter().rev().map(|sum| (windows.width, sum)))
+    horner(group, sums.into_iter().enumerate().rev().map(|(i, sum)| (windows.width(i), sum)))
 }
 
 /// The width of windows for this many points.

@@ -2,6 +2,9 @@
 
 use crate::field::{Field, Prime, add_limbs, sub_limbs};
 
+/// The minimum width of windows on a GPU.
+pub(crate) const MIN_WIDTH: u32 = 4;
+
 /// Scalars: residues modulo the order r of the group, four limbs each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scalars {
@@ -12,16 +15,18 @@ pub(crate) struct Scalars {
     pub(crate) flips: bool,
 }
 
-/// The digits of a scalar: `windows` of `width` bits, from the lowest. A digit d is between −2^(width − 1) and
-/// 2^(width − 1) − 1; the top digit is between 0 and 2^(width − 1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The digits of a scalar, from the lowest: `count` windows, of which the first `full` have `width` bits and the others
+/// one bit less, so that no window has few buckets for many points. A digit d of w bits is between −2^(w − 1) and
+/// 2^(w − 1) − 1; the top digit is between 0 and 2^(w − 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Windows {
     pub(crate) width: u32,
     pub(crate) count: usize,
+    pub(crate) full: usize,
 }
 
 impl Windows {
-    /// Windows of this width for scalars.
+    /// As few windows of at most this width as scalars need.
     pub(crate) fn new(width: u32, scalars: &Scalars) -> Self {
         let bits = scalars
             .field
@@ -32,10 +37,24 @@ impl Windows {
             .map(|(limb, i)| 64 * i - limb.leading_zeros());
         let bits = bits.max().unwrap_or(0);
         // the top digit needs a bit for the carry from below; a flipped scalar has one bit less
-        Self { width, count: (bits + u32::from(!scalars.flips)).div_ceil(width) as usize }
+        let bits = bits + u32::from(!scalars.flips);
+        let count = bits.div_ceil(width);
+        let width = bits.div_ceil(count).max(width.min(MIN_WIDTH));
+        Self { width, count: count as usize, full: bits.saturating_sub(count * (width - 1)) as usize }
     }
 
-    /// Buckets of a window.
+    /// The width of a window.
+    pub(crate) const fn width(self, window: usize) -> u32 {
+        if window < self.full { self.width } else { self.width - 1 }
+    }
+
+    /// The lowest bit of a window.
+    const fn bit(self, window: usize) -> usize {
+        let short = if window < self.full { 0 } else { window - self.full };
+        window * self.width as usize - short
+    }
+
+    /// Buckets of a window: enough for those of full width.
     pub(crate) const fn buckets(self) -> usize {
         1 << (self.width - 1)
     }
@@ -45,11 +64,11 @@ impl Windows {
         (self.width - 1) / 2
     }
 
-    /// The sum of 2^(width − 1) in every window but the top one. Adding it to a scalar makes its digits independent.
+    /// The sum of 2^(w − 1) in every window but the top one. Adding it to a scalar makes its digits independent.
     pub(crate) fn offset(self) -> [u64; 4] {
         let mut offset = [0; 4];
         for window in 1..self.count {
-            let bit = self.width as usize * window - 1;
+            let bit = self.bit(window) - 1;
             offset[bit / 64] |= 1 << (bit % 64);
         }
         offset
@@ -64,12 +83,11 @@ impl Scalars {
         let flipped = self.flips && sub_limbs(&negative, &plain).1;
         let (sum, carry) = add_limbs(if flipped { &negative } else { &plain }, &windows.offset());
         let words = [sum[0], sum[1], sum[2], sum[3], u64::from(carry), 0];
-        let Windows { width, count } = windows;
-        (0..count).map(move |window| {
-            let bit = window * width as usize;
+        (0..windows.count).map(move |window| {
+            let (bit, width) = (windows.bit(window), windows.width(window));
             let pair = u128::from(words[bit / 64]) | u128::from(words[bit / 64 + 1]) << 64;
             let bits = (pair >> (bit % 64)) as u32 & (u32::MAX >> (32 - width));
-            let digit = if window + 1 < count { bits.wrapping_sub(1 << (width - 1)) } else { bits } as i32;
+            let digit = if window + 1 < windows.count { bits.wrapping_sub(1 << (width - 1)) } else { bits } as i32;
             if flipped { -digit } else { digit }
         })
     }

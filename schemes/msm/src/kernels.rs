@@ -38,9 +38,7 @@ pub(crate) struct Tuning {
 pub(crate) struct Shape {
     /// Scalars per item.
     pub(crate) count: usize,
-    /// Width and number of the windows.
-    pub(crate) width: u32,
-    pub(crate) windows: usize,
+    pub(crate) windows: Windows,
     pub(crate) tuning: Tuning,
 }
 
@@ -79,22 +77,18 @@ impl Segments {
 const CHUNK: usize = 4096;
 
 impl Shape {
-    pub(crate) const fn window(self) -> Windows {
-        Windows { width: self.width, count: self.windows }
-    }
-
     const fn buckets(self) -> usize {
-        self.window().buckets()
+        self.windows.buckets()
     }
 
     /// Entries of all windows.
     const fn entries(self) -> usize {
-        self.windows * self.count
+        self.windows.count * self.count
     }
 
     /// Bits of a digit that the first pass sorts by.
     const fn low_bits(self) -> u32 {
-        self.width / 2
+        self.windows.width / 2
     }
 
     /// Slots of a window, for the points of its buckets after level 0.
@@ -109,8 +103,8 @@ impl Shape {
 
     const fn segments(self, pass: Pass) -> Segments {
         let (count, length, bins) = match pass {
-            Pass::Low => (self.windows, self.count, 1 << self.low_bits()),
-            Pass::High => (self.windows, self.count, 1 << (self.width - self.low_bits())),
+            Pass::Low => (self.windows.count, self.count, 1 << self.low_bits()),
+            Pass::High => (self.windows.count, self.count, 1 << (self.windows.width - self.low_bits())),
             Pass::Levels => (1, self.entries(), LEVELS),
         };
         Segments { count, length, bins, tiles: length.div_ceil(self.tuning.tile) }
@@ -187,8 +181,9 @@ impl Shape {
             + &flag("montgomery", of.montgomery)
             + &flag("flips", of.flips);
         let blocks = self.digit_blocks();
-        let [o0, o1, o2, o3] = self.window().offset();
-        let numbers = [self.count as u64, self.width.into(), self.windows as u64, o0, o1, o2, o3, blocks as u64];
+        let [o0, o1, o2, o3] = self.windows.offset();
+        let Windows { width, count, full } = self.windows;
+        let numbers = [self.count as u64, width.into(), full as u64, count as u64, o0, o1, o2, o3, blocks as u64];
         kernel!(
             "msm_digits",
             &[],
@@ -224,10 +219,10 @@ impl Shape {
         let (bytes, starts, detail) = match pass {
             Pass::Low => (4 * self.entries(), 4 * self.entries(), self.low_bits() as usize),
             Pass::High => (8 * self.entries(), 8 * self.entries(), self.low_bits() as usize),
-            Pass::Levels => (8 * self.entries(), 4 * self.windows * (self.buckets() + 1), self.count),
+            Pass::Levels => (8 * self.entries(), 4 * self.windows.count * (self.buckets() + 1), self.count),
         };
         let ports = [Port::input(bytes).secret(), Port::input(starts).secret()];
-        (prelude("", &constants), ports, [bytes, starts / 4, count, length, detail, self.width as usize])
+        (prelude("", &constants), ports, [bytes, starts / 4, count, length, detail, self.windows.width as usize])
     }
 
     /// Values → the number of keys in each segment, bin and tile.
@@ -311,7 +306,7 @@ impl Shape {
 
     /// Sorted entries → the first entry of each bucket.
     pub(crate) fn starts(self) -> CustomKernel {
-        let (threads, starts) = (self.tuning.sort_threads, self.windows * (self.buckets() + 1));
+        let (threads, starts) = (self.tuning.sort_threads, self.windows.count * (self.buckets() + 1));
         let blocks = starts.div_ceil(threads as usize);
         kernel!(
             "msm_starts",
@@ -319,7 +314,7 @@ impl Shape {
             [Port::input(8 * self.entries()).secret(), Port::output(4 * starts).secret()],
             prelude("", &constant("threads", threads as usize)),
             launch(threads, blocks, 0),
-            [self.count, self.width as usize, self.windows, blocks],
+            [self.count, self.windows.width as usize, self.windows.count, blocks],
             String::new(),
             move |items, args| on_cpu::starts(self, items, args)
         )
@@ -345,14 +340,14 @@ impl Shape {
             [
                 Port::shared(points * bytes),
                 Port::input(8 * self.entries()).secret(),
-                Port::input(4 * self.windows * (self.buckets() + 1)).secret(),
+                Port::input(4 * self.windows.count * (self.buckets() + 1)).secret(),
                 Port::input(4 * segments.counts()).secret(),
                 Port::input(4 * self.entries()).secret(),
-                Port::output(bytes * self.windows * self.slots()).secret()
+                Port::output(bytes * self.windows.count * self.slots()).secret()
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [points, self.count, self.width as usize, self.windows, segments.tiles, per_thread, blocks],
+            [points, self.count, self.windows.width as usize, self.windows.count, segments.tiles, per_thread, blocks],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::pairs(self, group, items, args))
         )
@@ -371,11 +366,19 @@ impl Shape {
             [
                 Port::input(4 * segments.counts()).secret(),
                 Port::input(4 * self.entries()).secret(),
-                Port::in_out(bytes * self.windows * self.slots()).secret()
+                Port::in_out(bytes * self.windows.count * self.slots()).secret()
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [self.count, self.width as usize, self.windows, segments.tiles, level as usize, per_thread, blocks],
+            [
+                self.count,
+                self.windows.width as usize,
+                self.windows.count,
+                segments.tiles,
+                level as usize,
+                per_thread,
+                blocks
+            ],
             format!("{curve:?}, level {level}"),
             move |items, args| with_group!(&group, group => on_cpu::level(self, group, level, items, args))
         )
@@ -384,20 +387,20 @@ impl Shape {
     /// Slots and starts → the first sums of rows and columns.
     pub(crate) fn halves(self, curve: &Curve) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
-        let all = self.windows * self.buckets();
+        let all = self.windows.count * self.buckets();
         let (per_thread, blocks) = self.additions(curve, all, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_halves",
             &[BUCKETS, MSM],
             [
-                Port::input(bytes * self.windows * self.slots()).secret(),
-                Port::input(4 * self.windows * (self.buckets() + 1)).secret(),
+                Port::input(bytes * self.windows.count * self.slots()).secret(),
+                Port::input(4 * self.windows.count * (self.buckets() + 1)).secret(),
                 Port::output(bytes * all).secret()
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [self.count, self.width as usize, self.windows, per_thread, blocks],
+            [self.count, self.windows.width as usize, self.windows.count, per_thread, blocks],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::halves(self, group, items, args))
         )
@@ -405,23 +408,23 @@ impl Shape {
 
     /// The steps after [`Shape::halves`].
     pub(crate) const fn folds(self) -> u32 {
-        self.width - 2 - self.window().columns()
+        self.windows.width - 2 - self.windows.columns()
     }
 
     /// Sums of rows and columns → half as many, in place. `level` counts from 1.
     pub(crate) fn fold(self, curve: &Curve, level: u32) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
         let pairs = (self.buckets() / 2) >> level;
-        let all = self.windows * if level < self.window().columns() { 2 * pairs } else { pairs };
+        let all = self.windows.count * if level < self.windows.columns() { 2 * pairs } else { pairs };
         let (per_thread, blocks) = self.additions(curve, all, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_fold",
             &[BUCKETS, MSM],
-            [Port::in_out(bytes * self.windows * self.buckets()).secret()],
+            [Port::in_out(bytes * self.windows.count * self.buckets()).secret()],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [self.width as usize, self.windows, level as usize, per_thread, blocks],
+            [self.windows.width as usize, self.windows.count, level as usize, per_thread, blocks],
             format!("{curve:?}, level {level}"),
             move |items, args| with_group!(&group, group => on_cpu::fold(self, group, level, items, args))
         )
@@ -438,14 +441,14 @@ impl Shape {
             "msm_windows",
             &[BUCKETS, MSM],
             [
-                Port::input(bytes * self.windows * self.buckets()).secret(),
+                Port::input(bytes * self.windows.count * self.buckets()).secret(),
                 Port::input(4 * self.digit_blocks()),
-                Port::output(2 * self.windows * 2 * bytes).secret(),
+                Port::output(2 * self.windows.count * 2 * bytes).secret(),
                 Port::status()
             ],
             prelude,
-            launch(threads, 2 * self.windows, threads as usize / 2 * 2 * bytes),
-            [self.count, self.width as usize, self.windows, self.digit_blocks()],
+            launch(threads, 2 * self.windows.count, threads as usize / 2 * 2 * bytes),
+            [self.count, self.windows.width as usize, self.windows.count, self.digit_blocks()],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::windows(self, group, items, args))
         )

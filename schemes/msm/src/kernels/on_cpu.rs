@@ -43,7 +43,7 @@ pub(super) fn digits(shape: Shape, of: &Scalars, items: Range<usize>, args: &mut
                 let worst = &mut refused[i / shape.tuning.sort_threads as usize];
                 *worst = (*worst).max((shape.count - i) as u32);
             }
-            for (window, digit) in of.digits(*scalar, shape.window()).enumerate() {
+            for (window, digit) in of.digits(*scalar, shape.windows).enumerate() {
                 let sign = if digit < 0 { NEGATIVE } else { 0 };
                 keys[window * shape.count + i] = match digit.unsigned_abs() {
                     0 => none,
@@ -220,7 +220,7 @@ pub(super) fn fold<F: Field>(
         for sums in sums.chunks_mut(2 * half) {
             let (rows, columns) = sums.split_at_mut(half);
             for i in 0..pairs {
-                if level < shape.window().columns() {
+                if level < shape.windows.columns() {
                     rows[i << level] = group.add_affine(&rows[i << level], &rows[(i << level) + (1 << (level - 1))]);
                 }
                 columns[i] = group.add_affine(&columns[i], &columns[i + pairs]);
@@ -239,7 +239,7 @@ pub(super) fn windows<F: Field>(
     let threads = shape.tuning.threads as usize;
     type Ports<'a, F> = (&'a [Affine<F>], &'a [u32], &'a mut [Xyzz<F>], &'a mut u32);
     args.each(items, |_, (sums, refused, totals, status): Ports<'_, F>| {
-        let (half, columns) = (shape.buckets() / 2, shape.window().columns());
+        let (half, columns) = (shape.buckets() / 2, shape.windows.columns());
         for (part, total) in totals.iter_mut().enumerate() {
             let own = &sums[part * half..(part + 1) * half];
             let (offset, shift) = if part % 2 == 1 { (1, 0) } else { (0, columns - 1) };
