@@ -44,7 +44,9 @@ impl WitnessMap {
             engine.program_of(&key, |planner| part.plan::<F>(planner, reduction, n))
         };
         let product = (reduction == Reduction::Circom).then(|| program(Part::Product)).transpose()?;
-        Ok(Self { n, reduction, product, to_coset: program(Part::ToCoset)?, last: program(Part::Last)? })
+        ringforge_cpu::threads::start();
+        let (to_coset, last) = rayon::join(|| program(Part::ToCoset), || program(Part::Last));
+        Ok(Self { n, reduction, product, to_coset: to_coset?, last: last? })
     }
 
     /// The plans of the map's programs.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use rayon::prelude::*;
 use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Plan, Planner, Program, Stream};
 use zeroize::Zeroizing;
@@ -165,6 +166,7 @@ impl Bases {
 pub struct Sums {
     bases: Vec<Bases>,
     shape: Shape,
+    batch: usize,
     totals: Vec<Buffer>,
     statuses: Vec<Buffer>,
 }
@@ -195,7 +197,15 @@ impl Sums {
             call = call.input(base, &own.inner.points).output(total, to).output(status, to_status);
         }
         call.run()?;
-        Ok(Self { bases: bases.iter().map(|&bases| bases.clone()).collect(), shape, totals, statuses })
+        Ok(Self { bases: bases.iter().map(|&bases| bases.clone()).collect(), shape, batch, totals, statuses })
+    }
+
+    /// Compiles the program of multiplications of `count` scalars, so that the first [`Sums::start`] need not.
+    ///
+    /// # Errors
+    /// As [`Sums::start`].
+    pub fn compile(bases: &[&Bases], count: usize, form: ScalarForm) -> Result<(), MsmError> {
+        program(bases, SCALAR * count, form, 1).map(|_| ())
     }
 
     /// The plan of the program that [`Sums::start`] runs for one multiplication of `count` scalars: to know its
@@ -232,9 +242,9 @@ impl Sums {
     /// # Errors
     /// [`MsmError::Scalar`] for a scalar that is not below the order; [`MsmError::Engine`] if a driver call fails.
     pub fn finish(self, stream: &Stream) -> Result<Vec<Vec<u8>>, MsmError> {
-        let Self { bases, shape, totals, statuses } = self;
-        let sums = bases.iter().zip(&totals).zip(&statuses).map(|((bases, totals), statuses)| {
-            let statuses: Vec<u32> = stream.download(statuses)?;
+        let Self { bases, shape, batch, totals, statuses } = self;
+        for statuses in statuses {
+            let statuses: Vec<u32> = stream.download(&statuses)?;
             match statuses.iter().enumerate().find(|(_, status)| **status != OK) {
                 None => {}
                 Some((item, 0)) => {
@@ -243,14 +253,18 @@ impl Sums {
                 }
                 Some((item, status)) => return Err(MsmError::Scalar(item * shape.count + (status - OK - 1) as usize)),
             }
-            let totals: Zeroizing<Vec<u8>> = Zeroizing::new(stream.download(totals)?);
+        }
+        let totals = totals.iter().map(|totals| Ok(Zeroizing::new(stream.download(totals)?)));
+        let totals = totals.collect::<ringforge::Result<Vec<Zeroizing<Vec<u8>>>>>()?;
+        ringforge_cpu::threads::start();
+        let sums = bases.par_iter().zip(&totals).map(|(bases, totals)| {
             let on_cpu = bases.inner.engine.device().limits().is_cpu();
-            let items = totals.chunks(totals.len() / statuses.len());
-            Ok(with_group!(&bases.inner.group, group => {
-                items.flat_map(|item| finish(group, item, on_cpu, shape.windows)).collect()
-            }))
+            let items = totals.par_chunks(totals.len() / batch);
+            with_group!(&bases.inner.group, group => {
+                items.flat_map_iter(|item| finish(group, item, on_cpu, shape.windows)).collect()
+            })
         });
-        sums.collect()
+        Ok(sums.collect())
     }
 }
 
@@ -287,8 +301,6 @@ fn scalars_of(field: Prime<4>, form: ScalarForm, in_subgroup: bool) -> Scalars {
 }
 
 fn check_points<F: crate::field::Field>(group: &Group<F>, points: &[u8]) -> Result<(), MsmError> {
-    use rayon::prelude::*;
-
     ringforge_cpu::threads::start();
     let size = size_of::<Affine<F>>();
     let bad = points.par_chunks(size).position_first(|point| !group.holds(&bytemuck::pod_read_unaligned(point)));

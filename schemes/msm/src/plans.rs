@@ -6,7 +6,7 @@ use ringforge::{Error, Limits, Pipeline, Plan, Planner, Result, Value};
 use crate::bases::names;
 use crate::cpu;
 use crate::curve::{Curve, with_group};
-use crate::digits::{Scalars, Windows};
+use crate::digits::{MIN_WIDTH, Scalars, Windows};
 use crate::kernels::{OK, Pass, SCALAR, Shape, Tuning};
 
 impl Tuning {
@@ -29,22 +29,14 @@ impl Tuning {
 const SMALL: usize = 1 << 12;
 
 /// Returns the shape of a multiplication of `count` scalars on a device with these limits, with the width of windows that
-/// takes the least time.
+/// needs the least additions.
 pub(crate) fn shape(limits: &Limits, count: usize, scalars: &Scalars) -> Shape {
     let cost = |width: &u32| {
         let windows = Windows::new(*width, scalars);
-        // the entries of a bucket of a window that is not full, and a likely maximum over all buckets
-        let mean = count >> (windows.width - 2);
-        let most = mean + 5 * (mean + 1).isqrt();
-        let levels = most.next_power_of_two().ilog2() + windows.width;
-        windows.count * (count + 2 * windows.buckets()) + LEVEL * levels as usize
+        windows.count * (count + 2 * windows.buckets())
     };
-    of_width(limits, count, (4..=22).min_by_key(cost).unwrap_or(4), scalars)
+    of_width(limits, count, (MIN_WIDTH..=22).min_by_key(cost).unwrap_or(MIN_WIDTH), scalars)
 }
-
-/// The additions that many blocks make in the time that a level takes with few additions: 110,000 to 150,000 on an H200,
-/// for each curve.
-const LEVEL: usize = 100_000;
 
 pub(crate) fn of_width(limits: &Limits, count: usize, width: u32, scalars: &Scalars) -> Shape {
     Shape { count, windows: Windows::new(width, scalars), tuning: Tuning::new(limits, count) }

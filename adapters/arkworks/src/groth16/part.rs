@@ -63,18 +63,26 @@ impl Part {
         // a quotient is computed without the third product in Circom's reduction
         let needed = if reduction == Reduction::Circom { 2 } else { 3 };
         let matrices = matrices.iter().take(needed);
-        Ok(Self {
-            matrices: matrices.map(|m| m.upload::<E::ScalarField>(engine)).collect::<Result<_, _>>()?,
-            map: backend.witness_map::<E::ScalarField>(reduction, points)?,
-            b_g2: upload(engine, variables.clone(), 0, &pk.b_g2_query)?,
-            a: upload(engine, variables.clone(), 0, &pk.a_query)?,
-            b_g1: upload(engine, variables.clone(), 0, &pk.b_g1_query)?,
-            l: upload(engine, variables.clone(), instance, &pk.l_query)?,
-            h: upload(engine, coefficients.clone(), 0, &pk.h_query)?,
-            backend: backend.clone(),
-            variables,
-            coefficients,
-        })
+        // the programs are compiled while the key is copied, and at once
+        ringforge_cpu::threads::start();
+        let (map, part) = rayon::join(
+            || backend.witness_map::<E::ScalarField>(reduction, points),
+            || {
+                let [b_g2, a, b_g1, l, h] = [
+                    upload(engine, variables.clone(), 0, &pk.b_g2_query)?,
+                    upload(engine, variables.clone(), 0, &pk.a_query)?,
+                    upload(engine, variables.clone(), 0, &pk.b_g1_query)?,
+                    upload(engine, variables.clone(), instance, &pk.l_query)?,
+                    upload(engine, coefficients.clone(), 0, &pk.h_query)?,
+                ];
+                Sums::compile(&[&b_g2, &a, &b_g1, &l], variables.len(), ScalarForm::Montgomery)?;
+                Sums::compile(&[&h], coefficients.len(), ScalarForm::Montgomery)?;
+                let matrices = matrices.map(|m| m.upload::<E::ScalarField>(engine)).collect::<Result<_, _>>()?;
+                Ok::<_, ProofError>((matrices, [b_g2, a, b_g1, l, h]))
+            },
+        );
+        let (matrices, [b_g2, a, b_g1, l, h]) = part?;
+        Ok(Self { backend: backend.clone(), matrices, map: map?, variables, coefficients, b_g2, a, b_g1, l, h })
     }
 
     /// The device memory that the part takes, in bytes, without what transforms share.
