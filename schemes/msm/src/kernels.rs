@@ -110,13 +110,14 @@ impl Shape {
         Segments { count, length, bins, tiles: length.div_ceil(self.tuning.tile) }
     }
 
-    /// The number of additions per thread, and of blocks, if additions are expected to be `expected` and are at most
-    /// `most`. Blocks that are resident at once share the additions, up to the maximum per thread.
-    fn additions(self, curve: &Curve, expected: usize, most: usize) -> (usize, usize) {
+    /// The number of threads that share additions, those that are resident at once, and the number of blocks for at most
+    /// `most` additions.
+    fn additions(self, curve: &Curve, most: usize) -> (usize, usize) {
         let Tuning { threads, most_per_thread, multiprocessors, .. } = self.tuning;
         let together = threads as usize * resident(curve) * multiprocessors;
-        let per_thread = expected.div_ceil(together).clamp(1, most_per_thread);
-        (per_thread, most.div_ceil(threads as usize * per_thread).max(1))
+        let per_thread = most.div_ceil(together).clamp(1, most_per_thread);
+        // fewer additions than `most` are divided among as many threads, and may need that many blocks
+        (together, most.div_ceil(threads as usize * per_thread).max(together.min(most) / threads as usize).max(1))
     }
 
     fn digit_blocks(self) -> usize {
@@ -331,7 +332,7 @@ impl Shape {
     /// Bases, entries, starts, prefix sums and list of the levels → the buckets' slots after level 0.
     pub(crate) fn pairs(self, curve: &Curve, points: usize) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
-        let (per_thread, blocks) = self.additions(curve, self.entries() / 2, self.entries() / 2);
+        let (together, blocks) = self.additions(curve, self.entries() / 2);
         let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());
         let group = curve.group();
         kernel!(
@@ -347,7 +348,7 @@ impl Shape {
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [points, self.count, self.windows.width as usize, self.windows.count, segments.tiles, per_thread, blocks],
+            [points, self.count, self.windows.width as usize, self.windows.count, segments.tiles, together, blocks],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::pairs(self, group, items, args))
         )
@@ -356,8 +357,7 @@ impl Shape {
     /// Prefix sums and list of the levels → the slots after a level above 0, in place.
     pub(crate) fn level(self, curve: &Curve, level: u32) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
-        let (per_thread, blocks) =
-            self.additions(curve, self.entries() >> (level + 1), self.entries() / ((1 << level) + 1));
+        let (together, blocks) = self.additions(curve, self.entries() / ((1 << level) + 1));
         let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());
         let group = curve.group();
         kernel!(
@@ -376,7 +376,7 @@ impl Shape {
                 self.windows.count,
                 segments.tiles,
                 level as usize,
-                per_thread,
+                together,
                 blocks
             ],
             format!("{curve:?}, level {level}"),
@@ -388,7 +388,7 @@ impl Shape {
     pub(crate) fn halves(self, curve: &Curve) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
         let all = self.windows.count * self.buckets();
-        let (per_thread, blocks) = self.additions(curve, all, all);
+        let (together, blocks) = self.additions(curve, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_halves",
@@ -400,7 +400,7 @@ impl Shape {
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [self.count, self.windows.width as usize, self.windows.count, per_thread, blocks],
+            [self.count, self.windows.width as usize, self.windows.count, together, blocks],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::halves(self, group, items, args))
         )
@@ -416,7 +416,7 @@ impl Shape {
         let (prelude, shared) = self.adding(curve);
         let pairs = (self.buckets() / 2) >> level;
         let all = self.windows.count * if level < self.windows.columns() { 2 * pairs } else { pairs };
-        let (per_thread, blocks) = self.additions(curve, all, all);
+        let (together, blocks) = self.additions(curve, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_fold",
@@ -424,7 +424,7 @@ impl Shape {
             [Port::in_out(bytes * self.windows.count * self.buckets()).secret()],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [self.windows.width as usize, self.windows.count, level as usize, per_thread, blocks],
+            [self.windows.width as usize, self.windows.count, level as usize, together, blocks],
             format!("{curve:?}, level {level}"),
             move |items, args| with_group!(&group, group => on_cpu::fold(self, group, level, items, args))
         )

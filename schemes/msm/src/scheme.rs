@@ -86,7 +86,11 @@ impl Scheme for Msm {
             (Curve::bls12_381_g2(), 9, 9, 4, true, false),
         ] {
             let of = Scalars { field: Prime::new(curve.order()), montgomery, flips };
-            let shape = plans::of_width(limits, count, width, &of);
+            let mut shape = plans::of_width(limits, count, width, &of);
+            if count > 100 {
+                // so few threads that each has several additions
+                shape.tuning.multiprocessors = 1;
+            }
             let plan = plans::on_gpu(&planner, shape, &of, &[(curve.clone(), points_count)])?;
             let named =
                 NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals 0"]);

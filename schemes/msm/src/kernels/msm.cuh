@@ -144,11 +144,13 @@ RF_FN void in_turn(u32 steps, Number number, const Get& get, Ahead ahead, Body b
     }
 }
 
-// Computes a block's share of `count` additions, `per_thread` for each thread. All threads of a block must call it; it
+// Computes a block's share of `count` additions, which are divided equally among `together` threads, but at most
+// Task::most_per_thread each; further blocks compute the rest. All threads of a block must call it; it
 // needs 4 Task::threads words of shared memory. No two additions have an operand or a result in common.
 template <class Get>
-RF_FN void add_all(u64 count, u32 block, u32 per_thread, void* shared, const Get& get) {
+RF_FN void add_all(u64 count, u32 block, u32 together, void* shared, const Get& get) {
     constexpr u32 threads = Task::threads;
+    const u32 per_thread = (u32)min_word((u32)((count + together - 1) / together), Task::most_per_thread);
     const u64 base = (u64)block * threads * per_thread, own = base + threadIdx.x;
     if (base >= count) return;
     const u32 steps = own < count ? (u32)min_word((u32)((count - own - 1) / threads) + 1, per_thread) : 0;

@@ -3,7 +3,7 @@
 using namespace msm;
 
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
-    msm_fold(Affine* sums, u64 width, u64 windows, u64 level, u64 per_thread, u64 blocks, u64 first, u64) {
+    msm_fold(Affine* sums, u64 width, u64 windows, u64 level, u64 together, u64 blocks, u64 first, u64) {
     RF_SHARED(shared);
     const Place place(first, blocks);
     const u32 all = 1u << (width - 1), half = all / 2, columns = ((u32)width - 1) / 2, pairs = half >> level;
@@ -16,5 +16,5 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
         Affine* right = k < of_rows ? left + (1u << (level - 1)) : left + pairs;
         return Addition{{left, 0}, {right, 0}, left};
     };
-    add_all(windows * each, place.block, (u32)per_thread, shared, Get{[](u64) { return 0u; }, addition});
+    add_all(windows * each, place.block, (u32)together, shared, Get{[](u64) { return 0u; }, addition});
 }

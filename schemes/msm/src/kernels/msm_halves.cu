@@ -5,7 +5,7 @@ using namespace msm;
 
 // sums: for each window, 2^(width - 2) sums for the rows, then as many for the columns
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
-    msm_halves(const Affine* slots, const u32* starts, Affine* sums, u64 count, u64 width, u64 windows, u64 per_thread,
+    msm_halves(const Affine* slots, const u32* starts, Affine* sums, u64 count, u64 width, u64 windows, u64 together,
                u64 blocks, u64 first, u64) {
     RF_SHARED(shared);
     const Place place(first, blocks);
@@ -23,5 +23,5 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
         if (k < half) return Addition{sum(window, 2 * k), sum(window, 2 * k + 1), to + i};
         return Addition{sum(window, k - half), sum(window, k), to + i};
     };
-    add_all(windows * all, place.block, (u32)per_thread, shared, Get{[](u64) { return 0u; }, addition});
+    add_all(windows * all, place.block, (u32)together, shared, Get{[](u64) { return 0u; }, addition});
 }

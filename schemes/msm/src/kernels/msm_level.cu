@@ -5,7 +5,7 @@ using namespace msm;
 // counts, list: as in msm_pairs
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     msm_level(const u32* counts, const u32* list, Affine* slots, u64 count, u64 width, u64 windows, u64 tiles, u64 level,
-              u64 per_thread, u64 blocks, u64 first, u64) {
+              u64 together, u64 blocks, u64 first, u64) {
     RF_SHARED(shared);
     const Place place(first, blocks);
     const u32* from = list + place.item * windows * count;
@@ -19,5 +19,5 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
         Affine* left = own + (right >= distance ? right - distance : 0);
         return Addition{{left, 0}, {own + right, 0}, left};
     };
-    add_all(own_level.count, place.block, (u32)per_thread, shared, Get{index, addition});
+    add_all(own_level.count, place.block, (u32)together, shared, Get{index, addition});
 }

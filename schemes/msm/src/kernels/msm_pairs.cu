@@ -11,7 +11,7 @@ RF_FN Operand base_of(const Affine* bases, u64 points, u64 entry) {
 // counts: where each level begins in `list`, as `Levels` sorted it
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     msm_pairs(const Affine* bases, const u64* entries, const u32* starts, const u32* counts, const u32* list, Affine* slots,
-              u64 points, u64 count, u64 width, u64 windows, u64 tiles, u64 per_thread, u64 blocks, u64 first, u64) {
+              u64 points, u64 count, u64 width, u64 windows, u64 tiles, u64 together, u64 blocks, u64 first, u64) {
     RF_SHARED(shared);
     const Place place(first, blocks);
     const u32 all = 1u << (width - 1);
@@ -47,5 +47,5 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
         const u64 slot = buckets.slot(window, bucket, start) + (in_window - start) / 2;
         return Addition{base_of(bases, points, own[at - (at > 0)]), base_of(bases, points, own[at]), to + slot};
     };
-    add_all(level.count, place.block, (u32)per_thread, shared, Get{index, addition});
+    add_all(level.count, place.block, (u32)together, shared, Get{index, addition});
 }
