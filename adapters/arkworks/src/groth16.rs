@@ -244,7 +244,8 @@ where
     }
 
     /// The plans that a proof runs, for a circuit of so many variables on a domain of so many points: to compile them
-    /// into a [`Bundle`](ringforge::cuda::Bundle), or to know their memory. Kernels do not depend on the variables.
+    /// into a [`Bundle`](ringforge::cuda::Bundle), or to know their memory. From 2^12 variables on, kernels are the same for
+    /// any number of them.
     ///
     /// # Errors
     /// [`Error::NoRoot`](ringforge::Error::NoRoot) or [`Error::TooLarge`](ringforge::Error::TooLarge) for a domain that

@@ -2,6 +2,7 @@
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
+use ark_ec::AffineRepr;
 use ark_ec::pairing::Pairing;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use ark_groth16::r1cs_to_qap::evaluate_constraint;
@@ -158,6 +159,43 @@ fn system<F: EngineField>(circuit: Chance) -> (Vec<Matrix<F>>, Vec<F>) {
     let matrices = cs.to_matrices().expect("matrices")[R1CS_PREDICATE_LABEL].clone();
     let cs = cs.borrow().expect("a system");
     (matrices, [cs.instance_assignment().expect("values"), cs.witness_assignment().expect("values")].concat())
+}
+
+/// A circuit whose private variables all have one value, and whose bases are equal, opposite and infinite.
+#[derive(Clone)]
+struct Alike<F>(F);
+
+impl<F: Field> ConstraintSynthesizer<F> for Alike<F> {
+    fn generate_constraints(self, cs: ConstraintSystemRef<F>) -> Result<()> {
+        let variables = (0..8).map(|_| cs.new_witness_variable(|| Ok(self.0))).collect::<Result<Vec<_>>>()?;
+        // the last two variables are in no constraint
+        for three in variables[..6].chunks(3) {
+            let sum = || LinearCombination::from(three[0]) - three[1] + three[2];
+            cs.enforce_r1cs_constraint(sum, || Variable::One.into(), sum)?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn equal_scalars_and_bases() {
+    type F = ark_bn254::Fr;
+    for device in [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device) {
+        let backends = [Backend::new(&Engine::on(device))];
+        for value in [F::ZERO, F::ONE, -F::ONE] {
+            let mut rng = StdRng::seed_from_u64(1);
+            let circuit = Alike(value);
+            let pk = Groth16::<Bn254>::generate_random_parameters_with_reduction(circuit.clone(), &mut rng);
+            let pk = pk.expect("a key");
+            let (one, two, other) = (pk.a_query[1], pk.a_query[2], pk.a_query[7]);
+            assert!(one == -two && one == pk.a_query[3] && other.is_zero(), "the bases are not such as the test needs");
+            let prover = Groth16Device::<Bn254>::for_circuit(&backends, &pk, circuit.clone(), Reduction::Libsnark);
+            let mut again = rng.clone();
+            let proof = prover.expect("a prover").prove(circuit.clone(), &mut again).expect("a proof");
+            let stock = Groth16::<Bn254>::create_random_proof_with_reduction(circuit, &pk, &mut rng);
+            assert_eq!(proof, stock.expect("a proof"), "{value}");
+        }
+    }
 }
 
 #[test]
