@@ -48,6 +48,9 @@ LD_LIBRARY_PATH="$tools/nvrtc-13.0.88/nvidia/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIB
 step "faults planted in the kernels of multi-scalar multiplication"
 cargo test --locked --release -p ringforge-msm --test main -- --ignored faults::
 
+step "Groth16 proofs in CUDA source, in the emulator"
+cargo test --locked --release -p ringforge-arkworks --test main -- --ignored proofs_in_cuda_source
+
 step "fuzz targets, a minute each"
 fuzz="$tools/cargo-fuzz-0.13.1"
 [ -x "$fuzz/bin/cargo-fuzz" ] || cargo install --quiet --locked --root "$fuzz" cargo-fuzz@0.13.1
