@@ -5,7 +5,7 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::prelude::*;
-use ringforge::{Device, Engine, Error, Job, Op, Order, PinnedBuffer, Program, Result};
+use ringforge::{Buffer, Device, Engine, Error, Job, Op, Order, PinnedBuffer, Program, Result, Stream};
 use zeroize::Zeroize;
 
 use crate::field::{EngineField, coset};
@@ -128,6 +128,24 @@ impl Backend {
     fn staging(&self) -> MutexGuard<'_, Option<PinnedBuffer>> {
         self.0.staging.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Copies `before` zeros and then elements to the device, with as many further zeros as `staging` has elements. The
+/// staging buffer can be used again afterwards.
+pub(crate) fn copied<F: EngineField>(
+    stream: &Stream,
+    staging: &mut [[u64; 4]],
+    before: usize,
+    values: &[F],
+) -> Result<Buffer> {
+    ringforge_cpu::threads::start();
+    let (zeros, rest) = staging.split_at_mut(before);
+    let (own, after) = rest.split_at_mut(values.len());
+    own.par_iter_mut().zip(values).for_each(|(to, from)| *to = from.limbs());
+    zeros.par_iter_mut().chain(after).for_each(|to| *to = [0; 4]);
+    let mut buffer = stream.secret_buffer(size_of_val(staging))?;
+    stream.write(&mut buffer, staging)?;
+    Ok(buffer)
 }
 
 /// Minimum number of points of a transform on the engine. For fewer points arkworks' own code is faster.

@@ -2,4 +2,5 @@
 
 mod domain;
 mod groth16;
+mod kzg;
 mod prover;

@@ -4,12 +4,11 @@ use core::ops::Range;
 
 use ark_ec::pairing::Pairing;
 use ark_groth16::ProvingKey;
-use rayon::prelude::*;
 use ringforge::{Buffer, Event, Plan, Planner, Stream};
 use ringforge_msm::{Bases, Curve, ScalarForm, Sums};
 
 use super::{Phases, ProofError};
-use crate::backend::Backend;
+use crate::backend::{Backend, copied};
 use crate::field::EngineField;
 use crate::matrix::{DeviceMatrix, Sparse};
 use crate::points::{DevicePoint, point, upload};
@@ -102,16 +101,7 @@ impl Part {
         let (form, points) = (ScalarForm::Montgomery, self.map.size());
         // the copies in page-locked memory are wiped while the device works
         self.backend.staged(assignment.len().max(evaluations.map_or(0, |_| points)), |staging| {
-            ringforge_cpu::threads::start();
-            let mut copy = |values: &[F], length: usize| {
-                let staging = &mut staging[..length];
-                let (own, rest) = staging.split_at_mut(values.len());
-                own.par_iter_mut().zip(values).for_each(|(to, from)| *to = from.limbs());
-                rest.par_iter_mut().for_each(|to| *to = [0; 4]);
-                let mut buffer = stream.secret_buffer(SCALAR * length)?;
-                stream.write(&mut buffer, staging)?;
-                Ok::<Buffer, ringforge::Error>(buffer)
-            };
+            let mut copy = |values: &[F], length: usize| copied(&stream, &mut staging[..length], 0, values);
             let begin = stream.mark()?;
             let z = copy(assignment, assignment.len())?;
             let given = evaluations.map(|given| given.map(|values| copy(values, points)));
