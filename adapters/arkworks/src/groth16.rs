@@ -2,6 +2,7 @@
 
 mod part;
 
+use core::ops::Range;
 use std::time::Instant;
 
 use ark_ec::pairing::Pairing;
@@ -14,16 +15,17 @@ use ark_relations::gr1cs::{
 };
 use ark_std::rand::{CryptoRng, Rng};
 use rayon::prelude::*;
-use ringforge::{Plan, Planner};
-use ringforge_msm::MsmError;
+use ringforge::{Engine, Plan, Planner};
+use ringforge_msm::{Bases, Check, MsmError};
 use zeroize::Zeroizing;
 
 use crate::backend::Backend;
+use crate::circom::{FileError, Zkey};
 use crate::field::EngineField;
 use crate::matrix::Sparse;
-use crate::points::DevicePoint;
+use crate::points::{Coordinate, DevicePoint, upload};
 use crate::witness::Reduction;
-use part::{Part, Parts, Running};
+use part::{Part, Parts, Query, Running};
 
 /// Why a proof was not made.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,9 @@ pub enum ProofError {
     /// An error of the device or of a multiplication on it.
     #[error(transparent)]
     Msm(#[from] MsmError),
+    /// A key of snarkjs is damaged.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// An error of the circuit's synthesis.
     #[error("the circuit's constraints cannot be synthesised: {0}")]
     Synthesis(#[from] SynthesisError),
@@ -75,6 +80,13 @@ pub struct Phases {
     pub elements: f64,
     /// The verification, on the CPU. 0 if the prover is [not verified](Groth16Device::unverified).
     pub verification: f64,
+}
+
+/// What a proof needs of its key beside the bases.
+pub(crate) struct Ends<E: Pairing> {
+    pub(crate) vk: VerifyingKey<E>,
+    pub(crate) beta_g1: E::G1Affine,
+    pub(crate) delta_g1: E::G1Affine,
 }
 
 /// A proving key and the constraints of its circuit on one or more devices. Proofs are those of ark-groth16 for the same
@@ -172,12 +184,6 @@ where
             Reduction::Circom => points,
         };
         fits("the quotient polynomial", pk.h_query.len(), h_query)?;
-        // no device is without a variable and a coefficient
-        let most = variables.min(points);
-        let backends = backends.get(..most).unwrap_or(backends);
-        if backends.is_empty() {
-            return Err(ProofError::Circuit { what: "the list of devices", expected: 1, got: 0 });
-        }
         // the prover adds a row for each public variable to a
         let one = E::ScalarField::from(1u8);
         let inputs: Vec<_> = (0..instance).map(|i| [(one, i)]).collect();
@@ -185,7 +191,35 @@ where
             let inputs = inputs.iter().map(<[_; 1]>::as_slice);
             Sparse::new(matrix.iter().map(Vec::as_slice).chain(inputs), variables, points)
         };
-        let matrices = [rows(a, &inputs)?, rows(b, &[])?, rows(c, &[])?];
+        let mut matrices = vec![rows(a, &inputs)?, rows(b, &[])?];
+        if reduction == Reduction::Libsnark {
+            matrices.push(rows(c, &[])?);
+        }
+        let ends = Ends { vk: pk.vk.clone(), beta_g1: pk.beta_g1, delta_g1: pk.delta_g1 };
+        let bases = |engine: &Engine, query, range| match query {
+            Query::A => upload(engine, range, 0, &pk.a_query),
+            Query::B1 => upload(engine, range, 0, &pk.b_g1_query),
+            Query::B2 => upload(engine, range, 0, &pk.b_g2_query),
+            Query::L => upload(engine, range, instance, &pk.l_query),
+            Query::H => upload(engine, range, 0, &pk.h_query),
+        };
+        Self::assemble(backends, ends, bases, &matrices, reduction, [variables, points])
+    }
+
+    /// Makes a prover of the bases that `upload` copies to a device, and of matrices that fit them.
+    fn assemble(
+        backends: &[Backend],
+        Ends { vk, beta_g1, delta_g1 }: Ends<E>,
+        upload: impl Fn(&Engine, Query, Range<usize>) -> Result<Bases, MsmError> + Sync,
+        matrices: &[Sparse],
+        reduction: Reduction,
+        [variables, points]: [usize; 2],
+    ) -> Result<Self, ProofError> {
+        // no device is without a variable and a coefficient
+        let backends = backends.get(..variables.min(points)).unwrap_or(backends);
+        let Some(first) = backends.first() else {
+            return Err(ProofError::Circuit { what: "the list of devices", expected: 1, got: 0 });
+        };
         let share = |n: usize, i: usize| n * i / backends.len()..n * (i + 1) / backends.len();
         let (g1, g2) = (E::G1Affine::curve()?.point_bytes(), E::G2Affine::curve()?.point_bytes());
         let bytes = (variables * (3 * g1 + g2) + points * g1).div_ceil(backends.len());
@@ -193,27 +227,51 @@ where
         log::info!("a Groth16 key of {variables} variables takes {bytes} bytes on each of {} devices", backends.len());
         let parts = backends.iter().enumerate().map(|(i, backend)| {
             let shares = [share(variables, i), share(points, i)];
-            Part::new(backend, pk, &matrices, reduction, points, shares)
+            let upload = |query, range| upload(backend.engine(), query, range);
+            Part::new::<E::ScalarField>(backend, upload, matrices, reduction, points, shares)
         });
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let (of_variables, of_points) = (variables.div_ceil(backends.len()), points.div_ceil(backends.len()));
-        let planner = backends[0].engine().planner();
-        let plans = part::plans::<E>(planner, of_variables, of_points, reduction, points)?;
+        let plans = part::plans::<E>(first.engine().planner(), of_variables, of_points, reduction, points)?;
         let temporary = plans.iter().map(|plan| plan.temporary_bytes(1)).max().unwrap_or(0);
         let proof_bytes = temporary + (variables + 3 * points) * size_of::<[u64; 4]>();
         log::info!("a proof takes about {proof_bytes} bytes more on each device");
         Ok(Self {
             parts,
-            key: pk.vk.clone(),
-            beta_g1: pk.beta_g1,
-            delta_g1: pk.delta_g1,
-            prepared: prepare_verifying_key(&pk.vk),
+            prepared: prepare_verifying_key(&vk),
+            instance: vk.gamma_abc_g1.len(),
+            key: vk,
+            beta_g1,
+            delta_g1,
             variables,
-            instance,
             points,
             proof_bytes,
             verifies: true,
         })
+    }
+
+    /// Copies a key of snarkjs, and the matrices in it, to the devices of `backends`. Its bases go there without being
+    /// read into points of arkworks. With [`Check::OnCurve`] they are checked to be on their curves; that they are in
+    /// the subgroups of prime order is not checked.
+    ///
+    /// # Errors
+    /// [`ProofError::File`] for matrices with entries out of range; [`ProofError::Msm`] for a base that is not on its
+    /// curve, and as [`Groth16Device::prepare`].
+    pub fn from_zkey(backends: &[Backend], key: &Zkey<'_, E>, check: Check) -> Result<Self, ProofError>
+    where
+        <E::G1Affine as AffineRepr>::BaseField: Coordinate,
+    {
+        let ends = Ends { vk: key.vk.clone(), beta_g1: key.beta_g1, delta_g1: key.delta_g1 };
+        let public = key.vk.gamma_abc_g1.len();
+        let bases = |engine: &Engine, query, range| match query {
+            Query::A => key.upload::<E::G1Affine>(engine, 0, range, 0, check),
+            Query::B1 => key.upload::<E::G1Affine>(engine, 1, range, 0, check),
+            Query::B2 => key.upload::<E::G2Affine>(engine, 2, range, 0, check),
+            Query::L => key.upload::<E::G1Affine>(engine, 3, range, public, check),
+            Query::H => key.upload::<E::G1Affine>(engine, 4, range, 0, check),
+        };
+        let sizes = [key.variables(), key.points()];
+        Self::assemble(backends, ends, bases, &key.matrices()?, Reduction::Circom, sizes)
     }
 
     /// Like [`Groth16Device::prepare`], with the matrices of a circuit. Its variables need no values.

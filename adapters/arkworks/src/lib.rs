@@ -32,6 +32,7 @@
 //! no parameter for a backend, so their implementations use [`Backend::shared`].
 
 mod backend;
+mod circom;
 mod domain;
 mod field;
 mod groth16;
@@ -46,10 +47,12 @@ pub use ark_poly::domain::radix2::Elements;
 pub use ringforge::{self, Error, Result};
 
 pub use backend::Backend;
+pub use circom::{FileError, Zkey, read_wtns};
 pub use domain::Domain;
 pub use field::EngineField;
 pub use groth16::{Groth16Device, Phases, ProofError};
 pub use kzg::{KzgDevice, KzgError, MarlinCommitterKey, MarlinKzgDevice};
 pub use points::{Coordinate, DevicePoint};
 pub use qap::{Circom, Libsnark};
+pub use ringforge_msm::Check;
 pub use witness::{Reduction, WitnessMap};

@@ -1,5 +1,6 @@
 //! Tests of arkworks' transforms and witness maps on the engine.
 
+mod circom;
 mod domain;
 mod groth16;
 mod kzg;

@@ -19,13 +19,13 @@ use ringforge_testkit::{Target, seed};
 
 /// A random satisfied circuit: each constraint multiplies two random combinations of earlier variables.
 #[derive(Clone)]
-struct Chance {
-    seed: u64,
-    public: usize,
-    private: usize,
-    constraints: usize,
+pub(crate) struct Chance {
+    pub(crate) seed: u64,
+    pub(crate) public: usize,
+    pub(crate) private: usize,
+    pub(crate) constraints: usize,
     /// Whether coefficients and values are small, zero or one.
-    small: bool,
+    pub(crate) small: bool,
 }
 
 impl<F: Field> ConstraintSynthesizer<F> for Chance {
@@ -152,7 +152,7 @@ fn awkward_circuits_and_numbers() {
 }
 
 /// The matrices and the assignment of a circuit.
-fn system<F: EngineField>(circuit: Chance) -> (Vec<Matrix<F>>, Vec<F>) {
+pub(crate) fn system<F: EngineField>(circuit: Chance) -> (Vec<Matrix<F>>, Vec<F>) {
     let cs = ConstraintSystem::new_ref();
     circuit.generate_constraints(cs.clone()).expect("constraints");
     cs.finalize();

@@ -3,19 +3,28 @@
 use core::ops::Range;
 
 use ark_ec::pairing::Pairing;
-use ark_groth16::ProvingKey;
 use ringforge::{Buffer, Event, Plan, Planner, Stream};
-use ringforge_msm::{Bases, Curve, ScalarForm, Sums};
+use ringforge_msm::{Bases, Curve, MsmError, ScalarForm, Sums};
 
 use super::{Phases, ProofError};
 use crate::backend::{Backend, copied};
 use crate::field::EngineField;
 use crate::matrix::{DeviceMatrix, Sparse};
-use crate::points::{DevicePoint, point, upload};
+use crate::points::{DevicePoint, point};
 use crate::witness::{Reduction, WitnessMap};
 
 /// Size in bytes of a scalar.
 const SCALAR: usize = size_of::<[u64; 4]>();
+
+/// The bases of a proving key, by what they are summed up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Query {
+    A,
+    B1,
+    B2,
+    L,
+    H,
+}
 
 /// What a device holds of a proving key and its constraints. Each device has all matrices and computes the whole quotient.
 #[derive(Debug)]
@@ -46,37 +55,29 @@ pub(super) struct Running {
 }
 
 impl Part {
-    pub(super) fn new<E>(
+    /// Copies the bases of these variables and coefficients, which `upload` does, and matrices a, b and c. There is no
+    /// third matrix in Circom's reduction.
+    pub(super) fn new<F: EngineField>(
         backend: &Backend,
-        pk: &ProvingKey<E>,
+        upload: impl Fn(Query, Range<usize>) -> Result<Bases, MsmError> + Sync,
         matrices: &[Sparse],
         reduction: Reduction,
         points: usize,
         [variables, coefficients]: [Range<usize>; 2],
-    ) -> Result<Self, ProofError>
-    where
-        E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint, G2Affine: DevicePoint>,
-    {
+    ) -> Result<Self, ProofError> {
         let engine = backend.engine();
-        let instance = pk.vk.gamma_abc_g1.len();
-        // a quotient is computed without the third product in Circom's reduction
-        let needed = if reduction == Reduction::Circom { 2 } else { 3 };
-        let matrices = matrices.iter().take(needed);
         // the programs are compiled while the key is copied, and at once
         ringforge_cpu::threads::start();
         let (map, part) = rayon::join(
-            || backend.witness_map::<E::ScalarField>(reduction, points),
+            || backend.witness_map::<F>(reduction, points),
             || {
-                let [b_g2, a, b_g1, l, h] = [
-                    upload(engine, variables.clone(), 0, &pk.b_g2_query)?,
-                    upload(engine, variables.clone(), 0, &pk.a_query)?,
-                    upload(engine, variables.clone(), 0, &pk.b_g1_query)?,
-                    upload(engine, variables.clone(), instance, &pk.l_query)?,
-                    upload(engine, coefficients.clone(), 0, &pk.h_query)?,
-                ];
+                let of_variables = |query| upload(query, variables.clone());
+                let (b_g2, a) = (of_variables(Query::B2)?, of_variables(Query::A)?);
+                let (b_g1, l) = (of_variables(Query::B1)?, of_variables(Query::L)?);
+                let h = upload(Query::H, coefficients.clone())?;
                 Sums::compile(&[&b_g2, &a, &b_g1, &l], variables.len(), ScalarForm::Montgomery)?;
                 Sums::compile(&[&h], coefficients.len(), ScalarForm::Montgomery)?;
-                let matrices = matrices.map(|m| m.upload::<E::ScalarField>(engine)).collect::<Result<_, _>>()?;
+                let matrices = matrices.iter().map(|m| m.upload::<F>(engine)).collect::<Result<_, _>>()?;
                 Ok::<_, ProofError>((matrices, [b_g2, a, b_g1, l, h]))
             },
         );
