@@ -62,8 +62,10 @@ struct Inner {
     curve: Curve,
     group: AnyGroup,
     order: Prime<4>,
+    /// The bases, or tables of their multiples for each window.
     points: Buffer,
     count: usize,
+    tables: Option<Windows>,
 }
 
 impl Bases {
@@ -82,7 +84,7 @@ impl Bases {
         let points = engine.stream()?.upload(points)?;
         let in_subgroup = curve.has_prime_order();
         let (engine, curve) = (engine.clone(), curve.clone());
-        Ok(Self { inner: Arc::new(Inner { engine, curve, group, order, points, count }), in_subgroup })
+        Ok(Self { inner: Arc::new(Inner { engine, curve, group, order, points, count, tables: None }), in_subgroup })
     }
 
     /// The same bases, with the caller's promise that r times each point is infinity, for the order r of the curve.
@@ -92,6 +94,50 @@ impl Bases {
     #[must_use]
     pub fn in_subgroup(self) -> Self {
         Self { in_subgroup: true, ..self }
+    }
+
+    /// The same bases with tables of their multiples by powers of two, one table for each window of digits, if that takes
+    /// at most this many bytes of device memory. They take 12 to 64 times the memory of the bases. A multiplication of at
+    /// least half as many scalars as there are bases then has one set of buckets in place of one for each window, so it
+    /// takes less time, above all with few scalars. [`Bases::has_tables`] tells whether there are tables; there are none
+    /// on a CPU.
+    ///
+    /// Tables are for bases [in the subgroup](Bases::in_subgroup) or for others, so make that promise before.
+    ///
+    /// # Errors
+    /// [`MsmError::Engine`] if device memory runs out or a driver call fails.
+    pub fn with_tables(self, bytes: usize) -> Result<Self, MsmError> {
+        let Inner { engine, curve, group, order, count, .. } = &*self.inner;
+        let (count, size) = (*count, curve.point_bytes());
+        let of = scalars_of(*order, ScalarForm::Plain, self.in_subgroup);
+        let windows = plans::windows_of_tables(count, bytes / size, &of);
+        let limits = engine.device().limits();
+        let Some(windows) = windows.filter(|_| !limits.is_cpu() && count > 0 && self.inner.tables.is_none()) else {
+            return Ok(self);
+        };
+        let stream = engine.stream()?;
+        let table = count * size;
+        let mut tables = stream.zeros(windows.count * table)?;
+        let mut points = stream.duplicate(&self.inner.points)?;
+        stream.copy(&points, tables.slice_mut(0..table)?)?;
+        for window in 1..windows.count {
+            let times = windows.width(window - 1);
+            let key = ("doubled", curve.clone(), count, times);
+            let program = engine.program_of(&key, |planner| plans::doubled(planner, curve, count, times))?;
+            let mut multiples = stream.zeros(table)?;
+            program.on(stream, 1).input("points", &points).output("multiples", &mut multiples).run()?;
+            stream.copy(&multiples, tables.slice_mut(window * table..(window + 1) * table)?)?;
+            points = multiples;
+        }
+        let (engine, curve, group, order) = (engine.clone(), curve.clone(), *group, *order);
+        let inner = Inner { engine, curve, group, order, points: tables, count, tables: Some(windows) };
+        Ok(Self { inner: Arc::new(inner), in_subgroup: self.in_subgroup })
+    }
+
+    /// Returns true if there are [tables of multiples](Bases::with_tables).
+    #[must_use]
+    pub fn has_tables(&self) -> bool {
+        self.inner.tables.is_some()
     }
 
     /// The number of points.
@@ -208,7 +254,8 @@ impl Sums {
         program(bases, SCALAR * count, form, 1).map(|_| ())
     }
 
-    /// The plan of the program that [`Sums::start`] runs for one multiplication of `count` scalars: to know its
+    /// The plan of the program that [`Sums::start`] runs for one multiplication of `count` scalars, without
+    /// [tables](Bases::with_tables): to know its
     /// [memory](Plan::temporary_bytes) beforehand, or to compile it into a [`Bundle`](ringforge::cuda::Bundle). `terms` are
     /// the curve and the number of points of each of the bases.
     ///
@@ -223,17 +270,7 @@ impl Sums {
     ) -> ringforge::Result<Plan> {
         let order = terms.first().map_or([3, 0, 0, 0], |(curve, _)| curve.order());
         let of = scalars_of(Prime::new(order), form, in_subgroup);
-        if planner.limits().is_cpu() {
-            return plans::on_cpu(planner, count, &of, terms);
-        }
-        let shape = plans::shape(planner.limits(), count, &of);
-        // the kernels count the digits of all windows in words of 32 bits
-        let digits = shape.windows.count.saturating_mul(count);
-        if u32::try_from(digits).is_err() {
-            let (what, limit) = ("the digits of all scalars", u32::MAX as usize);
-            return Err(ringforge::Error::TooLarge { what, limit, got: digits });
-        }
-        plans::on_gpu(planner, shape, &of, terms)
+        plan_of(planner, plans::shape(planner.limits(), count, &of), &of, terms)
     }
 
     /// Waits for the stream, and returns the sums for each of the bases: one point per multiplication of the batch, in
@@ -251,7 +288,7 @@ impl Sums {
                     let why = format!("multiplication {item} was not reached");
                     return Err(ringforge::Error::Kernel { kernel: "msm".into(), why }.into());
                 }
-                Some((item, status)) => return Err(MsmError::Scalar(item * shape.count + (status - OK - 1) as usize)),
+                Some((item, status)) => return Err(MsmError::Scalar(item * shape.given + (status - OK - 1) as usize)),
             }
         }
         let totals = totals.iter().map(|totals| Ok(Zeroizing::new(stream.download(totals)?)));
@@ -290,10 +327,36 @@ fn program(bases: &[&Bases], scalars: usize, form: ScalarForm, batch: usize) -> 
         return Err(MsmError::Order);
     }
     let in_subgroup = bases.iter().all(|bases| bases.in_subgroup);
-    let terms: Vec<_> = bases.iter().map(|bases| (bases.inner.curve.clone(), bases.len())).collect();
-    let key = (terms.clone(), count, form, in_subgroup);
-    let program = engine.program_of(&key, |planner| Sums::plan(planner, &terms, count, form, in_subgroup))?;
-    Ok((program, plans::shape(engine.device().limits(), count, &scalars_of(*order, form, in_subgroup))))
+    let of = scalars_of(*order, form, in_subgroup);
+    let limits = engine.device().limits();
+    let shape = match common_tables(bases, &of) {
+        Some((windows, all)) if 2 * count >= all => plans::of_tables(limits, all, count, windows),
+        _ => plans::shape(limits, count, &of),
+    };
+    let points = |bases: &Bases| bases.inner.points.len() / bases.inner.curve.point_bytes();
+    let terms: Vec<_> = bases.iter().map(|bases| (bases.inner.curve.clone(), points(bases))).collect();
+    let key = (terms.clone(), shape, form, in_subgroup);
+    Ok((engine.program_of(&key, |planner| plan_of(planner, shape, &of, &terms))?, shape))
+}
+
+/// The windows of the bases' tables and the number of bases, if all have such tables, and they are for these scalars.
+fn common_tables(bases: &[&Bases], of: &Scalars) -> Option<(Windows, usize)> {
+    let mut all = bases.iter().map(|bases| Some((bases.inner.tables?, bases.len())));
+    let first = all.next().flatten().filter(|(windows, _)| *windows == Windows::new(windows.width, of));
+    first.filter(|_| all.all(|other| other == first))
+}
+
+fn plan_of(planner: &Planner, shape: Shape, of: &Scalars, terms: &[(Curve, usize)]) -> ringforge::Result<Plan> {
+    if planner.limits().is_cpu() {
+        return plans::on_cpu(planner, shape.given, of, terms);
+    }
+    // the kernels count the digits of all windows in words of 32 bits
+    let digits = shape.windows.count.saturating_mul(shape.count);
+    if u32::try_from(digits).is_err() {
+        let (what, limit) = ("the digits of all scalars", u32::MAX as usize);
+        return Err(ringforge::Error::TooLarge { what, limit, got: digits });
+    }
+    plans::on_gpu(planner, shape, of, terms)
 }
 
 fn scalars_of(field: Prime<4>, form: ScalarForm, in_subgroup: bool) -> Scalars {

@@ -36,9 +36,13 @@ pub(crate) struct Tuning {
 /// The shape of a multiplication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
-    /// Scalars per item.
+    /// Scalars per item, with zeros that follow those that are given.
     pub(crate) count: usize,
+    pub(crate) given: usize,
     pub(crate) windows: Windows,
+    /// Whether there is a table of the bases' multiples for each window. The digits of all windows then form one list,
+    /// whose entries have equal weights.
+    pub(crate) tables: bool,
     pub(crate) tuning: Tuning,
 }
 
@@ -81,7 +85,17 @@ impl Shape {
         self.windows.buckets()
     }
 
-    /// Entries of all windows.
+    /// Lists of entries, each with buckets of its own.
+    pub(crate) const fn lists(self) -> usize {
+        if self.tables { 1 } else { self.windows.count }
+    }
+
+    /// Entries of a list.
+    pub(crate) const fn length(self) -> usize {
+        self.entries() / self.lists()
+    }
+
+    /// Entries of all lists.
     const fn entries(self) -> usize {
         self.windows.count * self.count
     }
@@ -91,20 +105,20 @@ impl Shape {
         self.windows.width / 2
     }
 
-    /// Slots of a window, for the points of its buckets after level 0.
+    /// Slots of a list, for the points of its buckets after level 0.
     const fn slots(self) -> usize {
-        (self.count + self.buckets()) / 2 + 1
+        (self.length() + self.buckets()) / 2 + 1
     }
 
     /// The levels of additions: enough for all entries in one bucket.
     pub(crate) const fn levels(self) -> u32 {
-        self.count.next_power_of_two().ilog2()
+        self.length().next_power_of_two().ilog2()
     }
 
     const fn segments(self, pass: Pass) -> Segments {
         let (count, length, bins) = match pass {
-            Pass::Low => (self.windows.count, self.count, 1 << self.low_bits()),
-            Pass::High => (self.windows.count, self.count, 1 << (self.windows.width - self.low_bits())),
+            Pass::Low => (self.lists(), self.length(), 1 << self.low_bits()),
+            Pass::High => (self.lists(), self.length(), 1 << (self.windows.width - self.low_bits())),
             Pass::Levels => (1, self.entries(), LEVELS),
         };
         Segments { count, length, bins, tiles: length.div_ceil(self.tuning.tile) }
@@ -184,12 +198,15 @@ impl Shape {
         let blocks = self.digit_blocks();
         let [o0, o1, o2, o3] = self.windows.offset();
         let Windows { width, count, full } = self.windows;
-        let numbers = [self.count as u64, width.into(), full as u64, count as u64, o0, o1, o2, o3, blocks as u64];
+        let numbers = [self.count, self.given, width as usize, full, count]
+            .map(|number| number as u64)
+            .into_iter()
+            .chain([o0, o1, o2, o3, blocks as u64]);
         kernel!(
             "msm_digits",
             &[],
             [
-                Port::input(SCALAR * self.count).secret(),
+                Port::input(SCALAR * self.given).secret(),
                 Port::output(4 * self.entries()).secret(),
                 Port::output(4 * blocks)
             ],
@@ -220,7 +237,7 @@ impl Shape {
         let (bytes, starts, detail) = match pass {
             Pass::Low => (4 * self.entries(), 4 * self.entries(), self.low_bits() as usize),
             Pass::High => (8 * self.entries(), 8 * self.entries(), self.low_bits() as usize),
-            Pass::Levels => (8 * self.entries(), 4 * self.windows.count * (self.buckets() + 1), self.count),
+            Pass::Levels => (8 * self.entries(), 4 * self.lists() * (self.buckets() + 1), self.length()),
         };
         let ports = [Port::input(bytes).secret(), Port::input(starts).secret()];
         (prelude("", &constants), ports, [bytes, starts / 4, count, length, detail, self.windows.width as usize])
@@ -307,7 +324,7 @@ impl Shape {
 
     /// Sorted entries → the first entry of each bucket.
     pub(crate) fn starts(self) -> CustomKernel {
-        let (threads, starts) = (self.tuning.sort_threads, self.windows.count * (self.buckets() + 1));
+        let (threads, starts) = (self.tuning.sort_threads, self.lists() * (self.buckets() + 1));
         let blocks = starts.div_ceil(threads as usize);
         kernel!(
             "msm_starts",
@@ -315,7 +332,7 @@ impl Shape {
             [Port::input(8 * self.entries()).secret(), Port::output(4 * starts).secret()],
             prelude("", &constant("threads", threads as usize)),
             launch(threads, blocks, 0),
-            [self.count, self.windows.width as usize, self.windows.count, blocks],
+            [self.length(), self.windows.width as usize, self.lists(), blocks],
             String::new(),
             move |items, args| on_cpu::starts(self, items, args)
         )
@@ -341,14 +358,14 @@ impl Shape {
             [
                 Port::shared(points * bytes),
                 Port::input(8 * self.entries()).secret(),
-                Port::input(4 * self.windows.count * (self.buckets() + 1)).secret(),
+                Port::input(4 * self.lists() * (self.buckets() + 1)).secret(),
                 Port::input(4 * segments.counts()).secret(),
                 Port::input(4 * self.entries()).secret(),
-                Port::output(bytes * self.windows.count * self.slots()).secret()
+                Port::output(bytes * self.lists() * self.slots()).secret()
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [points, self.count, self.windows.width as usize, self.windows.count, segments.tiles, together, blocks],
+            [points, self.length(), self.windows.width as usize, self.lists(), segments.tiles, together, blocks],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::pairs(self, group, items, args))
         )
@@ -366,14 +383,14 @@ impl Shape {
             [
                 Port::input(4 * segments.counts()).secret(),
                 Port::input(4 * self.entries()).secret(),
-                Port::in_out(bytes * self.windows.count * self.slots()).secret()
+                Port::in_out(bytes * self.lists() * self.slots()).secret()
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
             [
-                self.count,
+                self.length(),
                 self.windows.width as usize,
-                self.windows.count,
+                self.lists(),
                 segments.tiles,
                 level as usize,
                 together,
@@ -387,20 +404,20 @@ impl Shape {
     /// Slots and starts → the first sums of rows and columns.
     pub(crate) fn halves(self, curve: &Curve) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
-        let all = self.windows.count * self.buckets();
+        let all = self.lists() * self.buckets();
         let (together, blocks) = self.additions(curve, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_halves",
             &[BUCKETS, MSM],
             [
-                Port::input(bytes * self.windows.count * self.slots()).secret(),
-                Port::input(4 * self.windows.count * (self.buckets() + 1)).secret(),
+                Port::input(bytes * self.lists() * self.slots()).secret(),
+                Port::input(4 * self.lists() * (self.buckets() + 1)).secret(),
                 Port::output(bytes * all).secret()
             ],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [self.count, self.windows.width as usize, self.windows.count, together, blocks],
+            [self.length(), self.windows.width as usize, self.lists(), together, blocks],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::halves(self, group, items, args))
         )
@@ -415,16 +432,16 @@ impl Shape {
     pub(crate) fn fold(self, curve: &Curve, level: u32) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
         let pairs = (self.buckets() / 2) >> level;
-        let all = self.windows.count * if level < self.windows.columns() { 2 * pairs } else { pairs };
+        let all = self.lists() * if level < self.windows.columns() { 2 * pairs } else { pairs };
         let (together, blocks) = self.additions(curve, all);
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_fold",
             &[BUCKETS, MSM],
-            [Port::in_out(bytes * self.windows.count * self.buckets()).secret()],
+            [Port::in_out(bytes * self.lists() * self.buckets()).secret()],
             prelude,
             launch(self.tuning.threads, blocks, shared),
-            [self.windows.width as usize, self.windows.count, level as usize, together, blocks],
+            [self.windows.width as usize, self.lists(), level as usize, together, blocks],
             format!("{curve:?}, level {level}"),
             move |items, args| with_group!(&group, group => on_cpu::fold(self, group, level, items, args))
         )
@@ -441,16 +458,33 @@ impl Shape {
             "msm_windows",
             &[BUCKETS, MSM],
             [
-                Port::input(bytes * self.windows.count * self.buckets()).secret(),
+                Port::input(bytes * self.lists() * self.buckets()).secret(),
                 Port::input(4 * self.digit_blocks()),
-                Port::output(2 * self.windows.count * 2 * bytes).secret(),
+                Port::output(2 * self.lists() * 2 * bytes).secret(),
                 Port::status()
             ],
             prelude,
-            launch(threads, 2 * self.windows.count, threads as usize / 2 * 2 * bytes),
-            [self.count, self.windows.width as usize, self.windows.count, self.digit_blocks()],
+            launch(threads, 2 * self.lists(), threads as usize / 2 * 2 * bytes),
+            [self.count, self.windows.width as usize, self.lists(), self.digit_blocks()],
             format!("{curve:?}"),
             move |items, args| with_group!(&group, group => on_cpu::windows(self, group, items, args))
+        )
+    }
+
+    /// Points → their doubles.
+    pub(crate) fn doubles(self, curve: &Curve) -> CustomKernel {
+        let (prelude, shared) = self.adding(curve);
+        let (together, blocks) = self.additions(curve, self.count);
+        let (group, bytes) = (curve.group(), curve.point_bytes());
+        kernel!(
+            "msm_doubles",
+            &[BUCKETS, MSM],
+            [Port::input(bytes * self.count), Port::output(bytes * self.count)],
+            prelude,
+            launch(self.tuning.threads, blocks, shared),
+            [self.count, together, blocks],
+            format!("{curve:?}"),
+            move |items, args| with_group!(&group, group => on_cpu::doubles(group, items, args))
         )
     }
 }

@@ -38,8 +38,39 @@ pub(crate) fn shape(limits: &Limits, count: usize, scalars: &Scalars) -> Shape {
     of_width(limits, count, (MIN_WIDTH..=22).min_by_key(cost).unwrap_or(MIN_WIDTH), scalars)
 }
 
+/// Returns the shape of a multiplication of `given` scalars by `count` bases that have tables of multiples for these
+/// windows.
+pub(crate) fn of_tables(limits: &Limits, count: usize, given: usize, windows: Windows) -> Shape {
+    Shape { count, given, windows, tables: true, tuning: Tuning::new(limits, count) }
+}
+
+/// Returns the windows for whose tables a multiplication by `count` bases needs the least additions, with at most `most`
+/// points in all tables. `None` if there are no such windows.
+pub(crate) fn windows_of_tables(count: usize, most: usize, scalars: &Scalars) -> Option<Windows> {
+    let all = (MIN_WIDTH..=22).map(|width| Windows::new(width, scalars));
+    let fits = all.filter(|windows| windows.count.saturating_mul(count) <= most.min(LONGEST));
+    fits.min_by_key(|windows| windows.count * count + 2 * windows.buckets())
+}
+
+/// Maximum number of points in all tables: an entry has an index and a sign in 32 bits.
+const LONGEST: usize = (1 << 31) - 1;
+
+/// The plan that doubles points so many times.
+pub(crate) fn doubled(planner: &Planner, curve: &Curve, count: usize, times: u32) -> Result<Plan> {
+    let p = planner.pipeline(format!("2^{times} times points, {}, {count}", curve.name()));
+    let windows = Windows { width: MIN_WIDTH, count: 1, full: 1 };
+    let shape = of_tables(planner.limits(), count, count, windows);
+    let mut points = p.bytes("points", count * curve.point_bytes());
+    for _ in 0..times {
+        [points] = p.step(shape.doubles(curve), &[points]);
+    }
+    p.output("multiples", points);
+    p.build()
+}
+
 pub(crate) fn of_width(limits: &Limits, count: usize, width: u32, scalars: &Scalars) -> Shape {
-    Shape { count, windows: Windows::new(width, scalars), tuning: Tuning::new(limits, count) }
+    let (windows, tuning) = (Windows::new(width, scalars), Tuning::new(limits, count));
+    Shape { count, given: count, windows, tables: false, tuning }
 }
 
 /// The digits of scalars, sorted. They serve the multiplication of any bases.
@@ -91,7 +122,7 @@ fn sort<'p>(p: &'p Pipeline, shape: Shape, pass: Pass, values: Value<'p>, starts
 /// The plan of multiplications on a GPU: from scalars, and the points of each curve, to two points for each window, and
 /// statuses. All curves share the scalars. [`names`] has the arguments' names.
 pub(crate) fn on_gpu(planner: &Planner, shape: Shape, of: &Scalars, terms: &[(Curve, usize)]) -> Result<Plan> {
-    let p = planner.pipeline(title(shape.count, terms));
+    let p = planner.pipeline(title(shape.given, terms));
     let scalars = p.input("scalars");
     let inputs = inputs(&p, terms);
     let sorted = Sorted::new(&p, shape, of, scalars);

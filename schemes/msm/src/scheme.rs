@@ -79,14 +79,19 @@ impl Scheme for Msm {
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let planner = Planner::new(limits.clone());
         let mut plans = Vec::new();
-        for (curve, count, points_count, width, montgomery, flips) in [
-            (Curve::bn254(), 1, 1, 4, false, true),
-            (Curve::bn254(), 37, 40, 5, false, true),
-            (Curve::sm2(), 140, 140, 6, true, true),
-            (Curve::bls12_381_g2(), 9, 9, 4, true, false),
+        for (curve, count, bases, width, montgomery, flips, tables) in [
+            (Curve::bn254(), 1, 1, 4, false, true, false),
+            (Curve::bn254(), 37, 40, 5, false, true, true),
+            (Curve::sm2(), 140, 140, 6, true, true, false),
+            (Curve::bls12_381_g2(), 9, 9, 4, true, false, false),
         ] {
             let of = Scalars { field: Prime::new(curve.order()), montgomery, flips };
             let mut shape = plans::of_width(limits, count, width, &of);
+            let mut points_count = bases;
+            if tables {
+                shape = plans::of_tables(limits, bases, count, shape.windows);
+                points_count *= shape.windows.count;
+            }
             if count > 100 {
                 // so few threads that each has several additions
                 shape.tuning.multiprocessors = 1;
@@ -101,6 +106,14 @@ impl Scheme for Msm {
                 vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count, alike))]
             }));
         }
+        let (curve, count) = (Curve::bn254(), 5);
+        let plan = plans::doubled(&planner, &curve, count, 2)?;
+        plans.push(
+            NamedPlan::new(plan.title().to_owned(), plan)
+                .batches(&[2])
+                .few_emulated()
+                .sampled(move |seed, batch| vec![("points", points(seed, &curve, count * batch, seed % 4 == 3))]),
+        );
         Ok(plans)
     }
 }

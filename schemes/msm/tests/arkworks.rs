@@ -89,9 +89,11 @@ where
         let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(curve, *point)).collect();
         let bases = Bases::upload(&engine, curve, &bytes, Check::OnCurve).expect("the points are on the curve");
         // the emulator is slow
-        let kinds: &[bool] = if is_emulator(device) { &[true] } else { &[false, true] };
-        for &in_subgroup in kinds {
+        let kinds = [(true, true), (true, false), (false, true), (false, false)];
+        for &(in_subgroup, tables) in &kinds[..if is_emulator(device) { 2 } else { 4 }] {
             let bases = if in_subgroup { bases.clone().in_subgroup() } else { bases.clone() };
+            let bases = if tables { bases.with_tables(1 << 30).expect("tables") } else { bases };
+            assert_eq!(bases.has_tables(), tables && !device.limits().is_cpu());
             let batch = random.gen_range(1..3);
             let scalars: Vec<Vec<P::ScalarField>> = (0..batch).map(|_| hostile(&mut random, count)).collect();
             let expected: Vec<u8> = scalars
@@ -105,8 +107,18 @@ where
             let montgomery: Vec<u64> = scalars.iter().flatten().flat_map(Words::words).collect();
             for (words, form) in [(plain, ScalarForm::Plain), (montgomery, ScalarForm::Montgomery)] {
                 let sums = bases.msm_batch(bytemuck::cast_slice(&words), form, batch).expect("the sum");
-                assert_eq!(sums, expected, "{curve:?}, {count} points, {form:?}, subgroup {in_subgroup}, {device}");
+                let about = || format!("{curve:?}, {count} points, {form:?}, {in_subgroup}, {tables}, {device}");
+                assert_eq!(sums, expected, "{}", about());
                 compared += batch;
+            }
+            // fewer scalars than bases, with tables and with too few for them
+            for fewer in [count * 3 / 4, count / 3].into_iter().filter(|_| !is_emulator(device)) {
+                let plain: Vec<_> = scalars[0][..fewer].iter().map(|scalar| scalar.into_bigint()).collect();
+                let words: Vec<u64> = plain.iter().flat_map(|scalar| scalar.0).collect();
+                let sum = bases.msm(bytemuck::cast_slice(&words), ScalarForm::Plain).expect("the sum");
+                let expected = Projective::<P>::msm_bigint(&points[..fewer], &plain).into_affine();
+                assert_eq!(sum, bytes_of(curve, expected), "{curve:?}, {fewer} of {count}, {tables}, {device}");
+                compared += 1;
             }
         }
     }

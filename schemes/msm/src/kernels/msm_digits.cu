@@ -10,9 +10,9 @@ using namespace rf;
 using Scalar = Field<Task::Scalars>;
 
 // keys: for each window and each scalar, the bucket |d| - 1 of its digit d, with bit 31 set if d < 0; 2^(width - 1) for
-// the digit 0. refused: one word for each block, 0 or 1 + the greatest `count - 1 - i` of a scalar i >= r in the block.
+// the digit 0. After the `given` scalars, further ones are 0. refused: one word for each block, 0 or 1 + the greatest `count - 1 - i` of a scalar i >= r in the block.
 extern "C" __global__ void __launch_bounds__(Task::threads)
-    msm_digits(const u256* scalars, u32* keys, u32* refused, u64 count, u64 width, u64 full, u64 windows, u64 offset0,
+    msm_digits(const u256* scalars, u32* keys, u32* refused, u64 count, u64 given, u64 width, u64 full, u64 windows, u64 offset0,
                u64 offset1, u64 offset2, u64 offset3, u64 blocks, u64 first, u64) {
     RF_SHARED(shared);
     u32* worst = (u32*)shared;
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     if (threadIdx.x == 0) worst[0] = 0;
     __syncthreads();
     if (i < count) {
-        u256 s = scalars[item * count + i];
+        u256 s = i < given ? scalars[item * given + i] : Scalar::zero();
         if (!Scalar::is_reduced(s)) atomicMax(worst, (u32)count - i);
         if constexpr (Task::montgomery) s = Scalar::from_montgomery(s);
         u32 flipped = 0;

@@ -38,12 +38,13 @@ pub(super) fn digits(shape: Shape, of: &Scalars, items: Range<usize>, args: &mut
     args.each(items, |_, (scalars, keys, refused): (&[[u64; 4]], &mut [u32], &mut [u32])| {
         let none = shape.buckets() as u32;
         refused.fill(0);
-        for (i, scalar) in scalars.iter().enumerate() {
-            if !of.is_reduced(scalar) {
+        for i in 0..shape.count {
+            let scalar = scalars.get(i).copied().unwrap_or_default();
+            if !of.is_reduced(&scalar) {
                 let worst = &mut refused[i / shape.tuning.sort_threads as usize];
                 *worst = (*worst).max((shape.count - i) as u32);
             }
-            for (window, digit) in of.digits(*scalar, shape.windows).enumerate() {
+            for (window, digit) in of.digits(scalar, shape.windows).enumerate() {
                 let sign = if digit < 0 { NEGATIVE } else { 0 };
                 keys[window * shape.count + i] = match digit.unsigned_abs() {
                     0 => none,
@@ -62,7 +63,7 @@ fn binned(shape: Shape, pass: Pass, values: &[u8], starts: &[u32], at: usize) ->
         Pass::Low => {
             let key = word(&values[4 * at..][..4]) as u32;
             let (bucket, sign) = (key & !NEGATIVE, key & NEGATIVE);
-            let value = u64::from(bucket) << 32 | u64::from((at % shape.count) as u32 | sign);
+            let value = u64::from(bucket) << 32 | u64::from((at % shape.length()) as u32 | sign);
             (value, bucket as usize & ((1 << shape.low_bits()) - 1))
         }
         Pass::High => {
@@ -71,11 +72,11 @@ fn binned(shape: Shape, pass: Pass, values: &[u8], starts: &[u32], at: usize) ->
         }
         Pass::Levels => {
             let (entry, buckets) = (word(&values[8 * at..][..8]), Buckets { shape, starts });
-            let (window, bucket) = (at / shape.count, bucket_of(entry) as usize);
+            let (window, bucket) = (at / shape.length(), bucket_of(entry) as usize);
             if bucket >= shape.buckets() {
                 return (at as u64, LEVELS - 1);
             }
-            let rank = at - window * shape.count - buckets.start(window, bucket);
+            let rank = at - window * shape.length() - buckets.start(window, bucket);
             match rank.trailing_zeros() {
                 0 => (at as u64, 0),
                 _ if rank == 0 => (at as u64, LEVELS - 1),
@@ -137,7 +138,7 @@ pub(super) fn scatter(shape: Shape, pass: Pass, items: Range<usize>, args: &mut 
 
 pub(super) fn starts(shape: Shape, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
     args.each(items, |_, (entries, starts): (&[u64], &mut [u32])| {
-        for (list, starts) in entries.chunks(shape.count).zip(starts.chunks_mut(shape.buckets() + 1)) {
+        for (list, starts) in entries.chunks(shape.length()).zip(starts.chunks_mut(shape.buckets() + 1)) {
             for (bucket, start) in starts.iter_mut().enumerate() {
                 *start = list.partition_point(|entry| (bucket_of(*entry) as usize) < bucket) as u32;
             }
@@ -152,7 +153,7 @@ pub(super) fn pairs<F: Field>(shape: Shape, group: &Group<F>, items: Range<usize
     args.each(items, |_, (bases, entries, starts, _, _, slots): PairsPorts<'_, F>| {
         let buckets = Buckets { shape, starts };
         slots.fill(Group::<F>::infinity());
-        for (window, list) in entries.chunks(shape.count).enumerate() {
+        for (window, list) in entries.chunks(shape.length()).enumerate() {
             let base = |entry: &u64| {
                 let index = (*entry as u32 & !NEGATIVE) as usize;
                 group.negate_if(*entry as u32 & NEGATIVE != 0, bases[index.min(bases.len() - 1)])
@@ -267,6 +268,13 @@ pub(super) fn windows<F: Field>(
             None | Some(0) => OK,
             Some(worst) => OK + 1 + (shape.count as u32 - worst),
         };
+        Ok(())
+    })
+}
+
+pub(super) fn doubles<F: Field>(group: &Group<F>, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    args.each(items, |_, (points, doubles): (&[Affine<F>], &mut [Affine<F>])| {
+        doubles.iter_mut().zip(points).for_each(|(double, point)| *double = group.add_affine(point, point));
         Ok(())
     })
 }
