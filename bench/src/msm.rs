@@ -4,6 +4,7 @@
 //! Proofs are compared with ark-groth16's for the same random numbers, where that takes no minutes, and verified.
 
 pub(crate) mod groth16;
+mod kzg;
 
 use anyhow::Result;
 use ark_bls12_381::Bls12_381;
@@ -83,7 +84,7 @@ const GROUPS: [(Group, &str, &[u32], f64, u32); 3] = [
 const CPU_LOG_N: u32 = 12;
 
 /// Operations: kinds of scalars.
-pub(crate) const KINDS: [&str; 2] = ["random scalars", "nine in ten 0, 1 or -1"];
+pub(crate) const KINDS: [&str; 3] = ["random scalars", "nine in ten 0, 1 or -1", "random scalars, tables"];
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
@@ -108,6 +109,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             }
         }
     }
+    cases.extend(kzg::cases(scope));
     cases.extend(groth16::cases(scope));
     Ok(cases)
 }
@@ -143,8 +145,11 @@ struct Sum {
 /// Measures a sum of n points. Returns its times, and true if it is right.
 fn sum<G: DevicePoint<ScalarField: EngineField>>(bench: &Bench, n: usize, kind: &str) -> Result<(Times, bool)> {
     let Sum { curve, points, scalars, expected } = Sum::new::<G>(bench.seed, n, kind)?;
-    let bases = Bases::upload(&Engine::on(bench.device.clone()), &curve, &points, Check::Trusted)?.in_subgroup();
+    let mut bases = Bases::upload(&Engine::on(bench.device.clone()), &curve, &points, Check::Trusted)?.in_subgroup();
     drop(points);
+    if kind == KINDS[2] {
+        bases = bases.with_tables(kzg::TABLES)?;
+    }
     let stream = bench.device.stream()?;
     let scalars = stream.upload_secret(&scalars)?;
     let mut found = Vec::new();
@@ -192,7 +197,7 @@ impl Sum {
         let mut random = StdRng::seed_from_u64(seed);
         let one = G::ScalarField::ONE;
         let scalars: Vec<G::ScalarField> = (0..n)
-            .map(|_| match (kind == KINDS[0], random.gen_range(0..30)) {
+            .map(|_| match (kind != KINDS[1], random.gen_range(0..30)) {
                 (false, 0..9) => G::ScalarField::ZERO,
                 (false, 9..18) => one,
                 (false, 18..27) => -one,

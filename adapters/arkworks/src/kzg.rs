@@ -104,11 +104,20 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         })
     }
 
+    /// The same powers with [tables of multiples](Bases::with_tables), if these take at most this many bytes of device
+    /// memory.
+    ///
+    /// # Errors
+    /// [`KzgError::Msm`] if device memory runs out or a driver call fails.
+    pub fn with_tables(self, bytes: usize) -> Result<Self, KzgError> {
+        Ok(Self { powers: self.powers.with_tables(bytes)?, ..self })
+    }
+
     /// Commits to a polynomial, as `KZG10::commit` does, with the same random numbers from `rng`.
     ///
     /// # Errors
-    /// [`KzgError::Commitment`] as `KZG10::commit`: for more coefficients than powers, a hiding bound of 0 or one that is
-    /// too large for the powers, or a hiding bound without `rng`. [`KzgError::Msm`] for errors of the device.
+    /// [`KzgError::Commitment`] as `KZG10::commit`: for more coefficients than powers, a hiding bound that is too
+    /// large for the powers, or one without `rng`. [`KzgError::Msm`] for errors of the device.
     pub fn commit<P: DenseUVPolynomial<E::ScalarField>>(
         &self,
         polynomial: &P,
