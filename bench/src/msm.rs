@@ -1,4 +1,4 @@
-//! Multi-scalar multiplications, and whole Groth16 proofs.
+//! Multi-scalar multiplications, KZG commitments and openings, and whole Groth16 proofs.
 //!
 //! The points are multiples of a generator, so that the sum is known: it is compared with one multiple of the generator.
 //! Proofs are compared with ark-groth16's for the same random numbers, where that takes no minutes, and verified.
@@ -24,7 +24,7 @@ use ringforge_msm::{Bases, Check, Curve, ScalarForm, Sums, multiples};
 
 pub(crate) static SUITE: Suite = Suite {
     name: "MSM",
-    title: "Multi-scalar multiplication and Groth16",
+    title: "Multi-scalar multiplication, KZG and Groth16",
     about: "Sums of points times scalars, with points and scalars on the device, until the sum is on the host; and Groth16 \
             proofs from the assignment in host memory, verified before they are handed out. Both by the host's clock.",
     figure: Figure::Item,
