@@ -185,7 +185,7 @@ pub(crate) fn sum_on_all(bench: &Bench, name: &str, n: usize, devices: &[Device]
         })?);
     }
     let [one, all] = &measured[..] else { anyhow::bail!("one device and all were measured") };
-    let line = Measurement::new(name, KINDS[0], 1, all.clone()).varied(format!("{} devices", devices.len()));
+    let line = Measurement::new(name, KINDS[0], 1, *all).varied(format!("{} devices", devices.len()));
     Ok(line.beside("one of them", one.median_seconds).checked("the sum, with one multiple of the generator", right))
 }
 

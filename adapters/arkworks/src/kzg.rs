@@ -22,6 +22,9 @@ pub use marlin::{MarlinCommitterKey, MarlinKzgDevice};
 
 const SCALAR: usize = size_of::<[u64; 4]>();
 
+/// A commitment, and the random numbers that hide its polynomial.
+type Committed<E, P> = (Commitment<E>, Randomness<<E as Pairing>::ScalarField, P>);
+
 /// Why a commitment or an opening was not made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -123,7 +126,7 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         polynomial: &P,
         hiding_bound: Option<usize>,
         rng: Option<&mut dyn RngCore>,
-    ) -> Result<(Commitment<E>, Randomness<E::ScalarField, P>), KzgError> {
+    ) -> Result<Committed<E, P>, KzgError> {
         self.commit_shifted(polynomial, 0, hiding_bound, rng)
     }
 
@@ -134,7 +137,7 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         shift: usize,
         hiding_bound: Option<usize>,
         rng: Option<&mut dyn RngCore>,
-    ) -> Result<(Commitment<E>, Randomness<E::ScalarField, P>), KzgError> {
+    ) -> Result<Committed<E, P>, KzgError> {
         let sum = self.sum(polynomial, shift)?;
         let mut randomness = Randomness::<E::ScalarField, P>::empty();
         if let Some(bound) = hiding_bound {

@@ -65,7 +65,7 @@ impl<F: Field> ConstraintSynthesizer<F> for Chain<F> {
     fn generate_constraints(self, cs: ConstraintSystemRef<F>) -> ark_relations::gr1cs::Result<()> {
         let Self { constants, start: mut value, bits } = self;
         for i in 0..bits {
-            let bit = cs.new_witness_variable(|| Ok(F::from((i % 3 == 0) as u8)))?;
+            let bit = cs.new_witness_variable(|| Ok(F::from(u8::from(i % 3 == 0))))?;
             cs.enforce_r1cs_constraint(|| bit.into(), || bit.into(), || bit.into())?;
         }
         let mut x = cs.new_witness_variable(|| Ok(value))?;
@@ -183,7 +183,7 @@ pub(crate) fn on_all(bench: &Bench, name: &str, n: usize, devices: &[Device]) ->
     let [((of_one, _), one), ((of_all, phases), all)] = &measured[..] else {
         anyhow::bail!("two provers were measured")
     };
-    let mut line = Measurement::new(name, FROM[0], 1, all.clone()).varied(format!("{} devices", devices.len()));
+    let mut line = Measurement::new(name, FROM[0], 1, *all).varied(format!("{} devices", devices.len()));
     line.steps = steps(phases);
     let (mut number, mut sum) = (ark_bn254::Fr::ZERO, ark_bn254::Fr::ONE);
     for z in &assignment {

@@ -50,7 +50,7 @@ impl Windows {
 
     /// The lowest bit of a window.
     const fn bit(self, window: usize) -> usize {
-        let short = if window < self.full { 0 } else { window - self.full };
+        let short = window.saturating_sub(self.full);
         window * self.width as usize - short
     }
 

@@ -175,7 +175,7 @@ pub(super) fn plans<E>(
 where
     E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint, G2Affine: DevicePoint>,
 {
-    let curve = |curve: Result<Curve, ringforge_msm::MsmError>| {
+    let curve = |curve: Result<Curve, MsmError>| {
         curve.map_err(|error| ringforge::Error::Unsupported { job: "Groth16".into(), why: error.to_string() })
     };
     let (g1, g2) = (curve(E::G1Affine::curve())?, curve(E::G2Affine::curve())?);

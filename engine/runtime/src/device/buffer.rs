@@ -194,7 +194,7 @@ impl BufferSlice<'_> {
     }
 
     pub(crate) fn readable(&self, what: &str) -> Result<()> {
-        if self.buffer.written || self.len() == 0 { Ok(()) } else { Err(Error::Unwritten { what: what.into() }) }
+        if self.buffer.written || self.is_empty() { Ok(()) } else { Err(Error::Unwritten { what: what.into() }) }
     }
 }
 
