@@ -70,7 +70,12 @@ pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let plan = plans::on_gpu(&planner, shape, &of, &[(curve, 1 << 20)])?;
         Ok(NamedPlan::new(plan.title().to_owned(), plan))
     };
-    [Curve::bn254(), Curve::bls12_381_g2()].map(plan).into_iter().collect()
+    let mut plans = [Curve::bn254(), Curve::bls12_381_g2()].map(plan).into_iter().collect::<Result<Vec<_>>>()?;
+    for curve in [Curve::bn254(), Curve::bls12_381_g2()] {
+        let plan = plans::doubled(&planner, &curve, 1 << 20, 1)?;
+        plans.push(NamedPlan::new(plan.title().to_owned(), plan));
+    }
+    Ok(plans)
 }
 
 impl Scheme for Msm {
