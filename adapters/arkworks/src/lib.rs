@@ -1,12 +1,13 @@
-//! Groth16 proofs with arkworks' keys, wholly on a CUDA GPU or a CPU, and the transforms of arkworks.
+//! Groth16 proofs and KZG commitments of arkworks on a CUDA GPU or a CPU, and its transforms.
 //!
-//! [`Groth16Device`] makes proofs, the same as ark-groth16's.
+//! [`Groth16Device`] makes proofs, the same as ark-groth16's, with keys of arkworks or of snarkjs ([`Zkey`]).
+//! [`KzgDevice`] and [`MarlinKzgDevice`] make commitments and openings, the same as ark-poly-commit's.
 //!
 //! [`Domain`] is ark-poly's radix-2 domain on the engine, with the same elements, roots and results, bit for bit.
 //! Call the inherent `fft` and `ifft` of `Domain`: those of the trait `EvaluationDomain` run arkworks' code, as
 //! [`Domain`] explains. [`Libsnark`] and [`Circom`] plug into ark-groth16 and leave its keys and proofs unchanged.
 //!
-//! The guide in the repository is `docs/guides/groth16.md`.
+//! The chapters in the repository are `docs/guides/groth16.md` and `docs/guides/kzg.md`.
 //!
 //! ```
 //! use ark_bls12_381::Fr;
