@@ -43,7 +43,7 @@ pub enum FileError {
     /// A number is not below its bound: a coordinate, a scalar, a row or a column.
     #[error("{what} {index} is out of range")]
     Range {
-        /// What is out of range.
+        /// The kind of number.
         what: &'static str,
         /// Its number, from 0.
         index: usize,

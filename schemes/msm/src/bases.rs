@@ -96,13 +96,13 @@ impl Bases {
         Self { in_subgroup: true, ..self }
     }
 
-    /// The same bases with tables of their multiples by powers of two, one table for each window of digits, if that takes
-    /// at most this many bytes of device memory. They take 12 to 64 times the memory of the bases. A multiplication of at
-    /// least half as many scalars as there are bases then has one set of buckets in place of one for each window, so it
-    /// takes less time, above all with few scalars. [`Bases::has_tables`] tells whether there are tables; there are none
-    /// on a CPU.
+    /// The same bases with tables of their multiples by powers of two, one for each window of digits, if these take at
+    /// most this many bytes of device memory. They are 12 to 64 times as large as the bases.
     ///
-    /// Tables are for bases [in the subgroup](Bases::in_subgroup) or for others, so make that promise before.
+    /// A multiplication by at least half as many scalars as there are bases then has one set of buckets, in place of one
+    /// for each window. On a CPU there are no tables. [`Bases::has_tables`] tells whether there are.
+    ///
+    /// Call [`Bases::in_subgroup`] first, because tables depend on it.
     ///
     /// # Errors
     /// [`MsmError::Engine`] if device memory runs out or a driver call fails.

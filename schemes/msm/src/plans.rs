@@ -44,8 +44,8 @@ pub(crate) fn of_tables(limits: &Limits, count: usize, given: usize, windows: Wi
     Shape { count, given, windows, tables: true, tuning: Tuning::new(limits, count) }
 }
 
-/// Returns the windows for whose tables a multiplication by `count` bases needs the least additions, with at most `most`
-/// points in all tables. `None` if there are no such windows.
+/// Returns the windows for tables of `count` bases, with at most `most` points in all tables, that need the least
+/// additions. `None` if no windows are so few.
 pub(crate) fn windows_of_tables(count: usize, most: usize, scalars: &Scalars) -> Option<Windows> {
     let all = (MIN_WIDTH..=22).map(|width| Windows::new(width, scalars));
     let fits = all.filter(|windows| windows.count.saturating_mul(count) <= most.min(LONGEST));
