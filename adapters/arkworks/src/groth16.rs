@@ -64,7 +64,7 @@ impl From<ringforge::Error> for ProofError {
     }
 }
 
-/// What the phases of a proof took, in seconds. With several devices, the time of a phase on a device is the longest.
+/// The times of a proof's phases, in seconds. With several devices, the time of a phase on a device is the longest.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Phases {
@@ -82,7 +82,7 @@ pub struct Phases {
     pub verification: f64,
 }
 
-/// What a proof needs of its key beside the bases.
+/// The elements of a key that a proof needs beside the bases.
 pub(crate) struct Ends<E: Pairing> {
     pub(crate) vk: VerifyingKey<E>,
     pub(crate) beta_g1: E::G1Affine,
@@ -301,7 +301,7 @@ where
         Self { verifies: false, ..self }
     }
 
-    /// The plans that a proof runs, for a circuit of so many variables on a domain of so many points: to compile them
+    /// The plans that a proof runs, for a circuit with these numbers of variables and of points of its domain: to compile them
     /// into a [`Bundle`](ringforge::cuda::Bundle), or to know their memory. From 2^12 variables on, kernels are the same for
     /// any number of them.
     ///

@@ -62,7 +62,7 @@ fn plan<F: EngineField>(planner: &Planner, count: usize) -> Result<Plan> {
     Ok(p.build()?.on_secrets())
 }
 
-/// What a launch computes.
+/// The results that a launch computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
     /// The first result of each tile, as if nothing came after the tile.

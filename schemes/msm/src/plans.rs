@@ -55,7 +55,7 @@ pub(crate) fn windows_of_tables(count: usize, most: usize, scalars: &Scalars) ->
 /// Maximum number of points in all tables: an entry has an index and a sign in 32 bits.
 const LONGEST: usize = (1 << 31) - 1;
 
-/// The plan that doubles points so many times.
+/// The plan that doubles points this number of times.
 pub(crate) fn doubled(planner: &Planner, curve: &Curve, count: usize, times: u32) -> Result<Plan> {
     let p = planner.pipeline(format!("2^{times} times points, {}, {count}", curve.name()));
     let windows = Windows { width: MIN_WIDTH, count: 1, full: 1 };

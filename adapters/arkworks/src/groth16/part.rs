@@ -26,7 +26,7 @@ pub(super) enum Query {
     H,
 }
 
-/// What a device holds of a proving key and its constraints. Each device has all matrices and computes the whole quotient.
+/// A device's part of a proving key, and its constraints. Each device has all matrices and computes the whole quotient.
 #[derive(Debug)]
 pub(super) struct Part {
     backend: Backend,
