@@ -25,8 +25,9 @@ use ringforge_msm::{Bases, Check, Curve, ScalarForm, Sums, multiples};
 pub(crate) static SUITE: Suite = Suite {
     name: "MSM",
     title: "Multi-scalar multiplication, KZG and Groth16",
-    about: "Sums of points times scalars, with points and scalars on the device, until the sum is on the host; and Groth16 \
-            proofs from the assignment in host memory, verified before they are handed out. Both by the host's clock.",
+    about: "Sums of points times scalars, with points and scalars on the device, until the sum is on the host; KZG \
+            commitments and openings of polynomials in host memory; and Groth16 proofs from the assignment in host \
+            memory, verified before they are handed out. All by the host's clock.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 G1 2^20", "random scalars")),
     quoted: QUOTED,
