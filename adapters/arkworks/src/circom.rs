@@ -14,6 +14,7 @@ use ringforge::Engine;
 use ringforge_msm::{Bases, Check, MsmError};
 
 use crate::field::EngineField;
+use crate::groth16::Ends;
 use crate::matrix::Sparse;
 use crate::points::{Coordinate, DevicePoint};
 
@@ -140,9 +141,7 @@ fn checked_point<G: DevicePoint>(bytes: &[u8], prime: &[u64]) -> Result<G, FileE
 /// [`Groth16Device::from_zkey`](crate::Groth16Device::from_zkey) copies it to a device.
 #[derive(Debug)]
 pub struct Zkey<'a, E: Pairing> {
-    pub(crate) vk: VerifyingKey<E>,
-    pub(crate) beta_g1: E::G1Affine,
-    pub(crate) delta_g1: E::G1Affine,
+    pub(crate) ends: Ends<E>,
     variables: usize,
     points: usize,
     coefficients: &'a [u8],
@@ -196,10 +195,9 @@ where
             delta_g2: checked_point(delta_g2, &prime)?,
             gamma_abc_g1: inputs.par_chunks(g1).map(|point| checked_point(point, &prime)).collect::<Result<_, _>>()?,
         };
+        let (beta_g1, delta_g1) = (checked_point(beta, &prime)?, checked_point(delta, &prime)?);
         Ok(Self {
-            vk,
-            beta_g1: checked_point(beta, &prime)?,
-            delta_g1: checked_point(delta, &prime)?,
+            ends: Ends { vk, beta_g1, delta_g1 },
             variables,
             points,
             coefficients: sections.of(4, 4, count as usize, COEFFICIENT)?,
@@ -210,7 +208,7 @@ where
     /// The verifying key.
     #[must_use]
     pub fn verifying_key(&self) -> &VerifyingKey<E> {
-        &self.vk
+        &self.ends.vk
     }
 
     /// The number of variables, with the constant 1: elements of a witness.

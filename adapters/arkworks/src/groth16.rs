@@ -83,6 +83,7 @@ pub struct Phases {
 }
 
 /// The elements of a key that a proof needs beside the bases.
+#[derive(Debug, Clone)]
 pub(crate) struct Ends<E: Pairing> {
     pub(crate) vk: VerifyingKey<E>,
     pub(crate) beta_g1: E::G1Affine,
@@ -130,12 +131,9 @@ pub(crate) struct Ends<E: Pairing> {
 #[derive(Debug)]
 pub struct Groth16Device<E: Pairing> {
     parts: Vec<Part>,
-    key: VerifyingKey<E>,
-    beta_g1: E::G1Affine,
-    delta_g1: E::G1Affine,
+    ends: Ends<E>,
     prepared: PreparedVerifyingKey<E>,
     variables: usize,
-    instance: usize,
     /// Points of the domain.
     points: usize,
     proof_bytes: usize,
@@ -209,7 +207,7 @@ where
     /// Makes a prover of the bases that `upload` copies to a device, and of matrices that fit them.
     fn assemble(
         backends: &[Backend],
-        Ends { vk, beta_g1, delta_g1 }: Ends<E>,
+        ends: Ends<E>,
         upload: impl Fn(&Engine, Query, Range<usize>) -> Result<Bases, MsmError> + Sync,
         matrices: &[Sparse],
         reduction: Reduction,
@@ -236,18 +234,8 @@ where
         let temporary = plans.iter().map(|plan| plan.temporary_bytes(1)).max().unwrap_or(0);
         let proof_bytes = temporary + (variables + 3 * points) * size_of::<[u64; 4]>();
         log::info!("a proof takes about {proof_bytes} bytes more on each device");
-        Ok(Self {
-            parts,
-            prepared: prepare_verifying_key(&vk),
-            instance: vk.gamma_abc_g1.len(),
-            key: vk,
-            beta_g1,
-            delta_g1,
-            variables,
-            points,
-            proof_bytes,
-            verifies: true,
-        })
+        let prepared = prepare_verifying_key(&ends.vk);
+        Ok(Self { parts, ends, prepared, variables, points, proof_bytes, verifies: true })
     }
 
     /// Copies a key of snarkjs, and the matrices in it, to the devices of `backends`. Its bases go there without being
@@ -261,8 +249,7 @@ where
     where
         <E::G1Affine as AffineRepr>::BaseField: Coordinate,
     {
-        let ends = Ends { vk: key.vk.clone(), beta_g1: key.beta_g1, delta_g1: key.delta_g1 };
-        let public = key.vk.gamma_abc_g1.len();
+        let public = key.ends.vk.gamma_abc_g1.len();
         let bases = |engine: &Engine, query, range| match query {
             Query::A => key.upload::<E::G1Affine>(engine, 0, range, 0, check),
             Query::B1 => key.upload::<E::G1Affine>(engine, 1, range, 0, check),
@@ -271,7 +258,7 @@ where
             Query::H => key.upload::<E::G1Affine>(engine, 4, range, 0, check),
         };
         let sizes = [key.variables(), key.points()];
-        Self::assemble(backends, ends, bases, &key.matrices()?, Reduction::Circom, sizes)
+        Self::assemble(backends, key.ends.clone(), bases, &key.matrices()?, Reduction::Circom, sizes)
     }
 
     /// Like [`Groth16Device::prepare`], with the matrices of a circuit. Its variables need no values.
@@ -395,9 +382,10 @@ where
         let running = self.parts.par_iter().map(|part| part.start(assignment, evaluations));
         let running = running.collect::<Result<Vec<Running>, _>>()?;
         // the CPU's part of the proof, while the devices work
-        let mut c = self.delta_g1 * -(r * s);
-        let (mut a, mut b_g1) = (self.delta_g1 * r + self.key.alpha_g1, self.delta_g1 * s + self.beta_g1);
-        let mut b = self.key.delta_g2 * s + self.key.beta_g2;
+        let Ends { vk, beta_g1, delta_g1 } = &self.ends;
+        let mut c = *delta_g1 * -(r * s);
+        let (mut a, mut b_g1) = (*delta_g1 * r + vk.alpha_g1, *delta_g1 * s + *beta_g1);
+        let mut b = vk.delta_g2 * s + vk.beta_g2;
         for part in running {
             let Parts::<E>(of_b, [of_a, of_b_g1, l, h]) = part.finish(&mut phases)?;
             b += of_b;
@@ -409,7 +397,7 @@ where
         let proof = Proof { a: a.into_affine(), b: b.into_affine(), c: c.into_affine() };
         phases.elements = begin.elapsed().as_secs_f64();
         if self.verifies {
-            let inputs = assignment.get(1..self.instance).unwrap_or(&[]);
+            let inputs = assignment.get(1..vk.gamma_abc_g1.len()).unwrap_or(&[]);
             if !Groth16::<E>::verify_proof(&self.prepared, &proof, inputs)? {
                 return Err(ProofError::Refused);
             }

@@ -167,14 +167,15 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         randomness: &Randomness<E::ScalarField, P>,
     ) -> Result<Proof<E>, KzgError> {
         let coefficients = self.checked(polynomial, 0)?;
-        let stream = self.backend.device().stream()?;
         let mut w = E::G1::default();
         if let count @ 2.. = coefficients.len() {
             let horner = Horner::new::<E::ScalarField>(self.backend.engine(), count)?;
-            let point = stream.upload(&[z.limbs()])?;
-            let mut values = stream.secret_buffer(SCALAR * count)?;
-            horner.run(&stream, &self.copied(&stream, coefficients, count)?, &point, &mut values)?;
-            w = self.sum_on(&stream, values.slice(SCALAR..SCALAR * count)?)?;
+            w = self.sum_of(coefficients, 0, |stream, coefficients| {
+                let point = stream.upload(&[z.limbs()])?;
+                let mut values = stream.secret_buffer(SCALAR * count)?;
+                horner.run(stream, coefficients, &point, &mut values)?;
+                self.times(stream, values.slice(SCALAR..SCALAR * count)?)
+            })?;
         }
         let blinding = &randomness.blinding_polynomial;
         let random_v = randomness.is_hiding().then(|| blinding.evaluate(&z));
@@ -202,19 +203,27 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         if coefficients.is_empty() {
             return Ok(E::G1::default());
         }
+        self.sum_of(coefficients, shift, |stream, scalars| self.times(stream, scalars.into()))
+    }
+
+    /// Copies elements to the device, after `before` zeros, and returns the sum that `start` makes of them.
+    fn sum_of(
+        &self,
+        values: &[E::ScalarField],
+        before: usize,
+        start: impl FnOnce(&Stream, &Buffer) -> Result<Sums, KzgError>,
+    ) -> Result<E::G1, KzgError> {
         let stream = self.backend.device().stream()?;
-        self.sum_on(&stream, (&self.copied(&stream, coefficients, shift + coefficients.len())?).into())
+        // the copy in page-locked memory is wiped while the device works
+        let sums = self
+            .backend
+            .staged(before + values.len(), |staging| start(&stream, &copied(&stream, staging, before, values)?))?;
+        Ok(point::<E::G1Affine>(&sums.finish(&stream)?.concat()).into_group())
     }
 
-    /// The sum of elements on the device times the first powers.
-    fn sum_on(&self, stream: &Stream, scalars: BufferSlice<'_>) -> Result<E::G1, KzgError> {
-        let sums = Sums::start(stream, &[&self.powers], scalars, ScalarForm::Montgomery, 1)?.finish(stream)?;
-        Ok(point::<E::G1Affine>(&sums.concat()).into_group())
-    }
-
-    /// Copies elements to the device, after zeros so that there are `length`.
-    fn copied(&self, stream: &Stream, values: &[E::ScalarField], length: usize) -> Result<Buffer, KzgError> {
-        self.backend.staged(length, |staging| Ok(copied(stream, staging, length - values.len(), values)?))
+    /// Enqueues the sum of elements on the device times the first powers.
+    fn times(&self, stream: &Stream, scalars: BufferSlice<'_>) -> Result<Sums, KzgError> {
+        Ok(Sums::start(stream, &[&self.powers], scalars, ScalarForm::Montgomery, 1)?)
     }
 
     /// The sum of the blinding polynomial's coefficients times their powers, on the CPU.

@@ -76,12 +76,18 @@ impl Bases {
     /// [`MsmError::Length`] unless `points` holds whole points; [`MsmError::Point`] for a point that fails the check;
     /// [`MsmError::Engine`] if device memory runs out or a driver call fails.
     pub fn upload(engine: &Engine, curve: &Curve, points: &[u8], check: Check) -> Result<Self, MsmError> {
-        let count = elements("points", points, curve.point_bytes())?;
-        let (group, order) = (curve.group(), Prime::new(curve.order()));
+        elements("points", points, curve.point_bytes())?;
         if check == Check::OnCurve {
-            with_group!(&group, group => check_points(group, points))?;
+            with_group!(&curve.group(), group => check_points(group, points))?;
         }
-        let points = engine.stream()?.upload(points)?;
+        Self::on(engine.stream()?, engine, curve, points)
+    }
+
+    /// Copies whole points, which are not checked, to the device of a stream.
+    pub(crate) fn on(stream: &Stream, engine: &Engine, curve: &Curve, points: &[u8]) -> Result<Self, MsmError> {
+        let count = points.len() / curve.point_bytes();
+        let (group, order) = (curve.group(), Prime::new(curve.order()));
+        let points = stream.upload(points)?;
         let in_subgroup = curve.has_prime_order();
         let (engine, curve) = (engine.clone(), curve.clone());
         Ok(Self { inner: Arc::new(Inner { engine, curve, group, order, points, count, tables: None }), in_subgroup })
@@ -210,7 +216,8 @@ impl Bases {
 /// be on different curves of the same order.
 #[derive(Debug)]
 pub struct Sums {
-    bases: Vec<Bases>,
+    groups: Vec<AnyGroup>,
+    on_cpu: bool,
     shape: Shape,
     batch: usize,
     totals: Vec<Buffer>,
@@ -243,7 +250,9 @@ impl Sums {
             call = call.input(base, &own.inner.points).output(total, to).output(status, to_status);
         }
         call.run()?;
-        Ok(Self { bases: bases.iter().map(|&bases| bases.clone()).collect(), shape, batch, totals, statuses })
+        let (groups, on_cpu) =
+            (bases.iter().map(|bases| bases.inner.group).collect(), stream.device().limits().is_cpu());
+        Ok(Self { groups, on_cpu, shape, batch, totals, statuses })
     }
 
     /// Compiles the program of multiplications of `count` scalars, so that the first [`Sums::start`] need not.
@@ -279,7 +288,7 @@ impl Sums {
     /// # Errors
     /// [`MsmError::Scalar`] for a scalar that is not below the order; [`MsmError::Engine`] if a driver call fails.
     pub fn finish(self, stream: &Stream) -> Result<Vec<Vec<u8>>, MsmError> {
-        let Self { bases, shape, batch, totals, statuses } = self;
+        let Self { groups, on_cpu, shape, batch, totals, statuses } = self;
         for statuses in statuses {
             let statuses: Vec<u32> = stream.download(&statuses)?;
             match statuses.iter().enumerate().find(|(_, status)| **status != OK) {
@@ -294,10 +303,9 @@ impl Sums {
         let totals = totals.iter().map(|totals| Ok(Zeroizing::new(stream.download(totals)?)));
         let totals = totals.collect::<ringforge::Result<Vec<Zeroizing<Vec<u8>>>>>()?;
         ringforge_cpu::threads::start();
-        let sums = bases.par_iter().zip(&totals).map(|(bases, totals)| {
-            let on_cpu = bases.inner.engine.device().limits().is_cpu();
+        let sums = groups.par_iter().zip(&totals).map(|(group, totals)| {
             let items = totals.par_chunks(totals.len() / batch);
-            with_group!(&bases.inner.group, group => {
+            with_group!(group, group => {
                 items.flat_map_iter(|item| finish(group, item, on_cpu, shape.windows)).collect()
             })
         });
@@ -363,7 +371,7 @@ fn scalars_of(field: Prime<4>, form: ScalarForm, in_subgroup: bool) -> Scalars {
     Scalars { field, montgomery: form == ScalarForm::Montgomery, flips: in_subgroup }
 }
 
-fn check_points<F: crate::field::Field>(group: &Group<F>, points: &[u8]) -> Result<(), MsmError> {
+pub(crate) fn check_points<F: crate::field::Field>(group: &Group<F>, points: &[u8]) -> Result<(), MsmError> {
     ringforge_cpu::threads::start();
     let size = size_of::<Affine<F>>();
     let bad = points.par_chunks(size).position_first(|point| !group.holds(&bytemuck::pod_read_unaligned(point)));

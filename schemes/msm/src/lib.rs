@@ -8,7 +8,7 @@
 //! | `curve.rs`, `field.rs`, `group.rs`, `digits.rs` | Curves, their fields and points, and the digits of scalars. |
 //! | `cpu.rs` | Multiplication on a CPU. |
 //! | `kernels.rs`, `kernels/`, `plans.rs` | Multiplication on a GPU. |
-//! | `bases.rs`, `error.rs` | The public interface. |
+//! | `bases.rs`, `host.rs`, `error.rs` | The public interface. |
 
 mod bases;
 mod cpu;
@@ -17,6 +17,7 @@ mod digits;
 mod error;
 mod field;
 mod group;
+mod host;
 mod kernels;
 #[cfg(feature = "testkit")]
 mod multiples;
@@ -29,6 +30,7 @@ pub use curve::Curve;
 #[doc(hidden)]
 pub use curve::prime_source;
 pub use error::MsmError;
+pub use host::HostBases;
 #[cfg(feature = "testkit")]
 pub use multiples::multiples;
 #[cfg(feature = "testkit")]

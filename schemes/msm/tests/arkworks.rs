@@ -7,7 +7,7 @@ use ark_std::UniformRand;
 use ark_std::rand::rngs::StdRng;
 use ark_std::rand::{Rng, SeedableRng};
 use ringforge::{Device, Engine};
-use ringforge_msm::{Bases, Check, Curve, MsmError, ScalarForm};
+use ringforge_msm::{Bases, Check, Curve, HostBases, MsmError, ScalarForm};
 use ringforge_testkit::{Target, kept_memory, seed};
 
 /// A field element as limbs in Montgomery form.
@@ -187,6 +187,40 @@ fn parts_of_a_sum_add_up() {
     }
     assert_eq!(curve.sum(&[]).expect("no points"), [0xff; 64]);
     assert!(matches!(curve.sum(&bytes[1..]), Err(MsmError::Length { what: "points", expected: 64, got: 1279 })));
+}
+
+#[test]
+fn bases_in_host_memory_are_multiplied_in_parts() {
+    for device in [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device) {
+        let (engine, curve) = (Engine::on(device.clone()), Curve::bn254());
+        let mut random = StdRng::seed_from_u64(seed());
+        let points = points::<ark_bn254::g1::Config>(&mut random, 50);
+        let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(&curve, *point)).collect();
+        let whole = Bases::upload(&engine, &curve, &bytes, Check::OnCurve).expect("bases");
+        let host = HostBases::new(&engine, &curve, &bytes, Check::OnCurve).expect("bases");
+        for (count, part) in [(0, 7), (1, 7), (50, 1), (50, 7), (49, 7), (50, 50), (30, 1000)] {
+            let scalars: Vec<ark_bn254::Fr> = hostile(&mut random, count);
+            let words: Vec<u64> = scalars.iter().flat_map(Words::words).collect();
+            let (host, scalars) = (host.clone().in_parts_of(part), bytemuck::cast_slice(&words));
+            let expected = whole.msm(scalars, ScalarForm::Montgomery).expect("a sum");
+            assert_eq!(
+                host.msm(scalars, ScalarForm::Montgomery).expect("a sum"),
+                expected,
+                "{count}, {part}, {device}"
+            );
+            let sum = host.in_subgroup().msm(scalars, ScalarForm::Montgomery).expect("a sum");
+            assert_eq!(sum, expected, "{count}, {part}, {device}");
+        }
+        let mut scalars = vec![0; 32 * 50];
+        scalars[32 * 40..][..32].fill(0xff);
+        let host = host.in_parts_of(7);
+        assert_eq!(host.msm(&scalars, ScalarForm::Plain), Err(MsmError::Scalar(40)));
+        let many = MsmError::TooManyScalars { scalars: 51, bases: 50 };
+        assert_eq!(host.msm(&[0; 32 * 51], ScalarForm::Plain), Err(many));
+        let mut wrong = bytes.clone();
+        wrong[..64].copy_from_slice(&[1; 64]);
+        assert_eq!(HostBases::new(&engine, &curve, &wrong, Check::OnCurve).err(), Some(MsmError::Point(0)));
+    }
 }
 
 #[test]
