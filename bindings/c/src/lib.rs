@@ -8,6 +8,7 @@
 //! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices, rings, page-locked host memory. |
 //! | `elements.rs`, `device.rs` | Transforms and products on host memory and on device memory. |
 //! | `items.rs`, `kem.rs`, `sm2.rs` | Batches with a status for each item. |
+//! | `msm.rs` | Multi-scalar multiplication. |
 
 // Every function that takes a pointer is called from C. Its caller is responsible for the memory, as the header says.
 #![allow(unsafe_code, unsafe_op_in_unsafe_fn, clippy::missing_safety_doc)]
@@ -18,6 +19,7 @@ mod elements;
 mod engine;
 mod items;
 mod kem;
+mod msm;
 mod pinned;
 mod pointer;
 mod ring;
@@ -38,6 +40,7 @@ pub use kem::{
     RingforgeKem, RingforgeKemSizes, ringforge_kem_are_canonical, ringforge_kem_decapsulate, ringforge_kem_encapsulate,
     ringforge_kem_free, ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes,
 };
+pub use msm::{RingforgeBases, ringforge_bases_free, ringforge_bases_new, ringforge_bases_point_words, ringforge_msm};
 pub use pinned::{RingforgePinned, ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new};
 pub use ring::{
     RingforgeRing, ringforge_ring_degree, ringforge_ring_depth, ringforge_ring_element_bytes, ringforge_ring_free,

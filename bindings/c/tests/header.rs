@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// Source files, in the order of the header.
-const SOURCES: [&str; 9] = ["code", "engine", "ring", "elements", "device", "pinned", "items", "kem", "sm2"];
+const SOURCES: [&str; 10] = ["code", "engine", "ring", "elements", "device", "pinned", "items", "kem", "sm2", "msm"];
 
 #[test]
 fn header_matches_the_sources() {

@@ -7,14 +7,15 @@ use std::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut};
 
 use ringforge_capi::{
-    RingforgeCode, RingforgeEngine, RingforgeKem, RingforgeRing, RingforgeSm2, ringforge_engine_cpu,
-    ringforge_engine_cuda, ringforge_engine_device, ringforge_engine_free, ringforge_engine_trim, ringforge_forward,
-    ringforge_forward_on, ringforge_inverse_on, ringforge_item_message, ringforge_kem_are_canonical,
-    ringforge_kem_decapsulate, ringforge_kem_encapsulate, ringforge_kem_free, ringforge_kem_generate,
-    ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes, ringforge_message, ringforge_mul, ringforge_mul_on,
-    ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new, ringforge_point_mul, ringforge_point_mul_on,
-    ringforge_ring_degree, ringforge_ring_free, ringforge_ring_new, ringforge_ring_text, ringforge_sm2_digest,
-    ringforge_sm2_free, ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign, ringforge_sm2_verify,
+    RingforgeCode, RingforgeEngine, RingforgeKem, RingforgeRing, RingforgeSm2, ringforge_bases_free,
+    ringforge_bases_new, ringforge_bases_point_words, ringforge_engine_cpu, ringforge_engine_cuda,
+    ringforge_engine_device, ringforge_engine_free, ringforge_engine_trim, ringforge_forward, ringforge_forward_on,
+    ringforge_inverse_on, ringforge_item_message, ringforge_kem_are_canonical, ringforge_kem_decapsulate,
+    ringforge_kem_encapsulate, ringforge_kem_free, ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new,
+    ringforge_kem_sizes, ringforge_message, ringforge_msm, ringforge_mul, ringforge_mul_on, ringforge_pinned_data,
+    ringforge_pinned_free, ringforge_pinned_new, ringforge_point_mul, ringforge_point_mul_on, ringforge_ring_degree,
+    ringforge_ring_free, ringforge_ring_new, ringforge_ring_text, ringforge_sm2_digest, ringforge_sm2_free,
+    ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign, ringforge_sm2_verify,
 };
 
 fn message() -> String {
@@ -69,6 +70,17 @@ fn null_is_rejected_or_ignored() {
         refused(ringforge_kem_generate(null(), 1, null_mut(), null_mut(), null_mut()), "kem: is null");
         refused(ringforge_sm2_new(null(), false, &mut null_mut()), "engine: is null");
         refused(ringforge_pinned_new(engine, 16, null_mut()), "pinned: is null");
+        let (curve, none) = (c"bn254:g1".as_ptr(), &mut null_mut());
+        refused(ringforge_bases_new(null(), curve, null(), 1, true, true, 0, none), "engine: is null");
+        refused(ringforge_bases_new(engine, null(), null(), 1, true, true, 0, none), "curve: is null");
+        refused(ringforge_bases_new(engine, curve, null(), 1, true, true, 0, none), "points: is null");
+        refused(
+            ringforge_bases_new(engine, curve, null(), usize::MAX / 9, true, true, 0, none),
+            "points: the batch is too large to address",
+        );
+        refused(ringforge_msm(null(), null(), 1, 1, false, null_mut()), "bases: is null");
+        assert_eq!(ringforge_bases_point_words(null()), 0);
+        ringforge_bases_free(null_mut());
 
         assert_eq!(CStr::from_ptr(ringforge_engine_device(null())), c"");
         assert_eq!(CStr::from_ptr(ringforge_ring_text(null())), c"");

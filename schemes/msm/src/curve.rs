@@ -1,6 +1,7 @@
 //! Curves as data.
 
 use core::fmt;
+use core::str::FromStr;
 use std::sync::Arc;
 
 use crate::error::{MsmError, elements};
@@ -327,6 +328,26 @@ pub fn prime_source<const L: usize>(name: &str, prime: &[u64]) -> String {
         function("one", &field.one),
         function("r2", &field.r2),
     )
+}
+
+/// A named curve, by its [name](Curve::name).
+impl FromStr for Curve {
+    type Err = MsmError;
+
+    fn from_str(name: &str) -> Result<Self, MsmError> {
+        Ok(match name {
+            "bn254:g1" => Self::bn254(),
+            "bn254:g2" => Self::bn254_g2(),
+            "bls12-381:g1" => Self::bls12_381(),
+            "bls12-381:g2" => Self::bls12_381_g2(),
+            "bls12-377:g1" => Self::bls12_377(),
+            "pallas" => Self::pallas(),
+            "vesta" => Self::vesta(),
+            "secp256k1" => Self::secp256k1(),
+            "sm2" => Self::sm2(),
+            _ => return Err(MsmError::Curve { name: name.into(), why: "there is no curve of this name" }),
+        })
+    }
 }
 
 impl fmt::Debug for Curve {

@@ -1,7 +1,7 @@
 //! Tests all sums of two multiples on a small curve, against its addition table.
 
 use ringforge::Engine;
-use ringforge_msm::{Bases, Check, Curve, ScalarForm};
+use ringforge_msm::{Bases, Check, Curve, MsmError, ScalarForm};
 use ringforge_testkit::Target;
 
 const Q: u64 = 13;
@@ -71,6 +71,15 @@ fn every_sum_on_small_curves() {
         }
         assert!(first.is_some() && second.is_some(), "there are curves");
     }
+}
+
+#[test]
+fn curves_are_found_by_their_names() {
+    let named = [Curve::bn254(), Curve::bn254_g2(), Curve::bls12_381(), Curve::bls12_381_g2(), Curve::bls12_377()];
+    for curve in named.into_iter().chain([Curve::pallas(), Curve::vesta(), Curve::secp256k1(), Curve::sm2()]) {
+        assert_eq!(curve.name().parse(), Ok(curve));
+    }
+    assert!(matches!("bn256".parse::<Curve>(), Err(MsmError::Curve { .. })));
 }
 
 /// Checks the numbers of the named curves that arkworks' crates do not cover: (r − 1) G + G is infinity.
