@@ -160,6 +160,7 @@ where
     /// # Errors
     /// [`FileError`] for a file that is damaged, or of another protocol or curve.
     pub fn new(file: &'a [u8]) -> Result<Self, FileError> {
+        ringforge_cpu::threads::start();
         let sections = Sections::new(file, "zkey", 1..2)?;
         if Bytes(sections.get(1)?).u32() != Some(1) {
             return Err(FileError::Header("the protocol is not Groth16"));
@@ -226,6 +227,7 @@ where
     /// The matrices a and b, with the rows of the public variables.
     pub(crate) fn matrices(&self) -> Result<Vec<Sparse>, FileError> {
         type Entry<F> = (usize, (F, usize));
+        ringforge_cpu::threads::start();
         let mut entries: [Vec<Entry<E::ScalarField>>; 2] = Default::default();
         for (index, bytes) in self.coefficients.chunks_exact(COEFFICIENT).enumerate() {
             let mut bytes = Bytes(bytes);
@@ -267,6 +269,7 @@ where
         let (curve, bytes) = (G::curve()?, self.queries[query]);
         let size = curve.point_bytes();
         let mut points = vec![0; size * range.len()];
+        ringforge_cpu::threads::start();
         points.par_chunks_mut(size).zip(range).for_each(|(to, i)| {
             let from = i.checked_sub(before).and_then(|i| bytes.get(i * size..(i + 1) * size));
             match from.filter(|from| from.iter().any(|byte| *byte != 0)) {
@@ -287,6 +290,7 @@ const COEFFICIENT: usize = 4 + 4 + 4 + 32;
 /// # Errors
 /// [`FileError`] for a file that is damaged or of another field.
 pub fn read_wtns<F: EngineField>(file: &[u8]) -> Result<Vec<F>, FileError> {
+    ringforge_cpu::threads::start();
     let sections = Sections::new(file, "wtns", 1..3)?;
     let mut header = Bytes(sections.get(1)?);
     if !is_prime(&mut header, &F::MODULUS.0) {

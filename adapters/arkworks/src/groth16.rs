@@ -378,6 +378,7 @@ where
         if let Some(got) = evaluations.iter().flatten().map(|of| of.len()).find(|length| *length > self.points) {
             return Err(ProofError::Circuit { what: "the evaluations", expected: self.points, got });
         }
+        ringforge_cpu::threads::start();
         let (begin, mut phases) = (Instant::now(), Phases::default());
         let running = self.parts.par_iter().map(|part| part.start(assignment, evaluations));
         let running = running.collect::<Result<Vec<Running>, _>>()?;
