@@ -179,6 +179,11 @@ typedef uint32_t RingforgeItem;
 #endif // __cplusplus
 
 /**
+ * Points of a curve on an engine's device, which scalars are multiplied by. Threads may share it.
+ */
+typedef struct RingforgeBases RingforgeBases;
+
+/**
  * A device with its cache of compiled programs. Threads may share it.
  */
 typedef struct RingforgeEngine RingforgeEngine;
@@ -565,6 +570,50 @@ RingforgeCode ringforge_sm2_verify(const RingforgeSm2 *sm2,
  * Frees a handle made by `ringforge_sm2_new`; null is ignored.
  */
 void ringforge_sm2_free(RingforgeSm2 *sm2);
+
+/**
+ * Copies `count` points of a curve to the engine's device. `curve` is one of `bn254:g1`, `bn254:g2`, `bls12-381:g1`,
+ * `bls12-381:g2`, `bls12-377:g1`, `pallas`, `vesta`, `secp256k1` and `sm2`.
+ *
+ * A point is x, then y, each of 64-bit words, least significant first, in Montgomery form: times 2^64 to the power of
+ * the number of words of the prime. In a coordinate c0 + c1 u of G2, c0 is first. Zeros are infinity. gnark, arkworks
+ * and snarkjs keep points so.
+ *
+ * With `checked`, points that are not on the curve are refused. With `in_subgroup`, the caller promises that the
+ * group's order times each point is infinity, which saves time; if that is false, sums are wrong. If tables of
+ * multiples take at most `table_bytes` of device memory, they are made on a GPU; 0 for none.
+ */
+RingforgeCode ringforge_bases_new(const RingforgeEngine *engine,
+                                  const char *curve,
+                                  const uint64_t *points,
+                                  size_t count,
+                                  bool checked,
+                                  bool in_subgroup,
+                                  size_t table_bytes,
+                                  RingforgeBases **bases);
+
+/**
+ * Returns the number of 64-bit words of a point: 8, 12, 16 or 24; 0 for null.
+ */
+size_t ringforge_bases_point_words(const RingforgeBases *bases);
+
+/**
+ * Computes `batch` sums of the first `count` points times scalars. Scalar i of sum k is at place `count` k + i, in four
+ * 64-bit words, least significant first: as a plain number, or in Montgomery form (times 2^256) with `montgomery`. A
+ * scalar that is not below the group's order is an error with its place. Each sum is an affine point in the form of
+ * `ringforge_bases_new`.
+ */
+RingforgeCode ringforge_msm(const RingforgeBases *bases,
+                            const uint64_t *scalars,
+                            size_t count,
+                            size_t batch,
+                            bool montgomery,
+                            uint64_t *sums);
+
+/**
+ * Frees bases; null is ignored.
+ */
+void ringforge_bases_free(RingforgeBases *bases);
 
 #ifdef __cplusplus
 }  // extern "C"
