@@ -13,6 +13,7 @@ use ark_ec::CurveGroup;
 use ark_ec::pairing::Pairing;
 use ark_ff::{AdditiveGroup, Field, PrimeField, UniformRand};
 use ark_std::rand::{Rng, SeedableRng, rngs::StdRng};
+use rayon::prelude::*;
 use ringforge::{Buffer, Device, Engine, Stream};
 use ringforge_arkworks::{DevicePoint, EngineField};
 use ringforge_cli::measure::{self, Times};
@@ -135,6 +136,31 @@ fn floor(bench: &Bench, n: usize, limbs: f64, degree: u32) -> Roofline {
     Roofline::new(Some(2.0 * best.0 * (5.0 * product + square)), None, bytes as usize, &bench.peaks)
 }
 
+/// The curve, and the first n multiples of the generator: 1 G, 2 G, 3 G, …
+fn multiples_of<G: DevicePoint>(n: usize) -> Result<(Curve, Vec<u8>)> {
+    let (curve, mut generator) = (G::curve()?, Vec::new());
+    G::generator().write(&mut generator);
+    let points = multiples(&curve, bytemuck::cast_slice(&generator), n);
+    Ok((curve, points))
+}
+
+/// The first n multiples of the generator, as points of arkworks.
+fn points_of<G: DevicePoint>(n: usize) -> Result<Vec<G>> {
+    let (curve, bytes) = multiples_of::<G>(n)?;
+    let words = |point: &[u8]| point.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>();
+    Ok(bytes.par_chunks(curve.point_bytes()).map(|point| G::read(&words(point))).collect())
+}
+
+/// The sum of 1 x_1, 2 x_2, 3 x_3, …: what scalars make of [`multiples_of`] the generator.
+fn numbered<F: Field>(scalars: &[F]) -> F {
+    let (mut number, mut total) = (F::ZERO, F::ZERO);
+    for scalar in scalars {
+        number += F::ONE;
+        total += number * scalar;
+    }
+    total
+}
+
 /// A multiplication of n multiples of the generator, and what it must give.
 struct Sum {
     curve: Curve,
@@ -192,9 +218,7 @@ pub(crate) fn sum_on_all(bench: &Bench, name: &str, n: usize, devices: &[Device]
 
 impl Sum {
     fn new<G: DevicePoint<ScalarField: EngineField>>(seed: u64, n: usize, kind: &str) -> Result<Self> {
-        let (curve, mut generator) = (G::curve()?, Vec::new());
-        G::generator().write(&mut generator);
-        let points = multiples(&curve, bytemuck::cast_slice(&generator), n);
+        let (curve, points) = multiples_of::<G>(n)?;
         let mut random = StdRng::seed_from_u64(seed);
         let one = G::ScalarField::ONE;
         let scalars: Vec<G::ScalarField> = (0..n)
@@ -205,11 +229,7 @@ impl Sum {
                 _ => G::ScalarField::rand(&mut random),
             })
             .collect();
-        let (mut number, mut total) = (G::ScalarField::ZERO, G::ScalarField::ZERO);
-        for scalar in &scalars {
-            number += one;
-            total += number * scalar;
-        }
+        let total = numbered(&scalars);
         let scalars = scalars.iter().map(|scalar| scalar.into_bigint().0).collect();
         let mut expected = Vec::new();
         (G::generator() * total).into_affine().write(&mut expected);

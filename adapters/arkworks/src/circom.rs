@@ -3,6 +3,7 @@
 //! The formats are as ark-circom reads them: a magic word and a version, then sections, each with a number and a length.
 //! Nothing is allocated for a length that a file claims but does not have.
 
+use core::fmt;
 use core::ops::Range;
 
 use ark_ec::AffineRepr;
@@ -16,7 +17,7 @@ use ringforge_msm::{Bases, Check, MsmError};
 use crate::field::EngineField;
 use crate::groth16::Ends;
 use crate::matrix::Sparse;
-use crate::points::{Coordinate, DevicePoint};
+use crate::points::{Coordinate, DevicePoint, words};
 
 /// Why a file was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,9 +67,7 @@ impl<'a> Sections<'a> {
         let mut sections = Vec::new();
         for _ in 0..count {
             let id = rest.u32().ok_or(FileError::Section(0))?;
-            let length =
-                rest.take(8).map(|length| length.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte)));
-            let length = length.and_then(|length| usize::try_from(length).ok());
+            let length = rest.u64().and_then(|length| usize::try_from(length).ok());
             let section = length.and_then(|length| rest.take(length)).ok_or(FileError::Section(id))?;
             sections.push((id, section));
         }
@@ -104,13 +103,12 @@ impl<'a> Bytes<'a> {
     }
 
     fn u32(&mut self) -> Option<u32> {
-        self.take(4).map(|bytes| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
     }
-}
 
-/// Little-endian words of 64 bits.
-fn words(bytes: &[u8]) -> Vec<u64> {
-    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
 }
 
 /// Reads a number of four limbs.
@@ -139,7 +137,6 @@ fn checked_point<G: DevicePoint>(bytes: &[u8], prime: &[u64]) -> Result<G, FileE
 
 /// A Groth16 proving key of snarkjs, over the curve E, in a file that is in memory. A large file is best mapped there.
 /// [`Groth16Device::from_zkey`](crate::Groth16Device::from_zkey) copies it to a device.
-#[derive(Debug)]
 pub struct Zkey<'a, E: Pairing> {
     pub(crate) ends: Ends<E>,
     variables: usize,
@@ -279,6 +276,12 @@ where
             }
         });
         Ok(Bases::upload(engine, &curve, &points, check)?.in_subgroup())
+    }
+}
+
+impl<E: Pairing> fmt::Debug for Zkey<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Zkey({} variables, {} points)", self.variables, self.points)
     }
 }
 

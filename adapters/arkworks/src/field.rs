@@ -3,6 +3,9 @@
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, PrimeField};
 use ringforge::{Error, Modulus, Result, Ring, U256, Width};
 
+/// Size in bytes of an element on the device.
+pub(crate) const WORD: usize = size_of::<[u64; 4]>();
+
 /// A prime field whose elements are four 64-bit limbs in Montgomery form with R = 2^256, least significant first.
 ///
 /// All of arkworks' fields with four limbs implement the trait. The engine transforms those of 193 to 256 bits, such as

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::backend::Backend;
 use crate::circom::{FileError, Zkey};
-use crate::field::EngineField;
+use crate::field::{EngineField, WORD};
 use crate::matrix::Sparse;
 use crate::points::{Coordinate, DevicePoint, upload};
 use crate::witness::Reduction;
@@ -232,7 +232,7 @@ where
         let (of_variables, of_points) = (variables.div_ceil(backends.len()), points.div_ceil(backends.len()));
         let plans = part::plans::<E>(first.engine().planner(), of_variables, of_points, reduction, points)?;
         let temporary = plans.iter().map(|plan| plan.temporary_bytes(1)).max().unwrap_or(0);
-        let proof_bytes = temporary + (variables + 3 * points) * size_of::<[u64; 4]>();
+        let proof_bytes = temporary + (variables + 3 * points) * WORD;
         log::info!("a proof takes about {proof_bytes} bytes more on each device");
         let prepared = prepare_verifying_key(&ends.vk);
         Ok(Self { parts, ends, prepared, variables, points, proof_bytes, verifies: true })
@@ -288,9 +288,9 @@ where
         Self { verifies: false, ..self }
     }
 
-    /// The plans that a proof runs, for a circuit with these numbers of variables and of points of its domain: to compile them
-    /// into a [`Bundle`](ringforge::cuda::Bundle), or to know their memory. From 2^12 variables on, kernels are the same for
-    /// any number of them.
+    /// The plans that a proof runs, for a circuit with these numbers of variables and of points of its domain. They can
+    /// be compiled into a [`Bundle`](ringforge::cuda::Bundle), and tell their memory. From 2^12 variables on, kernels are
+    /// the same for any number of them.
     ///
     /// # Errors
     /// [`Error::NoRoot`](ringforge::Error::NoRoot) or [`Error::TooLarge`](ringforge::Error::TooLarge) for a domain that

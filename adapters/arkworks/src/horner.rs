@@ -7,9 +7,8 @@ use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Plan, Planner, Program, Result, Stream};
 use ringforge_msm::prime_source;
 
-use crate::field::EngineField;
+use crate::field::{EngineField, WORD};
 
-const WORD: usize = size_of::<[u64; 4]>();
 const THREADS: u32 = 128;
 /// Coefficients per thread.
 const ELEMENTS: usize = 8;

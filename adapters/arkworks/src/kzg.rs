@@ -14,13 +14,11 @@ use ringforge::{Buffer, Stream};
 use ringforge_msm::{Bases, MsmError, ScalarForm, Sums};
 
 use crate::backend::{Backend, copied};
-use crate::field::EngineField;
+use crate::field::{EngineField, WORD};
 use crate::horner::Horner;
 use crate::points::{DevicePoint, point, upload};
 
 pub use marlin::{MarlinCommitterKey, MarlinKzgDevice};
-
-const SCALAR: usize = size_of::<[u64; 4]>();
 
 /// A commitment, and the random numbers that hide its polynomial.
 type Committed<E, P> = (Commitment<E>, Randomness<<E as Pairing>::ScalarField, P>);
@@ -172,9 +170,9 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
             let horner = Horner::new::<E::ScalarField>(self.backend.engine(), count)?;
             w = self.sum_of(coefficients, 0, |stream, coefficients| {
                 let point = stream.upload(&[z.limbs()])?;
-                let mut values = stream.secret_buffer(SCALAR * count)?;
+                let mut values = stream.secret_buffer(WORD * count)?;
                 horner.run(stream, coefficients, &point, &mut values)?;
-                self.times(stream, values.slice(SCALAR..SCALAR * count)?)
+                self.times(stream, values.slice(WORD..WORD * count)?)
             })?;
         }
         let blinding = &randomness.blinding_polynomial;

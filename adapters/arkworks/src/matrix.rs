@@ -8,12 +8,11 @@ use ringforge::kernels::{Built, CustomKernel, Launch, Port};
 use ringforge::{Buffer, Engine, Error, Plan, Planner, Program, Result, Stream};
 use ringforge_msm::prime_source;
 
-use crate::field::EngineField;
+use crate::field::{EngineField, WORD};
 
 /// Terms that one thread multiplies. Longer rows are divided.
 const PART: usize = 32;
 const THREADS: u32 = 128;
-const WORD: usize = 32;
 
 /// A [`Sparse`] matrix on a device.
 #[derive(Debug)]

@@ -150,6 +150,10 @@ pub(crate) fn upload<G: DevicePoint>(
 
 /// Returns the point with these bytes.
 pub(crate) fn point<G: DevicePoint>(bytes: &[u8]) -> G {
-    let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    G::read(&words)
+    G::read(&words(bytes))
+}
+
+/// Little-endian words of 64 bits.
+pub(crate) fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
 }

@@ -7,18 +7,18 @@ use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::{AdditiveGroup, Field, UniformRand};
+use ark_ff::{Field, UniformRand};
 use ark_groth16::{Groth16, ProvingKey, VerifyingKey};
 use ark_relations::gr1cs::{ConstraintSynthesizer, ConstraintSystem, ConstraintSystemRef, LinearCombination, Variable};
 use ark_std::rand::{SeedableRng, rngs::StdRng};
-use rayon::prelude::*;
 use ringforge::{Device, Engine};
 use ringforge_arkworks::{Backend, DevicePoint, EngineField, Groth16Device, Phases, Reduction};
 use ringforge_cli::measure;
 use ringforge_cli::record::{Measurement, Step};
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Scope};
-use ringforge_msm::multiples;
+
+use super::{numbered, points_of};
 
 type G1 = <Bn254 as Pairing>::G1Affine;
 type G2 = <Bn254 as Pairing>::G2Affine;
@@ -133,16 +133,7 @@ fn lines(bench: &Bench, name: &str, circuit: &Chain<ark_bls12_381::Fr>) -> Resul
 /// A key whose bases are small multiples of the generators, which takes seconds to make where a real key takes minutes.
 /// Proofs with it take as long, but no verifier accepts them.
 fn made_up_key(variables: usize, instance: usize, points: usize) -> Result<ProvingKey<Bn254>> {
-    fn bases<G: DevicePoint>(count: usize) -> Result<Vec<G>> {
-        let (curve, mut generator) = (G::curve()?, Vec::new());
-        G::generator().write(&mut generator);
-        let bytes = multiples(&curve, bytemuck::cast_slice(&generator), count);
-        let points = bytes.par_chunks(curve.point_bytes());
-        Ok(points
-            .map(|point| G::read(&point.as_chunks().0.iter().map(|x| u64::from_le_bytes(*x)).collect::<Vec<_>>()))
-            .collect())
-    }
-    let (g1, g2) = (bases::<G1>(variables.max(points))?, bases::<G2>(variables)?);
+    let (g1, g2) = (points_of::<G1>(variables.max(points))?, points_of::<G2>(variables)?);
     let vk = VerifyingKey {
         alpha_g1: g1[0],
         beta_g2: g2[0],
@@ -185,11 +176,8 @@ pub(crate) fn on_all(bench: &Bench, name: &str, n: usize, devices: &[Device]) ->
     };
     let mut line = Measurement::new(name, FROM[0], 1, *all).varied(format!("{} devices", devices.len()));
     line.steps = steps(phases);
-    let (mut number, mut sum) = (ark_bn254::Fr::ZERO, ark_bn254::Fr::ONE);
-    for z in &assignment {
-        number += ark_bn254::Fr::ONE;
-        sum += number * z;
-    }
+    // alpha, beta and delta are the generators
+    let sum = numbered(&assignment) + ark_bn254::Fr::ONE;
     let (a, b) = (G1::generator() * (sum + r), G2::generator() * (sum + s));
     let right = of_one == of_all && of_all.a == a.into_affine() && of_all.b == b.into_affine();
     let checked = "A and B, with one multiple of each generator; all elements, with those of one device";

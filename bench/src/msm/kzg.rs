@@ -3,18 +3,19 @@
 use anyhow::Result;
 use ark_bls12_381::{Bls12_381, Fr, G1Affine};
 use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::{AdditiveGroup, Field, UniformRand};
+use ark_ff::{Field, UniformRand};
 use ark_poly::DenseUVPolynomial;
 use ark_poly::univariate::DensePolynomial;
 use ark_poly_commit::kzg10::Powers;
 use ark_std::rand::{SeedableRng, rngs::StdRng};
 use ringforge::Engine;
-use ringforge_arkworks::{Backend, DevicePoint, KzgDevice};
+use ringforge_arkworks::{Backend, KzgDevice};
 use ringforge_cli::measure;
 use ringforge_cli::record::Measurement;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Scope};
-use ringforge_msm::multiples;
+
+use super::{numbered, points_of};
 
 /// log2 of the numbers of coefficients.
 const LOG_N: &[u32] = &[10, 14, 20];
@@ -36,38 +37,14 @@ pub(super) fn cases(scope: &Scope) -> Vec<Case> {
     scope.either(LOG_N, CPU_LOG_N).iter().map(case).collect()
 }
 
-/// The sum of coefficients times 1, 2, 3, …, times the generator: their commitment with the powers of this bench.
-fn expected(coefficients: &[Fr]) -> G1Affine {
-    let (mut number, mut sum) = (Fr::ZERO, Fr::ZERO);
-    for coefficient in coefficients {
-        number += Fr::ONE;
-        sum += number * coefficient;
-    }
-    (G1Affine::generator() * sum).into_affine()
-}
-
 fn lines(bench: &Bench, name: &str, n: usize) -> Result<Vec<Measurement>> {
     let mut rng = StdRng::seed_from_u64(bench.seed);
-    let (curve, mut generator) = (G1Affine::curve()?, Vec::new());
-    G1Affine::generator().write(&mut generator);
-    let bytes = multiples(&curve, bytemuck::cast_slice(&generator), n);
-    let point = |bytes: &[u8]| {
-        let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        G1Affine::read(&words)
-    };
-    let of_g: Vec<G1Affine> = bytes.chunks(curve.point_bytes()).map(point).collect();
     // multiples in place of the powers of a setup, which would take minutes
-    let powers = Powers { powers_of_g: of_g.into(), powers_of_gamma_g: Vec::new().into() };
+    let powers = Powers { powers_of_g: points_of::<G1Affine>(n)?.into(), powers_of_gamma_g: Vec::new().into() };
     let polynomial = DensePolynomial::<Fr>::rand(n - 1, &mut rng);
     let z = Fr::rand(&mut rng);
-    let mut quotient = Vec::new();
-    let mut run = Fr::ZERO;
-    for coefficient in polynomial.coeffs[1..].iter().rev() {
-        run = run * z + coefficient;
-        quotient.push(run);
-    }
-    quotient.reverse();
-    let expected = [expected(&polynomial.coeffs), expected(&quotient)];
+    let quotient = &polynomial / &DensePolynomial::from_coefficients_vec(vec![-z, Fr::ONE]);
+    let expected = [&polynomial, &quotient].map(|of| (G1Affine::generator() * numbered(&of.coeffs)).into_affine());
     let mut device = KzgDevice::<Bls12_381>::new(&Backend::new(&Engine::on(bench.device.clone())), &powers)?;
     let mut lines = Vec::new();
     for operations in OPERATIONS.chunks(2) {

@@ -187,10 +187,13 @@ impl Bases {
     /// # Errors
     /// As [`Bases::msm`].
     pub fn msm_batch(&self, scalars: &[u8], form: ScalarForm, batch: usize) -> Result<Vec<u8>, MsmError> {
-        let count = elements("scalars", scalars, SCALAR * batch.max(1))?;
+        let count = elements("scalars", scalars, SCALAR.saturating_mul(batch.max(1)))?;
         let bytes = self.inner.curve.point_bytes();
         if count == 0 {
-            return Ok(vec![0xff; bytes * batch]);
+            let (mut sums, bytes) = (Vec::new(), bytes.saturating_mul(batch));
+            sums.try_reserve_exact(bytes).map_err(|_| ringforge::Error::OutOfMemory { bytes })?;
+            sums.resize(bytes, 0xff);
+            return Ok(sums);
         }
         let stream = self.inner.engine.stream()?;
         let scalars = stream.upload_secret(scalars)?;
@@ -320,7 +323,7 @@ pub(crate) fn names(bases: usize) -> Vec<[String; 3]> {
 
 /// Returns the program that multiplies bases by the same scalars, of this size in bytes, and its shape.
 fn program(bases: &[&Bases], scalars: usize, form: ScalarForm, batch: usize) -> Result<(Program, Shape), MsmError> {
-    let size = SCALAR * batch.max(1);
+    let size = SCALAR.saturating_mul(batch.max(1));
     let count = scalars / size;
     if count == 0 || !scalars.is_multiple_of(size) {
         return Err(MsmError::Length { what: "scalars", expected: size, got: scalars });

@@ -335,18 +335,11 @@ impl FromStr for Curve {
     type Err = MsmError;
 
     fn from_str(name: &str) -> Result<Self, MsmError> {
-        Ok(match name {
-            "bn254:g1" => Self::bn254(),
-            "bn254:g2" => Self::bn254_g2(),
-            "bls12-381:g1" => Self::bls12_381(),
-            "bls12-381:g2" => Self::bls12_381_g2(),
-            "bls12-377:g1" => Self::bls12_377(),
-            "pallas" => Self::pallas(),
-            "vesta" => Self::vesta(),
-            "secp256k1" => Self::secp256k1(),
-            "sm2" => Self::sm2(),
-            _ => return Err(MsmError::Curve { name: name.into(), why: "there is no curve of this name" }),
-        })
+        let bn254 = [Self::bn254(), Self::bn254_g2()];
+        let bls12 = [Self::bls12_381(), Self::bls12_381_g2(), Self::bls12_377()];
+        let others = [Self::pallas(), Self::vesta(), Self::secp256k1(), Self::sm2()];
+        let found = bn254.into_iter().chain(bls12).chain(others).find(|curve| curve.name() == name);
+        found.ok_or_else(|| MsmError::Curve { name: name.into(), why: "there is no curve of this name" })
     }
 }
 

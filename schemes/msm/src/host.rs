@@ -59,7 +59,8 @@ impl<'a> HostBases<'a> {
     /// The same bases in parts of this number of points, at least one.
     #[must_use]
     pub fn in_parts_of(self, points: usize) -> Self {
-        Self { part: points.max(1), ..self }
+        let all = self.points.len() / self.curve.point_bytes();
+        Self { part: points.clamp(1, all.max(1)), ..self }
     }
 
     /// Returns the sum of the first points times these scalars, as [`Bases::msm`] does.

@@ -13,8 +13,8 @@ use crate::plans;
 #[derive(Debug)]
 pub struct Msm;
 
-/// Points, some of which are equal, opposite or infinite; or all are equal. They need not be on the curve, since the kernels' results are
-/// the same for any coordinates.
+/// Points, some of which are equal, opposite or infinite; or all are equal. They need not be on the curve, since the
+/// kernels' results are the same for any coordinates.
 fn points(seed: u64, curve: &Curve, count: usize, alike: bool) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut points: Vec<Vec<u8>> = Vec::new();

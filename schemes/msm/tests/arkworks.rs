@@ -198,7 +198,7 @@ fn bases_in_host_memory_are_multiplied_in_parts() {
         let bytes: Vec<u8> = points.iter().flat_map(|point| bytes_of(&curve, *point)).collect();
         let whole = Bases::upload(&engine, &curve, &bytes, Check::OnCurve).expect("bases");
         let host = HostBases::new(&engine, &curve, &bytes, Check::OnCurve).expect("bases");
-        for (count, part) in [(0, 7), (1, 7), (50, 1), (50, 7), (49, 7), (50, 50), (30, 1000)] {
+        for (count, part) in [(0, 7), (1, 7), (50, 1), (50, 7), (49, 7), (50, 50), (30, usize::MAX)] {
             let scalars: Vec<ark_bn254::Fr> = hostile(&mut random, count);
             let words: Vec<u64> = scalars.iter().flat_map(Words::words).collect();
             let (host, scalars) = (host.clone().in_parts_of(part), bytemuck::cast_slice(&words));
@@ -241,6 +241,10 @@ fn bad_input_is_refused() {
         let many = MsmError::TooManyScalars { scalars: 4, bases: 3 };
         assert_eq!(bases.msm(&[0; 128], ScalarForm::Plain), Err(many));
         assert_eq!(bases.msm(&[], ScalarForm::Plain), Ok(vec![0xff; 64]));
+        let huge = bases.msm_batch(&[], ScalarForm::Plain, usize::MAX);
+        assert!(matches!(huge, Err(MsmError::Engine(ringforge::Error::OutOfMemory { .. }))), "{huge:?}");
+        let huge = bases.msm_batch(&[0; 32], ScalarForm::Plain, usize::MAX);
+        assert!(matches!(huge, Err(MsmError::Length { what: "scalars", .. })), "{huge:?}");
     }
 }
 

@@ -8,13 +8,10 @@ use ringforge_msm::{Bases, Curve, MsmError, ScalarForm, Sums};
 
 use super::{Phases, ProofError};
 use crate::backend::{Backend, copied};
-use crate::field::EngineField;
+use crate::field::{EngineField, WORD};
 use crate::matrix::{DeviceMatrix, Sparse};
 use crate::points::{DevicePoint, point};
 use crate::witness::{Reduction, WitnessMap};
-
-/// Size in bytes of a scalar.
-const SCALAR: usize = size_of::<[u64; 4]>();
 
 /// The bases of a proving key, by what they are summed up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +122,7 @@ impl Part {
 
     /// Enqueues the products of the matrices and the assignment.
     fn products(&self, stream: &Stream, z: &Buffer) -> Result<[Buffer; 3], ProofError> {
-        let buffer = || stream.secret_buffer(self.map.size() * SCALAR);
+        let buffer = || stream.secret_buffer(self.map.size() * WORD);
         let mut products = [buffer()?, buffer()?, buffer()?];
         for (matrix, product) in self.matrices.iter().zip(&mut products) {
             matrix.times(stream, z, product)?;
@@ -161,7 +158,7 @@ impl Running {
 
 /// The bytes of scalars in this range.
 fn scalars(range: &Range<usize>) -> Range<usize> {
-    SCALAR * range.start..SCALAR * range.end
+    WORD * range.start..WORD * range.end
 }
 
 /// The plans that a part runs.

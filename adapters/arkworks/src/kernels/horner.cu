@@ -1,13 +1,13 @@
 // Horner's rule for all coefficients: h_i = p_i + y h_(i + 1), with h_n = 0 and y = z^(2^log).
 //
-// A tile is what a block computes at once, `elements` coefficients per thread. Each thread computes its own part from 0,
-// a suffix sum over the threads gives the parts what comes after them, and each thread computes its part again.
+// A block computes a tile of coefficients at once, `elements` for each thread. A thread first computes its own part, as if
+// nothing came after it. A scan over the threads (Kogge and Stone, 1973) then gives it the h that follows its part, and it
+// computes the part again.
 #include "field.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
 using F = Field<Q>;
-using Word = F::Word;
 constexpr u32 threads = Task::threads, elements = Task::elements, tile = threads * elements;
 
 // points: z. carries: h at the first coefficient of each tile. Each block computes one tile: its first h alone, as if

@@ -1,8 +1,10 @@
 // Signed digits of scalars, as the keys of a sort: one thread per scalar.
 //
 // The first `full` windows have `width` bits, the others one bit less. Adding 2^(w - 1) to every digit of w bits but the
-// top one makes all digits of a scalar independent: a digit of the sum, minus 2^(w - 1), is the signed digit. If all points have the scalars' order r, a scalar above r / 2 is replaced by
-// its negative, and bit 31 of all its keys is flipped.
+// top one makes all digits of a scalar independent: a digit of the sum, minus 2^(w - 1), is the signed digit.
+//
+// If all points have the scalars' order r, a scalar above r / 2 is replaced by its negative, and bit 31 of all its keys
+// is flipped.
 #include "field.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -10,7 +12,8 @@ using namespace rf;
 using Scalar = Field<Task::Scalars>;
 
 // keys: for each window and each scalar, the bucket |d| - 1 of its digit d, with bit 31 set if d < 0; 2^(width - 1) for
-// the digit 0. After the `given` scalars, further ones are 0. refused: one word for each block, 0 or 1 + the greatest `count - 1 - i` of a scalar i >= r in the block.
+// the digit 0. After the `given` scalars, further ones are 0. refused: one word for each block, 0 or 1 + the greatest
+// `count - 1 - i` of a scalar i >= r in the block.
 extern "C" __global__ void __launch_bounds__(Task::threads)
     msm_digits(const u256* scalars, u32* keys, u32* refused, u64 count, u64 given, u64 width, u64 full, u64 windows, u64 offset0,
                u64 offset1, u64 offset2, u64 offset3, u64 blocks, u64 first, u64) {
