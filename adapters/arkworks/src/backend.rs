@@ -130,19 +130,21 @@ impl Backend {
     }
 }
 
-/// Copies `before` zeros and then elements to the device, with as many further zeros as `staging` has elements. The
-/// staging buffer can be used again afterwards.
+/// Copies vectors of equal lengths to the device, which together are as long as `staging`: each as a number of zeros, its
+/// elements, and further zeros. The staging buffer can be used again afterwards.
 pub(crate) fn copied<F: EngineField>(
     stream: &Stream,
     staging: &mut [[u64; 4]],
-    before: usize,
-    values: &[F],
+    vectors: &[(usize, &[F])],
 ) -> Result<Buffer> {
     ringforge_cpu::threads::start();
-    let (zeros, rest) = staging.split_at_mut(before);
-    let (own, after) = rest.split_at_mut(values.len());
-    own.par_iter_mut().zip(values).for_each(|(to, from)| *to = from.limbs());
-    zeros.par_iter_mut().chain(after).for_each(|to| *to = [0; 4]);
+    let length = staging.len() / vectors.len().max(1);
+    for (vector, &(before, values)) in staging.chunks_mut(length.max(1)).zip(vectors) {
+        let (zeros, rest) = vector.split_at_mut(before);
+        let (own, after) = rest.split_at_mut(values.len());
+        own.par_iter_mut().zip(values).for_each(|(to, from)| *to = from.limbs());
+        zeros.par_iter_mut().chain(after).for_each(|to| *to = [0; 4]);
+    }
     let mut buffer = stream.secret_buffer(size_of_val(staging))?;
     stream.write(&mut buffer, staging)?;
     Ok(buffer)

@@ -12,11 +12,10 @@ use ark_ff::{BigInt, PrimeField};
 use ark_groth16::VerifyingKey;
 use rayon::prelude::*;
 use ringforge::Engine;
-use ringforge_msm::{Bases, Check, MsmError};
+use ringforge_msm::{Bases, Check, MsmError, SparseMatrix};
 
 use crate::field::EngineField;
-use crate::groth16::Ends;
-use crate::matrix::Sparse;
+use crate::groth16::{Ends, sparse};
 use crate::points::{Coordinate, DevicePoint, words};
 
 /// Why a file was refused.
@@ -222,7 +221,7 @@ where
     }
 
     /// The matrices a and b, with the rows of the public variables.
-    pub(crate) fn matrices(&self) -> Result<Vec<Sparse>, FileError> {
+    pub(crate) fn matrices(&self) -> Result<Vec<SparseMatrix>, FileError> {
         type Entry<F> = (usize, (F, usize));
         ringforge_cpu::threads::start();
         let mut entries: [Vec<Entry<E::ScalarField>>; 2] = Default::default();
@@ -248,7 +247,7 @@ where
                 end += rows[begin..].iter().take_while(|other| **other == row).count();
                 &terms[begin..end]
             });
-            Sparse::new(rows, self.variables, self.points)
+            sparse(rows, self.variables, self.points)
         });
         let too_large = FileError::Header("the matrices are too large");
         matrices.collect::<Result<_, _>>().map_err(|_| too_large)

@@ -40,7 +40,8 @@ pub(crate) fn root<F: EngineField>(order: u64) -> Result<F> {
     F::get_root_of_unity(order).ok_or(Error::NoRoot { q: U256::from_le_slice(&le_bytes(F::MODULUS)), order })
 }
 
-fn modulus<F: EngineField>() -> Result<Modulus> {
+/// The modulus of a field, or an error if the engine stores its elements in another form.
+pub(crate) fn modulus<F: EngineField>() -> Result<Modulus> {
     let q = Modulus::new(U256::from_le_slice(&le_bytes(F::MODULUS)))?;
     if q.width() != Width::W256 {
         let why = "the engine stores its elements as plain words: use a field of at least 193 bits";

@@ -16,13 +16,12 @@ use ark_relations::gr1cs::{
 use ark_std::rand::{CryptoRng, Rng};
 use rayon::prelude::*;
 use ringforge::{Engine, Plan, Planner};
-use ringforge_msm::{Bases, Check, MsmError};
+use ringforge_msm::{Bases, Check, MsmError, SparseMatrix};
 use zeroize::Zeroizing;
 
 use crate::backend::Backend;
 use crate::circom::{FileError, Zkey};
-use crate::field::{EngineField, WORD};
-use crate::matrix::Sparse;
+use crate::field::{EngineField, WORD, modulus};
 use crate::points::{Coordinate, DevicePoint, upload};
 use crate::witness::Reduction;
 use part::{Part, Parts, Query, Running};
@@ -187,7 +186,7 @@ where
         let inputs: Vec<_> = (0..instance).map(|i| [(one, i)]).collect();
         let rows = |matrix: &'_ Matrix<E::ScalarField>, inputs: &[[(E::ScalarField, usize); 1]]| {
             let inputs = inputs.iter().map(<[_; 1]>::as_slice);
-            Sparse::new(matrix.iter().map(Vec::as_slice).chain(inputs), variables, points)
+            sparse(matrix.iter().map(Vec::as_slice).chain(inputs), variables, points)
         };
         let mut matrices = vec![rows(a, &inputs)?, rows(b, &[])?];
         if reduction == Reduction::Libsnark {
@@ -209,7 +208,7 @@ where
         backends: &[Backend],
         ends: Ends<E>,
         upload: impl Fn(&Engine, Query, Range<usize>) -> Result<Bases, MsmError> + Sync,
-        matrices: &[Sparse],
+        matrices: &[SparseMatrix],
         reduction: Reduction,
         [variables, points]: [usize; 2],
     ) -> Result<Self, ProofError> {
@@ -221,7 +220,7 @@ where
         let share = |n: usize, i: usize| n * i / backends.len()..n * (i + 1) / backends.len();
         let (g1, g2) = (E::G1Affine::curve()?.point_bytes(), E::G2Affine::curve()?.point_bytes());
         let bytes = (variables * (3 * g1 + g2) + points * g1).div_ceil(backends.len());
-        let bytes = bytes + matrices.iter().map(Sparse::bytes).sum::<usize>();
+        let bytes = bytes + matrices.iter().map(SparseMatrix::bytes).sum::<usize>();
         log::info!("a Groth16 key of {variables} variables takes {bytes} bytes on each of {} devices", backends.len());
         let parts = backends.iter().enumerate().map(|(i, backend)| {
             let shares = [share(variables, i), share(points, i)];
@@ -406,4 +405,14 @@ where
         }
         Ok((proof, phases))
     }
+}
+
+/// A matrix by rows of coefficients and their columns. Products have `padded` elements.
+pub(crate) fn sparse<'a, F: EngineField>(
+    rows: impl Iterator<Item = &'a [(F, usize)]>,
+    columns: usize,
+    padded: usize,
+) -> ringforge::Result<SparseMatrix> {
+    let rows = rows.map(|row| row.iter().map(|(coefficient, column)| (coefficient.limbs(), *column)));
+    SparseMatrix::new(&modulus::<F>()?, rows, columns, padded)
 }

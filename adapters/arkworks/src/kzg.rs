@@ -2,8 +2,11 @@
 
 mod marlin;
 
+use core::any::TypeId;
+use core::ops::Range;
+
 use ark_ec::pairing::Pairing;
-use ark_ec::{AffineRepr, CurveGroup, VariableBaseMSM};
+use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::PrimeField;
 use ark_poly::DenseUVPolynomial;
 use ark_poly_commit::kzg10::{Commitment, Powers, Proof, Randomness};
@@ -11,14 +14,16 @@ use ark_poly_commit::{Error, PCCommitmentState};
 use ark_std::rand::RngCore;
 use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Stream};
-use ringforge_msm::{Bases, MsmError, ScalarForm, Sums};
+use ringforge_msm::{Bases, MsmError, ScalarForm, Sums, Vectors};
 
 use crate::backend::{Backend, copied};
-use crate::field::{EngineField, WORD};
-use crate::horner::Horner;
+use crate::field::{EngineField, WORD, modulus};
 use crate::points::{DevicePoint, point, upload};
 
 pub use marlin::{MarlinCommitterKey, MarlinKzgDevice};
+
+/// The most coefficients of polynomials that are multiplied together. More of them fill a GPU.
+const GROUP: usize = 1 << 20;
 
 /// A commitment, and the random numbers that hide its polynomial.
 type Committed<E, P> = (Commitment<E>, Randomness<<E as Pairing>::ScalarField, P>);
@@ -47,8 +52,8 @@ impl From<ringforge::Error> for KzgError {
 /// The powers of a KZG setup on a device. Commitments and proofs are those of ark-poly-commit's `KZG10`, byte for byte,
 /// so its verifier accepts them.
 ///
-/// A polynomial's coefficients are copied to the device. There, an opening divides by x − z, and the multi-scalar
-/// multiplication runs. The blinding polynomial of a hiding commitment, which has few coefficients, stays on the CPU.
+/// A polynomial's coefficients are copied to the device, or are there already. An opening divides there by x − z, and the
+/// multi-scalar multiplication runs there. The blinding polynomial of a hiding commitment, which has few coefficients, stays on the CPU.
 /// Several threads may use the powers at once.
 ///
 /// ```
@@ -125,18 +130,103 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         hiding_bound: Option<usize>,
         rng: Option<&mut dyn RngCore>,
     ) -> Result<Committed<E, P>, KzgError> {
-        self.commit_shifted(polynomial, 0, hiding_bound, rng)
+        let sum = self.sums(&[(0, self.checked(polynomial, 0)?)])?;
+        self.blinded(sum[0], hiding_bound, rng)
     }
 
-    /// Like [`KzgDevice::commit`], with the powers from number `shift` on.
-    fn commit_shifted<P: DenseUVPolynomial<E::ScalarField>>(
+    /// Commits to polynomials, each with its hiding bound, as [`KzgDevice::commit`] does one after another. Small
+    /// polynomials are multiplied together, which is faster.
+    ///
+    /// # Errors
+    /// As [`KzgDevice::commit`].
+    pub fn commit_batch<P: DenseUVPolynomial<E::ScalarField>>(
+        &self,
+        polynomials: &[(&P, Option<usize>)],
+        mut rng: Option<&mut dyn RngCore>,
+    ) -> Result<Vec<Committed<E, P>>, KzgError> {
+        let terms = polynomials.iter().map(|(polynomial, _)| Ok((0, self.checked(*polynomial, 0)?)));
+        let sums = self.sums(&terms.collect::<Result<Vec<_>, KzgError>>()?)?;
+        let blinded = |(sum, (_, bound)): (_, &(_, _))| self.blinded(sum, *bound, reborrowed(&mut rng));
+        sums.into_iter().zip(polynomials).map(blinded).collect()
+    }
+
+    /// Commits to `batch` polynomials on the device, without hiding. Their coefficients, an equal number of each, follow
+    /// one after another, in Montgomery form as [`EngineField::limbs`] returns it. Waits for the stream.
+    ///
+    /// # Errors
+    /// [`KzgError::Msm`], for more coefficients than powers too.
+    pub fn commit_on<'a>(
+        &self,
+        stream: &Stream,
+        coefficients: impl Into<BufferSlice<'a>>,
+        batch: usize,
+    ) -> Result<Vec<Commitment<E>>, KzgError> {
+        let sums = self.times(stream, coefficients.into(), batch)?;
+        Ok(self.finished(stream, sums)?.into_iter().map(Commitment).collect())
+    }
+
+    /// Opens a commitment to a polynomial at a point, as `KZG10::open` does. `randomness` is that of the commitment.
+    ///
+    /// # Errors
+    /// [`KzgError::Commitment`] for more coefficients than powers; [`KzgError::Msm`] for errors of the device.
+    pub fn open<P: DenseUVPolynomial<E::ScalarField, Point = E::ScalarField>>(
         &self,
         polynomial: &P,
-        shift: usize,
+        z: E::ScalarField,
+        randomness: &Randomness<E::ScalarField, P>,
+    ) -> Result<Proof<E>, KzgError> {
+        Ok(self.open_batch(&[(polynomial, z, randomness)])?[0])
+    }
+
+    /// Opens commitments to polynomials, each at a point of its own and with the randomness of its commitment, as
+    /// [`KzgDevice::open`] does one after another. Small polynomials are divided and multiplied together, which is faster.
+    ///
+    /// # Errors
+    /// As [`KzgDevice::open`].
+    pub fn open_batch<P: DenseUVPolynomial<E::ScalarField, Point = E::ScalarField>>(
+        &self,
+        openings: &[(&P, E::ScalarField, &Randomness<E::ScalarField, P>)],
+    ) -> Result<Vec<Proof<E>>, KzgError> {
+        let terms = openings.iter().map(|(polynomial, ..)| Ok((0, self.checked(*polynomial, 0)?)));
+        let terms: Vec<_> = terms.collect::<Result<_, KzgError>>()?;
+        let quotients = self.each_group(&terms, 2, |stream, coefficients, items| {
+            let points: Vec<[u64; 4]> = openings[items.clone()].iter().map(|(_, z, _)| z.limbs()).collect();
+            let points = stream.upload(&points)?;
+            self.quotients(stream, coefficients.into(), (&points).into(), items.len())
+        })?;
+        let proofs = quotients.into_iter().zip(openings).map(|(w, (_, z, randomness))| {
+            let blinding = &randomness.blinding_polynomial;
+            let random_v = randomness.is_hiding().then(|| blinding.evaluate(z));
+            let w = w + self.blinding_sum(&quotient(blinding.coeffs(), *z));
+            Proof { w: w.into_affine(), random_v }
+        });
+        Ok(proofs.collect())
+    }
+
+    /// Opens commitments without hiding to `batch` polynomials on the device, each at one of the points. Coefficients are
+    /// those of [`KzgDevice::commit_on`], and points have the same form. Waits for the stream.
+    ///
+    /// # Errors
+    /// [`KzgError::Msm`], for more coefficients than powers and for another number of points too.
+    pub fn open_on<'a>(
+        &self,
+        stream: &Stream,
+        coefficients: impl Into<BufferSlice<'a>>,
+        points: impl Into<BufferSlice<'a>>,
+        batch: usize,
+    ) -> Result<Vec<Proof<E>>, KzgError> {
+        let sums = self.quotients(stream, coefficients.into(), points.into(), batch)?;
+        let proof = |w| Proof { w, random_v: None };
+        Ok(self.finished(stream, sums)?.into_iter().map(proof).collect())
+    }
+
+    /// The commitment of which this is the sum without blinding, with random numbers for a hiding bound.
+    fn blinded<P: DenseUVPolynomial<E::ScalarField>>(
+        &self,
+        sum: E::G1Affine,
         hiding_bound: Option<usize>,
         rng: Option<&mut dyn RngCore>,
     ) -> Result<Committed<E, P>, KzgError> {
-        let sum = self.sum(polynomial, shift)?;
         let mut randomness = Randomness::<E::ScalarField, P>::empty();
         if let Some(bound) = hiding_bound {
             let mut rng = rng.ok_or(Error::MissingRng)?;
@@ -154,33 +244,6 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         Ok((Commitment(commitment.into_affine()), randomness))
     }
 
-    /// Opens a commitment to a polynomial at a point, as `KZG10::open` does. `randomness` is that of the commitment.
-    ///
-    /// # Errors
-    /// [`KzgError::Commitment`] for more coefficients than powers; [`KzgError::Msm`] for errors of the device.
-    pub fn open<P: DenseUVPolynomial<E::ScalarField, Point = E::ScalarField>>(
-        &self,
-        polynomial: &P,
-        z: E::ScalarField,
-        randomness: &Randomness<E::ScalarField, P>,
-    ) -> Result<Proof<E>, KzgError> {
-        let coefficients = self.checked(polynomial, 0)?;
-        let mut w = E::G1::default();
-        if let count @ 2.. = coefficients.len() {
-            let horner = Horner::new::<E::ScalarField>(self.backend.engine(), count)?;
-            w = self.sum_of(coefficients, 0, |stream, coefficients| {
-                let point = stream.upload(&[z.limbs()])?;
-                let mut values = stream.secret_buffer(WORD * count)?;
-                horner.run(stream, coefficients, &point, &mut values)?;
-                self.times(stream, values.slice(WORD..WORD * count)?)
-            })?;
-        }
-        let blinding = &randomness.blinding_polynomial;
-        let random_v = randomness.is_hiding().then(|| blinding.evaluate(&z));
-        w += self.blinding_sum(&quotient(blinding.coeffs(), z));
-        Ok(Proof { w: w.into_affine(), random_v })
-    }
-
     /// The coefficients of a polynomial up to its degree, if there are powers for them after the first `shift`.
     fn checked<'a, P: DenseUVPolynomial<E::ScalarField>>(
         &self,
@@ -195,33 +258,74 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         Ok(&coefficients[..coefficients.len().min(num_coefficients)])
     }
 
-    /// The sum of a polynomial's coefficients times the powers from number `shift` on.
-    fn sum<P: DenseUVPolynomial<E::ScalarField>>(&self, polynomial: &P, shift: usize) -> Result<E::G1, KzgError> {
-        let coefficients = self.checked(polynomial, shift)?;
-        if coefficients.is_empty() {
-            return Ok(E::G1::default());
-        }
-        self.sum_of(coefficients, shift, |stream, scalars| self.times(stream, scalars.into()))
+    /// The sums of polynomials' coefficients times powers, for each from a number of the powers on.
+    fn sums(&self, terms: &[(usize, &[E::ScalarField])]) -> Result<Vec<E::G1Affine>, KzgError> {
+        self.each_group(terms, 1, |stream, scalars, items| self.times(stream, scalars.into(), items.len()))
     }
 
-    /// Copies elements to the device, after `before` zeros, and returns the sum that `start` makes of them.
-    fn sum_of(
+    /// Copies coefficients to the device, each polynomial's after a number of zeros, and returns the sums that `start`
+    /// makes of them. It gets groups of polynomials, padded to the same length, if the group has few coefficients.
+    fn each_group(
         &self,
-        values: &[E::ScalarField],
-        before: usize,
-        start: impl FnOnce(&Stream, &Buffer) -> Result<Sums, KzgError>,
-    ) -> Result<E::G1, KzgError> {
+        terms: &[(usize, &[E::ScalarField])],
+        least: usize,
+        start: impl Fn(&Stream, &Buffer, Range<usize>) -> Result<Sums, KzgError>,
+    ) -> Result<Vec<E::G1Affine>, KzgError> {
         let stream = self.backend.device().stream()?;
-        // the copy in page-locked memory is wiped while the device works
-        let sums = self
-            .backend
-            .staged(before + values.len(), |staging| start(&stream, &copied(&stream, staging, before, values)?))?;
-        Ok(point::<E::G1Affine>(&sums.finish(&stream)?.concat()).into_group())
+        let length = |(before, values): &(usize, &[_])| before + values.len();
+        let (mut sums, mut from) = (Vec::new(), 0);
+        while from < terms.len() {
+            let (mut to, mut longest) = (from, 0);
+            while let Some(next) = terms.get(to).map(|term| longest.max(length(term)).max(least)) {
+                if to > from && next * (to + 1 - from) > GROUP {
+                    break;
+                }
+                (to, longest) = (to + 1, next);
+            }
+            let group = &terms[from..to];
+            // the copy in page-locked memory is wiped while the device works
+            let started = self
+                .backend
+                .staged(longest * group.len(), |staging| start(&stream, &copied(&stream, staging, group)?, from..to))?;
+            sums.extend(self.finished(&stream, started)?);
+            from = to;
+        }
+        Ok(sums)
     }
 
-    /// Enqueues the sum of elements on the device times the first powers.
-    fn times(&self, stream: &Stream, scalars: BufferSlice<'_>) -> Result<Sums, KzgError> {
-        Ok(Sums::start(stream, &[&self.powers], scalars, ScalarForm::Montgomery, 1)?)
+    /// Enqueues the sums of elements on the device times the first powers.
+    fn times(&self, stream: &Stream, scalars: BufferSlice<'_>, batch: usize) -> Result<Sums, KzgError> {
+        Ok(Sums::start(stream, &[&self.powers], scalars, ScalarForm::Montgomery, batch)?)
+    }
+
+    /// Enqueues the division of polynomials p(x) by x − z, and the sums of the quotients' coefficients times powers.
+    fn quotients(
+        &self,
+        stream: &Stream,
+        coefficients: BufferSlice<'_>,
+        points: BufferSlice<'_>,
+        batch: usize,
+    ) -> Result<Sums, KzgError> {
+        let q = modulus::<E::ScalarField>()?;
+        let count = coefficients.len() / WORD / batch.max(1);
+        let key = ("KZG quotient", TypeId::of::<E::ScalarField>(), count);
+        let program = self.backend.engine().program_of(&key, |planner| {
+            let p = planner.pipeline(format!("(p(x) − p(z)) / (x − z), {count}"));
+            let vectors = Vectors::new(&p, &q, count)?;
+            let divided = vectors.divide(vectors.input("coefficients"), p.input("points"));
+            p.output("quotient", divided.part(WORD..WORD * count));
+            Ok(p.build()?.on_secrets())
+        })?;
+        let mut quotients = stream.secret_buffer(WORD * count.saturating_sub(1) * batch)?;
+        let call = program.on(stream, batch).input("coefficients", coefficients).input("points", points);
+        call.output("quotient", &mut quotients).run()?;
+        self.times(stream, (&quotients).into(), batch)
+    }
+
+    /// Waits for sums.
+    fn finished(&self, stream: &Stream, sums: Sums) -> Result<Vec<E::G1Affine>, KzgError> {
+        let bytes = sums.finish(stream)?.concat();
+        Ok(bytes.chunks(self.powers.curve().point_bytes()).map(point).collect())
     }
 
     /// The sum of the blinding polynomial's coefficients times their powers, on the CPU.
@@ -245,4 +349,12 @@ fn quotient<F: PrimeField>(coefficients: &[F], z: F) -> Vec<F> {
         .collect();
     values.reverse();
     values
+}
+
+/// The same generator for a shorter time.
+fn reborrowed<'a>(rng: &'a mut Option<&mut dyn RngCore>) -> Option<&'a mut dyn RngCore> {
+    match rng {
+        Some(rng) => Some(&mut **rng),
+        None => None,
+    }
 }

@@ -64,6 +64,7 @@ where
     let setup = KZG10::<E, Poly<E>>::setup(most, false, &mut random).expect("a setup");
     let (powers, vk) = (powers(&setup), verifier(&setup));
     let ours = KzgDevice::<E>::new(&Backend::new(&Engine::on(device.clone())), &powers).expect("powers");
+    let mut made = Vec::new();
     for i in 0..count {
         let polynomial = polynomial::<E::ScalarField>(&mut random, most);
         let hiding = random.r#gen::<bool>().then(|| random.gen_range(1..4));
@@ -80,6 +81,36 @@ where
         assert!(KZG10::<E, Poly<E>>::check(&vk, &commitment, z, value, &proof).expect("a check"));
         let wrong = value + E::ScalarField::ONE;
         assert!(!KZG10::<E, Poly<E>>::check(&vk, &commitment, z, wrong, &proof).expect("a check"));
+        made.push((polynomial, hiding, z, (commitment, randomness), proof));
+    }
+    let polynomials: Vec<_> = made.iter().map(|(polynomial, hiding, ..)| (polynomial, *hiding)).collect();
+    let committed = ours.commit_batch(&polynomials, Some(&mut random)).expect("commitments");
+    for ((commitment, state), (.., (expected, _), _)) in committed.iter().zip(&made) {
+        // the random numbers are others
+        assert_eq!(commitment == expected, !state.is_hiding());
+    }
+    let openings: Vec<_> = made.iter().map(|(polynomial, _, z, (_, state), _)| (polynomial, *z, state)).collect();
+    let proofs = ours.open_batch(&openings).expect("proofs");
+    assert!(proofs.iter().eq(made.iter().map(|(.., proof)| proof)));
+
+    // the same polynomials on the device, without hiding
+    let length = made.iter().map(|(polynomial, ..)| polynomial.coeffs.len()).max().unwrap_or(0).max(2);
+    let few = &made[..made.len().min(4)];
+    let words = |(polynomial, ..): &(Poly<E>, _, _, _, _)| {
+        let mut words: Vec<[u64; 4]> = polynomial.coeffs.iter().map(EngineField::limbs).collect();
+        words.resize(length, [0; 4]);
+        words
+    };
+    let stream = device.stream().expect("a stream");
+    let coefficients = stream.upload(&few.iter().flat_map(words).collect::<Vec<_>>()).expect("coefficients");
+    let points: Vec<[u64; 4]> = few.iter().map(|(_, _, z, ..)| z.limbs()).collect();
+    let points = stream.upload(&points).expect("points");
+    let commitments = ours.commit_on(&stream, &coefficients, few.len()).expect("commitments");
+    let proofs = ours.open_on(&stream, &coefficients, &points, few.len()).expect("proofs");
+    for ((polynomial, _, z, ..), (commitment, proof)) in few.iter().zip(commitments.iter().zip(proofs)) {
+        let (expected, state) = KZG10::<E, Poly<E>>::commit(&powers, polynomial, None, None).expect("a commitment");
+        assert_eq!(*commitment, expected);
+        assert_eq!(proof, KZG10::<E, Poly<E>>::open(&powers, polynomial, *z, &state).expect("a proof"));
     }
 }
 

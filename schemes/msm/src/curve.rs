@@ -310,8 +310,7 @@ fn list(limbs: &[u64]) -> String {
 }
 
 /// The CUDA source that describes a prime, for `Field` of `field.cuh`.
-#[must_use]
-pub fn prime_source<const L: usize>(name: &str, prime: &[u64]) -> String {
+pub(crate) fn prime_source<const L: usize>(name: &str, prime: &[u64]) -> String {
     let field = Prime::<L>::new(fixed(prime));
     let limbs = 2 * L;
     let function = |name: &str, of: &[u64]| {

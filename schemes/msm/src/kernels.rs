@@ -8,6 +8,9 @@ use ringforge::kernels::{Built, CustomKernel, Header, Launch, Port};
 use crate::curve::{Curve, prime_source, with_group};
 use crate::digits::{Scalars, Windows};
 
+/// An inversion for the threads of a block.
+pub(crate) const INVERSION: Header =
+    Header { name: "block_inversion.cuh", text: include_str!("kernels/block_inversion.cuh") };
 const BUCKETS: Header = Header { name: "buckets.cuh", text: include_str!("kernels/buckets.cuh") };
 const MSM: Header = Header { name: "msm.cuh", text: include_str!("kernels/msm.cuh") };
 const SORT: Header = Header { name: "msm_sort.cuh", text: include_str!("kernels/msm_sort.cuh") };
@@ -150,7 +153,7 @@ fn resident(curve: &Curve) -> usize {
 }
 
 /// A launch with this many blocks per item.
-fn launch(threads: u32, blocks: usize, shared: usize) -> Launch {
+pub(crate) fn launch(threads: u32, blocks: usize, shared: usize) -> Launch {
     Launch {
         items_per_block: 1,
         blocks_per_item: u32::try_from(blocks).unwrap_or(u32::MAX),
@@ -173,17 +176,18 @@ macro_rules! kernel {
             .described($about)
     }};
 }
+pub(crate) use kernel;
 
 /// The prelude with `struct Task` and what is before it.
-fn prelude(before: &str, constants: &str) -> String {
+pub(crate) fn prelude(before: &str, constants: &str) -> String {
     format!("#pragma once\n{before}struct Task {{\n{constants}}};\n")
 }
 
-fn constant(name: &str, value: usize) -> String {
+pub(crate) fn constant(name: &str, value: usize) -> String {
     format!("    static constexpr rf::u32 {name} = {value};\n")
 }
 
-fn flag(name: &str, value: bool) -> String {
+pub(crate) fn flag(name: &str, value: bool) -> String {
     format!("    static constexpr bool {name} = {value};\n")
 }
 
@@ -354,7 +358,7 @@ impl Shape {
         let group = curve.group();
         kernel!(
             "msm_pairs",
-            &[BUCKETS, MSM],
+            &[INVERSION, BUCKETS, MSM],
             [
                 Port::shared(points * bytes),
                 Port::input(8 * self.entries()).secret(),
@@ -379,7 +383,7 @@ impl Shape {
         let group = curve.group();
         kernel!(
             "msm_level",
-            &[BUCKETS, MSM],
+            &[INVERSION, BUCKETS, MSM],
             [
                 Port::input(4 * segments.counts()).secret(),
                 Port::input(4 * self.entries()).secret(),
@@ -409,7 +413,7 @@ impl Shape {
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_halves",
-            &[BUCKETS, MSM],
+            &[INVERSION, BUCKETS, MSM],
             [
                 Port::input(bytes * self.lists() * self.slots()).secret(),
                 Port::input(4 * self.lists() * (self.buckets() + 1)).secret(),
@@ -437,7 +441,7 @@ impl Shape {
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_fold",
-            &[BUCKETS, MSM],
+            &[INVERSION, BUCKETS, MSM],
             [Port::in_out(bytes * self.lists() * self.buckets()).secret()],
             prelude,
             launch(self.tuning.threads, blocks, shared),
@@ -456,7 +460,7 @@ impl Shape {
         let group = curve.group();
         kernel!(
             "msm_windows",
-            &[BUCKETS, MSM],
+            &[INVERSION, BUCKETS, MSM],
             [
                 Port::input(bytes * self.lists() * self.buckets()).secret(),
                 Port::input(4 * self.digit_blocks()),
@@ -478,7 +482,7 @@ impl Shape {
         let (group, bytes) = (curve.group(), curve.point_bytes());
         kernel!(
             "msm_doubles",
-            &[BUCKETS, MSM],
+            &[INVERSION, BUCKETS, MSM],
             [Port::input(bytes * self.count), Port::output(bytes * self.count)],
             prelude,
             launch(self.tuning.threads, blocks, shared),

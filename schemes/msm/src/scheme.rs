@@ -1,13 +1,15 @@
 //! The plans of multi-scalar multiplication with samples of their inputs, for the engine's tests.
 
-use ringforge::{Limits, Planner, Result};
+use ringforge::{Limits, Modulus, Planner, Result, U256};
 use ringforge_testkit::{NamedPlan, Random, Scheme};
 
 use crate::curve::Curve;
 use crate::digits::Scalars;
-use crate::field::{Prime, sub_limbs};
+use crate::field::{Field, Prime, sub_limbs};
 use crate::kernels::SCALAR;
+use crate::matrix::SparseMatrix;
 use crate::plans;
+use crate::vectors::Vectors;
 
 /// Multi-scalar multiplication as a scheme for the engine's tests.
 #[derive(Debug)]
@@ -75,6 +77,7 @@ pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let plan = plans::doubled(&planner, &curve, 1 << 20, 1)?;
         plans.push(NamedPlan::new(plan.title().to_owned(), plan));
     }
+    plans.extend([vectors(&planner)?, product(&planner)?]);
     Ok(plans)
 }
 
@@ -119,6 +122,47 @@ impl Scheme for Msm {
                 .few_emulated()
                 .sampled(move |seed, batch| vec![("points", points(seed, &curve, count * batch, seed % 4 == 3))]),
         );
+        plans.push(vectors(&planner)?);
+        plans.push(product(&planner)?);
         Ok(plans)
     }
+}
+
+/// All operations on vectors of three tiles, of which the last is not full.
+fn vectors(planner: &Planner) -> Result<NamedPlan> {
+    let (p, q) = (planner.pipeline("vectors"), Curve::bn254().order());
+    let vectors = Vectors::new(&p, &modulus(q)?, 70)?.of_few_threads();
+    let (v, z) = (vectors.input("v"), p.input("z"));
+    let rotated = vectors.rotate(v, -3);
+    p.output("value", vectors.evaluate(v, z));
+    p.output("divided", vectors.divide(v, z));
+    p.output("products", vectors.running_products(v));
+    p.output("powers", vectors.powers(z));
+    p.output("inverses", vectors.inverses(v));
+    p.output("combination", vectors.combination(&[v, rotated, v, rotated, v], p.bytes("factors", 5 * SCALAR)));
+    let plan = NamedPlan::new("vectors", p.build()?).with_secrets(&["v"]).batches(&[2]).few_emulated();
+    Ok(plan.sampled(move |seed, batch| {
+        let reduced = |seed, count| scalars(2 * seed, q, count * batch, false);
+        vec![("v", reduced(seed, 70)), ("z", reduced(!seed, 1)), ("factors", reduced(seed ^ 1 << 40, 5))]
+    }))
+}
+
+/// The product of a matrix with rows of every kind and a vector.
+fn product(planner: &Planner) -> Result<NamedPlan> {
+    let q = Curve::bn254().order();
+    let field = Prime::new(q);
+    let coefficients = [field.one, field.negate(field.one), field.r2, [5, 0, 0, 0]];
+    let rows = [3, 0, 70, 1].map(|length| (0..length).map(move |i| (coefficients[i % 4], i % 6)));
+    let matrix = SparseMatrix::new(&modulus(q)?, rows, 6, 5)?;
+    let plan = NamedPlan::new("sparse matrix times vector", matrix.plan(planner)?);
+    let tables = matrix.tables();
+    Ok(plan.with_secrets(&["vector"]).batches(&[2]).few_emulated().sampled(move |seed, batch| {
+        let mut inputs = tables.clone();
+        inputs.push(("vector", scalars(2 * seed, q, 6 * batch, false)));
+        inputs
+    }))
+}
+
+fn modulus(q: [u64; 4]) -> Result<Modulus> {
+    Modulus::new(U256::from_le_slice(bytemuck::cast_slice(&q)))
 }

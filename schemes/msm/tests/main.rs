@@ -4,3 +4,4 @@ mod arkworks;
 mod faults;
 mod small;
 mod suite;
+mod vectors;

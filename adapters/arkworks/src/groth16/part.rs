@@ -4,12 +4,11 @@ use core::ops::Range;
 
 use ark_ec::pairing::Pairing;
 use ringforge::{Buffer, Event, Plan, Planner, Stream};
-use ringforge_msm::{Bases, Curve, MsmError, ScalarForm, Sums};
+use ringforge_msm::{Bases, Curve, DeviceMatrix, MsmError, ScalarForm, SparseMatrix, Sums};
 
 use super::{Phases, ProofError};
 use crate::backend::{Backend, copied};
-use crate::field::{EngineField, WORD};
-use crate::matrix::{DeviceMatrix, Sparse};
+use crate::field::{EngineField, WORD, modulus};
 use crate::points::{DevicePoint, point};
 use crate::witness::{Reduction, WitnessMap};
 
@@ -57,7 +56,7 @@ impl Part {
     pub(super) fn new<F: EngineField>(
         backend: &Backend,
         upload: impl Fn(Query, Range<usize>) -> Result<Bases, MsmError> + Sync,
-        matrices: &[Sparse],
+        matrices: &[SparseMatrix],
         reduction: Reduction,
         points: usize,
         [variables, coefficients]: [Range<usize>; 2],
@@ -74,7 +73,7 @@ impl Part {
                 let h = upload(Query::H, coefficients.clone())?;
                 Sums::compile(&[&b_g2, &a, &b_g1, &l], variables.len(), ScalarForm::Montgomery)?;
                 Sums::compile(&[&h], coefficients.len(), ScalarForm::Montgomery)?;
-                let matrices = matrices.iter().map(|m| m.upload::<F>(engine)).collect::<Result<_, _>>()?;
+                let matrices = matrices.iter().map(|m| m.upload(engine)).collect::<Result<_, _>>()?;
                 Ok::<_, ProofError>((matrices, [b_g2, a, b_g1, l, h]))
             },
         );
@@ -99,7 +98,7 @@ impl Part {
         let (form, points) = (ScalarForm::Montgomery, self.map.size());
         // the copies in page-locked memory are wiped while the device works
         self.backend.staged(assignment.len().max(evaluations.map_or(0, |_| points)), |staging| {
-            let mut copy = |values: &[F], length: usize| copied(&stream, &mut staging[..length], 0, values);
+            let mut copy = |values: &[F], length: usize| copied(&stream, &mut staging[..length], &[(0, values)]);
             let begin = stream.mark()?;
             let z = copy(assignment, assignment.len())?;
             let given = evaluations.map(|given| given.map(|values| copy(values, points)));
@@ -180,6 +179,6 @@ where
     let sums = |terms: &[_], count| Sums::plan(planner, terms, count, ScalarForm::Montgomery, true);
     let mut plans = vec![sums(&of_variables, variables)?, sums(&[(g1, coefficients)], coefficients)?];
     plans.extend(WitnessMap::plans::<E::ScalarField>(planner, reduction, points)?);
-    plans.push(DeviceMatrix::sample_plan::<E::ScalarField>(planner)?);
+    plans.push(SparseMatrix::sample_plan(planner, &modulus::<E::ScalarField>()?)?);
     Ok(plans)
 }

@@ -22,7 +22,7 @@ use ark_serialize::{
 use ark_std::ops::Div;
 use ark_std::rand::RngCore;
 
-use super::{KzgDevice, KzgError, quotient};
+use super::{KzgDevice, KzgError, quotient, reborrowed};
 use crate::backend::Backend;
 use crate::field::EngineField;
 use crate::points::DevicePoint;
@@ -52,6 +52,12 @@ pub struct MarlinCommitterKey<E: Pairing> {
 struct OnDevice<E: Pairing> {
     powers: KzgDevice<E>,
     shifted: Option<KzgDevice<E>>,
+}
+
+impl<E: Pairing> OnDevice<E> {
+    fn shifted(&self, bound: usize) -> Result<&KzgDevice<E>, Error> {
+        self.shifted.as_ref().ok_or(Error::UnsupportedDegreeBound(bound))
+    }
 }
 
 impl<E: Pairing> From<CommitterKey<E>> for MarlinCommitterKey<E> {
@@ -190,15 +196,26 @@ where
         P: 'a,
     {
         let device = key.on_device()?;
-        let (mut commitments, mut states) = (Vec::new(), Vec::new());
-        for labeled in polynomials {
+        let polynomials: Vec<_> = polynomials.into_iter().collect();
+        let (mut plain, mut bounded) = (Vec::new(), Vec::new());
+        for labeled in &polynomials {
             key.checks(labeled)?;
-            let (polynomial, hiding) = (labeled.polynomial(), labeled.hiding_bound());
-            let (comm, rand) = device.powers.commit(polynomial, hiding, reborrowed(&mut rng))?;
-            let (mut shifted_comm, mut shifted_rand) = (None, None);
+            plain.push((0, device.powers.checked(labeled.polynomial(), 0)?));
             if let Some(bound) = labeled.degree_bound() {
-                let shifted = device.shifted.as_ref().ok_or(Error::UnsupportedDegreeBound(bound))?;
-                let made = shifted.commit_shifted(polynomial, key.shift(bound)?, hiding, reborrowed(&mut rng))?;
+                let (shifted, shift) = (device.shifted(bound)?, key.shift(bound)?);
+                bounded.push((shift, shifted.checked(labeled.polynomial(), shift)?));
+            }
+        }
+        let plain = device.powers.sums(&plain)?;
+        let bounded = device.shifted.as_ref().map_or(Ok(Vec::new()), |shifted| shifted.sums(&bounded))?;
+        let mut bounded = bounded.into_iter();
+        let (mut commitments, mut states) = (Vec::new(), Vec::new());
+        for (labeled, sum) in polynomials.into_iter().zip(plain) {
+            let hiding = labeled.hiding_bound();
+            let (comm, rand) = device.powers.blinded(sum, hiding, reborrowed(&mut rng))?;
+            let (mut shifted_comm, mut shifted_rand) = (None, None);
+            if let Some((bound, sum)) = labeled.degree_bound().and_then(|bound| Some((bound, bounded.next()?))) {
+                let made = device.shifted(bound)?.blinded(sum, hiding, reborrowed(&mut rng))?;
                 (shifted_comm, shifted_rand) = (Some(made.0), Some(made.1));
             }
             let commitment = Commitment { comm, shifted_comm };
@@ -252,7 +269,7 @@ where
         let Proof { w, mut random_v } = device.powers.open(&sum, *z, &randomness)?;
         let mut w = w.into_group();
         if let (Some(all), Some(powers)) = (all_shifted, &device.shifted) {
-            w += powers.sum(&all.quotient, 0)?;
+            w += powers.sums(&[(0, powers.checked(&all.quotient, 0)?)])?[0];
             w += powers.blinding_sum(all.blinding_quotient.coeffs());
             random_v = random_v.map(|v| v + all.randomness.blinding_polynomial.evaluate(z));
         }
@@ -351,13 +368,5 @@ where
     {
         type Stock<E, P> = MarlinKZG10<E, P>;
         Ok(Stock::<E, P>::check_combinations(vk, combinations, commitments, queries, evaluations, proof, sponge, rng)?)
-    }
-}
-
-/// The same generator for a shorter time.
-fn reborrowed<'a>(rng: &'a mut Option<&mut dyn RngCore>) -> Option<&'a mut dyn RngCore> {
-    match rng {
-        Some(rng) => Some(&mut **rng),
-        None => None,
     }
 }

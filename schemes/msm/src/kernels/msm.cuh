@@ -1,9 +1,9 @@
 // Sums of many pairs of affine points. The prelude defines the curve `Curve` (`points.cuh`), and `Task` with the constants
 // of the launch.
 #pragma once
+#include "block_inversion.cuh"
 #include "buckets.cuh"
 #include "copies.cuh"
-#include "divsteps.cuh"
 #include "points.cuh"
 #include "prelude.cuh"
 
@@ -28,40 +28,6 @@ struct Addition {
     Operand left, right;
     Affine* to;  // may be either operand
 };
-
-template <class Q>
-RF_FN typename Field<Q>::Word inverse_of(Field<Q>, const typename Field<Q>::Word& a) {
-    return inverse_by_divsteps<Field<Q>>(a);
-}
-template <class Base, u32 B>
-RF_FN typename Quadratic<Base, B>::Word inverse_of(Quadratic<Base, B>, const typename Quadratic<Base, B>::Word& a) {
-    return Quadratic<Base, B>::inverse_by_norm(a, inverse_by_divsteps<Base>(Quadratic<Base, B>::norm(a)));
-}
-
-// One inversion for all threads of a block (Montgomery's trick, as a tree).
-// in: x other than 0; tree, 2 Task::threads words of shared memory   out: 1 / x
-RF_FN Word invert_in_block(const Word& x, Word* tree) {
-    constexpr u32 threads = Task::threads;
-    const u32 thread = threadIdx.x;
-    // these places are not those of any x coordinate that `Ahead` may still hold for another thread
-    tree[threads + thread] = x;
-    RF_LOOP
-    for (u32 half = threads / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (thread < half) tree[half + thread] = F::mul(tree[2 * (half + thread)], tree[2 * (half + thread) + 1]);
-    }
-    if (thread == 0) tree[1] = inverse_of(F{}, tree[1]);
-    Word inverse = x;
-    RF_LOOP
-    for (u32 width = 2; width <= threads; width *= 2) {
-        const u32 node = width + thread;
-        __syncthreads();
-        if (thread < width) inverse = F::mul(tree[node / 2], tree[node ^ 1]);
-        __syncthreads();
-        if (thread < width && width < threads) tree[node] = inverse;
-    }
-    return inverse;
-}
 
 // Copies the operands of the next addition to shared memory that no other thread accesses.
 struct Ahead {
@@ -165,7 +131,7 @@ RF_FN void add_all(u64 count, u32 block, u32 together, void* shared, const Get& 
                        before[step] = product;
                        product = F::mul(product, denominator<F>(which, x1, x2, y1));
                    });
-    Word inverse = invert_in_block(product, (Word*)shared);
+    Word inverse = invert_in_block<F, Task::threads>(product, (Word*)shared);
     in_turn<true>(steps, [&](u32 step) { return own + (u64)(steps - 1 - step) * threads; }, get, ahead,
                   [&](u32 step, const Addition& a, auto go_on) {
                       const Operands of = {ahead, a};
