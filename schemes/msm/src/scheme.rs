@@ -140,7 +140,7 @@ fn vectors(planner: &Planner) -> Result<NamedPlan> {
     p.output("powers", vectors.powers(z));
     p.output("inverses", vectors.inverses(v));
     p.output("combination", vectors.combination(&[v, rotated, v, rotated, v], p.bytes("factors", 5 * SCALAR)));
-    let plan = NamedPlan::new("vectors", p.build()?).with_secrets(&["v"]).batches(&[2]).few_emulated();
+    let plan = NamedPlan::new("vectors", p.build()?).with_secrets(&["v", "value", "divided", "products", "inverses", "combination"]).batches(&[2]).few_emulated();
     Ok(plan.sampled(move |seed, batch| {
         let reduced = |seed, count| scalars(2 * seed, q, count * batch, false);
         vec![("v", reduced(seed, 70)), ("z", reduced(!seed, 1)), ("factors", reduced(seed ^ 1 << 40, 5))]
@@ -156,7 +156,7 @@ fn product(planner: &Planner) -> Result<NamedPlan> {
     let matrix = SparseMatrix::new(&modulus(q)?, rows, 6, 5)?;
     let plan = NamedPlan::new("sparse matrix times vector", matrix.plan(planner)?);
     let tables = matrix.tables();
-    Ok(plan.with_secrets(&["vector"]).batches(&[2]).few_emulated().sampled(move |seed, batch| {
+    Ok(plan.with_secrets(&["vector", "product"]).batches(&[2]).few_emulated().sampled(move |seed, batch| {
         let mut inputs = tables.clone();
         inputs.push(("vector", scalars(2 * seed, q, 6 * batch, false)));
         inputs

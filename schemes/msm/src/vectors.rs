@@ -148,7 +148,7 @@ impl<'p> Vectors<'p> {
         let kernel = kernel!(
             "vector_powers",
             &[],
-            [Port::input(ELEMENT), self.result(self.count)],
+            [Port::input(ELEMENT), Port::output(ELEMENT * self.count)],
             self.prelude(""),
             launch(self.threads, self.tiles(), 0),
             [self.count, self.tiles()],
