@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char};
 use std::ffi::CString;
 
 use ringforge::Engine;
+use ringforge_arkworks::Backend;
 
 use crate::code::{RingforgeCode, guarded, text};
 use crate::pointer::{give, reference, take_back};
@@ -12,13 +13,15 @@ use crate::pointer::{give, reference, take_back};
 #[derive(Debug)]
 pub struct RingforgeEngine {
     pub(crate) engine: Engine,
+    /// The same engine with a cache of its own for provers.
+    pub(crate) backend: Backend,
     device: CString,
 }
 
 impl RingforgeEngine {
     fn new(engine: Engine) -> Self {
-        let device = text(engine.device().to_string());
-        Self { engine, device }
+        let (device, backend) = (text(engine.device().to_string()), Backend::new(&engine));
+        Self { engine, backend, device }
     }
 }
 
@@ -50,7 +53,9 @@ pub unsafe extern "C" fn ringforge_engine_device(engine: *const RingforgeEngine)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_engine_trim(engine: *const RingforgeEngine) -> RingforgeCode {
     guarded(|| {
-        reference("engine", engine)?.engine.trim();
+        let engine = reference("engine", engine)?;
+        engine.backend.trim();
+        engine.engine.trim();
         Ok(())
     })
 }

@@ -8,7 +8,7 @@
 //! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices, rings, page-locked host memory. |
 //! | `elements.rs`, `device.rs` | Transforms and products on host memory and on device memory. |
 //! | `items.rs`, `kem.rs`, `sm2.rs` | Batches with a status for each item. |
-//! | `msm.rs` | Multi-scalar multiplication. |
+//! | `msm.rs`, `groth16.rs` | Multi-scalar multiplication, and the quotient of Groth16 provers. |
 
 // Every function that takes a pointer is called from C. Its caller is responsible for the memory, as the header says.
 #![allow(unsafe_code, unsafe_op_in_unsafe_fn, clippy::missing_safety_doc)]
@@ -17,6 +17,7 @@ mod code;
 mod device;
 mod elements;
 mod engine;
+mod groth16;
 mod items;
 mod kem;
 mod msm;
@@ -35,6 +36,7 @@ pub use engine::{
     RingforgeEngine, ringforge_engine_best, ringforge_engine_cpu, ringforge_engine_cuda, ringforge_engine_device,
     ringforge_engine_free, ringforge_engine_trim,
 };
+pub use groth16::ringforge_groth16_quotient;
 pub use items::{RingforgeItem, ringforge_item_message};
 pub use kem::{
     RingforgeKem, RingforgeKemSizes, ringforge_kem_are_canonical, ringforge_kem_decapsulate, ringforge_kem_encapsulate,

@@ -12,7 +12,7 @@ fn examples_run() {
     let Some(installed) = Installed::new() else { return };
     let [include, libraries] = ["include", "lib"].map(|name| installed.file(name).display().to_string());
     let rpath = format!("-Wl,-rpath,{libraries}");
-    for example in ["scheme", "fhe", "zk", "kem", "sm2", "msm", "device"] {
+    for example in ["scheme", "fhe", "zk", "kem", "sm2", "msm", "groth16", "device"] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{example}.c"));
         for linked in [&["-lringforge"][..], &["-l:libringforge.a", "-lm"]] {
             let program = installed.file(example);

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::{env, fs};
 
 /// Source files, in the order of the header.
-const SOURCES: [&str; 10] = ["code", "engine", "ring", "elements", "device", "pinned", "items", "kem", "sm2", "msm"];
+const SOURCES: [&str; 11] =
+    ["code", "engine", "ring", "elements", "device", "pinned", "items", "kem", "sm2", "msm", "groth16"];
 
 #[test]
 fn header_matches_the_sources() {

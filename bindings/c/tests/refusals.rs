@@ -10,12 +10,13 @@ use ringforge_capi::{
     RingforgeCode, RingforgeEngine, RingforgeKem, RingforgeRing, RingforgeSm2, ringforge_bases_free,
     ringforge_bases_new, ringforge_bases_point_words, ringforge_engine_cpu, ringforge_engine_cuda,
     ringforge_engine_device, ringforge_engine_free, ringforge_engine_trim, ringforge_forward, ringforge_forward_on,
-    ringforge_inverse_on, ringforge_item_message, ringforge_kem_are_canonical, ringforge_kem_decapsulate,
-    ringforge_kem_encapsulate, ringforge_kem_free, ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new,
-    ringforge_kem_sizes, ringforge_message, ringforge_msm, ringforge_mul, ringforge_mul_on, ringforge_pinned_data,
-    ringforge_pinned_free, ringforge_pinned_new, ringforge_point_mul, ringforge_point_mul_on, ringforge_ring_degree,
-    ringforge_ring_free, ringforge_ring_new, ringforge_ring_text, ringforge_sm2_digest, ringforge_sm2_free,
-    ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign, ringforge_sm2_verify,
+    ringforge_groth16_quotient, ringforge_inverse_on, ringforge_item_message, ringforge_kem_are_canonical,
+    ringforge_kem_decapsulate, ringforge_kem_encapsulate, ringforge_kem_free, ringforge_kem_generate,
+    ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes, ringforge_message, ringforge_msm, ringforge_mul,
+    ringforge_mul_on, ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new, ringforge_point_mul,
+    ringforge_point_mul_on, ringforge_ring_degree, ringforge_ring_free, ringforge_ring_new, ringforge_ring_text,
+    ringforge_sm2_digest, ringforge_sm2_free, ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign,
+    ringforge_sm2_verify,
 };
 
 fn message() -> String {
@@ -79,6 +80,12 @@ fn null_is_rejected_or_ignored() {
             "points: the batch is too large to address",
         );
         refused(ringforge_msm(null(), null(), 1, 1, false, null_mut()), "bases: is null");
+        let (curve, element, to) = (c"bn254".as_ptr(), [0u64; 4], null_mut());
+        let x = element.as_ptr();
+        refused(ringforge_groth16_quotient(null(), curve, 0, false, x, x, x, to), "engine: is null");
+        refused(ringforge_groth16_quotient(engine, null(), 0, false, x, x, x, to), "curve: is null");
+        refused(ringforge_groth16_quotient(engine, curve, 0, false, x, null(), x, to), "h: is null");
+        refused(ringforge_groth16_quotient(engine, curve, 29, false, x, x, x, to), "log_n: is larger than 28");
         assert_eq!(ringforge_bases_point_words(null()), 0);
         ringforge_bases_free(null_mut());
 

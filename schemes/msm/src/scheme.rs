@@ -140,7 +140,12 @@ fn vectors(planner: &Planner) -> Result<NamedPlan> {
     p.output("powers", vectors.powers(z));
     p.output("inverses", vectors.inverses(v));
     p.output("combination", vectors.combination(&[v, rotated, v, rotated, v], p.bytes("factors", 5 * SCALAR)));
-    let plan = NamedPlan::new("vectors", p.build()?).with_secrets(&["v", "value", "divided", "products", "inverses", "combination"]).batches(&[2]).few_emulated();
+    let few = Vectors::new(&p, &modulus(q)?, 8)?.of_few_threads();
+    p.output("reversed", few.bit_reversed(v.part(0..8 * SCALAR)));
+    let plan = NamedPlan::new("vectors", p.build()?)
+        .with_secrets(&["reversed", "v", "value", "divided", "products", "inverses", "combination"])
+        .batches(&[2])
+        .few_emulated();
     Ok(plan.sampled(move |seed, batch| {
         let reduced = |seed, count| scalars(2 * seed, q, count * batch, false);
         vec![("v", reduced(seed, 70)), ("z", reduced(!seed, 1)), ("factors", reduced(seed ^ 1 << 40, 5))]

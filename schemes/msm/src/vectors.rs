@@ -57,6 +57,15 @@ enum Recurrence {
     ForwardProducts,
 }
 
+/// A permutation of the elements.
+#[derive(Debug, Clone, Copy)]
+enum Permutation {
+    /// By this number of elements.
+    Rotation(usize),
+    /// Of indices of this many bits.
+    BitReversal(u32),
+}
+
 /// The results that a launch computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
@@ -169,7 +178,7 @@ impl<'p> Vectors<'p> {
     }
 
     /// The linear combination Σ f_j v_j of vectors v_0, v_1, …, at least one. `factors` has the elements f_0, f_1, …, one
-    /// for each vector.
+    /// for each vector. Without vectors, [`Pipeline::build`] returns an error.
     #[must_use]
     #[track_caller]
     pub fn combination(&self, vectors: &[Value<'p>], factors: Value<'p>) -> Value<'p> {
@@ -182,7 +191,7 @@ impl<'p> Vectors<'p> {
             from += some.len();
         }
         if vectors.is_empty() {
-            // refused for want of inputs
+            // refused for want of an input
             [sum] = self.pipeline.step(self.combined(1, 0, 1), &[]);
         }
         sum
@@ -194,26 +203,51 @@ impl<'p> Vectors<'p> {
     #[must_use]
     #[track_caller]
     pub fn rotate(&self, values: Value<'p>, by: isize) -> Value<'p> {
-        let by = by.rem_euclid(self.count as isize) as usize;
+        self.permuted(Permutation::Rotation(by.rem_euclid(self.count as isize) as usize), &[values])
+    }
+
+    /// The elements in bit-reversed order, as gnark keeps them: element i of the result is the element whose number has
+    /// the bits of i in reverse. Their number must be a power of two; otherwise [`Pipeline::build`] returns an error.
+    #[must_use]
+    #[track_caller]
+    pub fn bit_reversed(&self, values: Value<'p>) -> Value<'p> {
+        match self.count {
+            1 => self.permuted(Permutation::Rotation(0), &[values]),
+            count if count.is_power_of_two() => self.permuted(Permutation::BitReversal(count.ilog2()), &[values]),
+            // refused for want of an input
+            count => self.permuted(Permutation::BitReversal(count.ilog2()), &[]),
+        }
+    }
+
+    #[track_caller]
+    fn permuted(&self, permutation: Permutation, values: &[Value<'p>]) -> Value<'p> {
+        let count = self.count;
+        let number = match permutation {
+            Permutation::Rotation(by) => by,
+            Permutation::BitReversal(bits) => bits as usize,
+        };
         let kernel = kernel!(
-            "vector_rotation",
+            "vector_permutation",
             &[],
             [self.port(), self.result(self.count)],
-            self.prelude(""),
+            self.prelude(&flag("reverses", matches!(permutation, Permutation::BitReversal(_)))),
             launch(self.threads, self.lines(), 0),
-            [self.count, by, self.lines()],
-            String::new(),
+            [count, number, self.lines()],
+            format!("{permutation:?}"),
             move |items, args| {
                 args.each(items, |_, (values, results): (&[[u64; 4]], &mut [[u64; 4]])| {
-                    let (end, begin) = values.split_at(by);
-                    results[..begin.len()].copy_from_slice(begin);
-                    results[begin.len()..].copy_from_slice(end);
+                    for (i, result) in results.iter_mut().enumerate() {
+                        *result = values[match permutation {
+                            Permutation::Rotation(by) => (i + by) % count,
+                            Permutation::BitReversal(bits) => i.reverse_bits() >> (usize::BITS - bits),
+                        }];
+                    }
                     Ok(())
                 })
             }
         );
-        let [rotated] = self.pipeline.step(kernel, &[values]);
-        rotated
+        let [permuted] = self.pipeline.step(kernel, values);
+        permuted
     }
 
     /// The kernel that adds `terms` vectors times their factors, from number `from` of `all` on. After the first ones, it

@@ -23,7 +23,7 @@ fn random(rng: &mut StdRng, count: usize) -> Vec<Fr> {
 }
 
 /// The names of operations, and their results for values v and a point z.
-fn expected(v: &[Fr], z: Fr) -> [(&'static str, Vec<Fr>); 7] {
+fn expected(v: &[Fr], z: Fr) -> [(&'static str, Vec<Fr>); 8] {
     let mut divided = v.to_vec();
     for i in (0..v.len() - 1).rev() {
         divided[i] = v[i] + z * divided[i + 1];
@@ -49,8 +49,14 @@ fn expected(v: &[Fr], z: Fr) -> [(&'static str, Vec<Fr>); 7] {
         ("powers", powers),
         ("inverses", inverses),
         ("rotated", back),
+        ("reversed", if v.len().is_power_of_two() { reversed(v) } else { v.to_vec() }),
         ("combination", combination),
     ]
+}
+
+fn reversed(v: &[Fr]) -> Vec<Fr> {
+    let bits = v.len().ilog2();
+    (0..v.len()).map(|i| (0..bits).fold(0, |to, bit| to | (i >> bit & 1) << (bits - 1 - bit))).map(|i| v[i]).collect()
 }
 
 fn check(device: &Device, count: usize, batch: usize) -> Result<()> {
@@ -65,6 +71,7 @@ fn check(device: &Device, count: usize, batch: usize) -> Result<()> {
     p.output("powers", vectors.powers(z));
     p.output("inverses", vectors.inverses(v));
     p.output("rotated", back);
+    p.output("reversed", if count.is_power_of_two() { vectors.bit_reversed(v) } else { vectors.rotate(v, 0) });
     p.output("combination", vectors.combination(&[v, back, v, back, v], factors));
     let program = engine.compile(p)?;
 
@@ -121,6 +128,11 @@ fn other_vectors_are_refused() -> Result<()> {
     assert!(matches!(Vectors::new(&p, &q, (1 << 31) + 1), Err(Error::TooLarge { .. })));
     let vectors = Vectors::new(&p, &q, 4)?;
     p.output("sum", vectors.combination(&[], p.input("factors")));
+    let refused = engine.compile(p);
+    assert!(matches!(refused, Err(Error::Plan { .. })), "{refused:?}");
+    let p = engine.pipeline("bit reversal");
+    let vectors = Vectors::new(&p, &q, 6)?;
+    p.output("reversed", vectors.bit_reversed(vectors.input("v")));
     let refused = engine.compile(p);
     assert!(matches!(refused, Err(Error::Plan { .. })), "{refused:?}");
     Ok(())
