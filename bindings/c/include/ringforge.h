@@ -615,6 +615,26 @@ RingforgeCode ringforge_msm(const RingforgeBases *bases,
  */
 void ringforge_bases_free(RingforgeBases *bases);
 
+/**
+ * Computes the coefficients of (a b - c) / (x^n - 1), where n = 2^`log_n` and a, b, c are the polynomials of degree below
+ * n with the given evaluations at the powers of the root of unity g^((r - 1) / n). Here r is the order of `curve`, one of
+ * `bn254`, `bls12-381` and `bls12-377`, and g is 5, 7 or 22. This is the h of Groth16 provers, such as gnark's
+ * `ComputeH`.
+ *
+ * `a`, `b` and `c` have n elements each, in natural order, and `h` gets n: coefficient i at place i, or with
+ * `bit_reversed` at the place whose bits are those of i in reverse, as gnark keeps it. An element is four 64-bit words,
+ * least significant first, in Montgomery form (times 2^256). One that is not below r is an error. The products a b and c
+ * must be equal at the powers of the root; this is not checked.
+ */
+RingforgeCode ringforge_groth16_quotient(const RingforgeEngine *engine,
+                                         const char *curve,
+                                         uint32_t log_n,
+                                         bool bit_reversed,
+                                         const uint64_t *a,
+                                         const uint64_t *b,
+                                         const uint64_t *c,
+                                         uint64_t *h);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
