@@ -5,6 +5,7 @@
 
 pub(crate) mod groth16;
 mod kzg;
+mod vectors;
 
 use anyhow::Result;
 use ark_bls12_381::Bls12_381;
@@ -21,13 +22,13 @@ use ringforge_cli::record::Measurement;
 use ringforge_cli::roofline::Roofline;
 use ringforge_cli::session::Bench;
 use ringforge_cli::suite::{Case, Figure, Quoted, Scope, Suite};
-use ringforge_msm::{Bases, Check, Curve, ScalarForm, Sums, multiples};
+use ringforge_msm::{Bases, Check, Curve, HostBases, ScalarForm, Sums, multiples};
 
 pub(crate) static SUITE: Suite = Suite {
     name: "MSM",
     title: "Multi-scalar multiplication, KZG and Groth16",
     about: "Sums of points times scalars, with points and scalars on the device, until the sum is on the host; KZG \
-            commitments and openings of polynomials in host memory; and Groth16 proofs from the assignment in host \
+            commitments and openings of polynomials in host memory; operations on vectors; and Groth16 proofs from the assignment in host \
             memory, verified before they are handed out. All by the host's clock.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 G1 2^20", "random scalars")),
@@ -111,9 +112,52 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             }
         }
     }
+    cases.extend(streamed(scope));
     cases.extend(kzg::cases(scope));
+    cases.extend(vectors::cases(scope));
     cases.extend(groth16::cases(scope));
     Ok(cases)
+}
+
+/// A sum over more bases than one would keep on a device.
+fn streamed(scope: &Scope) -> Option<Case> {
+    let log_n = if scope.cpu { CPU_LOG_N } else { LOG_N_STREAMED };
+    let (name, n) = (format!("BN254 G1 2^{log_n}"), 1 << scope.log_n(log_n));
+    scope.wants(false).then(|| {
+        Case::of_batches(name.clone(), STREAMED, vec![1], move |bench, _| {
+            let (times, resident, right) = sum_from_host::<<Bn254 as Pairing>::G1Affine>(bench, n)?;
+            let line = Measurement::new(name.clone(), STREAMED, 1, times).beside("bases on the device", resident);
+            Ok(line.checked("the sum, with one multiple of the generator", right))
+        })
+    })
+}
+
+const LOG_N_STREAMED: u32 = 26;
+const STREAMED: &str = "random scalars, bases and scalars in host memory";
+
+/// Measures a sum of n points in page-locked memory. Returns its times, those with bases on the device and the scalars
+/// copied, and true if it is right.
+fn sum_from_host<G: DevicePoint<ScalarField: EngineField>>(bench: &Bench, n: usize) -> Result<(Times, f64, bool)> {
+    let Sum { curve, points, scalars, expected } = Sum::new::<G>(bench.seed, n, KINDS[0])?;
+    let engine = Engine::on(bench.device.clone());
+    let (mut of_points, mut of_scalars) = (bench.device.pinned(points.len())?, bench.device.pinned(32 * n)?);
+    let (of_points, of_scalars) = (of_points.elements_mut()?, of_scalars.elements_mut()?);
+    of_points.copy_from_slice(&points);
+    of_scalars.copy_from_slice(bytemuck::cast_slice(&scalars));
+    drop(points);
+    let mut found = Vec::new();
+    let bases = HostBases::new(&engine, &curve, of_points, Check::Trusted)?.in_subgroup();
+    let times = measure::wall(bench.effort, || {
+        found = bases.msm(of_scalars, ScalarForm::Plain)?;
+        Ok(())
+    })?;
+    let bases = Bases::upload(&engine, &curve, of_points, Check::Trusted)?.in_subgroup();
+    let mut again = Vec::new();
+    let resident = measure::wall(bench.effort, || {
+        again = bases.msm(of_scalars, ScalarForm::Plain)?;
+        Ok(())
+    })?;
+    Ok((times, resident.median_seconds, found == expected && again == expected))
 }
 
 /// The roofline bound of a sum with the best window. An addition takes five products and a square. There are two further

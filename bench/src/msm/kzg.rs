@@ -1,4 +1,4 @@
-//! KZG commitments and openings over BLS12-381, of polynomials in host memory.
+//! KZG commitments and openings over BLS12-381, of polynomials in host memory, and in device memory.
 
 use anyhow::Result;
 use ark_bls12_381::{Bls12_381, Fr, G1Affine};
@@ -6,10 +6,11 @@ use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{Field, UniformRand};
 use ark_poly::DenseUVPolynomial;
 use ark_poly::univariate::DensePolynomial;
-use ark_poly_commit::kzg10::Powers;
+use ark_poly_commit::PCCommitmentState;
+use ark_poly_commit::kzg10::{Powers, Randomness};
 use ark_std::rand::{SeedableRng, rngs::StdRng};
 use ringforge::Engine;
-use ringforge_arkworks::{Backend, KzgDevice};
+use ringforge_arkworks::{Backend, EngineField, KzgDevice, KzgError};
 use ringforge_cli::measure;
 use ringforge_cli::record::Measurement;
 use ringforge_cli::session::Bench;
@@ -21,7 +22,17 @@ use super::{numbered, points_of};
 const LOG_N: &[u32] = &[10, 14, 20];
 const CPU_LOG_N: &[u32] = &[10];
 
-const OPERATIONS: [&str; 4] = ["commit", "open", "commit, tables", "open, tables"];
+const COMMIT: &str = "commit";
+const OPEN: &str = "open";
+const ON_DEVICE: &str = "commit, on the device";
+const COMMITS: &str = "batch of commits";
+const OPENINGS: &str = "batch of openings";
+const COMMIT_TABLES: &str = "commit, tables";
+const OPEN_TABLES: &str = "open, tables";
+const OPERATIONS: [&str; 7] = [COMMIT, OPEN, ON_DEVICE, COMMITS, OPENINGS, COMMIT_TABLES, OPEN_TABLES];
+
+/// Polynomials of a batch.
+const BATCH: usize = 16;
 
 /// The memory for tables of multiples, in bytes.
 pub(super) const TABLES: usize = 8 << 30;
@@ -45,27 +56,38 @@ fn lines(bench: &Bench, name: &str, n: usize) -> Result<Vec<Measurement>> {
     let z = Fr::rand(&mut rng);
     let quotient = &polynomial / &DensePolynomial::from_coefficients_vec(vec![-z, Fr::ONE]);
     let expected = [&polynomial, &quotient].map(|of| (G1Affine::generator() * numbered(&of.coeffs)).into_affine());
-    let mut device = KzgDevice::<Bls12_381>::new(&Backend::new(&Engine::on(bench.device.clone())), &powers)?;
+    let device = KzgDevice::<Bls12_381>::new(&Backend::new(&Engine::on(bench.device.clone())), &powers)?;
+    let none = Randomness::empty();
+    let stream = bench.device.stream()?;
+    let coefficients = stream.upload(&polynomial.coeffs.iter().map(Fr::limbs).collect::<Vec<_>>())?;
     let mut lines = Vec::new();
-    for operations in OPERATIONS.chunks(2) {
-        if lines.len() == 2 {
-            device = device.with_tables(TABLES)?;
-        }
-        let (mut commitment, mut randomness) = device.commit(&polynomial, None, None)?;
-        let commit = measure::wall(bench.effort, || {
-            (commitment, randomness) = device.commit(&polynomial, None, None)?;
+    // `call` makes this number of commitments to the polynomial (0) or of proofs (1)
+    let mut measured = |operation: &str, batch, kind: usize, call: &dyn Fn() -> Result<Vec<G1Affine>, KzgError>| {
+        let mut found = Vec::new();
+        let times = measure::wall(bench.effort, || {
+            found = call()?;
             Ok(())
         })?;
-        let mut proof = device.open(&polynomial, z, &randomness)?;
-        let open = measure::wall(bench.effort, || {
-            proof = device.open(&polynomial, z, &randomness)?;
-            Ok(())
-        })?;
-        let right = [commitment.0, proof.w] == expected;
-        for (operation, times) in operations.iter().zip([commit, open]) {
-            let line = Measurement::new(name, *operation, 1, times);
-            lines.push(line.checked("one multiple of the generator, from the coefficients", right));
-        }
-    }
+        let right = found == vec![expected[kind]; batch];
+        let line = Measurement::new(name, operation, batch, times);
+        lines.push(line.checked("one multiple of the generator, from the coefficients", right));
+        anyhow::Ok(())
+    };
+    let commit = |device: &KzgDevice<_>| Ok(vec![device.commit(&polynomial, None, None)?.0.0]);
+    let open = |device: &KzgDevice<_>| Ok(vec![device.open(&polynomial, z, &none)?.w]);
+    measured(COMMIT, 1, 0, &|| commit(&device))?;
+    measured(OPEN, 1, 1, &|| open(&device))?;
+    measured(ON_DEVICE, 1, 0, &|| Ok(vec![device.commit_on(&stream, &coefficients, 1)?[0].0]))?;
+    measured(COMMITS, BATCH, 0, &|| {
+        let made = device.commit_batch(&[(&polynomial, None); BATCH], None)?;
+        Ok(made.into_iter().map(|(commitment, _)| commitment.0).collect())
+    })?;
+    measured(OPENINGS, BATCH, 1, &|| {
+        let proofs = device.open_batch(&[(&polynomial, z, &none); BATCH])?;
+        Ok(proofs.into_iter().map(|proof| proof.w).collect())
+    })?;
+    let device = device.with_tables(TABLES)?;
+    measured(COMMIT_TABLES, 1, 0, &|| commit(&device))?;
+    measured(OPEN_TABLES, 1, 1, &|| open(&device))?;
     Ok(lines)
 }
