@@ -54,7 +54,7 @@ cargo test --locked --release -p ringforge-arkworks --test main -- --ignored pro
 step "fuzz targets, a minute each"
 fuzz="$tools/cargo-fuzz-0.13.1"
 [ -x "$fuzz/bin/cargo-fuzz" ] || cargo install --quiet --locked --root "$fuzz" cargo-fuzz@0.13.1
-for target in ring tuning bundle ckks; do
+for target in ring tuning bundle ckks circom; do
     "$fuzz/bin/cargo-fuzz" run --sanitizer none "$target" -- -max_total_time=60
 done
 

@@ -271,24 +271,21 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         least: usize,
         start: impl Fn(&Stream, &Buffer, Range<usize>) -> Result<Sums, KzgError>,
     ) -> Result<Vec<E::G1Affine>, KzgError> {
-        let stream = self.backend.device().stream()?;
-        let length = |(before, values): &(usize, &[_])| before + values.len();
-        let (mut sums, mut from) = (Vec::new(), 0);
-        while from < terms.len() {
-            let (mut to, mut longest) = (from, 0);
-            while let Some(next) = terms.get(to).map(|term| longest.max(length(term)).max(least)) {
-                if to > from && next * (to + 1 - from) > GROUP {
-                    break;
-                }
-                (to, longest) = (to + 1, next);
-            }
-            let group = &terms[from..to];
+        let device = self.backend.device();
+        // a group is copied while the one before is multiplied
+        let streams = [device.stream()?, device.stream()?];
+        let (mut running, mut sums) = (None::<(&Stream, Sums)>, Vec::new());
+        for ((group, longest), stream) in groups(terms, least).into_iter().zip(streams.iter().cycle()) {
             // the copy in page-locked memory is wiped while the device works
-            let started = self
-                .backend
-                .staged(longest * group.len(), |staging| start(&stream, &copied(&stream, staging, group)?, from..to))?;
-            sums.extend(self.finished(&stream, started)?);
-            from = to;
+            let started = self.backend.staged(longest * group.len(), |staging| {
+                start(stream, &copied(stream, staging, &terms[group.clone()])?, group)
+            })?;
+            if let Some((stream, before)) = running.replace((stream, started)) {
+                sums.extend(self.finished(stream, before)?);
+            }
+        }
+        if let Some((stream, last)) = running {
+            sums.extend(self.finished(stream, last)?);
         }
         Ok(sums)
     }
@@ -333,6 +330,22 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
         let scalars: Vec<_> = coefficients.iter().map(|scalar| scalar.into_bigint()).collect();
         E::G1::msm_bigint(&self.hiding, &scalars)
     }
+}
+
+/// Groups of consecutive terms that are multiplied together, each with the length of its longest term and at least
+/// `least`.
+fn groups<F>(terms: &[(usize, &[F])], least: usize) -> Vec<(Range<usize>, usize)> {
+    let mut groups: Vec<(Range<usize>, usize)> = Vec::new();
+    for (i, (before, values)) in terms.iter().enumerate() {
+        let length = least.max(before + values.len());
+        match groups.last_mut() {
+            Some((group, longest)) if length.max(*longest) * (group.len() + 1) <= GROUP => {
+                (group.end, *longest) = (i + 1, length.max(*longest));
+            }
+            _ => groups.push((i..i + 1, length)),
+        }
+    }
+    groups
 }
 
 /// The coefficients of (p(x) − p(z)) / (x − z), on the CPU.

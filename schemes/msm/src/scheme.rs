@@ -131,7 +131,7 @@ impl Scheme for Msm {
 /// All operations on vectors of three tiles, of which the last is not full.
 fn vectors(planner: &Planner) -> Result<NamedPlan> {
     let (p, q) = (planner.pipeline("vectors"), Curve::bn254().order());
-    let vectors = Vectors::new(&p, &modulus(q)?, 70)?.of_few_threads();
+    let vectors = Vectors::new(&p, &modulus(q)?, 140)?.of_few_threads();
     let (v, z) = (vectors.input("v"), p.input("z"));
     let rotated = vectors.rotate(v, -3);
     p.output("value", vectors.evaluate(v, z));
@@ -148,7 +148,7 @@ fn vectors(planner: &Planner) -> Result<NamedPlan> {
         .few_emulated();
     Ok(plan.sampled(move |seed, batch| {
         let reduced = |seed, count| scalars(2 * seed, q, count * batch, false);
-        vec![("v", reduced(seed, 70)), ("z", reduced(!seed, 1)), ("factors", reduced(seed ^ 1 << 40, 5))]
+        vec![("v", reduced(seed, 140)), ("z", reduced(!seed, 1)), ("factors", reduced(seed ^ 1 << 40, 5))]
     }))
 }
 

@@ -44,7 +44,7 @@ pub struct Vectors<'p> {
 }
 
 /// Elements that a thread computes one after another.
-const ELEMENTS: usize = 8;
+const ELEMENTS: usize = 16;
 /// Vectors that one step combines.
 const TERMS: usize = 4;
 
@@ -312,6 +312,8 @@ impl<'p> Vectors<'p> {
         let carries = if pass == Pass::Tiles { tiles } else { count };
         let results = self.result(if pass == Pass::Heads { tiles } else { count });
         let products = of != Recurrence::Horner;
+        // a sum for each thread, and a power for each step of the scan
+        let shared = (self.threads as usize + self.threads.ilog2() as usize) * ELEMENT;
         let task = flag("products", products)
             + &flag("forward", of == Recurrence::ForwardProducts)
             + &flag("heads", pass == Pass::Heads)
@@ -321,7 +323,7 @@ impl<'p> Vectors<'p> {
             &[],
             [self.port(), z, Port::input(ELEMENT * carries).secret(), results],
             self.prelude(&task),
-            launch(self.threads, if pass == Pass::Alone { 1 } else { tiles }, self.threads as usize * ELEMENT),
+            launch(self.threads, if pass == Pass::Alone { 1 } else { tiles }, shared),
             [count, tiles, log as usize],
             format!("{of:?}, {pass:?}"),
             move |items, args| {

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     vector_scan(const u256* values, const u256* points, const u256* carries, u256* results, u64 count, u64 tiles, u64 log,
                 u64 first, u64) {
     RF_SHARED(shared);
-    u256* sums = (u256*)shared;
+    u256 *sums = (u256*)shared, *powers = sums + threads;
     const u32 thread = threadIdx.x;
     const u64 item = first + (Task::alone ? blockIdx.x : blockIdx.x / (u32)tiles);
     const u256* own = values + item * count;
@@ -35,6 +35,17 @@ extern "C" __global__ void __launch_bounds__(threads)
         RF_LOOP
         for (u32 i = 0; i < log; i++) y = F::square(y);
     }
+    if (!Task::products && thread == 0) {
+        // y^(elements distance) for each distance of the scan
+        u256 power = y;
+        RF_LOOP
+        for (u32 i = 1; i < elements; i *= 2) power = F::square(power);
+        RF_LOOP
+        for (u32 distance = 1, i = 0; distance < threads; distance *= 2, i++) {
+            powers[i] = power;
+            power = F::square(power);
+        }
+    }
     const auto place = [&](u64 i) { return Task::forward ? count - 1 - i : i; };
     u256 after = before_all();
     u32 at = Task::alone ? (u32)tiles : blockIdx.x % (u32)tiles + 1;
@@ -43,24 +54,19 @@ extern "C" __global__ void __launch_bounds__(threads)
         at--;
         if (!Task::alone && !Task::heads && at + 1 < tiles) after = load_limbs(carries + item * tiles + at + 1);
         const u64 begin = (u64)at * tile + thread * elements;
-        u256 sum = thread + 1 == threads ? after : before_all(), power = y;
+        u256 sum = thread + 1 == threads ? after : before_all();
         RF_LOOP
         for (u32 i = elements; i-- > 0;) sum = next(sum, y, begin + i < count ? load_limbs(own + place(begin + i)) : before_all());
-        if (!Task::products) {
-            RF_LOOP
-            for (u32 i = 1; i < elements; i *= 2) power = F::square(power);
-        }
         sums[thread] = sum;
         RF_LOOP
-        for (u32 distance = 1; distance < threads; distance *= 2) {
+        for (u32 distance = 1, i = 0; distance < threads; distance *= 2, i++) {
             __syncthreads();
             if (thread + distance < threads) {
                 const u256 other = sums[thread + distance];
-                sum = Task::products ? F::mul(sum, other) : F::add(sum, F::mul(power, other));
+                sum = Task::products ? F::mul(sum, other) : F::add(sum, F::mul(powers[i], other));
             }
             __syncthreads();
             sums[thread] = sum;
-            if (!Task::products) power = F::square(power);
         }
         __syncthreads();
         if (Task::heads) {
