@@ -28,6 +28,9 @@ const GROUP: usize = 1 << 20;
 /// A commitment, and the random numbers that hide its polynomial.
 type Committed<E, P> = (Commitment<E>, Randomness<<E as Pairing>::ScalarField, P>);
 
+/// A polynomial, the point at which it is opened, and the randomness of its commitment.
+type Opening<'a, F, P> = (&'a P, F, &'a Randomness<F, P>);
+
 /// Why a commitment or an opening was not made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -185,7 +188,7 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
     /// As [`KzgDevice::open`].
     pub fn open_batch<P: DenseUVPolynomial<E::ScalarField, Point = E::ScalarField>>(
         &self,
-        openings: &[(&P, E::ScalarField, &Randomness<E::ScalarField, P>)],
+        openings: &[Opening<'_, E::ScalarField, P>],
     ) -> Result<Vec<Proof<E>>, KzgError> {
         let terms = openings.iter().map(|(polynomial, ..)| Ok((0, self.checked(*polynomial, 0)?)));
         let terms: Vec<_> = terms.collect::<Result<_, KzgError>>()?;

@@ -24,7 +24,7 @@
 //!
 //! [`Mmcs`] commits to the rows of matrices with [`Poseidon2`], in trees of arity 2 or 4. Its commitments and proofs
 //! are those of Plonky3's `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the tree alone, with typed errors.
-//! [`resident`] is for provers whose extensions stay on the device.
+//! [`resident`] is for provers whose extensions stay on the device, and [`stark`] makes whole proofs there.
 
 mod commit;
 mod dft;
@@ -42,6 +42,7 @@ mod poseidon2;
 pub mod resident;
 mod rows;
 mod sponge;
+pub mod stark;
 mod stock;
 #[cfg(feature = "testkit")]
 pub mod testkit;

@@ -57,6 +57,11 @@ impl<F: HashField> Mmcs<F> {
         Some((self.cap(&tree)?, Committed(Data::Own(matrices, tree))))
     }
 
+    /// Layers of caps below the root, or fewer in a tree that is lower.
+    pub(crate) fn cap_height(&self) -> usize {
+        self.cap_height
+    }
+
     /// The hash for rows and digests.
     pub(crate) fn hash(&self) -> &Poseidon2<F> {
         &self.hash

@@ -28,7 +28,7 @@ use crate::mmcs::{Committed, Made, Mmcs};
 pub struct Pcs<F: HashField, FriMmcs> {
     stock: TwoAdicFriPcs<F, Dft<F>, Mmcs<F>, FriMmcs>,
     mmcs: Mmcs<F>,
-    log_blowup: usize,
+    fri: FriParameters<FriMmcs>,
     /// The device memory in bytes that a commitment may use.
     budget: usize,
 }
@@ -36,9 +36,21 @@ pub struct Pcs<F: HashField, FriMmcs> {
 impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
     /// A commitment scheme with these transforms. If `mmcs` has an engine, whole commitments are made on its device.
     #[must_use]
-    pub fn new(dft: Dft<F>, mmcs: Mmcs<F>, fri: FriParameters<FriMmcs>) -> Self {
-        let log_blowup = fri.log_blowup;
-        Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri), mmcs, log_blowup, budget: usize::MAX }
+    pub fn new(dft: Dft<F>, mmcs: Mmcs<F>, fri: FriParameters<FriMmcs>) -> Self
+    where
+        FriMmcs: Clone,
+    {
+        Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri.clone()), mmcs, fri, budget: usize::MAX }
+    }
+
+    /// The parameters of FRI.
+    pub(crate) fn fri(&self) -> &FriParameters<FriMmcs> {
+        &self.fri
+    }
+
+    /// The commitments to traces.
+    pub(crate) fn mmcs(&self) -> &Mmcs<F> {
+        &self.mmcs
     }
 
     /// Limits the device memory of a commitment to this many bytes. If an upper estimate of its memory is larger,
@@ -62,7 +74,7 @@ impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
         }
         let traces: Vec<_> =
             evaluations.iter().map(|(domain, values)| (F::GENERATOR / domain.shift(), values)).collect();
-        let traces = Traces { traces: &traces, added_bits: self.log_blowup };
+        let traces = Traces { traces: &traces, added_bits: self.fri.log_blowup };
         if !traces.served() {
             return None;
         }

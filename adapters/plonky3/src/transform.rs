@@ -7,8 +7,8 @@ use ringforge::{Engine, Error, Order, Plan, Planner, PolyType, Program, Result};
 use crate::field::{EngineField, coset};
 use crate::layout::Layout;
 
-/// A transform of each column of a matrix. Evaluations on a coset are in natural order in the input and in bit-reversed
-/// order in the output.
+/// A transform of each column of a matrix. Unless it says otherwise, evaluations on a coset are in natural order in the
+/// input and in bit-reversed order in the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Transform<F> {
     /// From coefficients to evaluations on the coset of this shift.
@@ -18,6 +18,9 @@ pub(crate) enum Transform<F> {
     /// From evaluations on the subgroup to evaluations on the coset of this shift, extended by a factor of 2^bits. The
     /// fields are `bits` and the shift.
     Extend(usize, F),
+    /// From evaluations on the coset of the first shift, in bit-reversed order, to evaluations on the coset of the second
+    /// one, extended by a factor of 2^bits. The fields are `bits` and the shifts.
+    ExtendReversed(usize, F, F),
 }
 
 impl<F: EngineField> Transform<F> {
@@ -57,7 +60,7 @@ impl<F: EngineField> Transform<F> {
     }
 
     pub(crate) fn added_bits(self) -> usize {
-        if let Self::Extend(bits, _) = self { bits } else { 0 }
+        if let Self::Extend(bits, _) | Self::ExtendReversed(bits, ..) = self { bits } else { 0 }
     }
 
     fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
@@ -76,6 +79,10 @@ impl<F: EngineField> Transform<F> {
             Self::Extend(added, shift) => {
                 let coefficients = values(poly(bits, F::ONE)?)?.inverse();
                 coefficients.extend(poly(bits + added, shift)?).forward_to(Order::DigitReversed)
+            }
+            Self::ExtendReversed(added, shift, to) => {
+                let coefficients = from(poly(bits, shift)?.evaluations(Order::DigitReversed)?).inverse();
+                coefficients.extend(poly(bits + added, to)?).forward_to(Order::DigitReversed)
             }
         };
         p.output("to", to);

@@ -7,4 +7,5 @@ mod guide;
 mod merkle;
 mod prove;
 mod resident;
+mod stark;
 mod suite;

@@ -143,7 +143,12 @@ impl<'p> Vectors<'p> {
             launch(self.threads, self.tiles(), 2 * self.threads as usize * ELEMENT),
             [self.count, self.tiles()],
             String::new(),
-            move |items, args| args.each(items, |_, (values, results)| Ok(inverses(field, values, results)))
+            move |items, args| {
+                args.each(items, |_, (values, results)| {
+                    inverses(field, values, results);
+                    Ok(())
+                })
+            }
         );
         let [inverses] = self.pipeline.step(kernel, &[values]);
         inverses

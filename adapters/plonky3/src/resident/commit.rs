@@ -57,6 +57,23 @@ impl<'a, F: HashField> Trace<'a, F> {
         Self { values: Values::Resident(matrix), shift }
     }
 
+    /// The same trace, to be extended to the coset of this shift.
+    pub(crate) fn on_coset(self, shift: F) -> Self {
+        Self { shift, ..self }
+    }
+
+    /// Checks that the trace has this width and a height that can be extended.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if it has not.
+    pub(crate) fn check(&self, width: usize, added_bits: usize) -> Result<()> {
+        let got = self.width()?;
+        if got != width {
+            return Err(Error::Length { what: "columns of the trace", expected: width, got });
+        }
+        Transform::Extend(added_bits, self.shift).check(self.height())
+    }
+
     fn height(&self) -> usize {
         match self.values {
             Values::Columns(_, height) => height,

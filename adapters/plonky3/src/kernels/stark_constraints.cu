@@ -1,0 +1,43 @@
+// The sum of constraints times their weights, for each row of the quotient's domain. The domain's rows are blocks of
+// 2^log_n, each a coset of the trace's domain in bit-reversed order. One thread per row.
+#include "prelude.cuh"
+
+// A row as the generated code reads it.
+struct Row {
+    const Word *main, *publics, *weights;
+    u64 to_column, here, next;
+    Word first, last, transition;
+
+    RF_METHOD Word of(u32 column) const { return main[here + column * to_column]; }
+    RF_METHOD Word of_next(u32 column) const { return main[next + column * to_column]; }
+};
+
+// blocks: for each block, x^n - 1 for n = 2^log_n, and its inverse. points: as for `point_of`. inverses: 1 / (1 - x).
+// sums: of each block, D columns.
+extern "C" __global__ void __launch_bounds__(Task::threads)
+    stark_constraints(const Word* main, const Word* publics, const Word* weights, const Word* blocks, const Word* points,
+                      const Word* inverses, Word* sums, u64 log_n, u64 bits, u64 to_row, u64 to_column, u64 grid, u64 first,
+                      u64) {
+    const u64 item = first + blockIdx.x / (u32)grid;
+    const u64 r = (u64)(blockIdx.x % (u32)grid) * Task::threads + threadIdx.x;
+    if (r >> bits) return;
+    const u64 block = r >> log_n, n = 1ull << log_n, t = r & (n - 1);
+    const u32 shift = 32 - (u32)log_n;
+    const u64 natural = log_n == 0 ? 0 : ((__brev((u32)t) >> shift) + 1) & (n - 1);
+    const u64 next = (block << log_n) + (log_n == 0 ? 0 : __brev((u32)natural) >> shift);
+    Row row = {main, publics, weights, to_column, r * to_row, next * to_row, 0, 0, 0};
+    const Word vanishing = blocks[2 * block];
+    if (Task::first) row.first = F::mul(vanishing, F::sub(0, inverses[r * E_DEGREE]));
+    if (Task::last) row.last = F::mul(F::mul(vanishing, points[2]), F::sub(0, inverses[next * E_DEGREE]));
+    if (Task::transition) row.transition = F::sub(stark::point_of<F>(points, r, (u32)bits), points[1]);
+    Word* to = sums + (item << bits) * E_DEGREE + (block * E_DEGREE << log_n) + t;
+    E sum = E::zero();
+    if (Task::continues) {
+        RF_UNROLL
+        for (u32 d = 0; d < E_DEGREE; d++) sum.c[d] = to[(u64)d << log_n];
+    }
+    Constraints::add(sum, row);
+    if (Task::ends) sum = sum.times(blocks[2 * block + 1]);
+    RF_UNROLL
+    for (u32 d = 0; d < E_DEGREE; d++) to[(u64)d << log_n] = sum.c[d];
+}

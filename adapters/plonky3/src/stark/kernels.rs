@@ -1,0 +1,508 @@
+//! The kernels of a prover, with their CPU references. Elements of the extension are D words each, lowest coefficient
+//! first.
+
+use core::marker::PhantomData;
+use core::ops::Range;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use p3_field::{ExtensionField, batch_multiplicative_inverse};
+use rayon::prelude::*;
+use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port};
+use ringforge::{Error, Plan, Planner, Result};
+
+use super::dag::{Dag, Node};
+use crate::field::{EngineField, elements, elements_mut, words};
+use crate::layout::Layout;
+
+const HEADERS: &[Header] = &[Header { name: "stark.cuh", text: include_str!("../stark.cuh") }];
+const THREADS: u32 = 128;
+/// Elements that share an inversion.
+const INVERTED: usize = 8;
+/// Columns that a block sums at once, and rows of a chunk.
+const COLUMNS: usize = 4;
+const CHUNK: usize = 2048;
+/// log2 of the most elements that are folded to one.
+pub(super) const MOST_LOG_ARITY: usize = 4;
+
+/// The kernels over a field and its extension F\[x\]/(x^D − W).
+#[derive(Debug)]
+pub(super) struct Kernels<F, EF> {
+    nonresidue: F,
+    extension: PhantomData<fn() -> EF>,
+}
+
+impl<F: Copy, EF> Copy for Kernels<F, EF> {}
+impl<F: Copy, EF> Clone for Kernels<F, EF> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+/// The size and the layout of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Shape {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) layout: Layout,
+}
+
+impl Shape {
+    fn elements(self) -> usize {
+        self.layout.elements(self.rows, self.columns)
+    }
+
+    fn strides(self) -> [usize; 2] {
+        self.layout.strides(self.columns)
+    }
+}
+
+/// A part of the constraints that one launch adds up.
+#[derive(Debug, Clone)]
+pub(super) struct Part<F> {
+    pub(super) dag: Arc<Dag<F>>,
+    /// The constraints of each cluster. Between clusters, the compiler keeps no values.
+    pub(super) clusters: Vec<Range<usize>>,
+    pub(super) continues: bool,
+    pub(super) ends: bool,
+}
+
+impl<F> Part<F> {
+    fn constraints(&self) -> Range<usize> {
+        let ends = self.clusters.first().zip(self.clusters.last());
+        ends.map_or(0..0, |(first, last)| first.start..last.end)
+    }
+}
+
+type Words<'a, F> = &'a [<F as EngineField>::Word];
+type WordsMut<'a, F> = &'a mut [<F as EngineField>::Word];
+
+impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
+    /// # Errors
+    /// [`Error::Unsupported`] unless the extension is by a root of x^D − W with D = 2 or 4.
+    pub(super) fn new() -> Result<Self> {
+        let power = EF::ith_basis_element(1).map(|x| x.exp_u64(EF::DIMENSION as u64)).unwrap_or_default();
+        match power.as_basis_coefficients_slice() {
+            [nonresidue, rest @ ..] if matches!(EF::DIMENSION, 2 | 4) && rest.iter().all(F::is_zero) => {
+                Ok(Self { nonresidue: *nonresidue, extension: PhantomData })
+            }
+            _ => {
+                let why = format!("its extension of degree {} is not by a root of x^2 − W or x^4 − W", EF::DIMENSION);
+                Err(Error::Unsupported { job: "a STARK proof".into(), why })
+            }
+        }
+    }
+
+    /// The plan of the values 1 / (z − x) at the points of a coset of 2^bits elements in bit-reversed order.
+    pub(super) fn denominators(self, planner: &Planner, bits: usize) -> Result<Plan> {
+        let rows = 1usize << bits;
+        let blocks = rows.div_ceil(THREADS as usize * INVERTED);
+        let ports = [shared::<F>(3 + bits), input::<F>(EF::DIMENSION), output::<F>(rows * EF::DIMENSION)];
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |_, (points, z, to): (Words<'_, F>, Words<'_, F>, WordsMut<'_, F>)| {
+                let (points, z) = (elements::<F>(points), ext::<F, EF>(elements(z)));
+                let differences: Vec<EF> = (0..rows).map(|r| z - point_of(points, r)).collect();
+                put(elements_mut(to), batch_multiplicative_inverse(&differences));
+                Ok(())
+            })
+        };
+        let task = [("elements", INVERTED)];
+        let text = ("stark_denominators", include_str!("../kernels/stark_denominators.cu"));
+        let kernel = self.kernel(text, ports, &task, "", blocks, 0, [bits, blocks], on_cpu);
+        one_step(planner, format!("1 / (z − x), 2^{bits}"), &["points", "z"], kernel, "inverses")
+    }
+
+    /// The plan that adds constraints times their weights, in the first 2^(log_n + log_chunks) rows of an extension.
+    pub(super) fn constraints(self, planner: &Planner, part: &Part<F>, domain: Domain) -> Result<Plan> {
+        let Domain { main, log_n, log_chunks, publics } = domain;
+        let (bits, degree, [to_row, to_column]) = (log_n + log_chunks, EF::DIMENSION, main.strides());
+        let dag = &part.dag;
+        let selects = dag.has(Node::First) || dag.has(Node::Last);
+        let sums = (degree << bits) * size_of::<F>();
+        let ports = [
+            shared::<F>(main.elements()),
+            shared::<F>(publics.max(1)),
+            shared::<F>(dag.constraints.len().max(1) * degree),
+            shared::<F>(2 << log_chunks),
+            shared::<F>(3 + bits),
+            shared::<F>(if selects { degree << bits } else { degree }),
+            if part.continues { Port::in_out(sums) } else { Port::output(sums) },
+        ];
+        let grid = (1usize << bits).div_ceil(THREADS as usize);
+        let task = [
+            ("first", dag.has(Node::First).into()),
+            ("last", dag.has(Node::Last).into()),
+            ("transition", dag.has(Node::Transition).into()),
+            ("continues", part.continues.into()),
+            ("ends", part.ends.into()),
+        ];
+        let (code, of_rows) = (part.text::<EF>(), part.clone());
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            type In<'a, F> = Words<'a, F>;
+            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (main, publics, weights, blocks, points, inverses, to): Ports<'_, F>| {
+                let all = [main, publics, weights, blocks, points, inverses].map(elements::<F>);
+                of_rows.on_cpu::<EF>(all, [to_row, to_column], [log_n, bits], elements_mut(to));
+                Ok(())
+            })
+        };
+        let text = ("stark_constraints", include_str!("../kernels/stark_constraints.cu"));
+        let numbers = [log_n, bits, to_row, to_column, grid];
+        let kernel = self.kernel(text, ports, &task, &code, grid, 0, numbers, on_cpu);
+        let p = planner.pipeline(format!("constraints of 2^{bits} rows"));
+        let inputs = ["main", "publics", "weights", "blocks", "points", "inverses", "sums"];
+        let inputs = &inputs[..if part.continues { 7 } else { 6 }];
+        let [sums] = p.step(kernel, &inputs.iter().map(|name| p.input(name)).collect::<Vec<_>>());
+        p.output("sums", sums);
+        p.build()
+    }
+
+    /// The plan of Σ T_c(r) (1 / (z − x_r) − 1 / z) for each column, over the first rows of a matrix.
+    pub(super) fn opened(self, planner: &Planner, matrix: Shape, rows: usize) -> Result<Plan> {
+        let (degree, columns, [to_row, to_column]) = (EF::DIMENSION, matrix.columns, matrix.strides());
+        let (chunks, groups) = (rows.div_ceil(CHUNK), columns.div_ceil(COLUMNS));
+        let ports = [
+            shared::<F>(matrix.elements()),
+            shared::<F>(rows * degree),
+            input::<F>(degree),
+            output::<F>(chunks * columns * degree),
+        ];
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            type Ports<'a, F> = (Words<'a, F>, Words<'a, F>, Words<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (matrix, inverses, at, to): Ports<'_, F>| {
+                let (matrix, inverses, at) =
+                    (elements::<F>(matrix), elements::<F>(inverses), ext::<F, EF>(elements(at)));
+                let chunk = |chunk: usize, c: usize| -> EF {
+                    let rows = chunk * CHUNK..rows.min((chunk + 1) * CHUNK);
+                    let weight = |r: usize| ext::<F, EF>(&inverses[r * degree..(r + 1) * degree]) - at;
+                    rows.map(|r| weight(r) * matrix[r * to_row + c * to_column]).sum()
+                };
+                ringforge_cpu::threads::start();
+                let all = (0..chunks * columns).into_par_iter().map(|i| chunk(i / columns, i % columns));
+                put(elements_mut(to), all.collect::<Vec<EF>>());
+                Ok(())
+            })
+        };
+        let task = [("columns", COLUMNS), ("rows", CHUNK)];
+        let text = ("stark_opened", include_str!("../kernels/stark_opened.cu"));
+        let shared_bytes = COLUMNS * degree * THREADS as usize / 32 * size_of::<F>();
+        let numbers = [rows, columns, to_row, to_column, chunks, groups];
+        let of_chunks = self.kernel(text, ports, &task, "", chunks * groups, shared_bytes, numbers, on_cpu);
+        let p = planner.pipeline(format!("values of {columns} columns of {rows}"));
+        let inputs = ["matrix", "inverses", "at"].map(|name| p.input(name));
+        let [sums] = p.step(of_chunks, &inputs);
+        let [sums] = p.step(self.summed(chunks, columns * degree), &[sums]);
+        p.output("sums", sums);
+        p.build()
+    }
+
+    /// Words of chunks → their sums.
+    fn summed(self, chunks: usize, count: usize) -> CustomKernel {
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |_, (from, to): (Words<'_, F>, WordsMut<'_, F>)| {
+                let from = elements::<F>(from);
+                for (i, to) in elements_mut::<F>(to).iter_mut().enumerate() {
+                    *to = from[i..].iter().step_by(count).copied().sum();
+                }
+                Ok(())
+            })
+        };
+        let blocks = count.div_ceil(THREADS as usize);
+        let text = ("stark_summed", include_str!("../kernels/stark_summed.cu"));
+        let ports = [input::<F>(chunks * count), output::<F>(count)];
+        self.kernel(text, ports, &[], "", blocks, 0, [chunks, count, blocks], on_cpu)
+    }
+
+    /// The plan of the function that FRI tests, from the extensions of the trace and of the quotient. The trace is opened
+    /// at one point or, with `next`, at two.
+    pub(super) fn reduced(self, planner: &Planner, trace: Shape, quotient: Shape, next: bool) -> Result<Plan> {
+        let (degree, rows, [to_row, to_column]) = (EF::DIMENSION, trace.rows, trace.strides());
+        let (columns, of_quotient, [_, quotient_to_column]) = (trace.columns, quotient.columns, quotient.strides());
+        let ports = [
+            shared::<F>(trace.elements()),
+            shared::<F>(quotient.elements()),
+            shared::<F>((columns + of_quotient) * degree),
+            shared::<F>(3 * degree),
+            shared::<F>(rows * degree),
+            shared::<F>(if next { rows * degree } else { degree }),
+            output::<F>(rows * degree),
+        ];
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            type In<'a, F> = Words<'a, F>;
+            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (trace, quotient, powers, constants, here, after, to): Ports<'_, F>| {
+                let [trace, quotient] = [trace, quotient].map(elements::<F>);
+                let [powers, constants, here, after] = [powers, constants, here, after].map(exts::<F, EF>);
+                let row = |r: usize| {
+                    let of_trace: EF = (0..columns).map(|c| powers[c] * trace[r * to_row + c * to_column]).sum();
+                    let of_quotient: EF =
+                        (0..of_quotient).map(|c| powers[columns + c] * quotient[r + c * quotient_to_column]).sum();
+                    let sum = (constants[0] - of_trace - of_quotient) * here[r];
+                    if next { sum + (constants[1] - constants[2] * of_trace) * after[r] } else { sum }
+                };
+                ringforge_cpu::threads::start();
+                put(elements_mut(to), (0..rows).into_par_iter().map(row).collect::<Vec<EF>>());
+                Ok(())
+            })
+        };
+        let grid = rows.div_ceil(THREADS as usize);
+        let numbers = [rows, columns, of_quotient, to_row, to_column, quotient_to_column, grid];
+        let text = ("stark_reduced", include_str!("../kernels/stark_reduced.cu"));
+        let kernel = self.kernel(text, ports, &[("next", next.into())], "", grid, 0, numbers, on_cpu);
+        let inputs = ["trace", "quotient", "powers", "constants", "here", "next"];
+        one_step(planner, format!("reduced openings of {rows} rows"), &inputs, kernel, "reduced")
+    }
+
+    /// The plan that folds rows of 2^log_arity elements to one element each.
+    pub(super) fn folded(self, planner: &Planner, rows: usize, log_arity: usize) -> Result<Plan> {
+        let (degree, bits) = (EF::DIMENSION, rows.ilog2() as usize + log_arity - 1);
+        let ports = [
+            input::<F>((rows << log_arity) * degree),
+            shared::<F>(log_arity * degree),
+            shared::<F>(bits.max(1)),
+            output::<F>(rows * degree),
+        ];
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            type Ports<'a, F> = (Words<'a, F>, Words<'a, F>, Words<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (from, challenges, factors, to): Ports<'_, F>| {
+                let [from, challenges] = [from, challenges].map(exts::<F, EF>);
+                let factors = elements::<F>(factors);
+                let row = |r: usize| {
+                    let mut x = from[r << log_arity..(r + 1) << log_arity].to_vec();
+                    for challenge in &challenges {
+                        let width = x.len() / 2;
+                        let pair = |i: usize| {
+                            let bits = (0..bits).filter(|bit| (r * width + i) >> bit & 1 == 1);
+                            let factor = bits.fold(F::ONE.halve(), |product, bit| product * factors[bit]);
+                            let (low, high) = (x[2 * i], x[2 * i + 1]);
+                            (low + high).halve() + (low - high) * *challenge * factor
+                        };
+                        x = (0..width).map(pair).collect();
+                    }
+                    x[0]
+                };
+                ringforge_cpu::threads::start();
+                put(elements_mut(to), (0..rows).into_par_iter().map(row).collect::<Vec<EF>>());
+                Ok(())
+            })
+        };
+        let blocks = rows.div_ceil(THREADS as usize);
+        let text = ("stark_folded", include_str!("../kernels/stark_folded.cu"));
+        let task = [("most", MOST_LOG_ARITY)];
+        let kernel = self.kernel(text, ports, &task, "", blocks, 0, [rows, log_arity, blocks], on_cpu);
+        one_step(
+            planner,
+            format!("folding of {rows} rows of 2^{log_arity}"),
+            &["elements", "challenges", "factors"],
+            kernel,
+            "folded",
+        )
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn kernel<const N: usize>(
+        self,
+        (name, text): (&'static str, &'static str),
+        ports: impl Into<Vec<Port>>,
+        task: &[(&str, usize)],
+        code: &str,
+        blocks: usize,
+        shared_bytes: usize,
+        numbers: [usize; N],
+        on_cpu: impl Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync + 'static,
+    ) -> CustomKernel {
+        let q = F::ORDER_U64;
+        let [one, nonresidue] = [F::ONE, self.nonresidue].map(word);
+        let field = match size_of::<F>() {
+            4 => {
+                // Newton's iteration for 1 / q: q itself has 3 correct bits, and each step doubles their number
+                let inverse = (0..4).fold(q as u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(q as u32))));
+                format!("stark::Field31<{q}u, {inverse}u, {one}u>")
+            }
+            _ => "stark::Goldilocks64".into(),
+        };
+        let mut prelude = format!(
+            "#pragma once\n#include \"stark.cuh\"\nusing namespace rf;\nusing F = {field};\nusing Word = F::Word;\n\
+             constexpr u32 E_DEGREE = {};\nusing E = stark::Extension<F, E_DEGREE, {nonresidue}ull>;\n\
+             struct Task {{\n    static constexpr u32 threads = {THREADS}",
+            EF::DIMENSION
+        );
+        for (name, value) in task {
+            let _ = write!(prelude, ", {name} = {value}");
+        }
+        prelude += ";\n};\n";
+        prelude += code;
+        let launch = Launch {
+            items_per_block: 1,
+            blocks_per_item: u32::try_from(blocks).unwrap_or(u32::MAX),
+            shared_bytes: shared_bytes as u32,
+            ..Launch::thread_per_item(THREADS)
+        };
+        let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
+        let numbers = numbers.map(|number| number as u64);
+        // SAFETY: a thread reads its own row of the inputs, or those that a block shares, and writes its own elements. The
+        // numbers of columns in generated code are below the matrix's, as `Prover` checks.
+        #[allow(unsafe_code)]
+        let kernel = unsafe { CustomKernel::new((name, text, HEADERS), ports, build, on_cpu).with_numbers(numbers) };
+        kernel
+    }
+}
+
+/// The domain on which constraints are evaluated: the first 2^(log_n + log_chunks) rows of the trace's extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Domain {
+    pub(super) main: Shape,
+    pub(super) log_n: usize,
+    pub(super) log_chunks: usize,
+    pub(super) publics: usize,
+}
+
+impl<F: EngineField> Part<F> {
+    /// The nodes that constraints need, by number.
+    fn nodes(&self, constraints: &Range<usize>) -> Vec<u32> {
+        let mut needed = vec![false; self.dag.nodes.len()];
+        let mut open: Vec<u32> = self.dag.constraints[constraints.clone()].to_vec();
+        while let Some(number) = open.pop() {
+            if !core::mem::replace(&mut needed[number as usize], true) {
+                open.extend(self.dag.nodes[number as usize].operands());
+            }
+        }
+        (0..needed.len() as u32).filter(|number| needed[*number as usize]).collect()
+    }
+
+    /// The CUDA source of `Constraints::add`.
+    fn text<EF: ExtensionField<F>>(&self) -> String {
+        let mut text = String::from(
+            "struct Constraints {\n    template <class Row>\n    RF_METHOD static void add(E& sum, const Row& row) {\n",
+        );
+        for cluster in &self.clusters {
+            text += "        {\n";
+            for number in self.nodes(cluster) {
+                let value = match self.dag.nodes[number as usize] {
+                    Node::Main(column, false) => format!("row.of({column})"),
+                    Node::Main(column, true) => format!("row.of_next({column})"),
+                    Node::Public(index) => format!("row.publics[{index}]"),
+                    Node::First => "row.first".into(),
+                    Node::Last => "row.last".into(),
+                    Node::Transition => "row.transition".into(),
+                    Node::Constant(c) => format!("(Word){}ull", word(c)),
+                    Node::Add(a, b) => format!("F::add(v{a}, v{b})"),
+                    Node::Sub(a, b) => format!("F::sub(v{a}, v{b})"),
+                    Node::Mul(a, b) => format!("F::mul(v{a}, v{b})"),
+                    Node::Neg(a) => format!("F::sub(0, v{a})"),
+                };
+                let _ = writeln!(text, "            const Word v{number} = {value};");
+            }
+            for i in cluster.clone() {
+                let (at, node) = (i * EF::DIMENSION, self.dag.constraints[i]);
+                let _ = writeln!(text, "            sum = sum.add(E::load(row.weights + {at}).times(v{node}));");
+            }
+            text += "        }\n        STARK_APART();\n";
+        }
+        text + "    }\n};\n"
+    }
+
+    /// Adds the constraints of all rows.
+    fn on_cpu<EF: ExtensionField<F>>(
+        &self,
+        [main, publics, weights, blocks, points, inverses]: [&[F]; 6],
+        [to_row, to_column]: [usize; 2],
+        [log_n, bits]: [usize; 2],
+        to: &mut [F],
+    ) {
+        let (degree, n) = (EF::DIMENSION, 1usize << log_n);
+        let all = self.constraints();
+        let nodes = self.nodes(&all);
+        let row = |r: usize, values: &mut Vec<F>| -> EF {
+            let (block, t) = (r >> log_n, r & (n - 1));
+            let next = (block << log_n) + reversed((reversed(t, log_n) + 1) & (n - 1), log_n);
+            let vanishing = blocks[2 * block];
+            for &number in &nodes {
+                let of = |a: u32| values[a as usize];
+                let value = match self.dag.nodes[number as usize] {
+                    Node::Main(column, false) => main[r * to_row + column as usize * to_column],
+                    Node::Main(column, true) => main[next * to_row + column as usize * to_column],
+                    Node::Public(index) => publics[index as usize],
+                    Node::First => -(vanishing * inverses[r * degree]),
+                    Node::Last => -(vanishing * points[2] * inverses[next * degree]),
+                    Node::Transition => point_of(&points[..3 + bits], r) - points[1],
+                    Node::Constant(c) => c,
+                    Node::Add(a, b) => of(a) + of(b),
+                    Node::Sub(a, b) => of(a) - of(b),
+                    Node::Mul(a, b) => of(a) * of(b),
+                    Node::Neg(a) => -of(a),
+                };
+                values[number as usize] = value;
+            }
+            let weighted = all.clone().map(|i| {
+                ext::<F, EF>(&weights[i * degree..(i + 1) * degree]) * values[self.dag.constraints[i] as usize]
+            });
+            weighted.sum()
+        };
+        ringforge_cpu::threads::start();
+        let new = || vec![F::ZERO; self.dag.nodes.len()];
+        let sums: Vec<EF> = (0..1usize << bits).into_par_iter().map_init(new, |values, r| row(r, values)).collect();
+        for (r, sum) in sums.into_iter().enumerate() {
+            let (block, t) = (r >> log_n, r & (n - 1));
+            for (d, coefficient) in sum.as_basis_coefficients_slice().iter().enumerate() {
+                let to = &mut to[((block * degree + d) << log_n) + t];
+                let before = if self.continues { *to } else { F::ZERO };
+                let total = before + *coefficient;
+                *to = if self.ends { total * blocks[2 * block + 1] } else { total };
+            }
+        }
+    }
+}
+
+/// The point of row r of a coset in bit-reversed order. `points` are the shift, two others, and for each bit of r its
+/// factor.
+fn point_of<F: EngineField>(points: &[F], r: usize) -> F {
+    let bits = points[3..].iter().enumerate().filter(|(bit, _)| r >> bit & 1 == 1);
+    bits.fold(points[0], |x, (_, factor)| x * *factor)
+}
+
+/// The number whose lowest bits are those of x in reverse.
+pub(super) fn reversed(x: usize, bits: usize) -> usize {
+    if bits == 0 { 0 } else { x.reverse_bits() >> (usize::BITS as usize - bits) }
+}
+
+fn one_step(planner: &Planner, title: String, inputs: &[&str], kernel: CustomKernel, output: &str) -> Result<Plan> {
+    let p = planner.pipeline(title);
+    let [value] = p.step(kernel, &inputs.iter().map(|name| p.input(name)).collect::<Vec<_>>());
+    p.output(output, value);
+    p.build()
+}
+
+fn shared<F>(elements: usize) -> Port {
+    Port::shared(elements * size_of::<F>())
+}
+
+fn input<F>(elements: usize) -> Port {
+    Port::input(elements * size_of::<F>())
+}
+
+fn output<F>(elements: usize) -> Port {
+    Port::output(elements * size_of::<F>())
+}
+
+/// The word that stores an element.
+fn word<F: EngineField>(x: F) -> u64 {
+    let words = words(core::slice::from_ref(&x));
+    bytemuck::bytes_of(&words[0]).iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// The element of the extension with these coefficients.
+fn ext<F: EngineField, EF: ExtensionField<F>>(coefficients: &[F]) -> EF {
+    EF::from_basis_coefficients_slice(coefficients).unwrap_or_default()
+}
+
+fn exts<F: EngineField, EF: ExtensionField<F>>(words: &[F::Word]) -> Vec<EF> {
+    elements::<F>(words).chunks_exact(EF::DIMENSION).map(ext).collect()
+}
+
+/// Writes the coefficients of elements.
+fn put<F: EngineField, EF: ExtensionField<F>>(to: &mut [F], from: Vec<EF>) {
+    for (to, from) in to.chunks_exact_mut(EF::DIMENSION).zip(from) {
+        to.copy_from_slice(from.as_basis_coefficients_slice());
+    }
+}
