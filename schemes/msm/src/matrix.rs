@@ -21,7 +21,8 @@ const PART: usize = 32;
 /// use ringforge_msm::SparseMatrix;
 ///
 /// let q = Modulus::from_hex("30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001")?; // BN254's scalars
-/// let montgomery = |x: u32| bytemuck::cast::<_, [u64; 4]>(q.to_montgomery(&U256::from(x)).to_le_bytes().0);
+/// let words = |x: U256| bytemuck::pod_read_unaligned::<[u64; 4]>(x.to_le_bytes().as_ref());
+/// let montgomery = |x: u32| words(q.to_montgomery(&U256::from(x)));
 /// let rows = [vec![(montgomery(5), 0), (montgomery(2), 2)], vec![], vec![(montgomery(1), 1)]];
 /// let engine = Engine::best();
 /// let matrix = SparseMatrix::new(&q, rows, 3, 3)?.upload(&engine)?;

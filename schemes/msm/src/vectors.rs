@@ -27,7 +27,8 @@ pub(crate) const ELEMENT: usize = 32;
 /// let vectors = Vectors::new(&p, &q, 4)?;
 /// p.output("quotient", vectors.divide(vectors.input("polynomial"), p.input("z")));
 /// let program = engine.compile(p)?;
-/// let montgomery = |x: u32| bytemuck::cast::<_, [u64; 4]>(q.to_montgomery(&U256::from(x)).to_le_bytes().0);
+/// let words = |x: U256| bytemuck::pod_read_unaligned::<[u64; 4]>(x.to_le_bytes().as_ref());
+/// let montgomery = |x: u32| words(q.to_montgomery(&U256::from(x)));
 /// let polynomial = [7, 5, 3, 1].map(montgomery); // 7 + 5x + 3x² + x³ = (x − 2) (x² + 5x + 15) + 37
 /// let mut quotient = [[0; 4]; 4];
 /// let call = program.on_host(1).input("polynomial", &polynomial).input("z", &montgomery(2));
@@ -41,10 +42,10 @@ pub struct Vectors<'p> {
     field: Prime<4>,
     count: usize,
     threads: u32,
+    /// Elements that a thread computes one after another.
+    elements: usize,
 }
 
-/// Elements that a thread computes one after another.
-const ELEMENTS: usize = 16;
 /// Vectors that one step combines.
 const TERMS: usize = 4;
 
@@ -92,13 +93,13 @@ impl<'p> Vectors<'p> {
         if count > MOST {
             return Err(Error::TooLarge { what: "a vector", limit: MOST, got: count });
         }
-        Ok(Self { pipeline, field, count, threads: 128 })
+        Ok(Self { pipeline, field, count, threads: 128, elements: 16 })
     }
 
     /// The same vectors with small blocks, so that few elements are several tiles.
     #[cfg(feature = "testkit")]
     pub(crate) fn of_few_threads(self) -> Self {
-        Self { threads: 4, ..self }
+        Self { threads: 4, elements: 2, ..self }
     }
 
     /// Declares an input of one vector per item.
@@ -371,7 +372,7 @@ impl<'p> Vectors<'p> {
 
     /// Elements that a block computes at once, if a thread computes several.
     fn tile(&self) -> usize {
-        self.threads as usize * ELEMENTS
+        self.threads as usize * self.elements
     }
 
     fn tiles(&self) -> usize {
@@ -384,7 +385,7 @@ impl<'p> Vectors<'p> {
     }
 
     fn prelude(&self, constants: &str) -> String {
-        let sizes = constant("threads", self.threads as usize) + &constant("elements", ELEMENTS);
+        let sizes = constant("threads", self.threads as usize) + &constant("elements", self.elements);
         prelude(&prime_source::<4>("Q", &self.field.q), &(sizes + constants))
     }
 }

@@ -109,7 +109,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
             call.input("inverses", &inverses).output("sums", &mut sums).run()?;
         }
         let column = word << (log_n + of.added_bits);
-        let mut extension = engine.device().buffer((degree << log_chunks) * column)?;
+        let mut extension = stream.zeros((degree << log_chunks) * column)?;
         for chunk in 0..1usize << log_chunks {
             let shift = F::GENERATOR * F::two_adic_generator(bits).exp_u64(chunk as u64);
             let transform = Transform::ExtendReversed(of.added_bits, shift, F::GENERATOR);
