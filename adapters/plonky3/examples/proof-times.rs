@@ -1,5 +1,5 @@
-//! Times whole proofs of `p3-uni-stark` over KoalaBear in four configurations: Plonky3's own, with `Dft`, with `Dft`
-//! and `Mmcs`, and with `Pcs`.
+//! Times whole proofs of `p3-uni-stark` over KoalaBear in five ways: by Plonky3's own prover, with `Dft`, with `Dft`
+//! and `Mmcs`, with `Pcs`, and by `stark::Prover`, which keeps all data on the device.
 //!
 //! ```sh
 //! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64 16
@@ -24,9 +24,11 @@ use p3_field::extension::BinomialExtensionField;
 use p3_fri::{FriParameters, TwoAdicFriPcs};
 use p3_keccak_air::{KeccakAir, generate_trace_rows};
 use p3_koala_bear::KoalaBear;
-use p3_matrix::Matrix;
+use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
+use ringforge_plonky3::resident::{Matrix, Trace};
+use ringforge_plonky3::stark::Prover;
 use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, testkit};
 use ringforge_testkit::Random;
 
@@ -101,7 +103,7 @@ macro_rules! time {
     }};
 }
 
-/// Times proofs of a trace in each of the four configurations.
+/// Times proofs of a trace in each way.
 macro_rules! time_all {
     ($air:expr, $trace:expr, $work:expr) => {{
         let (air, trace, engine) = (&$air, $trace, Engine::best());
@@ -118,7 +120,29 @@ macro_rules! time_all {
         let mmcs = Mmcs::new(&hash, 0).on(&engine);
         let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), $work);
         time!("Dft and Mmcs", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
-        time!("Pcs", Pcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
+        time!("Pcs", Pcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+
+        let config = StarkConfig::<_, Challenge, _>::new(Pcs::new(dft, mmcs.clone(), fri()), challenger());
+        let stream = engine.device().stream()?;
+        let resident = Matrix::upload(&engine, &stream, &trace)?.into_columns(&stream)?;
+        let start = Instant::now();
+        let prover = Prover::new(&engine, &config, air)?;
+        println!("{:>14}: {:7.1} ms", "Prover::new", start.elapsed().as_secs_f64() * 1e3);
+        let rows = || Trace::rows(&trace.values, trace.width, F::ONE);
+        for (what, trace) in
+            [("first proof", rows()), ("from the host", rows()), ("on the device", Trace::resident(&resident, F::ONE))]
+        {
+            let mut times = Vec::new();
+            for _ in 0..if what == "first proof" { 1 } else { 2 * RUNS + 1 } {
+                let start = Instant::now();
+                let (proof, phases) = prover.prove_timed(trace, &[])?;
+                times.push((start.elapsed(), phases));
+                verify(&config, air, &proof, &[]).map_err(|e| format!("{e:?}"))?;
+            }
+            times.sort_by_key(|(time, _)| *time);
+            let (time, phases) = times[times.len() / 2];
+            println!("{what:>14}: {:7.1} ms {phases:?}", time.as_secs_f64() * 1e3);
+        }
     }};
 }
 

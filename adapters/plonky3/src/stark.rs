@@ -11,4 +11,4 @@ mod openings;
 mod prover;
 mod quotient;
 
-pub use prover::Prover;
+pub use prover::{Phases, Prover};

@@ -1,5 +1,7 @@
 //! The prover of an AIR.
 
+use std::time::{Duration, Instant};
+
 use p3_air::Air;
 use p3_air::symbolic::{AirLayout, SymbolicAirBuilder};
 use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
@@ -44,6 +46,28 @@ pub struct Prover<'a, F: HashField, EF, SC, A> {
     log_chunks: usize,
     /// Layers of the caps of FRI's trees below their roots.
     fri_cap: usize,
+}
+
+/// How long each phase of a proof took, by the host's clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Phases {
+    /// The trace's extension and its tree, with copies of a trace from the host.
+    pub trace: Duration,
+    /// The constraints, and the quotient's extension and its tree.
+    pub quotient: Duration,
+    /// The opened values.
+    pub openings: Duration,
+    /// What FRI tests, FRI's rounds and their openings, with proofs of work.
+    pub fri: Duration,
+    /// The opened rows of the trace and the quotient.
+    pub queries: Duration,
+}
+
+/// Sets `phase` to the time since the clock's start, and starts the clock again.
+fn lap(clock: &mut Instant, phase: &mut Duration) {
+    *phase = clock.elapsed();
+    *clock = Instant::now();
 }
 
 type Cap<F> = MerkleCap<F, Digest<F>>;
@@ -111,6 +135,15 @@ where
     /// [`Error::Length`] for a trace of another width, a height that is not a power of two or beyond the field, or another
     /// number of public values; errors of the device.
     pub fn prove(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<Proof<SC>> {
+        self.prove_timed(trace, public_values).map(|(proof, _)| proof)
+    }
+
+    /// Like [`Prover::prove`]. Also returns how long each phase took.
+    ///
+    /// # Errors
+    /// As [`Prover::prove`].
+    pub fn prove_timed(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
+        let (mut phases, mut clock) = (Phases::default(), Instant::now());
         let stream = self.engine.device().stream()?;
         let (pcs, log_blowup) = (self.config.pcs(), self.config.pcs().fri().log_blowup);
         let trace = trace.on_coset(F::GENERATOR);
@@ -122,6 +155,7 @@ where
         let committed = resident::commit(&self.engine, &stream, pcs.mmcs().hash(), &[trace], log_blowup)?;
         let (tree, cap_height) = (&committed.tree, pcs.mmcs().cap_height());
         let root = tree.cap(&stream, cap_height.min(tree.height()))?;
+        lap(&mut clock, &mut phases.trace);
         let log_n = committed.matrices[0].height().ilog2() as usize - log_blowup;
         let mut challenger = self.config.initialise_challenger();
         let shape = StarkShape::new::<F, A>(
@@ -134,10 +168,11 @@ where
             self.config.ood_proof_of_work_bits(),
         );
         let mut transcript = StarkProverTranscript::<SC::Challenger, F, EF>::new(&mut challenger, shape);
-        match self.rest(&stream, &committed, root, log_n, public_values, &mut transcript) {
+        let timed = (&mut clock, &mut phases);
+        match self.rest(&stream, &committed, root, log_n, public_values, &mut transcript, timed) {
             Ok(proof) => {
                 transcript.finish();
-                Ok(proof)
+                Ok((proof, phases))
             }
             Err(error) => {
                 transcript.abort();
@@ -155,6 +190,7 @@ where
         log_n: usize,
         public_values: &[F],
         transcript: &mut StarkProverTranscript<'_, SC::Challenger, F, EF>,
+        (clock, phases): (&mut Instant, &mut Phases),
     ) -> Result<Proof<SC>> {
         let (engine, pcs) = (&self.engine, self.config.pcs());
         let (log_blowup, log_chunks, degree) = (pcs.fri().log_blowup, self.log_chunks, EF::DIMENSION);
@@ -169,6 +205,7 @@ where
         let tree = MerkleTree::new(engine, stream, pcs.mmcs().hash(), &[&quotient])?;
         let cap_height = pcs.mmcs().cap_height().min(tree.height());
         let quotient_root = tree.cap(stream, cap_height)?;
+        lap(clock, &mut phases.quotient);
         let (zeta, ood_witness) = transcript.ood_phase::<Cap<F>>(quotient_root.clone(), None);
 
         let next = (!self.air.main_next_row_columns().is_empty()).then(|| zeta * F::two_adic_generator(log_n));
@@ -185,6 +222,7 @@ where
             next: next.zip(next_inverses.as_ref()).map(|(z, inverses)| open(of_trace, z, inverses)).transpose()?,
             quotient: open(of_quotient, zeta, &here_inverses)?,
         };
+        lap(clock, &mut phases.openings);
         let chunks: Vec<Vec<EF>> = opened.quotient.chunks(degree).map(<[EF]>::to_vec).collect();
         let at_points: Vec<Vec<EF>> = [Some(opened.here.clone()), opened.next.clone()].into_iter().flatten().collect();
         let rounds = vec![vec![at_points], chunks.iter().map(|chunk| vec![chunk.clone()]).collect()];
@@ -213,6 +251,7 @@ where
             }
         })?;
 
+        lap(clock, &mut phases.fri);
         let (opened_values, opening_proof) =
             committed.open(stream, &folded.indices, pcs.mmcs().cap_height().min(committed.tree.height()))?;
         let of_trace = BatchMultiOpening { opened_values, opening_proof };
@@ -220,6 +259,7 @@ where
         let opened_values = rows.iter().map(|row| row.chunks(degree).map(<[F]>::to_vec).collect()).collect();
         let opening_proof = tree.paths(stream, &folded.indices, cap_height)?;
         let of_quotient = BatchMultiOpening { opened_values, opening_proof };
+        lap(clock, &mut phases.queries);
         Ok(Proof {
             commitments: Commitments { trace: root, quotient_chunks: quotient_root, random: None },
             opened_values: OpenedValues {
