@@ -10,5 +10,7 @@ mod kernels;
 mod openings;
 mod prover;
 mod quotient;
+#[cfg(feature = "testkit")]
+pub(crate) mod samples;
 
 pub use prover::{Phases, Prover};

@@ -35,6 +35,18 @@ impl Scheme for Hashes {
     }
 }
 
+/// The plans of the kernels of [`stark::Prover`](crate::stark::Prover).
+#[derive(Debug)]
+pub struct Proofs;
+
+impl Scheme for Proofs {
+    const NAME: &'static str = "STARK proofs";
+
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
+        crate::stark::samples::plans(limits)
+    }
+}
+
 /// A logger that panics if Plonky3's code takes over from an engine. The correct results of Plonky3's code would hide
 /// the engine's failure from tests.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Tests that NVIDIA's compiler compiles the hashes' kernels without register spills; no GPU is needed.
+//! Tests that NVIDIA's compiler compiles the kernels without register spills; no GPU is needed.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -6,7 +6,7 @@ use std::env;
 use rayon::prelude::*;
 use ringforge::cuda::{Resources, compile_check, is_compiler_present};
 use ringforge::{Limits, Result};
-use ringforge_plonky3::testkit::Hashes;
+use ringforge_plonky3::testkit::{Hashes, Proofs};
 use ringforge_testkit::Scheme;
 
 /// Maximum registers per thread, which leaves room for enough threads to hide latencies.
@@ -23,7 +23,7 @@ fn kernels_compile_without_a_spill() -> Result<()> {
     for capability in [80, 90, 120] {
         let limits = Limits::of_capability(capability);
         let mut seen = BTreeSet::new();
-        for named in Hashes::plans(&limits)? {
+        for named in [Hashes::plans(&limits)?, Proofs::plans(&limits)?].concat() {
             for kernel in named.plan.kernels() {
                 // matrix widths and heights are run-time constants, so they do not change the CUDA source
                 if seen.insert((kernel.name().to_owned(), kernel.source(&limits)?.prelude().to_owned())) {

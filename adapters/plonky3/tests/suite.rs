@@ -1,3 +1,8 @@
-//! Tests the hashes' kernels on every target.
+//! Tests the kernels on every target.
 
-ringforge_testkit::suite!(ringforge_plonky3::testkit::Hashes);
+mod hashes {
+    ringforge_testkit::suite!(ringforge_plonky3::testkit::Hashes);
+}
+mod proofs {
+    ringforge_testkit::suite!(ringforge_plonky3::testkit::Proofs);
+}

@@ -7,10 +7,9 @@ use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::elements;
-use crate::gather::gather;
+use crate::gather::gather_digests;
 use crate::hash::HashField;
 use crate::layers::{Layers, length};
-use crate::layout::Layout;
 use crate::merkle::Digest;
 use crate::poseidon2::Poseidon2;
 use crate::resident::Matrix;
@@ -136,17 +135,10 @@ impl<F: HashField> MerkleTree<F> {
         self.layers.row_of(leaf, height)
     }
 
-    /// Copies the digests at these (layer, index) pairs to the host. Pairs of the same layer must be adjacent.
+    /// Copies the digests at these (layer, index) pairs to the host.
     fn siblings(&self, stream: &Stream, siblings: &[(usize, usize)]) -> Result<Vec<Digest<F>>> {
-        let mut all = Vec::with_capacity(siblings.len());
-        for of_layer in siblings.chunk_by(|a, b| a.0 == b.0) {
-            let layer = of_layer[0].0;
-            let numbers: Vec<usize> = of_layer.iter().map(|(_, number)| *number).collect();
-            let shape = (Layout::Rows, self.layers.count(layer), F::DIGEST);
-            let digests: Vec<F> = gather(&self.engine, stream, &self.digests[layer], shape, &numbers)?;
-            all.extend(of_elements::<F>(&digests));
-        }
-        Ok(all)
+        let digests: Vec<F> = gather_digests(&self.engine, stream, &self.digests, F::DIGEST, siblings)?;
+        Ok(of_elements::<F>(&digests).collect())
     }
 
     fn read(&self, stream: &Stream, layer: usize) -> Result<Vec<Digest<F>>> {

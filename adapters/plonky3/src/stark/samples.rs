@@ -1,0 +1,128 @@
+//! Plans of a prover's kernels with samples of their inputs, for the engine's tests.
+
+use std::sync::Arc;
+
+use p3_field::ExtensionField;
+use p3_field::extension::BinomialExtensionField;
+use p3_goldilocks::Goldilocks;
+use p3_koala_bear::KoalaBear;
+use ringforge::{Limits, Plan, Planner, Result};
+use ringforge_testkit::{NamedPlan, Random};
+
+use super::dag::{Dag, Node};
+use super::kernels::{Domain, Kernels, Part, Shape};
+use crate::field::EngineField;
+use crate::layout::Layout;
+
+/// The plans over fields of both sizes.
+pub(crate) fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let planner = Planner::new(limits.clone());
+    let koala_bear = of_field::<KoalaBear, BinomialExtensionField<KoalaBear, 4>>("KoalaBear", &planner)?;
+    Ok([koala_bear, of_field::<Goldilocks, BinomialExtensionField<Goldilocks, 2>>("Goldilocks", &planner)?].concat())
+}
+
+fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planner) -> Result<Vec<NamedPlan>> {
+    let (kernels, degree) = (Kernels::<F, EF>::new()?, EF::DIMENSION);
+    let shape = |rows, columns| Shape { rows, columns, layout: Layout::Columns { stride: rows } };
+    let mut plans = Vec::new();
+    let mut add = |name: &str, inputs: &[(&'static str, Size)], plan: Plan| {
+        plans.push(sampled::<F>(format!("{field} {name}"), inputs, plan));
+    };
+    for bits in [0, 3, 5] {
+        let plan = kernels.denominators(planner, bits)?;
+        add(&format!("1 / (z − x), 2^{bits}"), &[("points", Size::Shared(3 + bits)), ("z", Size::Each(degree))], plan);
+    }
+    let (rows, columns) = (8, 6);
+    let inputs =
+        [("matrix", Size::Shared(rows * columns)), ("inverses", Size::Shared(4 * degree)), ("at", Size::Each(degree))];
+    add("openings", &inputs, kernels.opened(planner, shape(rows, columns), 4)?);
+    let by_rows = Shape { layout: Layout::Rows, ..shape(rows, columns) };
+    add("openings of rows", &inputs, kernels.opened(planner, by_rows, 4)?);
+    for next in [false, true] {
+        let inputs = [
+            ("trace", Size::Shared(rows * 3)),
+            ("quotient", Size::Shared(rows * 2)),
+            ("powers", Size::Shared(5 * degree)),
+            ("constants", Size::Shared(3 * degree)),
+            ("here", Size::Shared(rows * degree)),
+            ("next", Size::Shared(if next { rows * degree } else { degree })),
+        ];
+        let plan = kernels.reduced(planner, shape(rows, 3), shape(rows, 2), next)?;
+        add(if next { "reduced at two points" } else { "reduced" }, &inputs, plan);
+    }
+    for (rows, log_arity) in [(1, 1), (4, 1), (2, 3), (4, 4)] {
+        let bits = usize::ilog2(rows) as usize;
+        let inputs = [
+            ("elements", Size::Each((rows << log_arity) * degree)),
+            ("challenges", Size::Shared(log_arity * degree)),
+            ("factors", Size::Shared((bits + log_arity - 1).max(1))),
+        ];
+        add(&format!("folding {rows} rows of 2^{log_arity}"), &inputs, kernels.folded(planner, rows, log_arity)?);
+    }
+    let dag = Arc::new(every_node::<F>());
+    for (log_n, log_chunks, continues) in [(2, 1, false), (0, 2, false), (1, 0, true)] {
+        let part = Part { dag: dag.clone(), clusters: vec![0..3, 3..5], continues, ends: !continues };
+        let rows = 2usize << (log_n + log_chunks);
+        let domain = Domain { main: shape(rows, 2), log_n, log_chunks, publics: 1 };
+        let mut inputs = vec![
+            ("main", Size::Shared(rows * 2)),
+            ("publics", Size::Shared(1)),
+            ("weights", Size::Shared(5 * degree)),
+            ("blocks", Size::Shared(2 << log_chunks)),
+            ("points", Size::Shared(3 + log_n + log_chunks)),
+            ("inverses", Size::Shared(degree << (log_n + log_chunks))),
+        ];
+        if continues {
+            inputs.push(("sums", Size::Each(degree << (log_n + log_chunks))));
+        }
+        let plan = kernels.constraints(planner, &part, domain)?;
+        add(&format!("constraints of 2^{log_n} in 2^{log_chunks} chunks"), &inputs, plan);
+    }
+    Ok(plans)
+}
+
+/// Constraints with nodes of every kind, over two columns.
+fn every_node<F: EngineField>() -> Dag<F> {
+    let nodes = vec![
+        Node::Main(0, false),
+        Node::Main(1, true),
+        Node::Public(0),
+        Node::First,
+        Node::Last,
+        Node::Transition,
+        Node::Constant(F::from_u64(12_345)),
+        Node::Add(0, 1),
+        Node::Sub(7, 2),
+        Node::Mul(8, 3),
+        Node::Mul(1, 4),
+        Node::Neg(10),
+        Node::Mul(6, 5),
+    ];
+    Dag { nodes, constraints: vec![9, 11, 12, 0, 6] }
+}
+
+/// The number of an input's elements: for each item, or for all of them.
+#[derive(Debug, Clone, Copy)]
+enum Size {
+    Each(usize),
+    Shared(usize),
+}
+
+/// Adds random elements as inputs. They are below the modulus.
+fn sampled<F: EngineField>(name: String, inputs: &[(&'static str, Size)], plan: Plan) -> NamedPlan {
+    let inputs = inputs.to_vec();
+    NamedPlan::new(name, plan).sampled(move |seed, batch| {
+        let mut random = Random::new(seed);
+        let q = F::ORDER_U64;
+        let mut element = || match random.below(4) {
+            0 => q - 1,
+            _ => random.bits() % q,
+        };
+        let counts = inputs.iter().map(|(name, size)| match size {
+            Size::Each(each) => (*name, each * batch),
+            Size::Shared(all) => (*name, *all),
+        });
+        let bytes = |word: u64| word.to_le_bytes().into_iter().take(size_of::<F>());
+        counts.map(|(name, count)| (name, (0..count).flat_map(|_| bytes(element())).collect())).collect()
+    })
+}
