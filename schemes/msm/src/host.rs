@@ -56,7 +56,7 @@ impl<'a> HostBases<'a> {
         Self { in_subgroup: true, ..self }
     }
 
-    /// The same bases in parts of at most this number of points, and at least one.
+    /// The same bases in parts of this number of points, at least one.
     #[must_use]
     pub fn in_parts_of(self, points: usize) -> Self {
         let all = self.points.len() / self.curve.point_bytes();
@@ -76,36 +76,32 @@ impl<'a> HostBases<'a> {
         let device = self.engine.device();
         let streams = [device.stream()?, device.stream()?];
         let (mut running, mut sums) = (VecDeque::new(), Vec::new());
-        // nothing is multiplied while the first part is copied, so the first parts are small
-        let (mut from, mut part) = (0, self.part.div_ceil(8));
-        for stream in streams.iter().cycle() {
+        let parts = self.points.chunks(self.part * size).zip(scalars.chunks(self.part * SCALAR));
+        for (number, (points, scalars)) in parts.enumerate() {
             // a part waits until the last but one is done, so that memory for two is enough
             if running.len() == 2 {
-                running.pop_front().map(|part| finish(part, &mut sums)).transpose()?;
+                running.pop_front().map(|part| self.finish(part, &mut sums)).transpose()?;
             }
-            let to = count.min(from + part);
-            if from == to {
-                break;
-            }
-            let bases = Bases::on(stream, &self.engine, &self.curve, &self.points[size * from..size * to])?;
+            let stream = &streams[number % 2];
+            let points = &points[..size * (scalars.len() / SCALAR)];
+            let bases = Bases::on(stream, &self.engine, &self.curve, points)?;
             let bases = if self.in_subgroup { bases.in_subgroup() } else { bases };
-            let scalars = stream.upload_secret(&scalars[SCALAR * from..SCALAR * to])?;
-            running.push_back((from, stream, Sums::start(stream, &[&bases], &scalars, form, 1)?));
-            (from, part) = (to, self.part.min(2 * part));
+            let scalars = stream.upload_secret(scalars)?;
+            running.push_back((number, stream, Sums::start(stream, &[&bases], &scalars, form, 1)?));
         }
-        running.into_iter().try_for_each(|part| finish(part, &mut sums))?;
+        running.into_iter().try_for_each(|part| self.finish(part, &mut sums))?;
         self.curve.sum(&sums)
     }
-}
 
-/// Waits for a part, and appends its sum. The first number is that of the part's first scalar.
-fn finish((from, stream, part): (usize, &Stream, Sums), sums: &mut Vec<u8>) -> Result<(), MsmError> {
-    let sum = part.finish(stream).map_err(|error| match error {
-        MsmError::Scalar(i) => MsmError::Scalar(from + i),
-        error => error,
-    })?;
-    sums.extend(sum.concat());
-    Ok(())
+    /// Waits for a part, and appends its sum.
+    fn finish(&self, (number, stream, part): (usize, &Stream, Sums), sums: &mut Vec<u8>) -> Result<(), MsmError> {
+        let sum = part.finish(stream).map_err(|error| match error {
+            MsmError::Scalar(i) => MsmError::Scalar(number * self.part + i),
+            error => error,
+        })?;
+        sums.extend(sum.concat());
+        Ok(())
+    }
 }
 
 /// The most points, a power of two, of which two parts take at most half of the device's memory.
