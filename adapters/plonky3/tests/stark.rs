@@ -126,9 +126,10 @@ macro_rules! field {
                 let (dft, mmcs) = (Dft::on(&engine), Mmcs::new(&hash, cap).on(&engine));
                 let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, log_last, log_arity);
                 let config = Config::new(Pcs::new(dft, mmcs, fri), challenger());
-                let prover = Prover::new(&engine, &config, air).expect("a prover");
+                let mut prover = Prover::new(&engine, &config, air).expect("a prover");
                 let width = BaseAir::<F>::width(air);
-                for _ in 0..2 {
+                for tail in [0, 3, 9] {
+                    prover = prover.with_tail(tail);
                     let trace = Trace::rows(&trace.values, width, F::ONE);
                     let proof = prover.prove(trace, public).expect("a proof");
                     let found = postcard::to_allocvec(&proof).expect("bytes");

@@ -8,17 +8,19 @@ use p3_commit::Mmcs as MmcsTrait;
 use p3_dft::{Radix2DFTSmallBatch, TwoAdicSubgroupDft};
 use p3_field::ExtensionField;
 use p3_fri::{CommitPhaseMultiStep, FriParameters, FriShape, ProverTranscript};
+use p3_matrix::dense::RowMajorMatrix;
 use p3_symmetric::MerkleCap;
 use p3_util::reverse_slice_index_bits;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
-use super::kernels::{Kernels, MOST_LOG_ARITY};
+use super::kernels::{Kernels, MOST_LOG_ARITY, ext, exts, fold_factors, fold_rows};
 use super::quotient::flat;
-use crate::field::{elements, words};
+use crate::field::words;
 use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::poseidon2::Poseidon2;
 use crate::resident::{Matrix, MerkleTree};
+use crate::stock::{Kept, Stock};
 
 /// Where and how a proof is made.
 pub(super) struct Place<'a, F: HashField, EF> {
@@ -28,6 +30,8 @@ pub(super) struct Place<'a, F: HashField, EF> {
     pub(super) hash: &'a Poseidon2<F>,
     /// Layers of the caps of FRI's trees below their roots.
     pub(super) cap_height: usize,
+    /// log2 of the most values that are folded on the host.
+    pub(super) tail: usize,
 }
 
 /// The part of a proof that shows that a function is a polynomial of low degree.
@@ -41,11 +45,33 @@ pub(super) struct Folded<F, EF: p3_field::Field, M: MmcsTrait<EF>> {
     pub(super) indices: Vec<usize>,
 }
 
-/// A round: the rows that it committed to, and their tree.
-struct Round<F: HashField> {
-    rows: Matrix<F>,
-    tree: MerkleTree<F>,
-    log_arity: usize,
+/// The rows that a round committed to, and their tree.
+enum Round<F: HashField> {
+    OnDevice(Matrix<F>, MerkleTree<F>),
+    OnHost(Kept<F, RowMajorMatrix<F>>),
+}
+
+/// The values of a function in bit-reversed order.
+enum Function<EF> {
+    OnDevice(Buffer),
+    OnHost(Vec<EF>),
+}
+
+impl<EF> Function<EF> {
+    /// Copies the first `count` values to the host.
+    fn to_host<F: HashField>(&self, stream: &Stream, count: usize) -> Result<Vec<EF>>
+    where
+        EF: ExtensionField<F>,
+    {
+        match self {
+            Self::OnHost(values) => Ok(values[..count].to_vec()),
+            Self::OnDevice(buffer) => {
+                let mut values: Vec<F::Word> = vec![bytemuck::Zeroable::zeroed(); count * EF::DIMENSION];
+                stream.read(buffer.slice(0..size_of_val(&*values))?, &mut values)?;
+                Ok(exts::<F, EF>(&values))
+            }
+        }
+    }
 }
 
 /// Folds a function of 2^bits values in bit-reversed order, and opens all rounds at the indices that are drawn.
@@ -62,7 +88,8 @@ where
     M: MmcsTrait<EF, Commitment = MerkleCap<F, Digest<F>>, MultiProof = F::Paths>,
     C: FieldChallenger<F> + GrindingChallenger<Witness = F> + CanObserve<M::Commitment>,
 {
-    let &Place { engine, stream, hash, cap_height, .. } = at;
+    let &Place { engine, stream, hash, cap_height, tail, .. } = at;
+    let stock = Stock::new(hash, cap_height);
     let least = fri.log_blowup + fri.log_final_poly_len;
     if fri.log_final_poly_len > 0 && bits <= least {
         let what = "log2 of the extension's rows (must be larger, for the length of FRI's last polynomial)";
@@ -77,24 +104,41 @@ where
     // Plonky3's transcript panics where it is dropped before its end, and cannot be ended early
     let mut transcript = ManuallyDrop::new(ProverTranscript::<C, F, EF>::new(challenger, shape));
     let (mut commits, mut witnesses, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut function, mut bits) = (function, bits);
+    let (mut function, mut bits) = (Function::OnDevice(function), bits);
     for log_arity in log_arities {
-        let rows = Matrix::<F>::of_rows(engine, function, EF::DIMENSION << log_arity)?;
-        let tree = MerkleTree::new(engine, stream, hash, &[&rows])?;
-        let cap = tree.cap(stream, cap_height.min(tree.height()))?;
+        if bits <= tail
+            && let Function::OnDevice(_) = function
+        {
+            function = Function::OnHost(function.to_host::<F>(stream, 1 << bits)?);
+        }
+        let (round, cap) = match function {
+            Function::OnDevice(buffer) => {
+                let rows = Matrix::<F>::of_rows(engine, buffer, EF::DIMENSION << log_arity)?;
+                let tree = MerkleTree::new(engine, stream, hash, &[&rows])?;
+                let cap = tree.cap(stream, cap_height.min(tree.height()))?;
+                (Round::OnDevice(rows, tree), cap)
+            }
+            Function::OnHost(values) => {
+                let rows = RowMajorMatrix::new(flat(&values), EF::DIMENSION << log_arity);
+                let (cap, kept) = stock.commit(vec![rows]);
+                (Round::OnHost(kept), cap)
+            }
+        };
         let (beta, witness) = transcript.commit_round(cap.clone());
         commits.push(cap);
         witnesses.push(witness.unwrap_or(F::ZERO));
         bits -= log_arity;
-        function = fold(at, rows.elements(), bits, log_arity, beta)?;
-        rounds.push(Round { rows, tree, log_arity });
+        let challenges: Vec<EF> = core::iter::successors(Some(beta), |x| Some(x.square())).take(log_arity).collect();
+        function = match &round {
+            Round::OnDevice(rows, _) => Function::OnDevice(fold(at, rows.elements(), bits, &challenges)?),
+            Round::OnHost(kept) => {
+                let values: Vec<EF> = kept.matrices()[0].values.chunks_exact(EF::DIMENSION).map(ext).collect();
+                Function::OnHost(fold_rows(&values, 1 << bits, &challenges, &fold_factors(bits + log_arity - 1)))
+            }
+        };
+        rounds.push((round, log_arity));
     }
-    let of_element = EF::DIMENSION * size_of::<F>();
-    let mut last: Vec<F::Word> =
-        vec![bytemuck::Zeroable::zeroed(); fri.final_poly_len().min(1 << bits) * EF::DIMENSION];
-    stream.read(function.slice(0..last.len() / EF::DIMENSION * of_element)?, &mut last)?;
-    let last = elements::<F>(&last).chunks_exact(EF::DIMENSION);
-    let mut last: Vec<EF> = last.map(|x| EF::from_basis_coefficients_slice(x).unwrap_or_default()).collect();
+    let mut last = function.to_host::<F>(stream, fri.final_poly_len().min(1 << bits))?;
     reverse_slice_index_bits(&mut last);
     let last = Radix2DFTSmallBatch::default().idft_algebra(last);
     let (indices, witness) = transcript.query_phase(&last);
@@ -102,41 +146,40 @@ where
 
     let mut openings = Vec::with_capacity(rounds.len());
     let mut current = indices.clone();
-    for Round { rows, tree, log_arity } in &rounds {
+    for (round, log_arity) in &rounds {
         let groups: Vec<usize> = current.iter().map(|index| index >> log_arity).collect();
-        let opened = rows.rows(stream, &groups)?;
+        let (opened, opening_proof) = match round {
+            Round::OnDevice(rows, tree) => {
+                (rows.rows(stream, &groups)?, tree.paths(stream, &groups, cap_height.min(tree.height()))?)
+            }
+            Round::OnHost(kept) => {
+                let (rows, paths) = kept.open_several(&groups);
+                (rows.into_iter().flatten().collect(), paths)
+            }
+        };
         let siblings = opened.iter().zip(&current).map(|(row, index)| {
             let elements = row.chunks_exact(EF::DIMENSION).enumerate();
-            let others = elements.filter(|(i, _)| *i != index & ((1 << log_arity) - 1));
-            others.map(|(_, x)| EF::from_basis_coefficients_slice(x).unwrap_or_default()).collect()
+            elements.filter(|(i, _)| *i != index & ((1 << log_arity) - 1)).map(|(_, x)| ext(x)).collect()
         });
-        let sibling_values = siblings.collect();
-        let opening_proof = tree.paths(stream, &groups, cap_height.min(tree.height()))?;
-        openings.push(CommitPhaseMultiStep { sibling_values, opening_proof });
+        openings.push(CommitPhaseMultiStep { sibling_values: siblings.collect(), opening_proof });
         current = groups;
     }
     Ok(Folded { commits, witnesses, openings, last, witness: witness.unwrap_or(F::ZERO), indices })
 }
 
-/// Enqueues the folding of 2^bits rows of 2^log_arity elements.
+/// Enqueues the folding of 2^bits rows by these challenges, one for each halving.
 fn fold<F: HashField, EF: ExtensionField<F>>(
     at: &Place<'_, F, EF>,
     rows: &Buffer,
     bits: usize,
-    log_arity: usize,
-    beta: EF,
+    challenges: &[EF],
 ) -> Result<Buffer> {
     let &Place { engine, stream, kernels, .. } = at;
-    let key = ("folding", TypeId::of::<(F, EF)>(), bits, log_arity);
-    let program = engine.program_of(&key, |planner| kernels.folded(planner, 1 << bits, log_arity))?;
-    let challenges: Vec<EF> = core::iter::successors(Some(beta), |x| Some(x.square())).take(log_arity).collect();
-    let challenges = stream.upload(words(&flat(&challenges)))?;
-    let factors: Vec<F> =
-        (0..(bits + log_arity - 1).max(1)).map(|bit| F::two_adic_generator(bit + 2).inverse()).collect();
-    let factors = stream.upload(words(&factors))?;
+    let key = ("folding", TypeId::of::<(F, EF)>(), bits, challenges.len());
+    let program = engine.program_of(&key, |planner| kernels.folded(planner, bits, challenges.len()))?;
+    let challenges = stream.upload(words(&flat(challenges)))?;
     let mut folded = engine.device().buffer((EF::DIMENSION * size_of::<F>()) << bits)?;
-    let call =
-        program.on(stream, 1).input("elements", rows).input("challenges", &challenges).input("factors", &factors);
+    let call = program.on(stream, 1).input("elements", rows).input("challenges", &challenges);
     call.output("folded", &mut folded).run()?;
     Ok(folded)
 }

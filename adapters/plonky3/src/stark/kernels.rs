@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use p3_field::{ExtensionField, batch_multiplicative_inverse};
 use rayon::prelude::*;
-use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port};
+use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Table};
 use ringforge::{Error, Plan, Planner, Result};
 
 use super::dag::{Dag, Node};
@@ -253,36 +253,22 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         one_step(planner, format!("reduced openings of {rows} rows"), &inputs, kernel, "reduced")
     }
 
-    /// The plan that folds rows of 2^log_arity elements to one element each.
-    pub(super) fn folded(self, planner: &Planner, rows: usize, log_arity: usize) -> Result<Plan> {
-        let (degree, bits) = (EF::DIMENSION, rows.ilog2() as usize + log_arity - 1);
+    /// The plan that folds 2^log_rows rows of 2^log_arity elements to one element each.
+    pub(super) fn folded(self, planner: &Planner, log_rows: usize, log_arity: usize) -> Result<Plan> {
+        let (degree, rows) = (EF::DIMENSION, 1usize << log_rows);
+        let factors = fold_factors::<F>(log_rows + log_arity - 1);
         let ports = [
             input::<F>((rows << log_arity) * degree),
             shared::<F>(log_arity * degree),
-            shared::<F>(bits.max(1)),
+            shared::<F>(factors.len()),
             output::<F>(rows * degree),
         ];
+        let bytes = words(&factors).iter().flat_map(bytemuck::bytes_of).copied().collect::<Vec<u8>>();
         let on_cpu = move |items, args: &mut Args<'_>| {
             type Ports<'a, F> = (Words<'a, F>, Words<'a, F>, Words<'a, F>, WordsMut<'a, F>);
             args.each(items, |_, (from, challenges, factors, to): Ports<'_, F>| {
                 let [from, challenges] = [from, challenges].map(exts::<F, EF>);
-                let factors = elements::<F>(factors);
-                let row = |r: usize| {
-                    let mut x = from[r << log_arity..(r + 1) << log_arity].to_vec();
-                    for challenge in &challenges {
-                        let width = x.len() / 2;
-                        let pair = |i: usize| {
-                            let bits = (0..bits).filter(|bit| (r * width + i) >> bit & 1 == 1);
-                            let factor = bits.fold(F::ONE.halve(), |product, bit| product * factors[bit]);
-                            let (low, high) = (x[2 * i], x[2 * i + 1]);
-                            (low + high).halve() + (low - high) * *challenge * factor
-                        };
-                        x = (0..width).map(pair).collect();
-                    }
-                    x[0]
-                };
-                ringforge_cpu::threads::start();
-                put(elements_mut(to), (0..rows).into_par_iter().map(row).collect::<Vec<EF>>());
+                put(elements_mut(to), fold_rows(&from, rows, &challenges, elements::<F>(factors)));
                 Ok(())
             })
         };
@@ -290,10 +276,15 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let text = ("stark_folded", include_str!("../kernels/stark_folded.cu"));
         let task = [("most", MOST_LOG_ARITY)];
         let kernel = self.kernel(text, ports, &task, "", blocks, 0, [rows, log_arity, blocks], on_cpu);
+        let kernel = kernel.with_table(2, Table::Bytes(bytes.into())).described(format!(
+            "modulo {}, {} factors",
+            F::ORDER_U64,
+            factors.len()
+        ));
         one_step(
             planner,
-            format!("folding of {rows} rows of 2^{log_arity}"),
-            &["elements", "challenges", "factors"],
+            format!("folding of 2^{log_rows} rows of 2^{log_arity}"),
+            &["elements", "challenges"],
             kernel,
             "folded",
         )
@@ -454,6 +445,37 @@ impl<F: EngineField> Part<F> {
     }
 }
 
+/// For each bit of the index of a pair, its factor of 1 / x, where x is the first point of the pair.
+pub(super) fn fold_factors<F: EngineField>(bits: usize) -> Vec<F> {
+    // ports have no size 0
+    (0..bits.max(1)).map(|bit| F::two_adic_generator(bit + 2).inverse()).collect()
+}
+
+/// Folds rows by challenges, one for each halving, to one element each.
+pub(super) fn fold_rows<F: EngineField, EF: ExtensionField<F>>(
+    values: &[EF],
+    rows: usize,
+    challenges: &[EF],
+    factors: &[F],
+) -> Vec<EF> {
+    let row = |r: usize| {
+        let mut x = values[r << challenges.len()..(r + 1) << challenges.len()].to_vec();
+        for challenge in challenges {
+            let width = x.len() / 2;
+            let pair = |i: usize| {
+                let bits = factors.iter().enumerate().filter(|(bit, _)| (r * width + i) >> bit & 1 == 1);
+                let factor = bits.fold(F::ONE.halve(), |product, (_, factor)| product * *factor);
+                let (low, high) = (x[2 * i], x[2 * i + 1]);
+                (low + high).halve() + (low - high) * *challenge * factor
+            };
+            x = (0..width).map(pair).collect();
+        }
+        x[0]
+    };
+    ringforge_cpu::threads::start();
+    (0..rows).into_par_iter().map(row).collect()
+}
+
 /// The point of row r of a coset in bit-reversed order. `points` are the shift, two others, and for each bit of r its
 /// factor.
 fn point_of<F: EngineField>(points: &[F], r: usize) -> F {
@@ -492,11 +514,11 @@ fn word<F: EngineField>(x: F) -> u64 {
 }
 
 /// The element of the extension with these coefficients.
-fn ext<F: EngineField, EF: ExtensionField<F>>(coefficients: &[F]) -> EF {
+pub(super) fn ext<F: EngineField, EF: ExtensionField<F>>(coefficients: &[F]) -> EF {
     EF::from_basis_coefficients_slice(coefficients).unwrap_or_default()
 }
 
-fn exts<F: EngineField, EF: ExtensionField<F>>(words: &[F::Word]) -> Vec<EF> {
+pub(super) fn exts<F: EngineField, EF: ExtensionField<F>>(words: &[F::Word]) -> Vec<EF> {
     elements::<F>(words).chunks_exact(EF::DIMENSION).map(ext).collect()
 }
 

@@ -5,9 +5,9 @@ use core::any::TypeId;
 use p3_field::ExtensionField;
 use ringforge::{Buffer, Engine, Result, Stream};
 
-use super::kernels::{Kernels, Shape};
+use super::kernels::{Kernels, Shape, exts};
 use super::quotient::flat;
-use crate::field::{EngineField, elements, words};
+use crate::field::{EngineField, words};
 
 /// Enqueues the values of a matrix's columns at z. `inverses` are 1 / (z − x) at its rows. Waits for them.
 pub(super) fn values<F: EngineField, EF: ExtensionField<F>>(
@@ -31,8 +31,7 @@ pub(super) fn values<F: EngineField, EF: ExtensionField<F>>(
     let shift_to_n = F::GENERATOR.exp_power_of_2(log_n);
     let scale = z * (z.exp_power_of_2(log_n) - shift_to_n) * shift_to_n.mul_2exp_u64(log_n as u64).inverse();
     let sums: Vec<F::Word> = stream.download(&sums)?;
-    let sums = elements::<F>(&sums).chunks_exact(EF::DIMENSION);
-    Ok(sums.map(|sum| EF::from_basis_coefficients_slice(sum).unwrap_or_default() * scale).collect())
+    Ok(exts::<F, EF>(&sums).into_iter().map(|sum| sum * scale).collect())
 }
 
 /// The values that are opened: of the trace at z and perhaps at the next point, and of the quotient's columns at z.

@@ -46,7 +46,12 @@ pub struct Prover<'a, F: HashField, EF, SC, A> {
     log_chunks: usize,
     /// Layers of the caps of FRI's trees below their roots.
     fri_cap: usize,
+    /// log2 of the most values that FRI folds on the host.
+    tail: usize,
 }
+
+/// Trees over so few values are as fast on the host.
+const TAIL: usize = 9;
 
 /// How long each phase of a proof took, by the host's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -123,7 +128,13 @@ where
         let fri_cap = fri_cap::<F, EF, M>(engine, &fri.mmcs, config.pcs())?;
         let kernels = Kernels::new()?;
         let quotient = Quotient::new(kernels, dag);
-        Ok(Self { engine: engine.clone(), config, air, kernels, quotient, log_chunks, fri_cap })
+        Ok(Self { engine: engine.clone(), config, air, kernels, quotient, log_chunks, fri_cap, tail: TAIL })
+    }
+
+    /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 9. Proofs are the same.
+    #[must_use]
+    pub fn with_tail(self, bits: usize) -> Self {
+        Self { tail: bits, ..self }
     }
 
     /// Proves that a trace satisfies the AIR, with these public values. The trace's shift is not used.
@@ -227,7 +238,14 @@ where
         let at_points: Vec<Vec<EF>> = [Some(opened.here.clone()), opened.next.clone()].into_iter().flatten().collect();
         let rounds = vec![vec![at_points], chunks.iter().map(|chunk| vec![chunk.clone()]).collect()];
 
-        let place = Place { engine, stream, kernels: self.kernels, hash: pcs.mmcs().hash(), cap_height: self.fri_cap };
+        let place = Place {
+            engine,
+            stream,
+            kernels: self.kernels,
+            hash: pcs.mmcs().hash(),
+            cap_height: self.fri_cap,
+            tail: self.tail,
+        };
         let matrices =
             Opened { trace: of_trace, quotient: of_quotient, here: &here_inverses, next: next_inverses.as_ref() };
         let (folded, batch_pow_witness) = transcript.delegate(|challenger| {

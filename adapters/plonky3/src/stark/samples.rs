@@ -50,14 +50,11 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
         let plan = kernels.reduced(planner, shape(rows, 3), shape(rows, 2), next)?;
         add(if next { "reduced at two points" } else { "reduced" }, &inputs, plan);
     }
-    for (rows, log_arity) in [(1, 1), (4, 1), (2, 3), (4, 4)] {
-        let bits = usize::ilog2(rows) as usize;
-        let inputs = [
-            ("elements", Size::Each((rows << log_arity) * degree)),
-            ("challenges", Size::Shared(log_arity * degree)),
-            ("factors", Size::Shared((bits + log_arity - 1).max(1))),
-        ];
-        add(&format!("folding {rows} rows of 2^{log_arity}"), &inputs, kernels.folded(planner, rows, log_arity)?);
+    for (log_rows, log_arity) in [(0, 1), (2, 1), (1, 3), (2, 4)] {
+        let elements = degree << (log_rows + log_arity);
+        let inputs = [("elements", Size::Each(elements)), ("challenges", Size::Shared(log_arity * degree))];
+        let name = format!("folding 2^{log_rows} rows of 2^{log_arity}");
+        add(&name, &inputs, kernels.folded(planner, log_rows, log_arity)?);
     }
     let dag = Arc::new(every_node::<F>());
     for (log_n, log_chunks, continues) in [(2, 1, false), (0, 2, false), (1, 0, true)] {
