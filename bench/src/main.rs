@@ -10,6 +10,7 @@ mod group;
 mod msm;
 mod operations;
 mod papers;
+mod proofs;
 mod rates;
 mod report;
 mod stark;

@@ -3,7 +3,7 @@
 use ringforge_cli::suite::Suites;
 use ringforge_cli::suites::{kems, rings, sm2};
 
-use crate::{ckks, commit, convert, cpu, fhe, group, msm, operations, papers, rates, stark, zk};
+use crate::{ckks, commit, convert, cpu, fhe, group, msm, operations, papers, proofs, rates, stark, zk};
 
 /// All suites, in the order in which pages show them.
 pub(crate) static SUITES: Suites = &[
@@ -14,6 +14,7 @@ pub(crate) static SUITES: Suites = &[
     &convert::SUITE,
     &stark::SUITE,
     &commit::SUITE,
+    &proofs::SUITE,
     &zk::SUITE,
     &msm::SUITE,
     &kems::CTRU,

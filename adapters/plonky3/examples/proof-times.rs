@@ -15,7 +15,6 @@
 use std::error::Error;
 use std::time::Instant;
 
-use p3_air::{Air, AirBuilder, BaseAir, WindowAccess};
 use p3_challenger::DuplexChallenger;
 use p3_commit::ExtensionMmcs;
 use p3_dft::Radix2DitParallel;
@@ -25,11 +24,11 @@ use p3_fri::{FriParameters, TwoAdicFriPcs};
 use p3_keccak_air::{KeccakAir, generate_trace_rows};
 use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix as _;
-use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
 use ringforge_plonky3::resident::{Matrix, Trace};
 use ringforge_plonky3::stark::Prover;
-use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, testkit};
+use ringforge_plonky3::testkit::{self, Sequences};
+use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs};
 use ringforge_testkit::Random;
 
 type F = KoalaBear;
@@ -38,39 +37,6 @@ type Challenger = DuplexChallenger<F, <F as HashField>::Permutation, 16, 8>;
 type Stock = <F as HashField>::Binary;
 
 const RUNS: usize = 3;
-
-/// The AIR of independent Fibonacci sequences, each in a pair of columns.
-struct Sequences {
-    columns: usize,
-}
-
-impl<T> BaseAir<T> for Sequences {
-    fn width(&self) -> usize {
-        self.columns
-    }
-}
-
-impl<AB: AirBuilder> Air<AB> for Sequences {
-    fn eval(&self, builder: &mut AB) {
-        let main = builder.main();
-        let (local, next): (&[AB::Var], &[AB::Var]) = (main.current_slice(), main.next_slice());
-        let mut transition = builder.when_transition();
-        for pair in (0..self.columns).step_by(2) {
-            transition.assert_eq(local[pair + 1], next[pair]);
-            transition.assert_eq(local[pair] + local[pair + 1], next[pair + 1]);
-        }
-    }
-}
-
-fn trace(rows: usize, columns: usize) -> RowMajorMatrix<F> {
-    let mut row: Vec<F> = (0..columns).map(F::from_usize).collect();
-    let mut values = Vec::with_capacity(rows * columns);
-    for _ in 0..rows {
-        values.extend(&row);
-        row.chunks_exact_mut(2).for_each(|pair| (pair[0], pair[1]) = (pair[1], pair[0] + pair[1]));
-    }
-    RowMajorMatrix::new(values, columns)
-}
 
 /// FRI parameters with blow-up 2 and 100 queries.
 fn parameters<M>(mmcs: M, work: usize) -> FriParameters<M> {
@@ -169,6 +135,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if columns % 2 > 0 {
         return Err("the number of columns must be even".into());
     }
-    time_all!(Sequences { columns }, trace(1 << log_rows, columns), work);
+    let air = Sequences { columns };
+    let trace = air.trace(1 << log_rows);
+    time_all!(air, trace, work);
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! The plans of the hashes, for the engine's tests. These compare the CUDA kernels with the CPU reference, Plonky3's
 //! own code.
 
+use p3_air::{Air, AirBuilder, BaseAir, WindowAccess};
 use p3_baby_bear::BabyBear;
+use p3_field::PrimeCharacteristicRing;
 use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
+use p3_matrix::dense::RowMajorMatrix;
 use p3_poseidon2::ExternalLayerConstants;
 use ringforge::{Limits, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random, Scheme};
@@ -44,6 +47,48 @@ impl Scheme for Proofs {
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         crate::stark::samples::plans(limits)
+    }
+}
+
+/// The AIR of independent Fibonacci sequences, each in a pair of columns, whose number is even.
+#[derive(Debug, Clone, Copy)]
+pub struct Sequences {
+    /// The number of columns.
+    pub columns: usize,
+}
+
+impl Sequences {
+    /// A trace of this number of rows.
+    #[must_use]
+    pub fn trace<F: PrimeCharacteristicRing + Send + Sync>(&self, rows: usize) -> RowMajorMatrix<F> {
+        let mut row: Vec<F> = (0..self.columns).map(F::from_usize).collect();
+        let mut values = Vec::with_capacity(rows * self.columns);
+        for _ in 0..rows {
+            values.extend_from_slice(&row);
+            for pair in row.chunks_exact_mut(2) {
+                let sum = pair[0].clone() + pair[1].clone();
+                pair[0] = core::mem::replace(&mut pair[1], sum);
+            }
+        }
+        RowMajorMatrix::new(values, self.columns)
+    }
+}
+
+impl<F> BaseAir<F> for Sequences {
+    fn width(&self) -> usize {
+        self.columns
+    }
+}
+
+impl<AB: AirBuilder> Air<AB> for Sequences {
+    fn eval(&self, builder: &mut AB) {
+        let main = builder.main();
+        let (local, next): (&[AB::Var], &[AB::Var]) = (main.current_slice(), main.next_slice());
+        let mut transition = builder.when_transition();
+        for pair in (0..self.columns).step_by(2) {
+            transition.assert_eq(local[pair + 1], next[pair]);
+            transition.assert_eq(local[pair] + local[pair + 1], next[pair + 1]);
+        }
     }
 }
 
