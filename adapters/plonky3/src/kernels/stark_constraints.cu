@@ -14,7 +14,7 @@ struct Row {
 
 // blocks: for each block, x^n - 1 for n = 2^log_n, and its inverse. points: as for `point_of`. inverses: 1 / (1 - x).
 // sums: of each block, D columns.
-extern "C" __global__ void __launch_bounds__(Task::threads)
+extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     stark_constraints(const Word* main, const Word* publics, const Word* weights, const Word* blocks, const Word* points,
                       const Word* inverses, Word* sums, u64 log_n, u64 bits, u64 to_row, u64 to_column, u64 grid, u64 first,
                       u64) {

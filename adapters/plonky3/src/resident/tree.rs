@@ -58,6 +58,7 @@ impl<F: HashField> MerkleTree<F> {
     ) -> Result<Self> {
         let missing = || length("matrices of a height that joins the tree (must be at least 1)", 1, 0);
         let mut digests = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
+        let mut last = None;
         for (layer, step) in layers.steps().iter().enumerate() {
             // the last digests of a layer may be padding that completes nodes
             let (count, padded_count) = (step.nodes, layers.count(layer + 1));
@@ -67,11 +68,17 @@ impl<F: HashField> MerkleTree<F> {
                 false => stream.zeros(padded_count * size_of::<Digest<F>>())?,
             };
             let to = above.slice_mut(0..count * size_of::<Digest<F>>())?;
-            let key = (hash.key_of_digests(), step.children, step.joined);
-            let program = engine.program_of(&key, |planner| match step.joined {
-                true => hash.injected(planner, step.children),
-                false => hash.nodes(planner, step.children),
-            })?;
+            // nearly all layers have the same program
+            let program = match last.take() {
+                Some((kind, program)) if kind == (step.children, step.joined) => program,
+                _ => {
+                    let key = (hash.key_of_digests(), step.children, step.joined);
+                    engine.program_of(&key, |planner| match step.joined {
+                        true => hash.injected(planner, step.children),
+                        false => hash.nodes(planner, step.children),
+                    })?
+                }
+            };
             let call = program.on(stream, count).input("children", below).output("digests", to);
             match step.joined {
                 true => {
@@ -80,6 +87,7 @@ impl<F: HashField> MerkleTree<F> {
                 }
                 false => call.run()?,
             }
+            last = Some(((step.children, step.joined), program));
             digests.push(above);
         }
         Ok(Self { engine: engine.clone(), digests, layers, field: PhantomData })

@@ -22,6 +22,8 @@ const INVERTED: usize = 8;
 /// Columns that a block sums at once, and rows of a chunk.
 const COLUMNS: usize = 4;
 const CHUNK: usize = 2048;
+/// Blocks of constraints that are resident on a multiprocessor at once, which limits their registers to 128.
+const RESIDENT: usize = 4;
 /// log2 of the most elements that are folded to one.
 pub(super) const MOST_LOG_ARITY: usize = 4;
 
@@ -135,6 +137,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             ("transition", dag.has(Node::Transition).into()),
             ("continues", part.continues.into()),
             ("ends", part.ends.into()),
+            ("resident", RESIDENT),
         ];
         let (code, of_rows) = (part.text::<EF>(), part.clone());
         let on_cpu = move |items, args: &mut Args<'_>| {

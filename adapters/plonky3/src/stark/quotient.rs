@@ -16,7 +16,7 @@ use crate::transform::Transform;
 
 /// The most operations of a kernel, and the most columns that a cluster reads. More would exceed the registers and the
 /// instruction cache.
-const OPERATIONS: usize = 1600;
+const OPERATIONS: usize = 800;
 const COLUMNS: usize = 96;
 
 /// The constraints of an AIR as kernels.
