@@ -47,7 +47,7 @@ pub(super) struct Folded<F, EF: p3_field::Field, M: MmcsTrait<EF>> {
 
 /// The rows that a round committed to, and their tree.
 enum Round<F: HashField> {
-    OnDevice(Matrix<F>, MerkleTree<F>),
+    OnDevice(Box<(Matrix<F>, MerkleTree<F>)>),
     OnHost(Kept<F, RowMajorMatrix<F>>),
 }
 
@@ -116,7 +116,7 @@ where
                 let rows = Matrix::<F>::of_rows(engine, buffer, EF::DIMENSION << log_arity)?;
                 let tree = MerkleTree::new(engine, stream, hash, &[&rows])?;
                 let cap = tree.cap(stream, cap_height.min(tree.height()))?;
-                (Round::OnDevice(rows, tree), cap)
+                (Round::OnDevice(Box::new((rows, tree))), cap)
             }
             Function::OnHost(values) => {
                 let rows = RowMajorMatrix::new(flat(&values), EF::DIMENSION << log_arity);
@@ -130,7 +130,7 @@ where
         bits -= log_arity;
         let challenges: Vec<EF> = core::iter::successors(Some(beta), |x| Some(x.square())).take(log_arity).collect();
         function = match &round {
-            Round::OnDevice(rows, _) => Function::OnDevice(fold(at, rows.elements(), bits, &challenges)?),
+            Round::OnDevice(made) => Function::OnDevice(fold(at, made.0.elements(), bits, &challenges)?),
             Round::OnHost(kept) => {
                 let values: Vec<EF> = kept.matrices()[0].values.chunks_exact(EF::DIMENSION).map(ext).collect();
                 Function::OnHost(fold_rows(&values, 1 << bits, &challenges, &fold_factors(bits + log_arity - 1)))
@@ -149,7 +149,8 @@ where
     for (round, log_arity) in &rounds {
         let groups: Vec<usize> = current.iter().map(|index| index >> log_arity).collect();
         let (opened, opening_proof) = match round {
-            Round::OnDevice(rows, tree) => {
+            Round::OnDevice(made) => {
+                let (rows, tree) = &**made;
                 (rows.rows(stream, &groups)?, tree.paths(stream, &groups, cap_height.min(tree.height()))?)
             }
             Round::OnHost(kept) => {

@@ -69,10 +69,18 @@ pub struct Phases {
     pub queries: Duration,
 }
 
-/// Sets `phase` to the time since the clock's start, and starts the clock again.
-fn lap(clock: &mut Instant, phase: &mut Duration) {
-    *phase = clock.elapsed();
-    *clock = Instant::now();
+/// Times phases one after another.
+struct Clock {
+    since: Instant,
+    phases: Phases,
+}
+
+impl Clock {
+    /// Ends a phase, and begins the next one.
+    fn lap(&mut self, phase: impl FnOnce(&mut Phases) -> &mut Duration) {
+        *phase(&mut self.phases) = self.since.elapsed();
+        self.since = Instant::now();
+    }
 }
 
 type Cap<F> = MerkleCap<F, Digest<F>>;
@@ -154,7 +162,7 @@ where
     /// # Errors
     /// As [`Prover::prove`].
     pub fn prove_timed(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
-        let (mut phases, mut clock) = (Phases::default(), Instant::now());
+        let mut clock = Clock { since: Instant::now(), phases: Phases::default() };
         let stream = self.engine.device().stream()?;
         let (pcs, log_blowup) = (self.config.pcs(), self.config.pcs().fri().log_blowup);
         let trace = trace.on_coset(F::GENERATOR);
@@ -166,7 +174,7 @@ where
         let committed = resident::commit(&self.engine, &stream, pcs.mmcs().hash(), &[trace], log_blowup)?;
         let (tree, cap_height) = (&committed.tree, pcs.mmcs().cap_height());
         let root = tree.cap(&stream, cap_height.min(tree.height()))?;
-        lap(&mut clock, &mut phases.trace);
+        clock.lap(|phases| &mut phases.trace);
         let log_n = committed.matrices[0].height().ilog2() as usize - log_blowup;
         let mut challenger = self.config.initialise_challenger();
         let shape = StarkShape::new::<F, A>(
@@ -179,11 +187,10 @@ where
             self.config.ood_proof_of_work_bits(),
         );
         let mut transcript = StarkProverTranscript::<SC::Challenger, F, EF>::new(&mut challenger, shape);
-        let timed = (&mut clock, &mut phases);
-        match self.rest(&stream, &committed, root, log_n, public_values, &mut transcript, timed) {
+        match self.rest(&stream, &committed, root, public_values, &mut transcript, &mut clock) {
             Ok(proof) => {
                 transcript.finish();
-                Ok((proof, phases))
+                Ok((proof, clock.phases))
             }
             Err(error) => {
                 transcript.abort();
@@ -198,14 +205,14 @@ where
         stream: &Stream,
         committed: &Committed<F>,
         root: Cap<F>,
-        log_n: usize,
         public_values: &[F],
         transcript: &mut StarkProverTranscript<'_, SC::Challenger, F, EF>,
-        (clock, phases): (&mut Instant, &mut Phases),
+        clock: &mut Clock,
     ) -> Result<Proof<SC>> {
         let (engine, pcs) = (&self.engine, self.config.pcs());
         let (log_blowup, log_chunks, degree) = (pcs.fri().log_blowup, self.log_chunks, EF::DIMENSION);
         let main = &committed.matrices[0];
+        let log_n = main.height().ilog2() as usize - log_blowup;
         let trace = Shape { rows: main.height(), columns: main.width(), layout: main.layout() };
         let alpha = transcript.constraint_phase::<Cap<F>>(root.clone(), None, public_values);
 
@@ -216,7 +223,7 @@ where
         let tree = MerkleTree::new(engine, stream, pcs.mmcs().hash(), &[&quotient])?;
         let cap_height = pcs.mmcs().cap_height().min(tree.height());
         let quotient_root = tree.cap(stream, cap_height)?;
-        lap(clock, &mut phases.quotient);
+        clock.lap(|phases| &mut phases.quotient);
         let (zeta, ood_witness) = transcript.ood_phase::<Cap<F>>(quotient_root.clone(), None);
 
         let next = (!self.air.main_next_row_columns().is_empty()).then(|| zeta * F::two_adic_generator(log_n));
@@ -233,7 +240,7 @@ where
             next: next.zip(next_inverses.as_ref()).map(|(z, inverses)| open(of_trace, z, inverses)).transpose()?,
             quotient: open(of_quotient, zeta, &here_inverses)?,
         };
-        lap(clock, &mut phases.openings);
+        clock.lap(|phases| &mut phases.openings);
         let chunks: Vec<Vec<EF>> = opened.quotient.chunks(degree).map(<[EF]>::to_vec).collect();
         let at_points: Vec<Vec<EF>> = [Some(opened.here.clone()), opened.next.clone()].into_iter().flatten().collect();
         let rounds = vec![vec![at_points], chunks.iter().map(|chunk| vec![chunk.clone()]).collect()];
@@ -269,7 +276,7 @@ where
             }
         })?;
 
-        lap(clock, &mut phases.fri);
+        clock.lap(|phases| &mut phases.fri);
         let (opened_values, opening_proof) =
             committed.open(stream, &folded.indices, pcs.mmcs().cap_height().min(committed.tree.height()))?;
         let of_trace = BatchMultiOpening { opened_values, opening_proof };
@@ -277,7 +284,7 @@ where
         let opened_values = rows.iter().map(|row| row.chunks(degree).map(<[F]>::to_vec).collect()).collect();
         let opening_proof = tree.paths(stream, &folded.indices, cap_height)?;
         let of_quotient = BatchMultiOpening { opened_values, opening_proof };
-        lap(clock, &mut phases.queries);
+        clock.lap(|phases| &mut phases.queries);
         Ok(Proof {
             commitments: Commitments { trace: root, quotient_chunks: quotient_root, random: None },
             opened_values: OpenedValues {

@@ -14,9 +14,9 @@ use crate::field::{EngineField, words};
 use crate::layout::Layout;
 use crate::transform::Transform;
 
-/// The most operations of a kernel, and the most columns that a cluster reads. More would exceed the registers and the
-/// instruction cache.
-const OPERATIONS: usize = 800;
+/// The most operations of a kernel, and the most columns that a cluster reads. Longer kernels are slower, compile for longer, or
+/// need too many registers.
+const OPERATIONS: usize = 400;
 const COLUMNS: usize = 96;
 
 /// The constraints of an AIR as kernels.
