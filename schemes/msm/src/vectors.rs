@@ -30,8 +30,8 @@ pub(crate) const ELEMENT: usize = 32;
 /// let words = |x: U256| bytemuck::pod_read_unaligned::<[u64; 4]>(x.to_le_bytes().as_ref());
 /// let montgomery = |x: u32| words(q.to_montgomery(&U256::from(x)));
 /// let polynomial = [7, 5, 3, 1].map(montgomery); // 7 + 5x + 3x² + x³ = (x − 2) (x² + 5x + 15) + 37
-/// let mut quotient = [[0; 4]; 4];
-/// let call = program.on_host(1).input("polynomial", &polynomial).input("z", &montgomery(2));
+/// let (z, mut quotient) = (montgomery(2), [[0; 4]; 4]);
+/// let call = program.on_host(1).input("polynomial", &polynomial).input("z", &z);
 /// call.output("quotient", &mut quotient).run()?;
 /// assert_eq!(quotient, [37, 15, 5, 1].map(montgomery));
 /// # Ok::<(), ringforge::Error>(())

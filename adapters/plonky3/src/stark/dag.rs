@@ -15,6 +15,7 @@ pub(super) enum Node<F> {
     /// A column, and whether it is that of the next row.
     Main(u32, bool),
     Public(u32),
+    Periodic(u32),
     First,
     Last,
     Transition,
@@ -150,6 +151,7 @@ fn leaf_node<F: EngineField>(leaf: &BaseLeaf<F>) -> Result<Node<F>> {
         BaseLeaf::Variable(variable) => match (variable.entry, u32::try_from(variable.index)) {
             (BaseEntry::Main { offset: offset @ 0..=1 }, Ok(column)) => Node::Main(column, offset == 1),
             (BaseEntry::Public, Ok(index)) => Node::Public(index),
+            (BaseEntry::Periodic, Ok(column)) => Node::Periodic(column),
             (entry, _) => {
                 let why = format!("constraints with {entry:?} are not compiled");
                 return Err(Error::Unsupported { job: "a STARK proof".into(), why });

@@ -116,7 +116,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
 
     /// The plan that adds constraints times their weights, in the first 2^(log_n + log_chunks) rows of an extension.
     pub(super) fn constraints(self, planner: &Planner, part: &Part<F>, domain: Domain) -> Result<Plan> {
-        let Domain { main, log_n, log_chunks, publics } = domain;
+        let Domain { main, log_n, log_chunks, publics, periodic, periods } = domain;
         let (bits, degree, [to_row, to_column]) = (log_n + log_chunks, EF::DIMENSION, main.strides());
         let dag = &part.dag;
         let selects = dag.has(Node::First) || dag.has(Node::Last);
@@ -128,6 +128,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             shared::<F>(2 << log_chunks),
             shared::<F>(3 + bits),
             shared::<F>(if selects { degree << bits } else { degree }),
+            shared::<F>((periodic * periods).max(1)),
             if part.continues { Port::in_out(sums) } else { Port::output(sums) },
         ];
         let grid = (1usize << bits).div_ceil(THREADS as usize);
@@ -142,19 +143,20 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let (code, of_rows) = (part.text::<EF>(), part.clone());
         let on_cpu = move |items, args: &mut Args<'_>| {
             type In<'a, F> = Words<'a, F>;
-            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
-            args.each(items, |_, (main, publics, weights, blocks, points, inverses, to): Ports<'_, F>| {
-                let all = [main, publics, weights, blocks, points, inverses].map(elements::<F>);
-                of_rows.on_cpu::<EF>(all, [to_row, to_column], [log_n, bits], elements_mut(to));
+            type Ports<'a, F> =
+                (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (main, publics, weights, blocks, points, inverses, periodic, to): Ports<'_, F>| {
+                let all = [main, publics, weights, blocks, points, inverses, periodic].map(elements::<F>);
+                of_rows.on_cpu::<EF>(all, [to_row, to_column], [log_n, bits, periods], elements_mut(to));
                 Ok(())
             })
         };
         let text = ("stark_constraints", include_str!("../kernels/stark_constraints.cu"));
-        let numbers = [log_n, bits, to_row, to_column, grid];
+        let numbers = [log_n, bits, to_row, to_column, periods, grid];
         let kernel = self.kernel(text, ports, &task, &code, grid, 0, numbers, on_cpu);
         let p = planner.pipeline(format!("constraints of 2^{bits} rows"));
-        let inputs = ["main", "publics", "weights", "blocks", "points", "inverses", "sums"];
-        let inputs = &inputs[..if part.continues { 7 } else { 6 }];
+        let inputs = ["main", "publics", "weights", "blocks", "points", "inverses", "periodic", "sums"];
+        let inputs = &inputs[..if part.continues { 8 } else { 7 }];
         let [sums] = p.step(kernel, &inputs.iter().map(|name| p.input(name)).collect::<Vec<_>>());
         p.output("sums", sums);
         p.build()
@@ -205,7 +207,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             args.each(items, |_, (from, to): (Words<'_, F>, WordsMut<'_, F>)| {
                 let from = elements::<F>(from);
                 for (i, to) in elements_mut::<F>(to).iter_mut().enumerate() {
-                    *to = from[i..].iter().step_by(count).copied().sum();
+                    *to = canonical(from[i..].iter().step_by(count).copied().sum());
                 }
                 Ok(())
             })
@@ -349,6 +351,9 @@ pub(super) struct Domain {
     pub(super) log_n: usize,
     pub(super) log_chunks: usize,
     pub(super) publics: usize,
+    /// Periodic columns, and the values of each: its longest period on the domain, a power of two.
+    pub(super) periodic: usize,
+    pub(super) periods: usize,
 }
 
 impl<F: EngineField> Part<F> {
@@ -376,6 +381,7 @@ impl<F: EngineField> Part<F> {
                     Node::Main(column, false) => format!("row.of({column})"),
                     Node::Main(column, true) => format!("row.of_next({column})"),
                     Node::Public(index) => format!("row.publics[{index}]"),
+                    Node::Periodic(column) => format!("row.of_periodic({column})"),
                     Node::First => "row.first".into(),
                     Node::Last => "row.last".into(),
                     Node::Transition => "row.transition".into(),
@@ -399,9 +405,9 @@ impl<F: EngineField> Part<F> {
     /// Adds the constraints of all rows.
     fn on_cpu<EF: ExtensionField<F>>(
         &self,
-        [main, publics, weights, blocks, points, inverses]: [&[F]; 6],
+        [main, publics, weights, blocks, points, inverses, periodic]: [&[F]; 7],
         [to_row, to_column]: [usize; 2],
-        [log_n, bits]: [usize; 2],
+        [log_n, bits, periods]: [usize; 3],
         to: &mut [F],
     ) {
         let (degree, n) = (EF::DIMENSION, 1usize << log_n);
@@ -409,7 +415,10 @@ impl<F: EngineField> Part<F> {
         let nodes = self.nodes(&all);
         let row = |r: usize, values: &mut Vec<F>| -> EF {
             let (block, t) = (r >> log_n, r & (n - 1));
-            let next = (block << log_n) + reversed((reversed(t, log_n) + 1) & (n - 1), log_n);
+            let natural = reversed(t, log_n);
+            let next = (block << log_n) + reversed((natural + 1) & (n - 1), log_n);
+            let log_chunks = bits - log_n;
+            let period = ((natural << log_chunks) + reversed(block, log_chunks)) & (periods - 1);
             let vanishing = blocks[2 * block];
             for &number in &nodes {
                 let of = |a: u32| values[a as usize];
@@ -417,6 +426,7 @@ impl<F: EngineField> Part<F> {
                     Node::Main(column, false) => main[r * to_row + column as usize * to_column],
                     Node::Main(column, true) => main[next * to_row + column as usize * to_column],
                     Node::Public(index) => publics[index as usize],
+                    Node::Periodic(column) => periodic[column as usize * periods + period],
                     Node::First => -(vanishing * inverses[r * degree]),
                     Node::Last => -(vanishing * points[2] * inverses[next * degree]),
                     Node::Transition => point_of(&points[..3 + bits], r) - points[1],
@@ -442,7 +452,7 @@ impl<F: EngineField> Part<F> {
                 let to = &mut to[((block * degree + d) << log_n) + t];
                 let before = if self.continues { *to } else { F::ZERO };
                 let total = before + *coefficient;
-                *to = if self.ends { total * blocks[2 * block + 1] } else { total };
+                *to = canonical(if self.ends { total * blocks[2 * block + 1] } else { total });
             }
         }
     }
@@ -525,9 +535,14 @@ pub(super) fn exts<F: EngineField, EF: ExtensionField<F>>(words: &[F::Word]) -> 
     elements::<F>(words).chunks_exact(EF::DIMENSION).map(ext).collect()
 }
 
-/// Writes the coefficients of elements.
+/// The same element, stored as a word below the modulus.
+fn canonical<F: EngineField>(x: F) -> F {
+    F::from_u64(x.as_canonical_u64())
+}
+
+/// Writes the coefficients of elements, as words below the modulus.
 fn put<F: EngineField, EF: ExtensionField<F>>(to: &mut [F], from: Vec<EF>) {
     for (to, from) in to.chunks_exact_mut(EF::DIMENSION).zip(from) {
-        to.copy_from_slice(from.as_basis_coefficients_slice());
+        to.iter_mut().zip(from.as_basis_coefficients_slice()).for_each(|(to, x)| *to = canonical(*x));
     }
 }

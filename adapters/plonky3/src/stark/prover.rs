@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use p3_air::Air;
 use p3_air::symbolic::{AirLayout, SymbolicAirBuilder};
 use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
-use p3_commit::Mmcs as MmcsTrait;
+use p3_commit::{Mmcs as MmcsTrait, PeriodicColumns};
+use p3_dft::Radix2DFTSmallBatch;
 use p3_field::ExtensionField;
 use p3_field::coset::TwoAdicMultiplicativeCoset;
-use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
+use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape, build_periodic_lde_table_two_adic};
 use p3_matrix::dense::RowMajorMatrix;
 use p3_symmetric::MerkleCap;
 use p3_uni_stark::{
@@ -31,7 +32,7 @@ use crate::resident::{self, Committed, Matrix, MerkleTree, Trace};
 /// The prover of an AIR, which makes the proofs of Plonky3's `prove`, byte for byte, on the device. Its constraints are
 /// compiled when the prover first meets a height.
 ///
-/// An AIR may have public values and read the next row. Preprocessed and periodic columns, constraints over the extension
+/// An AIR may have public values and periodic columns, and read the next row. Preprocessed columns, constraints over the extension
 /// field, constraints whose degree needs more chunks of the quotient than the blow-up factor, and zero-knowledge are not
 /// supported. Proof-of-work witnesses are those that Plonky3's challenger finds.
 ///
@@ -43,7 +44,8 @@ pub struct Prover<'a, F: HashField, EF, SC, A> {
     air: &'a A,
     kernels: Kernels<F, EF>,
     quotient: Quotient<F, EF>,
-    log_chunks: usize,
+    /// log2 of the number of chunks of the quotient, unless it depends on the height.
+    log_chunks: Option<usize>,
     /// Layers of the caps of FRI's trees below their roots.
     fri_cap: usize,
     /// log2 of the most values that FRI folds on the host.
@@ -67,6 +69,17 @@ pub struct Phases {
     pub fri: Duration,
     /// The opened rows of the trace and the quotient.
     pub queries: Duration,
+}
+
+/// What a proof depends on beside the trace.
+#[derive(Clone, Copy)]
+struct Statement<'a, F> {
+    /// log2 of the number of chunks of the quotient.
+    log_chunks: usize,
+    public_values: &'a [F],
+    /// The values of the periodic columns, and how many each has.
+    periodic: &'a [F],
+    periods: usize,
 }
 
 /// Times phases one after another.
@@ -104,8 +117,8 @@ where
     /// [`Error::Unsupported`] for what this prover does not have, as [above](Prover); errors of the device.
     pub fn new(engine: &Engine, config: &'a SC, air: &'a A) -> Result<Self> {
         let layout = AirLayout::from_air::<F>(air);
-        if layout.preprocessed_width > 0 || layout.num_periodic_columns > 0 {
-            return Err(unsupported("the AIR has preprocessed or periodic columns"));
+        if layout.preprocessed_width > 0 {
+            return Err(unsupported("the AIR has preprocessed columns"));
         }
         if !air.public_boundary_io().is_empty() {
             return Err(unsupported("the AIR has public values of the boundary"));
@@ -119,21 +132,16 @@ where
         let within = |node: &Node<F>| match node {
             Node::Main(column, _) => (*column as usize) < layout.main_width,
             Node::Public(index) => (*index as usize) < layout.num_public_values,
+            Node::Periodic(column) => (*column as usize) < layout.num_periodic_columns,
             _ => true,
         };
         if !dag.nodes.iter().all(within) {
             return Err(unsupported("the AIR reads columns or public values that it does not have"));
         }
         // the degree of constraints without periodic columns does not depend on the height
-        let domain =
-            TwoAdicMultiplicativeCoset::new(F::ONE, 1).ok_or_else(|| unsupported("there is no domain of two"))?;
-        let log_chunks = get_log_num_quotient_chunks_for_domain::<F, A>(air, layout, domain, 0);
-        let fri = config.pcs().fri();
-        if log_chunks > fri.log_blowup {
-            let why = format!("the quotient has 2^{log_chunks} chunks, more than the blow-up factor");
-            return Err(unsupported(why));
-        }
-        let fri_cap = fri_cap::<F, EF, M>(engine, &fri.mmcs, config.pcs())?;
+        let periodic = layout.num_periodic_columns > 0;
+        let log_chunks = (!periodic).then(|| log_chunks::<F, A>(air, 1, config.pcs().fri().log_blowup)).transpose()?;
+        let fri_cap = fri_cap::<F, EF, M>(engine, &config.pcs().fri().mmcs, config.pcs())?;
         let kernels = Kernels::new()?;
         let quotient = Quotient::new(kernels, dag);
         Ok(Self { engine: engine.clone(), config, air, kernels, quotient, log_chunks, fri_cap, tail: TAIL })
@@ -176,18 +184,21 @@ where
         let root = tree.cap(&stream, cap_height.min(tree.height()))?;
         clock.lap(|phases| &mut phases.trace);
         let log_n = committed.matrices[0].height().ilog2() as usize - log_blowup;
+        let log_chunks = self.log_chunks.map_or_else(|| log_chunks::<F, A>(self.air, log_n, log_blowup), Ok)?;
+        let (periodic, periods) = periodic(self.air, log_n, log_chunks)?;
+        let statement = Statement { log_chunks, public_values, periodic: &periodic, periods };
         let mut challenger = self.config.initialise_challenger();
         let shape = StarkShape::new::<F, A>(
             self.air,
             0,
             log_n,
             log_n,
-            1 << self.log_chunks,
+            1 << log_chunks,
             false,
             self.config.ood_proof_of_work_bits(),
         );
         let mut transcript = StarkProverTranscript::<SC::Challenger, F, EF>::new(&mut challenger, shape);
-        match self.rest(&stream, &committed, root, public_values, &mut transcript, &mut clock) {
+        match self.rest(&stream, &committed, root, statement, &mut transcript, &mut clock) {
             Ok(proof) => {
                 transcript.finish();
                 Ok((proof, clock.phases))
@@ -205,19 +216,22 @@ where
         stream: &Stream,
         committed: &Committed<F>,
         root: Cap<F>,
-        public_values: &[F],
+        statement: Statement<'_, F>,
         transcript: &mut StarkProverTranscript<'_, SC::Challenger, F, EF>,
         clock: &mut Clock,
     ) -> Result<Proof<SC>> {
         let (engine, pcs) = (&self.engine, self.config.pcs());
-        let (log_blowup, log_chunks, degree) = (pcs.fri().log_blowup, self.log_chunks, EF::DIMENSION);
+        let (log_blowup, degree) = (pcs.fri().log_blowup, EF::DIMENSION);
+        let Statement { log_chunks, public_values, periodic, periods } = statement;
         let main = &committed.matrices[0];
         let log_n = main.height().ilog2() as usize - log_blowup;
         let trace = Shape { rows: main.height(), columns: main.width(), layout: main.layout() };
         let alpha = transcript.constraint_phase::<Cap<F>>(root.clone(), None, public_values);
 
-        let domain = Domain { main: trace, log_n, log_chunks, publics: public_values.len() };
-        let row = Row { domain, main: main.elements(), publics: public_values, alpha, added_bits: log_blowup };
+        let (publics, columns) = (public_values.len(), periodic.len() / periods);
+        let domain = Domain { main: trace, log_n, log_chunks, publics, periodic: columns, periods };
+        let row =
+            Row { domain, main: main.elements(), publics: public_values, periodic, alpha, added_bits: log_blowup };
         let extension = self.quotient.extension(engine, stream, &row)?;
         let quotient = Matrix::<F>::new(engine, extension, main.height())?;
         let tree = MerkleTree::new(engine, stream, pcs.mmcs().hash(), &[&quotient])?;
@@ -307,6 +321,48 @@ where
             ood_pow_witness: ood_witness.unwrap_or(F::ZERO),
         })
     }
+}
+
+/// log2 of the number of chunks of an AIR's quotient, for traces of this height.
+fn log_chunks<F, A>(air: &A, log_n: usize, log_blowup: usize) -> Result<usize>
+where
+    F: HashField,
+    A: Air<SymbolicAirBuilder<F>>,
+{
+    let layout = AirLayout::from_air::<F>(air);
+    let log_chunks = get_log_num_quotient_chunks_for_domain::<F, A>(air, layout, subgroup(log_n)?, 0);
+    if log_chunks > log_blowup {
+        let why = format!("the quotient has 2^{log_chunks} chunks, more than the blow-up factor");
+        return Err(unsupported(why));
+    }
+    Ok(log_chunks)
+}
+
+/// The values of an AIR's periodic columns on the quotient's domain, one column after another, and how many each has.
+fn periodic<F, A>(air: &A, log_n: usize, log_chunks: usize) -> Result<(Vec<F>, usize)>
+where
+    F: HashField,
+    A: Air<SymbolicAirBuilder<F>>,
+{
+    let columns = air.periodic_columns();
+    if columns.is_empty() {
+        return Ok((Vec::new(), 1));
+    }
+    PeriodicColumns::new(&columns, 1 << log_n).map_err(|error| unsupported(error.to_string()))?;
+    let quotient = TwoAdicMultiplicativeCoset::new(F::GENERATOR, log_n + log_chunks).ok_or_else(no_domain)?;
+    let dft = Radix2DFTSmallBatch::default();
+    let table = build_periodic_lde_table_two_adic(&dft, &columns, &subgroup(log_n)?, &quotient);
+    let places = (0..table.width()).flat_map(|column| (0..table.height()).map(move |row| (row, column)));
+    Ok((places.map(|(row, column)| *table.get(row, column)).collect(), table.height()))
+}
+
+/// The subgroup of 2^bits elements.
+fn subgroup<F: HashField>(bits: usize) -> Result<TwoAdicMultiplicativeCoset<F>> {
+    TwoAdicMultiplicativeCoset::new(F::ONE, bits).ok_or_else(no_domain)
+}
+
+fn no_domain() -> Error {
+    unsupported("the field has no domain of this size")
 }
 
 /// The number of layers of the caps of FRI's trees below their roots. Plonky3 does not tell it, so it is seen from a

@@ -33,6 +33,8 @@ pub(super) struct Row<'a, F, EF> {
     pub(super) domain: Domain,
     pub(super) main: &'a Buffer,
     pub(super) publics: &'a [F],
+    /// The values of the periodic columns, one column after another.
+    pub(super) periodic: &'a [F],
     pub(super) alpha: EF,
     pub(super) added_bits: usize,
 }
@@ -91,6 +93,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         let weights = stream.upload(words(&flat(&weights)))?;
         let publics = if of.publics.is_empty() { &[F::ZERO] } else { of.publics };
         let publics = stream.upload(words(publics))?;
+        let periodic = if of.periodic.is_empty() { &[F::ZERO] } else { of.periodic };
+        let periodic = stream.upload(words(periodic))?;
         let points = stream.upload(words(&points::<F>(bits, log_n)))?;
         let (shift_to_n, root) = (F::GENERATOR.exp_power_of_2(log_n), F::two_adic_generator(log_chunks));
         let vanishing =
@@ -106,7 +110,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         for program in &*programs {
             let call = program.on(stream, 1).input("main", of.main).input("publics", &publics);
             let call = call.input("weights", &weights).input("blocks", &blocks).input("points", &points);
-            call.input("inverses", &inverses).output("sums", &mut sums).run()?;
+            call.input("inverses", &inverses).input("periodic", &periodic).output("sums", &mut sums).run()?;
         }
         let column = word << (log_n + of.added_bits);
         let mut extension = stream.zeros((degree << log_chunks) * column)?;

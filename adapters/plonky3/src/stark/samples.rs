@@ -60,7 +60,7 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
     for (log_n, log_chunks, continues) in [(2, 1, false), (0, 2, false), (1, 0, true)] {
         let part = Part { dag: dag.clone(), clusters: vec![0..3, 3..5], continues, ends: !continues };
         let rows = 2usize << (log_n + log_chunks);
-        let domain = Domain { main: shape(rows, 2), log_n, log_chunks, publics: 1 };
+        let domain = Domain { main: shape(rows, 2), log_n, log_chunks, publics: 1, periodic: 2, periods: 2 };
         let mut inputs = vec![
             ("main", Size::Shared(rows * 2)),
             ("publics", Size::Shared(1)),
@@ -68,6 +68,7 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
             ("blocks", Size::Shared(2 << log_chunks)),
             ("points", Size::Shared(3 + log_n + log_chunks)),
             ("inverses", Size::Shared(degree << (log_n + log_chunks))),
+            ("periodic", Size::Shared(4)),
         ];
         if continues {
             inputs.push(("sums", Size::Each(degree << (log_n + log_chunks))));
@@ -94,8 +95,10 @@ fn every_node<F: EngineField>() -> Dag<F> {
         Node::Mul(1, 4),
         Node::Neg(10),
         Node::Mul(6, 5),
+        Node::Periodic(1),
+        Node::Mul(12, 13),
     ];
-    Dag { nodes, constraints: vec![9, 11, 12, 0, 6] }
+    Dag { nodes, constraints: vec![9, 11, 14, 0, 6] }
 }
 
 /// The number of an input's elements: for each item, or for all of them.
