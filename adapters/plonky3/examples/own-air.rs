@@ -59,10 +59,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let challenger = Challenger::new(hash.permutation().clone());
     let config = StarkConfig::<_, Challenge, _>::new(Pcs::new(Dft::on(&engine), mmcs, fri), challenger);
 
-    // a trace of 2^12 rows
+    // a trace of 2^10 rows
     let (start, mut trace) = (KoalaBear::from_u32(3), Vec::new());
     let mut x = start;
-    for _ in 0..1 << 12 {
+    for _ in 0..1 << 10 {
         trace.extend([x, x * x]);
         x = x * x + KoalaBear::ONE;
     }
