@@ -17,7 +17,7 @@ use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
 use ringforge_plonky3::resident::Trace;
 use ringforge_plonky3::stark::Prover;
-use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2, testkit};
+use ringforge_plonky3::{Dft, Engine, Error, HashField, Mmcs, Pcs, Poseidon2, testkit};
 use ringforge_testkit::{Random, Target, seed};
 
 /// An AIR of products and sums of columns with selectors of every kind, of this degree. Its constraints need not hold: a
@@ -327,6 +327,43 @@ macro_rules! field {
                     [14, 1, 0, 1],
                     &Mixed { width: 9, degree: 3, next: true, periods: &[4, 8] },
                 );
+            }
+
+            #[test]
+            fn what_does_not_fit_is_refused() {
+                let mut random = Random::new(1);
+                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let other: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let engine = Engine::cpu();
+                let config = |of_fri: &Poseidon2<F>, log_blowup| {
+                    let [mmcs, of_fri] = [&hash, of_fri].map(|hash| Mmcs::new(hash, 0).on(&engine));
+                    let fri = parameters(OwnMmcs::new(of_fri), log_blowup, 0, 1);
+                    Config::new(Pcs::new(Dft::on(&engine), mmcs, fri), Challenger::new(hash.permutation().clone()))
+                };
+                let unsupported = |error: &Error| matches!(error, Error::Unsupported { .. });
+                let air = |degree| Mixed { width: 2, degree, next: true, periods: &[] };
+                // four chunks of the quotient, and FRI over another hash
+                let refused = Prover::new(&engine, &config(&hash, 1), &air(5)).err();
+                assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
+                let refused = Prover::new(&engine, &config(&other, 1), &air(2)).err();
+                assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
+
+                let (config, air) = (config(&hash, 1), air(2));
+                let prover = Prover::new(&engine, &config, &air).expect("a prover");
+                let refused = |values: usize, width: usize, publics: usize| {
+                    let values = F::zero_vec(values);
+                    prover.prove(Trace::rows(&values, width, F::ONE), &F::zero_vec(publics)).err()
+                };
+                for (values, width, publics) in [(24, 3, 2), (12, 2, 2), (0, 2, 2), (2, 2, 2), (16, 2, 1), (16, 2, 3)] {
+                    let refused = refused(values, width, publics);
+                    assert!(matches!(refused, Some(Error::Length { .. })), "{values}, {width}, {publics}: {refused:?}");
+                }
+                // periods that do not divide the height
+                let air = Mixed { width: 2, degree: 2, next: true, periods: &[5] };
+                let prover = Prover::new(&engine, &config, &air).expect("a prover");
+                let values = F::zero_vec(16);
+                let refused = prover.prove(Trace::rows(&values, 2, F::ONE), &F::zero_vec(2)).err();
+                assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
             }
 
             #[test]
