@@ -83,19 +83,6 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-fn parameters<M>(mmcs: M) -> FriParameters<M> {
-    FriParameters {
-        log_blowup: 1,
-        log_final_poly_len: 0,
-        max_log_arity: 1,
-        num_queries: 100,
-        batch_proof_of_work_bits: 0,
-        commit_proof_of_work_bits: 0,
-        query_proof_of_work_bits: 16,
-        mmcs,
-    }
-}
-
 fn lines<A>(bench: &Bench, name: &str, air: &A, trace: &RowMajorMatrix<F>) -> Result<Vec<Measurement>>
 where
     A: QuotientAir<StockConfig>
@@ -106,7 +93,7 @@ where
     let hash = testkit::random::<F, 16>(&mut Random::new(bench.seed), INTERNAL)?;
     let challenger = || Challenger::new(hash.permutation().clone());
     let mmcs: Stock = F::binary(hash.permutation(), 0);
-    let fri = parameters(StockMmcs::new(mmcs.clone()));
+    let fri = FriParameters::new_benchmark(StockMmcs::new(mmcs.clone()));
     let stock = StockConfig::new(TwoAdicFriPcs::new(Radix2DitParallel::default(), mmcs, fri), challenger());
     let mut seconds = Vec::new();
     for _ in 0..if bench.effort.samples == 0 { 1 } else { RUNS } {
@@ -119,7 +106,7 @@ where
 
     let engine = Engine::on(bench.device.clone());
     let mmcs = Mmcs::new(&hash, 0).on(&engine);
-    let fri = parameters(OwnMmcs::new(mmcs.clone()));
+    let fri = FriParameters::new_benchmark(OwnMmcs::new(mmcs.clone()));
     let config = OwnConfig::new(Pcs::new(Dft::on(&engine), mmcs, fri), challenger());
     let prover = Prover::new(&engine, &config, air)?;
     let stream = bench.device.stream()?;

@@ -210,7 +210,7 @@ impl<E: Pairing<ScalarField: EngineField, G1Affine: DevicePoint>> KzgDevice<E> {
     /// those of [`KzgDevice::commit_on`], and points have the same form. Waits for the stream.
     ///
     /// # Errors
-    /// [`KzgError::Msm`], for more coefficients than powers and for another number of points too.
+    /// [`KzgError::Msm`], for more coefficients than powers, for fewer than two, and for another number of points too.
     pub fn open_on<'a>(
         &self,
         stream: &Stream,

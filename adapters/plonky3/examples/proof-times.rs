@@ -40,16 +40,7 @@ const RUNS: usize = 3;
 
 /// FRI parameters with blow-up 2 and 100 queries.
 fn parameters<M>(mmcs: M, work: usize) -> FriParameters<M> {
-    FriParameters {
-        log_blowup: 1,
-        log_final_poly_len: 0,
-        max_log_arity: 1,
-        num_queries: 100,
-        batch_proof_of_work_bits: 0,
-        commit_proof_of_work_bits: 0,
-        query_proof_of_work_bits: work,
-        mmcs,
-    }
+    FriParameters { query_proof_of_work_bits: work, ..FriParameters::new_benchmark(mmcs) }
 }
 
 /// Makes and verifies `RUNS` proofs with a commitment scheme, and prints the median proving time.

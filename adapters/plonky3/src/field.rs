@@ -79,6 +79,13 @@ pub(crate) fn coset<F: EngineField>(bits: usize, g: F) -> Result<PolyType> {
     F::stored(ring)
 }
 
+/// 1 / q mod 2^32 for the field's modulus q.
+pub(crate) fn inverse_of_modulus<F: EngineField>() -> u32 {
+    let q = F::ORDER_U64 as u32;
+    // Newton's iteration: q itself has 3 correct bits, and each step doubles their number
+    (0..4).fold(q, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(q))))
+}
+
 /// Views elements as the words that store them.
 #[allow(unsafe_code)]
 pub(crate) fn words<F: EngineField>(elements: &[F]) -> &[F::Word] {

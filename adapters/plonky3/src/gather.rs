@@ -55,8 +55,9 @@ pub(crate) fn gather_digests<F: EngineField>(
     let program = engine.program_of(&key, |planner| plan_of_digests::<F>(planner, &counts, digest))?;
     let places: Vec<[u32; 2]> = places.iter().map(|&(layer, index)| [layer as u32, index as u32]).collect();
     let mut to = engine.device().buffer(places.len() * digest * size_of::<F>())?;
+    let count = places.len();
     let places = stream.upload(&places)?;
-    let mut call = program.on(stream, places.len() / size_of::<[u32; 2]>()).input("places", &places);
+    let mut call = program.on(stream, count).input("places", &places);
     for (name, layer) in names().iter().zip(layers.iter().chain(core::iter::repeat(leaves))) {
         call = call.input(name, layer);
     }
@@ -71,7 +72,7 @@ fn names() -> [String; LAYERS] {
 
 /// The plan that copies digests of layers with these numbers of digests to the port `to`. Each item is one digest. Its
 /// layer and index, at the port `places`, are limited to those that exist.
-pub(crate) fn plan_of_digests<F: EngineField>(planner: &Planner, counts: &[usize], digest: usize) -> Result<Plan> {
+fn plan_of_digests<F: EngineField>(planner: &Planner, counts: &[usize], digest: usize) -> Result<Plan> {
     let word = size_of::<F>();
     // further layers are the leaves again
     let counts: [usize; LAYERS] = core::array::from_fn(|layer| counts.get(layer).copied().unwrap_or(counts[0]));

@@ -14,7 +14,7 @@ use p3_symmetric::Permutation as _;
 use ringforge::kernels::Header;
 use ringforge::{Error, Result};
 
-use crate::field::{EngineField, words};
+use crate::field::{EngineField, inverse_of_modulus, words};
 
 /// Number of elements in the widest state.
 pub(crate) const MOST: usize = 32;
@@ -185,8 +185,7 @@ impl<F: EngineField> Permutation<F> {
         let q = F::ORDER_U64;
         let (header, word, field) = match size_of::<F>() {
             4 => {
-                // Newton's iteration for q^-1: q itself has 3 correct bits, and each step doubles their number
-                let inverse = (0..4).fold(q as u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(q as u32))));
+                let inverse = inverse_of_modulus::<F>();
                 ("poseidon2_31.cuh", "u32", format!("poseidon2::Field31<{q}u, {inverse}u>"))
             }
             _ => ("poseidon2_goldilocks.cuh", "u64", "poseidon2::FieldGoldilocks".into()),

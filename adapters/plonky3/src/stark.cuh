@@ -2,7 +2,7 @@
 // fields are in Montgomery form with R = 2^32.
 #pragma once
 #include "goldilocks.cuh"
-#include "shoup32.cuh"
+#include "mod31.cuh"
 
 // Between two parts of a kernel: the compiler reads memory again after it.
 #ifdef __CUDA_ARCH__
@@ -24,11 +24,7 @@ struct Field31 {
     // in: a, b < q   out: < q, as for all functions
     RF_METHOD static Word add(Word a, Word b) { return sub_once(a + b, q); }
     RF_METHOD static Word sub(Word a, Word b) { return min_word(a - b, a - b + q); }
-    RF_METHOD static Word mul(Word a, Word b) {
-        const u64 wide = mul_wide(a, b);
-        const u32 r = high(wide) - mul_hi(low(wide) * inverse, q);
-        return min_word(r, r + q);
-    }
+    RF_METHOD static Word mul(Word a, Word b) { return Mod31{q, 0, inverse, 0}.mul_montgomery(a, b); }
     RF_METHOD static Word half(Word a) { return (a >> 1) + (a & 1 ? (q + 1) / 2 : 0); }
     RF_CONST u64 modulus() { return q; }
 };

@@ -348,6 +348,10 @@ macro_rules! field {
                 let refused = Prover::new(&engine, &config(&other, 1), &air(2)).err();
                 assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
 
+                // no blow-up
+                let refused = Prover::new(&engine, &config(&hash, 0), &air(2)).err();
+                assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
+
                 let (config, air) = (config(&hash, 1), air(2));
                 let prover = Prover::new(&engine, &config, &air).expect("a prover");
                 let refused = |values: usize, width: usize, publics: usize| {

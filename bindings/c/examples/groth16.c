@@ -4,8 +4,8 @@
 
 typedef uint64_t Element[4];
 
-/* Evaluations 1, 2, 3, 4 of a and 5, 6, 7, 8 of b at the powers of the root of order 4, their products, and (a b - c) /
-   (x^4 - 1). Elements are in Montgomery form. */
+/* a has the evaluations 1, 2, 3, 4 at the powers of the root of order 4, b has 5, 6, 7, 8, and c has their products. h is
+   (a b - c) / (x^4 - 1). Elements are in Montgomery form. */
 static const Element A[4] = {
     {0xac96341c4ffffffb, 0x36fc76959f60cd29, 0x666ea36f7879462e, 0x0e0a77c19a07df2f},
     {0x592c68389ffffff6, 0x6df8ed2b3ec19a53, 0xccdd46def0f28c5c, 0x1c14ef83340fbe5e},

@@ -616,10 +616,10 @@ RingforgeCode ringforge_msm(const RingforgeBases *bases,
 void ringforge_bases_free(RingforgeBases *bases);
 
 /**
- * Computes the coefficients of (a b - c) / (x^n - 1), where n = 2^`log_n` and a, b, c are the polynomials of degree below
- * n with the given evaluations at the powers of the root of unity g^((r - 1) / n). Here r is the order of `curve`, one of
- * `bn254`, `bls12-381` and `bls12-377`, and g is 5, 7 or 22. This is the h of Groth16 provers, such as gnark's
- * `ComputeH`.
+ * Computes the coefficients of h = (a b - c) / (x^n - 1), as Groth16 provers do, such as gnark's `ComputeH`. n is
+ * 2^`log_n`. The polynomials a, b and c have degrees below n, and are given by their evaluations at the powers of a root
+ * of unity of order n, g^((r - 1) / n). r is the order of `curve`, one of `bn254`, `bls12-381` and `bls12-377`, and g is
+ * 5, 7 or 22.
  *
  * `a`, `b` and `c` have n elements each, in natural order, and `h` gets n: coefficient i at place i, or with
  * `bit_reversed` at the place whose bits are those of i in reverse, as gnark keeps it. An element is four 64-bit words,

@@ -1,4 +1,4 @@
-//! What Groth16 provers compute beside sums of points.
+//! The quotient polynomial of Groth16 provers.
 
 use core::ffi::c_char;
 
@@ -18,10 +18,10 @@ const ELEMENT: usize = 4;
 /// The largest domains have 2^28 points.
 const MOST: u32 = 28;
 
-/// Computes the coefficients of (a b - c) / (x^n - 1), where n = 2^`log_n` and a, b, c are the polynomials of degree below
-/// n with the given evaluations at the powers of the root of unity g^((r - 1) / n). Here r is the order of `curve`, one of
-/// `bn254`, `bls12-381` and `bls12-377`, and g is 5, 7 or 22. This is the h of Groth16 provers, such as gnark's
-/// `ComputeH`.
+/// Computes the coefficients of h = (a b - c) / (x^n - 1), as Groth16 provers do, such as gnark's `ComputeH`. n is
+/// 2^`log_n`. The polynomials a, b and c have degrees below n, and are given by their evaluations at the powers of a root
+/// of unity of order n, g^((r - 1) / n). r is the order of `curve`, one of `bn254`, `bls12-381` and `bls12-377`, and g is
+/// 5, 7 or 22.
 ///
 /// `a`, `b` and `c` have n elements each, in natural order, and `h` gets n: coefficient i at place i, or with
 /// `bit_reversed` at the place whose bits are those of i in reverse, as gnark keeps it. An element is four 64-bit words,

@@ -13,6 +13,7 @@ use crate::vectors::{ELEMENT, prime};
 
 /// Terms that one thread multiplies. Longer rows are divided.
 const PART: usize = 32;
+const THREADS: u32 = 128;
 
 /// A sparse matrix over a prime field in host memory, by rows. Elements have the form of [`Vectors`](crate::Vectors).
 ///
@@ -67,7 +68,6 @@ pub(crate) struct Shape {
     coefficients: usize,
     /// Elements of a product: the rows, then zeros.
     padded: usize,
-    threads: u32,
 }
 
 impl SparseMatrix {
@@ -128,7 +128,6 @@ impl SparseMatrix {
             terms: terms.len(),
             coefficients: coefficients.len(),
             padded: padded.max(1),
-            threads: 128,
         };
         Ok(Self { shape, parts, terms, coefficients, rows: starts })
     }
@@ -218,9 +217,9 @@ impl Shape {
 
     /// The prelude, and the launch of one thread for each of `count` elements of an item.
     fn launched(self, count: usize) -> (String, Launch, usize) {
-        let blocks = count.div_ceil(self.threads as usize);
-        let prelude = prelude(&prime_source::<4>("Q", &self.field.q), &constant("threads", self.threads as usize));
-        (prelude, launch(self.threads, blocks, 0), blocks)
+        let blocks = count.div_ceil(THREADS as usize);
+        let prelude = prelude(&prime_source::<4>("Q", &self.field.q), &constant("threads", THREADS as usize));
+        (prelude, launch(THREADS, blocks, 0), blocks)
     }
 
     /// Parts of rows and a vector → the sum of each part.

@@ -1,5 +1,5 @@
-// The function that FRI tests: for each row, (Y - R) / (z - x) + (Y' - a^width T) / (z' - x), where T is the combination of
-// the trace's columns, and R that of the trace's and the quotient's.
+// The function that FRI tests: for each row, (Y - R) / (z - x) + (Y' - a^width T) / (z' - x). T is the combination of the
+// trace's columns, and R that of the trace's and the quotient's.
 #include "prelude.cuh"
 
 // powers: for each column of the trace, then of the quotient, its power of a. constants: Y, Y' and a^width. here, next:

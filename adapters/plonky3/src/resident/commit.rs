@@ -74,7 +74,7 @@ impl<'a, F: HashField> Trace<'a, F> {
         Transform::Extend(added_bits, self.shift).check(self.height())
     }
 
-    fn height(&self) -> usize {
+    pub(crate) fn height(&self) -> usize {
         match self.values {
             Values::Columns(_, height) => height,
             Values::Rows(rows, width) => rows.len().checked_div(width).unwrap_or(0),

@@ -1,7 +1,7 @@
 //! The constraints of an AIR as a graph in which equal expressions are one node.
 
 use core::ptr;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use p3_air::symbolic::{BaseEntry, BaseLeaf, SymbolicExpression};
@@ -61,6 +61,17 @@ impl<F: EngineField> Dag<F> {
         let constraints = constraints.iter().map(|constraint| graph.visit(constraint, &mut seen));
         let constraints = constraints.collect::<Result<_>>()?;
         Ok(Self { nodes: graph.nodes, constraints })
+    }
+
+    /// The nodes that these ones need, and themselves, in order. Those in `known` are left out, with what only they need.
+    pub(super) fn needed(&self, roots: &[u32], known: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let (mut open, mut needed) = (roots.to_vec(), BTreeSet::new());
+        while let Some(number) = open.pop() {
+            if !known.contains(&number) && needed.insert(number) {
+                open.extend(self.nodes[number as usize].operands());
+            }
+        }
+        needed
     }
 
     /// True if a node of this kind is used.

@@ -11,9 +11,9 @@ use p3_fri::{CommitPhaseMultiStep, FriParameters, FriShape, ProverTranscript};
 use p3_matrix::dense::RowMajorMatrix;
 use p3_symmetric::MerkleCap;
 use p3_util::reverse_slice_index_bits;
-use ringforge::{Buffer, Engine, Error, Result, Stream};
+use ringforge::{Buffer, Engine, Result, Stream};
 
-use super::kernels::{Kernels, MOST_LOG_ARITY, ext, exts, fold_factors, fold_rows};
+use super::kernels::{Kernels, ext, exts, fold_factors, fold_rows};
 use super::quotient::flat;
 use crate::field::words;
 use crate::hash::HashField;
@@ -22,7 +22,7 @@ use crate::poseidon2::Poseidon2;
 use crate::resident::{Matrix, MerkleTree};
 use crate::stock::{Kept, Stock};
 
-/// Where and how a proof is made.
+/// The device and the parameters of a proof.
 pub(super) struct Place<'a, F: HashField, EF> {
     pub(super) engine: &'a Engine,
     pub(super) stream: &'a Stream,
@@ -90,15 +90,6 @@ where
 {
     let &Place { engine, stream, hash, cap_height, tail, .. } = at;
     let stock = Stock::new(hash, cap_height);
-    let least = fri.log_blowup + fri.log_final_poly_len;
-    if fri.log_final_poly_len > 0 && bits <= least {
-        let what = "log2 of the extension's rows (must be larger, for the length of FRI's last polynomial)";
-        return Err(Error::Length { what, expected: least + 1, got: bits });
-    }
-    if fri.max_log_arity == 0 || fri.max_log_arity > MOST_LOG_ARITY {
-        let why = format!("FRI folds 2^{} elements, and the kernels 2 to 16", fri.max_log_arity);
-        return Err(Error::Unsupported { job: "a STARK proof".into(), why });
-    }
     let shape = FriShape::new(fri, &[bits], bits);
     let log_arities = shape.log_arities.clone();
     // Plonky3's transcript panics where it is dropped before its end, and cannot be ended early

@@ -4,15 +4,15 @@
 use core::marker::PhantomData;
 use core::ops::Range;
 use std::fmt::Write;
-use std::sync::Arc;
 
 use p3_field::{ExtensionField, batch_multiplicative_inverse};
 use rayon::prelude::*;
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Table};
 use ringforge::{Error, Plan, Planner, Result};
 
-use super::dag::{Dag, Node};
-use crate::field::{EngineField, elements, elements_mut, words};
+use super::dag::Node;
+use super::part::Part;
+use crate::field::{EngineField, elements, elements_mut, inverse_of_modulus, words};
 use crate::layout::Layout;
 
 const HEADERS: &[Header] = &[Header { name: "stark.cuh", text: include_str!("../stark.cuh") }];
@@ -59,23 +59,6 @@ impl Shape {
     }
 }
 
-/// A part of the constraints that one launch adds up.
-#[derive(Debug, Clone)]
-pub(super) struct Part<F> {
-    pub(super) dag: Arc<Dag<F>>,
-    /// The constraints of each cluster. Between clusters, the compiler keeps no values.
-    pub(super) clusters: Vec<Range<usize>>,
-    pub(super) continues: bool,
-    pub(super) ends: bool,
-}
-
-impl<F> Part<F> {
-    fn constraints(&self) -> Range<usize> {
-        let ends = self.clusters.first().zip(self.clusters.last());
-        ends.map_or(0..0, |(first, last)| first.start..last.end)
-    }
-}
-
 type Words<'a, F> = &'a [<F as EngineField>::Word];
 type WordsMut<'a, F> = &'a mut [<F as EngineField>::Word];
 
@@ -119,6 +102,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let Domain { main, log_n, log_chunks, publics, periodic, periods } = domain;
         let (bits, degree, [to_row, to_column]) = (log_n + log_chunks, EF::DIMENSION, main.strides());
         let dag = &part.dag;
+        // all parts read the same memory
         let selects = dag.has(Node::First) || dag.has(Node::Last);
         let sums = (degree << bits) * size_of::<F>();
         let ports = [
@@ -133,9 +117,9 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         ];
         let grid = (1usize << bits).div_ceil(THREADS as usize);
         let task = [
-            ("first", dag.has(Node::First).into()),
-            ("last", dag.has(Node::Last).into()),
-            ("transition", dag.has(Node::Transition).into()),
+            ("first", part.has(Node::First).into()),
+            ("last", part.has(Node::Last).into()),
+            ("transition", part.has(Node::Transition).into()),
             ("continues", part.continues.into()),
             ("ends", part.ends.into()),
             ("resident", RESIDENT),
@@ -310,11 +294,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let q = F::ORDER_U64;
         let [one, nonresidue] = [F::ONE, self.nonresidue].map(word);
         let field = match size_of::<F>() {
-            4 => {
-                // Newton's iteration for 1 / q: q itself has 3 correct bits, and each step doubles their number
-                let inverse = (0..4).fold(q as u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(q as u32))));
-                format!("stark::Field31<{q}u, {inverse}u, {one}u>")
-            }
+            4 => format!("stark::Field31<{q}u, {}u, {one}u>", inverse_of_modulus::<F>()),
             _ => "stark::Goldilocks64".into(),
         };
         let mut prelude = format!(
@@ -356,108 +336,6 @@ pub(super) struct Domain {
     pub(super) periods: usize,
 }
 
-impl<F: EngineField> Part<F> {
-    /// The nodes that constraints need, by number.
-    fn nodes(&self, constraints: &Range<usize>) -> Vec<u32> {
-        let mut needed = vec![false; self.dag.nodes.len()];
-        let mut open: Vec<u32> = self.dag.constraints[constraints.clone()].to_vec();
-        while let Some(number) = open.pop() {
-            if !core::mem::replace(&mut needed[number as usize], true) {
-                open.extend(self.dag.nodes[number as usize].operands());
-            }
-        }
-        (0..needed.len() as u32).filter(|number| needed[*number as usize]).collect()
-    }
-
-    /// The CUDA source of `Constraints::add`.
-    fn text<EF: ExtensionField<F>>(&self) -> String {
-        let mut text = String::from(
-            "struct Constraints {\n    template <class Row>\n    RF_METHOD static void add(E& sum, const Row& row) {\n",
-        );
-        for cluster in &self.clusters {
-            text += "        {\n";
-            for number in self.nodes(cluster) {
-                let value = match self.dag.nodes[number as usize] {
-                    Node::Main(column, false) => format!("row.of({column})"),
-                    Node::Main(column, true) => format!("row.of_next({column})"),
-                    Node::Public(index) => format!("row.publics[{index}]"),
-                    Node::Periodic(column) => format!("row.of_periodic({column})"),
-                    Node::First => "row.first".into(),
-                    Node::Last => "row.last".into(),
-                    Node::Transition => "row.transition".into(),
-                    Node::Constant(c) => format!("(Word){}ull", word(c)),
-                    Node::Add(a, b) => format!("F::add(v{a}, v{b})"),
-                    Node::Sub(a, b) => format!("F::sub(v{a}, v{b})"),
-                    Node::Mul(a, b) => format!("F::mul(v{a}, v{b})"),
-                    Node::Neg(a) => format!("F::sub(0, v{a})"),
-                };
-                let _ = writeln!(text, "            const Word v{number} = {value};");
-            }
-            for i in cluster.clone() {
-                let (at, node) = (i * EF::DIMENSION, self.dag.constraints[i]);
-                let _ = writeln!(text, "            sum = sum.add(E::load(row.weights + {at}).times(v{node}));");
-            }
-            text += "        }\n        STARK_APART();\n";
-        }
-        text + "    }\n};\n"
-    }
-
-    /// Adds the constraints of all rows.
-    fn on_cpu<EF: ExtensionField<F>>(
-        &self,
-        [main, publics, weights, blocks, points, inverses, periodic]: [&[F]; 7],
-        [to_row, to_column]: [usize; 2],
-        [log_n, bits, periods]: [usize; 3],
-        to: &mut [F],
-    ) {
-        let (degree, n) = (EF::DIMENSION, 1usize << log_n);
-        let all = self.constraints();
-        let nodes = self.nodes(&all);
-        let row = |r: usize, values: &mut Vec<F>| -> EF {
-            let (block, t) = (r >> log_n, r & (n - 1));
-            let natural = reversed(t, log_n);
-            let next = (block << log_n) + reversed((natural + 1) & (n - 1), log_n);
-            let log_chunks = bits - log_n;
-            let period = ((natural << log_chunks) + reversed(block, log_chunks)) & (periods - 1);
-            let vanishing = blocks[2 * block];
-            for &number in &nodes {
-                let of = |a: u32| values[a as usize];
-                let value = match self.dag.nodes[number as usize] {
-                    Node::Main(column, false) => main[r * to_row + column as usize * to_column],
-                    Node::Main(column, true) => main[next * to_row + column as usize * to_column],
-                    Node::Public(index) => publics[index as usize],
-                    Node::Periodic(column) => periodic[column as usize * periods + period],
-                    Node::First => -(vanishing * inverses[r * degree]),
-                    Node::Last => -(vanishing * points[2] * inverses[next * degree]),
-                    Node::Transition => point_of(&points[..3 + bits], r) - points[1],
-                    Node::Constant(c) => c,
-                    Node::Add(a, b) => of(a) + of(b),
-                    Node::Sub(a, b) => of(a) - of(b),
-                    Node::Mul(a, b) => of(a) * of(b),
-                    Node::Neg(a) => -of(a),
-                };
-                values[number as usize] = value;
-            }
-            let weighted = all.clone().map(|i| {
-                ext::<F, EF>(&weights[i * degree..(i + 1) * degree]) * values[self.dag.constraints[i] as usize]
-            });
-            weighted.sum()
-        };
-        ringforge_cpu::threads::start();
-        let new = || vec![F::ZERO; self.dag.nodes.len()];
-        let sums: Vec<EF> = (0..1usize << bits).into_par_iter().map_init(new, |values, r| row(r, values)).collect();
-        for (r, sum) in sums.into_iter().enumerate() {
-            let (block, t) = (r >> log_n, r & (n - 1));
-            for (d, coefficient) in sum.as_basis_coefficients_slice().iter().enumerate() {
-                let to = &mut to[((block * degree + d) << log_n) + t];
-                let before = if self.continues { *to } else { F::ZERO };
-                let total = before + *coefficient;
-                *to = canonical(if self.ends { total * blocks[2 * block + 1] } else { total });
-            }
-        }
-    }
-}
-
 /// For each bit of the index of a pair, its factor of 1 / x, where x is the first point of the pair.
 pub(super) fn fold_factors<F: EngineField>(bits: usize) -> Vec<F> {
     // ports have no size 0
@@ -491,7 +369,7 @@ pub(super) fn fold_rows<F: EngineField, EF: ExtensionField<F>>(
 
 /// The point of row r of a coset in bit-reversed order. `points` are the shift, two others, and for each bit of r its
 /// factor.
-fn point_of<F: EngineField>(points: &[F], r: usize) -> F {
+pub(super) fn point_of<F: EngineField>(points: &[F], r: usize) -> F {
     let bits = points[3..].iter().enumerate().filter(|(bit, _)| r >> bit & 1 == 1);
     bits.fold(points[0], |x, (_, factor)| x * *factor)
 }
@@ -521,7 +399,7 @@ fn output<F>(elements: usize) -> Port {
 }
 
 /// The word that stores an element.
-fn word<F: EngineField>(x: F) -> u64 {
+pub(super) fn word<F: EngineField>(x: F) -> u64 {
     let words = words(core::slice::from_ref(&x));
     bytemuck::bytes_of(&words[0]).iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
@@ -536,7 +414,7 @@ pub(super) fn exts<F: EngineField, EF: ExtensionField<F>>(words: &[F::Word]) -> 
 }
 
 /// The same element, stored as a word below the modulus.
-fn canonical<F: EngineField>(x: F) -> F {
+pub(super) fn canonical<F: EngineField>(x: F) -> F {
     F::from_u64(x.as_canonical_u64())
 }
 

@@ -1,8 +1,9 @@
-//! Values of committed polynomials at points outside their domains, and what FRI tests of them.
+//! Values of committed polynomials at points outside their domains, and the function that FRI tests for them.
 
 use core::any::TypeId;
 
 use p3_field::ExtensionField;
+use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Result, Stream};
 
 use super::kernels::{Kernels, Shape, exts};
@@ -80,12 +81,9 @@ impl<EF> Values<EF> {
         let mut reduced = engine.device().buffer(trace_shape.rows * of_element)?;
         let call = program.on(stream, 1).input("trace", trace).input("quotient", quotient).input("powers", &powers);
         let call = call.input("constants", &constants).input("here", of.here);
-        let none = of.here.slice(0..of_element)?;
-        let call = match of.next {
-            Some(next) => call.input("next", next),
-            None => call.input("next", none),
-        };
-        call.output("reduced", &mut reduced).run()?;
+        // without a second point, the kernel reads nothing there
+        let next = of.next.map_or(of.here.slice(0..of_element)?, BufferSlice::from);
+        call.input("next", next).output("reduced", &mut reduced).run()?;
         Ok(reduced)
     }
 }

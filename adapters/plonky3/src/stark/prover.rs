@@ -20,9 +20,9 @@ use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use super::dag::{Dag, Node};
 use super::fri::{self, Place};
-use super::kernels::{Domain, Kernels, Shape};
+use super::kernels::{Domain, Kernels, MOST_LOG_ARITY, Shape, ext};
 use super::openings::{Opened, Values, values};
-use super::quotient::{Quotient, Row, denominators, points};
+use super::quotient::{Inputs, Quotient, denominators, points};
 use crate::field::words;
 use crate::hash::HashField;
 use crate::merkle::Digest;
@@ -32,9 +32,9 @@ use crate::resident::{self, Committed, Matrix, MerkleTree, Trace};
 /// The prover of an AIR, which makes the proofs of Plonky3's `prove`, byte for byte, on the device. Its constraints are
 /// compiled when the prover first meets a height.
 ///
-/// An AIR may have public values and periodic columns, and read the next row. Preprocessed columns, constraints over the extension
-/// field, constraints whose degree needs more chunks of the quotient than the blow-up factor, and zero-knowledge are not
-/// supported. Proof-of-work witnesses are those that Plonky3's challenger finds.
+/// An AIR may have public values and periodic columns, and read the next row. Preprocessed columns, constraints over the
+/// extension field, constraints whose degree needs more chunks of the quotient than the blow-up factor, and zero-knowledge
+/// are not supported. Proof-of-work witnesses are those that Plonky3's challenger finds.
 ///
 /// Proofs do not hide the trace. Nothing of the trace is wiped.
 #[derive(Debug)]
@@ -65,13 +65,13 @@ pub struct Phases {
     pub quotient: Duration,
     /// The opened values.
     pub openings: Duration,
-    /// What FRI tests, FRI's rounds and their openings, with proofs of work.
+    /// The function that FRI tests, and FRI's rounds and openings, with proofs of work.
     pub fri: Duration,
     /// The opened rows of the trace and the quotient.
     pub queries: Duration,
 }
 
-/// What a proof depends on beside the trace.
+/// The inputs of a proof beside the trace.
 #[derive(Clone, Copy)]
 struct Statement<'a, F> {
     /// log2 of the number of chunks of the quotient.
@@ -138,10 +138,18 @@ where
         if !dag.nodes.iter().all(within) {
             return Err(unsupported("the AIR reads columns or public values that it does not have"));
         }
+        let fri = config.pcs().fri();
+        if fri.log_blowup == 0 || fri.num_queries == 0 {
+            return Err(unsupported("FRI has a blow-up factor of 1, or no queries"));
+        }
+        if fri.max_log_arity == 0 || fri.max_log_arity > MOST_LOG_ARITY {
+            let why = format!("FRI folds 2^{} elements, and the kernels 2 to 16", fri.max_log_arity);
+            return Err(unsupported(why));
+        }
         // the degree of constraints without periodic columns does not depend on the height
         let periodic = layout.num_periodic_columns > 0;
-        let log_chunks = (!periodic).then(|| log_chunks::<F, A>(air, 1, config.pcs().fri().log_blowup)).transpose()?;
-        let fri_cap = fri_cap::<F, EF, M>(engine, &config.pcs().fri().mmcs, config.pcs())?;
+        let log_chunks = (!periodic).then(|| log_chunks::<F, A>(air, 1, fri.log_blowup)).transpose()?;
+        let fri_cap = fri_cap::<F, EF, M>(engine, &fri.mmcs, config.pcs())?;
         let kernels = Kernels::new()?;
         let quotient = Quotient::new(kernels, dag);
         Ok(Self { engine: engine.clone(), config, air, kernels, quotient, log_chunks, fri_cap, tail: TAIL })
@@ -179,14 +187,19 @@ where
         if public_values.len() != expected {
             return Err(Error::Length { what: "public values", expected, got: public_values.len() });
         }
+        let log_n = trace.height().ilog2() as usize;
+        let (bits, last) = (log_n + log_blowup, pcs.fri().log_final_poly_len);
+        if last > 0 && log_n <= last {
+            let what = "log2 of the extension's rows (must be larger, for the length of FRI's last polynomial)";
+            return Err(Error::Length { what, expected: last + log_blowup + 1, got: bits });
+        }
+        let log_chunks = self.log_chunks.map_or_else(|| log_chunks::<F, A>(self.air, log_n, log_blowup), Ok)?;
+        let (periodic, periods) = periodic(self.air, log_n, log_chunks)?;
+        let statement = Statement { log_chunks, public_values, periodic: &periodic, periods };
         let committed = resident::commit(&self.engine, &stream, pcs.mmcs().hash(), &[trace], log_blowup)?;
         let (tree, cap_height) = (&committed.tree, pcs.mmcs().cap_height());
         let root = tree.cap(&stream, cap_height.min(tree.height()))?;
         clock.lap(|phases| &mut phases.trace);
-        let log_n = committed.matrices[0].height().ilog2() as usize - log_blowup;
-        let log_chunks = self.log_chunks.map_or_else(|| log_chunks::<F, A>(self.air, log_n, log_blowup), Ok)?;
-        let (periodic, periods) = periodic(self.air, log_n, log_chunks)?;
-        let statement = Statement { log_chunks, public_values, periodic: &periodic, periods };
         let mut challenger = self.config.initialise_challenger();
         let shape = StarkShape::new::<F, A>(
             self.air,
@@ -230,9 +243,9 @@ where
 
         let (publics, columns) = (public_values.len(), periodic.len() / periods);
         let domain = Domain { main: trace, log_n, log_chunks, publics, periodic: columns, periods };
-        let row =
-            Row { domain, main: main.elements(), publics: public_values, periodic, alpha, added_bits: log_blowup };
-        let extension = self.quotient.extension(engine, stream, &row)?;
+        let inputs =
+            Inputs { domain, main: main.elements(), publics: public_values, periodic, alpha, added_bits: log_blowup };
+        let extension = self.quotient.extension(engine, stream, &inputs)?;
         let quotient = Matrix::<F>::new(engine, extension, main.height())?;
         let tree = MerkleTree::new(engine, stream, pcs.mmcs().hash(), &[&quotient])?;
         let cap_height = pcs.mmcs().cap_height().min(tree.height());
@@ -240,8 +253,11 @@ where
         clock.lap(|phases| &mut phases.quotient);
         let (zeta, ood_witness) = transcript.ood_phase::<Cap<F>>(quotient_root.clone(), None);
 
-        let next = (!self.air.main_next_row_columns().is_empty()).then(|| zeta * F::two_adic_generator(log_n));
         let bits = log_n + log_blowup;
+        if !is_outside::<F, EF>(zeta, bits) {
+            return Err(unsupported("the challenger draws a point at which the trace is extended"));
+        }
+        let next = (!self.air.main_next_row_columns().is_empty()).then(|| zeta * F::two_adic_generator(log_n));
         let all_points = stream.upload(words(&points::<F>(bits, log_n)))?;
         let inverses = |z| denominators(self.kernels, engine, stream, &all_points, bits, z);
         let (here_inverses, next_inverses) = (inverses(zeta)?, next.map(inverses).transpose()?);
@@ -323,6 +339,11 @@ where
     }
 }
 
+/// True if z is neither 0 nor in the coset g·K of 2^bits elements: values at z are quotients by z and by z − x.
+fn is_outside<F: HashField, EF: ExtensionField<F>>(z: EF, bits: usize) -> bool {
+    !z.is_zero() && z.exp_power_of_2(bits) != EF::from(F::GENERATOR.exp_power_of_2(bits))
+}
+
 /// log2 of the number of chunks of an AIR's quotient, for traces of this height.
 fn log_chunks<F, A>(air: &A, log_n: usize, log_blowup: usize) -> Result<usize>
 where
@@ -375,12 +396,29 @@ where
 {
     const ROWS: usize = 1 << 8;
     let numbers: Vec<F> = (0..ROWS * EF::DIMENSION).map(F::from_usize).collect();
-    let elements = numbers.chunks_exact(EF::DIMENSION);
-    let elements: Vec<EF> = elements.map(|x| EF::from_basis_coefficients_slice(x).unwrap_or_default()).collect();
+    let elements: Vec<EF> = numbers.chunks_exact(EF::DIMENSION).map(ext).collect();
     let (cap, _) = fri.commit_matrix(RowMajorMatrix::new(elements, 1));
     let stream = engine.stream()?;
     let rows = Matrix::upload(engine, stream, &RowMajorMatrix::new(numbers, EF::DIMENSION))?;
     let tree = MerkleTree::new(engine, stream, pcs.mmcs().hash(), &[&rows])?;
     let found = (0..=tree.height()).find(|height| tree.cap(stream, *height).is_ok_and(|found| found == cap));
     found.ok_or_else(|| unsupported("FRI's commitments do not use the hash of the traces"))
+}
+
+#[cfg(test)]
+mod tests {
+    use p3_field::extension::BinomialExtensionField;
+    use p3_field::{Field, PrimeCharacteristicRing, TwoAdicField};
+    use p3_koala_bear::KoalaBear;
+
+    use super::*;
+
+    #[test]
+    fn points_of_the_extension_are_not_outside() {
+        type Challenge = BinomialExtensionField<KoalaBear, 4>;
+        let is_outside = |z: Challenge| is_outside::<KoalaBear, _>(z, 3);
+        let point = KoalaBear::GENERATOR * KoalaBear::two_adic_generator(3).exp_u64(5);
+        assert!(!is_outside(point.into()) && !is_outside(Challenge::ZERO));
+        assert!(is_outside(Challenge::ONE) && is_outside((point * KoalaBear::two_adic_generator(4)).into()));
+    }
 }

@@ -1,7 +1,8 @@
 //! The constraints of an AIR, compiled, and the quotient of their sum.
 
+use core::any::TypeId;
 use core::ops::Range;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use p3_field::ExtensionField;
@@ -9,13 +10,14 @@ use rayon::prelude::*;
 use ringforge::{Buffer, Engine, Plan, Program, Result, Stream};
 
 use super::dag::{Dag, Node};
-use super::kernels::{Domain, Kernels, Part, reversed};
+use super::kernels::{Domain, Kernels, reversed};
+use super::part::Part;
 use crate::field::{EngineField, words};
 use crate::layout::Layout;
 use crate::transform::Transform;
 
-/// The most operations of a kernel, and the most columns that a cluster reads. Longer kernels are slower, compile for longer, or
-/// need too many registers.
+/// The most operations of a kernel, and the most columns that a cluster reads. Longer kernels are slower, take longer to
+/// compile, or need too many registers.
 const OPERATIONS: usize = 400;
 const COLUMNS: usize = 96;
 
@@ -23,13 +25,14 @@ const COLUMNS: usize = 96;
 #[derive(Debug)]
 pub(super) struct Quotient<F, EF> {
     kernels: Kernels<F, EF>,
+    dag: Arc<Dag<F>>,
     parts: Vec<Part<F>>,
-    /// The programs for the domain that was used last.
-    programs: Mutex<Option<(Domain, Arc<[Program]>)>>,
+    /// The programs for each domain.
+    programs: Mutex<HashMap<Domain, Arc<[Program]>>>,
 }
 
-/// What the quotient of a proof depends on.
-pub(super) struct Row<'a, F, EF> {
+/// The values that a quotient is computed from.
+pub(super) struct Inputs<'a, F, EF> {
     pub(super) domain: Domain,
     pub(super) main: &'a Buffer,
     pub(super) publics: &'a [F],
@@ -60,35 +63,30 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         if let Some(last) = parts.last_mut() {
             last.ends = true;
         }
-        Self { kernels, parts, programs: Mutex::default() }
-    }
-
-    /// The number of constraints.
-    fn constraints(&self) -> usize {
-        self.parts.first().map_or(0, |part| part.dag.constraints.len())
+        Self { kernels, dag, parts, programs: Mutex::default() }
     }
 
     fn programs(&self, engine: &Engine, domain: Domain) -> Result<Arc<[Program]>> {
         let mut kept = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, programs)) = kept.as_ref().filter(|(of, _)| *of == domain) {
+        if let Some(programs) = kept.get(&domain) {
             return Ok(programs.clone());
         }
         let plan = |part| self.kernels.constraints(engine.planner(), part, domain);
         let plans = self.parts.iter().map(plan).collect::<Result<Vec<_>>>()?;
-        // kernels of an AIR are compiled side by side
+        // all kernels of an AIR are compiled at the same time
         ringforge_cpu::threads::start();
         let compile = |plan: &Plan| engine.device().compile(plan);
         let programs: Arc<[Program]> = plans.par_iter().map(compile).collect::<Result<Vec<_>>>()?.into();
-        *kept = Some((domain, programs.clone()));
+        kept.insert(domain, programs.clone());
         Ok(programs)
     }
 
     /// Enqueues the quotient's extension: D columns of each chunk, one after another.
-    pub(super) fn extension(&self, engine: &Engine, stream: &Stream, of: &Row<'_, F, EF>) -> Result<Buffer> {
+    pub(super) fn extension(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>) -> Result<Buffer> {
         let Domain { log_n, log_chunks, .. } = of.domain;
         let (bits, degree, word) = (log_n + log_chunks, EF::DIMENSION, size_of::<F>());
         let programs = self.programs(engine, of.domain)?;
-        let mut weights: Vec<EF> = of.alpha.powers().collect_n(self.constraints().max(1));
+        let mut weights: Vec<EF> = of.alpha.powers().collect_n(self.dag.constraints.len().max(1));
         weights.reverse();
         let weights = stream.upload(words(&flat(&weights)))?;
         let publics = if of.publics.is_empty() { &[F::ZERO] } else { of.publics };
@@ -101,8 +99,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
             (0..1 << log_chunks).map(|block| shift_to_n * root.exp_u64(reversed(block, log_chunks) as u64) - F::ONE);
         let blocks: Vec<F> = vanishing.flat_map(|x| [x, x.inverse()]).collect();
         let blocks = stream.upload(words(&blocks))?;
-        let dag = &self.parts[0].dag;
-        let inverses = match dag.has(Node::First) || dag.has(Node::Last) {
+        let inverses = match self.dag.has(Node::First) || self.dag.has(Node::Last) {
             true => denominators(self.kernels, engine, stream, &points, bits, EF::ONE)?,
             false => stream.zeros(degree * word)?,
         };
@@ -130,38 +127,27 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
 
 /// Cuts constraints, in their order, into clusters that read few columns. Returns each with its number of operations.
 fn clusters_of<F: EngineField>(dag: &Dag<F>) -> Vec<(Range<usize>, usize)> {
+    let cost = |numbers: &BTreeSet<u32>| {
+        let nodes = numbers.iter().map(|number| &dag.nodes[*number as usize]);
+        let columns = nodes.clone().filter(|node| matches!(node, Node::Main(..))).count();
+        (columns, nodes.filter(|node| node.is_operation()).count())
+    };
     let mut clusters: Vec<(Range<usize>, usize)> = Vec::new();
-    let (mut seen, mut columns, mut operations) = (HashSet::new(), 0, 0);
+    let (mut known, mut columns) = (BTreeSet::new(), 0);
     for (i, root) in dag.constraints.iter().enumerate() {
-        let (mut open, mut new) = (vec![*root], HashSet::new());
-        while let Some(number) = open.pop() {
-            if !seen.contains(&number) && new.insert(number) {
-                open.extend(dag.nodes[number as usize].operands());
-            }
-        }
-        let nodes = |new: &HashSet<u32>| {
-            let nodes = new.iter().map(|number| &dag.nodes[*number as usize]);
-            let columns = nodes.clone().filter(|node| matches!(node, Node::Main(..))).count();
-            (columns, nodes.filter(|node| node.is_operation()).count())
-        };
-        let (more_columns, more_operations) = nodes(&new);
-        let full = columns + more_columns > COLUMNS || operations + more_operations > OPERATIONS;
+        let new = dag.needed(&[*root], &known);
+        let (more_columns, more) = cost(&new);
         match clusters.last_mut() {
-            Some((cluster, cost)) if !full => {
-                seen.extend(new);
-                (columns, operations) = (columns + more_columns, operations + more_operations);
-                (cluster.end, *cost) = (i + 1, operations);
+            Some((cluster, operations)) if columns + more_columns <= COLUMNS && *operations + more <= OPERATIONS => {
+                known.extend(new);
+                columns += more_columns;
+                (cluster.end, *operations) = (i + 1, *operations + more);
             }
             _ => {
-                // what earlier clusters computed is computed again
-                let (mut open, mut all) = (vec![*root], HashSet::new());
-                while let Some(number) = open.pop() {
-                    if all.insert(number) {
-                        open.extend(dag.nodes[number as usize].operands());
-                    }
-                }
-                (columns, operations) = nodes(&all);
-                seen = all;
+                // the values of earlier clusters are computed again
+                known = dag.needed(&[*root], &BTreeSet::new());
+                let operations;
+                (columns, operations) = cost(&known);
                 clusters.push((i..i + 1, operations));
             }
         }
@@ -174,8 +160,8 @@ pub(super) fn flat<F: EngineField, EF: ExtensionField<F>>(elements: &[EF]) -> Ve
     elements.iter().flat_map(|x| x.as_basis_coefficients_slice()).copied().collect()
 }
 
-/// What kernels compute the points of the coset g·K of 2^bits elements from: g; 1 / h and h for the generator h of the
-/// trace's domain; and the factor of each bit of an index in bit-reversed order.
+/// The numbers from which kernels compute the points of the coset g·K of 2^bits elements. They are g, 1 / h and h for the
+/// generator h of the trace's domain, and a factor for each bit of an index in bit-reversed order.
 pub(super) fn points<F: EngineField>(bits: usize, log_n: usize) -> Vec<F> {
     let h = F::two_adic_generator(log_n);
     let factors = (0..bits).map(|bit| F::two_adic_generator(bit + 1));
@@ -191,7 +177,7 @@ pub(super) fn denominators<F: EngineField, EF: ExtensionField<F>>(
     bits: usize,
     z: EF,
 ) -> Result<Buffer> {
-    let key = ("denominators", core::any::TypeId::of::<(F, EF)>(), bits);
+    let key = ("denominators", TypeId::of::<(F, EF)>(), bits);
     let program = engine.program_of(&key, |planner| kernels.denominators(planner, bits))?;
     let z = stream.upload(words(&flat(&[z])))?;
     let mut inverses = engine.device().buffer((EF::DIMENSION * size_of::<F>()) << bits)?;

@@ -10,7 +10,8 @@ use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random};
 
 use super::dag::{Dag, Node};
-use super::kernels::{Domain, Kernels, Part, Shape};
+use super::kernels::{Domain, Kernels, Shape};
+use super::part::Part;
 use crate::field::EngineField;
 use crate::layout::Layout;
 
