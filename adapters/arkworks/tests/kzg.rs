@@ -107,6 +107,9 @@ where
     let points = stream.upload(&points).expect("points");
     let commitments = ours.commit_on(&stream, &coefficients, few.len()).expect("commitments");
     let proofs = ours.open_on(&stream, &coefficients, &points, few.len()).expect("proofs");
+    // one coefficient has no quotient
+    let refused = ours.open_on(&stream, coefficients.slice(0..32).expect("a part"), &points, 1);
+    assert!(matches!(refused, Err(KzgError::Msm(_))), "{refused:?}");
     for ((polynomial, _, z, ..), (commitment, proof)) in few.iter().zip(commitments.iter().zip(proofs)) {
         let (expected, state) = KZG10::<E, Poly<E>>::commit(&powers, polynomial, None, None).expect("a commitment");
         assert_eq!(*commitment, expected);
