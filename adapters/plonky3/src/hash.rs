@@ -1,18 +1,21 @@
 //! Fields with the hashes of Plonky3's Merkle trees.
 
+use core::any::Any;
 use core::fmt::Debug;
 
 use p3_baby_bear::{BabyBear, Poseidon2BabyBear};
+use p3_challenger::DuplexChallenger;
 use p3_commit::Mmcs;
-use p3_field::Field;
+use p3_field::{Field, PrimeCharacteristicRing};
 use p3_goldilocks::{Goldilocks, Poseidon2Goldilocks};
 use p3_koala_bear::{KoalaBear, Poseidon2KoalaBear};
 use p3_merkle_tree::{MerkleTreeError, MerkleTreeMmcs, PrunedMerklePaths};
-use p3_symmetric::{MerkleCap, PaddingFreeSponge, TruncatedPermutation};
+use p3_symmetric::{MerkleCap, PaddingFreeSponge, Permutation, TruncatedPermutation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::field::EngineField;
+use crate::poseidon2::Poseidon2;
 
 /// A field with the Poseidon2 parameters of Plonky3's hashes.
 ///
@@ -61,6 +64,10 @@ pub trait HashField: EngineField {
 
     /// Pruned Merkle paths with these sibling digests.
     fn paths(siblings: Vec<Self::Digest>) -> Self::Paths;
+
+    /// The state that a challenger permutes to check a witness of a proof of work, without the witness, and the
+    /// witness's place in it. `None` unless it is Plonky3's `DuplexChallenger` with the permutation that hashes rows.
+    fn before_witness(challenger: &dyn Any, hash: &Poseidon2<Self>) -> Option<(Vec<Self>, usize)>;
 }
 
 /// Plonky3's Merkle trees with this field's digests.
@@ -120,6 +127,21 @@ macro_rules! hash_field {
 
             fn paths(siblings: Vec<Self::Digest>) -> Self::Paths {
                 PrunedMerklePaths { sibling_hashes: siblings }
+            }
+
+            fn before_witness(challenger: &dyn Any, hash: &Poseidon2<Self>) -> Option<(Vec<Self>, usize)> {
+                type Sponge = DuplexChallenger<$field, $permutation<$width>, $width, $digest>;
+                let sponge = challenger.downcast_ref::<Sponge>()?;
+                let some = core::array::from_fn(Self::from_usize);
+                if sponge.permutation.permute(some) != hash.permutation().permute(some) {
+                    return None;
+                }
+                let place = sponge.input_buffer.len();
+                let mut state = sponge.sponge_state;
+                state[..place].copy_from_slice(&sponge.input_buffer);
+                state[place..$digest].fill(Self::ZERO);
+                state[$digest] += Self::from_usize(place + 1);
+                Some((state.to_vec(), place))
             }
         }
     };

@@ -14,6 +14,9 @@ use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 /// Threads per block. Each thread computes one item.
 const THREADS: u32 = 128;
 
+/// Witnesses of a proof of work that a thread tries.
+pub(crate) const WITNESSES: usize = 4;
+
 /// The words of an item's two inputs and of its output.
 type Both<'a, F> = (&'a [Word<F>], &'a [Word<F>], &'a mut [Word<F>]);
 type Word<F> = <F as EngineField>::Word;
@@ -212,6 +215,36 @@ impl<F: HashField> Poseidon2<F> {
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers([each as u64]) };
         let title = format!("Poseidon2 of {each} digests and rows");
         plan(planner, title, (&["children", "rows"], "digests"), kernel, self.digests())
+    }
+
+    /// The plan that tries witnesses of a proof of work, [`WITNESSES`] for each item. The port `state` is the sponge's
+    /// state, and `search` has three words: the first witness, its place in the state, and the bits of the permuted
+    /// state's last word of the rate that must be 0. The port `found` is the number of the item's first witness that
+    /// works, or 2^32 − 1.
+    pub(crate) fn ground(&self, planner: &Planner) -> Result<Plan> {
+        let permutation = self.rows.clone();
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |item, (state, search, found): (&[F::Word], &[u64; 3], &mut u32)| {
+                let [begin, place, bits] = *search;
+                let works = |number: &u32| {
+                    let mut state = elements::<F>(state).to_vec();
+                    state[place as usize] = F::from_u64(begin + item as u64 * WITNESSES as u64 + u64::from(*number));
+                    permutation.permute(&mut state);
+                    state[F::DIGEST - 1].as_canonical_u64() & bits == 0
+                };
+                *found = (0..WITNESSES as u32).find(works).unwrap_or(u32::MAX);
+                Ok(())
+            })
+        };
+        let text = ("poseidon2_ground", include_str!("kernels/poseidon2_ground.cu"), HEADERS);
+        let state = Port::shared(self.width() * size_of::<F>());
+        let ports = [state, Port::shared(3 * size_of::<u64>()), Port::output(size_of::<u32>())];
+        let build = self.build(&self.rows);
+        // SAFETY: a thread reads the state, the search and all constants, and writes its own number.
+        #[allow(unsafe_code)]
+        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers([WITNESSES as u64]) };
+        let title = "proof of work by Poseidon2".into();
+        plan(planner, title, (&["state", "search"], "found"), kernel, &self.rows)
     }
 
     /// The CUDA source of the struct `Hash`, and the launch configuration.

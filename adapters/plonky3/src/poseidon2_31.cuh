@@ -14,6 +14,17 @@ struct Field31 {
     using Sum = u32;  // < q
 
     RF_METHOD static Word canonical(Word x) { return x; }
+    // in: x < q   out: x in Montgomery form
+    RF_METHOD static Word of(u64 x) {
+        constexpr u64 r = (1ull << 32) % q;
+        const u32 y = (u32)product((rf::i32)x, (rf::i32)(r * r % q));
+        return rf::min_word(y, y + q);
+    }
+    // in: x in Montgomery form   out: x, < q
+    RF_METHOD static u64 residue(Word x) {
+        const u32 y = (u32)product((rf::i32)x, 1);
+        return rf::min_word(y, y + q);
+    }
     RF_METHOD static Sum widen(Word x) { return x; }
     RF_METHOD static Sum add(Sum a, Sum b) { return rf::sub_once(a + b, q); }
     RF_METHOD static Word narrow(Sum x) { return x; }

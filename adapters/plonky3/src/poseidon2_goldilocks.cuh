@@ -14,6 +14,8 @@ struct FieldGoldilocks {
 
     // in: any x   out: the same residue, < q
     RF_METHOD static Word canonical(Word x) { return rf::Goldilocks{0xffffffff00000001ull}.reduce_any(x); }
+    RF_METHOD static Word of(u64 x) { return x; }
+    RF_METHOD static u64 residue(Word x) { return canonical(x); }
     RF_METHOD static Sum widen(Word x) { return {{rf::low(x), rf::high(x), 0}}; }
     RF_METHOD static Sum add(const Sum& a, const Sum& b) {
         Sum sum;

@@ -9,10 +9,12 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `prover.rs` | The public interface, and the steps of a proof. |
-//! | `dag.rs`, `part.rs`, `quotient.rs` | The constraints of an AIR, compiled, and their quotient. |
-//! | `openings.rs`, `fri.rs` | Opened values, and FRI. |
+//! | `dag.rs`, `code.rs`, `part.rs` | The constraints of an AIR as a graph, as instructions, and as kernels. |
+//! | `quotient.rs` | The quotient of the constraints. |
+//! | `openings.rs`, `fri.rs`, `work.rs` | Opened values, FRI, and proofs of work. |
 //! | `kernels.rs`, `samples.rs` | The kernels with their CPU references, and plans of them for tests. |
 
+mod code;
 mod dag;
 mod fri;
 mod kernels;
@@ -22,5 +24,14 @@ mod prover;
 mod quotient;
 #[cfg(feature = "testkit")]
 pub(crate) mod samples;
+#[cfg(all(test, feature = "testkit"))]
+mod spoiled;
+mod work;
+
+use ringforge::Error;
 
 pub use prover::{Phases, Prover};
+
+fn unsupported(why: impl Into<String>) -> Error {
+    Error::Unsupported { job: "a STARK proof".into(), why: why.into() }
+}

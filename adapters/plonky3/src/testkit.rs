@@ -172,7 +172,13 @@ where
     let wide = of_arity_4::<F, WIDE>(hash.clone(), random, internal_of_wide)?;
     let digest = F::DIGEST;
     let pairs = [("children", 2 * digest)];
+    let state = residues::<F>(random, hash.width());
+    let ground = NamedPlan::new(format!("{field} proof of work"), hash.ground(planner)?).sampled(move |seed, _| {
+        let search = [seed % 1000, seed % digest as u64, 7];
+        vec![("state", state.clone()), ("search", search.iter().flat_map(|word| word.to_ne_bytes()).collect())]
+    });
     let mut plans = vec![
+        ground,
         sampled::<F>(format!("{field} pairs"), &pairs, hash.nodes(planner, 2)?),
         sampled::<F>(format!("{field} injected"), &[pairs[0], ("rows", digest)], hash.injected(planner, 2)?),
     ];

@@ -4,23 +4,30 @@
 
 // A row as the generated code reads it.
 struct Row {
-    const Word *main, *publics, *weights, *periodic;
-    u64 to_column, here, next, periods;
+    const Word *main, *preprocessed, *publics, *weights, *periodic;
+    const u64* code;
+    Word* slots;
+    u64 to_column, here, next, of_row, of_next_row, to_preprocessed, periods, instructions;
     Word first, last, transition;
 
     RF_METHOD Word of(u32 column) const { return main[here + column * to_column]; }
     RF_METHOD Word of_next(u32 column) const { return main[next + column * to_column]; }
+    RF_METHOD Word of_preprocessed(u32 column) const { return preprocessed[of_row + column * to_preprocessed]; }
+    RF_METHOD Word next_of_preprocessed(u32 column) const { return preprocessed[of_next_row + column * to_preprocessed]; }
     RF_METHOD Word of_periodic(u32 column) const { return periodic[column * periods]; }
 };
 
 // blocks: for each block, x^n - 1 for n = 2^log_n, and its inverse. points: as for `point_of`. inverses: 1 / (1 - x).
-// periodic: of each periodic column, `periods` values in natural order. sums: of each block, D columns.
+// periodic: of each periodic column, `periods` values in natural order. code: instructions, if constraints are
+// interpreted; constants then follow the public values. sums: of each block, D columns.
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
-    stark_constraints(const Word* main, const Word* publics, const Word* weights, const Word* blocks, const Word* points,
-                      const Word* inverses, const Word* periodic, Word* sums, u64 log_n, u64 bits, u64 to_row, u64 to_column,
-                      u64 periods, u64 grid, u64 first, u64) {
+    stark_constraints(const Word* main, const Word* preprocessed, const Word* publics, const Word* weights,
+                      const Word* blocks, const Word* points, const Word* inverses, const Word* periodic, const u64* code,
+                      Word* sums, u64 log_n, u64 bits, u64 to_row, u64 to_column, u64 to_preprocessed, u64 periods,
+                      u64 instructions, u64 grid, u64 first, u64) {
+    RF_SHARED(shared);
     const u64 item = first + blockIdx.x / (u32)grid;
-    const u64 r = (u64)(blockIdx.x % (u32)grid) * Task::threads + threadIdx.x;
+    const u64 r = (u64)(blockIdx.x % (u32)grid) * blockDim.x + threadIdx.x;
     if (r >> bits) return;
     const u64 block = r >> log_n, n = 1ull << log_n, t = r & (n - 1);
     const u32 shift = 32 - (u32)log_n;
@@ -29,7 +36,9 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     const u32 log_chunks = (u32)(bits - log_n);
     const u64 chunk = log_chunks == 0 ? 0 : __brev((u32)block) >> (32 - log_chunks);
     const u64 period = ((natural << log_chunks) + chunk) & (periods - 1);
-    Row row = {main, publics, weights, periodic + period, to_column, r * to_row, next * to_row, periods, 0, 0, 0};
+    Row row = {main,       preprocessed,   publics,         weights, periodic + period, code, (Word*)shared + threadIdx.x,
+               to_column,  r * to_row,     next * to_row,   r,       next,              to_preprocessed,
+               periods,    instructions,   0,               0,       0};
     const Word vanishing = blocks[2 * block];
     if (Task::first) row.first = F::mul(vanishing, F::sub(0, inverses[r * E_DEGREE]));
     if (Task::last) row.last = F::mul(F::mul(vanishing, points[2]), F::sub(0, inverses[next * E_DEGREE]));

@@ -126,20 +126,28 @@ impl<F: EngineField> Matrix<F> {
 
     /// Transforms each column. The transform must support this height ([`Transform::serves`]).
     pub(crate) fn transformed(&self, stream: &Stream, transform: Transform<F>) -> Result<Self> {
-        let (width, height) = (self.width(), self.height << transform.added_bits());
-        let program = match transform.program(&self.engine, self.height.ilog2() as usize, self.layout, width) {
+        self.first_transformed(stream, self.height, transform)
+    }
+
+    /// Transforms the first `rows` elements of each column, a number that the transform must support.
+    pub(crate) fn first_transformed(&self, stream: &Stream, rows: usize, transform: Transform<F>) -> Result<Self> {
+        let width = self.width();
+        let program = match transform.program(&self.engine, rows.ilog2() as usize, self.layout, width) {
             Err(Error::TooLarge { .. }) if self.layout == Layout::Rows => {
-                return self.transposed(stream)?.transformed(stream, transform)?.into_rows(stream);
+                return self.transposed(stream)?.first_transformed(stream, rows, transform)?.into_rows(stream);
             }
             program => program?,
         };
-        let bytes = extended_bytes(self.height * width * size_of::<F>(), transform.added_bits())?;
-        let mut to = self.engine.device().buffer(bytes)?;
-        let items = if self.layout == Layout::Rows { 1 } else { width };
-        program.on(stream, items).input("from", &self.elements).output("to", &mut to).run()?;
+        let bytes = rows * width * size_of::<F>();
+        let mut to = self.engine.device().buffer(extended_bytes(bytes, transform.added_bits())?)?;
+        let (items, from) = match self.layout {
+            Layout::Rows => (1, self.elements.slice(0..bytes)?),
+            Layout::Columns { .. } => (width, (&self.elements).into()),
+        };
+        program.on(stream, items).input("from", from).output("to", &mut to).run()?;
         match self.layout {
             Layout::Rows => Self::of_rows(&self.engine, to, width),
-            Layout::Columns { .. } => Self::new(&self.engine, to, height),
+            Layout::Columns { .. } => Self::new(&self.engine, to, rows << transform.added_bits()),
         }
     }
 

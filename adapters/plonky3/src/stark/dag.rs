@@ -1,12 +1,18 @@
 //! The constraints of an AIR as a graph in which equal expressions are one node.
 
-use core::ptr;
+use core::{iter, ptr};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use p3_air::symbolic::{BaseEntry, BaseLeaf, SymbolicExpression};
-use ringforge::{Error, Result};
+use p3_air::Air;
+use p3_air::symbolic::{
+    AirLayout, BaseEntry, BaseLeaf, ExtLeaf, SymbolicAirBuilder, SymbolicExpr, SymbolicExpression,
+    SymbolicExpressionExt,
+};
+use p3_field::ExtensionField;
+use ringforge::Result;
 
+use super::unsupported;
 use crate::field::EngineField;
 
 /// An expression of a row. Operands are numbers of nodes, and below the node's own.
@@ -14,6 +20,8 @@ use crate::field::EngineField;
 pub(super) enum Node<F> {
     /// A column, and whether it is that of the next row.
     Main(u32, bool),
+    /// The same for a preprocessed column.
+    Preprocessed(u32, bool),
     Public(u32),
     Periodic(u32),
     First,
@@ -42,25 +50,53 @@ impl<F> Node<F> {
     }
 }
 
-/// Constraints, in the order in which the AIR emits them.
+/// A node that must be zero, or a coordinate of a constraint over the extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Constraint {
+    pub(super) node: u32,
+    /// The constraint's place in the order in which the AIR emits all of them, and the coordinate. Together they say
+    /// which challenge the node is multiplied by.
+    pub(super) place: usize,
+    pub(super) coordinate: usize,
+}
+
+/// The constraints of an AIR.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Dag<F> {
     pub(super) nodes: Vec<Node<F>>,
-    /// The node of each constraint.
-    pub(super) constraints: Vec<u32>,
+    /// In the order of the AIR.
+    pub(super) constraints: Vec<Constraint>,
+    /// The number of the AIR's constraints. One over the extension has a node for each coordinate.
+    pub(super) number: usize,
 }
 
 impl<F: EngineField> Dag<F> {
-    /// The graph of these constraints.
+    /// The graph of the constraints of an AIR of this layout. `nonresidue` is W of the extension F\[x\]/(x^D − W).
     ///
     /// # Errors
     /// [`Error::Unsupported`] for values that are not of the trace's rows or public.
-    pub(super) fn new(constraints: &[SymbolicExpression<F>]) -> Result<Self> {
+    pub(super) fn new<EF, A>(air: &A, layout: AirLayout, nonresidue: F) -> Result<Self>
+    where
+        EF: ExtensionField<F>,
+        A: Air<SymbolicAirBuilder<F, EF>>,
+    {
+        let mut builder = SymbolicAirBuilder::new(layout);
+        air.eval(&mut builder);
+        let places = builder.constraint_layout();
         let mut graph = Graph { nodes: Vec::new(), numbers: HashMap::new() };
-        let mut seen = HashMap::new();
-        let constraints = constraints.iter().map(|constraint| graph.visit(constraint, &mut seen));
-        let constraints = constraints.collect::<Result<_>>()?;
-        Ok(Self { nodes: graph.nodes, constraints })
+        let (base, extension) = (builder.base_constraints(), builder.extension_constraints());
+        let (mut seen, mut seen_extension, mut constraints) = (HashMap::new(), HashMap::new(), Vec::new());
+        for (place, expression) in places.base_indices.iter().zip(&base) {
+            let node = graph.visit(expression, &mut seen)?;
+            constraints.push(Constraint { node, place: *place, coordinate: 0 });
+        }
+        for (place, expression) in places.ext_indices.iter().zip(&extension) {
+            let nodes = graph.visit_extension::<EF>(expression, nonresidue, &mut seen, &mut seen_extension)?;
+            let coordinates = nodes.into_iter().enumerate();
+            constraints.extend(coordinates.map(|(coordinate, node)| Constraint { node, place: *place, coordinate }));
+        }
+        constraints.sort_by_key(|constraint| (constraint.place, constraint.coordinate));
+        Ok(Self { nodes: graph.nodes, constraints, number: base.len() + extension.len() })
     }
 
     /// The nodes that these ones need, and themselves, in order. Those in `known` are left out, with what only they need.
@@ -74,6 +110,15 @@ impl<F: EngineField> Dag<F> {
         needed
     }
 
+    /// Zero, and the other constants.
+    pub(super) fn constants(&self) -> Vec<F> {
+        let constants = self.nodes.iter().filter_map(|node| match node {
+            Node::Constant(c) if *c != F::ZERO => Some(*c),
+            _ => None,
+        });
+        iter::once(F::ZERO).chain(constants).collect()
+    }
+
     /// True if a node of this kind is used.
     pub(super) fn has(&self, node: Node<F>) -> bool {
         self.nodes.contains(&node)
@@ -85,35 +130,111 @@ struct Graph<F> {
     numbers: HashMap<Node<F>, u32>,
 }
 
-type Expression<F> = SymbolicExpression<F>;
+/// An operation on values that are nodes, or elements of the extension with a node for each coordinate.
+enum Operation<V> {
+    Add(V, V),
+    Sub(V, V),
+    Mul(V, V),
+    Neg(V),
+}
+
+/// The values of expressions that were visited, by their addresses.
+type Seen<L, V> = HashMap<*const SymbolicExpr<L>, V>;
 
 impl<F: EngineField> Graph<F> {
-    /// The number of an expression's node. Expressions are deep, so this does not recurse.
-    fn visit<'a>(&mut self, root: &'a Expression<F>, seen: &mut HashMap<*const Expression<F>, u32>) -> Result<u32> {
-        let mut open: Vec<&'a Expression<F>> = vec![root];
+    /// The value of an expression, from those of its leaves. Expressions are deep, so this does not recurse.
+    fn walk<L, V: Clone>(
+        &mut self,
+        root: &SymbolicExpr<L>,
+        seen: &mut Seen<L, V>,
+        leaf: &mut dyn FnMut(&mut Self, &L) -> Result<V>,
+        apply: &dyn Fn(&mut Self, Operation<V>) -> V,
+    ) -> Result<V> {
+        use SymbolicExpr as Expression;
+        let mut open = vec![root];
         while let Some(&expression) = open.last() {
-            let of = |x: &Arc<Expression<F>>| seen.get(&Arc::as_ptr(x)).copied();
-            let node = match expression {
-                Expression::Leaf(leaf) => Some(leaf_node(leaf)?),
-                Expression::Add { x, y, .. } => of(x).zip(of(y)).map(|(x, y)| Node::Add(x, y)),
-                Expression::Sub { x, y, .. } => of(x).zip(of(y)).map(|(x, y)| Node::Sub(x, y)),
-                Expression::Mul { x, y, .. } => of(x).zip(of(y)).map(|(x, y)| Node::Mul(x, y)),
-                Expression::Neg { x, .. } => of(x).map(Node::Neg),
+            let of = |x: &Arc<Expression<L>>| seen.get(&Arc::as_ptr(x)).cloned();
+            let operation = match expression {
+                Expression::Leaf(_) => None,
+                Expression::Add { x, y, .. } => of(x).zip(of(y)).map(|(x, y)| Operation::Add(x, y)),
+                Expression::Sub { x, y, .. } => of(x).zip(of(y)).map(|(x, y)| Operation::Sub(x, y)),
+                Expression::Mul { x, y, .. } => of(x).zip(of(y)).map(|(x, y)| Operation::Mul(x, y)),
+                Expression::Neg { x, .. } => of(x).map(Operation::Neg),
             };
-            match (node, expression) {
-                (Some(node), _) => {
-                    let number = self.number(node);
-                    seen.insert(ptr::from_ref(expression), number);
-                    open.pop();
-                }
+            let value = match (operation, expression) {
+                (Some(operation), _) => apply(self, operation),
+                (None, Expression::Leaf(of)) => leaf(self, of)?,
                 (None, Expression::Add { x, y, .. } | Expression::Sub { x, y, .. } | Expression::Mul { x, y, .. }) => {
                     open.extend([y, x].into_iter().filter(|x| of(x).is_none()).map(|x| &**x));
+                    continue;
                 }
-                (None, Expression::Neg { x, .. }) => open.push(x),
-                (None, Expression::Leaf(_)) => {}
-            }
+                (None, Expression::Neg { x, .. }) => {
+                    open.push(x);
+                    continue;
+                }
+            };
+            seen.insert(ptr::from_ref(expression), value);
+            open.pop();
         }
-        Ok(seen[&ptr::from_ref(root)])
+        Ok(seen[&ptr::from_ref(root)].clone())
+    }
+
+    /// The number of an expression's node.
+    fn visit(&mut self, root: &SymbolicExpression<F>, seen: &mut Seen<BaseLeaf<F>, u32>) -> Result<u32> {
+        let mut leaf = |graph: &mut Self, leaf: &BaseLeaf<F>| Ok(graph.number(leaf_node(leaf)?));
+        self.walk(root, seen, &mut leaf, &|graph, operation| {
+            graph.number(match operation {
+                Operation::Add(x, y) => Node::Add(x, y),
+                Operation::Sub(x, y) => Node::Sub(x, y),
+                Operation::Mul(x, y) => Node::Mul(x, y),
+                Operation::Neg(x) => Node::Neg(x),
+            })
+        })
+    }
+
+    /// The numbers of the nodes of an expression's coordinates.
+    fn visit_extension<EF: ExtensionField<F>>(
+        &mut self,
+        root: &SymbolicExpressionExt<F, EF>,
+        nonresidue: F,
+        seen: &mut Seen<BaseLeaf<F>, u32>,
+        seen_extension: &mut Seen<ExtLeaf<F, EF>, Vec<u32>>,
+    ) -> Result<Vec<u32>> {
+        let mut leaf = |graph: &mut Self, leaf: &ExtLeaf<F, EF>| {
+            let zero = graph.number(Node::Constant(F::ZERO));
+            let mut coordinates = vec![zero; EF::DIMENSION];
+            match leaf {
+                ExtLeaf::Base(expression) => coordinates[0] = graph.visit(expression, seen)?,
+                ExtLeaf::ExtConstant(c) => {
+                    let of = c.as_basis_coefficients_slice();
+                    coordinates.iter_mut().zip(of).for_each(|(to, c)| *to = graph.number(Node::Constant(*c)));
+                }
+                ExtLeaf::ExtVariable(_) => return Err(unsupported("constraints read columns over the extension")),
+            }
+            Ok(coordinates)
+        };
+        self.walk(root, seen_extension, &mut leaf, &|graph, operation| match operation {
+            Operation::Add(x, y) => x.iter().zip(&y).map(|(x, y)| graph.number(Node::Add(*x, *y))).collect(),
+            Operation::Sub(x, y) => x.iter().zip(&y).map(|(x, y)| graph.number(Node::Sub(*x, *y))).collect(),
+            Operation::Neg(x) => x.iter().map(|x| graph.number(Node::Neg(*x))).collect(),
+            Operation::Mul(x, y) => graph.product(&x, &y, nonresidue),
+        })
+    }
+
+    /// The coordinates of a product modulo x^D − W.
+    fn product(&mut self, x: &[u32], y: &[u32], nonresidue: F) -> Vec<u32> {
+        let (degree, nonresidue) = (x.len(), self.number(Node::Constant(nonresidue)));
+        let mut coordinate = |k: usize| {
+            let [mut low, mut high] = [self.number(Node::Constant(F::ZERO)); 2];
+            for (i, x) in x.iter().enumerate() {
+                let product = self.number(Node::Mul(*x, y[(k + degree - i) % degree]));
+                let sum = if i <= k { &mut low } else { &mut high };
+                *sum = self.number(Node::Add(*sum, product));
+            }
+            let high = self.number(Node::Mul(high, nonresidue));
+            self.number(Node::Add(low, high))
+        };
+        (0..degree).map(&mut coordinate).collect()
     }
 
     /// The number of a node, after rewriting it to a simpler one that has the same value.
@@ -161,11 +282,11 @@ fn leaf_node<F: EngineField>(leaf: &BaseLeaf<F>) -> Result<Node<F>> {
         BaseLeaf::Constant(c) => Node::Constant(*c),
         BaseLeaf::Variable(variable) => match (variable.entry, u32::try_from(variable.index)) {
             (BaseEntry::Main { offset: offset @ 0..=1 }, Ok(column)) => Node::Main(column, offset == 1),
+            (BaseEntry::Preprocessed { offset: offset @ 0..=1 }, Ok(column)) => Node::Preprocessed(column, offset == 1),
             (BaseEntry::Public, Ok(index)) => Node::Public(index),
             (BaseEntry::Periodic, Ok(column)) => Node::Periodic(column),
             (entry, _) => {
-                let why = format!("constraints with {entry:?} are not compiled");
-                return Err(Error::Unsupported { job: "a STARK proof".into(), why });
+                return Err(unsupported(format!("constraints read {entry:?}")));
             }
         },
     })

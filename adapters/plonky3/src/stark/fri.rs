@@ -3,7 +3,7 @@
 use core::any::TypeId;
 use core::mem::ManuallyDrop;
 
-use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
+use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
 use p3_commit::Mmcs as MmcsTrait;
 use p3_dft::{Radix2DFTSmallBatch, TwoAdicSubgroupDft};
 use p3_field::ExtensionField;
@@ -86,7 +86,11 @@ where
     F: HashField,
     EF: ExtensionField<F>,
     M: MmcsTrait<EF, Commitment = MerkleCap<F, Digest<F>>, MultiProof = F::Paths>,
-    C: FieldChallenger<F> + GrindingChallenger<Witness = F> + CanObserve<M::Commitment>,
+    C: CanObserve<F>
+        + CanSample<F>
+        + CanSampleBits<usize>
+        + GrindingChallenger<Witness = F>
+        + CanObserve<M::Commitment>,
 {
     let &Place { engine, stream, hash, cap_height, tail, .. } = at;
     let stock = Stock::new(hash, cap_height);

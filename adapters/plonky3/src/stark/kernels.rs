@@ -1,6 +1,7 @@
 //! The kernels of a prover, with their CPU references. Elements of the extension are D words each, lowest coefficient
 //! first.
 
+use core::array;
 use core::marker::PhantomData;
 use core::ops::Range;
 use std::fmt::Write;
@@ -8,14 +9,19 @@ use std::fmt::Write;
 use p3_field::{ExtensionField, batch_multiplicative_inverse};
 use rayon::prelude::*;
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Table};
-use ringforge::{Error, Plan, Planner, Result};
+use ringforge::{Limits, Plan, Planner, Result};
 
 use super::dag::Node;
-use super::part::Part;
+use super::part::{Part, Rows};
+use super::unsupported;
 use crate::field::{EngineField, elements, elements_mut, inverse_of_modulus, words};
 use crate::layout::Layout;
+use crate::resident::Matrix;
 
-const HEADERS: &[Header] = &[Header { name: "stark.cuh", text: include_str!("../stark.cuh") }];
+const HEADERS: &[Header] = &[
+    Header { name: "stark.cuh", text: include_str!("../stark.cuh") },
+    Header { name: "stark_interpreter.cuh", text: include_str!("../stark_interpreter.cuh") },
+];
 const THREADS: u32 = 128;
 /// Elements that share an inversion.
 const INVERTED: usize = 8;
@@ -30,7 +36,8 @@ pub(super) const MOST_LOG_ARITY: usize = 4;
 /// The kernels over a field and its extension F\[x\]/(x^D − W).
 #[derive(Debug)]
 pub(super) struct Kernels<F, EF> {
-    nonresidue: F,
+    /// W of the extension F\[x\]/(x^D − W).
+    pub(super) nonresidue: F,
     extension: PhantomData<fn() -> EF>,
 }
 
@@ -50,6 +57,15 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    pub(super) fn of<F: EngineField>(matrix: &Matrix<F>) -> Self {
+        Self { rows: matrix.height(), columns: matrix.width(), layout: matrix.layout() }
+    }
+
+    /// That of a matrix without columns.
+    pub(super) fn none(rows: usize) -> Self {
+        Self { rows, columns: 0, layout: Layout::Columns { stride: rows } }
+    }
+
     fn elements(self) -> usize {
         self.layout.elements(self.rows, self.columns)
     }
@@ -73,7 +89,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             }
             _ => {
                 let why = format!("its extension of degree {} is not by a root of x^2 − W or x^4 − W", EF::DIMENSION);
-                Err(Error::Unsupported { job: "a STARK proof".into(), why })
+                Err(unsupported(why))
             }
         }
     }
@@ -93,29 +109,32 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         };
         let task = [("elements", INVERTED)];
         let text = ("stark_denominators", include_str!("../kernels/stark_denominators.cu"));
-        let kernel = self.kernel(text, ports, &task, "", blocks, 0, [bits, blocks], on_cpu);
+        let kernel = self.kernel(text, ports, &task, "", Grid::of(blocks), [bits, blocks], on_cpu);
         one_step(planner, format!("1 / (z − x), 2^{bits}"), &["points", "z"], kernel, "inverses")
     }
 
     /// The plan that adds constraints times their weights, in the first 2^(log_n + log_chunks) rows of an extension.
     pub(super) fn constraints(self, planner: &Planner, part: &Part<F>, domain: Domain) -> Result<Plan> {
-        let Domain { main, log_n, log_chunks, publics, periodic, periods } = domain;
-        let (bits, degree, [to_row, to_column]) = (log_n + log_chunks, EF::DIMENSION, main.strides());
-        let dag = &part.dag;
+        let Domain { main, preprocessed, log_n, log_chunks, periodic, periods } = domain;
+        let (bits, degree, strides) = (log_n + log_chunks, EF::DIMENSION, main.strides());
+        let [_, to_preprocessed] = preprocessed.strides();
+        let (dag, code) = (&part.dag, part.code.clone());
         // all parts read the same memory
-        let selects = dag.has(Node::First) || dag.has(Node::Last);
+        let selects = part.interpreted || dag.has(Node::First) || dag.has(Node::Last);
         let sums = (degree << bits) * size_of::<F>();
         let ports = [
             shared::<F>(main.elements()),
-            shared::<F>(publics.max(1)),
+            shared::<F>(preprocessed.elements().max(1)),
+            shared::<F>(part.publics + dag.constants().len()),
             shared::<F>(dag.constraints.len().max(1) * degree),
             shared::<F>(2 << log_chunks),
             shared::<F>(3 + bits),
             shared::<F>(if selects { degree << bits } else { degree }),
             shared::<F>((periodic * periods).max(1)),
+            Port::shared(size_of_val(part.port_of_code())),
             if part.continues { Port::in_out(sums) } else { Port::output(sums) },
         ];
-        let grid = (1usize << bits).div_ceil(THREADS as usize);
+        let grid = Grid::of_slots::<F>(1 << bits, if part.interpreted { code.slots } else { 0 }, planner.limits())?;
         let task = [
             ("first", part.has(Node::First).into()),
             ("last", part.has(Node::Last).into()),
@@ -124,23 +143,51 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             ("ends", part.ends.into()),
             ("resident", RESIDENT),
         ];
-        let (code, of_rows) = (part.text::<EF>(), part.clone());
+        let (text_of_part, of_rows) = (part.text::<EF>(), part.clone());
         let on_cpu = move |items, args: &mut Args<'_>| {
             type In<'a, F> = Words<'a, F>;
-            type Ports<'a, F> =
-                (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
-            args.each(items, |_, (main, publics, weights, blocks, points, inverses, periodic, to): Ports<'_, F>| {
-                let all = [main, publics, weights, blocks, points, inverses, periodic].map(elements::<F>);
-                of_rows.on_cpu::<EF>(all, [to_row, to_column], [log_n, bits, periods], elements_mut(to));
+            type Ports<'a, F> = (
+                In<'a, F>,
+                In<'a, F>,
+                In<'a, F>,
+                In<'a, F>,
+                In<'a, F>,
+                In<'a, F>,
+                In<'a, F>,
+                In<'a, F>,
+                &'a [u64],
+                WordsMut<'a, F>,
+            );
+            args.each(items, |_, ports: Ports<'_, F>| {
+                let (main, preprocessed, publics, weights, blocks, points, inverses, periodic, _, to) = ports;
+                let rows = Rows {
+                    main: elements(main),
+                    preprocessed: elements(preprocessed),
+                    publics: elements(publics),
+                    weights: elements(weights),
+                    blocks: elements(blocks),
+                    points: elements(points),
+                    inverses: elements(inverses),
+                    periodic: elements(periodic),
+                    strides,
+                    to_preprocessed,
+                    periods,
+                    log_n,
+                    bits,
+                };
+                of_rows.on_cpu::<EF>(&rows, elements_mut(to));
                 Ok(())
             })
         };
         let text = ("stark_constraints", include_str!("../kernels/stark_constraints.cu"));
-        let numbers = [log_n, bits, to_row, to_column, periods, grid];
-        let kernel = self.kernel(text, ports, &task, &code, grid, 0, numbers, on_cpu);
+        let [to_row, to_column] = strides;
+        let instructions = code.instructions.len();
+        let numbers = [log_n, bits, to_row, to_column, to_preprocessed, periods, instructions, grid.blocks];
+        let kernel = self.kernel(text, ports, &task, &text_of_part, grid, numbers, on_cpu);
         let p = planner.pipeline(format!("constraints of 2^{bits} rows"));
-        let inputs = ["main", "publics", "weights", "blocks", "points", "inverses", "periodic", "sums"];
-        let inputs = &inputs[..if part.continues { 8 } else { 7 }];
+        let inputs =
+            ["main", "preprocessed", "publics", "weights", "blocks", "points", "inverses", "periodic", "code", "sums"];
+        let inputs = &inputs[..if part.continues { 10 } else { 9 }];
         let [sums] = p.step(kernel, &inputs.iter().map(|name| p.input(name)).collect::<Vec<_>>());
         p.output("sums", sums);
         p.build()
@@ -176,7 +223,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let text = ("stark_opened", include_str!("../kernels/stark_opened.cu"));
         let shared_bytes = COLUMNS * degree * THREADS as usize / 32 * size_of::<F>();
         let numbers = [rows, columns, to_row, to_column, chunks, groups];
-        let of_chunks = self.kernel(text, ports, &task, "", chunks * groups, shared_bytes, numbers, on_cpu);
+        let grid = Grid { shared_bytes, ..Grid::of(chunks * groups) };
+        let of_chunks = self.kernel(text, ports, &task, "", grid, numbers, on_cpu);
         let p = planner.pipeline(format!("values of {columns} columns of {rows}"));
         let inputs = ["matrix", "inverses", "at"].map(|name| p.input(name));
         let [sums] = p.step(of_chunks, &inputs);
@@ -199,46 +247,65 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let blocks = count.div_ceil(THREADS as usize);
         let text = ("stark_summed", include_str!("../kernels/stark_summed.cu"));
         let ports = [input::<F>(chunks * count), output::<F>(count)];
-        self.kernel(text, ports, &[], "", blocks, 0, [chunks, count, blocks], on_cpu)
+        self.kernel(text, ports, &[], "", Grid::of(blocks), [chunks, count, blocks], on_cpu)
     }
 
-    /// The plan of the function that FRI tests, from the extensions of the trace and of the quotient. The trace is opened
-    /// at one point or, with `next`, at two.
-    pub(super) fn reduced(self, planner: &Planner, trace: Shape, quotient: Shape, next: bool) -> Result<Plan> {
-        let (degree, rows, [to_row, to_column]) = (EF::DIMENSION, trace.rows, trace.strides());
-        let (columns, of_quotient, [_, quotient_to_column]) = (trace.columns, quotient.columns, quotient.strides());
+    /// The plan of the function that FRI tests, from the extensions of the trace, of the quotient and of the preprocessed
+    /// columns. With `next`, some columns are opened at a second point.
+    pub(super) fn reduced(self, planner: &Planner, of: [Shape; 3], next: bool) -> Result<Plan> {
+        let [trace, quotient, preprocessed] = of;
+        let (degree, rows) = (EF::DIMENSION, trace.rows);
+        let columns = of.iter().map(|shape| shape.columns).sum::<usize>();
         let ports = [
             shared::<F>(trace.elements()),
             shared::<F>(quotient.elements()),
-            shared::<F>((columns + of_quotient) * degree),
-            shared::<F>(3 * degree),
+            shared::<F>(preprocessed.elements().max(1)),
+            shared::<F>(columns * degree),
+            shared::<F>(4 * degree),
             shared::<F>(rows * degree),
             shared::<F>(if next { rows * degree } else { degree }),
             output::<F>(rows * degree),
         ];
         let on_cpu = move |items, args: &mut Args<'_>| {
             type In<'a, F> = Words<'a, F>;
-            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
-            args.each(items, |_, (trace, quotient, powers, constants, here, after, to): Ports<'_, F>| {
-                let [trace, quotient] = [trace, quotient].map(elements::<F>);
+            type Ports<'a, F> =
+                (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (trace, quotient, preprocessed, powers, constants, here, after, to): Ports<'_, F>| {
+                let matrices = [trace, quotient, preprocessed].map(elements::<F>);
                 let [powers, constants, here, after] = [powers, constants, here, after].map(exts::<F, EF>);
                 let row = |r: usize| {
-                    let of_trace: EF = (0..columns).map(|c| powers[c] * trace[r * to_row + c * to_column]).sum();
-                    let of_quotient: EF =
-                        (0..of_quotient).map(|c| powers[columns + c] * quotient[r + c * quotient_to_column]).sum();
-                    let sum = (constants[0] - of_trace - of_quotient) * here[r];
-                    if next { sum + (constants[1] - constants[2] * of_trace) * after[r] } else { sum }
+                    let mut powers = powers.iter();
+                    let [of_trace, of_quotient, of_preprocessed]: [EF; 3] = array::from_fn(|i| {
+                        let [to_row, to_column] = of[i].strides();
+                        let columns = powers.by_ref().take(of[i].columns).enumerate();
+                        columns.map(|(c, power)| *power * matrices[i][r * to_row + c * to_column]).sum()
+                    });
+                    let sum = (constants[0] - of_trace - of_quotient - of_preprocessed) * here[r];
+                    let other = constants[1] - constants[2] * of_trace - constants[3] * of_preprocessed;
+                    if next { sum + other * after[r] } else { sum }
                 };
                 ringforge_cpu::threads::start();
                 put(elements_mut(to), (0..rows).into_par_iter().map(row).collect::<Vec<EF>>());
                 Ok(())
             })
         };
-        let grid = rows.div_ceil(THREADS as usize);
-        let numbers = [rows, columns, of_quotient, to_row, to_column, quotient_to_column, grid];
+        let grid = Grid::of_rows(rows);
+        let [to_row, to_column] = trace.strides();
+        let [[_, to_quotient], [_, to_preprocessed]] = [quotient, preprocessed].map(Shape::strides);
+        let numbers = [
+            rows,
+            trace.columns,
+            quotient.columns,
+            preprocessed.columns,
+            to_row,
+            to_column,
+            to_quotient,
+            to_preprocessed,
+            grid.blocks,
+        ];
         let text = ("stark_reduced", include_str!("../kernels/stark_reduced.cu"));
-        let kernel = self.kernel(text, ports, &[("next", next.into())], "", grid, 0, numbers, on_cpu);
-        let inputs = ["trace", "quotient", "powers", "constants", "here", "next"];
+        let kernel = self.kernel(text, ports, &[("next", next.into())], "", grid, numbers, on_cpu);
+        let inputs = ["trace", "quotient", "preprocessed", "powers", "constants", "here", "next"];
         one_step(planner, format!("reduced openings of {rows} rows"), &inputs, kernel, "reduced")
     }
 
@@ -264,7 +331,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let blocks = rows.div_ceil(THREADS as usize);
         let text = ("stark_folded", include_str!("../kernels/stark_folded.cu"));
         let task = [("most", MOST_LOG_ARITY)];
-        let kernel = self.kernel(text, ports, &task, "", blocks, 0, [rows, log_arity, blocks], on_cpu);
+        let kernel = self.kernel(text, ports, &task, "", Grid::of(blocks), [rows, log_arity, blocks], on_cpu);
         let kernel = kernel.with_table(2, Table::Bytes(bytes.into())).described(format!(
             "modulo {}, {} factors",
             F::ORDER_U64,
@@ -286,8 +353,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         ports: impl Into<Vec<Port>>,
         task: &[(&str, usize)],
         code: &str,
-        blocks: usize,
-        shared_bytes: usize,
+        grid: Grid,
         numbers: [usize; N],
         on_cpu: impl Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync + 'static,
     ) -> CustomKernel {
@@ -310,11 +376,11 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         prelude += code;
         let launch = Launch {
             items_per_block: 1,
-            blocks_per_item: u32::try_from(blocks).unwrap_or(u32::MAX),
-            shared_bytes: shared_bytes as u32,
-            ..Launch::thread_per_item(THREADS)
+            blocks_per_item: u32::try_from(grid.blocks).unwrap_or(u32::MAX),
+            shared_bytes: grid.shared_bytes as u32,
+            ..Launch::thread_per_item(grid.threads)
         };
-        let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
+        let build = move |_: &Limits| Ok(Built { prelude: prelude.clone(), launch });
         let numbers = numbers.map(|number| number as u64);
         // SAFETY: a thread reads its own row of the inputs, or those that a block shares, and writes its own elements. The
         // numbers of columns in generated code are below the matrix's, as `Prover` checks.
@@ -324,13 +390,47 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
     }
 }
 
+/// The blocks of a launch for one item.
+#[derive(Debug, Clone, Copy)]
+struct Grid {
+    blocks: usize,
+    threads: u32,
+    shared_bytes: usize,
+}
+
+impl Grid {
+    fn of(blocks: usize) -> Self {
+        Self { blocks, threads: THREADS, shared_bytes: 0 }
+    }
+
+    /// A thread for each row.
+    fn of_rows(rows: usize) -> Self {
+        Self::of(rows.div_ceil(THREADS as usize))
+    }
+
+    /// A thread for each row, with so many words of shared memory for each thread.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if a warp's words do not fit.
+    fn of_slots<F>(rows: usize, slots: usize, limits: &Limits) -> Result<Self> {
+        let limit = if limits.is_cpu() { usize::MAX } else { limits.block_shared_bytes as usize };
+        let of = |threads: u32| slots * threads as usize * size_of::<F>();
+        let threads = [THREADS, THREADS / 2, THREADS / 4].into_iter().find(|threads| of(*threads) <= limit);
+        let threads = threads.ok_or_else(|| {
+            unsupported(format!("constraints need {slots} values of a row at once, more than the interpreter holds"))
+        })?;
+        Ok(Self { blocks: rows.div_ceil(threads as usize), threads, shared_bytes: of(threads) })
+    }
+}
+
 /// The domain on which constraints are evaluated: the first 2^(log_n + log_chunks) rows of the trace's extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Domain {
     pub(super) main: Shape,
+    /// Column-major, perhaps with no columns.
+    pub(super) preprocessed: Shape,
     pub(super) log_n: usize,
     pub(super) log_chunks: usize,
-    pub(super) publics: usize,
     /// Periodic columns, and the values of each: its longest period on the domain, a power of two.
     pub(super) periodic: usize,
     pub(super) periods: usize,

@@ -3,7 +3,6 @@
 use core::any::TypeId;
 
 use p3_field::ExtensionField;
-use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Result, Stream};
 
 use super::kernels::{Kernels, Shape, exts};
@@ -35,55 +34,77 @@ pub(super) fn values<F: EngineField, EF: ExtensionField<F>>(
     Ok(exts::<F, EF>(&sums).into_iter().map(|sum| sum * scale).collect())
 }
 
-/// The values that are opened: of the trace at z and perhaps at the next point, and of the quotient's columns at z.
-pub(super) struct Values<EF> {
+/// A committed matrix of columns, and their values at one point or two.
+pub(super) struct Opened<'a, EF> {
+    pub(super) elements: &'a Buffer,
+    pub(super) shape: Shape,
     pub(super) here: Vec<EF>,
     pub(super) next: Option<Vec<EF>>,
-    pub(super) quotient: Vec<EF>,
 }
 
-/// The extensions of the trace and of the quotient, and 1 / (z − x) at their rows for each of the points.
-pub(super) struct Opened<'a> {
-    pub(super) trace: (&'a Buffer, Shape),
-    pub(super) quotient: (&'a Buffer, Shape),
-    pub(super) here: &'a Buffer,
-    pub(super) next: Option<&'a Buffer>,
+/// All that is opened. The quotient is opened at one point.
+pub(super) struct Openings<'a, EF> {
+    pub(super) trace: Opened<'a, EF>,
+    pub(super) quotient: Opened<'a, EF>,
+    pub(super) preprocessed: Option<Opened<'a, EF>>,
 }
 
-impl<EF> Values<EF> {
+impl<EF: Clone> Opened<'_, EF> {
+    /// The values at each point.
+    pub(super) fn values(&self) -> Vec<Vec<EF>> {
+        [Some(&self.here), self.next.as_ref()].into_iter().flatten().cloned().collect()
+    }
+}
+
+impl<EF> Openings<'_, EF> {
     /// Enqueues the function that FRI tests: the sum, with powers of `alpha`, of (y − p(x)) / (z − x) for all openings.
+    /// The inverses are 1 / (z − x) at the points.
     pub(super) fn reduced<F: EngineField>(
         &self,
         kernels: Kernels<F, EF>,
         engine: &Engine,
         stream: &Stream,
-        of: &Opened<'_>,
+        (here_inverses, next_inverses): (&Buffer, Option<&Buffer>),
         alpha: EF,
     ) -> Result<Buffer>
     where
         EF: ExtensionField<F>,
     {
-        let ((trace, trace_shape), (quotient, quotient_shape)) = (of.trace, of.quotient);
-        let width = self.here.len();
-        let points = 1 + usize::from(of.next.is_some());
-        let mut powers: Vec<EF> = alpha.powers().collect_n(width);
-        let to_width = alpha.exp_u64(width as u64);
-        powers.extend(alpha.shifted_powers(alpha.exp_u64((points * width) as u64)).take(self.quotient.len()));
+        let mut all = alpha.powers();
+        let mut powers: Vec<EF> = Vec::new();
+        let [mut here, mut next] = [EF::ZERO; 2];
+        // by how much the powers of a matrix's columns at the second point exceed those at the first
+        let mut factors = Vec::new();
         let sum = |powers: &[EF], values: &[EF]| powers.iter().zip(values).map(|(power, y)| *power * *y).sum::<EF>();
-        let here = sum(&powers, &self.here) + sum(&powers[width..], &self.quotient);
-        let next = self.next.as_ref().map_or(EF::ZERO, |next| to_width * sum(&powers, next));
+        let matrices = [Some(&self.trace), Some(&self.quotient), self.preprocessed.as_ref()];
+        for of in matrices.into_iter().flatten() {
+            let own: Vec<EF> = all.by_ref().take(of.here.len()).collect();
+            here += sum(&own, &of.here);
+            let factor = of.next.as_ref().map_or(EF::ZERO, |values| {
+                let at_next: Vec<EF> = all.by_ref().take(values.len()).collect();
+                next += sum(&at_next, values);
+                alpha.exp_u64(values.len() as u64)
+            });
+            factors.push(factor);
+            powers.extend(own);
+        }
+        let of_preprocessed = factors.get(2).copied().unwrap_or(EF::ZERO);
         let powers = stream.upload(words(&flat(&powers)))?;
-        let constants = stream.upload(words(&flat(&[here, next, to_width])))?;
-        let key = ("reduced openings", TypeId::of::<(F, EF)>(), trace_shape, quotient_shape, of.next.is_some());
-        let program = engine
-            .program_of(&key, |planner| kernels.reduced(planner, trace_shape, quotient_shape, of.next.is_some()))?;
+        let constants = stream.upload(words(&flat(&[here, next, factors[0], of_preprocessed])))?;
+        let shapes = matrices.map(|of| of.map_or(Shape::none(self.trace.shape.rows), |of| of.shape));
+        let key = ("reduced openings", TypeId::of::<(F, EF)>(), shapes, next_inverses.is_some());
+        let program = engine.program_of(&key, |planner| kernels.reduced(planner, shapes, next_inverses.is_some()))?;
         let of_element = EF::DIMENSION * size_of::<F>();
-        let mut reduced = engine.device().buffer(trace_shape.rows * of_element)?;
-        let call = program.on(stream, 1).input("trace", trace).input("quotient", quotient).input("powers", &powers);
-        let call = call.input("constants", &constants).input("here", of.here);
-        // without a second point, the kernel reads nothing there
-        let next = of.next.map_or(of.here.slice(0..of_element)?, BufferSlice::from);
-        call.input("next", next).output("reduced", &mut reduced).run()?;
+        let unused = stream.zeros(of_element)?;
+        let mut reduced = engine.device().buffer(self.trace.shape.rows * of_element)?;
+        let call = program.on(stream, 1).input("trace", self.trace.elements).input("quotient", self.quotient.elements);
+        let call = match &self.preprocessed {
+            Some(of) => call.input("preprocessed", of.elements),
+            None => call.input("preprocessed", unused.slice(0..size_of::<F>())?),
+        };
+        let call = call.input("powers", &powers).input("constants", &constants);
+        let call = call.input("here", here_inverses).input("next", next_inverses.unwrap_or(&unused));
+        call.output("reduced", &mut reduced).run()?;
         Ok(reduced)
     }
 }

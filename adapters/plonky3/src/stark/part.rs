@@ -1,5 +1,6 @@
 //! Parts of an AIR's constraints: their CUDA source, and their CPU reference.
 
+use core::cell::LazyCell;
 use core::ops::Range;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,9 +8,11 @@ use std::sync::Arc;
 
 use p3_field::ExtensionField;
 use rayon::prelude::*;
+use ringforge::Result;
 
+use super::code::{Code, Operand};
 use super::dag::{Dag, Node};
-use super::kernels::{canonical, ext, point_of, reversed, word};
+use super::kernels::{canonical, point_of, reversed, word};
 use crate::field::EngineField;
 
 /// A part of the constraints that one launch adds up.
@@ -18,30 +21,66 @@ pub(super) struct Part<F> {
     pub(super) dag: Arc<Dag<F>>,
     /// The constraints of each cluster. Between clusters, the compiler keeps no values.
     pub(super) clusters: Vec<Range<usize>>,
+    pub(super) code: Arc<Code<F>>,
+    /// The number of the AIR's public values.
+    pub(super) publics: usize,
+    /// Whether the device interprets the instructions. Otherwise it runs a kernel made from the constraints.
+    pub(super) interpreted: bool,
     pub(super) continues: bool,
     pub(super) ends: bool,
 }
 
-impl<F> Part<F> {
-    fn constraints(&self) -> Range<usize> {
-        let ends = self.clusters.first().zip(self.clusters.last());
-        ends.map_or(0..0, |(first, last)| first.start..last.end)
-    }
+/// What the rows of a quotient's domain are computed from.
+pub(super) struct Rows<'a, F> {
+    pub(super) main: &'a [F],
+    pub(super) preprocessed: &'a [F],
+    /// The public values, and the constants.
+    pub(super) publics: &'a [F],
+    pub(super) weights: &'a [F],
+    pub(super) blocks: &'a [F],
+    pub(super) points: &'a [F],
+    pub(super) inverses: &'a [F],
+    pub(super) periodic: &'a [F],
+    pub(super) strides: [usize; 2],
+    pub(super) to_preprocessed: usize,
+    pub(super) periods: usize,
+    pub(super) log_n: usize,
+    pub(super) bits: usize,
 }
 
 impl<F: EngineField> Part<F> {
-    /// The nodes that constraints need, by number.
-    fn nodes(&self, constraints: Range<usize>) -> BTreeSet<u32> {
-        self.dag.needed(&self.dag.constraints[constraints], &BTreeSet::new())
+    /// A part of these clusters for an AIR with this many public values.
+    ///
+    /// # Errors
+    /// As [`Code::new`].
+    pub(super) fn new(dag: Arc<Dag<F>>, clusters: Vec<Range<usize>>, publics: usize) -> Result<Self> {
+        let code = Arc::new(Code::new(&dag, &clusters, publics)?);
+        Ok(Self { dag, clusters, code, publics, interpreted: false, continues: false, ends: true })
     }
 
-    /// True if the part needs this node.
-    pub(super) fn has(&self, node: Node<F>) -> bool {
-        self.nodes(self.constraints()).iter().any(|number| self.dag.nodes[*number as usize] == node)
+    /// The nodes that constraints need, by number.
+    fn nodes(&self, constraints: Range<usize>) -> BTreeSet<u32> {
+        let roots: Vec<u32> = self.dag.constraints[constraints].iter().map(|constraint| constraint.node).collect();
+        self.dag.needed(&roots, &BTreeSet::new())
+    }
+
+    /// True if the kernel computes this selector. That which interprets has one text for all constraints.
+    pub(super) fn has(&self, selector: Node<F>) -> bool {
+        let ends = self.clusters.first().zip(self.clusters.last());
+        let all = ends.map_or(0..0, |(first, last)| first.start..last.end);
+        self.interpreted || self.nodes(all).iter().any(|number| self.dag.nodes[*number as usize] == selector)
+    }
+
+    /// The instructions as the device reads them. It reads none if it does not interpret them.
+    pub(super) fn port_of_code(&self) -> &[u64] {
+        if self.interpreted && !self.code.instructions.is_empty() { &self.code.instructions } else { &[0] }
     }
 
     /// The CUDA source of `Constraints::add`.
     pub(super) fn text<EF: ExtensionField<F>>(&self) -> String {
+        if self.interpreted {
+            return "#include \"stark_interpreter.cuh\"\n".into();
+        }
         let mut text = String::from(
             "struct Constraints {\n    template <class Row>\n    RF_METHOD static void add(E& sum, const Row& row) {\n",
         );
@@ -51,6 +90,8 @@ impl<F: EngineField> Part<F> {
                 let value = match self.dag.nodes[number as usize] {
                     Node::Main(column, false) => format!("row.of({column})"),
                     Node::Main(column, true) => format!("row.of_next({column})"),
+                    Node::Preprocessed(column, false) => format!("row.of_preprocessed({column})"),
+                    Node::Preprocessed(column, true) => format!("row.next_of_preprocessed({column})"),
                     Node::Public(index) => format!("row.publics[{index}]"),
                     Node::Periodic(column) => format!("row.of_periodic({column})"),
                     Node::First => "row.first".into(),
@@ -65,7 +106,7 @@ impl<F: EngineField> Part<F> {
                 let _ = writeln!(text, "            const Word v{number} = {value};");
             }
             for i in cluster.clone() {
-                let (at, node) = (i * EF::DIMENSION, self.dag.constraints[i]);
+                let (at, node) = (i * EF::DIMENSION, self.dag.constraints[i].node);
                 let _ = writeln!(text, "            sum = sum.add(E::load(row.weights + {at}).times(v{node}));");
             }
             text += "        }\n        STARK_APART();\n";
@@ -74,49 +115,13 @@ impl<F: EngineField> Part<F> {
     }
 
     /// Adds the constraints of all rows.
-    pub(super) fn on_cpu<EF: ExtensionField<F>>(
-        &self,
-        [main, publics, weights, blocks, points, inverses, periodic]: [&[F]; 7],
-        [to_row, to_column]: [usize; 2],
-        [log_n, bits, periods]: [usize; 3],
-        to: &mut [F],
-    ) {
+    pub(super) fn on_cpu<EF: ExtensionField<F>>(&self, rows: &Rows<'_, F>, to: &mut [F]) {
+        let Rows { log_n, bits, blocks, .. } = *rows;
         let (degree, n) = (EF::DIMENSION, 1usize << log_n);
-        let all = self.constraints();
-        let nodes = self.nodes(all.clone());
-        let row = |r: usize, values: &mut Vec<F>| -> EF {
-            let (block, t) = (r >> log_n, r & (n - 1));
-            let natural = reversed(t, log_n);
-            let next = (block << log_n) + reversed((natural + 1) & (n - 1), log_n);
-            let log_chunks = bits - log_n;
-            let period = ((natural << log_chunks) + reversed(block, log_chunks)) & (periods - 1);
-            let vanishing = blocks[2 * block];
-            for &number in &nodes {
-                let of = |a: u32| values[a as usize];
-                let value = match self.dag.nodes[number as usize] {
-                    Node::Main(column, false) => main[r * to_row + column as usize * to_column],
-                    Node::Main(column, true) => main[next * to_row + column as usize * to_column],
-                    Node::Public(index) => publics[index as usize],
-                    Node::Periodic(column) => periodic[column as usize * periods + period],
-                    Node::First => -(vanishing * inverses[r * degree]),
-                    Node::Last => -(vanishing * points[2] * inverses[next * degree]),
-                    Node::Transition => point_of(&points[..3 + bits], r) - points[1],
-                    Node::Constant(c) => c,
-                    Node::Add(a, b) => of(a) + of(b),
-                    Node::Sub(a, b) => of(a) - of(b),
-                    Node::Mul(a, b) => of(a) * of(b),
-                    Node::Neg(a) => -of(a),
-                };
-                values[number as usize] = value;
-            }
-            let weighted = all.clone().map(|i| {
-                ext::<F, EF>(&weights[i * degree..(i + 1) * degree]) * values[self.dag.constraints[i] as usize]
-            });
-            weighted.sum()
-        };
+        let row = |r: usize, slots: &mut Vec<F>| self.code.sum(slots, rows.weights, rows.row::<EF>(r));
         ringforge_cpu::threads::start();
-        let new = || vec![F::ZERO; self.dag.nodes.len()];
-        let sums: Vec<EF> = (0..1usize << bits).into_par_iter().map_init(new, |values, r| row(r, values)).collect();
+        let new = || vec![F::ZERO; self.code.slots];
+        let sums: Vec<EF> = (0..1usize << bits).into_par_iter().map_init(new, |slots, r| row(r, slots)).collect();
         for (r, sum) in sums.into_iter().enumerate() {
             let (block, t) = (r >> log_n, r & (n - 1));
             for (d, coefficient) in sum.as_basis_coefficients_slice().iter().enumerate() {
@@ -125,6 +130,34 @@ impl<F: EngineField> Part<F> {
                 let total = before + *coefficient;
                 *to = canonical(if self.ends { total * blocks[2 * block + 1] } else { total });
             }
+        }
+    }
+}
+
+impl<F: EngineField> Rows<'_, F> {
+    /// The values of operands in row r.
+    fn row<EF: ExtensionField<F>>(&self, r: usize) -> impl Fn(Operand) -> F {
+        let Self { log_n, bits, periods, blocks, inverses, points, .. } = *self;
+        let (block, t) = (r >> log_n, r & ((1 << log_n) - 1));
+        let natural = reversed(t, log_n);
+        let next = (block << log_n) + reversed((natural + 1) & ((1 << log_n) - 1), log_n);
+        let log_chunks = bits - log_n;
+        let period = ((natural << log_chunks) + reversed(block, log_chunks)) & (periods - 1);
+        let [to_row, to_column] = self.strides;
+        let at = move |of_next: bool| if of_next { next } else { r };
+        let vanishing = blocks[2 * block];
+        let first = LazyCell::new(move || -(vanishing * inverses[r * EF::DIMENSION]));
+        let last = LazyCell::new(move || -(vanishing * points[2] * inverses[next * EF::DIMENSION]));
+        let transition = LazyCell::new(move || point_of(&points[..3 + bits], r) - points[1]);
+        move |operand| match operand {
+            Operand::Main(column, of_next) => self.main[at(of_next) * to_row + column * to_column],
+            Operand::Preprocessed(column, of_next) => self.preprocessed[at(of_next) + column * self.to_preprocessed],
+            Operand::Periodic(column) => self.periodic[column * periods + period],
+            Operand::Shared(index) => self.publics[index],
+            Operand::Selector(0) => *first,
+            Operand::Selector(1) => *last,
+            Operand::Selector(_) => *transition,
+            Operand::Slot(_) => F::ZERO,
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The prover of an AIR.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use p3_air::Air;
@@ -10,31 +13,40 @@ use p3_dft::Radix2DFTSmallBatch;
 use p3_field::ExtensionField;
 use p3_field::coset::TwoAdicMultiplicativeCoset;
 use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape, build_periodic_lde_table_two_adic};
+use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_symmetric::MerkleCap;
 use p3_uni_stark::{
-    Commitments, OpenedValues, Proof, StarkGenericConfig, StarkProverTranscript, StarkShape,
-    get_log_num_quotient_chunks_for_domain,
+    Commitments, OpenedValues, PreprocessedOpenedValues, PreprocessedVerifierKey, Proof, StarkGenericConfig,
+    StarkProverTranscript, StarkShape, get_log_num_quotient_chunks_for_domain,
 };
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use super::dag::{Dag, Node};
 use super::fri::{self, Place};
 use super::kernels::{Domain, Kernels, MOST_LOG_ARITY, Shape, ext};
-use super::openings::{Opened, Values, values};
+use super::openings::{Opened, Openings, values};
 use super::quotient::{Inputs, Quotient, denominators, points};
+use super::unsupported;
+use super::work::Smallest;
 use crate::field::words;
 use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::pcs::Pcs;
 use crate::resident::{self, Committed, Matrix, MerkleTree, Trace};
+use crate::transform::Transform;
 
-/// The prover of an AIR, which makes the proofs of Plonky3's `prove`, byte for byte, on the device. Its constraints are
-/// compiled when the prover first meets a height.
+/// The prover of an AIR, which makes the proofs of Plonky3's `prove`, byte for byte, on the device.
 ///
-/// An AIR may have public values and periodic columns, and read the next row. Preprocessed columns, constraints over the
-/// extension field, constraints whose degree needs more chunks of the quotient than the blow-up factor, and zero-knowledge
-/// are not supported. Proof-of-work witnesses are those that Plonky3's challenger finds.
+/// An AIR may have public values, periodic and preprocessed columns, constraints over the extension field, and
+/// constraints of any degree, and read the next row. Public values of the boundary and zero-knowledge are not supported.
+///
+/// On a GPU, constraints are compiled to kernels, in the background from the first proof on. Until that is done, one kernel
+/// that suits all AIRs interprets them, as it does without NVRTC and for AIRs of more than 100,000 operations.
+/// [`Prover::compiled`] waits for the compiler. Kernels of either kind are first compared with the CPU on random rows.
+///
+/// Proofs of work have the smallest witness, if the challenger is a `DuplexChallenger` with the permutation that hashes
+/// rows. Other challengers search themselves.
 ///
 /// Proofs do not hide the trace. Nothing of the trace is wiped.
 #[derive(Debug)]
@@ -42,14 +54,43 @@ pub struct Prover<'a, F: HashField, EF, SC, A> {
     engine: Engine,
     config: &'a SC,
     air: &'a A,
+    layout: AirLayout,
     kernels: Kernels<F, EF>,
-    quotient: Quotient<F, EF>,
-    /// log2 of the number of chunks of the quotient, unless it depends on the height.
-    log_chunks: Option<usize>,
+    pub(super) quotient: Arc<Quotient<F, EF>>,
+    constraints: Constraints,
+    preprocessed: Option<Preprocessed<F>>,
+    /// What depends on the height of a trace, by its logarithm.
+    heights: Mutex<HashMap<usize, Arc<Height<F>>>>,
     /// Layers of the caps of FRI's trees below their roots.
     fri_cap: usize,
     /// log2 of the most values that FRI folds on the host.
     tail: usize,
+}
+
+/// How constraints are evaluated on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Constraints {
+    Automatic,
+    Compiled,
+    Interpreted,
+}
+
+/// The preprocessed columns and their commitment.
+#[derive(Debug)]
+struct Preprocessed<F: HashField> {
+    committed: Committed<F>,
+    cap: Cap<F>,
+    log_n: usize,
+}
+
+/// What depends on the height of a trace.
+#[derive(Debug)]
+struct Height<F> {
+    /// log2 of the number of chunks of the quotient.
+    log_chunks: usize,
+    /// The values of the periodic columns on the quotient's domain, one column after another, and how many each has.
+    periodic: Vec<F>,
+    periods: usize,
 }
 
 /// Trees over so few values are as fast on the host.
@@ -67,19 +108,10 @@ pub struct Phases {
     pub openings: Duration,
     /// The function that FRI tests, and FRI's rounds and openings, with proofs of work.
     pub fri: Duration,
-    /// The opened rows of the trace and the quotient.
+    /// The opened rows of the trace, the quotient and the preprocessed columns.
     pub queries: Duration,
-}
-
-/// The inputs of a proof beside the trace.
-#[derive(Clone, Copy)]
-struct Statement<'a, F> {
-    /// log2 of the number of chunks of the quotient.
-    log_chunks: usize,
-    public_values: &'a [F],
-    /// The values of the periodic columns, and how many each has.
-    periodic: &'a [F],
-    periods: usize,
+    /// Whether the constraints were interpreted.
+    pub interpreted: bool,
 }
 
 /// Times phases one after another.
@@ -98,45 +130,23 @@ impl Clock {
 
 type Cap<F> = MerkleCap<F, Digest<F>>;
 
-fn unsupported(why: impl Into<String>) -> Error {
-    Error::Unsupported { job: "a STARK proof".into(), why: why.into() }
-}
-
 impl<'a, F, EF, M, SC, A> Prover<'a, F, EF, SC, A>
 where
     F: HashField,
     EF: ExtensionField<F>,
     M: MmcsTrait<EF, Commitment = Cap<F>, MultiProof = F::Paths>,
     SC: StarkGenericConfig<Challenge = EF, Pcs = Pcs<F, M>>,
-    SC::Challenger: FieldChallenger<F> + GrindingChallenger<Witness = F> + CanObserve<Cap<F>>,
-    A: Air<SymbolicAirBuilder<F>>,
+    SC::Challenger: FieldChallenger<F> + GrindingChallenger<Witness = F> + CanObserve<Cap<F>> + 'static,
+    A: Air<SymbolicAirBuilder<F>> + Air<SymbolicAirBuilder<F, EF>>,
 {
-    /// Reads the constraints of an AIR. Traces, hashes and FRI are on the device of `engine`.
+    /// Reads the constraints of an AIR, and commits to its preprocessed columns. Traces, hashes and FRI are on the device
+    /// of `engine`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for what this prover does not have, as [above](Prover); errors of the device.
     pub fn new(engine: &Engine, config: &'a SC, air: &'a A) -> Result<Self> {
-        let layout = AirLayout::from_air::<F>(air);
-        if layout.preprocessed_width > 0 {
-            return Err(unsupported("the AIR has preprocessed columns"));
-        }
         if !air.public_boundary_io().is_empty() {
             return Err(unsupported("the AIR has public values of the boundary"));
-        }
-        let mut builder = SymbolicAirBuilder::<F>::new(layout);
-        air.eval(&mut builder);
-        if !builder.extension_constraints().is_empty() {
-            return Err(unsupported("the AIR has constraints over the extension field"));
-        }
-        let dag = Dag::new(&builder.base_constraints())?;
-        let within = |node: &Node<F>| match node {
-            Node::Main(column, _) => (*column as usize) < layout.main_width,
-            Node::Public(index) => (*index as usize) < layout.num_public_values,
-            Node::Periodic(column) => (*column as usize) < layout.num_periodic_columns,
-            _ => true,
-        };
-        if !dag.nodes.iter().all(within) {
-            return Err(unsupported("the AIR reads columns or public values that it does not have"));
         }
         let fri = config.pcs().fri();
         if fri.log_blowup == 0 || fri.num_queries == 0 {
@@ -146,13 +156,64 @@ where
             let why = format!("FRI folds 2^{} elements, and the kernels 2 to 16", fri.max_log_arity);
             return Err(unsupported(why));
         }
-        // the degree of constraints without periodic columns does not depend on the height
-        let periodic = layout.num_periodic_columns > 0;
-        let log_chunks = (!periodic).then(|| log_chunks::<F, A>(air, 1, fri.log_blowup)).transpose()?;
+        let of_fri = [fri.batch_proof_of_work_bits, fri.commit_proof_of_work_bits, fri.query_proof_of_work_bits];
+        if of_fri.into_iter().chain([config.ood_proof_of_work_bits()]).any(|bits| bits >= F::bits() - 1) {
+            return Err(unsupported(format!("a proof of work has {} bits or more", F::bits() - 1)));
+        }
+        let columns = air.preprocessed_trace().filter(|columns| columns.width() > 0);
+        let preprocessed_width = columns.as_ref().map_or(0, |columns| columns.width());
+        let layout = AirLayout { preprocessed_width, ..AirLayout::from_air::<F>(air) };
+        let kernels = Kernels::<F, EF>::new()?;
+        let dag = on_large_stack(|| Dag::new::<EF, A>(air, layout, kernels.nonresidue))??;
+        let within = |node: &Node<F>| match *node {
+            Node::Main(column, _) => (column as usize) < layout.main_width,
+            Node::Preprocessed(column, _) => (column as usize) < layout.preprocessed_width,
+            Node::Public(index) => (index as usize) < layout.num_public_values,
+            Node::Periodic(column) => (column as usize) < layout.num_periodic_columns,
+            _ => true,
+        };
+        if !dag.nodes.iter().all(within) {
+            return Err(unsupported("the AIR reads columns or public values that it does not have"));
+        }
+        let quotient = Arc::new(Quotient::new(kernels, layout, dag)?);
         let fri_cap = fri_cap::<F, EF, M>(engine, &fri.mmcs, config.pcs())?;
-        let kernels = Kernels::new()?;
-        let quotient = Quotient::new(kernels, dag);
-        Ok(Self { engine: engine.clone(), config, air, kernels, quotient, log_chunks, fri_cap, tail: TAIL })
+        let mut prover = Self {
+            engine: engine.clone(),
+            config,
+            air,
+            layout,
+            kernels,
+            quotient,
+            constraints: Constraints::Automatic,
+            preprocessed: None,
+            heights: Mutex::default(),
+            fri_cap,
+            tail: TAIL,
+        };
+        prover.preprocessed = columns.map(|columns| prover.preprocess(&columns)).transpose()?;
+        // without periodic columns, the degree of constraints does not depend on the height
+        if layout.num_periodic_columns == 0 {
+            prover.height(1)?;
+        }
+        Ok(prover)
+    }
+
+    /// The same prover, with all constraints compiled. Waits for the compiler. On a CPU, nothing is compiled.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`] without NVRTC, if a kernel is neither in a bundle nor in the cache; other errors of the
+    /// compiler and the device.
+    pub fn compiled(self) -> Result<Self> {
+        if !self.engine.device().limits().is_cpu() {
+            self.quotient.wait(&self.engine)?;
+        }
+        Ok(Self { constraints: Constraints::Compiled, ..self })
+    }
+
+    /// The same prover, which interprets the constraints and never compiles them.
+    #[must_use]
+    pub fn interpreted(self) -> Self {
+        Self { constraints: Constraints::Interpreted, ..self }
     }
 
     /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 9. Proofs are the same.
@@ -161,14 +222,21 @@ where
         Self { tail: bits, ..self }
     }
 
+    /// What the verifier needs of the preprocessed columns; `None` if there are none.
+    pub fn verifier_key(&self) -> Option<PreprocessedVerifierKey<SC>> {
+        let of = self.preprocessed.as_ref()?;
+        let (width, commitment) = (self.layout.preprocessed_width, of.cap.clone());
+        Some(PreprocessedVerifierKey { width, degree_bits: of.log_n, commitment })
+    }
+
     /// Proves that a trace satisfies the AIR, with these public values. The trace's shift is not used.
     ///
     /// The trace is not checked: of one that does not satisfy the AIR, this makes a proof that no verifier accepts, as
     /// Plonky3's release builds do.
     ///
     /// # Errors
-    /// [`Error::Length`] for a trace of another width, a height that is not a power of two or beyond the field, or another
-    /// number of public values; errors of the device.
+    /// [`Error::Length`] for a trace of another width, a height that is not a power of two, beyond the field or not that
+    /// of the preprocessed columns, or another number of public values; errors of the device.
     pub fn prove(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<Proof<SC>> {
         self.prove_timed(trace, public_values).map(|(proof, _)| proof)
     }
@@ -182,38 +250,42 @@ where
         let stream = self.engine.device().stream()?;
         let (pcs, log_blowup) = (self.config.pcs(), self.config.pcs().fri().log_blowup);
         let trace = trace.on_coset(F::GENERATOR);
-        trace.check(self.air.width(), log_blowup)?;
-        let expected = self.air.num_public_values();
+        trace.check(self.layout.main_width, log_blowup)?;
+        let expected = self.layout.num_public_values;
         if public_values.len() != expected {
             return Err(Error::Length { what: "public values", expected, got: public_values.len() });
         }
         let log_n = trace.height().ilog2() as usize;
+        if let Some(of) = self.preprocessed.as_ref().filter(|of| of.log_n != log_n) {
+            let what = "rows of the trace (must be those of the preprocessed columns)";
+            return Err(Error::Length { what, expected: 1 << of.log_n, got: 1 << log_n });
+        }
         let (bits, last) = (log_n + log_blowup, pcs.fri().log_final_poly_len);
         if last > 0 && log_n <= last {
             let what = "log2 of the extension's rows (must be larger, for the length of FRI's last polynomial)";
             return Err(Error::Length { what, expected: last + log_blowup + 1, got: bits });
         }
-        let log_chunks = self.log_chunks.map_or_else(|| log_chunks::<F, A>(self.air, log_n, log_blowup), Ok)?;
-        let (periodic, periods) = periodic(self.air, log_n, log_chunks)?;
-        let statement = Statement { log_chunks, public_values, periodic: &periodic, periods };
+        let height = self.height(log_n)?;
+        trace.check(self.layout.main_width, log_blowup.max(height.log_chunks))?;
         let committed = resident::commit(&self.engine, &stream, pcs.mmcs().hash(), &[trace], log_blowup)?;
-        let (tree, cap_height) = (&committed.tree, pcs.mmcs().cap_height());
-        let root = tree.cap(&stream, cap_height.min(tree.height()))?;
+        let root = self.cap(&stream, &committed.tree)?;
         clock.lap(|phases| &mut phases.trace);
-        let mut challenger = self.config.initialise_challenger();
+        let mut challenger =
+            Smallest::new(self.config.initialise_challenger(), &self.engine, &stream, pcs.mmcs().hash());
         let shape = StarkShape::new::<F, A>(
             self.air,
-            0,
+            self.layout.preprocessed_width,
             log_n,
             log_n,
-            1 << log_chunks,
+            1 << height.log_chunks,
             false,
             self.config.ood_proof_of_work_bits(),
         );
-        let mut transcript = StarkProverTranscript::<SC::Challenger, F, EF>::new(&mut challenger, shape);
-        match self.rest(&stream, &committed, root, statement, &mut transcript, &mut clock) {
+        let mut transcript = StarkProverTranscript::new(&mut challenger, shape);
+        match self.rest(&stream, &committed, root, &height, public_values, &mut transcript, &mut clock) {
             Ok(proof) => {
                 transcript.finish();
+                challenger.finish()?;
                 Ok((proof, clock.phases))
             }
             Err(error) => {
@@ -224,32 +296,58 @@ where
     }
 
     /// Everything after the trace's commitment.
+    #[allow(clippy::too_many_arguments)]
     fn rest(
         &self,
         stream: &Stream,
         committed: &Committed<F>,
         root: Cap<F>,
-        statement: Statement<'_, F>,
-        transcript: &mut StarkProverTranscript<'_, SC::Challenger, F, EF>,
+        height: &Height<F>,
+        public_values: &[F],
+        transcript: &mut StarkProverTranscript<'_, Smallest<'_, F, SC::Challenger>, F, EF>,
         clock: &mut Clock,
     ) -> Result<Proof<SC>> {
         let (engine, pcs) = (&self.engine, self.config.pcs());
         let (log_blowup, degree) = (pcs.fri().log_blowup, EF::DIMENSION);
-        let Statement { log_chunks, public_values, periodic, periods } = statement;
         let main = &committed.matrices[0];
-        let log_n = main.height().ilog2() as usize - log_blowup;
-        let trace = Shape { rows: main.height(), columns: main.width(), layout: main.layout() };
-        let alpha = transcript.constraint_phase::<Cap<F>>(root.clone(), None, public_values);
+        let preprocessed = self.preprocessed.as_ref().map(|of| (&of.committed, &of.committed.matrices[0]));
+        let (log_n, log_chunks) = (main.height().ilog2() as usize - log_blowup, height.log_chunks);
+        let key = self.preprocessed.as_ref().map(|of| of.cap.clone());
+        let alpha = transcript.constraint_phase::<Cap<F>>(root.clone(), key, public_values);
 
-        let (publics, columns) = (public_values.len(), periodic.len() / periods);
-        let domain = Domain { main: trace, log_n, log_chunks, publics, periodic: columns, periods };
-        let inputs =
-            Inputs { domain, main: main.elements(), publics: public_values, periodic, alpha, added_bits: log_blowup };
-        let extension = self.quotient.extension(engine, stream, &inputs)?;
+        let interpreted = self.interprets()?;
+        clock.phases.interpreted = interpreted;
+        // with more chunks than the blow-up factor, the constraints need more rows than those committed to
+        let wide = |of: &Matrix<F>| {
+            let transform = Transform::ExtendReversed(log_chunks, F::GENERATOR, F::GENERATOR);
+            (log_chunks > log_blowup).then(|| of.first_transformed(stream, 1 << log_n, transform)).transpose()
+        };
+        let wide_main = wide(main)?;
+        let wide_preprocessed = preprocessed.map(|(_, matrix)| wide(matrix)).transpose()?.flatten();
+        let of_main = wide_main.as_ref().unwrap_or(main);
+        let of_preprocessed = wide_preprocessed.as_ref().or(preprocessed.map(|(_, matrix)| matrix));
+        let domain = Domain {
+            main: Shape::of(of_main),
+            preprocessed: of_preprocessed.map_or(Shape::none(of_main.height()), Shape::of),
+            log_n,
+            log_chunks,
+            periodic: self.layout.num_periodic_columns,
+            periods: height.periods,
+        };
+        let inputs = Inputs {
+            domain,
+            main: of_main.elements(),
+            preprocessed: of_preprocessed.map(Matrix::elements),
+            publics: public_values,
+            periodic: &height.periodic,
+            alpha,
+            interpreted,
+        };
+        let extension = self.quotient.extension(engine, stream, &inputs, log_blowup)?;
+        drop((wide_main, wide_preprocessed));
         let quotient = Matrix::<F>::new(engine, extension, main.height())?;
         let tree = MerkleTree::new(engine, stream, pcs.mmcs().hash(), &[&quotient])?;
-        let cap_height = pcs.mmcs().cap_height().min(tree.height());
-        let quotient_root = tree.cap(stream, cap_height)?;
+        let quotient_root = self.cap(stream, &tree)?;
         clock.lap(|phases| &mut phases.quotient);
         let (zeta, ood_witness) = transcript.ood_phase::<Cap<F>>(quotient_root.clone(), None);
 
@@ -257,23 +355,37 @@ where
         if !is_outside::<F, EF>(zeta, bits) {
             return Err(unsupported("the challenger draws a point at which the trace is extended"));
         }
-        let next = (!self.air.main_next_row_columns().is_empty()).then(|| zeta * F::two_adic_generator(log_n));
+        let after = zeta * F::two_adic_generator(log_n);
+        let trace_next = !self.air.main_next_row_columns().is_empty();
+        let preprocessed_next = preprocessed.is_some() && !self.air.preprocessed_next_row_columns().is_empty();
         let all_points = stream.upload(words(&points::<F>(bits, log_n)))?;
         let inverses = |z| denominators(self.kernels, engine, stream, &all_points, bits, z);
-        let (here_inverses, next_inverses) = (inverses(zeta)?, next.map(inverses).transpose()?);
-        let quotient_shape = Shape { rows: quotient.height(), columns: quotient.width(), layout: quotient.layout() };
-        let (of_trace, of_quotient) = ((main.elements(), trace), (quotient.elements(), quotient_shape));
-        let open =
-            |of: (&Buffer, Shape), z, inverses: &Buffer| values(self.kernels, engine, stream, of, log_n, z, inverses);
-        let opened = Values {
-            here: open(of_trace, zeta, &here_inverses)?,
-            next: next.zip(next_inverses.as_ref()).map(|(z, inverses)| open(of_trace, z, inverses)).transpose()?,
-            quotient: open(of_quotient, zeta, &here_inverses)?,
+        let here_inverses = inverses(zeta)?;
+        let next_inverses = (trace_next || preprocessed_next).then(|| inverses(after)).transpose()?;
+        let open = |of: &'_ Matrix<F>, opens_next: bool| {
+            let values = |z, inverses: &Buffer| {
+                values(self.kernels, engine, stream, (of.elements(), Shape::of(of)), log_n, z, inverses)
+            };
+            let next = next_inverses.as_ref().filter(|_| opens_next).map(|inverses| values(after, inverses));
+            Ok::<_, Error>((values(zeta, &here_inverses)?, next.transpose()?))
+        };
+        let opened = |of, opens_next| {
+            open(of, opens_next).map(|(here, next)| Opened {
+                elements: of.elements(),
+                shape: Shape::of(of),
+                here,
+                next,
+            })
+        };
+        let openings = Openings {
+            trace: opened(main, trace_next)?,
+            quotient: opened(&quotient, false)?,
+            preprocessed: preprocessed.map(|(_, matrix)| opened(matrix, preprocessed_next)).transpose()?,
         };
         clock.lap(|phases| &mut phases.openings);
-        let chunks: Vec<Vec<EF>> = opened.quotient.chunks(degree).map(<[EF]>::to_vec).collect();
-        let at_points: Vec<Vec<EF>> = [Some(opened.here.clone()), opened.next.clone()].into_iter().flatten().collect();
-        let rounds = vec![vec![at_points], chunks.iter().map(|chunk| vec![chunk.clone()]).collect()];
+        let chunks: Vec<Vec<EF>> = openings.quotient.here.chunks(degree).map(<[EF]>::to_vec).collect();
+        let mut rounds = vec![vec![openings.trace.values()], chunks.iter().map(|chunk| vec![chunk.clone()]).collect()];
+        rounds.extend(openings.preprocessed.iter().map(|of| vec![of.values()]));
 
         let place = Place {
             engine,
@@ -283,14 +395,13 @@ where
             cap_height: self.fri_cap,
             tail: self.tail,
         };
-        let matrices =
-            Opened { trace: of_trace, quotient: of_quotient, here: &here_inverses, next: next_inverses.as_ref() };
         let (folded, batch_pow_witness) = transcript.delegate(|challenger| {
             let shape = PcsShape::from_opened_values(pcs.fri(), &rounds);
-            let mut transcript = PcsProverTranscript::<SC::Challenger, F, EF>::new(challenger, shape);
+            let mut transcript = PcsProverTranscript::new(challenger, shape);
             transcript.claimed_openings(&rounds);
             let (alpha, witness) = transcript.batch_phase();
-            let folded = opened.reduced(self.kernels, engine, stream, &matrices, alpha).and_then(|function| {
+            let inverses = (&here_inverses, next_inverses.as_ref());
+            let folded = openings.reduced(self.kernels, engine, stream, inverses, alpha).and_then(|function| {
                 transcript
                     .delegate(|challenger| fri::prove::<F, EF, M, _>(&place, pcs.fri(), function, bits, challenger))
             });
@@ -307,20 +418,25 @@ where
         })?;
 
         clock.lap(|phases| &mut phases.fri);
-        let (opened_values, opening_proof) =
-            committed.open(stream, &folded.indices, pcs.mmcs().cap_height().min(committed.tree.height()))?;
-        let of_trace = BatchMultiOpening { opened_values, opening_proof };
+        let of_rows = |of: &Committed<F>| -> Result<_> {
+            let cap_height = pcs.mmcs().cap_height().min(of.tree.height());
+            let (opened_values, opening_proof) = of.open(stream, &folded.indices, cap_height)?;
+            Ok(BatchMultiOpening { opened_values, opening_proof })
+        };
         let rows = quotient.rows(stream, &folded.indices)?;
         let opened_values = rows.iter().map(|row| row.chunks(degree).map(<[F]>::to_vec).collect()).collect();
-        let opening_proof = tree.paths(stream, &folded.indices, cap_height)?;
-        let of_quotient = BatchMultiOpening { opened_values, opening_proof };
+        let opening_proof = tree.paths(stream, &folded.indices, pcs.mmcs().cap_height().min(tree.height()))?;
+        let mut input_openings = vec![of_rows(committed)?, BatchMultiOpening { opened_values, opening_proof }];
+        input_openings.extend(preprocessed.map(|(committed, _)| of_rows(committed)).transpose()?);
         clock.lap(|phases| &mut phases.queries);
+        let preprocessed =
+            openings.preprocessed.map(|Opened { here: local, next, .. }| PreprocessedOpenedValues { local, next });
         Ok(Proof {
             commitments: Commitments { trace: root, quotient_chunks: quotient_root, random: None },
             opened_values: OpenedValues {
-                trace_local: opened.here,
-                trace_next: opened.next,
-                preprocessed: None,
+                trace_local: openings.trace.here,
+                trace_next: openings.trace.next,
+                preprocessed,
                 quotient_chunks: chunks,
                 random: None,
             },
@@ -328,7 +444,7 @@ where
                 batch_pow_witness,
                 commit_phase_commits: folded.commits,
                 commit_pow_witnesses: folded.witnesses,
-                input_openings: vec![of_trace, of_quotient],
+                input_openings,
                 commit_phase_openings: folded.openings,
                 final_poly: folded.last,
                 query_pow_witness: folded.witness,
@@ -337,26 +453,69 @@ where
             ood_pow_witness: ood_witness.unwrap_or(F::ZERO),
         })
     }
+
+    /// Commits to the preprocessed columns.
+    fn preprocess(&self, columns: &RowMajorMatrix<F>) -> Result<Preprocessed<F>> {
+        let (pcs, stream) = (self.config.pcs(), self.engine.device().stream()?);
+        let trace = Trace::rows(&columns.values, columns.width(), F::GENERATOR);
+        trace.check(columns.width(), pcs.fri().log_blowup)?;
+        let committed = resident::commit(&self.engine, &stream, pcs.mmcs().hash(), &[trace], pcs.fri().log_blowup)?;
+        let cap = self.cap(&stream, &committed.tree)?;
+        Ok(Preprocessed { committed, cap, log_n: columns.height().ilog2() as usize })
+    }
+
+    /// The commitment that a tree is for Plonky3.
+    fn cap(&self, stream: &Stream, tree: &MerkleTree<F>) -> Result<Cap<F>> {
+        tree.cap(stream, self.config.pcs().mmcs().cap_height().min(tree.height()))
+    }
+
+    /// Whether the next proof's constraints are interpreted.
+    fn interprets(&self) -> Result<bool> {
+        let interprets = match self.constraints {
+            _ if self.engine.device().limits().is_cpu() => return Ok(true),
+            Constraints::Compiled => false,
+            Constraints::Interpreted => true,
+            Constraints::Automatic if !self.quotient.is_small() => true,
+            Constraints::Automatic => match self.quotient.is_compiled(&self.engine) {
+                Err(Error::NoCompiler { .. }) => true,
+                compiled => !compiled?,
+            },
+        };
+        if interprets {
+            self.quotient.check_interpreter(&self.engine)?;
+        }
+        Ok(interprets)
+    }
+
+    /// What depends on the height of a trace.
+    fn height(&self, log_n: usize) -> Result<Arc<Height<F>>> {
+        let log_n = if self.layout.num_periodic_columns == 0 { 1 } else { log_n };
+        let mut heights = self.heights.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(height) = heights.get(&log_n) {
+            return Ok(height.clone());
+        }
+        let (air, layout, domain) = (self.air, self.layout, subgroup(log_n)?);
+        let log_chunks = on_large_stack(|| get_log_num_quotient_chunks_for_domain::<F, A>(air, layout, domain, 0))?;
+        let (periodic, periods) = periodic(self.air, log_n, log_chunks)?;
+        let height = Arc::new(Height { log_chunks, periodic, periods });
+        heights.insert(log_n, height.clone());
+        Ok(height)
+    }
+}
+
+/// Runs work that may recurse as deeply as expressions of constraints are, as dropping them does.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    const BYTES: usize = 256 << 20;
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(BYTES).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| unsupported(error.to_string()))?;
+        Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 /// True if z is neither 0 nor in the coset g·K of 2^bits elements: values at z are quotients by z and by z − x.
 fn is_outside<F: HashField, EF: ExtensionField<F>>(z: EF, bits: usize) -> bool {
     !z.is_zero() && z.exp_power_of_2(bits) != EF::from(F::GENERATOR.exp_power_of_2(bits))
-}
-
-/// log2 of the number of chunks of an AIR's quotient, for traces of this height.
-fn log_chunks<F, A>(air: &A, log_n: usize, log_blowup: usize) -> Result<usize>
-where
-    F: HashField,
-    A: Air<SymbolicAirBuilder<F>>,
-{
-    let layout = AirLayout::from_air::<F>(air);
-    let log_chunks = get_log_num_quotient_chunks_for_domain::<F, A>(air, layout, subgroup(log_n)?, 0);
-    if log_chunks > log_blowup {
-        let why = format!("the quotient has 2^{log_chunks} chunks, more than the blow-up factor");
-        return Err(unsupported(why));
-    }
-    Ok(log_chunks)
 }
 
 /// The values of an AIR's periodic columns on the quotient's domain, one column after another, and how many each has.

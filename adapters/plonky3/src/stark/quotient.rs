@@ -2,16 +2,20 @@
 
 use core::any::TypeId;
 use core::ops::Range;
+use core::{mem, slice};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::thread;
 
+use p3_air::symbolic::AirLayout;
 use p3_field::ExtensionField;
 use rayon::prelude::*;
-use ringforge::{Buffer, Engine, Plan, Program, Result, Stream};
+use ringforge::{Buffer, Engine, Error, Program, Result, Stream};
 
-use super::dag::{Dag, Node};
-use super::kernels::{Domain, Kernels, reversed};
+use super::dag::{Constraint, Dag, Node};
+use super::kernels::{Domain, Kernels, Shape, canonical, ext, reversed};
 use super::part::Part;
+use super::unsupported;
 use crate::field::{EngineField, words};
 use crate::layout::Layout;
 use crate::transform::Transform;
@@ -21,76 +25,226 @@ use crate::transform::Transform;
 const OPERATIONS: usize = 400;
 const COLUMNS: usize = 96;
 
+/// The most instructions of an AIR whose constraints are compiled unless the caller asks for it.
+const COMPILED: usize = 100_000;
+
 /// The constraints of an AIR as kernels.
 #[derive(Debug)]
 pub(super) struct Quotient<F, EF> {
     kernels: Kernels<F, EF>,
-    dag: Arc<Dag<F>>,
-    parts: Vec<Part<F>>,
-    /// The programs for each domain.
-    programs: Mutex<HashMap<Domain, Arc<[Program]>>>,
+    layout: AirLayout,
+    /// All constraints, to be interpreted.
+    interpreted: Part<F>,
+    /// Its clusters, each with its number of operations.
+    clusters: Vec<(Range<usize>, usize)>,
+    /// The constraints in parts, each to be compiled.
+    compiled: OnceLock<Result<Vec<Part<F>>>>,
+    compilation: OnceLock<Compilation>,
+    /// The outcome of checking the interpreter.
+    interpreter: OnceLock<Result<()>>,
+    /// The programs for each domain, compiled or interpreted.
+    programs: Mutex<HashMap<(Domain, bool), Programs>>,
+}
+
+/// The outcome of compiling all parts in the background, once there is one.
+type Compilation = Arc<(Mutex<Option<Result<()>>>, Condvar)>;
+
+/// The programs of all parts.
+type Programs = Arc<[Kernel]>;
+
+/// A program, and its instructions in the device's memory.
+#[derive(Debug)]
+struct Kernel {
+    program: Program,
+    code: Buffer,
 }
 
 /// The values that a quotient is computed from.
 pub(super) struct Inputs<'a, F, EF> {
     pub(super) domain: Domain,
     pub(super) main: &'a Buffer,
+    pub(super) preprocessed: Option<&'a Buffer>,
     pub(super) publics: &'a [F],
     /// The values of the periodic columns, one column after another.
     pub(super) periodic: &'a [F],
     pub(super) alpha: EF,
-    pub(super) added_bits: usize,
+    pub(super) interpreted: bool,
 }
 
 impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
-    pub(super) fn new(kernels: Kernels<F, EF>, dag: Dag<F>) -> Self {
-        let (dag, mut parts) = (Arc::new(dag), Vec::new());
-        let mut clusters: Vec<Range<usize>> = Vec::new();
-        let mut operations = 0;
-        let finish = |clusters: &mut Vec<Range<usize>>, parts: &mut Vec<Part<F>>| {
-            let (continues, clusters) = (!parts.is_empty(), core::mem::take(clusters));
-            parts.push(Part { dag: dag.clone(), clusters, continues, ends: false });
-        };
-        for (cluster, cost) in clusters_of(&dag) {
+    /// # Errors
+    /// As [`Part::new`].
+    pub(super) fn new(kernels: Kernels<F, EF>, layout: AirLayout, dag: Dag<F>) -> Result<Self> {
+        let (dag, publics) = (Arc::new(dag), layout.num_public_values);
+        let clusters = clusters_of(&dag);
+        let all = clusters.iter().map(|(cluster, _)| cluster.clone()).collect();
+        let interpreted = Part { interpreted: true, ..Part::new(dag.clone(), all, publics)? };
+        let (compiled, compilation) = (OnceLock::new(), OnceLock::new());
+        let (interpreter, programs) = (OnceLock::new(), Mutex::default());
+        Ok(Self { kernels, layout, interpreted, clusters, compiled, compilation, interpreter, programs })
+    }
+
+    /// The constraints in parts of at most [`OPERATIONS`], unless a cluster has more.
+    fn parts(&self) -> Result<Vec<Part<F>>> {
+        let (mut groups, mut group, mut operations) = (Vec::new(), Vec::new(), 0);
+        for (cluster, cost) in &self.clusters {
             if operations > 0 && operations + cost > OPERATIONS {
-                finish(&mut clusters, &mut parts);
+                groups.push(mem::take(&mut group));
                 operations = 0;
             }
             operations += cost;
-            clusters.push(cluster);
+            group.push(cluster.clone());
         }
-        finish(&mut clusters, &mut parts);
-        if let Some(last) = parts.last_mut() {
-            last.ends = true;
-        }
-        Self { kernels, dag, parts, programs: Mutex::default() }
+        groups.push(group);
+        let last = groups.len() - 1;
+        let part = |(i, clusters)| {
+            let part = Part::new(self.interpreted.dag.clone(), clusters, self.layout.num_public_values)?;
+            Ok(Part { continues: i > 0, ends: i == last, ..part })
+        };
+        groups.into_iter().enumerate().map(part).collect()
     }
 
-    fn programs(&self, engine: &Engine, domain: Domain) -> Result<Arc<[Program]>> {
+    /// Whether constraints are compiled unless the caller asks for it.
+    pub(super) fn is_small(&self) -> bool {
+        self.interpreted.code.instructions.len() <= COMPILED
+    }
+
+    /// Whether all parts are compiled. Begins to compile them in the background if nothing has yet.
+    ///
+    /// # Errors
+    /// The outcome of the compilation if it failed.
+    pub(super) fn is_compiled(self: &Arc<Self>, engine: &Engine) -> Result<bool> {
+        let outcome = self.compilation(engine).0.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.clone().map_or(Ok(false), |outcome| outcome.map(|()| true))
+    }
+
+    /// Compiles all parts, or waits until they are.
+    ///
+    /// # Errors
+    /// As [`Self::is_compiled`].
+    pub(super) fn wait(self: &Arc<Self>, engine: &Engine) -> Result<()> {
+        let (outcome, ended) = &**self.compilation(engine);
+        let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = ended.wait_while(outcome, |outcome| outcome.is_none()).unwrap_or_else(PoisonError::into_inner);
+        outcome.clone().unwrap_or(Ok(()))
+    }
+
+    /// The compilation, which the first call begins.
+    fn compilation(self: &Arc<Self>, engine: &Engine) -> &Compilation {
+        self.compilation.get_or_init(|| {
+            let compilation = Compilation::default();
+            let (own, of_thread, engine) = (self.clone(), compilation.clone(), engine.clone());
+            let end = |compilation: &Compilation, outcome| {
+                *compilation.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+                compilation.1.notify_all();
+            };
+            let run = move || end(&of_thread, own.check(&engine, false));
+            if let Err(error) = thread::Builder::new().name("constraints".into()).spawn(run) {
+                end(&compilation, Err(unsupported(error.to_string())));
+            }
+            compilation
+        })
+    }
+
+    /// The programs for a domain, which are kept.
+    fn programs(&self, engine: &Engine, domain: Domain, interpreted: bool) -> Result<Programs> {
         let mut kept = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(programs) = kept.get(&domain) {
-            return Ok(programs.clone());
+        if let Some(kernels) = kept.get(&(domain, interpreted)) {
+            return Ok(kernels.clone());
         }
+        let kernels = self.compile(engine, domain, interpreted)?;
+        kept.insert((domain, interpreted), kernels.clone());
+        Ok(kernels)
+    }
+
+    fn compile(&self, engine: &Engine, domain: Domain, interpreted: bool) -> Result<Programs> {
+        let parts = match interpreted {
+            true => slice::from_ref(&self.interpreted),
+            false => self.compiled.get_or_init(|| self.parts()).as_ref().map_err(Error::clone)?,
+        };
         let plan = |part| self.kernels.constraints(engine.planner(), part, domain);
-        let plans = self.parts.iter().map(plan).collect::<Result<Vec<_>>>()?;
+        let plans = parts.iter().map(plan).collect::<Result<Vec<_>>>()?;
         // all kernels of an AIR are compiled at the same time
         ringforge_cpu::threads::start();
-        let compile = |plan: &Plan| engine.device().compile(plan);
-        let programs: Arc<[Program]> = plans.par_iter().map(compile).collect::<Result<Vec<_>>>()?.into();
-        kept.insert(domain, programs.clone());
-        Ok(programs)
+        let programs: Result<Vec<_>> = plans.par_iter().map(|plan| engine.device().compile(plan)).collect();
+        let kernels = programs?
+            .into_iter()
+            .zip(parts)
+            .map(|(program, part)| Ok(Kernel { program, code: engine.stream()?.upload(part.port_of_code())? }));
+        kernels.collect()
     }
 
-    /// Enqueues the quotient's extension: D columns of each chunk, one after another.
-    pub(super) fn extension(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>) -> Result<Buffer> {
+    /// Checks the interpreter when it is first used.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub(super) fn check_interpreter(&self, engine: &Engine) -> Result<()> {
+        self.interpreter.get_or_init(|| self.check(engine, true)).clone()
+    }
+
+    /// Compares the kernels on random rows with the instructions, run on the CPU.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if they differ; errors of the device and the compiler.
+    fn check(&self, engine: &Engine, interpreted: bool) -> Result<()> {
+        const LOG_N: usize = 4;
+        const ROWS: usize = 2 << LOG_N;
+        let AirLayout { main_width, preprocessed_width, num_public_values, num_periodic_columns, .. } = self.layout;
+        let shape = |columns| Shape { rows: ROWS, columns, layout: Layout::Columns { stride: ROWS } };
+        let (main, preprocessed) = (shape(main_width), shape(preprocessed_width));
+        let domain =
+            Domain { main, preprocessed, log_n: LOG_N, log_chunks: 1, periodic: num_periodic_columns, periods: ROWS };
+        let mut state = 0u64;
+        let mut random = |count: usize| -> Vec<F> {
+            // Knuth's linear congruence
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                canonical(F::from_u64(state))
+            };
+            (0..count).map(|_| next()).collect()
+        };
+        let [main, preprocessed, periodic] =
+            [main_width, preprocessed_width, num_periodic_columns].map(|columns| random(ROWS * columns));
+        let (publics, alpha) = (random(num_public_values), ext(&random(EF::DIMENSION)));
+        let sums = |engine: &Engine, interpreted: bool| -> Result<Vec<F::Word>> {
+            let stream = engine.device().stream()?;
+            let main = stream.upload(words(&main))?;
+            let preprocessed = (preprocessed_width > 0).then(|| stream.upload(words(&preprocessed))).transpose()?;
+            let inputs = Inputs {
+                domain,
+                main: &main,
+                preprocessed: preprocessed.as_ref(),
+                publics: &publics,
+                periodic: &periodic,
+                alpha,
+                interpreted,
+            };
+            let kernels = self.compile(engine, domain, interpreted)?;
+            stream.download(&self.sums(engine, &stream, &inputs, &kernels)?)
+        };
+        if bytemuck::cast_slice::<_, u8>(&sums(engine, interpreted)?)
+            == bytemuck::cast_slice(&sums(&Engine::cpu(), true)?)
+        {
+            return Ok(());
+        }
+        let why = "its sums of constraints differ from those of the CPU".into();
+        Err(Error::Kernel { kernel: "stark_constraints".into(), why })
+    }
+
+    /// Enqueues the quotient's values: D columns of each block of 2^log_n rows, one after another.
+    fn sums(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>, kernels: &[Kernel]) -> Result<Buffer> {
         let Domain { log_n, log_chunks, .. } = of.domain;
-        let (bits, degree, word) = (log_n + log_chunks, EF::DIMENSION, size_of::<F>());
-        let programs = self.programs(engine, of.domain)?;
-        let mut weights: Vec<EF> = of.alpha.powers().collect_n(self.dag.constraints.len().max(1));
-        weights.reverse();
+        let (bits, of_element) = (log_n + log_chunks, EF::DIMENSION * size_of::<F>());
+        let dag = &self.interpreted.dag;
+        let powers: Vec<EF> = of.alpha.powers().collect_n(dag.number.max(1));
+        let weight = |constraint: &Constraint| {
+            let basis = EF::ith_basis_element(constraint.coordinate).unwrap_or_default();
+            powers[dag.number - 1 - constraint.place] * basis
+        };
+        let mut weights: Vec<EF> = dag.constraints.iter().map(weight).collect();
+        weights.resize(weights.len().max(1), EF::ZERO);
         let weights = stream.upload(words(&flat(&weights)))?;
-        let publics = if of.publics.is_empty() { &[F::ZERO] } else { of.publics };
-        let publics = stream.upload(words(publics))?;
+        let publics = stream.upload(words(&[of.publics, &dag.constants()].concat()))?;
         let periodic = if of.periodic.is_empty() { &[F::ZERO] } else { of.periodic };
         let periodic = stream.upload(words(periodic))?;
         let points = stream.upload(words(&points::<F>(bits, log_n)))?;
@@ -99,21 +253,37 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
             (0..1 << log_chunks).map(|block| shift_to_n * root.exp_u64(reversed(block, log_chunks) as u64) - F::ONE);
         let blocks: Vec<F> = vanishing.flat_map(|x| [x, x.inverse()]).collect();
         let blocks = stream.upload(words(&blocks))?;
-        let inverses = match self.dag.has(Node::First) || self.dag.has(Node::Last) {
+        let inverses = match of.interpreted || dag.has(Node::First) || dag.has(Node::Last) {
             true => denominators(self.kernels, engine, stream, &points, bits, EF::ONE)?,
-            false => stream.zeros(degree * word)?,
+            false => stream.zeros(of_element)?,
         };
-        let mut sums = engine.device().buffer((degree * word) << bits)?;
-        for program in &*programs {
+        let none = stream.zeros(size_of::<F>())?;
+        let mut sums = engine.device().buffer(of_element << bits)?;
+        for Kernel { program, code } in kernels {
             let call = program.on(stream, 1).input("main", of.main).input("publics", &publics);
+            let call = call.input("preprocessed", of.preprocessed.unwrap_or(&none)).input("code", code);
             let call = call.input("weights", &weights).input("blocks", &blocks).input("points", &points);
             call.input("inverses", &inverses).input("periodic", &periodic).output("sums", &mut sums).run()?;
         }
-        let column = word << (log_n + of.added_bits);
+        Ok(sums)
+    }
+
+    /// Enqueues the quotient's extension: D columns of each chunk, one after another.
+    pub(super) fn extension(
+        &self,
+        engine: &Engine,
+        stream: &Stream,
+        of: &Inputs<'_, F, EF>,
+        added_bits: usize,
+    ) -> Result<Buffer> {
+        let Domain { log_n, log_chunks, .. } = of.domain;
+        let (bits, degree, word) = (log_n + log_chunks, EF::DIMENSION, size_of::<F>());
+        let sums = self.sums(engine, stream, of, &self.programs(engine, of.domain, of.interpreted)?)?;
+        let column = word << (log_n + added_bits);
         let mut extension = stream.zeros((degree << log_chunks) * column)?;
         for chunk in 0..1usize << log_chunks {
             let shift = F::GENERATOR * F::two_adic_generator(bits).exp_u64(chunk as u64);
-            let transform = Transform::ExtendReversed(of.added_bits, shift, F::GENERATOR);
+            let transform = Transform::ExtendReversed(added_bits, shift, F::GENERATOR);
             let program = transform.program(engine, log_n, Layout::Columns { stride: 1 << log_n }, degree)?;
             let block = (degree * word) << log_n;
             let from = reversed(chunk, log_chunks) * block;
@@ -129,12 +299,12 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
 fn clusters_of<F: EngineField>(dag: &Dag<F>) -> Vec<(Range<usize>, usize)> {
     let cost = |numbers: &BTreeSet<u32>| {
         let nodes = numbers.iter().map(|number| &dag.nodes[*number as usize]);
-        let columns = nodes.clone().filter(|node| matches!(node, Node::Main(..))).count();
+        let columns = nodes.clone().filter(|node| matches!(node, Node::Main(..) | Node::Preprocessed(..))).count();
         (columns, nodes.filter(|node| node.is_operation()).count())
     };
     let mut clusters: Vec<(Range<usize>, usize)> = Vec::new();
     let (mut known, mut columns) = (BTreeSet::new(), 0);
-    for (i, root) in dag.constraints.iter().enumerate() {
+    for (i, Constraint { node: root, .. }) in dag.constraints.iter().enumerate() {
         let new = dag.needed(&[*root], &known);
         let (more_columns, more) = cost(&new);
         match clusters.last_mut() {

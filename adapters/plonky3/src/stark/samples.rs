@@ -9,10 +9,10 @@ use p3_koala_bear::KoalaBear;
 use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random};
 
-use super::dag::{Dag, Node};
+use super::dag::{Constraint, Dag, Node};
 use super::kernels::{Domain, Kernels, Shape};
 use super::part::Part;
-use crate::field::EngineField;
+use crate::field::{EngineField, words};
 use crate::layout::Layout;
 
 /// The plans over fields of both sizes.
@@ -39,17 +39,18 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
     add("openings", &inputs, kernels.opened(planner, shape(rows, columns), 4)?);
     let by_rows = Shape { layout: Layout::Rows, ..shape(rows, columns) };
     add("openings of rows", &inputs, kernels.opened(planner, by_rows, 4)?);
-    for next in [false, true] {
+    for (next, of_preprocessed) in [(false, 0), (true, 0), (true, 2)] {
         let inputs = [
             ("trace", Size::Shared(rows * 3)),
             ("quotient", Size::Shared(rows * 2)),
-            ("powers", Size::Shared(5 * degree)),
-            ("constants", Size::Shared(3 * degree)),
+            ("preprocessed", Size::Shared((rows * of_preprocessed).max(1))),
+            ("powers", Size::Shared((5 + of_preprocessed) * degree)),
+            ("constants", Size::Shared(4 * degree)),
             ("here", Size::Shared(rows * degree)),
             ("next", Size::Shared(if next { rows * degree } else { degree })),
         ];
-        let plan = kernels.reduced(planner, shape(rows, 3), shape(rows, 2), next)?;
-        add(if next { "reduced at two points" } else { "reduced" }, &inputs, plan);
+        let plan = kernels.reduced(planner, [shape(rows, 3), shape(rows, 2), shape(rows, of_preprocessed)], next)?;
+        add(&format!("reduced, {of_preprocessed} preprocessed, next {next}"), &inputs, plan);
     }
     for (log_rows, log_arity) in [(0, 1), (2, 1), (1, 3), (2, 4)] {
         let elements = degree << (log_rows + log_arity);
@@ -58,29 +59,39 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
         add(&name, &inputs, kernels.folded(planner, log_rows, log_arity)?);
     }
     let dag = Arc::new(every_node::<F>());
-    for (log_n, log_chunks, continues) in [(2, 1, false), (0, 2, false), (1, 0, true)] {
-        let part = Part { dag: dag.clone(), clusters: vec![0..3, 3..5], continues, ends: !continues };
+    let public = [&[F::from_u64(7)], &*dag.constants()].concat();
+    let public = words(&public).iter().flat_map(bytemuck::bytes_of).copied().collect::<Vec<u8>>();
+    for (log_n, log_chunks, interpreted, continues) in
+        [(2, 1, false, false), (0, 2, false, false), (1, 0, false, true), (2, 1, true, false), (0, 1, true, false)]
+    {
+        let part = Part::new(dag.clone(), vec![0..3, 3..6], 1)?;
+        let part = Part { interpreted, continues, ends: !continues, ..part };
         let rows = 2usize << (log_n + log_chunks);
-        let domain = Domain { main: shape(rows, 2), log_n, log_chunks, publics: 1, periodic: 2, periods: 2 };
+        let (main, preprocessed) = (shape(rows, 2), shape(rows, 3));
+        let domain = Domain { main, preprocessed, log_n, log_chunks, periodic: 2, periods: 2 };
+        let code = part.port_of_code().iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut inputs = vec![
             ("main", Size::Shared(rows * 2)),
-            ("publics", Size::Shared(1)),
-            ("weights", Size::Shared(5 * degree)),
+            ("preprocessed", Size::Shared(rows * 3)),
+            ("publics", Size::Bytes(public.clone())),
+            ("weights", Size::Shared(dag.constraints.len() * degree)),
             ("blocks", Size::Shared(2 << log_chunks)),
             ("points", Size::Shared(3 + log_n + log_chunks)),
             ("inverses", Size::Shared(degree << (log_n + log_chunks))),
             ("periodic", Size::Shared(4)),
+            ("code", Size::Bytes(code)),
         ];
         if continues {
             inputs.push(("sums", Size::Each(degree << (log_n + log_chunks))));
         }
         let plan = kernels.constraints(planner, &part, domain)?;
-        add(&format!("constraints of 2^{log_n} in 2^{log_chunks} chunks"), &inputs, plan);
+        let how = if interpreted { "interpreted" } else { "compiled" };
+        add(&format!("constraints of 2^{log_n} in 2^{log_chunks} chunks, {how}"), &inputs, plan);
     }
     Ok(plans)
 }
 
-/// Constraints with nodes of every kind, over two columns.
+/// Constraints with nodes of every kind, over two columns and three preprocessed ones.
 fn every_node<F: EngineField>() -> Dag<F> {
     let nodes = vec![
         Node::Main(0, false),
@@ -98,15 +109,22 @@ fn every_node<F: EngineField>() -> Dag<F> {
         Node::Mul(6, 5),
         Node::Periodic(1),
         Node::Mul(12, 13),
+        Node::Preprocessed(0, false),
+        Node::Preprocessed(2, true),
+        Node::Sub(15, 16),
     ];
-    Dag { nodes, constraints: vec![9, 11, 14, 0, 6] }
+    let constraints = [(9, 0, 0), (11, 1, 0), (14, 2, 0), (0, 3, 0), (6, 4, 0), (17, 4, 1)];
+    let constraints = constraints.map(|(node, place, coordinate)| Constraint { node, place, coordinate }).into();
+    Dag { nodes, constraints, number: 5 }
 }
 
 /// The number of an input's elements: for each item, or for all of them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Size {
     Each(usize),
     Shared(usize),
+    /// These bytes, for all items.
+    Bytes(Vec<u8>),
 }
 
 /// Adds random elements as inputs. They are below the modulus.
@@ -119,11 +137,15 @@ fn sampled<F: EngineField>(name: String, inputs: &[(&'static str, Size)], plan: 
             0 => q - 1,
             _ => random.bits() % q,
         };
-        let counts = inputs.iter().map(|(name, size)| match size {
-            Size::Each(each) => (*name, each * batch),
-            Size::Shared(all) => (*name, *all),
-        });
-        let bytes = |word: u64| word.to_le_bytes().into_iter().take(size_of::<F>());
-        counts.map(|(name, count)| (name, (0..count).flat_map(|_| bytes(element())).collect())).collect()
+        let mut elements = |count: usize| {
+            let bytes = |word: u64| word.to_le_bytes().into_iter().take(size_of::<F>());
+            (0..count).flat_map(|_| bytes(element())).collect()
+        };
+        let mut contents = |size: &Size| match size {
+            Size::Each(each) => elements(each * batch),
+            Size::Shared(all) => elements(*all),
+            Size::Bytes(bytes) => bytes.clone(),
+        };
+        inputs.iter().map(|(name, size)| (*name, contents(size))).collect()
     })
 }

@@ -1,0 +1,208 @@
+//! Constraints as instructions for an interpreter, on the device and on the CPU.
+//!
+//! An instruction is a word: an operation (2 bits), the slot of its result (16 bits), and two operands of 23 bits each. An
+//! operand is a kind (3 bits) and an index (20 bits). [`FOLD`] adds its first operand to the sum, times the weight whose
+//! number is the second operand. The kernel's reader of this format is `stark_interpreter.cuh`.
+
+use core::marker::PhantomData;
+use core::ops::Range;
+use std::collections::{BTreeSet, HashMap};
+
+use p3_field::ExtensionField;
+use ringforge::Result;
+
+use super::dag::{Dag, Node};
+use super::kernels::ext;
+use super::unsupported;
+use crate::field::EngineField;
+
+const ADD: u64 = 0;
+const SUB: u64 = 1;
+const MUL: u64 = 2;
+const FOLD: u64 = 3;
+
+const OPERATION: u32 = 2;
+const SLOT: u32 = 16;
+const INDEX: u32 = 20;
+const OPERAND: u32 = 3 + INDEX;
+const FIRST: u32 = OPERATION + SLOT;
+const SECOND: u32 = FIRST + OPERAND;
+
+/// Where an instruction finds an operand. The number of each kind is its place here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operand {
+    Slot(usize),
+    /// A column, and whether it is that of the next row.
+    Main(usize, bool),
+    Preprocessed(usize, bool),
+    Periodic(usize),
+    /// A public value, or a constant after them.
+    Shared(usize),
+    /// 0, 1 and 2 are the selectors of the first row, the last row and the transition.
+    Selector(usize),
+}
+
+impl Operand {
+    fn encoded(self) -> Result<u64> {
+        let (kind, index) = match self {
+            Self::Slot(slot) => (0, slot),
+            Self::Main(column, next) => (1 + u64::from(next), column),
+            Self::Preprocessed(column, next) => (3 + u64::from(next), column),
+            Self::Periodic(column) => (5, column),
+            Self::Shared(index) => (6, index),
+            Self::Selector(which) => (7, which),
+        };
+        if index >> INDEX > 0 {
+            return Err(unsupported(format!("constraints have more than 2^{INDEX} columns or constants")));
+        }
+        Ok(kind << INDEX | index as u64)
+    }
+
+    fn decoded(word: u64) -> Self {
+        let index = (word & ((1 << INDEX) - 1)) as usize;
+        match word >> INDEX & 7 {
+            0 => Self::Slot(index),
+            kind @ 1..=2 => Self::Main(index, kind == 2),
+            kind @ 3..=4 => Self::Preprocessed(index, kind == 4),
+            5 => Self::Periodic(index),
+            6 => Self::Shared(index),
+            _ => Self::Selector(index),
+        }
+    }
+}
+
+/// The instructions of some constraints.
+#[derive(Debug)]
+pub(super) struct Code<F> {
+    pub(super) instructions: Vec<u64>,
+    /// The number of slots.
+    pub(super) slots: usize,
+    field: PhantomData<F>,
+}
+
+/// Makes instructions of constraints.
+struct Writer<'a, F> {
+    dag: &'a Dag<F>,
+    publics: usize,
+    /// The places of constants among those of the graph.
+    constants: HashMap<F, usize>,
+    instructions: Vec<u64>,
+    slots: usize,
+}
+
+impl<F: EngineField> Code<F> {
+    /// The instructions of clusters of constraints. Each cluster computes its values anew.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](ringforge::Error::Unsupported) if a number does not fit an instruction.
+    pub(super) fn new(dag: &Dag<F>, clusters: &[Range<usize>], publics: usize) -> Result<Self> {
+        let constants = dag.constants().into_iter().zip(publics..).collect();
+        let mut writer = Writer { dag, publics, constants, instructions: Vec::new(), slots: 0 };
+        clusters.iter().try_for_each(|cluster| writer.add(cluster.clone()))?;
+        Ok(Self { instructions: writer.instructions, slots: writer.slots, field: PhantomData })
+    }
+
+    /// The sum of the constraints of a row. `of` returns the values of operands that are not in slots.
+    pub(super) fn sum<EF: ExtensionField<F>>(&self, slots: &mut [F], weights: &[F], of: impl Fn(Operand) -> F) -> EF {
+        let mut sum = EF::ZERO;
+        for instruction in &self.instructions {
+            let value = |word: u64| match Operand::decoded(word & ((1 << OPERAND) - 1)) {
+                Operand::Slot(slot) => slots[slot],
+                operand => of(operand),
+            };
+            let slot = (instruction >> OPERATION) as usize & ((1 << SLOT) - 1);
+            let (a, b) = (instruction >> FIRST, instruction >> SECOND);
+            slots[slot] = match instruction & 3 {
+                ADD => value(a) + value(b),
+                SUB => value(a) - value(b),
+                MUL => value(a) * value(b),
+                _ => {
+                    sum += ext::<F, EF>(&weights[b as usize * EF::DIMENSION..][..EF::DIMENSION]) * value(a);
+                    continue;
+                }
+            };
+        }
+        sum
+    }
+}
+
+impl<F: EngineField> Writer<'_, F> {
+    fn add(&mut self, cluster: Range<usize>) -> Result<()> {
+        let dag = self.dag;
+        let mut uses: HashMap<u32, usize> = HashMap::new();
+        let roots: Vec<u32> = dag.constraints[cluster.clone()].iter().map(|constraint| constraint.node).collect();
+        for number in dag.needed(&roots, &BTreeSet::new()) {
+            dag.nodes[number as usize].operands().for_each(|operand| *uses.entry(operand).or_default() += 1);
+        }
+        roots.iter().for_each(|root| *uses.entry(*root).or_default() += 1);
+        let (mut slots, mut free, mut known) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
+        for place in cluster {
+            let root = dag.constraints[place].node;
+            let new = dag.needed(&[root], &known);
+            for &number in new.iter().filter(|number| dag.nodes[**number as usize].is_operation()) {
+                let node = dag.nodes[number as usize];
+                let operand = |operand: u32| self.operand(operand, &slots);
+                let (operation, a, b) = match node {
+                    Node::Add(a, b) => (ADD, operand(a)?, operand(b)?),
+                    Node::Sub(a, b) => (SUB, operand(a)?, operand(b)?),
+                    Node::Mul(a, b) => (MUL, operand(a)?, operand(b)?),
+                    Node::Neg(a) => (SUB, Operand::Shared(self.publics).encoded()?, operand(a)?),
+                    _ => continue,
+                };
+                release(node.operands(), &mut uses, &slots, &mut free);
+                let slot = free.pop_first().unwrap_or_else(|| {
+                    self.slots += 1;
+                    self.slots - 1
+                });
+                if slot >> SLOT > 0 {
+                    return Err(unsupported(format!("constraints need more than 2^{SLOT} values at once")));
+                }
+                slots.insert(number, slot);
+                self.instructions.push(operation | (slot as u64) << OPERATION | a << FIRST | b << SECOND);
+            }
+            known.extend(new);
+            if place >> OPERAND > 0 {
+                return Err(unsupported(format!("the AIR has more than 2^{OPERAND} constraints")));
+            }
+            let a = self.operand(root, &slots)?;
+            self.instructions.push(FOLD | a << FIRST | (place as u64) << SECOND);
+            release([root].into_iter(), &mut uses, &slots, &mut free);
+        }
+        Ok(())
+    }
+
+    /// The operand that has the value of a node.
+    fn operand(&self, number: u32, slots: &HashMap<u32, usize>) -> Result<u64> {
+        let operand = match self.dag.nodes[number as usize] {
+            Node::Main(column, next) => Operand::Main(column as usize, next),
+            Node::Preprocessed(column, next) => Operand::Preprocessed(column as usize, next),
+            Node::Periodic(column) => Operand::Periodic(column as usize),
+            Node::Public(index) => Operand::Shared(index as usize),
+            Node::First => Operand::Selector(0),
+            Node::Last => Operand::Selector(1),
+            Node::Transition => Operand::Selector(2),
+            Node::Constant(c) => Operand::Shared(self.constants[&c]),
+            _ => Operand::Slot(slots[&number]),
+        };
+        operand.encoded()
+    }
+}
+
+/// Counts the uses of values down, and frees the slots of those that are used no more.
+fn release(
+    operands: impl Iterator<Item = u32>,
+    uses: &mut HashMap<u32, usize>,
+    slots: &HashMap<u32, usize>,
+    free: &mut BTreeSet<usize>,
+) {
+    for operand in operands {
+        if let Some(left) = uses.get_mut(&operand) {
+            *left -= 1;
+            if *left == 0
+                && let Some(slot) = slots.get(&operand)
+            {
+                free.insert(*slot);
+            }
+        }
+    }
+}

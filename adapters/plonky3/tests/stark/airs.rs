@@ -1,0 +1,239 @@
+//! AIRs for tests of the prover.
+
+use std::borrow::Cow;
+
+use p3_air::{Air, AirBuilder, BaseAir, ExtensionBuilder, WindowAccess};
+use p3_field::{Field, PrimeCharacteristicRing};
+use p3_matrix::dense::RowMajorMatrix;
+use ringforge_testkit::Random;
+
+/// An AIR of products and sums of columns with selectors of every kind, of this degree. Its constraints need not hold: a
+/// proof of any trace is defined.
+pub(super) struct Mixed {
+    pub(super) width: usize,
+    pub(super) degree: usize,
+    pub(super) next: bool,
+    /// log2 of the periods of the periodic columns.
+    pub(super) periods: &'static [usize],
+}
+
+impl<F: PrimeCharacteristicRing + Sync> BaseAir<F> for Mixed {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn num_public_values(&self) -> usize {
+        2
+    }
+
+    fn num_periodic_columns(&self) -> usize {
+        self.periods.len()
+    }
+
+    fn periodic_columns(&self) -> Cow<'_, [Vec<F>]> {
+        columns_of(self.periods)
+    }
+
+    fn main_next_row_columns(&self) -> Vec<usize> {
+        if self.next { (0..self.width).collect() } else { vec![] }
+    }
+}
+
+impl<AB: AirBuilder> Air<AB> for Mixed {
+    fn eval(&self, builder: &mut AB) {
+        if self.degree == 0 {
+            return;
+        }
+        let main = builder.main();
+        let [a, b] = [0, 1].map(|i| builder.public_values()[i]);
+        let (local, next): (&[AB::Var], &[AB::Var]) = (main.current_slice(), main.next_slice());
+        for i in 0..self.width {
+            let x = local[i];
+            let y = local[(i + 1) % self.width];
+            let power = (1..self.degree).fold(AB::Expr::from(x), |power, _| power * y);
+            builder.assert_zero(power.clone() - x);
+            builder.when_first_row().assert_eq(x, a);
+            builder.when_last_row().assert_eq(y, b);
+            if self.next {
+                builder.when_transition().assert_eq(next[i], x + y * AB::Expr::from_u64(i as u64 + 5));
+            }
+            if let Some(periodic) = builder.periodic_values().get(i) {
+                let product = (*periodic).into() * x;
+                builder.assert_zero(product - y);
+            }
+            // the same constraint again, a bare column, and a constant
+            builder.assert_zero(power - x);
+            builder.assert_zero(x);
+            builder.assert_zero(AB::Expr::from_u64(3));
+        }
+    }
+}
+
+/// An expression of a row.
+pub(super) enum Expression {
+    Local(usize),
+    Next(usize),
+    Public(usize),
+    Periodic(usize),
+    /// A preprocessed column, and whether it is that of the next row.
+    Preprocessed(usize, bool),
+    First,
+    Last,
+    Transition,
+    Constant(u64),
+    Add(Box<[Self; 2]>),
+    Sub(Box<[Self; 2]>),
+    Mul(Box<[Self; 2]>),
+    Neg(Box<Self>),
+}
+
+/// An AIR with random constraints. They need not hold.
+pub(super) struct AnyAir {
+    pub(super) width: usize,
+    pub(super) publics: usize,
+    periods: Vec<usize>,
+    /// The number of preprocessed columns, and their rows.
+    preprocessed: (usize, usize),
+    next: bool,
+    pub(super) constraints: Vec<Constraint>,
+}
+
+/// An expression that must be zero. With a second one, it is over the extension.
+pub(super) struct Constraint(Expression, Option<Expression>);
+
+impl Expression {
+    /// A random expression of at most this degree and depth.
+    fn random(random: &mut Random, of: &AnyAir, degree: usize, depth: usize) -> Self {
+        let pair = |random: &mut Random, degrees: [usize; 2]| {
+            Box::new(degrees.map(|degree| Self::random(random, of, degree, depth - 1)))
+        };
+        match (depth, random.below(8)) {
+            (1.., 0..2) => Self::Add(pair(random, [degree; 2])),
+            (1.., 2..4) => Self::Sub(pair(random, [degree; 2])),
+            (1.., 4..6) if degree > 1 => {
+                let first = 1 + random.below(degree - 1);
+                Self::Mul(pair(random, [first, degree - first]))
+            }
+            (1.., 6) => Self::Neg(Box::new(Self::random(random, of, degree, depth - 1))),
+            _ => match random.below(10) {
+                0 if of.publics > 0 => Self::Public(random.below(of.publics)),
+                1 if !of.periods.is_empty() => Self::Periodic(random.below(of.periods.len())),
+                8 if of.preprocessed.0 > 0 => {
+                    Self::Preprocessed(random.below(of.preprocessed.0), of.next && random.below(2) > 0)
+                }
+                2 => Self::First,
+                3 => Self::Last,
+                4 => Self::Transition,
+                // constants that are simplified, and others
+                5 => Self::Constant([0, 1, 2, u64::MAX, random.bits()][random.below(5)]),
+                6..8 if of.next => Self::Next(random.below(of.width)),
+                _ => Self::Local(random.below(of.width)),
+            },
+        }
+    }
+
+    fn eval<AB: AirBuilder>(&self, builder: &AB) -> AB::Expr {
+        let main = builder.main();
+        let both = |pair: &[Self; 2]| pair.each_ref().map(|x| x.eval(builder));
+        match self {
+            Self::Local(column) => main.current_slice()[*column].into(),
+            Self::Next(column) => main.next_slice()[*column].into(),
+            Self::Public(index) => builder.public_values()[*index].into(),
+            Self::Periodic(column) => builder.periodic_values()[*column].into(),
+            Self::Preprocessed(column, false) => builder.preprocessed().current_slice()[*column].into(),
+            Self::Preprocessed(column, true) => builder.preprocessed().next_slice()[*column].into(),
+            Self::First => builder.is_first_row(),
+            Self::Last => builder.is_last_row(),
+            Self::Transition => builder.is_transition_window(2),
+            Self::Constant(u64::MAX) => AB::Expr::NEG_ONE,
+            Self::Constant(x) => AB::Expr::from_u64(*x),
+            Self::Add(pair) => both(pair).into_iter().sum(),
+            Self::Mul(pair) => both(pair).into_iter().product(),
+            Self::Sub(pair) => {
+                let [x, y] = both(pair);
+                x - y
+            }
+            Self::Neg(x) => -x.eval(builder),
+        }
+    }
+}
+
+impl AnyAir {
+    /// Constraints of at most this degree, for traces of 2^log_n rows.
+    pub(super) fn random(random: &mut Random, degree: usize, log_n: usize) -> Self {
+        let periods = (0..random.below(3)).map(|_| random.below(log_n + 1)).collect();
+        let (width, publics, next) = (1 + random.below(12), random.below(3), random.below(4) > 0);
+        let preprocessed = (random.below(4), 1 << log_n);
+        let mut air = Self { width, publics, periods, preprocessed, next, constraints: Vec::new() };
+        let constraints = (0..random.below(20)).map(|_| {
+            let mut expression = || {
+                let (degree, depth) = (1 + random.below(degree), random.below(7));
+                Expression::random(random, &air, degree, depth)
+            };
+            let first = expression();
+            let is_extended = random.below(4) == 0;
+            let mut expression = || Expression::random(random, &air, degree, 3);
+            Constraint(first, is_extended.then(&mut expression))
+        });
+        air.constraints = constraints.collect();
+        air
+    }
+}
+
+impl<F: PrimeCharacteristicRing + Send + Sync> BaseAir<F> for AnyAir {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn num_public_values(&self) -> usize {
+        self.publics
+    }
+
+    fn num_periodic_columns(&self) -> usize {
+        self.periods.len()
+    }
+
+    fn periodic_columns(&self) -> Cow<'_, [Vec<F>]> {
+        columns_of(&self.periods)
+    }
+
+    fn main_next_row_columns(&self) -> Vec<usize> {
+        if self.next { (0..self.width).collect() } else { vec![] }
+    }
+
+    fn preprocessed_width(&self) -> usize {
+        self.preprocessed.0
+    }
+
+    fn preprocessed_trace(&self) -> Option<RowMajorMatrix<F>> {
+        let (columns, rows) = self.preprocessed;
+        let values = (0..rows * columns).map(|i| F::from_usize(i * i + 3)).collect();
+        (columns > 0).then(|| RowMajorMatrix::new(values, columns))
+    }
+
+    fn preprocessed_next_row_columns(&self) -> Vec<usize> {
+        if self.next { (0..self.preprocessed.0).collect() } else { vec![] }
+    }
+}
+
+impl<AB: ExtensionBuilder> Air<AB> for AnyAir {
+    fn eval(&self, builder: &mut AB) {
+        for Constraint(first, second) in &self.constraints {
+            let value = first.eval(builder);
+            match second {
+                None => builder.assert_zero(value),
+                Some(second) => {
+                    let second = AB::ExprEF::from(second.eval(builder));
+                    let g = AB::ExprEF::from(AB::EF::GENERATOR);
+                    builder.assert_zero_ext((g.clone() * value - second.clone()) * (g + second));
+                }
+            }
+        }
+    }
+}
+
+/// Periodic columns with these logarithms of their periods.
+fn columns_of<'a, F: PrimeCharacteristicRing>(periods: &[usize]) -> Cow<'a, [Vec<F>]> {
+    let column = |(i, log): (usize, &usize)| (0..1 << log).map(|row| F::from_usize(7 * row + i)).collect();
+    periods.iter().enumerate().map(column).collect()
+}
