@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use p3_air::Air;
+use p3_air::symbolic::SymbolicAirBuilder;
 use p3_challenger::DuplexChallenger;
 use p3_commit::ExtensionMmcs;
 use p3_dft::Radix2DitParallel;
@@ -52,16 +53,18 @@ type OwnConfig = StarkConfig<Pcs<F, OwnMmcs>, Challenge, Challenger>;
 const ON_DEVICE: &str = "trace on the device";
 const FROM_HOST: &str = "rows in host memory";
 const FROM_PINNED: &str = "columns in page-locked memory";
-const OPERATIONS: [&str; 3] = [ON_DEVICE, FROM_PINNED, FROM_HOST];
+const INTERPRETED: &str = "trace on the device, constraints interpreted";
+const OPERATIONS: [&str; 4] = [ON_DEVICE, FROM_PINNED, FROM_HOST, INTERPRETED];
 
 /// log2 of the rows, and the number of columns.
-const SEQUENCES: &[(u32, usize)] = &[(20, 64), (20, 256)];
+const SEQUENCES: &[(u32, usize)] = &[(20, 64), (20, 256), (22, 400)];
 const CPU_SEQUENCES: &[(u32, usize)] = &[(8, 4)];
 /// log2 of the rows of a trace of Keccak permutations.
 const KECCAK: &[u32] = &[17];
 const INTERNAL: usize = 20;
-/// Runs of Plonky3's prover, which takes seconds.
+/// Runs of Plonky3's prover, which takes seconds, for traces of fewer elements than [`LARGE`]. Others have one.
 const RUNS: usize = 3;
+const LARGE: usize = 1 << 30;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
@@ -86,6 +89,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 fn lines<A>(bench: &Bench, name: &str, air: &A, trace: &RowMajorMatrix<F>) -> Result<Vec<Measurement>>
 where
     A: QuotientAir<StockConfig>
+        + Air<SymbolicAirBuilder<F, Challenge>>
         + for<'a> Air<VerifierConstraintFolder<'a, StockConfig>>
         + for<'a> Air<VerifierConstraintFolder<'a, OwnConfig>>
         + for<'a> Air<p3_air::DebugConstraintBuilder<'a, F>>,
@@ -96,7 +100,7 @@ where
     let fri = FriParameters::new_benchmark(StockMmcs::new(mmcs.clone()));
     let stock = StockConfig::new(TwoAdicFriPcs::new(Radix2DitParallel::default(), mmcs, fri), challenger());
     let mut seconds = Vec::new();
-    for _ in 0..if bench.effort.samples == 0 { 1 } else { RUNS } {
+    for _ in 0..if bench.effort.samples == 0 || trace.values.len() >= LARGE { 1 } else { RUNS } {
         let trace = trace.clone();
         let start = Instant::now();
         prove(&stock, air, trace, &[]).map_err(|error| anyhow!("{error:?}"))?;
@@ -108,21 +112,23 @@ where
     let mmcs = Mmcs::new(&hash, 0).on(&engine);
     let fri = FriParameters::new_benchmark(OwnMmcs::new(mmcs.clone()));
     let config = OwnConfig::new(Pcs::new(Dft::on(&engine), mmcs, fri), challenger());
-    let prover = Prover::new(&engine, &config, air)?;
+    let prover = Prover::new(&engine, &config, air)?.compiled()?;
+    let interpreter = Prover::new(&engine, &config, air)?.interpreted();
     let stream = bench.device.stream()?;
     let resident = Matrix::upload(&engine, &stream, trace)?.into_columns(&stream)?;
     let mut pinned = Pinned::new(&bench.device, trace.values.len())?;
     let columns = trace.transpose();
     pinned.copy_from_slice(&columns.values);
+    drop(columns);
+    let resident = Trace::resident(&resident, F::ONE);
     let traces = [
-        Trace::resident(&resident, F::ONE),
-        Trace::columns(&pinned, trace.height(), F::ONE),
-        Trace::rows(&trace.values, trace.width, F::ONE),
+        (&prover, resident, Memory::Device),
+        (&prover, Trace::columns(&pinned, trace.height(), F::ONE), Memory::Pinned),
+        (&prover, Trace::rows(&trace.values, trace.width, F::ONE), Memory::Pageable),
+        (&interpreter, resident, Memory::Device),
     ];
     let mut lines = Vec::new();
-    for ((operation, trace), memory) in
-        OPERATIONS.into_iter().zip(traces).zip([Memory::Device, Memory::Pinned, Memory::Pageable])
-    {
+    for (operation, (prover, trace, memory)) in OPERATIONS.into_iter().zip(traces) {
         let mut last: Option<Proof<OwnConfig>> = None;
         let times = measure::wall(bench.effort, || {
             last = Some(prover.prove(trace, &[])?);

@@ -82,15 +82,24 @@ macro_rules! time_all {
         let config = StarkConfig::<_, Challenge, _>::new(Pcs::new(dft, mmcs.clone(), fri()), challenger());
         let stream = engine.device().stream()?;
         let resident = Matrix::upload(&engine, &stream, &trace)?.into_columns(&stream)?;
+        let seconds = |what, start: Instant| println!("{what:>14}: {:7.1} ms", start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
         let prover = Prover::new(&engine, &config, air)?;
-        println!("{:>14}: {:7.1} ms", "Prover::new", start.elapsed().as_secs_f64() * 1e3);
-        let rows = || Trace::rows(&trace.values, trace.width, F::ONE);
-        for (what, trace) in
-            [("first proof", rows()), ("from the host", rows()), ("on the device", Trace::resident(&resident, F::ONE))]
-        {
+        seconds("Prover::new", start);
+        let (rows, resident) = (Trace::rows(&trace.values, trace.width, F::ONE), Trace::resident(&resident, F::ONE));
+        let start = Instant::now();
+        prover.prove(resident, &[])?;
+        seconds("first proof", start);
+        let prover = prover.compiled()?;
+        seconds("compiled after", start);
+        let interpreter = Prover::new(&engine, &config, air)?.interpreted();
+        for (what, prover, trace) in [
+            ("from the host", &prover, rows),
+            ("on the device", &prover, resident),
+            ("interpreted", &interpreter, resident),
+        ] {
             let mut times = Vec::new();
-            for _ in 0..if what == "first proof" { 1 } else { 2 * RUNS + 1 } {
+            for _ in 0..2 * RUNS + 1 {
                 let start = Instant::now();
                 let (proof, phases) = prover.prove_timed(trace, &[])?;
                 times.push((start.elapsed(), phases));
