@@ -10,11 +10,12 @@
 //! | --- | --- |
 //! | `prover.rs` | The public interface, and the steps of a proof. |
 //! | `dag.rs`, `code.rs`, `part.rs` | The constraints of an AIR as a graph, as instructions, and as kernels. |
-//! | `quotient.rs` | The quotient of the constraints. |
+//! | `compilation.rs`, `quotient.rs` | Their compilation in the background, and their quotient. |
 //! | `openings.rs`, `fri.rs`, `work.rs` | Opened values, FRI, and proofs of work. |
 //! | `kernels.rs`, `samples.rs` | The kernels with their CPU references, and plans of them for tests. |
 
 mod code;
+mod compilation;
 mod dag;
 mod fri;
 mod kernels;

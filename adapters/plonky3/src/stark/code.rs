@@ -135,7 +135,8 @@ impl<F: EngineField> Writer<'_, F> {
             dag.nodes[number as usize].operands().for_each(|operand| *uses.entry(operand).or_default() += 1);
         }
         roots.iter().for_each(|root| *uses.entry(*root).or_default() += 1);
-        let (mut slots, mut free, mut known) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
+        let mut free: BTreeSet<usize> = (0..self.slots).collect();
+        let (mut slots, mut known) = (HashMap::new(), BTreeSet::new());
         for place in cluster {
             let root = dag.constraints[place].node;
             let new = dag.needed(&[root], &known);

@@ -22,6 +22,7 @@ use p3_uni_stark::{
 };
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
+use super::compilation::Compilation;
 use super::dag::{Dag, Node};
 use super::fri::{self, Place};
 use super::kernels::{Domain, Kernels, MOST_LOG_ARITY, Shape, ext};
@@ -57,6 +58,7 @@ pub struct Prover<'a, F: HashField, EF, SC, A> {
     layout: AirLayout,
     kernels: Kernels<F, EF>,
     pub(super) quotient: Arc<Quotient<F, EF>>,
+    compilation: Compilation,
     constraints: Constraints,
     preprocessed: Option<Preprocessed<F>>,
     /// What depends on the height of a trace, by its logarithm.
@@ -184,6 +186,7 @@ where
             layout,
             kernels,
             quotient,
+            compilation: Compilation::default(),
             constraints: Constraints::Automatic,
             preprocessed: None,
             heights: Mutex::default(),
@@ -205,7 +208,7 @@ where
     /// compiler and the device.
     pub fn compiled(self) -> Result<Self> {
         if !self.engine.device().limits().is_cpu() {
-            self.quotient.wait(&self.engine)?;
+            self.compilation.wait(&self.quotient, &self.engine)?;
         }
         Ok(Self { constraints: Constraints::Compiled, ..self })
     }
@@ -476,7 +479,7 @@ where
             Constraints::Compiled => false,
             Constraints::Interpreted => true,
             Constraints::Automatic if !self.quotient.is_small() => true,
-            Constraints::Automatic => match self.quotient.is_compiled(&self.engine) {
+            Constraints::Automatic => match self.compilation.is_done(&self.quotient, &self.engine) {
                 Err(Error::NoCompiler { .. }) => true,
                 compiled => !compiled?,
             },

@@ -1,16 +1,18 @@
 //! The constraints of an AIR, compiled, and the quotient of their sum.
 
 use core::any::TypeId;
+use core::num::NonZero;
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::{mem, slice};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use p3_air::symbolic::AirLayout;
 use p3_field::ExtensionField;
-use rayon::prelude::*;
-use ringforge::{Buffer, Engine, Error, Program, Result, Stream};
+use ringforge::{Buffer, Engine, Error, Plan, Program, Result, Stream};
 
 use super::dag::{Constraint, Dag, Node};
 use super::kernels::{Domain, Kernels, Shape, canonical, ext, reversed};
@@ -39,15 +41,11 @@ pub(super) struct Quotient<F, EF> {
     clusters: Vec<(Range<usize>, usize)>,
     /// The constraints in parts, each to be compiled.
     compiled: OnceLock<Result<Vec<Part<F>>>>,
-    compilation: OnceLock<Compilation>,
     /// The outcome of checking the interpreter.
     interpreter: OnceLock<Result<()>>,
     /// The programs for each domain, compiled or interpreted.
     programs: Mutex<HashMap<(Domain, bool), Programs>>,
 }
-
-/// The outcome of compiling all parts in the background, once there is one.
-type Compilation = Arc<(Mutex<Option<Result<()>>>, Condvar)>;
 
 /// The programs of all parts.
 type Programs = Arc<[Kernel]>;
@@ -79,9 +77,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         let clusters = clusters_of(&dag);
         let all = clusters.iter().map(|(cluster, _)| cluster.clone()).collect();
         let interpreted = Part { interpreted: true, ..Part::new(dag.clone(), all, publics)? };
-        let (compiled, compilation) = (OnceLock::new(), OnceLock::new());
-        let (interpreter, programs) = (OnceLock::new(), Mutex::default());
-        Ok(Self { kernels, layout, interpreted, clusters, compiled, compilation, interpreter, programs })
+        let (compiled, interpreter, programs) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Ok(Self { kernels, layout, interpreted, clusters, compiled, interpreter, programs })
     }
 
     /// The constraints in parts of at most [`OPERATIONS`], unless a cluster has more.
@@ -109,65 +106,26 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         self.interpreted.code.instructions.len() <= COMPILED
     }
 
-    /// Whether all parts are compiled. Begins to compile them in the background if nothing has yet.
-    ///
-    /// # Errors
-    /// The outcome of the compilation if it failed.
-    pub(super) fn is_compiled(self: &Arc<Self>, engine: &Engine) -> Result<bool> {
-        let outcome = self.compilation(engine).0.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.clone().map_or(Ok(false), |outcome| outcome.map(|()| true))
-    }
-
-    /// Compiles all parts, or waits until they are.
-    ///
-    /// # Errors
-    /// As [`Self::is_compiled`].
-    pub(super) fn wait(self: &Arc<Self>, engine: &Engine) -> Result<()> {
-        let (outcome, ended) = &**self.compilation(engine);
-        let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = ended.wait_while(outcome, |outcome| outcome.is_none()).unwrap_or_else(PoisonError::into_inner);
-        outcome.clone().unwrap_or(Ok(()))
-    }
-
-    /// The compilation, which the first call begins.
-    fn compilation(self: &Arc<Self>, engine: &Engine) -> &Compilation {
-        self.compilation.get_or_init(|| {
-            let compilation = Compilation::default();
-            let (own, of_thread, engine) = (self.clone(), compilation.clone(), engine.clone());
-            let end = |compilation: &Compilation, outcome| {
-                *compilation.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-                compilation.1.notify_all();
-            };
-            let run = move || end(&of_thread, own.check(&engine, false));
-            if let Err(error) = thread::Builder::new().name("constraints".into()).spawn(run) {
-                end(&compilation, Err(unsupported(error.to_string())));
-            }
-            compilation
-        })
-    }
-
     /// The programs for a domain, which are kept.
     fn programs(&self, engine: &Engine, domain: Domain, interpreted: bool) -> Result<Programs> {
         let mut kept = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernels) = kept.get(&(domain, interpreted)) {
             return Ok(kernels.clone());
         }
-        let kernels = self.compile(engine, domain, interpreted)?;
+        let kernels = self.compile(engine, domain, interpreted, &AtomicBool::new(false))?;
         kept.insert((domain, interpreted), kernels.clone());
         Ok(kernels)
     }
 
-    fn compile(&self, engine: &Engine, domain: Domain, interpreted: bool) -> Result<Programs> {
+    fn compile(&self, engine: &Engine, domain: Domain, interpreted: bool, cancelled: &AtomicBool) -> Result<Programs> {
         let parts = match interpreted {
             true => slice::from_ref(&self.interpreted),
             false => self.compiled.get_or_init(|| self.parts()).as_ref().map_err(Error::clone)?,
         };
         let plan = |part| self.kernels.constraints(engine.planner(), part, domain);
         let plans = parts.iter().map(plan).collect::<Result<Vec<_>>>()?;
-        // all kernels of an AIR are compiled at the same time
-        ringforge_cpu::threads::start();
-        let programs: Result<Vec<_>> = plans.par_iter().map(|plan| engine.device().compile(plan)).collect();
-        let kernels = programs?
+        let programs = compile_all(engine, &plans, cancelled)?;
+        let kernels = programs
             .into_iter()
             .zip(parts)
             .map(|(program, part)| Ok(Kernel { program, code: engine.stream()?.upload(part.port_of_code())? }));
@@ -179,14 +137,14 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
     /// # Errors
     /// As [`Self::check`].
     pub(super) fn check_interpreter(&self, engine: &Engine) -> Result<()> {
-        self.interpreter.get_or_init(|| self.check(engine, true)).clone()
+        self.interpreter.get_or_init(|| self.check(engine, true, &AtomicBool::new(false))).clone()
     }
 
     /// Compares the kernels on random rows with the instructions, run on the CPU.
     ///
     /// # Errors
     /// [`Error::Kernel`] if they differ; errors of the device and the compiler.
-    fn check(&self, engine: &Engine, interpreted: bool) -> Result<()> {
+    pub(super) fn check(&self, engine: &Engine, interpreted: bool, cancelled: &AtomicBool) -> Result<()> {
         const LOG_N: usize = 4;
         const ROWS: usize = 2 << LOG_N;
         let AirLayout { main_width, preprocessed_width, num_public_values, num_periodic_columns, .. } = self.layout;
@@ -219,7 +177,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
                 alpha,
                 interpreted,
             };
-            let kernels = self.compile(engine, domain, interpreted)?;
+            let kernels = self.compile(engine, domain, interpreted, cancelled)?;
             stream.download(&self.sums(engine, &stream, &inputs, &kernels)?)
         };
         if bytemuck::cast_slice::<_, u8>(&sums(engine, interpreted)?)
@@ -295,6 +253,34 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
     }
 }
 
+/// Compiles plans side by side, on threads of their own: compilers take long, and rayon's threads have other work.
+fn compile_all(engine: &Engine, plans: &[Plan], cancelled: &AtomicBool) -> Result<Vec<Program>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut programs = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(plan) = plans.get(i) else { return Ok(programs) };
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(unsupported("its prover was dropped"));
+            }
+            programs.push((i, engine.device().compile(plan)?));
+        }
+    };
+    let others = thread::available_parallelism().map_or(1, NonZero::get).min(plans.len()) - 1;
+    let mut programs = thread::scope(|scope| {
+        // fewer threads are slower, and nothing worse
+        let others = (0..others).filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+        let others: Vec<_> = others.collect();
+        let own = work();
+        let others = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        others.chain([own]).collect::<Result<Vec<_>>>()
+    })?
+    .concat();
+    programs.sort_by_key(|(i, _)| *i);
+    Ok(programs.into_iter().map(|(_, program)| program).collect())
+}
+
 /// Cuts constraints, in their order, into clusters that read few columns. Returns each with its number of operations.
 fn clusters_of<F: EngineField>(dag: &Dag<F>) -> Vec<(Range<usize>, usize)> {
     let cost = |numbers: &BTreeSet<u32>| {
@@ -353,4 +339,25 @@ pub(super) fn denominators<F: EngineField, EF: ExtensionField<F>>(
     let mut inverses = engine.device().buffer((EF::DIMENSION * size_of::<F>()) << bits)?;
     program.on(stream, 1).input("points", points).input("z", &z).output("inverses", &mut inverses).run()?;
     Ok(inverses)
+}
+
+#[cfg(test)]
+mod tests {
+    use p3_field::extension::BinomialExtensionField;
+    use p3_keccak_air::KeccakAir;
+    use p3_koala_bear::KoalaBear;
+
+    use super::*;
+
+    #[test]
+    fn instructions_for_keccak_need_few_values_at_once() {
+        type Challenge = BinomialExtensionField<KoalaBear, 4>;
+        let kernels = Kernels::<KoalaBear, Challenge>::new().expect("kernels");
+        let layout = AirLayout::from_air::<KoalaBear>(&KeccakAir {});
+        let dag = Dag::new::<Challenge, _>(&KeccakAir {}, layout, kernels.nonresidue).expect("constraints");
+        let quotient = Quotient::new(kernels, layout, dag).expect("a quotient");
+        let code = &quotient.interpreted.code;
+        assert!(code.slots <= 100, "{} slots", code.slots);
+        assert!(quotient.is_small());
+    }
 }
