@@ -15,6 +15,21 @@ namespace stark {
 
 using namespace rf;
 
+// out: x, of which the compiler knows nothing. It follows the bounds of sums through all their operands, each of which a
+// reduction uses twice, so a chain of n sums would take time 2^n.
+RF_FN u32 opaque(u32 x) {
+#ifdef __CUDA_ARCH__
+    asm("" : "+r"(x));
+#endif
+    return x;
+}
+RF_FN u64 opaque(u64 x) {
+#ifdef __CUDA_ARCH__
+    asm("" : "+l"(x));
+#endif
+    return x;
+}
+
 // inverse: 1 / q mod 2^32
 template <u32 q, u32 inverse, u32 one_word>
 struct Field31 {
@@ -22,8 +37,8 @@ struct Field31 {
 
     RF_METHOD static Word one() { return one_word; }
     // in: a, b < q   out: < q, as for all functions
-    RF_METHOD static Word add(Word a, Word b) { return sub_once(a + b, q); }
-    RF_METHOD static Word sub(Word a, Word b) { return min_word(a - b, a - b + q); }
+    RF_METHOD static Word add(Word a, Word b) { return opaque(sub_once(a + b, q)); }
+    RF_METHOD static Word sub(Word a, Word b) { return opaque(min_word(a - b, a - b + q)); }
     RF_METHOD static Word mul(Word a, Word b) { return Mod31{q, 0, inverse, 0}.mul_montgomery(a, b); }
     RF_METHOD static Word half(Word a) { return (a >> 1) + (a & 1 ? (q + 1) / 2 : 0); }
     RF_CONST u64 modulus() { return q; }
@@ -34,8 +49,8 @@ struct Goldilocks64 {
 
     RF_METHOD static Goldilocks field() { return Goldilocks{0xffffffff00000001ull}; }
     RF_METHOD static Word one() { return 1; }
-    RF_METHOD static Word add(Word a, Word b) { return field().add(a, b); }
-    RF_METHOD static Word sub(Word a, Word b) { return field().sub<1>(a, b); }
+    RF_METHOD static Word add(Word a, Word b) { return opaque(field().add(a, b)); }
+    RF_METHOD static Word sub(Word a, Word b) { return opaque(field().sub<1>(a, b)); }
     RF_METHOD static Word mul(Word a, Word b) { return field().mul_plain(a, b); }
     RF_METHOD static Word half(Word a) { return (a >> 1) + (a & 1 ? 0x7fffffff80000001ull : 0); }
     RF_CONST u64 modulus() { return 0xffffffff00000001ull; }

@@ -17,6 +17,7 @@ use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::permutation::Permutes;
 use crate::poseidon2::{Columns, Poseidon2};
+pub use crate::stark::samples::plans_of;
 use crate::transpose;
 
 /// The plans of Poseidon2 over all fields.

@@ -12,6 +12,8 @@ use std::thread;
 
 use p3_air::symbolic::AirLayout;
 use p3_field::ExtensionField;
+#[cfg(feature = "testkit")]
+use ringforge::Planner;
 use ringforge::{Buffer, Engine, Error, Plan, Program, Result, Stream};
 
 use super::dag::{Constraint, Dag, Node};
@@ -132,6 +134,23 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         kernels.collect()
     }
 
+    /// A domain that is large enough for a check.
+    fn small_domain(&self) -> Domain {
+        const LOG_N: usize = 4;
+        let rows = 2 << LOG_N;
+        let shape = |columns| Shape { rows, columns, layout: Layout::Columns { stride: rows } };
+        let AirLayout { main_width, preprocessed_width, num_periodic_columns, .. } = self.layout;
+        let (main, preprocessed) = (shape(main_width), shape(preprocessed_width));
+        Domain { main, preprocessed, log_n: LOG_N, log_chunks: 1, periodic: num_periodic_columns, periods: rows }
+    }
+
+    /// The plans of all parts.
+    #[cfg(feature = "testkit")]
+    pub(super) fn plans(&self, planner: &Planner) -> Result<Vec<Plan>> {
+        let parts = self.parts()?;
+        parts.iter().map(|part| self.kernels.constraints(planner, part, self.small_domain())).collect()
+    }
+
     /// Checks the interpreter when it is first used.
     ///
     /// # Errors
@@ -145,13 +164,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
     /// # Errors
     /// [`Error::Kernel`] if they differ; errors of the device and the compiler.
     pub(super) fn check(&self, engine: &Engine, interpreted: bool, cancelled: &AtomicBool) -> Result<()> {
-        const LOG_N: usize = 4;
-        const ROWS: usize = 2 << LOG_N;
+        let domain = self.small_domain();
         let AirLayout { main_width, preprocessed_width, num_public_values, num_periodic_columns, .. } = self.layout;
-        let shape = |columns| Shape { rows: ROWS, columns, layout: Layout::Columns { stride: ROWS } };
-        let (main, preprocessed) = (shape(main_width), shape(preprocessed_width));
-        let domain =
-            Domain { main, preprocessed, log_n: LOG_N, log_chunks: 1, periodic: num_periodic_columns, periods: ROWS };
         let mut state = 0u64;
         let mut random = |count: usize| -> Vec<F> {
             // Knuth's linear congruence
@@ -162,7 +176,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
             (0..count).map(|_| next()).collect()
         };
         let [main, preprocessed, periodic] =
-            [main_width, preprocessed_width, num_periodic_columns].map(|columns| random(ROWS * columns));
+            [main_width, preprocessed_width, num_periodic_columns].map(|columns| random(domain.main.rows * columns));
         let (publics, alpha) = (random(num_public_values), ext(&random(EF::DIMENSION)));
         let sums = |engine: &Engine, interpreted: bool| -> Result<Vec<F::Word>> {
             let stream = engine.device().stream()?;

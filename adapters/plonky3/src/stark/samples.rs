@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use p3_air::Air;
+use p3_air::symbolic::{AirLayout, SymbolicAirBuilder};
 use p3_field::ExtensionField;
 use p3_field::extension::BinomialExtensionField;
 use p3_goldilocks::Goldilocks;
@@ -12,6 +14,7 @@ use ringforge_testkit::{NamedPlan, Random};
 use super::dag::{Constraint, Dag, Node};
 use super::kernels::{Domain, Kernels, Shape};
 use super::part::Part;
+use super::quotient::Quotient;
 use crate::field::{EngineField, words};
 use crate::layout::Layout;
 
@@ -116,6 +119,21 @@ fn every_node<F: EngineField>() -> Dag<F> {
     let constraints = [(9, 0, 0), (11, 1, 0), (14, 2, 0), (0, 3, 0), (6, 4, 0), (17, 4, 1)];
     let constraints = constraints.map(|(node, place, coordinate)| Constraint { node, place, coordinate }).into();
     Dag { nodes, constraints, number: 5 }
+}
+
+/// The plans of an AIR's constraints, as [`Prover`](super::Prover) compiles them.
+///
+/// # Errors
+/// Those of [`Prover::new`](super::Prover::new).
+pub fn plans_of<F, EF, A>(air: &A, planner: &Planner) -> Result<Vec<Plan>>
+where
+    F: EngineField,
+    EF: ExtensionField<F>,
+    A: Air<SymbolicAirBuilder<F, EF>>,
+{
+    let (kernels, layout) = (Kernels::<F, EF>::new()?, AirLayout::from_air::<F>(air));
+    let dag = Dag::new::<EF, A>(air, layout, kernels.nonresidue)?;
+    Quotient::new(kernels, layout, dag)?.plans(planner)
 }
 
 /// The number of an input's elements: for each item, or for all of them.
