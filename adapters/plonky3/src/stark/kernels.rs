@@ -30,6 +30,10 @@ const COLUMNS: usize = 4;
 const CHUNK: usize = 2048;
 /// Blocks of constraints that are resident on a multiprocessor at once, which limits their registers to 128.
 const RESIDENT: usize = 4;
+/// The same for words of 64 bits: 168 registers.
+const RESIDENT_OF_LONG: usize = 3;
+/// Rows of a thread that interprets constraints, which share the decoding of instructions.
+const INTERPRETED: usize = 2;
 /// log2 of the most elements that are folded to one.
 pub(super) const MOST_LOG_ARITY: usize = 4;
 
@@ -134,14 +138,16 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             Port::shared(size_of_val(part.port_of_code())),
             if part.continues { Port::in_out(sums) } else { Port::output(sums) },
         ];
-        let grid = Grid::of_slots::<F>(1 << bits, if part.interpreted { code.slots } else { 0 }, planner.limits())?;
+        let (rows, slots) = if part.interpreted { (INTERPRETED, code.slots) } else { (1, 0) };
+        let grid = Grid::of_slots::<F>(1 << bits, rows, slots, planner.limits())?;
         let task = [
             ("first", part.has(Node::First).into()),
             ("last", part.has(Node::Last).into()),
             ("transition", part.has(Node::Transition).into()),
             ("continues", part.continues.into()),
             ("ends", part.ends.into()),
-            ("resident", RESIDENT),
+            ("resident", if size_of::<F>() == 8 { RESIDENT_OF_LONG } else { RESIDENT }),
+            ("rows", rows),
         ];
         let (text_of_part, of_rows) = (part.text::<EF>(), part.clone());
         let on_cpu = move |items, args: &mut Args<'_>| {
@@ -184,6 +190,9 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let instructions = code.instructions.len();
         let numbers = [log_n, bits, to_row, to_column, to_preprocessed, periods, instructions, grid.blocks];
         let kernel = self.kernel(text, ports, &task, &text_of_part, grid, numbers, on_cpu);
+        let how = if part.interpreted { "interpreted" } else { "compiled" };
+        let about = format!("modulo {}, constraints {:?}, {how}", F::ORDER_U64, part.constraints());
+        let kernel = kernel.described(about);
         let p = planner.pipeline(format!("constraints of 2^{bits} rows"));
         let inputs =
             ["main", "preprocessed", "publics", "weights", "blocks", "points", "inverses", "periodic", "code", "sums"];
@@ -408,18 +417,18 @@ impl Grid {
         Self::of(rows.div_ceil(THREADS as usize))
     }
 
-    /// A thread for each row, with so many words of shared memory for each thread.
+    /// A thread for `each` rows, with so many words of shared memory for each of them.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a warp's words do not fit.
-    fn of_slots<F>(rows: usize, slots: usize, limits: &Limits) -> Result<Self> {
+    fn of_slots<F>(rows: usize, each: usize, slots: usize, limits: &Limits) -> Result<Self> {
         let limit = if limits.is_cpu() { usize::MAX } else { limits.block_shared_bytes as usize };
-        let of = |threads: u32| slots * threads as usize * size_of::<F>();
+        let of = |threads: u32| slots * each * threads as usize * size_of::<F>();
         let threads = [THREADS, THREADS / 2, THREADS / 4].into_iter().find(|threads| of(*threads) <= limit);
         let threads = threads.ok_or_else(|| {
             unsupported(format!("constraints need {slots} values of a row at once, more than the interpreter holds"))
         })?;
-        Ok(Self { blocks: rows.div_ceil(threads as usize), threads, shared_bytes: of(threads) })
+        Ok(Self { blocks: rows.div_ceil(each * threads as usize), threads, shared_bytes: of(threads) })
     }
 }
 

@@ -58,6 +58,12 @@ impl<F: EngineField> Part<F> {
         Ok(Self { dag, clusters, code, publics, interpreted: false, continues: false, ends: true })
     }
 
+    /// The constraints of all clusters.
+    pub(super) fn constraints(&self) -> Range<usize> {
+        let ends = self.clusters.first().zip(self.clusters.last());
+        ends.map_or(0..0, |(first, last)| first.start..last.end)
+    }
+
     /// The nodes that constraints need, by number.
     fn nodes(&self, constraints: Range<usize>) -> BTreeSet<u32> {
         let roots: Vec<u32> = self.dag.constraints[constraints].iter().map(|constraint| constraint.node).collect();
@@ -66,9 +72,8 @@ impl<F: EngineField> Part<F> {
 
     /// True if the kernel computes this selector. That which interprets has one text for all constraints.
     pub(super) fn has(&self, selector: Node<F>) -> bool {
-        let ends = self.clusters.first().zip(self.clusters.last());
-        let all = ends.map_or(0..0, |(first, last)| first.start..last.end);
-        self.interpreted || self.nodes(all).iter().any(|number| self.dag.nodes[*number as usize] == selector)
+        self.interpreted
+            || self.nodes(self.constraints()).iter().any(|number| self.dag.nodes[*number as usize] == selector)
     }
 
     /// The instructions as the device reads them. It reads none if it does not interpret them.
@@ -82,7 +87,8 @@ impl<F: EngineField> Part<F> {
             return "#include \"stark_interpreter.cuh\"\n".into();
         }
         let mut text = String::from(
-            "struct Constraints {\n    template <class Row>\n    RF_METHOD static void add(E& sum, const Row& row) {\n",
+            "struct Constraints {\n    template <class Row>\n    RF_METHOD static void add(E* sums, const Row* rows) {\n        \
+             E& sum = *sums;\n        const Row& row = *rows;\n",
         );
         for cluster in &self.clusters {
             text += "        {\n";

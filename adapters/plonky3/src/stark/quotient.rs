@@ -24,10 +24,10 @@ use crate::field::{EngineField, words};
 use crate::layout::Layout;
 use crate::transform::Transform;
 
-/// The most operations of a kernel, and the most columns that a cluster reads. Longer kernels are slower, take longer to
-/// compile, or need too many registers.
+/// The most operations of a kernel, and the most bytes of a row that a cluster reads. Longer kernels are slower, take
+/// longer to compile, or need too many registers.
 const OPERATIONS: usize = 400;
-const COLUMNS: usize = 96;
+const BYTES: usize = 256;
 
 /// The most instructions of an AIR whose constraints are compiled unless the caller asks for it.
 const COMPILED: usize = 100_000;
@@ -308,7 +308,9 @@ fn clusters_of<F: EngineField>(dag: &Dag<F>) -> Vec<(Range<usize>, usize)> {
         let new = dag.needed(&[*root], &known);
         let (more_columns, more) = cost(&new);
         match clusters.last_mut() {
-            Some((cluster, operations)) if columns + more_columns <= COLUMNS && *operations + more <= OPERATIONS => {
+            Some((cluster, operations))
+                if (columns + more_columns) * size_of::<F>() <= BYTES && *operations + more <= OPERATIONS =>
+            {
                 known.extend(new);
                 columns += more_columns;
                 (cluster.end, *operations) = (i + 1, *operations + more);
