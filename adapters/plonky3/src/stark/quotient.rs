@@ -26,7 +26,7 @@ use crate::transform::Transform;
 
 /// The most operations of a kernel, and the most bytes of a row that a cluster reads. Longer kernels are slower, take
 /// longer to compile, or need too many registers.
-const OPERATIONS: usize = 400;
+const OPERATIONS: usize = 500;
 const BYTES: usize = 256;
 
 /// The most instructions of an AIR whose constraints are compiled unless the caller asks for it.
@@ -76,7 +76,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
     /// As [`Part::new`].
     pub(super) fn new(kernels: Kernels<F, EF>, layout: AirLayout, dag: Dag<F>) -> Result<Self> {
         let (dag, publics) = (Arc::new(dag), layout.num_public_values);
-        let clusters = clusters_of(&dag);
+        let clusters = clusters_of(&dag, EF::DIMENSION);
         let all = clusters.iter().map(|(cluster, _)| cluster.clone()).collect();
         let interpreted = Part { interpreted: true, ..Part::new(dag.clone(), all, publics)? };
         let (compiled, interpreter, programs) = (OnceLock::new(), OnceLock::new(), Mutex::default());
@@ -295,12 +295,13 @@ fn compile_all(engine: &Engine, plans: &[Plan], cancelled: &AtomicBool) -> Resul
     Ok(programs.into_iter().map(|(_, program)| program).collect())
 }
 
-/// Cuts constraints, in their order, into clusters that read few columns. Returns each with its number of operations.
-fn clusters_of<F: EngineField>(dag: &Dag<F>) -> Vec<(Range<usize>, usize)> {
+/// Cuts constraints, in their order, into clusters that read few columns. Returns each with its number of operations, of
+/// which `degree` add a constraint to the sum.
+fn clusters_of<F: EngineField>(dag: &Dag<F>, degree: usize) -> Vec<(Range<usize>, usize)> {
     let cost = |numbers: &BTreeSet<u32>| {
         let nodes = numbers.iter().map(|number| &dag.nodes[*number as usize]);
         let columns = nodes.clone().filter(|node| matches!(node, Node::Main(..) | Node::Preprocessed(..))).count();
-        (columns, nodes.filter(|node| node.is_operation()).count())
+        (columns, nodes.filter(|node| node.is_operation()).count() + degree)
     };
     let mut clusters: Vec<(Range<usize>, usize)> = Vec::new();
     let (mut known, mut columns) = (BTreeSet::new(), 0);
