@@ -6,24 +6,29 @@
 struct Constraints {
     static constexpr u32 rows = Task::rows;
 
-    // The values of an operand in all rows of a thread.
+    // The values of an operand in all rows of a thread, which share the choice of its kind.
     template <class Row>
     RF_METHOD static void load(Word* values, const Row* row, u32 operand) {
-        const u32 index = operand & 0xfffff, kind = operand >> 20 & 7;
-        RF_UNROLL
-        for (u32 i = 0; i < rows; i++) {
-            const Row& own = row[i];
-            values[i] = kind == 0   ? own.slots[index * (rows * blockDim.x)]
-                        : kind == 1 ? own.of(index)
-                        : kind == 2 ? own.of_next(index)
-                        : kind == 3 ? own.of_preprocessed(index)
-                        : kind == 4 ? own.next_of_preprocessed(index)
-                        : kind == 5 ? own.of_periodic(index)
-                        : kind == 6 ? own.publics[index]
-                        : index == 0 ? own.first
-                        : index == 1 ? own.last
-                                     : own.transition;
+        const u32 index = operand & 0xfffff;
+        switch (operand >> 20 & 7) {
+            case 0: return each(values, row, [=](const Row& own) { return own.slots[index * (rows * blockDim.x)]; });
+            case 1: return each(values, row, [=](const Row& own) { return own.of(index); });
+            case 2: return each(values, row, [=](const Row& own) { return own.of_next(index); });
+            case 3: return each(values, row, [=](const Row& own) { return own.of_preprocessed(index); });
+            case 4: return each(values, row, [=](const Row& own) { return own.next_of_preprocessed(index); });
+            case 5: return each(values, row, [=](const Row& own) { return own.of_periodic(index); });
+            case 6: return each(values, row, [=](const Row& own) { return own.publics[index]; });
+            default:
+                return each(values, row, [=](const Row& own) {
+                    return index == 0 ? own.first : index == 1 ? own.last : own.transition;
+                });
         }
+    }
+
+    template <class Row, class Of>
+    RF_METHOD static void each(Word* values, const Row* row, Of of) {
+        RF_UNROLL
+        for (u32 i = 0; i < rows; i++) values[i] = of(row[i]);
     }
 
     template <class Row>
@@ -44,11 +49,18 @@ struct Constraints {
                 continue;
             }
             load(b, row, last);
-            RF_UNROLL
-            for (u32 i = 0; i < rows; i++) {
-                const Word value = operation == 0 ? F::add(a[i], b[i]) : operation == 1 ? F::sub(a[i], b[i]) : F::mul(a[i], b[i]);
-                row[i].slots[slot * (rows * blockDim.x)] = value;
+            if (operation == 2) {
+                RF_UNROLL
+                for (u32 i = 0; i < rows; i++) a[i] = F::mul(a[i], b[i]);
+            } else if (operation == 1) {
+                RF_UNROLL
+                for (u32 i = 0; i < rows; i++) a[i] = F::sub(a[i], b[i]);
+            } else {
+                RF_UNROLL
+                for (u32 i = 0; i < rows; i++) a[i] = F::add(a[i], b[i]);
             }
+            RF_UNROLL
+            for (u32 i = 0; i < rows; i++) row[i].slots[slot * (rows * blockDim.x)] = a[i];
         }
     }
 };

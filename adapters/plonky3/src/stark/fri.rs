@@ -13,9 +13,8 @@ use p3_symmetric::MerkleCap;
 use p3_util::reverse_slice_index_bits;
 use ringforge::{Buffer, Engine, Result, Stream};
 
-use super::kernels::{Kernels, ext, exts, fold_factors, fold_rows};
+use super::kernels::{Kernels, ext, exts, fold_factors, fold_rows, upload};
 use super::quotient::flat;
-use crate::field::words;
 use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::poseidon2::Poseidon2;
@@ -173,7 +172,7 @@ fn fold<F: HashField, EF: ExtensionField<F>>(
     let &Place { engine, stream, kernels, .. } = at;
     let key = ("folding", TypeId::of::<(F, EF)>(), bits, challenges.len());
     let program = engine.program_of(&key, |planner| kernels.folded(planner, bits, challenges.len()))?;
-    let challenges = stream.upload(words(&flat(challenges)))?;
+    let challenges = upload(stream, &flat(challenges))?;
     let mut folded = engine.device().buffer((EF::DIMENSION * size_of::<F>()) << bits)?;
     let call = program.on(stream, 1).input("elements", rows).input("challenges", &challenges);
     call.output("folded", &mut folded).run()?;

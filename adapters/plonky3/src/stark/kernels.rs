@@ -9,7 +9,7 @@ use std::fmt::Write;
 use p3_field::{ExtensionField, batch_multiplicative_inverse};
 use rayon::prelude::*;
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Table};
-use ringforge::{Limits, Plan, Planner, Result};
+use ringforge::{Buffer, Limits, Plan, Planner, Result, Stream};
 
 use super::dag::Node;
 use super::part::{Part, Rows};
@@ -448,7 +448,7 @@ pub(super) struct Domain {
 /// For each bit of the index of a pair, its factor of 1 / x, where x is the first point of the pair.
 pub(super) fn fold_factors<F: EngineField>(bits: usize) -> Vec<F> {
     // ports have no size 0
-    (0..bits.max(1)).map(|bit| F::two_adic_generator(bit + 2).inverse()).collect()
+    (0..bits.max(1)).map(|bit| canonical(F::two_adic_generator(bit + 2).inverse())).collect()
 }
 
 /// Folds rows by challenges, one for each halving, to one element each.
@@ -509,6 +509,7 @@ fn output<F>(elements: usize) -> Port {
 
 /// The word that stores an element.
 pub(super) fn word<F: EngineField>(x: F) -> u64 {
+    let x = canonical(x);
     let words = words(core::slice::from_ref(&x));
     bytemuck::bytes_of(&words[0]).iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
@@ -520,6 +521,12 @@ pub(super) fn ext<F: EngineField, EF: ExtensionField<F>>(coefficients: &[F]) -> 
 
 pub(super) fn exts<F: EngineField, EF: ExtensionField<F>>(words: &[F::Word]) -> Vec<EF> {
     elements::<F>(words).chunks_exact(EF::DIMENSION).map(ext).collect()
+}
+
+/// Copies elements to the device, as words below the modulus. Plonky3 may store others for Goldilocks.
+pub(super) fn upload<F: EngineField>(stream: &Stream, elements: &[F]) -> Result<Buffer> {
+    let elements: Vec<F> = elements.iter().copied().map(canonical).collect();
+    stream.upload(words(&elements))
 }
 
 /// The same element, stored as a word below the modulus.

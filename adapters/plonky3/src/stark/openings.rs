@@ -5,9 +5,9 @@ use core::any::TypeId;
 use p3_field::ExtensionField;
 use ringforge::{Buffer, Engine, Result, Stream};
 
-use super::kernels::{Kernels, Shape, exts};
+use super::kernels::{Kernels, Shape, exts, upload};
 use super::quotient::flat;
-use crate::field::{EngineField, words};
+use crate::field::EngineField;
 
 /// Enqueues the values of a matrix's columns at z. `inverses` are 1 / (z − x) at its rows. Waits for them.
 pub(super) fn values<F: EngineField, EF: ExtensionField<F>>(
@@ -21,7 +21,7 @@ pub(super) fn values<F: EngineField, EF: ExtensionField<F>>(
 ) -> Result<Vec<EF>> {
     let key = ("openings", TypeId::of::<(F, EF)>(), shape, log_n);
     let program = engine.program_of(&key, |planner| kernels.opened(planner, shape, 1 << log_n))?;
-    let at = stream.upload(words(&flat(&[z.inverse()])))?;
+    let at = upload(stream, &flat(&[z.inverse()]))?;
     let of_element = EF::DIMENSION * size_of::<F>();
     let mut sums = engine.device().buffer(shape.columns * of_element)?;
     let inverses = inverses.slice(0..of_element << log_n)?;
@@ -89,8 +89,8 @@ impl<EF> Openings<'_, EF> {
             powers.extend(own);
         }
         let of_preprocessed = factors.get(2).copied().unwrap_or(EF::ZERO);
-        let powers = stream.upload(words(&flat(&powers)))?;
-        let constants = stream.upload(words(&flat(&[here, next, factors[0], of_preprocessed])))?;
+        let powers = upload(stream, &flat(&powers))?;
+        let constants = upload(stream, &flat(&[here, next, factors[0], of_preprocessed]))?;
         let shapes = matrices.map(|of| of.map_or(Shape::none(self.trace.shape.rows), |of| of.shape));
         let key = ("reduced openings", TypeId::of::<(F, EF)>(), shapes, next_inverses.is_some());
         let program = engine.program_of(&key, |planner| kernels.reduced(planner, shapes, next_inverses.is_some()))?;

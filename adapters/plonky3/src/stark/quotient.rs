@@ -17,10 +17,10 @@ use ringforge::Planner;
 use ringforge::{Buffer, Engine, Error, Plan, Program, Result, Stream};
 
 use super::dag::{Constraint, Dag, Node};
-use super::kernels::{Domain, Kernels, Shape, canonical, ext, reversed};
+use super::kernels::{Domain, Kernels, Shape, canonical, ext, reversed, upload};
 use super::part::Part;
 use super::unsupported;
-use crate::field::{EngineField, words};
+use crate::field::EngineField;
 use crate::layout::Layout;
 use crate::transform::Transform;
 
@@ -180,8 +180,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         let (publics, alpha) = (random(num_public_values), ext(&random(EF::DIMENSION)));
         let sums = |engine: &Engine, interpreted: bool| -> Result<Vec<F::Word>> {
             let stream = engine.device().stream()?;
-            let main = stream.upload(words(&main))?;
-            let preprocessed = (preprocessed_width > 0).then(|| stream.upload(words(&preprocessed))).transpose()?;
+            let main = upload(&stream, &main)?;
+            let preprocessed = (preprocessed_width > 0).then(|| upload(&stream, &preprocessed)).transpose()?;
             let inputs = Inputs {
                 domain,
                 main: &main,
@@ -215,16 +215,16 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         };
         let mut weights: Vec<EF> = dag.constraints.iter().map(weight).collect();
         weights.resize(weights.len().max(1), EF::ZERO);
-        let weights = stream.upload(words(&flat(&weights)))?;
-        let publics = stream.upload(words(&[of.publics, &dag.constants()].concat()))?;
+        let weights = upload(stream, &flat(&weights))?;
+        let publics = upload(stream, &[of.publics, &dag.constants()].concat())?;
         let periodic = if of.periodic.is_empty() { &[F::ZERO] } else { of.periodic };
-        let periodic = stream.upload(words(periodic))?;
-        let points = stream.upload(words(&points::<F>(bits, log_n)))?;
+        let periodic = upload(stream, periodic)?;
+        let points = upload(stream, &points::<F>(bits, log_n))?;
         let (shift_to_n, root) = (F::GENERATOR.exp_power_of_2(log_n), F::two_adic_generator(log_chunks));
         let vanishing =
             (0..1 << log_chunks).map(|block| shift_to_n * root.exp_u64(reversed(block, log_chunks) as u64) - F::ONE);
         let blocks: Vec<F> = vanishing.flat_map(|x| [x, x.inverse()]).collect();
-        let blocks = stream.upload(words(&blocks))?;
+        let blocks = upload(stream, &blocks)?;
         let inverses = match of.interpreted || dag.has(Node::First) || dag.has(Node::Last) {
             true => denominators(self.kernels, engine, stream, &points, bits, EF::ONE)?,
             false => stream.zeros(of_element)?,
@@ -352,7 +352,7 @@ pub(super) fn denominators<F: EngineField, EF: ExtensionField<F>>(
 ) -> Result<Buffer> {
     let key = ("denominators", TypeId::of::<(F, EF)>(), bits);
     let program = engine.program_of(&key, |planner| kernels.denominators(planner, bits))?;
-    let z = stream.upload(words(&flat(&[z])))?;
+    let z = upload(stream, &flat(&[z]))?;
     let mut inverses = engine.device().buffer((EF::DIMENSION * size_of::<F>()) << bits)?;
     program.on(stream, 1).input("points", points).input("z", &z).output("inverses", &mut inverses).run()?;
     Ok(inverses)

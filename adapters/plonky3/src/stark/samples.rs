@@ -1,5 +1,6 @@
 //! Plans of a prover's kernels with samples of their inputs, for the engine's tests.
 
+use core::iter;
 use std::sync::Arc;
 
 use p3_air::Air;
@@ -12,7 +13,7 @@ use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random};
 
 use super::dag::{Constraint, Dag, Node};
-use super::kernels::{Domain, Kernels, Shape};
+use super::kernels::{Domain, Kernels, Shape, canonical};
 use super::part::Part;
 use super::quotient::Quotient;
 use crate::field::{EngineField, words};
@@ -62,7 +63,7 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
         add(&name, &inputs, kernels.folded(planner, log_rows, log_arity)?);
     }
     let dag = Arc::new(every_node::<F>());
-    let public = [&[F::from_u64(7)], &*dag.constants()].concat();
+    let public: Vec<F> = iter::once(F::from_u64(7)).chain(dag.constants()).map(canonical).collect();
     let public = words(&public).iter().flat_map(bytemuck::bytes_of).copied().collect::<Vec<u8>>();
     for (log_n, log_chunks, interpreted, continues) in
         [(2, 1, false, false), (0, 2, false, false), (1, 0, false, true), (2, 1, true, false), (0, 1, true, false)]
@@ -103,7 +104,8 @@ fn every_node<F: EngineField>() -> Dag<F> {
         Node::First,
         Node::Last,
         Node::Transition,
-        Node::Constant(F::from_u64(12_345)),
+        // of Goldilocks, a word above the modulus
+        Node::Constant(F::NEG_ONE + F::from_u64(12_346)),
         Node::Add(0, 1),
         Node::Sub(7, 2),
         Node::Mul(8, 3),

@@ -5,7 +5,7 @@ use core::any::Any;
 use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
 use ringforge::{Engine, Error, Result, Stream};
 
-use crate::field::words;
+use super::kernels::upload;
 use crate::hash::HashField;
 use crate::poseidon2::{Poseidon2, WITNESSES};
 
@@ -39,7 +39,7 @@ impl<F: HashField, C: GrindingChallenger<Witness = F> + 'static> Smallest<'_, F,
         let engine = self.engine;
         let key = ("proof of work", self.hash.key_of_rows());
         let program = engine.program_of(&key, |planner| self.hash.ground(planner))?;
-        let state = self.stream.upload(words(&state))?;
+        let state = upload(self.stream, &state)?;
         // twice the witnesses that are tried on average
         let items = (2usize << bits).clamp(1 << 10, 1 << 20) / WITNESSES;
         for begin in (0..F::ORDER_U64).step_by(items * WITNESSES) {
