@@ -43,10 +43,13 @@ done
 
 step "the whole catalogue through NVIDIA's compiler"
 LD_LIBRARY_PATH="$tools/nvrtc-13.0.88/nvidia/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" RINGFORGE_REQUIRE_NVRTC=1 RINGFORGE_CATALOGUE=whole \
-    cargo test --locked --release -p ringforge-tests --test main -- compile::
+    cargo test --locked --release -p ringforge-tests -p ringforge-plonky3 --test main -- compile::
 
 step "faults planted in the kernels of multi-scalar multiplication"
 cargo test --locked --release -p ringforge-msm --test main -- --ignored faults::
+
+step "proofs of a thousand random AIRs"
+RINGFORGE_AIRS=334 cargo test --locked --release -p ringforge-plonky3 --test main -- random_constraints
 
 step "Groth16 proofs in CUDA source, in the emulator"
 cargo test --locked --release -p ringforge-arkworks --test main -- --ignored proofs_in_cuda_source

@@ -44,6 +44,7 @@ use crate::transform::Transform;
 /// On a GPU, constraints are compiled to kernels, in the background from the first proof on. Until that is done, one kernel
 /// that suits all AIRs interprets them, as it does without NVRTC and for AIRs of more than 100,000 operations.
 /// [`Prover::compiled`] waits for the compiler. Kernels of either kind are first compared with the CPU on random rows.
+/// A prover that is dropped waits for the kernels that are being compiled, because a process must not exit meanwhile.
 ///
 /// Proofs of work have the smallest witness, if the challenger is a `DuplexChallenger` with the permutation that hashes
 /// rows. Other challengers search themselves.
