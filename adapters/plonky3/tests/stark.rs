@@ -1,7 +1,7 @@
 //! Tests proofs made wholly on the engine's device against those of the stock prover.
 
 mod airs;
-mod least;
+mod challengers;
 
 use p3_air::Air;
 use p3_air::symbolic::SymbolicAirBuilder;
@@ -10,8 +10,8 @@ use p3_blake3_air::Blake3Air;
 use p3_challenger::DuplexChallenger;
 use p3_commit::ExtensionMmcs;
 use p3_dft::Radix2DitParallel;
-use p3_field::PrimeCharacteristicRing;
 use p3_field::extension::BinomialExtensionField;
+use p3_field::{Field, PrimeCharacteristicRing};
 use p3_fri::{FriParameters, TwoAdicFriPcs};
 use p3_goldilocks::{GenericPoseidon2LinearLayersGoldilocks, Goldilocks};
 use p3_keccak_air::KeccakAir;
@@ -28,7 +28,7 @@ use ringforge_plonky3::{Dft, Engine, Error, HashField, Mmcs, Pcs, Poseidon2, tes
 use ringforge_testkit::{Random, Target, seed};
 
 use self::airs::{AnyAir, Mixed};
-use self::least::Least;
+use self::challengers::{Constant, Least};
 
 /// FRI with a little proof of work.
 fn parameters<M>(mmcs: M, log_blowup: usize, log_final_poly_len: usize, max_log_arity: usize) -> FriParameters<M> {
@@ -202,6 +202,25 @@ macro_rules! field {
             }
 
             #[test]
+            fn points_of_the_extension_are_refused() {
+                let mut random = Random::new(seed());
+                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let engine = Engine::cpu();
+                let mmcs = Mmcs::new(&hash, 0).on(&engine);
+                let fri =
+                    FriParameters { batch_proof_of_work_bits: 0, ..parameters(OwnMmcs::new(mmcs.clone()), 1, 0, 1) };
+                let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
+                // every challenge is g, a point of the extension
+                let constant = Constant::<Challenger, F>(Challenger::new(hash.permutation().clone()), F::GENERATOR);
+                let config: StarkConfig<_, Challenge, _> = StarkConfig::new(pcs, constant);
+                let air = testkit::Sequences { columns: 2 };
+                let prover = Prover::new(&engine, &config, &air).expect("a prover");
+                let trace = air.trace::<F>(8);
+                let refused = prover.prove(Trace::rows(&trace.values, 2, F::ONE), &[]).err();
+                assert!(matches!(refused, Some(Error::Unsupported { .. })), "{refused:?}");
+            }
+
+            #[test]
             fn proofs_of_random_constraints_are_those_of_plonky3() {
                 if cfg!(debug_assertions) {
                     return;
@@ -266,7 +285,11 @@ macro_rules! field {
                         postcard::to_allocvec(&prover.prove(rows, &[]).expect("a proof")).expect("bytes")
                     };
                     let first = proof();
-                    assert!((1..100).all(|_| proof() == first));
+                    std::thread::scope(|scope| {
+                        for _ in 0..4 {
+                            scope.spawn(|| assert!((0..25).all(|_| proof() == first)));
+                        }
+                    });
                 }
             }
         }

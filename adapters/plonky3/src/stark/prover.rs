@@ -271,8 +271,6 @@ where
         let height = self.height(log_n)?;
         trace.check(self.layout.main_width, log_blowup.max(height.log_chunks))?;
         let committed = resident::commit(&self.engine, &stream, pcs.mmcs().hash(), &[trace], log_blowup)?;
-        let root = self.cap(&stream, &committed.tree)?;
-        clock.lap(|phases| &mut phases.trace);
         let mut challenger =
             Smallest::new(self.config.initialise_challenger(), &self.engine, &stream, pcs.mmcs().hash());
         let shape = StarkShape::new::<F, A>(
@@ -285,7 +283,7 @@ where
             self.config.ood_proof_of_work_bits(),
         );
         let mut transcript = StarkProverTranscript::new(&mut challenger, shape);
-        match self.rest(&stream, &committed, root, &height, public_values, &mut transcript, &mut clock) {
+        match self.rest(&stream, &committed, &height, public_values, &mut transcript, &mut clock) {
             Ok(proof) => {
                 transcript.finish();
                 challenger.finish()?;
@@ -298,18 +296,18 @@ where
         }
     }
 
-    /// Everything after the trace's commitment.
-    #[allow(clippy::too_many_arguments)]
+    /// Everything after the trace's extension and tree.
     fn rest(
         &self,
         stream: &Stream,
         committed: &Committed<F>,
-        root: Cap<F>,
         height: &Height<F>,
         public_values: &[F],
         transcript: &mut StarkProverTranscript<'_, Smallest<'_, F, SC::Challenger>, F, EF>,
         clock: &mut Clock,
     ) -> Result<Proof<SC>> {
+        let root = self.cap(stream, &committed.tree)?;
+        clock.lap(|phases| &mut phases.trace);
         let (engine, pcs) = (&self.engine, self.config.pcs());
         let (log_blowup, degree) = (pcs.fri().log_blowup, EF::DIMENSION);
         let main = &committed.matrices[0];
