@@ -28,7 +28,7 @@ const OPERAND: u32 = 3 + INDEX;
 const FIRST: u32 = OPERATION + SLOT;
 const SECOND: u32 = FIRST + OPERAND;
 
-/// Where an instruction finds an operand. The number of each kind is its place here.
+/// The place of an operand. Kinds are numbered in this order, and a column of the next row follows that of the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operand {
     Slot(usize),

@@ -417,7 +417,7 @@ impl Grid {
         Self::of(rows.div_ceil(THREADS as usize))
     }
 
-    /// A thread for `each` rows, with so many words of shared memory for each of them.
+    /// A thread for `each` rows, with `slots` words of shared memory for every row.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a warp's words do not fit.

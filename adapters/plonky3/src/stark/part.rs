@@ -30,7 +30,7 @@ pub(super) struct Part<F> {
     pub(super) ends: bool,
 }
 
-/// What the rows of a quotient's domain are computed from.
+/// The inputs of the rows of a quotient's domain.
 pub(super) struct Rows<'a, F> {
     pub(super) main: &'a [F],
     pub(super) preprocessed: &'a [F],
@@ -70,7 +70,8 @@ impl<F: EngineField> Part<F> {
         self.dag.needed(&roots, &BTreeSet::new())
     }
 
-    /// True if the kernel computes this selector. That which interprets has one text for all constraints.
+    /// True if the kernel computes this selector. The interpreter computes all of them, since it is one kernel for all
+    /// constraints.
     pub(super) fn has(&self, selector: Node<F>) -> bool {
         self.interpreted
             || self.nodes(self.constraints()).iter().any(|number| self.dag.nodes[*number as usize] == selector)

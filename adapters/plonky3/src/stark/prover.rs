@@ -61,7 +61,7 @@ pub struct Prover<'a, F: HashField, EF, SC, A> {
     compilation: Compilation,
     constraints: Constraints,
     preprocessed: Option<Preprocessed<F>>,
-    /// What depends on the height of a trace, by its logarithm.
+    /// The data of each height of a trace, by its logarithm.
     heights: Mutex<HashMap<usize, Arc<Height<F>>>>,
     /// Layers of the caps of FRI's trees below their roots.
     fri_cap: usize,
@@ -85,7 +85,7 @@ struct Preprocessed<F: HashField> {
     log_n: usize,
 }
 
-/// What depends on the height of a trace.
+/// The data of proofs of a height.
 #[derive(Debug)]
 struct Height<F> {
     /// log2 of the number of chunks of the quotient.
@@ -225,7 +225,7 @@ where
         Self { tail: bits, ..self }
     }
 
-    /// What the verifier needs of the preprocessed columns; `None` if there are none.
+    /// The verifier's key for the preprocessed columns; `None` if there are none.
     pub fn verifier_key(&self) -> Option<PreprocessedVerifierKey<SC>> {
         let of = self.preprocessed.as_ref()?;
         let (width, commitment) = (self.layout.preprocessed_width, of.cap.clone());
@@ -238,8 +238,8 @@ where
     /// Plonky3's release builds do.
     ///
     /// # Errors
-    /// [`Error::Length`] for a trace of another width, a height that is not a power of two, beyond the field or not that
-    /// of the preprocessed columns, or another number of public values; errors of the device.
+    /// [`Error::Length`] for another number of columns or public values, for a height that is not a power of two or too
+    /// large for the field, and for another height than that of the preprocessed columns. Errors of the device.
     pub fn prove(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<Proof<SC>> {
         self.prove_timed(trace, public_values).map(|(proof, _)| proof)
     }
@@ -488,7 +488,7 @@ where
         Ok(interprets)
     }
 
-    /// What depends on the height of a trace.
+    /// The data of proofs of 2^log_n rows.
     fn height(&self, log_n: usize) -> Result<Arc<Height<F>>> {
         let log_n = if self.layout.num_periodic_columns == 0 { 1 } else { log_n };
         let mut heights = self.heights.lock().unwrap_or_else(PoisonError::into_inner);

@@ -267,7 +267,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
     }
 }
 
-/// Compiles plans side by side, on threads of their own: compilers take long, and rayon's threads have other work.
+/// Compiles plans at the same time, on threads of their own. A compiler takes long, and rayon's threads have other work.
 fn compile_all(engine: &Engine, plans: &[Plan], cancelled: &AtomicBool) -> Result<Vec<Program>> {
     let next = AtomicUsize::new(0);
     let work = || {
