@@ -211,7 +211,8 @@ macro_rules! field {
                     FriParameters { batch_proof_of_work_bits: 0, ..parameters(OwnMmcs::new(mmcs.clone()), 1, 0, 1) };
                 let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
                 // every challenge is g, a point of the extension
-                let constant = Constant::<Challenger, F>(Challenger::new(hash.permutation().clone()), F::GENERATOR);
+                let challenger = Challenger::new(hash.permutation().clone());
+                let constant = Constant { challenger, element: F::GENERATOR, degree: $degree, drawn: 0 };
                 let config: StarkConfig<_, Challenge, _> = StarkConfig::new(pcs, constant);
                 let air = testkit::Sequences { columns: 2 };
                 let prover = Prover::new(&engine, &config, &air).expect("a prover");

@@ -38,25 +38,34 @@ impl<C: GrindingChallenger<Witness: PrimeField64> + Clone> GrindingChallenger fo
     }
 }
 
-/// A challenger whose challenges are all the same.
+/// A challenger whose challenges are all the same element of the base field.
 #[derive(Debug, Clone)]
-pub(super) struct Constant<C, F>(pub(super) C, pub(super) F);
+pub(super) struct Constant<C, F> {
+    pub(super) challenger: C,
+    pub(super) element: F,
+    /// The degree of the extension, and the number of coefficients that were drawn.
+    pub(super) degree: usize,
+    pub(super) drawn: usize,
+}
 
 impl<T, C: CanObserve<T>, F> CanObserve<T> for Constant<C, F> {
     fn observe(&mut self, value: T) {
-        self.0.observe(value);
+        self.challenger.observe(value);
     }
 }
 
 impl<EF: BasedVectorSpace<F>, C, F: PrimeField64> CanSample<EF> for Constant<C, F> {
     fn sample(&mut self) -> EF {
-        EF::from_basis_coefficients_fn(|i| if i == 0 { self.1 } else { F::ZERO })
+        EF::from_basis_coefficients_fn(|_| {
+            self.drawn += 1;
+            if self.drawn % self.degree == 1 { self.element } else { F::ZERO }
+        })
     }
 }
 
 impl<T, C: CanSampleBits<T>, F> CanSampleBits<T> for Constant<C, F> {
     fn sample_bits(&mut self, bits: usize) -> T {
-        self.0.sample_bits(bits)
+        self.challenger.sample_bits(bits)
     }
 }
 
@@ -66,6 +75,6 @@ impl<F: PrimeField64, C: GrindingChallenger<Witness = F>> GrindingChallenger for
     type Witness = F;
 
     fn grind(&mut self, bits: usize) -> F {
-        self.0.grind(bits)
+        self.challenger.grind(bits)
     }
 }
