@@ -1,5 +1,6 @@
 //! Times whole proofs of `p3-uni-stark` over KoalaBear in five ways: by Plonky3's own prover, with `Dft`, with `Dft`
-//! and `Mmcs`, with `Pcs`, and by `stark::Prover`, which keeps all data on the device.
+//! and `Mmcs`, with `Pcs`, and by `stark::Prover`, which keeps all data on the device. Its first proof, and those with
+//! interpreted constraints, have lines of their own.
 //!
 //! ```sh
 //! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64 16
@@ -88,8 +89,9 @@ macro_rules! time_all {
         seconds("Prover::new", start);
         let (rows, resident) = (Trace::rows(&trace.values, trace.width, F::ONE), Trace::resident(&resident, F::ONE));
         let start = Instant::now();
-        prover.prove(resident, &[])?;
+        let first = prover.prove(resident, &[])?;
         seconds("first proof", start);
+        verify(&config, air, &first, &[]).map_err(|e| format!("{e:?}"))?;
         let prover = prover.compiled()?;
         seconds("compiled after", start);
         let interpreter = Prover::new(&engine, &config, air)?.interpreted();

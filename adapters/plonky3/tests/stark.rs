@@ -96,13 +96,17 @@ macro_rules! field {
                 let (dft, mmcs) = (Dft::on(&engine), Mmcs::new(&hash, cap).on(&engine));
                 let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, log_last, log_arity);
                 let config = Config::new(Pcs::new(dft, mmcs, fri), challenger()).with_ood_proof_of_work_bits(2);
-                let mut prover = Prover::new(&engine, &config, air).expect("a prover").interpreted();
+                // the first proof is interpreted, and begins to compile; the CPU never does, and large AIRs take long
+                let mut prover = Prover::new(&engine, &config, air).expect("a prover");
+                let compiles = target != Target::Cpu && trace.width < 200;
+                if !compiles {
+                    prover = prover.interpreted();
+                }
                 let own_key = prover.verifier_key();
                 let own_key = own_key.map(|of| (of.width, of.degree_bits, of.commitment));
                 assert_eq!(own_key, key.as_ref().map(|of| (of.width, of.degree_bits, of.commitment.clone())));
                 for tail in [0, 3, 9] {
-                    // the CPU interprets always, and large AIRs compile for long
-                    if tail == 9 && target != Target::Cpu && trace.width < 200 {
+                    if tail == 9 && compiles {
                         prover = prover.compiled().expect("kernels");
                     }
                     prover = prover.with_tail(tail);

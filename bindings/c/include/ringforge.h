@@ -616,10 +616,9 @@ RingforgeCode ringforge_msm(const RingforgeBases *bases,
 void ringforge_bases_free(RingforgeBases *bases);
 
 /**
- * Computes the coefficients of h = (a b - c) / (x^n - 1), as Groth16 provers do, such as gnark's `ComputeH`. n is
- * 2^`log_n`. The polynomials a, b and c have degrees below n, and are given by their evaluations at the powers of a root
- * of unity of order n, g^((r - 1) / n). r is the order of `curve`, one of `bn254`, `bls12-381` and `bls12-377`, and g is
- * 5, 7 or 22.
+ * Computes the coefficients of h = (a b - c) / (x^n - 1) with n = 2^`log_n`, as gnark's `ComputeH` does. The polynomials
+ * a, b and c have degrees below n, and are given by their evaluations at the powers of g^((r - 1) / n). This is a root of
+ * unity of order n, where r is the order of `curve`. The curve is `bn254`, `bls12-381` or `bls12-377`, with g = 5, 7 or 22.
  *
  * `a`, `b` and `c` have n elements each, in natural order, and `h` gets n: coefficient i at place i, or with
  * `bit_reversed` at the place whose bits are those of i in reverse, as gnark keeps it. An element is four 64-bit words,

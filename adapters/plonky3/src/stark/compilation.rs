@@ -1,11 +1,11 @@
 //! The compilation of an AIR's constraints in the background.
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use p3_field::ExtensionField;
-use ringforge::{Engine, Result};
+use ringforge::{Engine, Error, Result};
 
 use super::quotient::Quotient;
 use super::unsupported;
@@ -14,75 +14,60 @@ use crate::field::EngineField;
 /// A compilation that its first use begins. When it is dropped, it ends: a process must not exit while the compiler runs.
 #[derive(Debug, Default)]
 pub(super) struct Compilation {
-    begun: OnceLock<(Arc<State>, Option<JoinHandle<()>>)>,
+    cancelled: Arc<AtomicBool>,
+    stage: Mutex<Stage>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    cancelled: AtomicBool,
-    outcome: Mutex<Option<Result<()>>>,
-    ended: Condvar,
-}
-
-impl State {
-    fn end(&self, outcome: Result<()>) {
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-        self.ended.notify_all();
-    }
+enum Stage {
+    #[default]
+    New,
+    Begun(JoinHandle<Result<()>>),
+    Ended(Result<()>),
 }
 
 impl Compilation {
-    fn state<F, EF>(&self, quotient: &Arc<Quotient<F, EF>>, engine: &Engine) -> &State
+    /// Whether all constraints are compiled. Begins to compile them if nothing has yet, and with `waits` lets that end.
+    ///
+    /// # Errors
+    /// The error of the compilation. Unless it is [`Error::NoCompiler`], the next call begins anew.
+    pub(super) fn is_done<F, EF>(&self, quotient: &Arc<Quotient<F, EF>>, engine: &Engine, waits: bool) -> Result<bool>
     where
         F: EngineField,
         EF: ExtensionField<F>,
     {
-        let (state, _) = self.begun.get_or_init(|| {
-            let state = Arc::<State>::default();
-            let (of_thread, quotient, engine) = (state.clone(), quotient.clone(), engine.clone());
-            let run = move || of_thread.end(quotient.check(&engine, false, &of_thread.cancelled));
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Stage::New = *stage {
+            let (cancelled, quotient, engine) = (self.cancelled.clone(), quotient.clone(), engine.clone());
+            let run = move || quotient.check(&engine, false, &cancelled);
             let thread = thread::Builder::new().name("constraints".into()).spawn(run);
-            let thread = thread.map_err(|error| state.end(Err(unsupported(error.to_string()))));
-            (state, thread.ok())
-        });
-        state
-    }
-
-    /// Whether all constraints are compiled. Begins to compile them if nothing has yet.
-    ///
-    /// # Errors
-    /// The outcome of the compilation if it failed.
-    pub(super) fn is_done<F, EF>(&self, quotient: &Arc<Quotient<F, EF>>, engine: &Engine) -> Result<bool>
-    where
-        F: EngineField,
-        EF: ExtensionField<F>,
-    {
-        let outcome = self.state(quotient, engine).outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.clone().map_or(Ok(false), |outcome| outcome.map(|()| true))
-    }
-
-    /// Compiles all constraints, or waits until they are.
-    ///
-    /// # Errors
-    /// As [`Self::is_done`].
-    pub(super) fn wait<F, EF>(&self, quotient: &Arc<Quotient<F, EF>>, engine: &Engine) -> Result<()>
-    where
-        F: EngineField,
-        EF: ExtensionField<F>,
-    {
-        let State { outcome, ended, .. } = self.state(quotient, engine);
-        let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = ended.wait_while(outcome, |outcome| outcome.is_none()).unwrap_or_else(PoisonError::into_inner);
-        outcome.clone().unwrap_or(Ok(()))
+            *stage = Stage::Begun(thread.map_err(|error| unsupported(error.to_string()))?);
+        }
+        *stage = match core::mem::take(&mut *stage) {
+            Stage::Begun(thread) if waits || thread.is_finished() => {
+                Stage::Ended(thread.join().unwrap_or_else(|_| Err(unsupported("the compilation panicked"))))
+            }
+            other => other,
+        };
+        let (outcome, ends) = match &*stage {
+            Stage::Ended(Ok(())) => (Ok(true), true),
+            Stage::Ended(Err(error)) => (Err(error.clone()), matches!(error, Error::NoCompiler { .. })),
+            Stage::New | Stage::Begun(_) => (Ok(false), true),
+        };
+        if !ends {
+            *stage = Stage::New;
+        }
+        outcome
     }
 }
 
 impl Drop for Compilation {
     fn drop(&mut self) {
-        if let Some((state, thread)) = self.begun.take() {
-            state.cancelled.store(true, Ordering::Relaxed);
-            // a panic of the thread was reported when it happened
-            let _ = thread.map(JoinHandle::join);
+        self.cancelled.store(true, Ordering::Relaxed);
+        let stage = self.stage.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Stage::Begun(thread) = core::mem::take(stage) {
+            // the outcome has no reader
+            let _ = thread.join();
         }
     }
 }

@@ -208,7 +208,7 @@ where
     /// compiler and the device.
     pub fn compiled(self) -> Result<Self> {
         if !self.engine.device().limits().is_cpu() {
-            self.compilation.wait(&self.quotient, &self.engine)?;
+            self.compilation.is_done(&self.quotient, &self.engine, true)?;
         }
         Ok(Self { constraints: Constraints::Compiled, ..self })
     }
@@ -238,8 +238,8 @@ where
     /// Plonky3's release builds do.
     ///
     /// # Errors
-    /// [`Error::Length`] for another number of columns or public values, for a height that is not a power of two or too
-    /// large for the field, and for another height than that of the preprocessed columns. Errors of the device.
+    /// [`Error::Length`] for another number of columns or public values, and for a wrong height. A height is a power of
+    /// two within the field, and that of the preprocessed columns if there are any. Errors of the device.
     pub fn prove(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<Proof<SC>> {
         self.prove_timed(trace, public_values).map(|(proof, _)| proof)
     }
@@ -477,7 +477,7 @@ where
             Constraints::Compiled => false,
             Constraints::Interpreted => true,
             Constraints::Automatic if !self.quotient.is_small() => true,
-            Constraints::Automatic => match self.compilation.is_done(&self.quotient, &self.engine) {
+            Constraints::Automatic => match self.compilation.is_done(&self.quotient, &self.engine, false) {
                 Err(Error::NoCompiler { .. }) => true,
                 compiled => !compiled?,
             },

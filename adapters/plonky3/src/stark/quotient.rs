@@ -43,8 +43,8 @@ pub(super) struct Quotient<F, EF> {
     clusters: Vec<(Range<usize>, usize)>,
     /// The constraints in parts, each to be compiled.
     compiled: OnceLock<Result<Vec<Part<F>>>>,
-    /// The outcome of checking the interpreter.
-    interpreter: OnceLock<Result<()>>,
+    /// Set once the interpreter was checked.
+    interpreter: OnceLock<()>,
     /// The programs for each domain, compiled or interpreted.
     programs: Mutex<HashMap<(Domain, bool), Programs>>,
 }
@@ -151,12 +151,16 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         parts.iter().map(|part| self.kernels.constraints(planner, part, self.small_domain())).collect()
     }
 
-    /// Checks the interpreter when it is first used.
+    /// Checks the interpreter, unless it passed before.
     ///
     /// # Errors
     /// As [`Self::check`].
     pub(super) fn check_interpreter(&self, engine: &Engine) -> Result<()> {
-        self.interpreter.get_or_init(|| self.check(engine, true, &AtomicBool::new(false))).clone()
+        if self.interpreter.get().is_none() {
+            self.check(engine, true, &AtomicBool::new(false))?;
+            self.interpreter.get_or_init(|| ());
+        }
+        Ok(())
     }
 
     /// Compares the kernels on random rows with the instructions, run on the CPU.
@@ -366,15 +370,38 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn instructions_for_keccak_need_few_values_at_once() {
-        type Challenge = BinomialExtensionField<KoalaBear, 4>;
+    type Challenge = BinomialExtensionField<KoalaBear, 4>;
+
+    fn keccak() -> Quotient<KoalaBear, Challenge> {
         let kernels = Kernels::<KoalaBear, Challenge>::new().expect("kernels");
         let layout = AirLayout::from_air::<KoalaBear>(&KeccakAir {});
         let dag = Dag::new::<Challenge, _>(&KeccakAir {}, layout, kernels.nonresidue).expect("constraints");
-        let quotient = Quotient::new(kernels, layout, dag).expect("a quotient");
+        Quotient::new(kernels, layout, dag).expect("a quotient")
+    }
+
+    #[test]
+    fn instructions_for_keccak_need_few_values_at_once() {
+        let quotient = keccak();
         let code = &quotient.interpreted.code;
-        assert!(code.slots <= 100, "{} slots", code.slots);
+        assert!(code.slots <= 40, "{} slots", code.slots);
         assert!(quotient.is_small());
+    }
+
+    #[test]
+    fn kernels_that_differ_from_the_instructions_are_refused() {
+        let (engine, cancelled) = (Engine::cpu(), AtomicBool::new(false));
+        let mut quotient = keccak();
+        quotient.check(&engine, false, &cancelled).expect("equal sums");
+        let mut other = (*quotient.interpreted.dag).clone();
+        let sum = other.nodes.iter().position(|node| matches!(node, Node::Add(..))).expect("a sum");
+        if let Node::Add(x, y) = other.nodes[sum] {
+            other.nodes[sum] = Node::Sub(x, y);
+        }
+        let clusters = quotient.interpreted.clusters.clone();
+        quotient.interpreted.code = Part::new(Arc::new(other), clusters, 0).expect("a part").code;
+        let refused = quotient.check(&engine, false, &cancelled);
+        assert!(matches!(refused, Err(Error::Kernel { .. })), "{refused:?}");
+        let refused = quotient.check(&engine, false, &AtomicBool::new(true));
+        assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     }
 }
