@@ -8,6 +8,9 @@ use crate::layers::Layers;
 /// The hash of a row, or of the digests of several children.
 pub type Digest<F> = <F as HashField>::Digest;
 
+/// The commitment that a tree is for Plonky3: the digests of a layer.
+pub(crate) type Cap<F> = MerkleCap<F, Digest<F>>;
+
 /// A Merkle tree over the rows of matrices. Its caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs`
 /// of the same arity, which verifies them.
 ///

@@ -14,24 +14,31 @@
 //! | `openings.rs`, `fri.rs`, `work.rs` | Opened values, FRI, and proofs of work. |
 //! | `kernels.rs`, `samples.rs` | The kernels with their CPU references, and plans of them for tests. |
 
+mod batch;
 mod code;
 mod compilation;
 mod dag;
+mod evaluation;
 mod fri;
 mod kernels;
+mod lookups;
 mod openings;
 mod part;
+mod place;
 mod prover;
-mod quotient;
 #[cfg(feature = "testkit")]
 pub(crate) mod samples;
+mod settings;
 #[cfg(all(test, feature = "testkit"))]
 mod spoiled;
+mod table;
 mod work;
 
 use ringforge::Error;
 
-pub use prover::{Phases, Prover};
+pub use batch::BatchProver;
+pub use place::Phases;
+pub use prover::Prover;
 
 fn unsupported(why: impl Into<String>) -> Error {
     Error::Unsupported { job: "a STARK proof".into(), why: why.into() }

@@ -1,5 +1,6 @@
 //! Tests of Plonky3's transforms, trees and proofs on the engine.
 
+mod batch;
 #[cfg(feature = "cuda")]
 mod compile;
 mod dft;

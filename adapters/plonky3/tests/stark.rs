@@ -1,7 +1,7 @@
 //! Tests proofs made wholly on the engine's device against those of the stock prover.
 
-mod airs;
-mod challengers;
+pub(crate) mod airs;
+pub(crate) mod challengers;
 
 use p3_air::Air;
 use p3_air::symbolic::SymbolicAirBuilder;

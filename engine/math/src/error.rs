@@ -285,6 +285,12 @@ pub enum Error {
         /// The requested size in bytes.
         bytes: usize,
     },
+    /// The caller cancelled the job before its end.
+    #[error("{job} was cancelled")]
+    Cancelled {
+        /// The job.
+        job: String,
+    },
     /// Another device of a group, or its process, does not respond or behaves unexpectedly.
     #[error("rank {rank} of the group: {why}")]
     Rank {

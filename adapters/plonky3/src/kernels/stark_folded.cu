@@ -1,10 +1,11 @@
-// Folds rows of 2^log_arity elements by a challenge b: halvings with b, b^2, b^4, …
+// Folds rows of 2^log_arity elements by a challenge b: halvings with b, b^2, b^4, … A function that joins is added, times the
+// next power.
 #include "prelude.cuh"
 
-// challenges: b, b^2, … factors: for each bit of a pair's index, its factor of 1 / x
+// challenges: b, b^2, b^4, … factors: for each bit of a pair's index, its factor of 1 / x
 extern "C" __global__ void __launch_bounds__(Task::threads)
-    stark_folded(const Word* elements, const Word* challenges, const Word* factors, Word* folded, u64 rows, u64 log_arity,
-                 u64 blocks, u64 first, u64) {
+    stark_folded(const Word* elements, const Word* challenges, const Word* factors, const Word* joined, Word* folded,
+                 u64 rows, u64 log_arity, u64 blocks, u64 first, u64) {
     const u64 item = first + blockIdx.x / (u32)blocks;
     const u64 r = (u64)(blockIdx.x % (u32)blocks) * Task::threads + threadIdx.x;
     if (r >= rows) return;
@@ -31,5 +32,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
             x[i] = low.add(high).half().add(low.sub(high).mul(challenge).times(factor));
         }
     }
-    x[0].store(folded + (item * rows + r) * E_DEGREE);
+    const u64 place = (item * rows + r) * E_DEGREE;
+    if (Task::joins) x[0] = x[0].add(E::load(joined + place).mul(E::load(challenges + log_arity * E_DEGREE)));
+    x[0].store(folded + place);
 }

@@ -62,6 +62,20 @@ impl<'a, F: HashField> Trace<'a, F> {
         Self { shift, ..self }
     }
 
+    /// The trace if it is on the device.
+    pub(crate) fn matrix(&self) -> Option<&'a Matrix<F>> {
+        if let Values::Resident(matrix) = self.values { Some(matrix) } else { None }
+    }
+
+    /// Copies a trace from the host to the device; `None` if it is there.
+    pub(crate) fn on_device(&self, engine: &Engine, stream: &Stream) -> Result<Option<Matrix<F>>> {
+        Ok(match self.values {
+            Values::Resident(_) => None,
+            Values::Columns(values, height) => Some(Matrix::new(engine, stream.upload(words(values))?, height)?),
+            Values::Rows(values, width) => Some(Matrix::of_rows(engine, stream.upload(words(values))?, width)?),
+        })
+    }
+
     /// Checks that the trace has this width and a height that can be extended.
     ///
     /// # Errors

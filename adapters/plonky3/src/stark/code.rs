@@ -1,18 +1,17 @@
 //! Constraints as instructions for an interpreter, on the device and on the CPU.
 //!
 //! An instruction is a word: an operation (2 bits), the slot of its result (16 bits), and two operands of 23 bits each. An
-//! operand is a kind (3 bits) and an index (20 bits). [`FOLD`] adds its first operand to the sum, times the weight whose
-//! number is the second operand. The kernel's reader of this format is `stark_interpreter.cuh`.
+//! operand is a kind (3 bits) and an index (20 bits), which for a column begins with the matrix (2 bits). [`FOLD`] adds its
+//! first operand to the sum, times the weight whose number is the second operand, or stores it as the column of that number.
+//! The kernel's reader of this format is `stark_interpreter.cuh`.
 
 use core::marker::PhantomData;
 use core::ops::Range;
 use std::collections::{BTreeSet, HashMap};
 
-use p3_field::ExtensionField;
 use ringforge::Result;
 
-use super::dag::{Dag, Node};
-use super::kernels::ext;
+use super::dag::{Dag, Node, Source};
 use super::unsupported;
 use crate::field::EngineField;
 
@@ -24,6 +23,7 @@ const FOLD: u64 = 3;
 const OPERATION: u32 = 2;
 const SLOT: u32 = 16;
 const INDEX: u32 = 20;
+const COLUMN: u32 = 18;
 const OPERAND: u32 = 3 + INDEX;
 const FIRST: u32 = OPERATION + SLOT;
 const SECOND: u32 = FIRST + OPERAND;
@@ -32,9 +32,8 @@ const SECOND: u32 = FIRST + OPERAND;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operand {
     Slot(usize),
-    /// A column, and whether it is that of the next row.
-    Main(usize, bool),
-    Preprocessed(usize, bool),
+    /// A matrix and its column, and whether it is that of the next row.
+    Column(Source, usize, bool),
     Periodic(usize),
     /// A public value, or a constant after them.
     Shared(usize),
@@ -46,14 +45,16 @@ impl Operand {
     fn encoded(self) -> Result<u64> {
         let (kind, index) = match self {
             Self::Slot(slot) => (0, slot),
-            Self::Main(column, next) => (1 + u64::from(next), column),
-            Self::Preprocessed(column, next) => (3 + u64::from(next), column),
-            Self::Periodic(column) => (5, column),
-            Self::Shared(index) => (6, index),
-            Self::Selector(which) => (7, which),
+            Self::Column(_, column, _) if column >> COLUMN > 0 => {
+                return Err(unsupported(format!("constraints have more than 2^{COLUMN} columns")));
+            }
+            Self::Column(source, column, next) => (1 + u64::from(next), (source as usize) << COLUMN | column),
+            Self::Periodic(column) => (3, column),
+            Self::Shared(index) => (4, index),
+            Self::Selector(which) => (5, which),
         };
         if index >> INDEX > 0 {
-            return Err(unsupported(format!("constraints have more than 2^{INDEX} columns or constants")));
+            return Err(unsupported(format!("constraints have more than 2^{INDEX} constants")));
         }
         Ok(kind << INDEX | index as u64)
     }
@@ -62,10 +63,12 @@ impl Operand {
         let index = (word & ((1 << INDEX) - 1)) as usize;
         match word >> INDEX & 7 {
             0 => Self::Slot(index),
-            kind @ 1..=2 => Self::Main(index, kind == 2),
-            kind @ 3..=4 => Self::Preprocessed(index, kind == 4),
-            5 => Self::Periodic(index),
-            6 => Self::Shared(index),
+            kind @ 1..=2 => {
+                let source = [Source::Main, Source::Preprocessed, Source::Permutation][(index >> COLUMN).min(2)];
+                Self::Column(source, index & ((1 << COLUMN) - 1), kind == 2)
+            }
+            3 => Self::Periodic(index),
+            4 => Self::Shared(index),
             _ => Self::Selector(index),
         }
     }
@@ -102,9 +105,9 @@ impl<F: EngineField> Code<F> {
         Ok(Self { instructions: writer.instructions, slots: writer.slots, field: PhantomData })
     }
 
-    /// The sum of the constraints of a row. `of` returns the values of operands that are not in slots.
-    pub(super) fn sum<EF: ExtensionField<F>>(&self, slots: &mut [F], weights: &[F], of: impl Fn(Operand) -> F) -> EF {
-        let mut sum = EF::ZERO;
+    /// Computes the constraints of a row, and passes each with its number to `fold`. `of` returns the values of operands
+    /// that are not in slots.
+    pub(super) fn run(&self, slots: &mut [F], of: impl Fn(Operand) -> F, mut fold: impl FnMut(usize, F)) {
         for instruction in &self.instructions {
             let value = |word: u64| match Operand::decoded(word & ((1 << OPERAND) - 1)) {
                 Operand::Slot(slot) => slots[slot],
@@ -117,12 +120,11 @@ impl<F: EngineField> Code<F> {
                 SUB => value(a) - value(b),
                 MUL => value(a) * value(b),
                 _ => {
-                    sum += ext::<F, EF>(&weights[b as usize * EF::DIMENSION..][..EF::DIMENSION]) * value(a);
+                    fold(b as usize, value(a));
                     continue;
                 }
             };
         }
-        sum
     }
 }
 
@@ -175,8 +177,7 @@ impl<F: EngineField> Writer<'_, F> {
     /// The operand that has the value of a node.
     fn operand(&self, number: u32, slots: &HashMap<u32, usize>) -> Result<u64> {
         let operand = match self.dag.nodes[number as usize] {
-            Node::Main(column, next) => Operand::Main(column as usize, next),
-            Node::Preprocessed(column, next) => Operand::Preprocessed(column as usize, next),
+            Node::Column(source, column, next) => Operand::Column(source, column as usize, next),
             Node::Periodic(column) => Operand::Periodic(column as usize),
             Node::Public(index) => Operand::Shared(index as usize),
             Node::First => Operand::Selector(0),

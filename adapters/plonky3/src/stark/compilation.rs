@@ -4,12 +4,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use p3_field::ExtensionField;
-use ringforge::{Engine, Error, Result};
+use ringforge::{Error, Result};
 
-use super::quotient::Quotient;
 use super::unsupported;
-use crate::field::EngineField;
 
 /// A compilation that its first use begins. When it is dropped, it ends: a process must not exit while the compiler runs.
 #[derive(Debug, Default)]
@@ -27,19 +24,19 @@ enum Stage {
 }
 
 impl Compilation {
-    /// Whether all constraints are compiled. Begins to compile them if nothing has yet, and with `waits` lets that end.
+    /// Whether all constraints are compiled. Begins to `compile` them if nothing has yet, and with `waits` lets that end.
+    /// `compile` gets a flag that tells it to stop.
     ///
     /// # Errors
     /// The error of the compilation. Unless it is [`Error::NoCompiler`], the next call begins anew.
-    pub(super) fn is_done<F, EF>(&self, quotient: &Arc<Quotient<F, EF>>, engine: &Engine, waits: bool) -> Result<bool>
+    pub(super) fn is_done<C>(&self, waits: bool, compile: C) -> Result<bool>
     where
-        F: EngineField,
-        EF: ExtensionField<F>,
+        C: FnOnce(&AtomicBool) -> Result<()> + Send + 'static,
     {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         if let Stage::New = *stage {
-            let (cancelled, quotient, engine) = (self.cancelled.clone(), quotient.clone(), engine.clone());
-            let run = move || quotient.check(&engine, false, &cancelled);
+            let cancelled = self.cancelled.clone();
+            let run = move || compile(&cancelled);
             let thread = thread::Builder::new().name("constraints".into()).spawn(run);
             *stage = Stage::Begun(thread.map_err(|error| unsupported(error.to_string()))?);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use p3_air::Air;
 use p3_air::symbolic::{
-    AirLayout, BaseEntry, BaseLeaf, ExtLeaf, SymbolicAirBuilder, SymbolicExpr, SymbolicExpression,
+    AirLayout, BaseEntry, BaseLeaf, ConstraintLayout, ExtLeaf, SymbolicAirBuilder, SymbolicExpr, SymbolicExpression,
     SymbolicExpressionExt,
 };
 use p3_field::ExtensionField;
@@ -15,13 +15,20 @@ use ringforge::Result;
 use super::unsupported;
 use crate::field::EngineField;
 
+/// A matrix whose columns constraints read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    Main,
+    Preprocessed,
+    /// The running sum of a table's lookups and their fractions, D columns each.
+    Permutation,
+}
+
 /// An expression of a row. Operands are numbers of nodes, and below the node's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Node<F> {
-    /// A column, and whether it is that of the next row.
-    Main(u32, bool),
-    /// The same for a preprocessed column.
-    Preprocessed(u32, bool),
+    /// A column of a matrix, and whether it is that of the next row.
+    Column(Source, u32, bool),
     Public(u32),
     Periodic(u32),
     First,
@@ -82,21 +89,10 @@ impl<F: EngineField> Dag<F> {
     {
         let mut builder = SymbolicAirBuilder::new(layout);
         air.eval(&mut builder);
-        let places = builder.constraint_layout();
-        let mut graph = Graph { nodes: Vec::new(), numbers: HashMap::new() };
         let (base, extension) = (builder.base_constraints(), builder.extension_constraints());
-        let (mut seen, mut seen_extension, mut constraints) = (HashMap::new(), HashMap::new(), Vec::new());
-        for (place, expression) in places.base_indices.iter().zip(&base) {
-            let node = graph.visit(expression, &mut seen)?;
-            constraints.push(Constraint { node, place: *place, coordinate: 0 });
-        }
-        for (place, expression) in places.ext_indices.iter().zip(&extension) {
-            let nodes = graph.visit_extension::<EF>(expression, nonresidue, &mut seen, &mut seen_extension)?;
-            let coordinates = nodes.into_iter().enumerate();
-            constraints.extend(coordinates.map(|(coordinate, node)| Constraint { node, place: *place, coordinate }));
-        }
-        constraints.sort_by_key(|constraint| (constraint.place, constraint.coordinate));
-        Ok(Self { nodes: graph.nodes, constraints, number: base.len() + extension.len() })
+        let mut graph = Graph::new(nonresidue);
+        graph.emit::<EF>(&base, &extension, &builder.constraint_layout(), &mut HashMap::new())?;
+        Ok(graph.dag())
     }
 
     /// The nodes that these ones need, and themselves, in order. Those in `known` are left out, with what only they need.
@@ -125,9 +121,13 @@ impl<F: EngineField> Dag<F> {
     }
 }
 
-struct Graph<F> {
+/// A graph to which expressions are added.
+pub(super) struct Graph<F> {
     nodes: Vec<Node<F>>,
     numbers: HashMap<Node<F>, u32>,
+    constraints: Vec<Constraint>,
+    number: usize,
+    nonresidue: F,
 }
 
 /// An operation on values that are nodes, or elements of the extension with a node for each coordinate.
@@ -139,9 +139,51 @@ enum Operation<V> {
 }
 
 /// The values of expressions that were visited, by their addresses.
-type Seen<L, V> = HashMap<*const SymbolicExpr<L>, V>;
+pub(super) type Seen<L, V> = HashMap<*const SymbolicExpr<L>, V>;
 
 impl<F: EngineField> Graph<F> {
+    /// `nonresidue` is W of the extension F\[x\]/(x^D − W).
+    pub(super) fn new(nonresidue: F) -> Self {
+        Self { nodes: Vec::new(), numbers: HashMap::new(), constraints: Vec::new(), number: 0, nonresidue }
+    }
+
+    pub(super) fn dag(mut self) -> Dag<F> {
+        self.constraints.sort_by_key(|constraint| (constraint.place, constraint.coordinate));
+        Dag { nodes: self.nodes, constraints: self.constraints, number: self.number }
+    }
+
+    /// Adds the constraints of an AIR, which `layout` says the order of.
+    pub(super) fn emit<EF: ExtensionField<F>>(
+        &mut self,
+        base: &[SymbolicExpression<F>],
+        extension: &[SymbolicExpressionExt<F, EF>],
+        layout: &ConstraintLayout,
+        seen: &mut Seen<BaseLeaf<F>, u32>,
+    ) -> Result<()> {
+        for (place, expression) in layout.base_indices.iter().zip(base) {
+            let node = self.visit(expression, seen)?;
+            self.constraints.push(Constraint { node, place: *place, coordinate: 0 });
+        }
+        let mut seen_extension = HashMap::new();
+        for (place, expression) in layout.ext_indices.iter().zip(extension) {
+            let nodes = self.visit_extension::<EF>(expression, seen, &mut seen_extension)?;
+            self.constrain_at(*place, &nodes);
+        }
+        self.number = base.len() + extension.len();
+        Ok(())
+    }
+
+    /// Adds a constraint over the extension after all others.
+    pub(super) fn constrain(&mut self, coordinates: &[u32]) {
+        self.constrain_at(self.number, coordinates);
+        self.number += 1;
+    }
+
+    fn constrain_at(&mut self, place: usize, coordinates: &[u32]) {
+        let coordinates = coordinates.iter().enumerate();
+        self.constraints.extend(coordinates.map(|(coordinate, node)| Constraint { node: *node, place, coordinate }));
+    }
+
     /// The value of an expression, from those of its leaves. Expressions are deep, so this does not recurse.
     fn walk<L, V: Clone>(
         &mut self,
@@ -180,7 +222,7 @@ impl<F: EngineField> Graph<F> {
     }
 
     /// The number of an expression's node.
-    fn visit(&mut self, root: &SymbolicExpression<F>, seen: &mut Seen<BaseLeaf<F>, u32>) -> Result<u32> {
+    pub(super) fn visit(&mut self, root: &SymbolicExpression<F>, seen: &mut Seen<BaseLeaf<F>, u32>) -> Result<u32> {
         let mut leaf = |graph: &mut Self, leaf: &BaseLeaf<F>| Ok(graph.number(leaf_node(leaf)?));
         self.walk(root, seen, &mut leaf, &|graph, operation| {
             graph.number(match operation {
@@ -196,34 +238,54 @@ impl<F: EngineField> Graph<F> {
     fn visit_extension<EF: ExtensionField<F>>(
         &mut self,
         root: &SymbolicExpressionExt<F, EF>,
-        nonresidue: F,
         seen: &mut Seen<BaseLeaf<F>, u32>,
         seen_extension: &mut Seen<ExtLeaf<F, EF>, Vec<u32>>,
     ) -> Result<Vec<u32>> {
         let mut leaf = |graph: &mut Self, leaf: &ExtLeaf<F, EF>| {
-            let zero = graph.number(Node::Constant(F::ZERO));
-            let mut coordinates = vec![zero; EF::DIMENSION];
-            match leaf {
-                ExtLeaf::Base(expression) => coordinates[0] = graph.visit(expression, seen)?,
+            Ok(match leaf {
+                ExtLeaf::Base(expression) => {
+                    let x = graph.visit(expression, seen)?;
+                    graph.base(x, EF::DIMENSION)
+                }
                 ExtLeaf::ExtConstant(c) => {
-                    let of = c.as_basis_coefficients_slice();
-                    coordinates.iter_mut().zip(of).for_each(|(to, c)| *to = graph.number(Node::Constant(*c)));
+                    let coefficients = c.as_basis_coefficients_slice().iter();
+                    coefficients.map(|c| graph.number(Node::Constant(*c))).collect()
                 }
                 ExtLeaf::ExtVariable(_) => return Err(unsupported("constraints read columns over the extension")),
-            }
-            Ok(coordinates)
+            })
         };
         self.walk(root, seen_extension, &mut leaf, &|graph, operation| match operation {
-            Operation::Add(x, y) => x.iter().zip(&y).map(|(x, y)| graph.number(Node::Add(*x, *y))).collect(),
-            Operation::Sub(x, y) => x.iter().zip(&y).map(|(x, y)| graph.number(Node::Sub(*x, *y))).collect(),
+            Operation::Add(x, y) => graph.sum(&x, &y),
+            Operation::Sub(x, y) => graph.difference(&x, &y),
             Operation::Neg(x) => x.iter().map(|x| graph.number(Node::Neg(*x))).collect(),
-            Operation::Mul(x, y) => graph.product(&x, &y, nonresidue),
+            Operation::Mul(x, y) => graph.product(&x, &y),
         })
     }
 
+    /// The coordinates of a sum.
+    pub(super) fn sum(&mut self, x: &[u32], y: &[u32]) -> Vec<u32> {
+        x.iter().zip(y).map(|(x, y)| self.number(Node::Add(*x, *y))).collect()
+    }
+
+    /// The coordinates of a difference.
+    pub(super) fn difference(&mut self, x: &[u32], y: &[u32]) -> Vec<u32> {
+        x.iter().zip(y).map(|(x, y)| self.number(Node::Sub(*x, *y))).collect()
+    }
+
+    /// The coordinates of a product with a value of the base field.
+    pub(super) fn multiple(&mut self, x: &[u32], by: u32) -> Vec<u32> {
+        x.iter().map(|x| self.number(Node::Mul(*x, by))).collect()
+    }
+
+    /// The coordinates of a value of the base field.
+    pub(super) fn base(&mut self, x: u32, degree: usize) -> Vec<u32> {
+        let zero = self.number(Node::Constant(F::ZERO));
+        iter::once(x).chain(iter::repeat_n(zero, degree - 1)).collect()
+    }
+
     /// The coordinates of a product modulo x^D − W.
-    fn product(&mut self, x: &[u32], y: &[u32], nonresidue: F) -> Vec<u32> {
-        let (degree, nonresidue) = (x.len(), self.number(Node::Constant(nonresidue)));
+    pub(super) fn product(&mut self, x: &[u32], y: &[u32]) -> Vec<u32> {
+        let (degree, nonresidue) = (x.len(), self.number(Node::Constant(self.nonresidue)));
         let mut coordinate = |k: usize| {
             let [mut low, mut high] = [self.number(Node::Constant(F::ZERO)); 2];
             for (i, x) in x.iter().enumerate() {
@@ -238,7 +300,7 @@ impl<F: EngineField> Graph<F> {
     }
 
     /// The number of a node, after rewriting it to a simpler one that has the same value.
-    fn number(&mut self, node: Node<F>) -> u32 {
+    pub(super) fn number(&mut self, node: Node<F>) -> u32 {
         let constant = |x: u32| match self.nodes[x as usize] {
             Node::Constant(c) => Some(c),
             _ => None,
@@ -281,8 +343,10 @@ fn leaf_node<F: EngineField>(leaf: &BaseLeaf<F>) -> Result<Node<F>> {
         BaseLeaf::IsTransition => Node::Transition,
         BaseLeaf::Constant(c) => Node::Constant(*c),
         BaseLeaf::Variable(variable) => match (variable.entry, u32::try_from(variable.index)) {
-            (BaseEntry::Main { offset: offset @ 0..=1 }, Ok(column)) => Node::Main(column, offset == 1),
-            (BaseEntry::Preprocessed { offset: offset @ 0..=1 }, Ok(column)) => Node::Preprocessed(column, offset == 1),
+            (BaseEntry::Main { offset: offset @ 0..=1 }, Ok(column)) => Node::Column(Source::Main, column, offset == 1),
+            (BaseEntry::Preprocessed { offset: offset @ 0..=1 }, Ok(column)) => {
+                Node::Column(Source::Preprocessed, column, offset == 1)
+            }
             (BaseEntry::Public, Ok(index)) => Node::Public(index),
             (BaseEntry::Periodic, Ok(column)) => Node::Periodic(column),
             (entry, _) => {

@@ -7,31 +7,20 @@ use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
 use p3_commit::Mmcs as MmcsTrait;
 use p3_dft::{Radix2DFTSmallBatch, TwoAdicSubgroupDft};
 use p3_field::ExtensionField;
-use p3_fri::{CommitPhaseMultiStep, FriParameters, FriShape, ProverTranscript};
+use p3_fri::{CommitPhaseMultiStep, FriShape, ProverTranscript};
 use p3_matrix::dense::RowMajorMatrix;
 use p3_symmetric::MerkleCap;
 use p3_util::reverse_slice_index_bits;
-use ringforge::{Buffer, Engine, Result, Stream};
+use ringforge::{Buffer, Result, Stream};
 
-use super::kernels::{Kernels, ext, exts, fold_factors, fold_rows, upload};
-use super::quotient::flat;
+use super::evaluation::flat;
+use super::kernels::{ext, exts, fold_factors, fold_rows, upload};
+use super::place::Place;
+use super::unsupported;
 use crate::hash::HashField;
 use crate::merkle::Digest;
-use crate::poseidon2::Poseidon2;
 use crate::resident::{Matrix, MerkleTree};
 use crate::stock::{Kept, Stock};
-
-/// The device and the parameters of a proof.
-pub(super) struct Place<'a, F: HashField, EF> {
-    pub(super) engine: &'a Engine,
-    pub(super) stream: &'a Stream,
-    pub(super) kernels: Kernels<F, EF>,
-    pub(super) hash: &'a Poseidon2<F>,
-    /// Layers of the caps of FRI's trees below their roots.
-    pub(super) cap_height: usize,
-    /// log2 of the most values that are folded on the host.
-    pub(super) tail: usize,
-}
 
 /// The part of a proof that shows that a function is a polynomial of low degree.
 pub(super) struct Folded<F, EF: p3_field::Field, M: MmcsTrait<EF>> {
@@ -73,12 +62,11 @@ impl<EF> Function<EF> {
     }
 }
 
-/// Folds a function of 2^bits values in bit-reversed order, and opens all rounds at the indices that are drawn.
+/// Folds functions in bit-reversed order, and opens all rounds at the indices that are drawn. The functions are given with
+/// log2 of their numbers of values, the highest first.
 pub(super) fn prove<F, EF, M, C>(
-    at: &Place<'_, F, EF>,
-    fri: &FriParameters<M>,
-    function: Buffer,
-    bits: usize,
+    at: &Place<'_, F, EF, M>,
+    functions: Vec<(usize, Buffer)>,
     challenger: &mut C,
 ) -> Result<Folded<F, EF, M>>
 where
@@ -91,15 +79,20 @@ where
         + GrindingChallenger<Witness = F>
         + CanObserve<M::Commitment>,
 {
-    let &Place { engine, stream, hash, cap_height, tail, .. } = at;
-    let stock = Stock::new(hash, cap_height);
-    let shape = FriShape::new(fri, &[bits], bits);
+    let &Place { engine, stream, fri_cap, tail, pcs, .. } = at;
+    let (hash, fri) = (pcs.mmcs().hash(), pcs.fri());
+    let stock = Stock::new(hash, fri_cap);
+    let heights: Vec<usize> = functions.iter().map(|(bits, _)| *bits).collect();
+    let mut functions = functions.into_iter().peekable();
+    let (mut bits, function) = functions.next().ok_or_else(|| unsupported("no polynomial is opened"))?;
+    let mut function = Function::OnDevice(function);
+    let shape = FriShape::new(fri, &heights, bits);
     let log_arities = shape.log_arities.clone();
     // Plonky3's transcript panics where it is dropped before its end, and cannot be ended early
     let mut transcript = ManuallyDrop::new(ProverTranscript::<C, F, EF>::new(challenger, shape));
     let (mut commits, mut witnesses, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut function, mut bits) = (Function::OnDevice(function), bits);
     for log_arity in log_arities {
+        at.go_on()?;
         if bits <= tail
             && let Function::OnDevice(_) = function
         {
@@ -109,7 +102,7 @@ where
             Function::OnDevice(buffer) => {
                 let rows = Matrix::<F>::of_rows(engine, buffer, EF::DIMENSION << log_arity)?;
                 let tree = MerkleTree::new(engine, stream, hash, &[&rows])?;
-                let cap = tree.cap(stream, cap_height.min(tree.height()))?;
+                let cap = tree.cap(stream, fri_cap.min(tree.height()))?;
                 (Round::OnDevice(Box::new((rows, tree))), cap)
             }
             Function::OnHost(values) => {
@@ -122,12 +115,19 @@ where
         commits.push(cap);
         witnesses.push(witness.unwrap_or(F::ZERO));
         bits -= log_arity;
-        let challenges: Vec<EF> = core::iter::successors(Some(beta), |x| Some(x.square())).take(log_arity).collect();
+        let joined = functions.next_if(|(other, _)| *other == bits).map(|(_, joined)| joined);
+        // one for each halving, and that of a function that joins
+        let powers = core::iter::successors(Some(beta), |x| Some(x.square()));
+        let challenges: Vec<EF> = powers.take(log_arity + 1).collect();
         function = match &round {
-            Round::OnDevice(made) => Function::OnDevice(fold(at, made.0.elements(), bits, &challenges)?),
+            Round::OnDevice(made) => {
+                Function::OnDevice(fold(at, made.0.elements(), bits, &challenges, joined.as_ref())?)
+            }
             Round::OnHost(kept) => {
                 let values: Vec<EF> = kept.matrices()[0].values.chunks_exact(EF::DIMENSION).map(ext).collect();
-                Function::OnHost(fold_rows(&values, 1 << bits, &challenges, &fold_factors(bits + log_arity - 1)))
+                let joined = joined.map(|joined| Function::OnDevice(joined).to_host::<F>(stream, 1 << bits));
+                let (joined, factors) = (joined.transpose()?, fold_factors(bits + log_arity - 1));
+                Function::OnHost(fold_rows(&values, 1 << bits, &challenges, &factors, joined.as_deref()))
             }
         };
         rounds.push((round, log_arity));
@@ -145,7 +145,7 @@ where
         let (opened, opening_proof) = match round {
             Round::OnDevice(made) => {
                 let (rows, tree) = &**made;
-                (rows.rows(stream, &groups)?, tree.paths(stream, &groups, cap_height.min(tree.height()))?)
+                (rows.rows(stream, &groups)?, tree.paths(stream, &groups, fri_cap.min(tree.height()))?)
             }
             Round::OnHost(kept) => {
                 let (rows, paths) = kept.open_several(&groups);
@@ -162,19 +162,26 @@ where
     Ok(Folded { commits, witnesses, openings, last, witness: witness.unwrap_or(F::ZERO), indices })
 }
 
-/// Enqueues the folding of 2^bits rows by these challenges, one for each halving.
-fn fold<F: HashField, EF: ExtensionField<F>>(
-    at: &Place<'_, F, EF>,
+/// Enqueues the folding of 2^bits rows by these challenges, one for each halving, and one for a function that joins.
+fn fold<F: HashField, EF: ExtensionField<F>, M>(
+    at: &Place<'_, F, EF, M>,
     rows: &Buffer,
     bits: usize,
     challenges: &[EF],
+    joined: Option<&Buffer>,
 ) -> Result<Buffer> {
     let &Place { engine, stream, kernels, .. } = at;
-    let key = ("folding", TypeId::of::<(F, EF)>(), bits, challenges.len());
-    let program = engine.program_of(&key, |planner| kernels.folded(planner, bits, challenges.len()))?;
+    let (log_arity, of_element) = (challenges.len() - 1, EF::DIMENSION * size_of::<F>());
+    let key = ("folding", TypeId::of::<(F, EF)>(), bits, log_arity, joined.is_some());
+    let program = engine.program_of(&key, |planner| kernels.folded(planner, bits, log_arity, joined.is_some()))?;
     let challenges = upload(stream, &flat(challenges))?;
-    let mut folded = engine.device().buffer((EF::DIMENSION * size_of::<F>()) << bits)?;
+    let mut folded = engine.device().buffer(of_element << bits)?;
     let call = program.on(stream, 1).input("elements", rows).input("challenges", &challenges);
+    // one that does not join is not read
+    let call = match joined {
+        Some(joined) => call.input("joined", joined),
+        None => call.input("joined", challenges.slice(0..of_element)?),
+    };
     call.output("folded", &mut folded).run()?;
     Ok(folded)
 }

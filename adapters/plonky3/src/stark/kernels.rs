@@ -1,7 +1,6 @@
 //! The kernels of a prover, with their CPU references. Elements of the extension are D words each, lowest coefficient
 //! first.
 
-use core::array;
 use core::marker::PhantomData;
 use core::ops::Range;
 use std::fmt::Write;
@@ -28,6 +27,8 @@ const INVERTED: usize = 8;
 /// Columns that a block sums at once, and rows of a chunk.
 const COLUMNS: usize = 4;
 const CHUNK: usize = 2048;
+/// Rows of a permutation trace that a block sums.
+pub(super) const SUMMED: usize = 512;
 /// Blocks of constraints that are resident on a multiprocessor at once, which limits their registers to 128.
 const RESIDENT: usize = 4;
 /// The same for words of 64 bits: 168 registers.
@@ -117,20 +118,23 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         one_step(planner, format!("1 / (z − x), 2^{bits}"), &["points", "z"], kernel, "inverses")
     }
 
-    /// The plan that adds constraints times their weights, in the first 2^(log_n + log_chunks) rows of an extension.
+    /// The plan that adds constraints times their weights, in the rows of a domain. A part that stores them has a column for
+    /// each constraint instead.
     pub(super) fn constraints(self, planner: &Planner, part: &Part<F>, domain: Domain) -> Result<Plan> {
-        let Domain { main, preprocessed, log_n, log_chunks, periodic, periods } = domain;
-        let (bits, degree, strides) = (log_n + log_chunks, EF::DIMENSION, main.strides());
-        let [_, to_preprocessed] = preprocessed.strides();
+        let Domain { matrices, log_n, log_chunks, periodic, periods, is_trace } = domain;
+        let (bits, degree, strides) = (log_n + log_chunks, EF::DIMENSION, matrices.map(Shape::strides));
         let (dag, code) = (&part.dag, part.code.clone());
         // all parts read the same memory
-        let selects = part.interpreted || dag.has(Node::First) || dag.has(Node::Last);
-        let sums = (degree << bits) * size_of::<F>();
+        let selects = !is_trace && (part.interpreted || dag.has(Node::First) || dag.has(Node::Last));
+        let columns = if part.stores { dag.constraints.len() } else { degree };
+        let sums = (columns << bits) * size_of::<F>();
+        let [main, preprocessed, permutation] = matrices.map(|shape| shared::<F>(shape.elements().max(1)));
         let ports = [
-            shared::<F>(main.elements()),
-            shared::<F>(preprocessed.elements().max(1)),
+            main,
+            preprocessed,
+            permutation,
             shared::<F>(part.publics + dag.constants().len()),
-            shared::<F>(dag.constraints.len().max(1) * degree),
+            shared::<F>(if part.stores { degree } else { dag.constraints.len().max(1) * degree }),
             shared::<F>(2 << log_chunks),
             shared::<F>(3 + bits),
             shared::<F>(if selects { degree << bits } else { degree }),
@@ -146,6 +150,9 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             ("transition", part.has(Node::Transition).into()),
             ("continues", part.continues.into()),
             ("ends", part.ends.into()),
+            ("stores", part.stores.into()),
+            ("columns", columns),
+            ("is_trace", is_trace.into()),
             ("resident", if size_of::<F>() == 8 { RESIDENT_OF_LONG } else { RESIDENT }),
             ("rows", rows),
         ];
@@ -161,14 +168,15 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
                 In<'a, F>,
                 In<'a, F>,
                 In<'a, F>,
+                In<'a, F>,
                 &'a [u64],
                 WordsMut<'a, F>,
             );
             args.each(items, |_, ports: Ports<'_, F>| {
-                let (main, preprocessed, publics, weights, blocks, points, inverses, periodic, _, to) = ports;
+                let (main, preprocessed, permutation, publics, weights, blocks, points, inverses, periodic, _, to) =
+                    ports;
                 let rows = Rows {
-                    main: elements(main),
-                    preprocessed: elements(preprocessed),
+                    matrices: [main, preprocessed, permutation].map(elements),
                     publics: elements(publics),
                     weights: elements(weights),
                     blocks: elements(blocks),
@@ -176,27 +184,39 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
                     inverses: elements(inverses),
                     periodic: elements(periodic),
                     strides,
-                    to_preprocessed,
                     periods,
                     log_n,
                     bits,
+                    is_trace,
                 };
                 of_rows.on_cpu::<EF>(&rows, elements_mut(to));
                 Ok(())
             })
         };
         let text = ("stark_constraints", include_str!("../kernels/stark_constraints.cu"));
-        let [to_row, to_column] = strides;
+        let [[to_row, to_column], [_, to_preprocessed], [_, to_permutation]] = strides;
         let instructions = code.instructions.len();
-        let numbers = [log_n, bits, to_row, to_column, to_preprocessed, periods, instructions, grid.blocks];
+        let numbers =
+            [log_n, bits, to_row, to_column, to_preprocessed, to_permutation, periods, instructions, grid.blocks];
         let kernel = self.kernel(text, ports, &task, &text_of_part, grid, numbers, on_cpu);
         let how = if part.interpreted { "interpreted" } else { "compiled" };
         let about = format!("modulo {}, constraints {:?}, {how}", F::ORDER_U64, part.constraints());
         let kernel = kernel.described(about);
         let p = planner.pipeline(format!("constraints of 2^{bits} rows"));
-        let inputs =
-            ["main", "preprocessed", "publics", "weights", "blocks", "points", "inverses", "periodic", "code", "sums"];
-        let inputs = &inputs[..if part.continues { 10 } else { 9 }];
+        let inputs = [
+            "main",
+            "preprocessed",
+            "permutation",
+            "publics",
+            "weights",
+            "blocks",
+            "points",
+            "inverses",
+            "periodic",
+            "code",
+            "sums",
+        ];
+        let inputs = &inputs[..if part.continues { 11 } else { 10 }];
         let [sums] = p.step(kernel, &inputs.iter().map(|name| p.input(name)).collect::<Vec<_>>());
         p.output("sums", sums);
         p.build()
@@ -259,87 +279,73 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         self.kernel(text, ports, &[], "", Grid::of(blocks), [chunks, count, blocks], on_cpu)
     }
 
-    /// The plan of the function that FRI tests, from the extensions of the trace, of the quotient and of the preprocessed
-    /// columns. With `next`, some columns are opened at a second point.
-    pub(super) fn reduced(self, planner: &Planner, of: [Shape; 3], next: bool) -> Result<Plan> {
-        let [trace, quotient, preprocessed] = of;
-        let (degree, rows) = (EF::DIMENSION, trace.rows);
-        let columns = of.iter().map(|shape| shape.columns).sum::<usize>();
+    /// The plan that adds a matrix's part of the function that FRI tests: (Y − p) / (z − x), where p is the combination of
+    /// a row's columns with powers of a challenge. With `next`, adds (Y' − a p) / (z' − x) for a second point. Unless it
+    /// `continues`, it begins the function with this matrix.
+    pub(super) fn reduced(self, planner: &Planner, of: Shape, next: bool, continues: bool) -> Result<Plan> {
+        let (degree, rows, [to_row, to_column]) = (EF::DIMENSION, of.rows, of.strides());
         let ports = [
-            shared::<F>(trace.elements()),
-            shared::<F>(quotient.elements()),
-            shared::<F>(preprocessed.elements().max(1)),
-            shared::<F>(columns * degree),
-            shared::<F>(4 * degree),
+            shared::<F>(of.elements()),
+            shared::<F>(of.columns * degree),
+            shared::<F>(3 * degree),
             shared::<F>(rows * degree),
             shared::<F>(if next { rows * degree } else { degree }),
-            output::<F>(rows * degree),
+            if continues { in_out::<F>(rows * degree) } else { output::<F>(rows * degree) },
         ];
         let on_cpu = move |items, args: &mut Args<'_>| {
             type In<'a, F> = Words<'a, F>;
-            type Ports<'a, F> =
-                (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
-            args.each(items, |_, (trace, quotient, preprocessed, powers, constants, here, after, to): Ports<'_, F>| {
-                let matrices = [trace, quotient, preprocessed].map(elements::<F>);
+            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (matrix, powers, constants, here, after, to): Ports<'_, F>| {
+                let (matrix, to) = (elements::<F>(matrix), elements_mut::<F>(to));
                 let [powers, constants, here, after] = [powers, constants, here, after].map(exts::<F, EF>);
                 let row = |r: usize| {
-                    let mut powers = powers.iter();
-                    let [of_trace, of_quotient, of_preprocessed]: [EF; 3] = array::from_fn(|i| {
-                        let [to_row, to_column] = of[i].strides();
-                        let columns = powers.by_ref().take(of[i].columns).enumerate();
-                        columns.map(|(c, power)| *power * matrices[i][r * to_row + c * to_column]).sum()
-                    });
-                    let sum = (constants[0] - of_trace - of_quotient - of_preprocessed) * here[r];
-                    let other = constants[1] - constants[2] * of_trace - constants[3] * of_preprocessed;
-                    if next { sum + other * after[r] } else { sum }
+                    let columns = powers.iter().enumerate();
+                    let p: EF = columns.map(|(c, power)| *power * matrix[r * to_row + c * to_column]).sum();
+                    let sum = (constants[0] - p) * here[r];
+                    let sum = if next { sum + (constants[1] - constants[2] * p) * after[r] } else { sum };
+                    if continues { sum + ext::<F, EF>(&to[r * degree..(r + 1) * degree]) } else { sum }
                 };
                 ringforge_cpu::threads::start();
-                put(elements_mut(to), (0..rows).into_par_iter().map(row).collect::<Vec<EF>>());
+                let sums = (0..rows).into_par_iter().map(row).collect::<Vec<EF>>();
+                put(to, sums);
                 Ok(())
             })
         };
         let grid = Grid::of_rows(rows);
-        let [to_row, to_column] = trace.strides();
-        let [[_, to_quotient], [_, to_preprocessed]] = [quotient, preprocessed].map(Shape::strides);
-        let numbers = [
-            rows,
-            trace.columns,
-            quotient.columns,
-            preprocessed.columns,
-            to_row,
-            to_column,
-            to_quotient,
-            to_preprocessed,
-            grid.blocks,
-        ];
+        let numbers = [rows, of.columns, to_row, to_column, grid.blocks];
+        let task = [("next", next.into()), ("continues", continues.into())];
         let text = ("stark_reduced", include_str!("../kernels/stark_reduced.cu"));
-        let kernel = self.kernel(text, ports, &[("next", next.into())], "", grid, numbers, on_cpu);
-        let inputs = ["trace", "quotient", "preprocessed", "powers", "constants", "here", "next"];
-        one_step(planner, format!("reduced openings of {rows} rows"), &inputs, kernel, "reduced")
+        let kernel = self.kernel(text, ports, &task, "", grid, numbers, on_cpu);
+        let inputs = ["matrix", "powers", "constants", "here", "next", "reduced"];
+        let inputs = &inputs[..if continues { 6 } else { 5 }];
+        one_step(planner, format!("reduced openings of {rows} rows"), inputs, kernel, "reduced")
     }
 
-    /// The plan that folds 2^log_rows rows of 2^log_arity elements to one element each.
-    pub(super) fn folded(self, planner: &Planner, log_rows: usize, log_arity: usize) -> Result<Plan> {
+    /// The plan that folds 2^log_rows rows of 2^log_arity elements to one element each. If a function `joins`, it is added
+    /// to the result, times the last challenge.
+    pub(super) fn folded(self, planner: &Planner, log_rows: usize, log_arity: usize, joins: bool) -> Result<Plan> {
         let (degree, rows) = (EF::DIMENSION, 1usize << log_rows);
         let factors = fold_factors::<F>(log_rows + log_arity - 1);
         let ports = [
             input::<F>((rows << log_arity) * degree),
-            shared::<F>(log_arity * degree),
+            shared::<F>((log_arity + 1) * degree),
             shared::<F>(factors.len()),
+            input::<F>(if joins { rows * degree } else { degree }),
             output::<F>(rows * degree),
         ];
         let bytes = words(&factors).iter().flat_map(bytemuck::bytes_of).copied().collect::<Vec<u8>>();
         let on_cpu = move |items, args: &mut Args<'_>| {
-            type Ports<'a, F> = (Words<'a, F>, Words<'a, F>, Words<'a, F>, WordsMut<'a, F>);
-            args.each(items, |_, (from, challenges, factors, to): Ports<'_, F>| {
-                let [from, challenges] = [from, challenges].map(exts::<F, EF>);
-                put(elements_mut(to), fold_rows(&from, rows, &challenges, elements::<F>(factors)));
+            type Ports<'a, F> = (Words<'a, F>, Words<'a, F>, Words<'a, F>, Words<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (from, challenges, factors, joined, to): Ports<'_, F>| {
+                let [from, challenges, joined] = [from, challenges, joined].map(exts::<F, EF>);
+                let joined = joins.then_some(&joined[..]);
+                put(elements_mut(to), fold_rows(&from, rows, &challenges, elements::<F>(factors), joined));
                 Ok(())
             })
         };
         let blocks = rows.div_ceil(THREADS as usize);
         let text = ("stark_folded", include_str!("../kernels/stark_folded.cu"));
-        let task = [("most", MOST_LOG_ARITY)];
+        let task = [("most", MOST_LOG_ARITY), ("joins", joins.into())];
         let kernel = self.kernel(text, ports, &task, "", Grid::of(blocks), [rows, log_arity, blocks], on_cpu);
         let kernel = kernel.with_table(2, Table::Bytes(bytes.into())).described(format!(
             "modulo {}, {} factors",
@@ -349,10 +355,89 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         one_step(
             planner,
             format!("folding of 2^{log_rows} rows of 2^{log_arity}"),
-            &["elements", "challenges"],
+            &["elements", "challenges", "joined"],
             kernel,
             "folded",
         )
+    }
+
+    /// The plan of the fractions of lookups, from D columns of numerators and D columns of denominators for each. The first D
+    /// columns of the result are the sums of all fractions of a row, and D columns follow for each lookup. A denominator
+    /// of 0 counts as 1. Also returns the sums over [`SUMMED`] rows: of each of the first D columns, one after another.
+    pub(super) fn fractions(self, planner: &Planner, log_n: usize, lookups: usize) -> Result<Plan> {
+        let (degree, n) = (EF::DIMENSION, 1usize << log_n);
+        let chunks = n.div_ceil(SUMMED);
+        let ports = [
+            input::<F>((2 * lookups * degree) << log_n),
+            output::<F>(((lookups + 1) * degree) << log_n),
+            output::<F>(degree * chunks),
+        ];
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |_, (from, to, totals): (Words<'_, F>, WordsMut<'_, F>, WordsMut<'_, F>)| {
+                let (from, to, totals) = (elements::<F>(from), elements_mut::<F>(to), elements_mut::<F>(totals));
+                let at = |column: usize, r: usize| -> EF {
+                    let coefficients: Vec<F> =
+                        (0..degree).map(|d| from[((column * degree + d) << log_n) + r]).collect();
+                    ext(&coefficients)
+                };
+                totals.fill(F::ZERO);
+                for r in 0..n {
+                    let mut put = |column: usize, x: EF| {
+                        let coefficients = x.as_basis_coefficients_slice().iter().enumerate();
+                        coefficients.for_each(|(d, x)| to[((column * degree + d) << log_n) + r] = canonical(*x));
+                    };
+                    let mut sum = EF::ZERO;
+                    for lookup in 0..lookups {
+                        let inverse = at(2 * lookup + 1, r).try_inverse().unwrap_or(EF::ONE);
+                        let fraction = at(2 * lookup, r) * inverse;
+                        put(1 + lookup, fraction);
+                        sum += fraction;
+                    }
+                    put(0, sum);
+                    for (d, x) in sum.as_basis_coefficients_slice().iter().enumerate() {
+                        let total = &mut totals[d * chunks + r / SUMMED];
+                        *total = canonical(*total + *x);
+                    }
+                }
+                Ok(())
+            })
+        };
+        let grid = Grid { shared_bytes: degree * THREADS as usize / 32 * size_of::<F>(), ..Grid::of(chunks) };
+        let text = ("stark_fractions", include_str!("../kernels/stark_fractions.cu"));
+        let task = [("rows", SUMMED), ("most", INVERTED)];
+        let kernel = self.kernel(text, ports, &task, "", grid, [log_n, lookups, chunks], on_cpu);
+        let p = planner.pipeline(format!("fractions of {lookups} lookups, 2^{log_n} rows"));
+        let [columns, totals] = p.step(kernel, &[p.input("terms")]);
+        p.output("columns", columns);
+        p.output("totals", totals);
+        p.build()
+    }
+
+    /// The plan that replaces the first D of some columns by their running sums: those of the rows before. `before` are the
+    /// sums before each [`SUMMED`] rows.
+    pub(super) fn accumulated(self, planner: &Planner, log_n: usize, columns: usize) -> Result<Plan> {
+        let (degree, n) = (EF::DIMENSION, 1usize << log_n);
+        let chunks = n.div_ceil(SUMMED);
+        let ports = [input::<F>(degree * chunks), in_out::<F>(columns << log_n)];
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |_, (before, columns): (Words<'_, F>, WordsMut<'_, F>)| {
+                let (before, columns) = (elements::<F>(before), elements_mut::<F>(columns));
+                for (d, column) in columns.chunks_exact_mut(n).take(degree).enumerate() {
+                    for (chunk, rows) in column.chunks_mut(SUMMED).enumerate() {
+                        let mut sum = before[d * chunks + chunk];
+                        for row in rows {
+                            let own = core::mem::replace(row, canonical(sum));
+                            sum += own;
+                        }
+                    }
+                }
+                Ok(())
+            })
+        };
+        let grid = Grid { shared_bytes: THREADS as usize * size_of::<F>(), ..Grid::of(chunks * degree) };
+        let text = ("stark_accumulated", include_str!("../kernels/stark_accumulated.cu"));
+        let kernel = self.kernel(text, ports, &[("rows", SUMMED)], "", grid, [log_n, columns, chunks], on_cpu);
+        one_step(planner, format!("running sums of 2^{log_n} rows"), &["before", "columns"], kernel, "columns")
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -432,17 +517,20 @@ impl Grid {
     }
 }
 
-/// The domain on which constraints are evaluated: the first 2^(log_n + log_chunks) rows of the trace's extension.
+/// The domain on which constraints are evaluated: the first 2^(log_n + log_chunks) rows of the trace's extension, or the
+/// rows of the trace itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Domain {
-    pub(super) main: Shape,
-    /// Column-major, perhaps with no columns.
-    pub(super) preprocessed: Shape,
+    /// The main columns, the preprocessed ones and those of the permutation. The others than the main ones are
+    /// column-major, and perhaps have no columns.
+    pub(super) matrices: [Shape; 3],
     pub(super) log_n: usize,
     pub(super) log_chunks: usize,
     /// Periodic columns, and the values of each: its longest period on the domain, a power of two.
     pub(super) periodic: usize,
     pub(super) periods: usize,
+    /// Whether the rows are those of the trace, in natural order.
+    pub(super) is_trace: bool,
 }
 
 /// For each bit of the index of a pair, its factor of 1 / x, where x is the first point of the pair.
@@ -451,13 +539,16 @@ pub(super) fn fold_factors<F: EngineField>(bits: usize) -> Vec<F> {
     (0..bits.max(1)).map(|bit| canonical(F::two_adic_generator(bit + 2).inverse())).collect()
 }
 
-/// Folds rows by challenges, one for each halving, to one element each.
+/// Folds rows by challenges, one for each halving, to one element each. A function that joins is added, times a last
+/// challenge.
 pub(super) fn fold_rows<F: EngineField, EF: ExtensionField<F>>(
     values: &[EF],
     rows: usize,
     challenges: &[EF],
     factors: &[F],
+    joined: Option<&[EF]>,
 ) -> Vec<EF> {
+    let Some((last, challenges)) = challenges.split_last() else { return Vec::new() };
     let row = |r: usize| {
         let mut x = values[r << challenges.len()..(r + 1) << challenges.len()].to_vec();
         for challenge in challenges {
@@ -470,7 +561,7 @@ pub(super) fn fold_rows<F: EngineField, EF: ExtensionField<F>>(
             };
             x = (0..width).map(pair).collect();
         }
-        x[0]
+        joined.map_or(x[0], |joined| x[0] + *last * joined[r])
     };
     ringforge_cpu::threads::start();
     (0..rows).into_par_iter().map(row).collect()
@@ -501,6 +592,10 @@ fn shared<F>(elements: usize) -> Port {
 
 fn input<F>(elements: usize) -> Port {
     Port::input(elements * size_of::<F>())
+}
+
+fn in_out<F>(elements: usize) -> Port {
+    Port::in_out(elements * size_of::<F>())
 }
 
 fn output<F>(elements: usize) -> Port {

@@ -1,110 +1,278 @@
-//! Values of committed polynomials at points outside their domains, and the function that FRI tests for them.
+//! Values of committed polynomials at points outside their domains, and the proof of these values.
 
 use core::any::TypeId;
 
+use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
+use p3_commit::{Mmcs as MmcsTrait, OpenedValues};
 use p3_field::ExtensionField;
-use ringforge::{Buffer, Engine, Result, Stream};
+use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
+use p3_symmetric::MerkleCap;
+use ringforge::{Buffer, Result};
 
-use super::kernels::{Kernels, Shape, exts, upload};
-use super::quotient::flat;
-use crate::field::EngineField;
+use super::evaluation::{denominators, flat, points};
+use super::fri;
+use super::kernels::{Shape, exts, upload};
+use super::place::Place;
+use super::unsupported;
+use crate::hash::HashField;
+use crate::merkle::Digest;
+use crate::mmcs::Mmcs;
+use crate::resident::Committed;
 
-/// Enqueues the values of a matrix's columns at z. `inverses` are 1 / (z − x) at its rows. Waits for them.
-pub(super) fn values<F: EngineField, EF: ExtensionField<F>>(
-    kernels: Kernels<F, EF>,
-    engine: &Engine,
-    stream: &Stream,
-    (matrix, shape): (&Buffer, Shape),
-    log_n: usize,
+/// How a matrix of a commitment is opened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Opening {
+    /// log2 of the number of rows before the extension.
+    pub(super) log_n: usize,
+    /// Whether the matrix is opened for the next row, too.
+    pub(super) next: bool,
+    /// The columns of each matrix that Plonky3 commits to in place of this one.
+    pub(super) columns: usize,
+}
+
+/// A commitment, and how each of its matrices is opened.
+#[derive(Debug)]
+pub(super) struct Round<'a, F: HashField> {
+    pub(super) committed: &'a Committed<F>,
+    pub(super) openings: Vec<Opening>,
+}
+
+/// The values of all matrices at their points, with their proof.
+pub(super) type Opened<F, EF, M> = (OpenedValues<EF>, FriProof<EF, M, F, Vec<BatchMultiOpening<F, Mmcs<F>>>>);
+
+/// Opens all matrices at z, and those of which the next row is needed at the point that follows z in their domains.
+pub(super) fn open<F, EF, M, C>(
+    at: &Place<'_, F, EF, M>,
+    rounds: &[Round<'_, F>],
     z: EF,
-    inverses: &Buffer,
-) -> Result<Vec<EF>> {
-    let key = ("openings", TypeId::of::<(F, EF)>(), shape, log_n);
-    let program = engine.program_of(&key, |planner| kernels.opened(planner, shape, 1 << log_n))?;
-    let at = upload(stream, &flat(&[z.inverse()]))?;
-    let of_element = EF::DIMENSION * size_of::<F>();
-    let mut sums = engine.device().buffer(shape.columns * of_element)?;
-    let inverses = inverses.slice(0..of_element << log_n)?;
-    let call = program.on(stream, 1).input("matrix", matrix).input("inverses", inverses).input("at", &at);
-    call.output("sums", &mut sums).run()?;
-    // barycentric interpolation on the coset g·H: z (z^n − g^n) / (n g^n)
-    let shift_to_n = F::GENERATOR.exp_power_of_2(log_n);
-    let scale = z * (z.exp_power_of_2(log_n) - shift_to_n) * shift_to_n.mul_2exp_u64(log_n as u64).inverse();
-    let sums: Vec<F::Word> = stream.download(&sums)?;
-    Ok(exts::<F, EF>(&sums).into_iter().map(|sum| sum * scale).collect())
+    challenger: &mut C,
+) -> Result<Opened<F, EF, M>>
+where
+    F: HashField,
+    EF: ExtensionField<F>,
+    M: MmcsTrait<EF, Commitment = MerkleCap<F, Digest<F>>, MultiProof = F::Paths>,
+    C: CanObserve<F>
+        + CanSample<F>
+        + CanSampleBits<usize>
+        + GrindingChallenger<Witness = F>
+        + CanObserve<M::Commitment>,
+{
+    let weights = Weights::new(at, rounds, z)?;
+    let values = weights.values(at, rounds)?;
+    at.lap(|phases| &mut phases.openings)?;
+    let shape = PcsShape::from_opened_values(at.pcs.fri(), &values);
+    let mut transcript = PcsProverTranscript::new(challenger, shape);
+    transcript.claimed_openings(&values);
+    let (alpha, batch_pow_witness) = transcript.batch_phase();
+    let folded = weights
+        .reduced(at, rounds, &values, alpha)
+        .and_then(|functions| transcript.delegate(|challenger| fri::prove(at, functions, challenger)));
+    let folded = match folded {
+        Ok(folded) => folded,
+        Err(error) => {
+            transcript.abort();
+            return Err(error);
+        }
+    };
+    transcript.finish();
+    at.lap(|phases| &mut phases.fri)?;
+    let bits = weights.bits;
+    let of_rows = |round: &Round<'_, F>| {
+        let highest = round.openings.iter().map(|opening| opening.log_n).max().unwrap_or(0) + at.log_blowup();
+        let leaves: Vec<usize> = folded.indices.iter().map(|index| index >> (bits - highest)).collect();
+        let Round { committed, openings } = round;
+        let cap_height = at.pcs.mmcs().cap_height().min(committed.tree.height());
+        let (rows, opening_proof) = committed.open(at.stream, &leaves, cap_height)?;
+        let split = |rows: Vec<Vec<F>>| {
+            let rows = rows.iter().zip(openings);
+            rows.flat_map(|(row, opening)| row.chunks(opening.columns).map(<[F]>::to_vec)).collect()
+        };
+        Ok(BatchMultiOpening { opened_values: rows.into_iter().map(split).collect(), opening_proof })
+    };
+    let input_openings = rounds.iter().map(of_rows).collect::<Result<_>>()?;
+    at.lap(|phases| &mut phases.queries)?;
+    let proof = FriProof {
+        batch_pow_witness: batch_pow_witness.unwrap_or(F::ZERO),
+        commit_phase_commits: folded.commits,
+        commit_pow_witnesses: folded.witnesses,
+        input_openings,
+        commit_phase_openings: folded.openings,
+        final_poly: folded.last,
+        query_pow_witness: folded.witness,
+    };
+    Ok((values, proof))
 }
 
-/// A committed matrix of columns, and their values at one point or two.
-pub(super) struct Opened<'a, EF> {
-    pub(super) elements: &'a Buffer,
-    pub(super) shape: Shape,
-    pub(super) here: Vec<EF>,
-    pub(super) next: Option<Vec<EF>>,
+/// The values 1 / (z − x) at all points x.
+struct Weights<EF> {
+    z: EF,
+    /// log2 of the most rows of an extension.
+    bits: usize,
+    /// Those of z. Lower extensions have the first points of the highest one.
+    here: Buffer,
+    /// For each height before the extension, the point that follows z, and its values.
+    next: Vec<(usize, EF, Buffer)>,
 }
 
-/// All that is opened. The quotient is opened at one point.
-pub(super) struct Openings<'a, EF> {
-    pub(super) trace: Opened<'a, EF>,
-    pub(super) quotient: Opened<'a, EF>,
-    pub(super) preprocessed: Option<Opened<'a, EF>>,
-}
+impl<EF> Weights<EF> {
+    fn new<F, M>(at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>], z: EF) -> Result<Self>
+    where
+        F: HashField,
+        EF: ExtensionField<F>,
+    {
+        let openings = || rounds.iter().flat_map(|round| &round.openings);
+        let bits = openings().map(|opening| opening.log_n).max().unwrap_or(0) + at.log_blowup();
+        if !is_outside::<F, EF>(z, bits) {
+            return Err(unsupported("the challenger draws a point at which the trace is extended"));
+        }
+        let points = upload(at.stream, &points::<F>(bits, bits))?;
+        let inverses = |bits: usize, z| {
+            let points = points.slice(0..(3 + bits) * size_of::<F>())?;
+            denominators(at.kernels, at.engine, at.stream, points, bits, z)
+        };
+        let mut heights: Vec<usize> = openings().filter(|opening| opening.next).map(|opening| opening.log_n).collect();
+        heights.sort_unstable();
+        heights.dedup();
+        let next = |log_n: usize| {
+            let point = z * F::two_adic_generator(log_n);
+            Ok((log_n, point, inverses(log_n + at.log_blowup(), point)?))
+        };
+        Ok(Self { z, bits, here: inverses(bits, z)?, next: heights.into_iter().map(next).collect::<Result<_>>()? })
+    }
 
-impl<EF: Clone> Opened<'_, EF> {
-    /// The values at each point.
-    pub(super) fn values(&self) -> Vec<Vec<EF>> {
-        [Some(&self.here), self.next.as_ref()].into_iter().flatten().cloned().collect()
+    /// The points at which a matrix is opened, each with its values.
+    fn of(&self, opening: Opening) -> impl Iterator<Item = (EF, &Buffer)>
+    where
+        EF: Copy,
+    {
+        let next = self.next.iter().find(|(log_n, ..)| opening.next && *log_n == opening.log_n);
+        [Some((self.z, &self.here)), next.map(|(_, point, inverses)| (*point, inverses))].into_iter().flatten()
+    }
+
+    /// The values of all matrices at their points.
+    fn values<F, M>(&self, at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>]) -> Result<OpenedValues<EF>>
+    where
+        F: HashField,
+        EF: ExtensionField<F>,
+    {
+        let Place { engine, stream, kernels, .. } = *at;
+        let of_element = EF::DIMENSION * size_of::<F>();
+        let all = || {
+            let matrices = rounds.iter().flat_map(|round| round.committed.matrices.iter().zip(&round.openings));
+            matrices.flat_map(|(matrix, opening)| self.of(*opening).map(move |point| (matrix, *opening, point)))
+        };
+        let total = all().map(|(matrix, ..)| matrix.width()).sum::<usize>() * of_element;
+        let (mut sums, mut begin) = (stream.zeros(total)?, 0);
+        for (matrix, Opening { log_n, .. }, (point, inverses)) in all() {
+            let shape = Shape::of(matrix);
+            let key = ("openings", TypeId::of::<(F, EF)>(), shape, log_n);
+            let program = engine.program_of(&key, |planner| kernels.opened(planner, shape, 1 << log_n))?;
+            let inverse = upload(stream, &flat(&[point.inverse()]))?;
+            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("at", &inverse);
+            let call = call.input("inverses", inverses.slice(0..of_element << log_n)?);
+            let end = begin + shape.columns * of_element;
+            call.output("sums", sums.slice_mut(begin..end)?).run()?;
+            begin = end;
+        }
+        let mut sums = exts::<F, EF>(&stream.download(&sums)?).into_iter();
+        let mut of_matrix = |(columns, opening): (usize, &Opening)| {
+            let mut of_point = |(z, _): (EF, &Buffer)| -> Vec<EF> {
+                // barycentric interpolation on the coset g·H: z (z^n − g^n) / (n g^n)
+                let shift_to_n = F::GENERATOR.exp_power_of_2(opening.log_n);
+                let n_shift = shift_to_n.mul_2exp_u64(opening.log_n as u64);
+                let scale = z * (z.exp_power_of_2(opening.log_n) - shift_to_n) * n_shift.inverse();
+                sums.by_ref().take(columns).map(|sum| sum * scale).collect()
+            };
+            let points: Vec<Vec<EF>> = self.of(*opening).map(&mut of_point).collect();
+            let part = |part: usize| {
+                let columns = part * opening.columns..(part + 1) * opening.columns;
+                points.iter().map(|values| values[columns.clone()].to_vec()).collect()
+            };
+            (0..columns / opening.columns).map(part).collect::<Vec<Vec<Vec<EF>>>>()
+        };
+        let of_round = |round: &Round<'_, F>| {
+            let widths = round.committed.matrices.iter().map(crate::resident::Matrix::width);
+            widths.zip(&round.openings).flat_map(&mut of_matrix).collect()
+        };
+        Ok(rounds.iter().map(of_round).collect())
+    }
+
+    /// Enqueues the functions that FRI tests, one for each height, the highest first: the sum, with powers of `alpha`, of
+    /// (y − p(x)) / (z − x) for all openings of that height.
+    fn reduced<F, M>(
+        &self,
+        at: &Place<'_, F, EF, M>,
+        rounds: &[Round<'_, F>],
+        values: &OpenedValues<EF>,
+        alpha: EF,
+    ) -> Result<Vec<(usize, Buffer)>>
+    where
+        F: HashField,
+        EF: ExtensionField<F>,
+    {
+        let Place { engine, stream, kernels, .. } = *at;
+        let of_element = EF::DIMENSION * size_of::<F>();
+        let unused = stream.zeros(of_element)?;
+        // for each height, the function, and the power of alpha that comes next
+        let mut functions: Vec<(usize, Buffer, EF)> = Vec::new();
+        for (round, values) in rounds.iter().zip(values) {
+            let mut values = values.iter();
+            for (matrix, opening) in round.committed.matrices.iter().zip(&round.openings) {
+                let (shape, bits) = (Shape::of(matrix), opening.log_n + at.log_blowup());
+                let parts: Vec<_> = values.by_ref().take(shape.columns / opening.columns).collect();
+                let known = functions.iter().position(|(other, ..)| *other == bits);
+                let place = known.unwrap_or(functions.len());
+                if known.is_none() {
+                    functions.push((bits, engine.device().buffer(of_element << bits)?, EF::ONE));
+                }
+                let (_, function, first) = &mut functions[place];
+                let powers: Vec<EF> = alpha.shifted_powers(*first).collect_n(shape.columns);
+                let factor = alpha.exp_u64(shape.columns as u64);
+                let sum_at = |point: usize| -> EF {
+                    let values = parts.iter().filter_map(|points| points.get(point)).flatten();
+                    powers.iter().zip(values).map(|(power, y)| *power * *y).sum()
+                };
+                let constants = [sum_at(0), sum_at(1) * factor, factor];
+                *first *= if opening.next { factor.square() } else { factor };
+                let key = ("reduced openings", TypeId::of::<(F, EF)>(), shape, opening.next, known.is_some());
+                let program = engine
+                    .program_of(&key, |planner| kernels.reduced(planner, shape, opening.next, known.is_some()))?;
+                let [powers, constants] = [upload(stream, &flat(&powers))?, upload(stream, &flat(&constants))?];
+                let mut inverses = self.of(*opening).map(|(_, inverses)| inverses.slice(0..of_element << bits));
+                let call = program.on(stream, 1).input("matrix", matrix.elements()).input("powers", &powers);
+                let call = call.input("constants", &constants);
+                let call = match (inverses.next(), inverses.next()) {
+                    (Some(here), Some(next)) => call.input("here", here?).input("next", next?),
+                    (Some(here), None) => call.input("here", here?).input("next", &unused),
+                    (None, _) => call,
+                };
+                call.output("reduced", function).run()?;
+            }
+        }
+        functions.sort_by_key(|(bits, ..)| core::cmp::Reverse(*bits));
+        Ok(functions.into_iter().map(|(bits, function, _)| (bits, function)).collect())
     }
 }
 
-impl<EF> Openings<'_, EF> {
-    /// Enqueues the function that FRI tests: the sum, with powers of `alpha`, of (y − p(x)) / (z − x) for all openings.
-    /// The inverses are 1 / (z − x) at the points.
-    pub(super) fn reduced<F: EngineField>(
-        &self,
-        kernels: Kernels<F, EF>,
-        engine: &Engine,
-        stream: &Stream,
-        (here_inverses, next_inverses): (&Buffer, Option<&Buffer>),
-        alpha: EF,
-    ) -> Result<Buffer>
-    where
-        EF: ExtensionField<F>,
-    {
-        let mut all = alpha.powers();
-        let mut powers: Vec<EF> = Vec::new();
-        let [mut here, mut next] = [EF::ZERO; 2];
-        // by how much the powers of a matrix's columns at the second point exceed those at the first
-        let mut factors = Vec::new();
-        let sum = |powers: &[EF], values: &[EF]| powers.iter().zip(values).map(|(power, y)| *power * *y).sum::<EF>();
-        let matrices = [Some(&self.trace), Some(&self.quotient), self.preprocessed.as_ref()];
-        for of in matrices.into_iter().flatten() {
-            let own: Vec<EF> = all.by_ref().take(of.here.len()).collect();
-            here += sum(&own, &of.here);
-            let factor = of.next.as_ref().map_or(EF::ZERO, |values| {
-                let at_next: Vec<EF> = all.by_ref().take(values.len()).collect();
-                next += sum(&at_next, values);
-                alpha.exp_u64(values.len() as u64)
-            });
-            factors.push(factor);
-            powers.extend(own);
-        }
-        let of_preprocessed = factors.get(2).copied().unwrap_or(EF::ZERO);
-        let powers = upload(stream, &flat(&powers))?;
-        let constants = upload(stream, &flat(&[here, next, factors[0], of_preprocessed]))?;
-        let shapes = matrices.map(|of| of.map_or(Shape::none(self.trace.shape.rows), |of| of.shape));
-        let key = ("reduced openings", TypeId::of::<(F, EF)>(), shapes, next_inverses.is_some());
-        let program = engine.program_of(&key, |planner| kernels.reduced(planner, shapes, next_inverses.is_some()))?;
-        let of_element = EF::DIMENSION * size_of::<F>();
-        let unused = stream.zeros(of_element)?;
-        let mut reduced = engine.device().buffer(self.trace.shape.rows * of_element)?;
-        let call = program.on(stream, 1).input("trace", self.trace.elements).input("quotient", self.quotient.elements);
-        let call = match &self.preprocessed {
-            Some(of) => call.input("preprocessed", of.elements),
-            None => call.input("preprocessed", unused.slice(0..size_of::<F>())?),
-        };
-        let call = call.input("powers", &powers).input("constants", &constants);
-        let call = call.input("here", here_inverses).input("next", next_inverses.unwrap_or(&unused));
-        call.output("reduced", &mut reduced).run()?;
-        Ok(reduced)
+/// True if z is neither 0 nor in the coset g·K of 2^bits elements: values at z are quotients by z and by z − x.
+fn is_outside<F: HashField, EF: ExtensionField<F>>(z: EF, bits: usize) -> bool {
+    !z.is_zero() && z.exp_power_of_2(bits) != EF::from(F::GENERATOR.exp_power_of_2(bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use p3_field::extension::BinomialExtensionField;
+    use p3_field::{Field, PrimeCharacteristicRing, TwoAdicField};
+    use p3_koala_bear::KoalaBear;
+
+    use super::*;
+
+    #[test]
+    fn points_of_the_extension_are_not_outside() {
+        type Challenge = BinomialExtensionField<KoalaBear, 4>;
+        let is_outside = |z: Challenge| is_outside::<KoalaBear, _>(z, 3);
+        let point = KoalaBear::GENERATOR * KoalaBear::two_adic_generator(3).exp_u64(5);
+        assert!(!is_outside(point.into()) && !is_outside(Challenge::ZERO));
+        assert!(is_outside(Challenge::ONE) && is_outside((point * KoalaBear::two_adic_generator(4)).into()));
     }
 }

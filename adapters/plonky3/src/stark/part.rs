@@ -12,7 +12,7 @@ use ringforge::Result;
 
 use super::code::{Code, Operand};
 use super::dag::{Dag, Node};
-use super::kernels::{canonical, point_of, reversed, word};
+use super::kernels::{canonical, ext, point_of, reversed, word};
 use crate::field::EngineField;
 
 /// A part of the constraints that one launch adds up.
@@ -28,12 +28,13 @@ pub(super) struct Part<F> {
     pub(super) interpreted: bool,
     pub(super) continues: bool,
     pub(super) ends: bool,
+    /// Whether each constraint is stored as a column, and none is added.
+    pub(super) stores: bool,
 }
 
-/// The inputs of the rows of a quotient's domain.
+/// The inputs of the rows of a domain.
 pub(super) struct Rows<'a, F> {
-    pub(super) main: &'a [F],
-    pub(super) preprocessed: &'a [F],
+    pub(super) matrices: [&'a [F]; 3],
     /// The public values, and the constants.
     pub(super) publics: &'a [F],
     pub(super) weights: &'a [F],
@@ -41,11 +42,13 @@ pub(super) struct Rows<'a, F> {
     pub(super) points: &'a [F],
     pub(super) inverses: &'a [F],
     pub(super) periodic: &'a [F],
-    pub(super) strides: [usize; 2],
-    pub(super) to_preprocessed: usize,
+    /// The distances of rows and of columns in each matrix.
+    pub(super) strides: [[usize; 2]; 3],
     pub(super) periods: usize,
     pub(super) log_n: usize,
     pub(super) bits: usize,
+    /// Whether the rows are those of the trace, in natural order.
+    pub(super) is_trace: bool,
 }
 
 impl<F: EngineField> Part<F> {
@@ -55,7 +58,7 @@ impl<F: EngineField> Part<F> {
     /// As [`Code::new`].
     pub(super) fn new(dag: Arc<Dag<F>>, clusters: Vec<Range<usize>>, publics: usize) -> Result<Self> {
         let code = Arc::new(Code::new(&dag, &clusters, publics)?);
-        Ok(Self { dag, clusters, code, publics, interpreted: false, continues: false, ends: true })
+        Ok(Self { dag, clusters, code, publics, interpreted: false, continues: false, ends: true, stores: false })
     }
 
     /// The constraints of all clusters.
@@ -95,10 +98,10 @@ impl<F: EngineField> Part<F> {
             text += "        {\n";
             for number in self.nodes(cluster.clone()) {
                 let value = match self.dag.nodes[number as usize] {
-                    Node::Main(column, false) => format!("row.of({column})"),
-                    Node::Main(column, true) => format!("row.of_next({column})"),
-                    Node::Preprocessed(column, false) => format!("row.of_preprocessed({column})"),
-                    Node::Preprocessed(column, true) => format!("row.next_of_preprocessed({column})"),
+                    Node::Column(source, column, next) => {
+                        let (next, source) = (if next { "_next" } else { "" }, source as usize);
+                        format!("row.template of{next}<{source}>({column})")
+                    }
                     Node::Public(index) => format!("row.publics[{index}]"),
                     Node::Periodic(column) => format!("row.of_periodic({column})"),
                     Node::First => "row.first".into(),
@@ -114,21 +117,42 @@ impl<F: EngineField> Part<F> {
             }
             for i in cluster.clone() {
                 let (at, node) = (i * EF::DIMENSION, self.dag.constraints[i].node);
-                let _ = writeln!(text, "            sum = sum.add(E::load(row.weights + {at}).times(v{node}));");
+                let _ = match self.stores {
+                    true => writeln!(text, "            row.store({i}, v{node});"),
+                    false => writeln!(text, "            sum = sum.add(E::load(row.weights + {at}).times(v{node}));"),
+                };
             }
             text += "        }\n        STARK_APART();\n";
         }
         text + "    }\n};\n"
     }
 
-    /// Adds the constraints of all rows.
+    /// Adds or stores the constraints of all rows.
     pub(super) fn on_cpu<EF: ExtensionField<F>>(&self, rows: &Rows<'_, F>, to: &mut [F]) {
-        let Rows { log_n, bits, blocks, .. } = *rows;
+        let Rows { log_n, bits, blocks, weights, .. } = *rows;
         let (degree, n) = (EF::DIMENSION, 1usize << log_n);
-        let row = |r: usize, slots: &mut Vec<F>| self.code.sum(slots, rows.weights, rows.row::<EF>(r));
         ringforge_cpu::threads::start();
-        let new = || vec![F::ZERO; self.code.slots];
-        let sums: Vec<EF> = (0..1usize << bits).into_par_iter().map_init(new, |slots, r| row(r, slots)).collect();
+        let slots = || vec![F::ZERO; self.code.slots];
+        if self.stores {
+            let row = |r: usize, slots: &mut Vec<F>| {
+                let mut values = Vec::with_capacity(self.constraints().len());
+                self.code.run(slots, rows.row::<EF>(r), |i, value| values.push((i, canonical(value))));
+                values
+            };
+            let values: Vec<_> =
+                (0..1usize << bits).into_par_iter().map_init(slots, |slots, r| row(r, slots)).collect();
+            for (r, values) in values.into_iter().enumerate() {
+                values.into_iter().for_each(|(i, value)| to[(i << bits) + r] = value);
+            }
+            return;
+        }
+        let row = |r: usize, slots: &mut Vec<F>| {
+            let mut sum = EF::ZERO;
+            let weight = |i: usize| ext::<F, EF>(&weights[i * degree..][..degree]);
+            self.code.run(slots, rows.row::<EF>(r), |i, value| sum += weight(i) * value);
+            sum
+        };
+        let sums: Vec<EF> = (0..1usize << bits).into_par_iter().map_init(slots, |slots, r| row(r, slots)).collect();
         for (r, sum) in sums.into_iter().enumerate() {
             let (block, t) = (r >> log_n, r & (n - 1));
             for (d, coefficient) in sum.as_basis_coefficients_slice().iter().enumerate() {
@@ -144,26 +168,30 @@ impl<F: EngineField> Part<F> {
 impl<F: EngineField> Rows<'_, F> {
     /// The values of operands in row r.
     fn row<EF: ExtensionField<F>>(&self, r: usize) -> impl Fn(Operand) -> F {
-        let Self { log_n, bits, periods, blocks, inverses, points, .. } = *self;
-        let (block, t) = (r >> log_n, r & ((1 << log_n) - 1));
-        let natural = reversed(t, log_n);
-        let next = (block << log_n) + reversed((natural + 1) & ((1 << log_n) - 1), log_n);
+        let Self { log_n, bits, periods, blocks, inverses, points, is_trace, .. } = *self;
+        let (n, block, t) = (1usize << log_n, r >> log_n, r & ((1 << log_n) - 1));
+        let order = move |x: usize| if is_trace { x } else { reversed(x, log_n) };
+        let (natural, after) = (order(t), (order(t) + 1) & (n - 1));
+        let next = (block << log_n) + order(after);
         let log_chunks = bits - log_n;
         let period = ((natural << log_chunks) + reversed(block, log_chunks)) & (periods - 1);
-        let [to_row, to_column] = self.strides;
-        let at = move |of_next: bool| if of_next { next } else { r };
-        let vanishing = blocks[2 * block];
-        let first = LazyCell::new(move || -(vanishing * inverses[r * EF::DIMENSION]));
-        let last = LazyCell::new(move || -(vanishing * points[2] * inverses[next * EF::DIMENSION]));
-        let transition = LazyCell::new(move || point_of(&points[..3 + bits], r) - points[1]);
+        let selector = move |which: usize| match (which, is_trace) {
+            (0, true) => F::from_bool(natural == 0),
+            (1, true) => F::from_bool(after == 0),
+            (_, true) => F::from_bool(after != 0),
+            (0, false) => -(blocks[2 * block] * inverses[r * EF::DIMENSION]),
+            (1, false) => -(blocks[2 * block] * points[2] * inverses[next * EF::DIMENSION]),
+            (_, false) => point_of(&points[..3 + bits], r) - points[1],
+        };
+        let selectors = [0, 1, 2].map(|which| LazyCell::new(move || selector(which)));
         move |operand| match operand {
-            Operand::Main(column, of_next) => self.main[at(of_next) * to_row + column * to_column],
-            Operand::Preprocessed(column, of_next) => self.preprocessed[at(of_next) + column * self.to_preprocessed],
+            Operand::Column(source, column, of_next) => {
+                let [to_row, to_column] = self.strides[source as usize];
+                self.matrices[source as usize][if of_next { next } else { r } * to_row + column * to_column]
+            }
             Operand::Periodic(column) => self.periodic[column * periods + period],
             Operand::Shared(index) => self.publics[index],
-            Operand::Selector(0) => *first,
-            Operand::Selector(1) => *last,
-            Operand::Selector(_) => *transition,
+            Operand::Selector(which) => *selectors[which.min(2)],
             Operand::Slot(_) => F::ZERO,
         }
     }

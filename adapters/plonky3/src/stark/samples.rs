@@ -12,10 +12,10 @@ use p3_koala_bear::KoalaBear;
 use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random};
 
-use super::dag::{Constraint, Dag, Node};
-use super::kernels::{Domain, Kernels, Shape, canonical};
+use super::dag::{Constraint, Dag, Node, Source};
+use super::evaluation::Evaluation;
+use super::kernels::{Domain, Kernels, SUMMED, Shape, canonical};
 use super::part::Part;
-use super::quotient::Quotient;
 use crate::field::{EngineField, words};
 use crate::layout::Layout;
 
@@ -43,63 +43,87 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
     add("openings", &inputs, kernels.opened(planner, shape(rows, columns), 4)?);
     let by_rows = Shape { layout: Layout::Rows, ..shape(rows, columns) };
     add("openings of rows", &inputs, kernels.opened(planner, by_rows, 4)?);
-    for (next, of_preprocessed) in [(false, 0), (true, 0), (true, 2)] {
-        let inputs = [
-            ("trace", Size::Shared(rows * 3)),
-            ("quotient", Size::Shared(rows * 2)),
-            ("preprocessed", Size::Shared((rows * of_preprocessed).max(1))),
-            ("powers", Size::Shared((5 + of_preprocessed) * degree)),
-            ("constants", Size::Shared(4 * degree)),
+    for (next, continues) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut inputs = vec![
+            ("matrix", Size::Shared(rows * 3)),
+            ("powers", Size::Shared(3 * degree)),
+            ("constants", Size::Shared(3 * degree)),
             ("here", Size::Shared(rows * degree)),
             ("next", Size::Shared(if next { rows * degree } else { degree })),
         ];
-        let plan = kernels.reduced(planner, [shape(rows, 3), shape(rows, 2), shape(rows, of_preprocessed)], next)?;
-        add(&format!("reduced, {of_preprocessed} preprocessed, next {next}"), &inputs, plan);
+        if continues {
+            inputs.push(("reduced", Size::Each(rows * degree)));
+        }
+        let plan = kernels.reduced(planner, shape(rows, 3), next, continues)?;
+        add(&format!("reduced, next {next}, continues {continues}"), &inputs, plan);
     }
-    for (log_rows, log_arity) in [(0, 1), (2, 1), (1, 3), (2, 4)] {
-        let elements = degree << (log_rows + log_arity);
-        let inputs = [("elements", Size::Each(elements)), ("challenges", Size::Shared(log_arity * degree))];
-        let name = format!("folding 2^{log_rows} rows of 2^{log_arity}");
-        add(&name, &inputs, kernels.folded(planner, log_rows, log_arity)?);
+    for (log_rows, log_arity, joins) in [(0, 1, false), (2, 1, true), (1, 3, true), (2, 4, false)] {
+        let joined = if joins { degree << log_rows } else { degree };
+        let inputs = [
+            ("elements", Size::Each(degree << (log_rows + log_arity))),
+            ("challenges", Size::Shared((log_arity + 1) * degree)),
+            ("joined", Size::Each(joined)),
+        ];
+        let name = format!("folding 2^{log_rows} rows of 2^{log_arity}, joins {joins}");
+        add(&name, &inputs, kernels.folded(planner, log_rows, log_arity, joins)?);
+    }
+    for (log_n, lookups) in [(0, 1), (3, 2), (10, 9)] {
+        let inputs = [("terms", Size::Each((2 * lookups * degree) << log_n))];
+        let name = format!("fractions of {lookups} lookups, 2^{log_n} rows");
+        add(&name, &inputs, kernels.fractions(planner, log_n, lookups)?);
+        let columns = (lookups + 1) * degree;
+        let before = degree * (1usize << log_n).div_ceil(SUMMED);
+        let inputs = [("before", Size::Each(before)), ("columns", Size::Each(columns << log_n))];
+        add(&format!("running sums of 2^{log_n} rows"), &inputs, kernels.accumulated(planner, log_n, columns)?);
     }
     let dag = Arc::new(every_node::<F>());
     let public: Vec<F> = iter::once(F::from_u64(7)).chain(dag.constants()).map(canonical).collect();
     let public = words(&public).iter().flat_map(bytemuck::bytes_of).copied().collect::<Vec<u8>>();
-    for (log_n, log_chunks, interpreted, continues) in
-        [(2, 1, false, false), (0, 2, false, false), (1, 0, false, true), (2, 1, true, false), (0, 1, true, false)]
-    {
-        let part = Part::new(dag.clone(), vec![0..3, 3..6], 1)?;
-        let part = Part { interpreted, continues, ends: !continues, ..part };
-        let rows = 2usize << (log_n + log_chunks);
-        let (main, preprocessed) = (shape(rows, 2), shape(rows, 3));
-        let domain = Domain { main, preprocessed, log_n, log_chunks, periodic: 2, periods: 2 };
+    let sums = Part { ends: false, ..Part::new(dag.clone(), vec![0..3, 3..6], 1)? };
+    let sum = |interpreted, continues| Part { interpreted, continues, ends: !continues, ..sums.clone() };
+    let stores = |interpreted| Part { interpreted, stores: true, ..sums.clone() };
+    for (log_n, log_chunks, part) in [
+        (2, 1, sum(false, false)),
+        (0, 2, sum(false, false)),
+        (1, 0, sum(false, true)),
+        (2, 1, sum(true, false)),
+        (0, 1, sum(true, false)),
+        (3, 0, stores(false)),
+        (3, 0, stores(true)),
+        (0, 0, stores(true)),
+    ] {
+        let (rows, bits) = (2usize << (log_n + log_chunks), log_n + log_chunks);
+        let matrices = [2, 3, 1].map(|columns| shape(rows, columns));
+        let domain = Domain { matrices, log_n, log_chunks, periodic: 2, periods: 2, is_trace: part.stores };
         let code = part.port_of_code().iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut inputs = vec![
             ("main", Size::Shared(rows * 2)),
             ("preprocessed", Size::Shared(rows * 3)),
+            ("permutation", Size::Shared(rows)),
             ("publics", Size::Bytes(public.clone())),
-            ("weights", Size::Shared(dag.constraints.len() * degree)),
+            ("weights", Size::Shared(if part.stores { degree } else { dag.constraints.len() * degree })),
             ("blocks", Size::Shared(2 << log_chunks)),
-            ("points", Size::Shared(3 + log_n + log_chunks)),
-            ("inverses", Size::Shared(degree << (log_n + log_chunks))),
+            ("points", Size::Shared(3 + bits)),
+            ("inverses", Size::Shared(if part.stores { degree } else { degree << bits })),
             ("periodic", Size::Shared(4)),
             ("code", Size::Bytes(code)),
         ];
-        if continues {
-            inputs.push(("sums", Size::Each(degree << (log_n + log_chunks))));
+        if part.continues {
+            inputs.push(("sums", Size::Each(degree << bits)));
         }
         let plan = kernels.constraints(planner, &part, domain)?;
-        let how = if interpreted { "interpreted" } else { "compiled" };
+        let how = if part.interpreted { "interpreted" } else { "compiled" };
+        let how = if part.stores { format!("{how}, stored") } else { how.into() };
         add(&format!("constraints of 2^{log_n} in 2^{log_chunks} chunks, {how}"), &inputs, plan);
     }
     Ok(plans)
 }
 
-/// Constraints with nodes of every kind, over two columns and three preprocessed ones.
+/// Constraints with nodes of every kind, over two columns, three preprocessed ones and one of the permutation.
 fn every_node<F: EngineField>() -> Dag<F> {
     let nodes = vec![
-        Node::Main(0, false),
-        Node::Main(1, true),
+        Node::Column(Source::Main, 0, false),
+        Node::Column(Source::Main, 1, true),
         Node::Public(0),
         Node::First,
         Node::Last,
@@ -114,11 +138,15 @@ fn every_node<F: EngineField>() -> Dag<F> {
         Node::Mul(6, 5),
         Node::Periodic(1),
         Node::Mul(12, 13),
-        Node::Preprocessed(0, false),
-        Node::Preprocessed(2, true),
+        Node::Column(Source::Preprocessed, 0, false),
+        Node::Column(Source::Preprocessed, 2, true),
         Node::Sub(15, 16),
+        Node::Column(Source::Permutation, 0, false),
+        Node::Column(Source::Permutation, 0, true),
+        Node::Mul(18, 19),
+        Node::Add(17, 20),
     ];
-    let constraints = [(9, 0, 0), (11, 1, 0), (14, 2, 0), (0, 3, 0), (6, 4, 0), (17, 4, 1)];
+    let constraints = [(9, 0, 0), (11, 1, 0), (14, 2, 0), (0, 3, 0), (6, 4, 0), (21, 4, 1)];
     let constraints = constraints.map(|(node, place, coordinate)| Constraint { node, place, coordinate }).into();
     Dag { nodes, constraints, number: 5 }
 }
@@ -135,7 +163,7 @@ where
 {
     let (kernels, layout) = (Kernels::<F, EF>::new()?, AirLayout::from_air::<F>(air));
     let dag = Dag::new::<EF, A>(air, layout, kernels.nonresidue)?;
-    Quotient::new(kernels, layout, dag)?.plans(planner)
+    Evaluation::new(kernels, layout, 0, dag, false)?.plans(planner)
 }
 
 /// The number of an input's elements: for each item, or for all of them.

@@ -16,10 +16,10 @@ use p3_uni_stark::{StarkConfig, verify_with_preprocessed};
 use ringforge::Engine;
 use ringforge_testkit::{Random, seed};
 
-use super::dag::{Dag, Node};
+use super::dag::{Dag, Node, Source};
+use super::evaluation::Evaluation;
 use super::kernels::Kernels;
 use super::prover::Prover;
-use super::quotient::Quotient;
 use crate::resident::Trace;
 use crate::{Dft, HashField, Mmcs, Pcs, testkit};
 
@@ -93,9 +93,9 @@ fn trace() -> (Vec<F>, [F; 2]) {
 /// Other nodes of the same operands or kind.
 fn spoiled(node: Node<F>) -> Vec<Node<F>> {
     match node {
-        Node::Main(column, next) => vec![Node::Main((column + 1) % 4, next), Node::Main(column, !next)],
-        Node::Preprocessed(column, next) => {
-            vec![Node::Preprocessed(1 - column, next), Node::Preprocessed(column, !next)]
+        Node::Column(source, column, next) => {
+            let columns = if source == Source::Main { 4 } else { 2 };
+            vec![Node::Column(source, (column + 1) % columns, next), Node::Column(source, column, !next)]
         }
         Node::Public(index) => vec![Node::Public(1 - index)],
         Node::Periodic(column) => vec![Node::Periodic(1 - column)],
@@ -168,7 +168,8 @@ fn proofs_of_spoiled_constraints_are_refused() {
     assert!(others.len() > 50);
     for other in others {
         let about = format!("{other:?}");
-        prover.quotient = Arc::new(Quotient::new(kernels, layout, other).expect("a quotient"));
+        let evaluation = Evaluation::new(kernels, layout, 0, other, false).expect("an evaluation");
+        prover.table.constraints = Arc::new(evaluation);
         assert!(!accepts(&prover, &values, &publics), "{about}");
     }
 }

@@ -1,20 +1,22 @@
 //! AIRs for tests of the prover.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use p3_air::{Air, AirBuilder, BaseAir, ExtensionBuilder, WindowAccess};
 use p3_field::{Field, PrimeCharacteristicRing};
+use p3_lookup::{Count, InteractionBuilder};
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge_testkit::Random;
 
 /// An AIR of products and sums of columns with selectors of every kind, of this degree. Its constraints need not hold: a
 /// proof of any trace is defined.
-pub(super) struct Mixed {
-    pub(super) width: usize,
-    pub(super) degree: usize,
-    pub(super) next: bool,
+pub(crate) struct Mixed {
+    pub(crate) width: usize,
+    pub(crate) degree: usize,
+    pub(crate) next: bool,
     /// log2 of the periods of the periodic columns.
-    pub(super) periods: &'static [usize],
+    pub(crate) periods: &'static [usize],
 }
 
 impl<F: PrimeCharacteristicRing + Sync> BaseAir<F> for Mixed {
@@ -70,7 +72,8 @@ impl<AB: AirBuilder> Air<AB> for Mixed {
 }
 
 /// An expression of a row.
-pub(super) enum Expression {
+#[derive(Clone)]
+pub(crate) enum Expression {
     Local(usize),
     Next(usize),
     Public(usize),
@@ -88,18 +91,18 @@ pub(super) enum Expression {
 }
 
 /// An AIR with random constraints. They need not hold.
-pub(super) struct AnyAir {
-    pub(super) width: usize,
-    pub(super) publics: usize,
+pub(crate) struct AnyAir {
+    pub(crate) width: usize,
+    pub(crate) publics: usize,
     periods: Vec<usize>,
     /// The number of preprocessed columns, and their rows.
     preprocessed: (usize, usize),
     next: bool,
-    pub(super) constraints: Vec<Constraint>,
+    pub(crate) constraints: Vec<Constraint>,
 }
 
 /// An expression that must be zero. With a second one, it is over the extension.
-pub(super) struct Constraint(Expression, Option<Expression>);
+pub(crate) struct Constraint(Expression, Option<Expression>);
 
 impl Expression {
     /// A random expression of at most this degree and depth.
@@ -160,7 +163,7 @@ impl Expression {
 
 impl AnyAir {
     /// Constraints of at most this degree, for traces of 2^log_n rows.
-    pub(super) fn random(random: &mut Random, degree: usize, log_n: usize) -> Self {
+    pub(crate) fn random(random: &mut Random, degree: usize, log_n: usize) -> Self {
         let periods = (0..random.below(3)).map(|_| random.below(log_n + 1)).collect();
         let (width, publics, next) = (1 + random.below(12), random.below(3), random.below(4) > 0);
         let preprocessed = (random.below(4), 1 << log_n);
@@ -228,6 +231,197 @@ impl<AB: ExtensionBuilder> Air<AB> for AnyAir {
                     builder.assert_zero_ext((g.clone() * value - second.clone()) * (g + second));
                 }
             }
+        }
+    }
+}
+
+/// A table with random constraints and lookups, which need not balance. Its first column is 0 or 1.
+#[derive(Clone)]
+pub(crate) struct AnyTable {
+    air: Arc<AnyAir>,
+    /// Tuples of one lookup within the table, each with its multiplicity.
+    local: Vec<(Vec<Expression>, Expression)>,
+    /// Lookups of two buses, by the length of their tuples.
+    global: Vec<(Vec<Expression>, Expression)>,
+    /// Tuples of which the first column selects one.
+    exclusive: Option<[(Vec<Expression>, Expression); 2]>,
+}
+
+impl AnyTable {
+    /// Constraints and lookups of at most this degree, for traces of 2^log_n rows.
+    pub(crate) fn random(random: &mut Random, degree: usize, log_n: usize) -> Self {
+        let air = AnyAir::random(random, degree, log_n);
+        // lookups read no periodic columns
+        let of = AnyAir { periods: Vec::new(), constraints: Vec::new(), ..air };
+        let tuple = |random: &mut Random, length: usize| {
+            let mut expression = || Expression::random(random, &of, degree.min(2), 2);
+            ((0..length).map(|_| expression()).collect::<Vec<_>>(), expression())
+        };
+        let length = 1 + random.below(3);
+        let local = (0..random.below(3)).map(|_| tuple(random, length)).collect();
+        let global = (0..random.below(4)).map(|i| tuple(random, [1, 3][i % 2])).collect();
+        let exclusive = (random.below(2) > 0).then(|| [0; 2].map(|_| tuple(random, 3)));
+        Self {
+            air: Arc::new(AnyAir { periods: air.periods, constraints: air.constraints, ..of }),
+            local,
+            global,
+            exclusive,
+        }
+    }
+
+    pub(crate) fn publics(&self) -> usize {
+        self.air.publics
+    }
+}
+
+impl<F: Field> BaseAir<F> for AnyTable {
+    fn width(&self) -> usize {
+        self.air.width
+    }
+
+    fn num_public_values(&self) -> usize {
+        self.air.publics
+    }
+
+    fn num_periodic_columns(&self) -> usize {
+        self.air.periods.len()
+    }
+
+    fn periodic_columns(&self) -> Cow<'_, [Vec<F>]> {
+        self.air.periodic_columns()
+    }
+
+    fn main_next_row_columns(&self) -> Vec<usize> {
+        BaseAir::<F>::main_next_row_columns(&*self.air)
+    }
+
+    fn preprocessed_width(&self) -> usize {
+        self.air.preprocessed.0
+    }
+
+    fn preprocessed_trace(&self) -> Option<RowMajorMatrix<F>> {
+        self.air.preprocessed_trace()
+    }
+
+    fn preprocessed_next_row_columns(&self) -> Vec<usize> {
+        BaseAir::<F>::preprocessed_next_row_columns(&*self.air)
+    }
+}
+
+impl<AB: ExtensionBuilder<F: Field> + InteractionBuilder> Air<AB> for AnyTable {
+    fn eval(&self, builder: &mut AB) {
+        self.air.eval(builder);
+        let tuple = |builder: &AB, (elements, count): &(Vec<Expression>, Expression)| {
+            let elements: Vec<AB::Expr> = elements.iter().map(|x| x.eval(builder)).collect();
+            (elements, Count::bounded(count.eval(builder), 1))
+        };
+        if !self.local.is_empty() {
+            let tuples: Vec<_> = self.local.iter().map(|of| tuple(builder, of)).collect();
+            builder.push_local_interaction(tuples);
+        }
+        for of in &self.global {
+            let (elements, count) = tuple(builder, of);
+            builder.push_interaction(if elements.len() == 1 { "short" } else { "long" }, elements, count);
+        }
+        if let Some(of) = &self.exclusive {
+            let flag: AB::Expr = builder.main().current_slice()[0].into();
+            let flags = [flag.clone(), AB::Expr::ONE - flag];
+            let branches = of.iter().zip(flags).map(|(of, flag)| {
+                let (elements, count) = tuple(builder, of);
+                (flag, count, elements)
+            });
+            let branches: Vec<_> = branches.collect();
+            builder.push_exclusive_interaction("long", branches);
+        }
+    }
+}
+
+/// Three tables: rows of a machine that adds or multiplies bytes, products, and all bytes.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Machine {
+    /// The operation (1 for a product), its two operands, its result and a counter.
+    Steps,
+    /// Two factors, their product, and how often it is used.
+    Products,
+    /// How often a byte is used. The byte is preprocessed.
+    Bytes,
+}
+
+impl Machine {
+    pub(crate) const ALL: [Self; 3] = [Self::Steps, Self::Products, Self::Bytes];
+
+    /// The traces of 2^log_n random steps, and of 2^8 bytes.
+    pub(crate) fn traces<F: PrimeCharacteristicRing + Send + Sync>(
+        random: &mut Random,
+        log_n: usize,
+    ) -> [RowMajorMatrix<F>; 3] {
+        let (mut steps, mut products, mut used) = (Vec::new(), Vec::new(), [0u64; 256]);
+        for clock in 0..1 << log_n {
+            let [multiplies, x, y] = [2, 256, 256].map(|below| random.below(below) as u64);
+            let z = if multiplies == 1 { x * y } else { x + y };
+            steps.extend([multiplies, x, y, z, clock].map(F::from_u64));
+            if multiplies == 1 {
+                products.extend([x, y, z, 1].map(F::from_u64));
+            }
+            used[x as usize] += 1;
+            used[y as usize] += 1;
+        }
+        let rows = (products.len() / 4).next_power_of_two().max(2);
+        products.resize(rows * 4, F::ZERO);
+        let used = used.map(F::from_u64).to_vec();
+        [RowMajorMatrix::new(steps, 5), RowMajorMatrix::new(products, 4), RowMajorMatrix::new(used, 1)]
+    }
+}
+
+impl<F: Field> BaseAir<F> for Machine {
+    fn width(&self) -> usize {
+        match self {
+            Self::Steps => 5,
+            Self::Products => 4,
+            Self::Bytes => 1,
+        }
+    }
+
+    fn main_next_row_columns(&self) -> Vec<usize> {
+        if *self == Self::Steps { vec![4] } else { vec![] }
+    }
+
+    fn preprocessed_width(&self) -> usize {
+        usize::from(*self == Self::Bytes)
+    }
+
+    fn preprocessed_trace(&self) -> Option<RowMajorMatrix<F>> {
+        (*self == Self::Bytes).then(|| RowMajorMatrix::new((0..256).map(F::from_u64).collect(), 1))
+    }
+
+    fn preprocessed_next_row_columns(&self) -> Vec<usize> {
+        vec![]
+    }
+}
+
+impl<AB: InteractionBuilder<F: Field>> Air<AB> for Machine {
+    fn eval(&self, builder: &mut AB) {
+        let main = builder.main();
+        let (row, next): (&[AB::Var], &[AB::Var]) = (main.current_slice(), main.next_slice());
+        match (self, row) {
+            (Self::Steps, &[multiplies, x, y, z, clock]) => {
+                builder.assert_bool(multiplies);
+                builder.assert_zero((AB::Expr::ONE - multiplies) * (z - x - y));
+                builder.when_first_row().assert_zero(clock);
+                builder.when_transition().assert_eq(next[4], clock + AB::Expr::ONE);
+                builder.push_interaction("products", [x, y, z], Count::bounded(multiplies.into(), 1));
+                builder.push_interaction("bytes", [x], 1);
+                builder.push_interaction("bytes", [y], 1);
+            }
+            (Self::Products, &[x, y, z, used]) => {
+                builder.assert_eq(x * y, z);
+                builder.push_interaction("products", [x, y, z], Count::provided(-used.into()));
+            }
+            (_, &[used, ..]) => {
+                let byte = builder.preprocessed().current_slice()[0];
+                builder.push_interaction("bytes", [byte], Count::provided(-used.into()));
+            }
+            _ => {}
         }
     }
 }

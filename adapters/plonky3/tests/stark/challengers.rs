@@ -5,7 +5,7 @@ use p3_field::{BasedVectorSpace, PrimeCharacteristicRing, PrimeField64};
 
 /// A challenger that finds the smallest witness of a proof of work, by a serial search.
 #[derive(Debug, Clone)]
-pub(super) struct Least<C>(pub(super) C);
+pub(crate) struct Least<C>(pub(crate) C);
 
 impl<T, C: CanObserve<T>> CanObserve<T> for Least<C> {
     fn observe(&mut self, value: T) {
@@ -40,12 +40,12 @@ impl<C: GrindingChallenger<Witness: PrimeField64> + Clone> GrindingChallenger fo
 
 /// A challenger whose challenges are all the same element of the base field.
 #[derive(Debug, Clone)]
-pub(super) struct Constant<C, F> {
-    pub(super) challenger: C,
-    pub(super) element: F,
+pub(crate) struct Constant<C, F> {
+    pub(crate) challenger: C,
+    pub(crate) element: F,
     /// The degree of the extension, and the number of coefficients that were drawn.
-    pub(super) degree: usize,
-    pub(super) drawn: usize,
+    pub(crate) degree: usize,
+    pub(crate) drawn: usize,
 }
 
 impl<T, C: CanObserve<T>, F> CanObserve<T> for Constant<C, F> {

@@ -84,7 +84,7 @@ impl<'a> PortBytes<'a> {
 
 type Next<'n, 'a> = dyn FnMut() -> Result<(usize, PortBytes<'a>), (usize, PodCastError)> + 'n;
 
-/// The memory of one item at a kernel's ports: a tuple of up to ten references to elements, or to slices of elements.
+/// The memory of one item at a kernel's ports: a tuple of up to eleven references to elements, or to slices of elements.
 pub trait Tuple<'a>: Sized {
     /// Number of references in the tuple, which is the number of ports.
     const COUNT: usize;
@@ -164,4 +164,5 @@ tuples! {
     8: A B C D E F G H;
     9: A B C D E F G H I;
     10: A B C D E F G H I J;
+    11: A B C D E F G H I J K;
 }

@@ -1,10 +1,10 @@
-//! The constraints of an AIR, compiled, and the quotient of their sum.
+//! The evaluation of constraints in all rows of a domain, compiled or interpreted.
 
 use core::any::TypeId;
 use core::num::NonZero;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use core::{mem, slice};
+use core::{array, mem, slice};
 use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,6 +14,7 @@ use p3_air::symbolic::AirLayout;
 use p3_field::ExtensionField;
 #[cfg(feature = "testkit")]
 use ringforge::Planner;
+use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Error, Plan, Program, Result, Stream};
 
 use super::dag::{Constraint, Dag, Node};
@@ -22,7 +23,6 @@ use super::part::Part;
 use super::unsupported;
 use crate::field::EngineField;
 use crate::layout::Layout;
-use crate::transform::Transform;
 
 /// The most operations of a kernel, and the most bytes of a row that a cluster reads. Longer kernels are slower, take
 /// longer to compile, or need too many registers.
@@ -32,11 +32,13 @@ const BYTES: usize = 256;
 /// The most instructions of an AIR whose constraints are compiled unless the caller asks for it.
 const COMPILED: usize = 100_000;
 
-/// The constraints of an AIR as kernels.
+/// Constraints as kernels, which add them or store them.
 #[derive(Debug)]
-pub(super) struct Quotient<F, EF> {
+pub(super) struct Evaluation<F, EF> {
     kernels: Kernels<F, EF>,
     layout: AirLayout,
+    /// The number of the permutation's columns.
+    permutation: usize,
     /// All constraints, to be interpreted.
     interpreted: Part<F>,
     /// Its clusters, each with its number of operations.
@@ -59,28 +61,38 @@ struct Kernel {
     code: Buffer,
 }
 
-/// The values that a quotient is computed from.
+/// The values that constraints are computed from.
 pub(super) struct Inputs<'a, F, EF> {
     pub(super) domain: Domain,
-    pub(super) main: &'a Buffer,
-    pub(super) preprocessed: Option<&'a Buffer>,
+    /// The domain's matrices; `None` for one without columns.
+    pub(super) matrices: [Option<&'a Buffer>; 3],
     pub(super) publics: &'a [F],
     /// The values of the periodic columns, one column after another.
     pub(super) periodic: &'a [F],
+    /// The challenge whose powers are the weights of constraints that are added.
     pub(super) alpha: EF,
     pub(super) interpreted: bool,
 }
 
-impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
+impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
+    /// The evaluation of constraints of a table with this layout and this many permutation columns. With `stores`, each
+    /// constraint is stored as a column; otherwise their sum is.
+    ///
     /// # Errors
     /// As [`Part::new`].
-    pub(super) fn new(kernels: Kernels<F, EF>, layout: AirLayout, dag: Dag<F>) -> Result<Self> {
+    pub(super) fn new(
+        kernels: Kernels<F, EF>,
+        layout: AirLayout,
+        permutation: usize,
+        dag: Dag<F>,
+        stores: bool,
+    ) -> Result<Self> {
         let (dag, publics) = (Arc::new(dag), layout.num_public_values);
         let clusters = clusters_of(&dag, EF::DIMENSION);
         let all = clusters.iter().map(|(cluster, _)| cluster.clone()).collect();
-        let interpreted = Part { interpreted: true, ..Part::new(dag.clone(), all, publics)? };
+        let interpreted = Part { interpreted: true, stores, ..Part::new(dag.clone(), all, publics)? };
         let (compiled, interpreter, programs) = (OnceLock::new(), OnceLock::new(), Mutex::default());
-        Ok(Self { kernels, layout, interpreted, clusters, compiled, interpreter, programs })
+        Ok(Self { kernels, layout, permutation, interpreted, clusters, compiled, interpreter, programs })
     }
 
     /// The constraints in parts of at most [`OPERATIONS`], unless a cluster has more.
@@ -98,7 +110,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         let last = groups.len() - 1;
         let part = |(i, clusters)| {
             let part = Part::new(self.interpreted.dag.clone(), clusters, self.layout.num_public_values)?;
-            Ok(Part { continues: i > 0, ends: i == last, ..part })
+            Ok(Part { continues: i > 0, ends: i == last, stores: self.interpreted.stores, ..part })
         };
         groups.into_iter().enumerate().map(part).collect()
     }
@@ -137,11 +149,12 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
     /// A domain that is large enough for a check.
     fn small_domain(&self) -> Domain {
         const LOG_N: usize = 4;
-        let rows = 2 << LOG_N;
-        let shape = |columns| Shape { rows, columns, layout: Layout::Columns { stride: rows } };
         let AirLayout { main_width, preprocessed_width, num_periodic_columns, .. } = self.layout;
-        let (main, preprocessed) = (shape(main_width), shape(preprocessed_width));
-        Domain { main, preprocessed, log_n: LOG_N, log_chunks: 1, periodic: num_periodic_columns, periods: rows }
+        let (is_trace, log_chunks) = (self.interpreted.stores, usize::from(!self.interpreted.stores));
+        let rows = 1 << (LOG_N + log_chunks);
+        let shape = |columns| Shape { rows, columns, layout: Layout::Columns { stride: rows } };
+        let matrices = [main_width, preprocessed_width, self.permutation].map(shape);
+        Domain { matrices, log_n: LOG_N, log_chunks, periodic: num_periodic_columns, periods: rows, is_trace }
     }
 
     /// The plans of all parts.
@@ -169,7 +182,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
     /// [`Error::Kernel`] if they differ; errors of the device and the compiler.
     pub(super) fn check(&self, engine: &Engine, interpreted: bool, cancelled: &AtomicBool) -> Result<()> {
         let domain = self.small_domain();
-        let AirLayout { main_width, preprocessed_width, num_public_values, num_periodic_columns, .. } = self.layout;
+        let AirLayout { num_public_values, num_periodic_columns, .. } = self.layout;
         let mut state = 0u64;
         let mut random = |count: usize| -> Vec<F> {
             // Knuth's linear congruence
@@ -179,24 +192,19 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
             };
             (0..count).map(|_| next()).collect()
         };
-        let [main, preprocessed, periodic] =
-            [main_width, preprocessed_width, num_periodic_columns].map(|columns| random(domain.main.rows * columns));
+        let matrices = domain.matrices.map(|shape| random(shape.rows * shape.columns));
+        let periodic = random(domain.periods * num_periodic_columns);
         let (publics, alpha) = (random(num_public_values), ext(&random(EF::DIMENSION)));
         let sums = |engine: &Engine, interpreted: bool| -> Result<Vec<F::Word>> {
             let stream = engine.device().stream()?;
-            let main = upload(&stream, &main)?;
-            let preprocessed = (preprocessed_width > 0).then(|| upload(&stream, &preprocessed)).transpose()?;
-            let inputs = Inputs {
-                domain,
-                main: &main,
-                preprocessed: preprocessed.as_ref(),
-                publics: &publics,
-                periodic: &periodic,
-                alpha,
-                interpreted,
-            };
+            let mut uploaded = Vec::new();
+            for matrix in &matrices {
+                uploaded.push((!matrix.is_empty()).then(|| upload(&stream, matrix)).transpose()?);
+            }
+            let matrices = array::from_fn(|matrix| uploaded[matrix].as_ref());
+            let inputs = Inputs { domain, matrices, publics: &publics, periodic: &periodic, alpha, interpreted };
             let kernels = self.compile(engine, domain, interpreted, cancelled)?;
-            stream.download(&self.sums(engine, &stream, &inputs, &kernels)?)
+            stream.download(&self.run(engine, &stream, &inputs, &kernels)?)
         };
         if bytemuck::cast_slice::<_, u8>(&sums(engine, interpreted)?)
             == bytemuck::cast_slice(&sums(&Engine::cpu(), true)?)
@@ -207,17 +215,22 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
         Err(Error::Kernel { kernel: "stark_constraints".into(), why })
     }
 
-    /// Enqueues the quotient's values: D columns of each block of 2^log_n rows, one after another.
-    fn sums(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>, kernels: &[Kernel]) -> Result<Buffer> {
-        let Domain { log_n, log_chunks, .. } = of.domain;
-        let (bits, of_element) = (log_n + log_chunks, EF::DIMENSION * size_of::<F>());
-        let dag = &self.interpreted.dag;
+    /// Enqueues the evaluation: of each block of 2^log_n rows, the D columns of the quotient, or a column for each
+    /// constraint.
+    pub(super) fn columns(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>) -> Result<Buffer> {
+        self.run(engine, stream, of, &self.programs(engine, of.domain, of.interpreted)?)
+    }
+
+    fn run(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>, kernels: &[Kernel]) -> Result<Buffer> {
+        let Domain { log_n, log_chunks, is_trace, .. } = of.domain;
+        let (bits, of_element, Part { dag, stores, .. }) =
+            (log_n + log_chunks, EF::DIMENSION * size_of::<F>(), &self.interpreted);
         let powers: Vec<EF> = of.alpha.powers().collect_n(dag.number.max(1));
         let weight = |constraint: &Constraint| {
             let basis = EF::ith_basis_element(constraint.coordinate).unwrap_or_default();
             powers[dag.number - 1 - constraint.place] * basis
         };
-        let mut weights: Vec<EF> = dag.constraints.iter().map(weight).collect();
+        let mut weights: Vec<EF> = if *stores { Vec::new() } else { dag.constraints.iter().map(weight).collect() };
         weights.resize(weights.len().max(1), EF::ZERO);
         let weights = upload(stream, &flat(&weights))?;
         let publics = upload(stream, &[of.publics, &dag.constants()].concat())?;
@@ -229,45 +242,21 @@ impl<F: EngineField, EF: ExtensionField<F>> Quotient<F, EF> {
             (0..1 << log_chunks).map(|block| shift_to_n * root.exp_u64(reversed(block, log_chunks) as u64) - F::ONE);
         let blocks: Vec<F> = vanishing.flat_map(|x| [x, x.inverse()]).collect();
         let blocks = upload(stream, &blocks)?;
-        let inverses = match of.interpreted || dag.has(Node::First) || dag.has(Node::Last) {
-            true => denominators(self.kernels, engine, stream, &points, bits, EF::ONE)?,
+        let inverses = match !is_trace && (of.interpreted || dag.has(Node::First) || dag.has(Node::Last)) {
+            true => denominators(self.kernels, engine, stream, (&points).into(), bits, EF::ONE)?,
             false => stream.zeros(of_element)?,
         };
         let none = stream.zeros(size_of::<F>())?;
-        let mut sums = engine.device().buffer(of_element << bits)?;
+        let [main, preprocessed, permutation] = of.matrices.map(|matrix| matrix.unwrap_or(&none));
+        let columns = if *stores { dag.constraints.len() } else { EF::DIMENSION };
+        let mut sums = engine.device().buffer((columns * size_of::<F>()) << bits)?;
         for Kernel { program, code } in kernels {
-            let call = program.on(stream, 1).input("main", of.main).input("publics", &publics);
-            let call = call.input("preprocessed", of.preprocessed.unwrap_or(&none)).input("code", code);
+            let call = program.on(stream, 1).input("main", main).input("publics", &publics);
+            let call = call.input("preprocessed", preprocessed).input("permutation", permutation).input("code", code);
             let call = call.input("weights", &weights).input("blocks", &blocks).input("points", &points);
             call.input("inverses", &inverses).input("periodic", &periodic).output("sums", &mut sums).run()?;
         }
         Ok(sums)
-    }
-
-    /// Enqueues the quotient's extension: D columns of each chunk, one after another.
-    pub(super) fn extension(
-        &self,
-        engine: &Engine,
-        stream: &Stream,
-        of: &Inputs<'_, F, EF>,
-        added_bits: usize,
-    ) -> Result<Buffer> {
-        let Domain { log_n, log_chunks, .. } = of.domain;
-        let (bits, degree, word) = (log_n + log_chunks, EF::DIMENSION, size_of::<F>());
-        let sums = self.sums(engine, stream, of, &self.programs(engine, of.domain, of.interpreted)?)?;
-        let column = word << (log_n + added_bits);
-        let mut extension = stream.zeros((degree << log_chunks) * column)?;
-        for chunk in 0..1usize << log_chunks {
-            let shift = F::GENERATOR * F::two_adic_generator(bits).exp_u64(chunk as u64);
-            let transform = Transform::ExtendReversed(added_bits, shift, F::GENERATOR);
-            let program = transform.program(engine, log_n, Layout::Columns { stride: 1 << log_n }, degree)?;
-            let block = (degree * word) << log_n;
-            let from = reversed(chunk, log_chunks) * block;
-            let call = program.on(stream, degree).input("from", sums.slice(from..from + block)?);
-            let to = chunk * degree * column..(chunk + 1) * degree * column;
-            call.output("to", extension.slice_mut(to)?).run()?;
-        }
-        Ok(extension)
     }
 }
 
@@ -304,7 +293,7 @@ fn compile_all(engine: &Engine, plans: &[Plan], cancelled: &AtomicBool) -> Resul
 fn clusters_of<F: EngineField>(dag: &Dag<F>, degree: usize) -> Vec<(Range<usize>, usize)> {
     let cost = |numbers: &BTreeSet<u32>| {
         let nodes = numbers.iter().map(|number| &dag.nodes[*number as usize]);
-        let columns = nodes.clone().filter(|node| matches!(node, Node::Main(..) | Node::Preprocessed(..))).count();
+        let columns = nodes.clone().filter(|node| matches!(node, Node::Column(..))).count();
         (columns, nodes.filter(|node| node.is_operation()).count() + degree)
     };
     let mut clusters: Vec<(Range<usize>, usize)> = Vec::new();
@@ -350,7 +339,7 @@ pub(super) fn denominators<F: EngineField, EF: ExtensionField<F>>(
     kernels: Kernels<F, EF>,
     engine: &Engine,
     stream: &Stream,
-    points: &Buffer,
+    points: BufferSlice<'_>,
     bits: usize,
     z: EF,
 ) -> Result<Buffer> {
@@ -372,36 +361,36 @@ mod tests {
 
     type Challenge = BinomialExtensionField<KoalaBear, 4>;
 
-    fn keccak() -> Quotient<KoalaBear, Challenge> {
+    fn keccak() -> Evaluation<KoalaBear, Challenge> {
         let kernels = Kernels::<KoalaBear, Challenge>::new().expect("kernels");
         let layout = AirLayout::from_air::<KoalaBear>(&KeccakAir {});
         let dag = Dag::new::<Challenge, _>(&KeccakAir {}, layout, kernels.nonresidue).expect("constraints");
-        Quotient::new(kernels, layout, dag).expect("a quotient")
+        Evaluation::new(kernels, layout, 0, dag, false).expect("an evaluation")
     }
 
     #[test]
     fn instructions_for_keccak_need_few_values_at_once() {
-        let quotient = keccak();
-        let code = &quotient.interpreted.code;
+        let keccak = keccak();
+        let code = &keccak.interpreted.code;
         assert!(code.slots <= 40, "{} slots", code.slots);
-        assert!(quotient.is_small());
+        assert!(keccak.is_small());
     }
 
     #[test]
     fn kernels_that_differ_from_the_instructions_are_refused() {
         let (engine, cancelled) = (Engine::cpu(), AtomicBool::new(false));
-        let mut quotient = keccak();
-        quotient.check(&engine, false, &cancelled).expect("equal sums");
-        let mut other = (*quotient.interpreted.dag).clone();
+        let mut evaluation = keccak();
+        evaluation.check(&engine, false, &cancelled).expect("equal sums");
+        let mut other = (*evaluation.interpreted.dag).clone();
         let sum = other.nodes.iter().position(|node| matches!(node, Node::Add(..))).expect("a sum");
         if let Node::Add(x, y) = other.nodes[sum] {
             other.nodes[sum] = Node::Sub(x, y);
         }
-        let clusters = quotient.interpreted.clusters.clone();
-        quotient.interpreted.code = Part::new(Arc::new(other), clusters, 0).expect("a part").code;
-        let refused = quotient.check(&engine, false, &cancelled);
+        let clusters = evaluation.interpreted.clusters.clone();
+        evaluation.interpreted.code = Part::new(Arc::new(other), clusters, 0).expect("a part").code;
+        let refused = evaluation.check(&engine, false, &cancelled);
         assert!(matches!(refused, Err(Error::Kernel { .. })), "{refused:?}");
-        let refused = quotient.check(&engine, false, &AtomicBool::new(true));
+        let refused = evaluation.check(&engine, false, &AtomicBool::new(true));
         assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     }
 }

@@ -1,0 +1,110 @@
+//! What the proofs of a prover have in common.
+
+use core::cell::Cell;
+use core::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::time::Instant;
+
+use p3_commit::Mmcs as MmcsTrait;
+use p3_field::ExtensionField;
+use p3_matrix::dense::RowMajorMatrix;
+use ringforge::{Engine, Result, Stream};
+
+use super::kernels::{Kernels, MOST_LOG_ARITY, ext};
+use super::place::{Phases, Place};
+use super::table::{Constraints, Table};
+use super::unsupported;
+use crate::hash::HashField;
+use crate::merkle::Cap;
+use crate::pcs::Pcs;
+use crate::resident::{Matrix, MerkleTree};
+
+/// Trees over so few values are as fast on the host.
+const TAIL: usize = 9;
+
+/// The device, and what the caller has chosen.
+#[derive(Debug)]
+pub(super) struct Settings<F, EF> {
+    pub(super) engine: Engine,
+    pub(super) kernels: Kernels<F, EF>,
+    pub(super) constraints: Constraints,
+    pub(super) tail: usize,
+    pub(super) cancelled: Arc<AtomicBool>,
+    fri_cap: usize,
+}
+
+impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
+    /// The defaults, for this commitment scheme and proofs of work of these numbers of bits beside FRI's.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](ringforge::Error::Unsupported) for parameters or an extension that provers do not have;
+    /// errors of the device.
+    pub(super) fn new<M>(engine: &Engine, pcs: &Pcs<F, M>, work: &[usize]) -> Result<Self>
+    where
+        M: MmcsTrait<EF, Commitment = Cap<F>>,
+    {
+        let fri = pcs.fri();
+        if fri.log_blowup == 0 || fri.num_queries == 0 {
+            return Err(unsupported("FRI has a blow-up factor of 1, or no queries"));
+        }
+        if fri.max_log_arity == 0 || fri.max_log_arity > MOST_LOG_ARITY {
+            let why = format!("FRI folds 2^{} elements, and the kernels 2 to 16", fri.max_log_arity);
+            return Err(unsupported(why));
+        }
+        let of_fri = [fri.batch_proof_of_work_bits, fri.commit_proof_of_work_bits, fri.query_proof_of_work_bits];
+        if of_fri.iter().chain(work).any(|bits| *bits >= F::bits() - 1) {
+            return Err(unsupported(format!("a proof of work has {} bits or more", F::bits() - 1)));
+        }
+        Ok(Self {
+            engine: engine.clone(),
+            kernels: Kernels::new()?,
+            constraints: Constraints::Automatic,
+            tail: TAIL,
+            cancelled: Arc::default(),
+            fri_cap: fri_cap::<F, EF, M>(engine, &fri.mmcs, pcs)?,
+        })
+    }
+
+    /// Compiles the kernels of all tables, and waits. On a CPU, nothing is compiled.
+    pub(super) fn compile(&mut self, tables: &[Table<F, EF>]) -> Result<()> {
+        if !self.engine.device().limits().is_cpu() {
+            tables.iter().try_for_each(|table| table.is_compiled(&self.engine, true).map(|_| ()))?;
+        }
+        self.constraints = Constraints::Compiled;
+        Ok(())
+    }
+
+    /// The place of a proof that begins now.
+    pub(super) fn place<'a, M>(&'a self, stream: &'a Stream, pcs: &'a Pcs<F, M>) -> Place<'a, F, EF, M> {
+        Place {
+            engine: &self.engine,
+            stream,
+            kernels: self.kernels,
+            pcs,
+            fri_cap: self.fri_cap,
+            tail: self.tail,
+            cancelled: &self.cancelled,
+            since: Cell::new(Instant::now()),
+            phases: Cell::new(Phases::default()),
+        }
+    }
+}
+
+/// The number of layers of the caps of FRI's trees below their roots. Plonky3 does not tell it, so it is seen from a
+/// commitment, which must be that of the hash of the traces.
+fn fri_cap<F, EF, M>(engine: &Engine, fri: &M, pcs: &Pcs<F, M>) -> Result<usize>
+where
+    F: HashField,
+    EF: ExtensionField<F>,
+    M: MmcsTrait<EF, Commitment = Cap<F>>,
+{
+    const ROWS: usize = 1 << 8;
+    let numbers: Vec<F> = (0..ROWS * EF::DIMENSION).map(F::from_usize).collect();
+    let elements: Vec<EF> = numbers.chunks_exact(EF::DIMENSION).map(ext).collect();
+    let (cap, _) = fri.commit_matrix(RowMajorMatrix::new(elements, 1));
+    let stream = engine.stream()?;
+    let rows = Matrix::upload(engine, stream, &RowMajorMatrix::new(numbers, EF::DIMENSION))?;
+    let tree = MerkleTree::new(engine, stream, pcs.mmcs().hash(), &[&rows])?;
+    let found = (0..=tree.height()).find(|height| tree.cap(stream, *height).is_ok_and(|found| found == cap));
+    found.ok_or_else(|| unsupported("FRI's commitments do not use the hash of the traces"))
+}

@@ -1,0 +1,299 @@
+//! The constraints of one table in the forms that its proofs need.
+
+use core::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use p3_air::BaseAir;
+use p3_air::symbolic::AirLayout;
+use p3_commit::PeriodicColumns;
+use p3_dft::Radix2DFTSmallBatch;
+use p3_field::ExtensionField;
+use p3_field::coset::TwoAdicMultiplicativeCoset;
+use p3_fri::build_periodic_lde_table_two_adic;
+use ringforge::{Engine, Error, Result, Stream};
+
+use super::compilation::Compilation;
+use super::dag::{Dag, Node, Source};
+use super::evaluation::{Evaluation, Inputs};
+use super::kernels::{Domain, Kernels, SUMMED, Shape, canonical, ext, reversed, upload};
+use super::unsupported;
+use crate::field::{EngineField, elements};
+use crate::hash::HashField;
+use crate::layout::Layout;
+use crate::resident::Matrix;
+use crate::transform::Transform;
+
+/// How constraints are evaluated on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Constraints {
+    Automatic,
+    Compiled,
+    Interpreted,
+}
+
+/// A table's constraints, and the terms of its lookups.
+#[derive(Debug)]
+pub(super) struct Table<F, EF> {
+    kernels: Kernels<F, EF>,
+    pub(super) layout: AirLayout,
+    pub(super) constraints: Arc<Evaluation<F, EF>>,
+    terms: Option<Arc<Evaluation<F, EF>>>,
+    pub(super) lookups: usize,
+    compilation: Compilation,
+    /// The data of each height of a trace, by its logarithm.
+    heights: Mutex<HashMap<usize, Arc<Height<F>>>>,
+}
+
+/// The data of proofs of a height.
+#[derive(Debug)]
+pub(super) struct Height<F> {
+    /// log2 of the number of chunks of the quotient.
+    pub(super) log_chunks: usize,
+    /// The values of the periodic columns on the quotient's domain, one column after another, and how many each has.
+    periodic: Vec<F>,
+    periods: usize,
+}
+
+/// The matrices of a table in a proof, and its other inputs.
+pub(super) struct Values<'a, F> {
+    /// The main columns, the preprocessed ones and those of the permutation.
+    pub(super) matrices: [Option<&'a Matrix<F>>; 3],
+    /// Public values, and those of lookups.
+    pub(super) publics: &'a [F],
+    pub(super) log_n: usize,
+    pub(super) interpreted: bool,
+}
+
+/// The permutation columns of a table before its running sums, and the sums of the fractions over [`SUMMED`] rows.
+pub(super) struct Fractions {
+    columns: ringforge::Buffer,
+    totals: ringforge::Buffer,
+    log_n: usize,
+}
+
+impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
+    /// A table whose graphs are those of its constraints and of its lookups' terms. The layout's public values are followed
+    /// by those of lookups.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a graph that reads what the layout does not have, or that is too large.
+    pub(super) fn new(
+        kernels: Kernels<F, EF>,
+        layout: AirLayout,
+        lookups: usize,
+        (constraints, terms): (Dag<F>, Option<Dag<F>>),
+    ) -> Result<Self> {
+        let permutation = if lookups == 0 { 0 } else { (lookups + 1) * EF::DIMENSION };
+        let columns = |source| match source {
+            Source::Main => layout.main_width,
+            Source::Preprocessed => layout.preprocessed_width,
+            Source::Permutation => permutation,
+        };
+        let within = |node: &Node<F>| match *node {
+            Node::Column(source, column, _) => (column as usize) < columns(source),
+            Node::Public(index) => (index as usize) < layout.num_public_values,
+            Node::Periodic(column) => (column as usize) < layout.num_periodic_columns,
+            _ => true,
+        };
+        if !constraints.nodes.iter().chain(terms.iter().flat_map(|terms| &terms.nodes)).all(within) {
+            return Err(unsupported("the AIR reads columns or public values that it does not have"));
+        }
+        let terms = terms.map(|terms| Evaluation::new(kernels, layout, 0, terms, true)).transpose()?;
+        Ok(Self {
+            kernels,
+            layout,
+            constraints: Arc::new(Evaluation::new(kernels, layout, permutation, constraints, false)?),
+            terms: terms.map(Arc::new),
+            lookups,
+            compilation: Compilation::default(),
+            heights: Mutex::default(),
+        })
+    }
+
+    fn evaluations(&self) -> impl Iterator<Item = &Arc<Evaluation<F, EF>>> {
+        [Some(&self.constraints), self.terms.as_ref()].into_iter().flatten()
+    }
+
+    /// Whether all kernels are compiled. Begins to compile them, and with `waits` lets that end.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`] without NVRTC, if a kernel is neither in a bundle nor in the cache; other errors of the
+    /// compiler and the device.
+    pub(super) fn is_compiled(&self, engine: &Engine, waits: bool) -> Result<bool> {
+        let (engine, evaluations) = (engine.clone(), self.evaluations().cloned().collect::<Vec<_>>());
+        let compile = move |cancelled: &_| {
+            evaluations.iter().try_for_each(|evaluation| evaluation.check(&engine, false, cancelled))
+        };
+        self.compilation.is_done(waits, compile)
+    }
+
+    /// Whether the next proof's constraints are interpreted.
+    pub(super) fn interprets(&self, engine: &Engine, constraints: Constraints) -> Result<bool> {
+        let interprets = match constraints {
+            _ if engine.device().limits().is_cpu() => return Ok(true),
+            Constraints::Compiled => false,
+            Constraints::Interpreted => true,
+            Constraints::Automatic if !self.constraints.is_small() => true,
+            Constraints::Automatic => match self.is_compiled(engine, false) {
+                Err(Error::NoCompiler { .. }) => true,
+                compiled => !compiled?,
+            },
+        };
+        if interprets {
+            self.evaluations().try_for_each(|evaluation| evaluation.check_interpreter(engine))?;
+        }
+        Ok(interprets)
+    }
+
+    /// The data of proofs of 2^log_n rows. `log_chunks` is what Plonky3 finds for the AIR and a domain.
+    pub(super) fn height<A: BaseAir<F> + Sync>(
+        &self,
+        air: &A,
+        log_n: usize,
+        log_chunks: impl FnOnce(TwoAdicMultiplicativeCoset<F>) -> usize + Send,
+    ) -> Result<Arc<Height<F>>> {
+        // without periodic columns, the degree of constraints does not depend on the height
+        let log_n = if self.layout.num_periodic_columns == 0 { 1 } else { log_n };
+        let mut heights = self.heights.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(height) = heights.get(&log_n) {
+            return Ok(height.clone());
+        }
+        let domain = subgroup(log_n)?;
+        let log_chunks = on_large_stack(|| log_chunks(domain))?;
+        let (periodic, periods) = periodic(air, log_n, log_chunks)?;
+        let height = Arc::new(Height { log_chunks, periodic, periods });
+        heights.insert(log_n, height.clone());
+        Ok(height)
+    }
+
+    /// Enqueues the quotient's extension: D columns of each chunk, one after another. The matrices are extensions by
+    /// 2^log_blowup.
+    pub(super) fn quotient(
+        &self,
+        engine: &Engine,
+        stream: &Stream,
+        of: &Values<'_, F>,
+        height: &Height<F>,
+        log_blowup: usize,
+        alpha: EF,
+    ) -> Result<Matrix<F>> {
+        let Values { log_n, publics, interpreted, .. } = *of;
+        let (log_chunks, bits, degree, word) =
+            (height.log_chunks, log_n + height.log_chunks, EF::DIMENSION, size_of::<F>());
+        // with more chunks than the blow-up factor, the constraints need more rows than those committed to
+        let mut wide = Vec::new();
+        for matrix in of.matrices {
+            let transform = Transform::ExtendReversed(log_chunks, F::GENERATOR, F::GENERATOR);
+            let matrix = matrix.filter(|_| log_chunks > log_blowup);
+            wide.push(matrix.map(|matrix| matrix.first_transformed(stream, 1 << log_n, transform)).transpose()?);
+        }
+        let matrices: [_; 3] = core::array::from_fn(|i| wide[i].as_ref().or(of.matrices[i]));
+        let rows = 1usize << (log_n + log_blowup.max(log_chunks));
+        let domain = Domain {
+            matrices: matrices.map(|matrix| matrix.map_or(Shape::none(rows), Shape::of)),
+            log_n,
+            log_chunks,
+            periodic: self.layout.num_periodic_columns,
+            periods: height.periods,
+            is_trace: false,
+        };
+        let matrices = matrices.map(|matrix| matrix.map(Matrix::elements));
+        let inputs = Inputs { domain, matrices, publics, periodic: &height.periodic, alpha, interpreted };
+        let values = self.constraints.columns(engine, stream, &inputs)?;
+        let column = word << (log_n + log_blowup);
+        let mut extension = stream.zeros((degree << log_chunks) * column)?;
+        for chunk in 0..1usize << log_chunks {
+            let shift = F::GENERATOR * F::two_adic_generator(bits).exp_u64(chunk as u64);
+            let transform = Transform::ExtendReversed(log_blowup, shift, F::GENERATOR);
+            let program = transform.program(engine, log_n, Layout::Columns { stride: 1 << log_n }, degree)?;
+            let block = (degree * word) << log_n;
+            let from = reversed(chunk, log_chunks) * block;
+            let call = program.on(stream, degree).input("from", values.slice(from..from + block)?);
+            let to = chunk * degree * column..(chunk + 1) * degree * column;
+            call.output("to", extension.slice_mut(to)?).run()?;
+        }
+        Matrix::new(engine, extension, 1 << (log_n + log_blowup))
+    }
+
+    /// Enqueues the fractions of the lookups in the rows of a trace, whose matrices are not extended. `None` without
+    /// lookups.
+    pub(super) fn fractions(&self, engine: &Engine, stream: &Stream, of: &Values<'_, F>) -> Result<Option<Fractions>> {
+        let Some(terms) = &self.terms else { return Ok(None) };
+        let Values { matrices, publics, log_n, interpreted } = *of;
+        let domain = Domain {
+            matrices: matrices.map(|matrix| matrix.map_or(Shape::none(1 << log_n), Shape::of)),
+            log_n,
+            log_chunks: 0,
+            periodic: 0,
+            periods: 1,
+            is_trace: true,
+        };
+        let matrices = matrices.map(|matrix| matrix.map(Matrix::elements));
+        let inputs = Inputs { domain, matrices, publics, periodic: &[], alpha: EF::ZERO, interpreted };
+        let terms = terms.columns(engine, stream, &inputs)?;
+        let key = ("fractions", TypeId::of::<(F, EF)>(), log_n, self.lookups);
+        let program = engine.program_of(&key, |planner| self.kernels.fractions(planner, log_n, self.lookups))?;
+        let of_element = EF::DIMENSION * size_of::<F>();
+        let mut columns = engine.device().buffer(((self.lookups + 1) * of_element) << log_n)?;
+        let mut totals = engine.device().buffer(of_element * (1usize << log_n).div_ceil(SUMMED))?;
+        let call = program.on(stream, 1).input("terms", &terms);
+        call.output("columns", &mut columns).output("totals", &mut totals).run()?;
+        Ok(Some(Fractions { columns, totals, log_n }))
+    }
+
+    /// The permutation columns and the sum of all fractions. Waits for the totals.
+    pub(super) fn permutation(&self, engine: &Engine, stream: &Stream, of: Fractions) -> Result<(Matrix<F>, EF)> {
+        let Fractions { mut columns, totals, log_n } = of;
+        let totals: Vec<F::Word> = stream.download(&totals)?;
+        let (mut before, mut terminal) = (Vec::with_capacity(totals.len()), Vec::new());
+        for totals in elements::<F>(&totals).chunks(totals.len() / EF::DIMENSION) {
+            let mut sum = F::ZERO;
+            for total in totals {
+                before.push(sum);
+                sum += *total;
+            }
+            terminal.push(canonical(sum));
+        }
+        let before = upload(stream, &before)?;
+        let all = (self.lookups + 1) * EF::DIMENSION;
+        let key = ("running sums", TypeId::of::<(F, EF)>(), log_n, all);
+        let program = engine.program_of(&key, |planner| self.kernels.accumulated(planner, log_n, all))?;
+        program.on(stream, 1).input("before", &before).output("columns", &mut columns).run()?;
+        Ok((Matrix::new(engine, columns, 1 << log_n)?, ext(&terminal)))
+    }
+}
+
+/// Runs work that may recurse as deeply as expressions of constraints are, as dropping them does.
+pub(super) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    const BYTES: usize = 256 << 20;
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(BYTES).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| unsupported(error.to_string()))?;
+        Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+/// The values of an AIR's periodic columns on the quotient's domain, one column after another, and how many each has.
+fn periodic<F: EngineField, A: BaseAir<F>>(air: &A, log_n: usize, log_chunks: usize) -> Result<(Vec<F>, usize)> {
+    let columns = air.periodic_columns();
+    if columns.is_empty() {
+        return Ok((Vec::new(), 1));
+    }
+    PeriodicColumns::new(&columns, 1 << log_n).map_err(|error| unsupported(error.to_string()))?;
+    let quotient = TwoAdicMultiplicativeCoset::new(F::GENERATOR, log_n + log_chunks).ok_or_else(no_domain)?;
+    let dft = Radix2DFTSmallBatch::default();
+    let table = build_periodic_lde_table_two_adic(&dft, &columns, &subgroup(log_n)?, &quotient);
+    let places = (0..table.width()).flat_map(|column| (0..table.height()).map(move |row| (row, column)));
+    Ok((places.map(|(row, column)| *table.get(row, column)).collect(), table.height()))
+}
+
+/// The subgroup of 2^bits elements.
+fn subgroup<F: EngineField>(bits: usize) -> Result<TwoAdicMultiplicativeCoset<F>> {
+    TwoAdicMultiplicativeCoset::new(F::ONE, bits).ok_or_else(no_domain)
+}
+
+fn no_domain() -> Error {
+    unsupported("the field has no domain of this size")
+}
