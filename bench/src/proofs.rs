@@ -1,4 +1,6 @@
-//! Whole STARK proofs of `p3-uni-stark` over KoalaBear, on the device and by Plonky3's own prover.
+//! Whole STARK proofs of `p3-uni-stark` and `p3-batch-stark` over KoalaBear, on the device and by Plonky3's own provers.
+
+mod tables;
 
 use std::time::Instant;
 
@@ -31,7 +33,7 @@ use ringforge_cli::suite::{Case, Figure, Scope, Suite};
 pub(crate) static SUITE: Suite = Suite {
     name: "proofs",
     title: "STARK proofs",
-    about: "Whole proofs of Plonky3's uni-stark over KoalaBear with its extension of degree 4, from a trace in device memory \
+    about: "Whole proofs of Plonky3's uni-stark and batch-stark over KoalaBear with its extension of degree 4, from a trace in device memory \
             or in host memory until the proof is on the host. The blow-up factor is 2, and there are 100 queries and 16 bits \
             of proof of work. Plonky3's own prover runs beside, with the vector instructions that the command is compiled \
             for. By the host's clock.",
@@ -55,6 +57,8 @@ const FROM_HOST: &str = "rows in host memory";
 const FROM_PINNED: &str = "columns in page-locked memory";
 const INTERPRETED: &str = "trace on the device, constraints interpreted";
 const OPERATIONS: [&str; 4] = [ON_DEVICE, FROM_PINNED, FROM_HOST, INTERPRETED];
+
+const LINE_OF_PLONKY3: &str = "Plonky3, 16 threads";
 
 /// log2 of the rows, and the number of columns.
 const SEQUENCES: &[(u32, usize)] = &[(20, 64), (20, 256), (22, 400)];
@@ -83,7 +87,24 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             lines(bench, &name, &KeccakAir {}, &generate_trace_rows::<F>(inputs, 0))
         }));
     }
+    let heights = scope.either(&tables::HEIGHTS[..], &[8, 7, 4]);
+    if scope.wants(false) {
+        let name = format!("KoalaBear, {} tables of {} columns", heights.len(), tables::COLUMNS);
+        cases.push(Case::new(name.clone(), &OPERATIONS[..3], move |bench, _| tables::lines(bench, &name, heights)));
+    }
     Ok(cases)
+}
+
+/// The configurations of Plonky3's provers and of this project's.
+fn configs(bench: &Bench, engine: &Engine) -> Result<(StockConfig, OwnConfig)> {
+    let hash = testkit::random::<F, 16>(&mut Random::new(bench.seed), INTERNAL)?;
+    let challenger = || Challenger::new(hash.permutation().clone());
+    let mmcs: Stock = F::binary(hash.permutation(), 0);
+    let fri = FriParameters::new_benchmark(StockMmcs::new(mmcs.clone()));
+    let stock = StockConfig::new(TwoAdicFriPcs::new(Radix2DitParallel::default(), mmcs, fri), challenger());
+    let mmcs = Mmcs::new(&hash, 0).on(engine);
+    let fri = FriParameters::new_benchmark(OwnMmcs::new(mmcs.clone()));
+    Ok((stock, OwnConfig::new(Pcs::new(Dft::on(engine), mmcs, fri), challenger())))
 }
 
 fn lines<A>(bench: &Bench, name: &str, air: &A, trace: &RowMajorMatrix<F>) -> Result<Vec<Measurement>>
@@ -94,11 +115,8 @@ where
         + for<'a> Air<VerifierConstraintFolder<'a, OwnConfig>>
         + for<'a> Air<p3_air::DebugConstraintBuilder<'a, F>>,
 {
-    let hash = testkit::random::<F, 16>(&mut Random::new(bench.seed), INTERNAL)?;
-    let challenger = || Challenger::new(hash.permutation().clone());
-    let mmcs: Stock = F::binary(hash.permutation(), 0);
-    let fri = FriParameters::new_benchmark(StockMmcs::new(mmcs.clone()));
-    let stock = StockConfig::new(TwoAdicFriPcs::new(Radix2DitParallel::default(), mmcs, fri), challenger());
+    let engine = Engine::on(bench.device.clone());
+    let (stock, config) = configs(bench, &engine)?;
     let mut seconds = Vec::new();
     for _ in 0..if bench.effort.samples == 0 || trace.values.len() >= LARGE { 1 } else { RUNS } {
         let trace = trace.clone();
@@ -108,10 +126,6 @@ where
     }
     let of_plonky3 = Times::of(seconds, 1, 1).median_seconds;
 
-    let engine = Engine::on(bench.device.clone());
-    let mmcs = Mmcs::new(&hash, 0).on(&engine);
-    let fri = FriParameters::new_benchmark(OwnMmcs::new(mmcs.clone()));
-    let config = OwnConfig::new(Pcs::new(Dft::on(&engine), mmcs, fri), challenger());
     let prover = Prover::new(&engine, &config, air)?.compiled()?;
     let interpreter = Prover::new(&engine, &config, air)?.interpreted();
     let stream = bench.device.stream()?;
@@ -136,7 +150,7 @@ where
         })?;
         let right = last.is_some_and(|proof| verify(&config, air, &proof, &[]).is_ok());
         let line = Measurement { memory, ..Measurement::new(name, operation, 1, times) };
-        lines.push(line.beside("Plonky3, 16 threads", of_plonky3).checked("Plonky3's verifier", right));
+        lines.push(line.beside(LINE_OF_PLONKY3, of_plonky3).checked("Plonky3's verifier", right));
     }
     Ok(lines)
 }
