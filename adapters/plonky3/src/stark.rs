@@ -16,12 +16,14 @@
 
 mod batch;
 mod code;
+mod commitment;
 mod compilation;
 mod dag;
 mod evaluation;
 mod fri;
 mod kernels;
 mod lookups;
+mod memory;
 mod openings;
 mod part;
 mod place;
@@ -37,6 +39,7 @@ mod work;
 use ringforge::Error;
 
 pub use batch::BatchProver;
+pub use memory::Memory;
 pub use place::Phases;
 pub use prover::Prover;
 

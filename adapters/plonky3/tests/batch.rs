@@ -110,7 +110,10 @@ macro_rules! field {
                         matrix.into_columns(&stream).expect("columns")
                     })
                     .collect();
-                for (tail, on_device) in [(9, false), (0, true), (3, false)] {
+                for (tail, on_device) in [(9, false), (0, true), (3, false), (8, true), (7, false)] {
+                    if tail == 8 {
+                        prover = prover.extending_again();
+                    }
                     if tail == 3 && target != Target::Cpu {
                         prover = prover.compiled().expect("kernels");
                     }
@@ -187,6 +190,35 @@ macro_rules! field {
                     agrees(Target::Cpu, &tables, &traces, &publics, sizes);
                     if i % 3 == 0 {
                         agrees(Target::Cuda, &tables, &traces, &publics, sizes);
+                    }
+                }
+            }
+
+            #[test]
+            fn memory_is_told_before_a_proof() {
+                let mut random = Random::new(seed());
+                for (log_n, log_blowup) in [(10, 1), (8, 3)] {
+                    let engine = Engine::on(ringforge::Device::cpu());
+                    let (_, config) = configs(&engine, &mut random, log_blowup, 1);
+                    let traces = Machine::traces::<F>(&mut random, log_n);
+                    let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
+                    let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("data");
+                    let mut prover = BatchProver::new(&engine, &config, &Machine::ALL, &data.common).expect("a prover");
+                    let inputs =
+                        traces.each_ref().map(|trace| (Trace::rows(&trace.values, trace.width, F::ONE), &[][..]));
+                    let memory = prover.memory(&inputs.map(|(trace, _)| trace)).expect("a size");
+                    for (again, promised) in [(false, memory.kept), (true, memory.again)] {
+                        if again {
+                            prover = prover.extending_again();
+                        }
+                        // the first proof makes tables
+                        prover.prove(&inputs).expect("a proof");
+                        let held = engine.device().backend().peak_bytes();
+                        let held = held.min(engine.device().backend().peak_bytes());
+                        prover.prove(&inputs).expect("a proof");
+                        let used = engine.device().backend().peak_bytes() - held;
+                        let ratio = used as f64 / promised as f64;
+                        assert!((0.95..=1.0).contains(&ratio), "{log_n}, {log_blowup}, {again}: {used} of {promised}");
                     }
                 }
             }

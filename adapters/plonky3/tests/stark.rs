@@ -105,7 +105,10 @@ macro_rules! field {
                 let own_key = prover.verifier_key();
                 let own_key = own_key.map(|of| (of.width, of.degree_bits, of.commitment));
                 assert_eq!(own_key, key.as_ref().map(|of| (of.width, of.degree_bits, of.commitment.clone())));
-                for tail in [0, 3, 9] {
+                for tail in [0, 3, 9, 8] {
+                    if tail == 8 {
+                        prover = prover.extending_again();
+                    }
                     if tail == 9 && compiles {
                         prover = prover.compiled().expect("kernels");
                     }

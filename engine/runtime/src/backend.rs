@@ -109,6 +109,12 @@ pub trait Backend: Debug + Send + Sync {
         None
     }
 
+    /// The most bytes that were in use since the last call. 0 for a backend that does not count them.
+    #[cfg(feature = "testkit")]
+    fn peak_bytes(&self) -> usize {
+        0
+    }
+
     /// The contents of all cached free memory blocks, one vector per block. Tests search them for secrets that should
     /// have been wiped. Empty for a backend on host memory.
     #[cfg(feature = "testkit")]

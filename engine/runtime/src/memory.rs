@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
@@ -159,7 +160,12 @@ pub struct HostMemory {
 /// A pool of freed host memory, which is reused for later allocations of the same size. Reuse saves zeroing, which is
 /// most of the cost of a run's temporaries.
 #[derive(Default)]
-pub(crate) struct HostPool(Mutex<Vec<Vec<Line>>>);
+pub(crate) struct HostPool {
+    pieces: Mutex<Vec<Vec<Line>>>,
+    /// Bytes in use, and the most of them so far.
+    in_use: AtomicUsize,
+    most: AtomicUsize,
+}
 
 /// Maximum number of allocations in a [`HostPool`]. `MOST_BYTES` is their maximum total size in bytes.
 const MOST_PIECES: usize = 64;
@@ -179,7 +185,16 @@ impl HostPool {
             None => HostMemory::zeroed(len)?,
         };
         memory.pool = Some(self.clone());
+        let in_use = self.in_use.fetch_add(len, Ordering::Relaxed) + len;
+        self.most.fetch_max(in_use, Ordering::Relaxed);
         Some(memory)
+    }
+
+    /// The most bytes that were in use since the last call, beside those in use then.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn peak(&self) -> usize {
+        let in_use = self.in_use.load(Ordering::Relaxed);
+        self.most.swap(in_use, Ordering::Relaxed)
     }
 
     /// Frees all pooled memory.
@@ -197,13 +212,14 @@ impl HostPool {
     }
 
     fn pieces(&self) -> MutexGuard<'_, Vec<Vec<Line>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
         if let (Some(pool), true) = (self.pool.take(), self.len > 0) {
+            pool.in_use.fetch_sub(self.len, Ordering::Relaxed);
             pool.give(core::mem::take(&mut self.lines));
         }
     }

@@ -67,6 +67,16 @@ impl<'a, F: HashField> Trace<'a, F> {
         if let Values::Resident(matrix) = self.values { Some(matrix) } else { None }
     }
 
+    /// Copies a trace to contiguous columns on the device; `None` if it is there as such.
+    pub(crate) fn as_columns(&self, engine: &Engine, stream: &Stream) -> Result<Option<Matrix<F>>> {
+        match (self.on_device(engine, stream)?, self.matrix()) {
+            (Some(copy), _) => copy.into_columns(stream).map(Some),
+            (None, Some(matrix)) if matrix.is_columns() => Ok(None),
+            (None, Some(matrix)) => matrix.to_columns(stream).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Copies a trace from the host to the device; `None` if it is there.
     pub(crate) fn on_device(&self, engine: &Engine, stream: &Stream) -> Result<Option<Matrix<F>>> {
         Ok(match self.values {
@@ -137,10 +147,57 @@ impl<'a, F: HashField> Trace<'a, F> {
         }
     }
 
+    /// Makes the extension of a trace of contiguous columns on the device in parts, and passes each with its columns to
+    /// `work`.
+    fn each_part(&self, at: &Place<'_>, mut work: impl FnMut(Range<usize>, Buffer) -> Result<()>) -> Result<()> {
+        let Values::Resident(matrix) = self.values else { return Err(self.not_columns()) };
+        let (height, width, at_once) = (matrix.height(), matrix.width(), self.at_once(at, F::DIGEST)?);
+        if !matrix.is_columns() {
+            return Err(self.not_columns());
+        }
+        let (transform, of_column) = (Transform::Extend(at.added_bits, self.shift), height * size_of::<F>());
+        let program = transform.program(at.engine, height.ilog2() as usize, matrix.layout(), at_once)?;
+        for start in (0..width).step_by(at_once) {
+            let columns = start..width.min(start + at_once);
+            let mut part = at.engine.device().buffer(extended_bytes(columns.len() * of_column, at.added_bits)?)?;
+            let from = matrix.elements().slice(start * of_column..columns.end * of_column)?;
+            program.on(at.stream, columns.len()).input("from", from).output("to", &mut part).run()?;
+            work(columns, part)?;
+        }
+        Ok(())
+    }
+
+    fn not_columns(&self) -> Error {
+        Error::Mismatch {
+            what: "the trace".into(),
+            expected: "contiguous columns on the device".into(),
+            got: "another layout".into(),
+        }
+    }
+
+    /// The rows of the extension with these indices, each made from a trace of contiguous columns on the device.
+    pub(crate) fn rows_of_extension(
+        &self,
+        engine: &Engine,
+        stream: &Stream,
+        added_bits: usize,
+        rows: &[usize],
+    ) -> Result<Vec<Vec<F>>> {
+        let at = Place { engine, stream, copies: stream, added_bits };
+        let mut whole = vec![Vec::with_capacity(self.width()?); rows.len()];
+        self.each_part(&at, |_, part| {
+            let part = Matrix::<F>::new(engine, part, self.height() << added_bits)?;
+            let parts = part.rows(stream, rows)?;
+            whole.iter_mut().zip(parts).for_each(|(row, part)| row.extend(part));
+            Ok(())
+        })?;
+        Ok(whole)
+    }
+
     /// Number of columns that are processed at a time, at least `least`.
     fn at_once(&self, at: &Place<'_>, least: usize) -> Result<usize> {
-        let column = extended_bytes(self.height() * size_of::<F>(), at.added_bits)?;
-        Ok((AT_ONCE / column / F::DIGEST * F::DIGEST).max(least))
+        extended_bytes(self.height() * size_of::<F>(), at.added_bits)?;
+        Ok(at_once::<F>(self.height().ilog2() as usize + at.added_bits).max(least))
     }
 
     /// Extends a trace from the host in parts of `at_once` columns. `at_once` must be a multiple of the sponges' rate,
@@ -183,6 +240,11 @@ impl<'a, F: HashField> Trace<'a, F> {
         }
         Matrix::new(at.engine, extension, height << at.added_bits)
     }
+}
+
+/// Number of columns of 2^log_rows elements that are extended and hashed at a time: whole blocks of a sponge.
+pub(crate) fn at_once<F: HashField>(log_rows: usize) -> usize {
+    (AT_ONCE / (size_of::<F>() << log_rows) / F::DIGEST * F::DIGEST).max(F::DIGEST)
 }
 
 /// The engine, the streams and the blow-up factor for extending and hashing traces.
@@ -241,29 +303,64 @@ pub fn commit<F: HashField>(
     traces: &[Trace<'_, F>],
     added_bits: usize,
 ) -> Result<Committed<F>> {
+    let copies = engine.device().stream()?;
+    let at = Place { engine, stream, copies: &copies, added_bits };
+    let mut matrices: Vec<Option<Matrix<F>>> = traces.iter().map(|_| None).collect();
+    let tree = tree_over(&at, hash, traces, |i, sponges| {
+        matrices[i] = Some(traces[i].extended(&at, sponges)?);
+        Ok(())
+    })?;
+    Ok(Committed { matrices: matrices.into_iter().flatten().collect(), tree })
+}
+
+/// The tree of [`commit`], without the extensions: each is made in parts, which are dropped once they are hashed. Traces must
+/// be contiguous columns on the device.
+///
+/// # Errors
+/// As [`commit`].
+pub(crate) fn commit_in_parts<F: HashField>(
+    engine: &Engine,
+    stream: &Stream,
+    hash: &Poseidon2<F>,
+    traces: &[Trace<'_, F>],
+    added_bits: usize,
+) -> Result<MerkleTree<F>> {
+    let at = Place { engine, stream, copies: stream, added_bits };
+    tree_over(&at, hash, traces, |i, sponges| {
+        let height = traces[i].height() << added_bits;
+        traces[i].each_part(&at, |columns, part| {
+            sponges.absorb(stream, (&part).into(), Layout::Columns { stride: height }, columns.len())
+        })
+    })
+}
+
+/// The tree over the rows of extensions, whose columns `absorb` passes to the sponges of their height.
+fn tree_over<F: HashField>(
+    at: &Place<'_>,
+    hash: &Poseidon2<F>,
+    traces: &[Trace<'_, F>],
+    mut absorb: impl FnMut(usize, &mut Sponges<'_, F>) -> Result<()>,
+) -> Result<MerkleTree<F>> {
+    let Place { engine, stream, added_bits, .. } = *at;
     for trace in traces {
         trace.width()?;
         Transform::Extend(added_bits, trace.shift).check(trace.height())?;
     }
-    let copies = engine.device().stream()?;
-    let at = Place { engine, stream, copies: &copies, added_bits };
     let mut order: Vec<usize> = (0..traces.len()).collect();
     order.sort_by_key(|&i| Reverse(traces[i].height()));
     let groups: Vec<_> = order.chunk_by(|&a, &b| traces[a].height() == traces[b].height()).collect();
     let layers = Layers::new(groups.iter().map(|group| traces[group[0]].height() << added_bits), hash.arity())?;
-    let mut matrices: Vec<Option<Matrix<F>>> = traces.iter().map(|_| None).collect();
     let mut digests = Vec::new();
     for group in groups {
         let width = group.iter().map(|&i| traces[i].width()).sum::<Result<usize>>()?;
         let height = traces[group[0]].height() << added_bits;
         let mut sponges = Sponges::new(engine, hash, height, width);
         for &i in group {
-            matrices[i] = Some(traces[i].extended(&at, &mut sponges)?);
+            absorb(i, &mut sponges)?;
         }
         digests.push(sponges.digests());
     }
-    let tree = MerkleTree::of_digests(engine, stream, hash, layers, digests.into_iter())?;
-    Ok(Committed { matrices: matrices.into_iter().flatten().collect(), tree })
+    MerkleTree::of_digests(engine, stream, hash, layers, digests.into_iter())
 }
 
 #[cfg(all(test, feature = "testkit"))]

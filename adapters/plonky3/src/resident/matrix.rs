@@ -184,11 +184,18 @@ impl<F: EngineField> Matrix<F> {
     /// [`Error::ForeignDevice`] for a buffer or stream of another device than the engine's; [`Error::OutOfMemory`] and
     /// other errors of the device.
     pub fn into_columns(self, stream: &Stream) -> Result<Self> {
-        match self.layout {
-            Layout::Columns { stride } if stride == self.height => Ok(self),
-            Layout::Columns { .. } => self.transposed(stream)?.transposed(stream),
-            Layout::Rows => self.transposed(stream),
-        }
+        if self.is_columns() { Ok(self) } else { self.to_columns(stream) }
+    }
+
+    /// Whether the matrix is column-major, without elements between columns.
+    pub(crate) fn is_columns(&self) -> bool {
+        self.layout == Layout::Columns { stride: self.height }
+    }
+
+    /// Copies the matrix to contiguous columns.
+    pub(crate) fn to_columns(&self, stream: &Stream) -> Result<Self> {
+        let copy = self.transposed(stream)?;
+        if copy.layout == Layout::Rows { copy.transposed(stream) } else { Ok(copy) }
     }
 
     /// Copies the matrix to the other layout.

@@ -21,7 +21,9 @@ use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::PreprocessedOpenedValues;
 use ringforge::{Engine, Error, Result, Stream};
 
+use super::commitment::{Columns, Commitment};
 use super::lookups::{Places, check, dags};
+use super::memory::{Memory, Size};
 use super::openings::{Opening, Round, open};
 use super::place::{Phases, Place};
 use super::settings::Settings;
@@ -59,7 +61,7 @@ impl<F: HashField, EF, SC: StarkGenericConfig, A> fmt::Debug for BatchProver<'_,
 /// The preprocessed columns of all tables that have some.
 #[derive(Debug)]
 struct Preprocessed<F: HashField> {
-    committed: Committed<F>,
+    committed: Commitment<'static, F>,
     /// For each table, its place among the matrices, and log2 of its rows.
     places: Vec<Option<(usize, usize)>>,
     /// The columns themselves, of tables with lookups.
@@ -69,14 +71,30 @@ struct Preprocessed<F: HashField> {
 /// A table's trace, and its public values.
 type Input<'a, F> = (Trace<'a, F>, &'a [F]);
 
-/// Everything about the traces that a proof begins with.
+/// The traces that a proof begins with.
 struct Begun<'a, F: HashField> {
     inputs: &'a [Input<'a, F>],
     /// Traces of tables with lookups that were copied to the device.
     copies: Vec<Option<Matrix<F>>>,
     heights: Vec<Arc<Height<F>>>,
     log_ns: Vec<usize>,
-    committed: Committed<F>,
+}
+
+impl<'a, F: HashField> Begun<'a, F> {
+    /// The trace of a table on the device.
+    fn matrix(&self, table: usize) -> Option<&Matrix<F>> {
+        self.copies[table].as_ref().or(self.inputs[table].0.matrix())
+    }
+
+    /// The traces, to be extended.
+    fn traces(&self) -> Vec<Trace<'_, F>> {
+        let of_inputs = self.inputs.iter().map(|(trace, _)| *trace);
+        let trace = |(i, trace): (usize, Trace<'a, F>)| match self.matrix(i) {
+            Some(matrix) => Trace::resident(matrix, F::GENERATOR),
+            None => trace.on_coset(F::GENERATOR),
+        };
+        of_inputs.enumerate().map(trace).collect()
+    }
 }
 
 impl<'a, F, EF, M, SC, A> BatchProver<'a, F, EF, SC, A>
@@ -154,6 +172,33 @@ where
         self
     }
 
+    /// The same prover, whose proofs use at most this many bytes of device memory, beside what [`Memory`] leaves out. If the
+    /// extensions of traces do not fit, they are made again in parts when they are needed.
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.settings.within = bytes;
+        self
+    }
+
+    /// The same prover, which always makes extensions again.
+    #[cfg(feature = "testkit")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn extending_again(mut self) -> Self {
+        self.settings.always_again = true;
+        self
+    }
+
+    /// The device memory of a proof of these traces. Nothing is allocated for it.
+    ///
+    /// # Errors
+    /// Those of [`BatchProver::prove`] for the sizes of traces.
+    pub fn memory(&self, traces: &[Trace<'_, F>]) -> Result<Memory> {
+        let stream = self.settings.engine.device().stream()?;
+        let at = self.settings.place(&stream, self.config.pcs());
+        Memory::of(&at, &self.sizes(&at, traces)?)
+    }
+
     /// Proves that the traces satisfy their AIRs, and that all lookups between them balance. Each table's trace and its public
     /// values are given, in the order of the AIRs. The traces' shifts are not used.
     ///
@@ -175,7 +220,14 @@ where
     pub fn prove_timed(&self, inputs: &[(Trace<'_, F>, &[F])]) -> Result<(BatchProof<SC>, Phases)> {
         let stream = self.settings.engine.device().stream()?;
         let at = self.settings.place(&stream, self.config.pcs());
-        let begun = self.begin(&at, inputs)?;
+        let (begun, again) = self.begin(&at, inputs)?;
+        let committed = match again {
+            true => Commitment::of_traces(&at, (0..inputs.len()).filter_map(|i| begun.matrix(i)).collect())?,
+            false => {
+                let hash = at.pcs.mmcs().hash();
+                resident::commit(at.engine, &stream, hash, &begun.traces(), at.log_blowup())?.into()
+            }
+        };
         let mut challenger =
             Smallest::new(self.config.initialise_challenger(), at.engine, &stream, at.pcs.mmcs().hash());
         let shape = BatchShape {
@@ -189,7 +241,7 @@ where
             ood_pow_bits: self.config.ood_proof_of_work_bits(),
         };
         let mut transcript = BatchProverTranscript::new(&mut challenger, shape);
-        match self.rest(&at, &begun, &mut transcript) {
+        match self.rest(&at, &begun, &committed, &mut transcript) {
             Ok(proof) => {
                 transcript.finish();
                 challenger.finish()?;
@@ -202,19 +254,16 @@ where
         }
     }
 
-    /// Checks the inputs, and commits to the traces.
-    fn begin<'b>(&self, at: &Place<'_, F, EF, M>, inputs: &'b [Input<'b, F>]) -> Result<Begun<'b, F>> {
-        if inputs.len() != self.tables.len() {
-            return Err(Error::Length { what: "tables", expected: self.tables.len(), got: inputs.len() });
+    /// The sizes of a proof.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::Unsupported`] as for [`BatchProver::prove`].
+    fn sizes(&self, at: &Place<'_, F, EF, M>, traces: &[Trace<'_, F>]) -> Result<Vec<Size>> {
+        if traces.len() != self.tables.len() {
+            return Err(Error::Length { what: "tables", expected: self.tables.len(), got: traces.len() });
         }
-        let (mut copies, mut heights, mut log_ns) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, ((trace, publics), table)) in inputs.iter().zip(&self.tables).enumerate() {
-            let trace = trace.on_coset(F::GENERATOR);
+        let size = |(i, (trace, table)): (usize, (&Trace<'_, F>, &Table<F, EF>))| {
             trace.check(table.layout.main_width, at.log_blowup())?;
-            let expected = self.airs[i].num_public_values();
-            if publics.len() != expected {
-                return Err(Error::Length { what: "public values", expected, got: publics.len() });
-            }
             let log_n = trace.height().ilog2() as usize;
             let preprocessed = self.preprocessed.as_ref().and_then(|of| of.places[i]);
             if let Some((_, bits)) = preprocessed.filter(|(_, bits)| *bits != log_n) {
@@ -222,25 +271,37 @@ where
                 return Err(Error::Length { what, expected: 1 << bits, got: 1 << log_n });
             }
             at.check_height(log_n)?;
-            let height = self.height(i, log_n)?;
-            trace.check(table.layout.main_width, at.log_blowup().max(height.log_chunks))?;
-            heights.push(height);
-            log_ns.push(log_n);
-        }
-        let rows: Vec<usize> = log_ns.iter().map(|log_n| 1 << log_n).collect();
+            let log_chunks = self.height(i, log_n)?.log_chunks;
+            trace.check(table.layout.main_width, at.log_blowup().max(log_chunks))?;
+            Ok(table.size(trace, log_chunks, !self.airs[i].main_next_row_columns().is_empty()))
+        };
+        let sizes = traces.iter().zip(&self.tables).enumerate().map(size).collect::<Result<Vec<_>>>()?;
+        let rows: Vec<usize> = sizes.iter().map(|size| 1 << size.log_n).collect();
         check_multiplicity_height_bound(&self.common.lookups, &rows).map_err(|error| unsupported(error.to_string()))?;
+        Ok(sizes)
+    }
+
+    /// Checks the inputs, and copies traces to the device that must stay there. Also returns whether extensions are made
+    /// again.
+    fn begin<'b>(&self, at: &Place<'_, F, EF, M>, inputs: &'b [Input<'b, F>]) -> Result<(Begun<'b, F>, bool)> {
+        let traces: Vec<_> = inputs.iter().map(|(trace, _)| *trace).collect();
+        let sizes = self.sizes(at, &traces)?;
+        for ((_, publics), air) in inputs.iter().zip(self.airs) {
+            let expected = air.num_public_values();
+            if publics.len() != expected {
+                return Err(Error::Length { what: "public values", expected, got: publics.len() });
+            }
+        }
         at.go_on()?;
-        for ((trace, _), table) in inputs.iter().zip(&self.tables) {
-            copies.push(if table.lookups > 0 { trace.on_device(at.engine, at.stream)? } else { None });
-        }
-        let mut traces = Vec::with_capacity(inputs.len());
-        for ((trace, _), copy) in inputs.iter().zip(&copies) {
-            let on_device = copy.as_ref().map(|copy| Trace::resident(copy, F::GENERATOR));
-            traces.push(on_device.unwrap_or(trace.on_coset(F::GENERATOR)));
-        }
-        let committed = resident::commit(at.engine, at.stream, at.pcs.mmcs().hash(), &traces, at.log_blowup())?;
-        drop(traces);
-        Ok(Begun { inputs, copies, heights, log_ns, committed })
+        let again = self.settings.extends_again(at, &sizes)?;
+        let copy = |(trace, table): (&Trace<'b, F>, &Table<F, EF>)| match (again, table.lookups) {
+            (true, _) => trace.as_columns(at.engine, at.stream),
+            (false, 0) => Ok(None),
+            (false, _) => trace.on_device(at.engine, at.stream),
+        };
+        let copies = traces.iter().zip(&self.tables).map(copy).collect::<Result<_>>()?;
+        let heights = sizes.iter().enumerate().map(|(i, size)| self.height(i, size.log_n)).collect::<Result<_>>()?;
+        Ok((Begun { inputs, copies, heights, log_ns: sizes.iter().map(|size| size.log_n).collect() }, again))
     }
 
     /// Everything after the traces' extensions and their tree.
@@ -248,10 +309,11 @@ where
         &self,
         at: &Place<'_, F, EF, M>,
         begun: &Begun<'_, F>,
+        committed: &Commitment<'_, F>,
         transcript: &mut BatchProverTranscript<'_, Smallest<'_, F, SC::Challenger>, F, EF, Cap<F>>,
     ) -> Result<BatchProof<SC>> {
         let Place { engine, stream, .. } = *at;
-        let Begun { inputs, heights, log_ns, committed, .. } = begun;
+        let Begun { inputs, heights, log_ns, .. } = begun;
         let hash = at.pcs.mmcs().hash();
         transcript.instance_bindings(log_ns);
         let main = at.cap(&committed.tree)?;
@@ -269,7 +331,7 @@ where
             permutations.iter().flatten().map(|matrix| Trace::resident(matrix, F::GENERATOR)).collect();
         let permutation = match traces.is_empty() {
             true => None,
-            false => Some(resident::commit(engine, stream, hash, &traces, at.log_blowup())?),
+            false => Some(Commitment::from(resident::commit(engine, stream, hash, &traces, at.log_blowup())?)),
         };
         drop(traces);
         drop(permutations);
@@ -278,22 +340,23 @@ where
         let alpha = transcript.permutation_phase(permutation_cap.clone(), &sums);
         at.lap(|phases| &mut phases.permutation)?;
 
-        let mut of_permutation = permutation.iter().flat_map(|of| &of.matrices);
+        let [main_columns, of_preprocessed, of_permutation] =
+            [Some(committed), self.preprocessed.as_ref().map(|of| &of.committed), permutation.as_ref()]
+                .map(|of| of.map(Commitment::columns).unwrap_or_default());
+        let mut of_permutation = of_permutation.into_iter();
         let mut quotients = Vec::with_capacity(self.tables.len());
         for (i, table) in self.tables.iter().enumerate() {
-            let preprocessed = self.preprocessed.as_ref().and_then(|of| {
-                let (place, _) = of.places[i]?;
-                Some(&of.committed.matrices[place])
-            });
-            let matrices =
-                [Some(&committed.matrices[i]), preprocessed, terminals[i].and_then(|_| of_permutation.next())];
+            let place = self.preprocessed.as_ref().and_then(|of| of.places[i]);
+            let preprocessed = place.map(|(place, _)| of_preprocessed[place]);
+            let permutation = terminals[i].and_then(|_| of_permutation.next());
+            let matrices = [Some(main_columns[i]), preprocessed, permutation];
             let publics = self.publics(i, inputs[i].1, &challenges[i], terminals[i].unwrap_or(EF::ZERO));
             let values = Values { matrices, publics: &publics, log_n: log_ns[i], interpreted: interpreted[i] };
             quotients.push(table.quotient(engine, stream, &values, &heights[i], at.log_blowup(), alpha)?);
             at.go_on()?;
         }
         let tree = MerkleTree::new(engine, stream, hash, &quotients.iter().collect::<Vec<_>>())?;
-        let quotient = Committed { matrices: quotients, tree };
+        let quotient = Commitment::from(Committed { matrices: quotients, tree });
         let quotient_chunks = at.cap(&quotient.tree)?;
         transcript.quotient_phase(quotient_chunks.clone(), None);
         at.lap(|phases| &mut phases.quotient)?;
@@ -331,11 +394,9 @@ where
         let Place { engine, stream, .. } = *at;
         let mut fractions = Vec::with_capacity(self.tables.len());
         for (i, table) in self.tables.iter().enumerate() {
-            let (trace, publics) = &begun.inputs[i];
-            let trace = begun.copies[i].as_ref().or(trace.matrix());
             let preprocessed = self.preprocessed.as_ref().and_then(|of| of.columns[i].as_ref());
-            let publics = self.publics(i, publics, &challenges[i], EF::ZERO);
-            let matrices = [trace, preprocessed, None];
+            let publics = self.publics(i, begun.inputs[i].1, &challenges[i], EF::ZERO);
+            let matrices = [begun.matrix(i), preprocessed, None].map(|matrix| matrix.map(Columns::Trace));
             let values = Values { matrices, publics: &publics, log_n: begun.log_ns[i], interpreted: interpreted[i] };
             fractions.push(table.fractions(engine, stream, &values)?);
         }
@@ -351,9 +412,9 @@ where
     fn rounds<'r>(
         &'r self,
         log_ns: &[usize],
-        committed: &'r Committed<F>,
-        quotient: &'r Committed<F>,
-        permutation: Option<&'r Committed<F>>,
+        committed: &'r Commitment<'r, F>,
+        quotient: &'r Commitment<'r, F>,
+        permutation: Option<&'r Commitment<'r, F>>,
         terminals: &[Option<EF>],
     ) -> Vec<Round<'r, F>> {
         let of = |table: usize, next: bool, columns: usize| Opening { log_n: log_ns[table], next, columns };
@@ -363,8 +424,11 @@ where
             of(table, next, self.tables[table].layout.main_width)
         };
         let mut rounds = vec![
-            Round { committed, openings: all.clone().map(main).collect() },
-            Round { committed: quotient, openings: all.clone().map(|table| of(table, false, EF::DIMENSION)).collect() },
+            Round { commitment: committed, openings: all.clone().map(main).collect() },
+            Round {
+                commitment: quotient,
+                openings: all.clone().map(|table| of(table, false, EF::DIMENSION)).collect(),
+            },
         ];
         rounds.extend(self.preprocessed.as_ref().map(|preprocessed| {
             let tables = self.common.preprocessed.iter().flat_map(|of| &of.matrix_to_instance);
@@ -372,12 +436,12 @@ where
                 let next = !self.airs[*table].preprocessed_next_row_columns().is_empty();
                 of(*table, next, self.tables[*table].layout.preprocessed_width)
             };
-            Round { committed: &preprocessed.committed, openings: tables.map(opening).collect() }
+            Round { commitment: &preprocessed.committed, openings: tables.map(opening).collect() }
         }));
-        rounds.extend(permutation.map(|committed| {
+        rounds.extend(permutation.map(|commitment| {
             let tables = all.filter(|table| terminals[*table].is_some());
             let columns = |table: usize| (self.tables[table].lookups + 1) * EF::DIMENSION;
-            Round { committed, openings: tables.map(|table| of(table, true, columns(table))).collect() }
+            Round { commitment, openings: tables.map(|table| of(table, true, columns(table))).collect() }
         }));
         rounds
     }
@@ -456,7 +520,7 @@ where
             place.map(|(place, _)| self.columns(&stream, &matrices[place])).transpose()
         });
         let columns = columns.collect::<Result<_>>()?;
-        Ok(Some(Preprocessed { committed, places, columns }))
+        Ok(Some(Preprocessed { committed: committed.into(), places, columns }))
     }
 
     fn columns(&self, stream: &Stream, rows: &RowMajorMatrix<F>) -> Result<Matrix<F>> {

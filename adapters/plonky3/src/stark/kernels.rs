@@ -279,46 +279,94 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         self.kernel(text, ports, &[], "", Grid::of(blocks), [chunks, count, blocks], on_cpu)
     }
 
-    /// The plan that adds a matrix's part of the function that FRI tests: (Y − p) / (z − x), where p is the combination of
-    /// a row's columns with powers of a challenge. With `next`, adds (Y' − a p) / (z' − x) for a second point. Unless it
-    /// `continues`, it begins the function with this matrix.
-    pub(super) fn reduced(self, planner: &Planner, of: Shape, next: bool, continues: bool) -> Result<Plan> {
-        let (degree, rows, [to_row, to_column]) = (EF::DIMENSION, of.rows, of.strides());
+    /// The plan that adds the combination of a matrix's columns with powers of a challenge, in the first 2^log_n rows, to D
+    /// columns. With `both`, there are D more columns for a second point, to which the combination is added times a factor if
+    /// the matrix is opened at the `next` row. Unless it `continues`, it begins with this matrix.
+    pub(super) fn combined(
+        self,
+        planner: &Planner,
+        of: Shape,
+        log_n: usize,
+        [next, both, continues]: [bool; 3],
+    ) -> Result<Plan> {
+        let (degree, n, [to_row, to_column]) = (EF::DIMENSION, 1usize << log_n, of.strides());
+        let columns = if both { 2 * degree } else { degree };
         let ports = [
             shared::<F>(of.elements()),
             shared::<F>(of.columns * degree),
-            shared::<F>(3 * degree),
+            shared::<F>(degree),
+            if continues { in_out::<F>(columns << log_n) } else { output::<F>(columns << log_n) },
+        ];
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            type Ports<'a, F> = (Words<'a, F>, Words<'a, F>, Words<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (matrix, powers, factor, to): Ports<'_, F>| {
+                let (matrix, to) = (elements::<F>(matrix), elements_mut::<F>(to));
+                let (powers, factor) = (exts::<F, EF>(powers), ext::<F, EF>(elements(factor)));
+                let row = |r: usize| -> EF {
+                    let columns = powers.iter().enumerate();
+                    columns.map(|(c, power)| *power * matrix[r * to_row + c * to_column]).sum()
+                };
+                ringforge_cpu::threads::start();
+                let sums = (0..n).into_par_iter().map(row).collect::<Vec<EF>>();
+                for (r, sum) in sums.into_iter().enumerate() {
+                    let at_next = if next { factor * sum } else { EF::ZERO };
+                    let pair = [sum, at_next];
+                    let coefficients = pair.iter().flat_map(|x| x.as_basis_coefficients_slice()).take(columns);
+                    for (column, x) in coefficients.enumerate() {
+                        let to = &mut to[(column << log_n) + r];
+                        *to = canonical(if continues { *to + *x } else { *x });
+                    }
+                }
+                Ok(())
+            })
+        };
+        let grid = Grid::of_rows(n);
+        let numbers = [log_n, of.columns, to_row, to_column, grid.blocks];
+        let task = [("next", next.into()), ("both", both.into()), ("continues", continues.into())];
+        let text = ("stark_combined", include_str!("../kernels/stark_combined.cu"));
+        let kernel = self.kernel(text, ports, &task, "", grid, numbers, on_cpu);
+        let inputs = ["matrix", "powers", "factor", "combined"];
+        let inputs = &inputs[..if continues { 4 } else { 3 }];
+        one_step(planner, format!("combination of columns of 2^{log_n}"), inputs, kernel, "combined")
+    }
+
+    /// The plan of a function that FRI tests: (Y − p) / (z − x), and with `both` also (Y' − p') / (z' − x). The D columns of
+    /// p, and then those of p', are in the rows of an extension.
+    pub(super) fn reduced(self, planner: &Planner, rows: usize, both: bool) -> Result<Plan> {
+        let degree = EF::DIMENSION;
+        let columns = if both { 2 * degree } else { degree };
+        let ports = [
+            shared::<F>(columns * rows),
+            shared::<F>(2 * degree),
             shared::<F>(rows * degree),
-            shared::<F>(if next { rows * degree } else { degree }),
-            if continues { in_out::<F>(rows * degree) } else { output::<F>(rows * degree) },
+            shared::<F>(if both { rows * degree } else { degree }),
+            output::<F>(rows * degree),
         ];
         let on_cpu = move |items, args: &mut Args<'_>| {
             type In<'a, F> = Words<'a, F>;
-            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
-            args.each(items, |_, (matrix, powers, constants, here, after, to): Ports<'_, F>| {
-                let (matrix, to) = (elements::<F>(matrix), elements_mut::<F>(to));
-                let [powers, constants, here, after] = [powers, constants, here, after].map(exts::<F, EF>);
+            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (combined, constants, here, after, to): Ports<'_, F>| {
+                let combined = elements::<F>(combined);
+                let [constants, here, after] = [constants, here, after].map(exts::<F, EF>);
+                let at = |first: usize, r: usize| -> EF {
+                    let coefficients: Vec<F> =
+                        (first..first + degree).map(|column| combined[column * rows + r]).collect();
+                    ext(&coefficients)
+                };
                 let row = |r: usize| {
-                    let columns = powers.iter().enumerate();
-                    let p: EF = columns.map(|(c, power)| *power * matrix[r * to_row + c * to_column]).sum();
-                    let sum = (constants[0] - p) * here[r];
-                    let sum = if next { sum + (constants[1] - constants[2] * p) * after[r] } else { sum };
-                    if continues { sum + ext::<F, EF>(&to[r * degree..(r + 1) * degree]) } else { sum }
+                    let sum = (constants[0] - at(0, r)) * here[r];
+                    if both { sum + (constants[1] - at(degree, r)) * after[r] } else { sum }
                 };
                 ringforge_cpu::threads::start();
-                let sums = (0..rows).into_par_iter().map(row).collect::<Vec<EF>>();
-                put(to, sums);
+                put(elements_mut(to), (0..rows).into_par_iter().map(row).collect::<Vec<EF>>());
                 Ok(())
             })
         };
         let grid = Grid::of_rows(rows);
-        let numbers = [rows, of.columns, to_row, to_column, grid.blocks];
-        let task = [("next", next.into()), ("continues", continues.into())];
         let text = ("stark_reduced", include_str!("../kernels/stark_reduced.cu"));
-        let kernel = self.kernel(text, ports, &task, "", grid, numbers, on_cpu);
-        let inputs = ["matrix", "powers", "constants", "here", "next", "reduced"];
-        let inputs = &inputs[..if continues { 6 } else { 5 }];
-        one_step(planner, format!("reduced openings of {rows} rows"), inputs, kernel, "reduced")
+        let kernel = self.kernel(text, ports, &[("both", both.into())], "", grid, [rows, grid.blocks], on_cpu);
+        let inputs = ["combined", "constants", "here", "next"];
+        one_step(planner, format!("reduced openings of {rows} rows"), &inputs, kernel, "reduced")
     }
 
     /// The plan that folds 2^log_rows rows of 2^log_arity elements to one element each. If a function `joins`, it is added

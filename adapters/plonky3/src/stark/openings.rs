@@ -1,6 +1,8 @@
 //! Values of committed polynomials at points outside their domains, and the proof of these values.
 
 use core::any::TypeId;
+use core::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
 use p3_commit::{Mmcs as MmcsTrait, OpenedValues};
@@ -9,6 +11,7 @@ use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
 use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Result};
 
+use super::commitment::Commitment;
 use super::evaluation::{denominators, flat, points};
 use super::fri;
 use super::kernels::{Shape, exts, upload};
@@ -17,7 +20,8 @@ use super::unsupported;
 use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::mmcs::Mmcs;
-use crate::resident::Committed;
+use crate::resident::Matrix;
+use crate::transform::Transform;
 
 /// How a matrix of a commitment is opened.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +37,7 @@ pub(super) struct Opening {
 /// A commitment, and how each of its matrices is opened.
 #[derive(Debug)]
 pub(super) struct Round<'a, F: HashField> {
-    pub(super) committed: &'a Committed<F>,
+    pub(super) commitment: &'a Commitment<'a, F>,
     pub(super) openings: Vec<Opening>,
 }
 
@@ -64,9 +68,11 @@ where
     let mut transcript = PcsProverTranscript::new(challenger, shape);
     transcript.claimed_openings(&values);
     let (alpha, batch_pow_witness) = transcript.batch_phase();
-    let folded = weights
-        .reduced(at, rounds, &values, alpha)
-        .and_then(|functions| transcript.delegate(|challenger| fri::prove(at, functions, challenger)));
+    let functions = weights.reduced(at, rounds, &values, alpha);
+    let bits = weights.bits;
+    drop(weights);
+    let folded =
+        functions.and_then(|functions| transcript.delegate(|challenger| fri::prove(at, functions, challenger)));
     let folded = match folded {
         Ok(folded) => folded,
         Err(error) => {
@@ -76,15 +82,12 @@ where
     };
     transcript.finish();
     at.lap(|phases| &mut phases.fri)?;
-    let bits = weights.bits;
     let of_rows = |round: &Round<'_, F>| {
         let highest = round.openings.iter().map(|opening| opening.log_n).max().unwrap_or(0) + at.log_blowup();
         let leaves: Vec<usize> = folded.indices.iter().map(|index| index >> (bits - highest)).collect();
-        let Round { committed, openings } = round;
-        let cap_height = at.pcs.mmcs().cap_height().min(committed.tree.height());
-        let (rows, opening_proof) = committed.open(at.stream, &leaves, cap_height)?;
+        let (rows, opening_proof) = round.commitment.open(at, &leaves)?;
         let split = |rows: Vec<Vec<F>>| {
-            let rows = rows.iter().zip(openings);
+            let rows = rows.iter().zip(&round.openings);
             rows.flat_map(|(row, opening)| row.chunks(opening.columns).map(<[F]>::to_vec)).collect()
         };
         Ok(BatchMultiOpening { opened_values: rows.into_iter().map(split).collect(), opening_proof })
@@ -103,9 +106,11 @@ where
     Ok((values, proof))
 }
 
-/// The values 1 / (z − x) at all points x.
-struct Weights<EF> {
+/// The values 1 / (z − x) at all points x, and the rows of matrices that are weighted.
+struct Weights<F, EF> {
     z: EF,
+    /// Of each matrix of each round, the first rows, if the matrix itself does not have them.
+    rows: Vec<Vec<Option<Matrix<F>>>>,
     /// log2 of the most rows of an extension.
     bits: usize,
     /// Those of z. Lower extensions have the first points of the highest one.
@@ -114,12 +119,8 @@ struct Weights<EF> {
     next: Vec<(usize, EF, Buffer)>,
 }
 
-impl<EF> Weights<EF> {
-    fn new<F, M>(at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>], z: EF) -> Result<Self>
-    where
-        F: HashField,
-        EF: ExtensionField<F>,
-    {
+impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
+    fn new<M>(at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>], z: EF) -> Result<Self> {
         let openings = || rounds.iter().flat_map(|round| &round.openings);
         let bits = openings().map(|opening| opening.log_n).max().unwrap_or(0) + at.log_blowup();
         if !is_outside::<F, EF>(z, bits) {
@@ -137,29 +138,39 @@ impl<EF> Weights<EF> {
             let point = z * F::two_adic_generator(log_n);
             Ok((log_n, point, inverses(log_n + at.log_blowup(), point)?))
         };
-        Ok(Self { z, bits, here: inverses(bits, z)?, next: heights.into_iter().map(next).collect::<Result<_>>()? })
+        let rows = |round: &Round<'_, F>| {
+            let columns = round.commitment.columns().into_iter().zip(&round.openings);
+            columns.map(|(columns, opening)| columns.first_rows(at.stream, opening.log_n, 0)).collect()
+        };
+        let rows = rounds.iter().map(rows).collect::<Result<_>>()?;
+        let (here, next) = (inverses(bits, z)?, heights.into_iter().map(next).collect::<Result<_>>()?);
+        Ok(Self { z, rows, bits, here, next })
+    }
+
+    /// The matrices of each round that have the first rows, and how each is opened.
+    fn matrices<'r>(&'r self, rounds: &'r [Round<'_, F>]) -> Vec<Vec<(&'r Matrix<F>, Opening)>> {
+        let of_round = |(round, rows): (&'r Round<'_, F>, &'r Vec<Option<Matrix<F>>>)| {
+            let columns = round.commitment.columns().into_iter().zip(rows);
+            let matrices = columns.map(|(columns, rows)| rows.as_ref().unwrap_or(columns.matrix()));
+            matrices.zip(round.openings.iter().copied()).collect()
+        };
+        rounds.iter().zip(&self.rows).map(of_round).collect()
     }
 
     /// The points at which a matrix is opened, each with its values.
-    fn of(&self, opening: Opening) -> impl Iterator<Item = (EF, &Buffer)>
-    where
-        EF: Copy,
-    {
+    fn of(&self, opening: Opening) -> impl Iterator<Item = (EF, &Buffer)> {
         let next = self.next.iter().find(|(log_n, ..)| opening.next && *log_n == opening.log_n);
         [Some((self.z, &self.here)), next.map(|(_, point, inverses)| (*point, inverses))].into_iter().flatten()
     }
 
     /// The values of all matrices at their points.
-    fn values<F, M>(&self, at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>]) -> Result<OpenedValues<EF>>
-    where
-        F: HashField,
-        EF: ExtensionField<F>,
-    {
+    fn values<M>(&self, at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>]) -> Result<OpenedValues<EF>> {
         let Place { engine, stream, kernels, .. } = *at;
         let of_element = EF::DIMENSION * size_of::<F>();
+        let rounds = self.matrices(rounds);
         let all = || {
-            let matrices = rounds.iter().flat_map(|round| round.committed.matrices.iter().zip(&round.openings));
-            matrices.flat_map(|(matrix, opening)| self.of(*opening).map(move |point| (matrix, *opening, point)))
+            let matrices = rounds.iter().flatten();
+            matrices.flat_map(|(matrix, opening)| self.of(*opening).map(move |point| (*matrix, *opening, point)))
         };
         let total = all().map(|(matrix, ..)| matrix.width()).sum::<usize>() * of_element;
         let (mut sums, mut begin) = (stream.zeros(total)?, 0);
@@ -175,7 +186,8 @@ impl<EF> Weights<EF> {
             begin = end;
         }
         let mut sums = exts::<F, EF>(&stream.download(&sums)?).into_iter();
-        let mut of_matrix = |(columns, opening): (usize, &Opening)| {
+        let mut of_matrix = |(matrix, opening): &(&Matrix<F>, Opening)| {
+            let columns = matrix.width();
             let mut of_point = |(z, _): (EF, &Buffer)| -> Vec<EF> {
                 // barycentric interpolation on the coset g·H: z (z^n − g^n) / (n g^n)
                 let shift_to_n = F::GENERATOR.exp_power_of_2(opening.log_n);
@@ -190,69 +202,83 @@ impl<EF> Weights<EF> {
             };
             (0..columns / opening.columns).map(part).collect::<Vec<Vec<Vec<EF>>>>()
         };
-        let of_round = |round: &Round<'_, F>| {
-            let widths = round.committed.matrices.iter().map(crate::resident::Matrix::width);
-            widths.zip(&round.openings).flat_map(&mut of_matrix).collect()
-        };
-        Ok(rounds.iter().map(of_round).collect())
+        Ok(rounds.iter().map(|round| round.iter().flat_map(&mut of_matrix).collect()).collect())
     }
 
     /// Enqueues the functions that FRI tests, one for each height, the highest first: the sum, with powers of `alpha`, of
     /// (y − p(x)) / (z − x) for all openings of that height.
-    fn reduced<F, M>(
+    fn reduced<M>(
         &self,
         at: &Place<'_, F, EF, M>,
         rounds: &[Round<'_, F>],
         values: &OpenedValues<EF>,
         alpha: EF,
-    ) -> Result<Vec<(usize, Buffer)>>
-    where
-        F: HashField,
-        EF: ExtensionField<F>,
-    {
-        let Place { engine, stream, kernels, .. } = *at;
-        let of_element = EF::DIMENSION * size_of::<F>();
-        let unused = stream.zeros(of_element)?;
-        // for each height, the function, and the power of alpha that comes next
-        let mut functions: Vec<(usize, Buffer, EF)> = Vec::new();
-        for (round, values) in rounds.iter().zip(values) {
-            let mut values = values.iter();
-            for (matrix, opening) in round.committed.matrices.iter().zip(&round.openings) {
-                let (shape, bits) = (Shape::of(matrix), opening.log_n + at.log_blowup());
-                let parts: Vec<_> = values.by_ref().take(shape.columns / opening.columns).collect();
-                let known = functions.iter().position(|(other, ..)| *other == bits);
-                let place = known.unwrap_or(functions.len());
-                if known.is_none() {
-                    functions.push((bits, engine.device().buffer(of_element << bits)?, EF::ONE));
-                }
-                let (_, function, first) = &mut functions[place];
-                let powers: Vec<EF> = alpha.shifted_powers(*first).collect_n(shape.columns);
-                let factor = alpha.exp_u64(shape.columns as u64);
-                let sum_at = |point: usize| -> EF {
-                    let values = parts.iter().filter_map(|points| points.get(point)).flatten();
-                    powers.iter().zip(values).map(|(power, y)| *power * *y).sum()
-                };
-                let constants = [sum_at(0), sum_at(1) * factor, factor];
-                *first *= if opening.next { factor.square() } else { factor };
-                let key = ("reduced openings", TypeId::of::<(F, EF)>(), shape, opening.next, known.is_some());
-                let program = engine
-                    .program_of(&key, |planner| kernels.reduced(planner, shape, opening.next, known.is_some()))?;
-                let [powers, constants] = [upload(stream, &flat(&powers))?, upload(stream, &flat(&constants))?];
-                let mut inverses = self.of(*opening).map(|(_, inverses)| inverses.slice(0..of_element << bits));
-                let call = program.on(stream, 1).input("matrix", matrix.elements()).input("powers", &powers);
-                let call = call.input("constants", &constants);
-                let call = match (inverses.next(), inverses.next()) {
-                    (Some(here), Some(next)) => call.input("here", here?).input("next", next?),
-                    (Some(here), None) => call.input("here", here?).input("next", &unused),
-                    (None, _) => call,
-                };
-                call.output("reduced", function).run()?;
+    ) -> Result<Vec<(usize, Buffer)>> {
+        let mut groups: BTreeMap<Reverse<usize>, Vec<Group<'_, F, EF>>> = BTreeMap::new();
+        for (round, mut values) in self.matrices(rounds).into_iter().zip(values.iter().map(Vec::as_slice)) {
+            for (matrix, opening) in round {
+                let own = values.split_off(..matrix.width() / opening.columns).unwrap_or_default();
+                groups.entry(Reverse(opening.log_n)).or_default().push((matrix, opening, own));
             }
         }
-        functions.sort_by_key(|(bits, ..)| core::cmp::Reverse(*bits));
-        Ok(functions.into_iter().map(|(bits, function, _)| (bits, function)).collect())
+        let function = |(Reverse(log_n), group): (Reverse<usize>, Vec<Group<'_, F, EF>>)| {
+            Ok((log_n + at.log_blowup(), self.reduced_at(at, log_n, &group, alpha)?))
+        };
+        groups.into_iter().map(function).collect()
+    }
+
+    /// Enqueues the function of one height. The sum of all polynomials is extended, which is faster than the sum of their
+    /// extensions.
+    fn reduced_at<M>(
+        &self,
+        at: &Place<'_, F, EF, M>,
+        log_n: usize,
+        group: &[Group<'_, F, EF>],
+        alpha: EF,
+    ) -> Result<Buffer> {
+        let Place { engine, stream, kernels, .. } = *at;
+        let (degree, bits) = (EF::DIMENSION, log_n + at.log_blowup());
+        let of_element = degree * size_of::<F>();
+        let both = group.iter().any(|(_, opening, _)| opening.next);
+        let columns = if both { 2 * degree } else { degree };
+        let mut combined = engine.device().buffer((columns * size_of::<F>()) << log_n)?;
+        let (mut first, [mut here, mut next]) = (EF::ONE, [EF::ZERO; 2]);
+        for (i, (matrix, opening, values)) in group.iter().enumerate() {
+            let shape = Shape::of(matrix);
+            let powers: Vec<EF> = alpha.shifted_powers(first).collect_n(shape.columns);
+            let factor = alpha.exp_u64(shape.columns as u64);
+            let sum_at = |point: usize| -> EF {
+                let values = values.iter().filter_map(|points| points.get(point)).flatten();
+                powers.iter().zip(values).map(|(power, y)| *power * *y).sum()
+            };
+            here += sum_at(0);
+            next += sum_at(1) * factor;
+            first *= if opening.next { factor.square() } else { factor };
+            let flags = [opening.next, both, i > 0];
+            let key = ("combined columns", TypeId::of::<(F, EF)>(), shape, log_n, flags);
+            let program = engine.program_of(&key, |planner| kernels.combined(planner, shape, log_n, flags))?;
+            let [powers, factor] = [upload(stream, &flat(&powers))?, upload(stream, &flat(&[factor]))?];
+            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("powers", &powers);
+            call.input("factor", &factor).output("combined", &mut combined).run()?;
+        }
+        let combined = Matrix::<F>::new(engine, combined, 1 << log_n)?;
+        let transform = Transform::ExtendReversed(at.log_blowup(), F::GENERATOR, F::GENERATOR);
+        let combined = combined.first_transformed(stream, 1 << log_n, transform)?;
+        let key = ("reduced openings", TypeId::of::<(F, EF)>(), bits, both);
+        let program = engine.program_of(&key, |planner| kernels.reduced(planner, 1 << bits, both))?;
+        let constants = upload(stream, &flat(&[here, next]))?;
+        let unused = stream.zeros(of_element)?;
+        let next = self.next.iter().find(|(other, ..)| both && *other == log_n).map(|(.., inverses)| inverses);
+        let mut reduced = engine.device().buffer(of_element << bits)?;
+        let call = program.on(stream, 1).input("combined", combined.elements()).input("constants", &constants);
+        let call = call.input("here", self.here.slice(0..of_element << bits)?).input("next", next.unwrap_or(&unused));
+        call.output("reduced", &mut reduced).run()?;
+        Ok(reduced)
     }
 }
+
+/// A matrix, how it is opened, and the values of the matrices that Plonky3 commits to in its place.
+type Group<'a, F, EF> = (&'a Matrix<F>, Opening, &'a [Vec<Vec<EF>>]);
 
 /// True if z is neither 0 nor in the coset g·K of 2^bits elements: values at z are quotients by z and by z − x.
 fn is_outside<F: HashField, EF: ExtensionField<F>>(z: EF, bits: usize) -> bool {

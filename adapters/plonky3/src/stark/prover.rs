@@ -16,7 +16,9 @@ use p3_uni_stark::{
 };
 use ringforge::{Engine, Error, Result};
 
+use super::commitment::Commitment;
 use super::dag::Dag;
+use super::memory::{Memory, Size};
 use super::openings::{Opening, Round, open};
 use super::place::{Phases, Place};
 use super::settings::Settings;
@@ -54,7 +56,7 @@ pub struct Prover<'a, F: HashField, EF, SC, A> {
 /// The preprocessed columns and their commitment.
 #[derive(Debug)]
 struct Preprocessed<F: HashField> {
-    committed: Committed<F>,
+    committed: Commitment<'static, F>,
     cap: Cap<F>,
     log_n: usize,
 }
@@ -124,6 +126,33 @@ where
         self
     }
 
+    /// The same prover, whose proofs use at most this many bytes of device memory, beside what [`Memory`] leaves out. If the
+    /// extension of the trace does not fit, it is made again in parts when it is needed.
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.settings.within = bytes;
+        self
+    }
+
+    /// The same prover, which always makes extensions again.
+    #[cfg(feature = "testkit")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn extending_again(mut self) -> Self {
+        self.settings.always_again = true;
+        self
+    }
+
+    /// The device memory of a proof of this trace. Nothing is allocated for it.
+    ///
+    /// # Errors
+    /// Those of [`Prover::prove`] for the trace's size.
+    pub fn memory(&self, trace: Trace<'_, F>) -> Result<Memory> {
+        let stream = self.settings.engine.device().stream()?;
+        let at = self.settings.place(&stream, self.config.pcs());
+        Memory::of(&at, &[self.size(&at, &trace)?])
+    }
+
     /// The verifier's key for the preprocessed columns; `None` if there are none.
     pub fn verifier_key(&self) -> Option<PreprocessedVerifierKey<SC>> {
         let of = self.preprocessed.as_ref()?;
@@ -154,21 +183,19 @@ where
         let at = self.settings.place(&stream, self.config.pcs());
         let (hash, log_blowup) = (at.pcs.mmcs().hash(), at.log_blowup());
         let trace = trace.on_coset(F::GENERATOR);
-        trace.check(layout.main_width, log_blowup)?;
+        let size = self.size(&at, &trace)?;
         let expected = layout.num_public_values;
         if public_values.len() != expected {
             return Err(Error::Length { what: "public values", expected, got: public_values.len() });
         }
-        let log_n = trace.height().ilog2() as usize;
-        if let Some(of) = self.preprocessed.as_ref().filter(|of| of.log_n != log_n) {
-            let what = "rows of the trace (must be those of the preprocessed columns)";
-            return Err(Error::Length { what, expected: 1 << of.log_n, got: 1 << log_n });
-        }
-        at.check_height(log_n)?;
-        let height = self.height(log_n)?;
-        trace.check(layout.main_width, log_blowup.max(height.log_chunks))?;
+        let (log_n, height) = (size.log_n, self.height(size.log_n)?);
         at.go_on()?;
-        let committed = resident::commit(at.engine, &stream, hash, &[trace], log_blowup)?;
+        let again = self.settings.extends_again(&at, &[size])?;
+        let copy = again.then(|| trace.as_columns(at.engine, &stream)).transpose()?.flatten();
+        let committed = match copy.as_ref().or(trace.matrix()).filter(|_| again) {
+            Some(trace) => Commitment::of_traces(&at, vec![trace])?,
+            None => resident::commit(at.engine, &stream, hash, &[trace], log_blowup)?.into(),
+        };
         let mut challenger = Smallest::new(self.config.initialise_challenger(), at.engine, &stream, hash);
         let shape = StarkShape::new::<F, A>(
             self.air,
@@ -180,7 +207,7 @@ where
             self.config.ood_proof_of_work_bits(),
         );
         let mut transcript = StarkProverTranscript::new(&mut challenger, shape);
-        match self.rest(&at, committed, &height, public_values, &mut transcript) {
+        match self.rest(&at, &committed, log_n, &height, public_values, &mut transcript) {
             Ok(proof) => {
                 transcript.finish();
                 challenger.finish()?;
@@ -193,11 +220,31 @@ where
         }
     }
 
+    /// The sizes of a trace's proof.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for sizes that the prover does not take.
+    fn size(&self, at: &Place<'_, F, EF, M>, trace: &Trace<'_, F>) -> Result<Size> {
+        let layout = self.table.layout;
+        trace.check(layout.main_width, at.log_blowup())?;
+        let log_n = trace.height().ilog2() as usize;
+        if let Some(of) = self.preprocessed.as_ref().filter(|of| of.log_n != log_n) {
+            let what = "rows of the trace (must be those of the preprocessed columns)";
+            return Err(Error::Length { what, expected: 1 << of.log_n, got: 1 << log_n });
+        }
+        at.check_height(log_n)?;
+        let log_chunks = self.height(log_n)?.log_chunks;
+        trace.check(layout.main_width, at.log_blowup().max(log_chunks))?;
+        let next = !self.air.main_next_row_columns().is_empty();
+        Ok(self.table.size(trace, log_chunks, next))
+    }
+
     /// Everything after the trace's extension and tree.
     fn rest(
         &self,
         at: &Place<'_, F, EF, M>,
-        committed: Committed<F>,
+        committed: &Commitment<'_, F>,
+        log_n: usize,
         height: &Height<F>,
         public_values: &[F],
         transcript: &mut StarkProverTranscript<'_, Smallest<'_, F, SC::Challenger>, F, EF>,
@@ -209,21 +256,24 @@ where
         let alpha = transcript.constraint_phase::<Cap<F>>(trace.clone(), key, public_values);
         let interpreted = self.table.interprets(engine, self.settings.constraints)?;
         at.note(|phases| phases.interpreted = interpreted);
-        let main = &committed.matrices[0];
-        let log_n = main.height().ilog2() as usize - at.log_blowup();
-        let preprocessed = self.preprocessed.as_ref().map(|of| &of.committed.matrices[0]);
-        let values = Values { matrices: [Some(main), preprocessed, None], publics: public_values, log_n, interpreted };
+        let preprocessed = self.preprocessed.as_ref().and_then(|of| of.committed.columns().pop());
+        let values = Values {
+            matrices: [committed.columns().pop(), preprocessed, None],
+            publics: public_values,
+            log_n,
+            interpreted,
+        };
         let quotient = self.table.quotient(engine, stream, &values, height, at.log_blowup(), alpha)?;
         let tree = MerkleTree::new(engine, stream, at.pcs.mmcs().hash(), &[&quotient])?;
-        let quotient = Committed { matrices: vec![quotient], tree };
+        let quotient = Commitment::from(Committed { matrices: vec![quotient], tree });
         let quotient_chunks = at.cap(&quotient.tree)?;
         at.lap(|phases| &mut phases.quotient)?;
         let (zeta, ood_witness) = transcript.ood_phase::<Cap<F>>(quotient_chunks.clone(), None);
 
         let layout = self.table.layout;
-        let round = |committed, next, columns| Round { committed, openings: vec![Opening { log_n, next, columns }] };
+        let round = |commitment, next, columns| Round { commitment, openings: vec![Opening { log_n, next, columns }] };
         let next = !self.air.main_next_row_columns().is_empty();
-        let mut rounds = vec![round(&committed, next, layout.main_width), round(&quotient, false, EF::DIMENSION)];
+        let mut rounds = vec![round(committed, next, layout.main_width), round(&quotient, false, EF::DIMENSION)];
         rounds.extend(self.preprocessed.as_ref().map(|of| {
             let next = !self.air.preprocessed_next_row_columns().is_empty();
             round(&of.committed, next, layout.preprocessed_width)
@@ -262,7 +312,7 @@ where
         trace.check(columns.width(), at.log_blowup())?;
         let committed = resident::commit(at.engine, &stream, at.pcs.mmcs().hash(), &[trace], at.log_blowup())?;
         let cap = at.cap(&committed.tree)?;
-        Ok(Preprocessed { committed, cap, log_n: columns.height().ilog2() as usize })
+        Ok(Preprocessed { committed: committed.into(), cap, log_n: columns.height().ilog2() as usize })
     }
 
     /// The data of proofs of 2^log_n rows.

@@ -43,19 +43,30 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
     add("openings", &inputs, kernels.opened(planner, shape(rows, columns), 4)?);
     let by_rows = Shape { layout: Layout::Rows, ..shape(rows, columns) };
     add("openings of rows", &inputs, kernels.opened(planner, by_rows, 4)?);
-    for (next, continues) in [(false, false), (true, false), (false, true), (true, true)] {
+    for flags @ [next, both, continues] in
+        [[false, false, false], [true, true, false], [false, true, true], [true, true, true], [false, true, false]]
+    {
+        let columns = if both { 2 * degree } else { degree };
         let mut inputs = vec![
             ("matrix", Size::Shared(rows * 3)),
             ("powers", Size::Shared(3 * degree)),
-            ("constants", Size::Shared(3 * degree)),
-            ("here", Size::Shared(rows * degree)),
-            ("next", Size::Shared(if next { rows * degree } else { degree })),
+            ("factor", Size::Shared(degree)),
         ];
         if continues {
-            inputs.push(("reduced", Size::Each(rows * degree)));
+            inputs.push(("combined", Size::Each(columns << 2)));
         }
-        let plan = kernels.reduced(planner, shape(rows, 3), next, continues)?;
-        add(&format!("reduced, next {next}, continues {continues}"), &inputs, plan);
+        let plan = kernels.combined(planner, shape(rows, 3), 2, flags)?;
+        add(&format!("combined, next {next}, both {both}, continues {continues}"), &inputs, plan);
+    }
+    for both in [false, true] {
+        let (columns, next) = if both { (2 * degree, rows * degree) } else { (degree, degree) };
+        let inputs = [
+            ("combined", Size::Shared(columns * rows)),
+            ("constants", Size::Shared(2 * degree)),
+            ("here", Size::Shared(rows * degree)),
+            ("next", Size::Shared(next)),
+        ];
+        add(&format!("reduced, both {both}"), &inputs, kernels.reduced(planner, rows, both)?);
     }
     for (log_rows, log_arity, joins) in [(0, 1, false), (2, 1, true), (1, 3, true), (2, 4, false)] {
         let joined = if joins { degree << log_rows } else { degree };

@@ -8,9 +8,10 @@ use std::time::Instant;
 use p3_commit::Mmcs as MmcsTrait;
 use p3_field::ExtensionField;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::{Engine, Result, Stream};
+use ringforge::{Engine, Error, Result, Stream};
 
 use super::kernels::{Kernels, MOST_LOG_ARITY, ext};
+use super::memory::{Memory, Size};
 use super::place::{Phases, Place};
 use super::table::{Constraints, Table};
 use super::unsupported;
@@ -30,6 +31,10 @@ pub(super) struct Settings<F, EF> {
     pub(super) constraints: Constraints,
     pub(super) tail: usize,
     pub(super) cancelled: Arc<AtomicBool>,
+    /// The most device memory of a proof, in bytes.
+    pub(super) within: usize,
+    /// Whether extensions are always made again.
+    pub(super) always_again: bool,
     fri_cap: usize,
 }
 
@@ -37,7 +42,7 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
     /// The defaults, for this commitment scheme and proofs of work of these numbers of bits beside FRI's.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](ringforge::Error::Unsupported) for parameters or an extension that provers do not have;
+    /// [`Error::Unsupported`] for parameters or an extension that provers do not have;
     /// errors of the device.
     pub(super) fn new<M>(engine: &Engine, pcs: &Pcs<F, M>, work: &[usize]) -> Result<Self>
     where
@@ -61,6 +66,8 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
             constraints: Constraints::Automatic,
             tail: TAIL,
             cancelled: Arc::default(),
+            within: usize::MAX,
+            always_again: false,
             fri_cap: fri_cap::<F, EF, M>(engine, &fri.mmcs, pcs)?,
         })
     }
@@ -72,6 +79,22 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
         }
         self.constraints = Constraints::Compiled;
         Ok(())
+    }
+
+    /// Whether the extensions of these tables' traces must be made again in parts.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if even then, a proof exceeds the caller's limit.
+    pub(super) fn extends_again<M>(&self, at: &Place<'_, F, EF, M>, tables: &[Size]) -> Result<bool> {
+        if self.within == usize::MAX || self.always_again {
+            return Ok(self.always_again);
+        }
+        let memory = Memory::of(at, tables)?;
+        match memory {
+            Memory { kept, .. } if kept <= self.within => Ok(false),
+            Memory { again, .. } if again <= self.within => Ok(true),
+            Memory { again, .. } => Err(Error::OutOfMemory { bytes: again }),
+        }
     }
 
     /// The place of a proof that begins now.

@@ -14,15 +14,17 @@ use p3_field::coset::TwoAdicMultiplicativeCoset;
 use p3_fri::build_periodic_lde_table_two_adic;
 use ringforge::{Engine, Error, Result, Stream};
 
+use super::commitment::Columns;
 use super::compilation::Compilation;
 use super::dag::{Dag, Node, Source};
 use super::evaluation::{Evaluation, Inputs};
 use super::kernels::{Domain, Kernels, SUMMED, Shape, canonical, ext, reversed, upload};
+use super::memory::Size;
 use super::unsupported;
 use crate::field::{EngineField, elements};
 use crate::hash::HashField;
 use crate::layout::Layout;
-use crate::resident::Matrix;
+use crate::resident::{Matrix, Trace};
 use crate::transform::Transform;
 
 /// How constraints are evaluated on a GPU.
@@ -59,7 +61,7 @@ pub(super) struct Height<F> {
 /// The matrices of a table in a proof, and its other inputs.
 pub(super) struct Values<'a, F> {
     /// The main columns, the preprocessed ones and those of the permutation.
-    pub(super) matrices: [Option<&'a Matrix<F>>; 3],
+    pub(super) matrices: [Option<Columns<'a, F>>; 3],
     /// Public values, and those of lookups.
     pub(super) publics: &'a [F],
     pub(super) log_n: usize,
@@ -110,6 +112,13 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
             compilation: Compilation::default(),
             heights: Mutex::default(),
         })
+    }
+
+    /// The sizes of the table's part of a proof.
+    pub(super) fn size(&self, trace: &Trace<'_, F>, log_chunks: usize, next: bool) -> Size {
+        let AirLayout { main_width: columns, preprocessed_width: preprocessed, .. } = self.layout;
+        let (log_n, resident) = (trace.height().ilog2() as usize, trace.matrix().map(Matrix::is_columns));
+        Size { log_n, log_chunks, columns, preprocessed, lookups: self.lookups, resident, next }
     }
 
     fn evaluations(&self) -> impl Iterator<Item = &Arc<Evaluation<F, EF>>> {
@@ -168,8 +177,7 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         Ok(height)
     }
 
-    /// Enqueues the quotient's extension: D columns of each chunk, one after another. The matrices are extensions by
-    /// 2^log_blowup.
+    /// Enqueues the quotient's extension by 2^log_blowup: D columns of each chunk, one after another.
     pub(super) fn quotient(
         &self,
         engine: &Engine,
@@ -182,15 +190,14 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         let Values { log_n, publics, interpreted, .. } = *of;
         let (log_chunks, bits, degree, word) =
             (height.log_chunks, log_n + height.log_chunks, EF::DIMENSION, size_of::<F>());
-        // with more chunks than the blow-up factor, the constraints need more rows than those committed to
+        // the constraints may need more rows than those committed to, or kept
         let mut wide = Vec::new();
-        for matrix in of.matrices {
-            let transform = Transform::ExtendReversed(log_chunks, F::GENERATOR, F::GENERATOR);
-            let matrix = matrix.filter(|_| log_chunks > log_blowup);
-            wide.push(matrix.map(|matrix| matrix.first_transformed(stream, 1 << log_n, transform)).transpose()?);
+        for columns in of.matrices {
+            let rows = columns.map(|columns| columns.first_rows(stream, log_n, log_chunks));
+            wide.push(rows.transpose()?.flatten());
         }
-        let matrices: [_; 3] = core::array::from_fn(|i| wide[i].as_ref().or(of.matrices[i]));
-        let rows = 1usize << (log_n + log_blowup.max(log_chunks));
+        let matrices: [_; 3] = core::array::from_fn(|i| wide[i].as_ref().or(of.matrices[i].map(Columns::matrix)));
+        let rows = 1usize << (log_n + log_chunks);
         let domain = Domain {
             matrices: matrices.map(|matrix| matrix.map_or(Shape::none(rows), Shape::of)),
             log_n,
@@ -202,6 +209,7 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         let matrices = matrices.map(|matrix| matrix.map(Matrix::elements));
         let inputs = Inputs { domain, matrices, publics, periodic: &height.periodic, alpha, interpreted };
         let values = self.constraints.columns(engine, stream, &inputs)?;
+        drop(wide);
         let column = word << (log_n + log_blowup);
         let mut extension = stream.zeros((degree << log_chunks) * column)?;
         for chunk in 0..1usize << log_chunks {
@@ -217,11 +225,11 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         Matrix::new(engine, extension, 1 << (log_n + log_blowup))
     }
 
-    /// Enqueues the fractions of the lookups in the rows of a trace, whose matrices are not extended. `None` without
-    /// lookups.
+    /// Enqueues the fractions of the lookups in the rows of a trace. The matrices are not extended. `None` without lookups.
     pub(super) fn fractions(&self, engine: &Engine, stream: &Stream, of: &Values<'_, F>) -> Result<Option<Fractions>> {
         let Some(terms) = &self.terms else { return Ok(None) };
-        let Values { matrices, publics, log_n, interpreted } = *of;
+        let Values { publics, log_n, interpreted, .. } = *of;
+        let matrices = of.matrices.map(|columns| columns.map(Columns::matrix));
         let domain = Domain {
             matrices: matrices.map(|matrix| matrix.map_or(Shape::none(1 << log_n), Shape::of)),
             log_n,

@@ -84,6 +84,11 @@ impl Backend for Cpu {
         true
     }
 
+    #[cfg(feature = "testkit")]
+    fn peak_bytes(&self) -> usize {
+        self.pool.peak()
+    }
+
     fn trim(&self) {
         self.pool.clear();
     }

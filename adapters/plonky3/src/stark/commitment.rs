@@ -1,0 +1,97 @@
+//! Commitments whose extensions are kept on the device, or made again when they are needed.
+
+use ringforge::{Result, Stream};
+
+use super::place::Place;
+use crate::hash::HashField;
+use crate::resident::{self, Committed, Matrix, MerkleTree, Trace};
+use crate::transform::Transform;
+
+/// A tree over the rows of extensions.
+#[derive(Debug)]
+pub(super) struct Commitment<'a, F: HashField> {
+    pub(super) tree: MerkleTree<F>,
+    matrices: Matrices<'a, F>,
+}
+
+#[derive(Debug)]
+enum Matrices<'a, F> {
+    Extended(Vec<Matrix<F>>),
+    Traces(Vec<&'a Matrix<F>>),
+}
+
+/// The columns of a matrix that was committed to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Columns<'a, F> {
+    /// Their extension, in bit-reversed order.
+    Extended(&'a Matrix<F>),
+    /// The columns before their extension, in natural order.
+    Trace(&'a Matrix<F>),
+}
+
+/// For each leaf the rows of all matrices, then the pruned paths of all leaves.
+type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
+
+impl<F: HashField> From<Committed<F>> for Commitment<'_, F> {
+    fn from(of: Committed<F>) -> Self {
+        Self { tree: of.tree, matrices: Matrices::Extended(of.matrices) }
+    }
+}
+
+impl<'a, F: HashField> Commitment<'a, F> {
+    /// Commits to columns on the device without keeping their extensions. They are contiguous.
+    pub(super) fn of_traces<EF, M>(at: &Place<'_, F, EF, M>, traces: Vec<&'a Matrix<F>>) -> Result<Self> {
+        let all: Vec<_> = traces.iter().map(|trace| Trace::resident(trace, F::GENERATOR)).collect();
+        let tree = resident::commit_in_parts(at.engine, at.stream, at.pcs.mmcs().hash(), &all, at.log_blowup())?;
+        Ok(Self { tree, matrices: Matrices::Traces(traces) })
+    }
+
+    /// The columns of all matrices.
+    pub(super) fn columns(&self) -> Vec<Columns<'_, F>> {
+        match &self.matrices {
+            Matrices::Extended(matrices) => matrices.iter().map(Columns::Extended).collect(),
+            Matrices::Traces(traces) => traces.iter().map(|trace| Columns::Trace(trace)).collect(),
+        }
+    }
+
+    /// Opens the leaves with these indices.
+    pub(super) fn open<EF, M>(&self, at: &Place<'_, F, EF, M>, leaves: &[usize]) -> Result<Opening<F>> {
+        let cap_height = at.pcs.mmcs().cap_height().min(self.tree.height());
+        let paths = self.tree.paths(at.stream, leaves, cap_height)?;
+        let mut opened = vec![Vec::new(); leaves.len()];
+        for columns in self.columns() {
+            let height = columns.matrix().height();
+            let rows =
+                |height: usize| -> Vec<usize> { leaves.iter().map(|&leaf| self.tree.row_of(leaf, height)).collect() };
+            let rows = match columns {
+                Columns::Extended(matrix) => matrix.rows(at.stream, &rows(height))?,
+                Columns::Trace(matrix) => {
+                    let (trace, rows) = (Trace::resident(matrix, F::GENERATOR), rows(height << at.log_blowup()));
+                    trace.rows_of_extension(at.engine, at.stream, at.log_blowup(), &rows)?
+                }
+            };
+            opened.iter_mut().zip(rows).for_each(|(opened, row): (&mut Vec<_>, _)| opened.push(row));
+        }
+        Ok((opened, paths))
+    }
+}
+
+impl<'a, F: HashField> Columns<'a, F> {
+    pub(super) fn matrix(self) -> &'a Matrix<F> {
+        let (Self::Extended(matrix) | Self::Trace(matrix)) = self;
+        matrix
+    }
+
+    /// The first 2^(log_n + added_bits) rows of the extension, where 2^log_n rows are extended. `None` if the matrix has
+    /// them.
+    pub(super) fn first_rows(self, stream: &Stream, log_n: usize, added_bits: usize) -> Result<Option<Matrix<F>>> {
+        let (n, shift) = (1usize << log_n, F::GENERATOR);
+        Ok(match self {
+            Self::Extended(matrix) if matrix.height() >= n << added_bits => None,
+            Self::Extended(matrix) => {
+                Some(matrix.first_transformed(stream, n, Transform::ExtendReversed(added_bits, shift, shift))?)
+            }
+            Self::Trace(matrix) => Some(matrix.first_transformed(stream, n, Transform::Extend(added_bits, shift))?),
+        })
+    }
+}
