@@ -12,6 +12,9 @@
 //! The arguments are log2 of the number of rows of the trace, its number of columns, and the bits of proof of work.
 //! Each pair of columns is a Fibonacci sequence. With `keccak` instead of a number of columns, the trace is that of
 //! Keccak permutations. The defaults are small. Every proof is verified, and a time is the median of three.
+//!
+//! A fourth argument is log2 of the blow-up factor. With it, only `stark::Prover` runs. It also makes extensions again, to
+//! save memory, and the lines end with the memory that `Prover::memory` tells and that a GPU holds after a proof.
 
 use std::error::Error;
 use std::time::Instant;
@@ -39,9 +42,9 @@ type Stock = <F as HashField>::Binary;
 
 const RUNS: usize = 3;
 
-/// FRI parameters with blow-up 2 and 100 queries.
-fn parameters<M>(mmcs: M, work: usize) -> FriParameters<M> {
-    FriParameters { query_proof_of_work_bits: work, ..FriParameters::new_benchmark(mmcs) }
+/// FRI parameters with 100 queries.
+fn parameters<M>(mmcs: M, work: usize, log_blowup: usize) -> FriParameters<M> {
+    FriParameters { query_proof_of_work_bits: work, log_blowup, ..FriParameters::new_benchmark(mmcs) }
 }
 
 /// Makes and verifies `RUNS` proofs with a commitment scheme, and prints the median proving time.
@@ -63,22 +66,25 @@ macro_rules! time {
 
 /// Times proofs of a trace in each way.
 macro_rules! time_all {
-    ($air:expr, $trace:expr, $work:expr) => {{
+    ($air:expr, $trace:expr, $work:expr, $log_blowup:expr) => {{
         let (air, trace, engine) = (&$air, $trace, Engine::best());
         println!("{} rows of {} on {}", trace.height(), trace.width, engine.device());
         let hash = testkit::random::<F, 16>(&mut Random::new(1), 20)?;
         let challenger = || Challenger::new(hash.permutation().clone());
 
-        let mmcs: Stock = F::binary(hash.permutation(), 0);
-        let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), $work);
-        let dft = Radix2DitParallel::default();
-        time!("stock", TwoAdicFriPcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
-        let dft = Dft::on(&engine);
-        time!("Dft", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
-        let mmcs = Mmcs::new(&hash, 0).on(&engine);
-        let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), $work);
-        time!("Dft and Mmcs", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
-        time!("Pcs", Pcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+        let (dft, mmcs) = (Dft::on(&engine), Mmcs::new(&hash, 0).on(&engine));
+        let log_blowup = $log_blowup.unwrap_or(1);
+        let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), $work, log_blowup);
+        if $log_blowup.is_none() {
+            let mmcs_of_plonky3: Stock = F::binary(hash.permutation(), 0);
+            let of_plonky3 = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs_of_plonky3.clone()), $work, 1);
+            let stock = Radix2DitParallel::default();
+            time!("stock", TwoAdicFriPcs::new(stock, mmcs_of_plonky3.clone(), of_plonky3()), challenger(), air, trace);
+            let pcs = TwoAdicFriPcs::new(dft.clone(), mmcs_of_plonky3.clone(), of_plonky3());
+            time!("Dft", pcs, challenger(), air, trace);
+            time!("Dft and Mmcs", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+            time!("Pcs", Pcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+        }
 
         let config = StarkConfig::<_, Challenge, _>::new(Pcs::new(dft, mmcs.clone(), fri()), challenger());
         let stream = engine.device().stream()?;
@@ -95,11 +101,17 @@ macro_rules! time_all {
         let prover = prover.compiled()?;
         seconds("compiled after", start);
         let interpreter = Prover::new(&engine, &config, air)?.interpreted();
-        for (what, prover, trace) in [
-            ("from the host", &prover, rows),
-            ("on the device", &prover, resident),
-            ("interpreted", &interpreter, resident),
-        ] {
+        let memory = prover.memory(resident)?;
+        let saving = Prover::new(&engine, &config, air)?.compiled()?.within(memory.again);
+        let ways = [
+            ("from the host", &prover, rows, prover.memory(rows)?.kept),
+            ("on the device", &prover, resident, memory.kept),
+            ("interpreted", &interpreter, resident, memory.kept),
+            ("made again", &saving, resident, memory.again),
+        ];
+        for (what, prover, trace, told) in ways {
+            engine.trim();
+            let held = engine.device().held_bytes();
             let mut times = Vec::new();
             for _ in 0..2 * RUNS + 1 {
                 let start = Instant::now();
@@ -109,7 +121,9 @@ macro_rules! time_all {
             }
             times.sort_by_key(|(time, _)| *time);
             let (time, phases) = times[times.len() / 2];
-            println!("{what:>14}: {:7.1} ms {phases:?}", time.as_secs_f64() * 1e3);
+            let used = engine.device().held_bytes().zip(held).map_or(0, |(after, before)| after - before);
+            let mebibytes = [told, used].map(|bytes| bytes >> 20);
+            println!("{what:>14}: {:7.1} ms {phases:?}, {mebibytes:?} MiB told and used", time.as_secs_f64() * 1e3);
         }
     }};
 }
@@ -119,9 +133,12 @@ const ROUNDS: usize = 24;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [log_rows, columns, work] = match &arguments[..] {
-        [log_rows, columns, work] => [log_rows, columns, work].map(String::as_str),
-        _ => ["8", "4", "0"],
+    let ([log_rows, columns, work], log_blowup) = match &arguments[..] {
+        [log_rows, columns, work] => ([log_rows, columns, work].map(String::as_str), None),
+        [log_rows, columns, work, log_blowup] => {
+            ([log_rows, columns, work].map(String::as_str), Some(log_blowup.parse()?))
+        }
+        _ => (["8", "4", "0"], None),
     };
     let (log_rows, work): (u32, usize) = (log_rows.parse()?, work.parse()?);
     if log_rows > 24 {
@@ -130,7 +147,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if columns == "keccak" {
         let mut random = Random::new(1);
         let inputs = (0..(1usize << log_rows) / ROUNDS).map(|_| core::array::from_fn(|_| random.bits())).collect();
-        time_all!(KeccakAir {}, generate_trace_rows::<F>(inputs, 0), work);
+        time_all!(KeccakAir {}, generate_trace_rows::<F>(inputs, 0), work, log_blowup);
         return Ok(());
     }
     let columns = columns.parse()?;
@@ -139,6 +156,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let air = Sequences { columns };
     let trace = air.trace(1 << log_rows);
-    time_all!(air, trace, work);
+    time_all!(air, trace, work, log_blowup);
     Ok(())
 }

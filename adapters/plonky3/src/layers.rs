@@ -13,6 +13,9 @@ pub(crate) struct Layers {
     rows: usize,
 }
 
+/// The most digests of a layer from which one thread block climbs.
+pub(crate) const SPAN: usize = 512;
+
 /// A step from the digests of one layer to those of the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
@@ -51,6 +54,19 @@ impl Layers {
 
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The number of steps above a layer that one launch can take: of whole nodes without padding and without rows that
+    /// join, and within one block for [`SPAN`] digests of the layer. At least 1.
+    pub(crate) fn climbed(&self, layer: usize) -> usize {
+        let (mut span, children) = (SPAN, self.steps[layer].children);
+        let takes = |(above, step): (usize, &Step)| {
+            span /= children;
+            let whole =
+                step.nodes * children == self.counts[layer + above] && step.nodes == self.counts[layer + above + 1];
+            span > 0 && step.children == children && !step.joined && whole
+        };
+        self.steps[layer..].iter().enumerate().map(takes).take_while(|takes| *takes).count().max(1)
     }
 
     /// Number of layers above the leaves.

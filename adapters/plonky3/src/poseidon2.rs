@@ -3,11 +3,13 @@
 use core::fmt;
 
 use p3_poseidon2::ExternalLayerConstants;
-use ringforge::kernels::{Args, Built, CustomKernel, Port, Table};
+use rayon::prelude::*;
+use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port, Table};
 use ringforge::{Plan, Planner, Result};
 
 use crate::field::{EngineField, elements, elements_mut};
 use crate::hash::HashField;
+use crate::layers::SPAN;
 use crate::layout::Layout;
 use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 
@@ -192,6 +194,48 @@ impl<F: HashField> Poseidon2<F> {
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers([each as u64]) };
         let title = format!("Poseidon2 of {each} digests");
+        plan(planner, title, (&["children"], "digests"), kernel, self.digests())
+    }
+
+    /// The plan that compresses `count` digests, at the port `children`, layer by layer: `each` digests to one, and so on
+    /// for this many layers. The layers are at the port `digests`, one after another. A layer must be whole nodes, and the
+    /// digests of a node of the last one at most [`SPAN`].
+    pub(crate) fn climbed(&self, planner: &Planner, each: usize, count: usize, layers: usize) -> Result<Plan> {
+        let (permutation, digest) = (self.digests().clone(), F::DIGEST);
+        let total = core::iter::successors(Some(count / each), |nodes| Some(nodes / each)).take(layers).sum::<usize>();
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |_, (children, digests): (&[F::Word], &mut [F::Word])| {
+                let mut below = elements::<F>(children).to_vec();
+                let mut rest = digests;
+                for _ in 0..layers {
+                    let node = |children: &[F]| combine(&permutation, children)[..digest].to_vec();
+                    ringforge_cpu::threads::start();
+                    let above: Vec<F> = below.par_chunks(each * digest).flat_map_iter(node).collect();
+                    let (layer, others) = rest.split_at_mut(above.len());
+                    put(&above, layer);
+                    (below, rest) = (above, others);
+                }
+                Ok(())
+            })
+        };
+        let text = ("poseidon2_climbed", include_str!("kernels/poseidon2_climbed.cu"), HEADERS);
+        let ports = [Port::input(count * size_of::<F::Digest>()), Port::output(total * size_of::<F::Digest>())];
+        let subtree = each.pow(layers as u32);
+        // as many subtrees as both a block and the layer have, a power of two
+        let subtrees = 1 << (count / subtree).trailing_zeros().min((SPAN / subtree).max(1).ilog2());
+        let span = subtree * subtrees;
+        let blocks = (count / span) as u32;
+        let build = self.build(self.digests());
+        let build = move |limits: &ringforge::Limits| {
+            let built = build(limits)?;
+            Ok(Built { launch: Launch { items_per_block: 1, blocks_per_item: blocks, ..built.launch }, ..built })
+        };
+        let numbers = [each, count, layers, span].map(|number| number as u64);
+        // SAFETY: a block reads its own children, the digests that it wrote before a barrier, and all constants. A thread
+        // writes its own digests.
+        #[allow(unsafe_code)]
+        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers(numbers) };
+        let title = format!("Poseidon2 of {count} digests, {layers} layers");
         plan(planner, title, (&["children"], "digests"), kernel, self.digests())
     }
 

@@ -190,6 +190,11 @@ where
         let inputs = [children_of, ("rows", digest)];
         plans.push(sampled::<F>(format!("{field} injected above {children} of 4"), &inputs, injected));
     }
+    for (each, count, layers) in [(2, 16, 4), (2, 96, 3), (2, 1024, 2), (4, 64, 3)] {
+        let of = if each == 2 { &hash } else { &wide };
+        let (name, children) = (format!("{field} {layers} layers above {count}"), ("children", count * digest));
+        plans.push(sampled::<F>(name, &[children], of.climbed(planner, each, count, layers)?));
+    }
     for columns in [1, 8, 13, 16, 31] {
         plans.push(sampled::<F>(
             format!("{field} rows of {columns}"),

@@ -6,6 +6,7 @@ use core::ops::Range;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
+use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::layers::Layers;
 use crate::layout::Layout;
@@ -272,13 +273,20 @@ impl<F: HashField> Committed<F> {
     /// [`Error::Length`] for a leaf or a cap that does not exist; [`Error::ForeignDevice`] for a stream of another
     /// device; other errors of the device.
     pub fn open(&self, stream: &Stream, leaves: &[usize], cap_height: usize) -> Result<Opening<F>> {
-        let paths = self.tree.paths(stream, leaves, cap_height)?;
-        let mut opened = vec![Vec::with_capacity(self.matrices.len()); leaves.len()];
+        let mut gathering = Gathering::default();
+        let paths = self.tree.gather(&mut gathering, leaves, cap_height)?;
+        let mut rows = Vec::with_capacity(self.matrices.len());
         for matrix in &self.matrices {
-            let rows: Vec<_> = leaves.iter().map(|&leaf| self.tree.row_of(leaf, matrix.height())).collect();
-            opened.iter_mut().zip(matrix.rows(stream, &rows)?).for_each(|(opened, row)| opened.push(row));
+            let numbers: Vec<_> = leaves.iter().map(|&leaf| self.tree.row_of(leaf, matrix.height())).collect();
+            rows.push((matrix.gather(&mut gathering, &numbers)?, matrix.width()));
         }
-        Ok((opened, paths))
+        let found = gathering.finish::<F>(self.tree.engine(), stream)?;
+        let row = |leaf: usize, (range, width): &(Range<usize>, usize)| {
+            let begin = range.start + leaf * width;
+            found[begin..begin + width].to_vec()
+        };
+        let opened = (0..leaves.len()).map(|leaf| rows.iter().map(|range| row(leaf, range)).collect()).collect();
+        Ok((opened, MerkleTree::found(&found, paths)))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Matrices on the device.
 
 use core::marker::PhantomData;
+use core::ops::Range;
 
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::{EngineField, words, words_mut};
-use crate::gather::gather;
+use crate::gather::Gathering;
 use crate::layout::Layout;
 use crate::transform::Transform;
 use crate::transpose::transpose;
@@ -157,6 +158,17 @@ impl<F: EngineField> Matrix<F> {
     /// [`Error::Length`] if a row does not exist; [`Error::ForeignDevice`] for a buffer or stream of another device
     /// than the engine's; other errors of the device.
     pub fn rows(&self, stream: &Stream, numbers: &[usize]) -> Result<Vec<Vec<F>>> {
+        let mut gathering = Gathering::default();
+        let rows = self.gather(&mut gathering, numbers)?;
+        let found = gathering.finish::<F>(&self.engine, stream)?;
+        Ok(found[rows].chunks_exact(self.width()).map(<[F]>::to_vec).collect())
+    }
+
+    /// Gathers the rows with these indices. Returns the range of their elements.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a row does not exist.
+    pub(crate) fn gather<'a>(&'a self, to: &mut Gathering<'a>, numbers: &[usize]) -> Result<Range<usize>> {
         if let Some(&got) = numbers.iter().find(|&&number| number >= self.height) {
             return Err(Error::Length {
                 what: "index of a row (must be below the number of rows)",
@@ -165,8 +177,7 @@ impl<F: EngineField> Matrix<F> {
             });
         }
         let shape = (self.layout, self.height, self.width());
-        let rows: Vec<F> = gather(&self.engine, stream, &self.elements, shape, numbers)?;
-        Ok(rows.chunks_exact(self.width()).map(<[F]>::to_vec).collect())
+        Ok(to.rows::<F>(&self.elements, shape, numbers.iter().copied()))
     }
 
     /// Converts the matrix to row-major order.

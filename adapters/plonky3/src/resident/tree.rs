@@ -2,14 +2,17 @@
 
 use core::cmp::Reverse;
 use core::marker::PhantomData;
+use core::ops::Range;
 
 use p3_symmetric::MerkleCap;
+use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::elements;
-use crate::gather::gather_digests;
+use crate::gather::Gathering;
 use crate::hash::HashField;
-use crate::layers::{Layers, length};
+use crate::layers::{Layers, Step, length};
+use crate::layout::Layout;
 use crate::merkle::Digest;
 use crate::poseidon2::Poseidon2;
 use crate::resident::Matrix;
@@ -19,8 +22,10 @@ use crate::sponge::Sponges;
 #[derive(Debug)]
 pub struct MerkleTree<F: HashField> {
     engine: Engine,
-    /// The digests of each layer, from the leaves to the root.
-    digests: Vec<Buffer>,
+    /// The digests, in pieces of one layer or several that follow each other.
+    pieces: Vec<Buffer>,
+    /// For each layer from the leaves to the root, its piece, and the number of digests in the piece before it.
+    places: Vec<(usize, usize)>,
     layers: Layers,
     field: PhantomData<F>,
 }
@@ -57,40 +62,31 @@ impl<F: HashField> MerkleTree<F> {
         mut groups: impl Iterator<Item = Result<Buffer>>,
     ) -> Result<Self> {
         let missing = || length("matrices of a height that joins the tree (must be at least 1)", 1, 0);
-        let mut digests = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
-        let mut last = None;
-        for (layer, step) in layers.steps().iter().enumerate() {
+        let of_digest = size_of::<Digest<F>>();
+        let mut pieces = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
+        let mut places = vec![(0, 0)];
+        while places.len() <= layers.steps().len() {
+            let (layer, piece) = (places.len() - 1, pieces.len());
+            let (from, before) = places[layer];
+            let count = layers.count(layer);
+            let below = pieces[from].slice(before * of_digest..(before + count) * of_digest)?;
+            let (step, climbed) = (layers.steps()[layer], layers.climbed(layer));
             // the last digests of a layer may be padding that completes nodes
-            let (count, padded_count) = (step.nodes, layers.count(layer + 1));
-            let below = &digests[layer];
-            let mut above = match count == padded_count {
-                true => engine.device().buffer(padded_count * size_of::<Digest<F>>())?,
-                false => stream.zeros(padded_count * size_of::<Digest<F>>())?,
+            let total = (1..=climbed).map(|above| layers.count(layer + above)).sum::<usize>();
+            let above = match step.nodes == layers.count(layer + 1) {
+                true => engine.device().buffer(total * of_digest)?,
+                false => stream.zeros(total * of_digest)?,
             };
-            let to = above.slice_mut(0..count * size_of::<Digest<F>>())?;
-            // nearly all layers have the same program
-            let program = match last.take() {
-                Some((kind, program)) if kind == (step.children, step.joined) => program,
-                _ => {
-                    let key = (hash.key_of_digests(), step.children, step.joined);
-                    engine.program_of(&key, |planner| match step.joined {
-                        true => hash.injected(planner, step.children),
-                        false => hash.nodes(planner, step.children),
-                    })?
-                }
-            };
-            let call = program.on(stream, count).input("children", below).output("digests", to);
-            match step.joined {
-                true => {
-                    let rows = padded::<F>(stream, groups.next().ok_or_else(missing)??, count)?;
-                    call.input("rows", &rows).run()?;
-                }
-                false => call.run()?,
+            pieces.push(compress(engine, stream, hash, (step, climbed, count), below, above, || {
+                padded::<F>(stream, groups.next().ok_or_else(missing)??, step.nodes)
+            })?);
+            let mut begin = 0;
+            for above in 1..=climbed {
+                places.push((piece, begin));
+                begin += layers.count(layer + above);
             }
-            last = Some(((step.children, step.joined), program));
-            digests.push(above);
         }
-        Ok(Self { engine: engine.clone(), digests, layers, field: PhantomData })
+        Ok(Self { engine: engine.clone(), pieces, places, layers, field: PhantomData })
     }
 
     /// The number of layers above the leaves, which is the height of the highest cap.
@@ -125,8 +121,28 @@ impl<F: HashField> MerkleTree<F> {
     /// # Errors
     /// The errors of [`MerkleTree::path`].
     pub fn paths(&self, stream: &Stream, rows: &[usize], cap_height: usize) -> Result<F::Paths> {
+        let mut gathering = Gathering::default();
+        let paths = self.gather(&mut gathering, rows, cap_height)?;
+        Ok(Self::found(&gathering.finish(&self.engine, stream)?, paths))
+    }
+
+    /// Gathers the digests of [`paths`](Self::paths). Returns the ranges of their elements.
+    ///
+    /// # Errors
+    /// As [`MerkleTree::path`].
+    pub(crate) fn gather<'a>(
+        &'a self,
+        to: &mut Gathering<'a>,
+        rows: &[usize],
+        cap_height: usize,
+    ) -> Result<Vec<Range<usize>>> {
         let siblings = self.layers.paths(rows, cap_height).ok_or_else(|| self.no_path(rows, cap_height))?;
-        Ok(F::paths(self.siblings(stream, &siblings)?))
+        Ok(self.gather_siblings(to, &siblings))
+    }
+
+    /// The paths whose digests were gathered.
+    pub(crate) fn found(elements: &[F], paths: Vec<Range<usize>>) -> F::Paths {
+        F::paths(paths.into_iter().flat_map(|range| of_elements::<F>(&elements[range])).collect())
     }
 
     /// Copies the tree to the host.
@@ -134,8 +150,12 @@ impl<F: HashField> MerkleTree<F> {
     /// # Errors
     /// [`Error::ForeignDevice`] for a stream of another device; other errors of the device.
     pub fn download(&self, stream: &Stream) -> Result<crate::MerkleTree<F>> {
-        let digests = (0..self.digests.len()).map(|layer| self.read(stream, layer)).collect::<Result<_>>()?;
+        let digests = (0..self.places.len()).map(|layer| self.read(stream, layer)).collect::<Result<_>>()?;
         Ok(crate::MerkleTree::of_layers(digests, self.layers.clone()))
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// The row of a matrix of this height that belongs to the leaf of this index.
@@ -143,14 +163,29 @@ impl<F: HashField> MerkleTree<F> {
         self.layers.row_of(leaf, height)
     }
 
-    /// Copies the digests at these (layer, index) pairs to the host.
+    /// Copies the digests at these (layer, index) pairs to the host. They are ordered by layer.
     fn siblings(&self, stream: &Stream, siblings: &[(usize, usize)]) -> Result<Vec<Digest<F>>> {
-        let digests: Vec<F> = gather_digests(&self.engine, stream, &self.digests, F::DIGEST, siblings)?;
-        Ok(of_elements::<F>(&digests).collect())
+        let mut gathering = Gathering::default();
+        let ranges = self.gather_siblings(&mut gathering, siblings);
+        let found = gathering.finish::<F>(&self.engine, stream)?;
+        Ok(ranges.into_iter().flat_map(|range| of_elements::<F>(&found[range])).collect())
+    }
+
+    fn gather_siblings<'a>(&'a self, to: &mut Gathering<'a>, siblings: &[(usize, usize)]) -> Vec<Range<usize>> {
+        let piece = |layer: usize| self.places[layer].0;
+        let groups = siblings.chunk_by(|(a, _), (b, _)| piece(*a) == piece(*b));
+        let gather = |group: &[(usize, usize)]| {
+            let from = &self.pieces[piece(group[0].0)];
+            let shape = (Layout::Rows, from.len() / size_of::<Digest<F>>(), F::DIGEST);
+            to.rows::<F>(from, shape, group.iter().map(|(layer, index)| self.places[*layer].1 + index))
+        };
+        groups.map(gather).collect()
     }
 
     fn read(&self, stream: &Stream, layer: usize) -> Result<Vec<Digest<F>>> {
-        let digests = stream.download::<F::Word>(&self.digests[layer])?;
+        let ((piece, before), of_digest) = (self.places[layer], size_of::<Digest<F>>());
+        let bytes = before * of_digest..(before + self.layers.count(layer)) * of_digest;
+        let digests = stream.download::<F::Word>(self.pieces[piece].slice(bytes)?)?;
         Ok(of_elements::<F>(elements(&digests)).collect())
     }
 
@@ -164,6 +199,39 @@ impl<F: HashField> MerkleTree<F> {
             None => self.no_cap(cap_height),
         }
     }
+}
+
+/// Enqueues one step from the `count` digests of a layer, or several steps that are climbed at once, and returns the digests
+/// of the layers above.
+fn compress<F: HashField>(
+    engine: &Engine,
+    stream: &Stream,
+    hash: &Poseidon2<F>,
+    (step, climbed, count): (Step, usize, usize),
+    below: BufferSlice<'_>,
+    mut above: Buffer,
+    rows: impl FnOnce() -> Result<Buffer>,
+) -> Result<Buffer> {
+    if climbed > 1 {
+        let key = (hash.key_of_digests(), "climbed", step.children, count, climbed);
+        let program = engine.program_of(&key, |planner| hash.climbed(planner, step.children, count, climbed))?;
+        program.on(stream, 1).input("children", below).output("digests", &mut above).run()?;
+        return Ok(above);
+    }
+    let key = (hash.key_of_digests(), step.children, step.joined);
+    let program = engine.program_of(&key, |planner| match step.joined {
+        true => hash.injected(planner, step.children),
+        false => hash.nodes(planner, step.children),
+    })?;
+    let bytes = step.nodes * size_of::<Digest<F>>();
+    let joined = step.joined.then(rows).transpose()?;
+    let call = program.on(stream, step.nodes).input("children", below);
+    let call = match &joined {
+        Some(rows) => call.input("rows", rows),
+        None => call,
+    };
+    call.output("digests", above.slice_mut(0..bytes)?).run()?;
+    Ok(above)
 }
 
 /// Splits contiguous elements into digests.

@@ -1,8 +1,11 @@
 //! Commitments whose extensions are kept on the device, or made again when they are needed.
 
+use core::ops::Range;
+
 use ringforge::{Result, Stream};
 
 use super::place::Place;
+use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::resident::{self, Committed, Matrix, MerkleTree, Trace};
 use crate::transform::Transform;
@@ -29,9 +32,6 @@ pub(super) enum Columns<'a, F> {
     Trace(&'a Matrix<F>),
 }
 
-/// For each leaf the rows of all matrices, then the pruned paths of all leaves.
-type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
-
 impl<F: HashField> From<Committed<F>> for Commitment<'_, F> {
     fn from(of: Committed<F>) -> Self {
         Self { tree: of.tree, matrices: Matrices::Extended(of.matrices) }
@@ -54,25 +54,55 @@ impl<'a, F: HashField> Commitment<'a, F> {
         }
     }
 
-    /// Opens the leaves with these indices.
-    pub(super) fn open<EF, M>(&self, at: &Place<'_, F, EF, M>, leaves: &[usize]) -> Result<Opening<F>> {
+    /// Gathers the rows of all matrices and the paths for the leaves with these indices.
+    pub(super) fn gather<'c, EF, M>(
+        &'c self,
+        at: &Place<'_, F, EF, M>,
+        to: &mut Gathering<'c>,
+        leaves: &[usize],
+    ) -> Result<Gathered<F>> {
         let cap_height = at.pcs.mmcs().cap_height().min(self.tree.height());
-        let paths = self.tree.paths(at.stream, leaves, cap_height)?;
-        let mut opened = vec![Vec::new(); leaves.len()];
-        for columns in self.columns() {
-            let height = columns.matrix().height();
-            let rows =
+        let paths = self.tree.gather(to, leaves, cap_height)?;
+        let rows = |columns: Columns<'c, F>| {
+            let matrix = columns.matrix();
+            let numbers =
                 |height: usize| -> Vec<usize> { leaves.iter().map(|&leaf| self.tree.row_of(leaf, height)).collect() };
-            let rows = match columns {
-                Columns::Extended(matrix) => matrix.rows(at.stream, &rows(height))?,
-                Columns::Trace(matrix) => {
-                    let (trace, rows) = (Trace::resident(matrix, F::GENERATOR), rows(height << at.log_blowup()));
-                    trace.rows_of_extension(at.engine, at.stream, at.log_blowup(), &rows)?
+            Ok(match columns {
+                Columns::Extended(_) => Rows::Gathered(matrix.gather(to, &numbers(matrix.height()))?, matrix.width()),
+                Columns::Trace(_) => {
+                    let numbers = numbers(matrix.height() << at.log_blowup());
+                    let trace = Trace::resident(matrix, F::GENERATOR);
+                    Rows::OnHost(trace.rows_of_extension(at.engine, at.stream, at.log_blowup(), &numbers)?)
                 }
-            };
-            opened.iter_mut().zip(rows).for_each(|(opened, row): (&mut Vec<_>, _)| opened.push(row));
-        }
-        Ok((opened, paths))
+            })
+        };
+        let rows = self.columns().into_iter().map(rows).collect::<Result<_>>()?;
+        Ok(Gathered { leaves: leaves.len(), rows, paths })
+    }
+}
+
+/// The places of opened rows and paths among elements that were gathered.
+pub(super) struct Gathered<F> {
+    leaves: usize,
+    rows: Vec<Rows<F>>,
+    paths: Vec<Range<usize>>,
+}
+
+enum Rows<F> {
+    /// The range of the elements, and how many a row has.
+    Gathered(Range<usize>, usize),
+    OnHost(Vec<Vec<F>>),
+}
+
+impl<F: HashField> Gathered<F> {
+    /// For each leaf the rows of all matrices, then the pruned paths of all leaves.
+    pub(super) fn open(self, found: &[F]) -> (Vec<Vec<Vec<F>>>, F::Paths) {
+        let row = |leaf: usize, rows: &Rows<F>| match rows {
+            Rows::Gathered(range, width) => found[range.clone()][leaf * width..(leaf + 1) * width].to_vec(),
+            Rows::OnHost(rows) => rows[leaf].clone(),
+        };
+        let opened = (0..self.leaves).map(|leaf| self.rows.iter().map(|rows| row(leaf, rows)).collect()).collect();
+        (opened, MerkleTree::found(found, self.paths))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::any::TypeId;
 use core::mem::ManuallyDrop;
+use core::ops::Range;
 
 use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
 use p3_commit::Mmcs as MmcsTrait;
@@ -17,6 +18,7 @@ use super::evaluation::flat;
 use super::kernels::{ext, exts, fold_factors, fold_rows, upload};
 use super::place::Place;
 use super::unsupported;
+use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::resident::{Matrix, MerkleTree};
@@ -37,6 +39,12 @@ pub(super) struct Folded<F, EF: p3_field::Field, M: MmcsTrait<EF>> {
 enum Round<F: HashField> {
     OnDevice(Box<(Matrix<F>, MerkleTree<F>)>),
     OnHost(Kept<F, RowMajorMatrix<F>>),
+}
+
+/// The opened rows of a round, and their paths: as ranges of what is gathered, or on the host.
+enum Rows<F: HashField> {
+    OnDevice(Range<usize>, Vec<Range<usize>>),
+    OnHost(Vec<F>, F::Paths),
 }
 
 /// The values of a function in bit-reversed order.
@@ -138,27 +146,38 @@ where
     let (indices, witness) = transcript.query_phase(&last);
     ManuallyDrop::into_inner(transcript).finish();
 
-    let mut openings = Vec::with_capacity(rounds.len());
+    // what is opened on the device is copied at once
+    let mut gathering = Gathering::default();
     let mut current = indices.clone();
+    let mut opened = Vec::with_capacity(rounds.len());
     for (round, log_arity) in &rounds {
         let groups: Vec<usize> = current.iter().map(|index| index >> log_arity).collect();
-        let (opened, opening_proof) = match round {
+        let rows = match round {
             Round::OnDevice(made) => {
                 let (rows, tree) = &**made;
-                (rows.rows(stream, &groups)?, tree.paths(stream, &groups, fri_cap.min(tree.height()))?)
+                let paths = tree.gather(&mut gathering, &groups, fri_cap.min(tree.height()))?;
+                Rows::OnDevice(rows.gather(&mut gathering, &groups)?, paths)
             }
             Round::OnHost(kept) => {
                 let (rows, paths) = kept.open_several(&groups);
-                (rows.into_iter().flatten().collect(), paths)
+                Rows::OnHost(rows.into_iter().flatten().flatten().collect(), paths)
             }
         };
-        let siblings = opened.iter().zip(&current).map(|(row, index)| {
+        opened.push((rows, *log_arity, core::mem::replace(&mut current, groups)));
+    }
+    let found = gathering.finish::<F>(engine, stream)?;
+    let opening = |(rows, log_arity, indices): (Rows<F>, usize, Vec<usize>)| {
+        let (rows, opening_proof) = match rows {
+            Rows::OnDevice(rows, paths) => (found[rows].to_vec(), MerkleTree::found(&found, paths)),
+            Rows::OnHost(rows, paths) => (rows, paths),
+        };
+        let siblings = rows.chunks_exact(EF::DIMENSION << log_arity).zip(indices).map(|(row, index)| {
             let elements = row.chunks_exact(EF::DIMENSION).enumerate();
             elements.filter(|(i, _)| *i != index & ((1 << log_arity) - 1)).map(|(_, x)| ext(x)).collect()
         });
-        openings.push(CommitPhaseMultiStep { sibling_values: siblings.collect(), opening_proof });
-        current = groups;
-    }
+        CommitPhaseMultiStep { sibling_values: siblings.collect(), opening_proof }
+    };
+    let openings = opened.into_iter().map(opening).collect();
     Ok(Folded { commits, witnesses, openings, last, witness: witness.unwrap_or(F::ZERO), indices })
 }
 

@@ -612,7 +612,8 @@ pub(super) fn fold_rows<F: EngineField, EF: ExtensionField<F>>(
         joined.map_or(x[0], |joined| x[0] + *last * joined[r])
     };
     ringforge_cpu::threads::start();
-    (0..rows).into_par_iter().map(row).collect()
+    // to wake other threads for few rows takes longer than to fold them
+    (0..rows).into_par_iter().with_min_len(1 << 9).map(row).collect()
 }
 
 /// The point of row r of a coset in bit-reversed order. `points` are the shift, two others, and for each bit of r its

@@ -11,12 +11,13 @@ use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
 use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Result};
 
-use super::commitment::Commitment;
+use super::commitment::{Commitment, Gathered};
 use super::evaluation::{denominators, flat, points};
 use super::fri;
 use super::kernels::{Shape, exts, upload};
 use super::place::Place;
 use super::unsupported;
+use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::mmcs::Mmcs;
@@ -82,17 +83,23 @@ where
     };
     transcript.finish();
     at.lap(|phases| &mut phases.fri)?;
-    let of_rows = |round: &Round<'_, F>| {
+    let mut gathering = Gathering::default();
+    let mut gathered = Vec::with_capacity(rounds.len());
+    for round in rounds {
         let highest = round.openings.iter().map(|opening| opening.log_n).max().unwrap_or(0) + at.log_blowup();
         let leaves: Vec<usize> = folded.indices.iter().map(|index| index >> (bits - highest)).collect();
-        let (rows, opening_proof) = round.commitment.open(at, &leaves)?;
+        gathered.push(round.commitment.gather(at, &mut gathering, &leaves)?);
+    }
+    let found = gathering.finish::<F>(at.engine, at.stream)?;
+    let opening = |(round, gathered): (&Round<'_, F>, Gathered<F>)| {
+        let (rows, opening_proof) = gathered.open(&found);
         let split = |rows: Vec<Vec<F>>| {
             let rows = rows.iter().zip(&round.openings);
             rows.flat_map(|(row, opening)| row.chunks(opening.columns).map(<[F]>::to_vec)).collect()
         };
-        Ok(BatchMultiOpening { opened_values: rows.into_iter().map(split).collect(), opening_proof })
+        BatchMultiOpening { opened_values: rows.into_iter().map(split).collect(), opening_proof }
     };
-    let input_openings = rounds.iter().map(of_rows).collect::<Result<_>>()?;
+    let input_openings = rounds.iter().zip(gathered).map(opening).collect();
     at.lap(|phases| &mut phases.queries)?;
     let proof = FriProof {
         batch_pow_witness: batch_pow_witness.unwrap_or(F::ZERO),
