@@ -195,6 +195,39 @@ macro_rules! field {
             }
 
             #[test]
+            fn failing_devices_give_errors() {
+                let mut random = Random::new(seed());
+                let (device, fault) = ringforge_testkit::failing::device();
+                let engine = Engine::on(device);
+                let (_, config) = configs(&engine, &mut random, 1, 1);
+                let traces = Machine::traces::<F>(&mut random, 2);
+                let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
+                let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("data");
+                let prover = BatchProver::new(&engine, &config, &Machine::ALL, &data.common).expect("a prover");
+                let prover = prover.with_tail(3);
+                let inputs = traces.each_ref().map(|trace| (Trace::rows(&trace.values, trace.width, F::ONE), &[][..]));
+                let proof = || prover.prove(&inputs).map(|proof| postcard::to_allocvec(&proof).expect("bytes"));
+                let wanted = proof().expect("a proof");
+                let held = || engine.device().backend().peak_bytes();
+                let before = (held(), held()).1;
+                let mut calls = 0;
+                loop {
+                    fault.at(calls + 1);
+                    let found = proof();
+                    if !fault.happened() {
+                        break;
+                    }
+                    let failed = matches!(&found, Err(Error::Driver { message, .. }) if message == "injected");
+                    assert!(failed, "call {calls}: {:?}", found.err());
+                    assert_eq!((held(), held()).1, before, "call {calls}: memory is still held");
+                    calls += 1 + calls / 12;
+                }
+                assert!(calls > 300, "{calls} calls");
+                fault.at(0);
+                assert!(proof().expect("a proof") == wanted);
+            }
+
+            #[test]
             fn memory_is_told_before_a_proof() {
                 let mut random = Random::new(seed());
                 for (log_n, log_blowup) in [(10, 1), (8, 3)] {
