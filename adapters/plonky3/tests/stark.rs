@@ -209,6 +209,32 @@ macro_rules! field {
             }
 
             #[test]
+            fn plonky3_takes_over_where_it_is_asked_to() {
+                let mut random = Random::new(seed());
+                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let (device, fault) = ringforge_testkit::failing::device();
+                let (engine, cpu) = (Engine::on(device), Engine::cpu());
+                let mmcs = Mmcs::new(&hash, 0).on(&cpu);
+                let fri = parameters(OwnMmcs::new(mmcs.clone()), 1, 0, 1);
+                let pcs = Pcs::new(Dft::on(&cpu), mmcs, fri);
+                let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                let air = testkit::Sequences { columns: 2 };
+                let trace = air.trace::<F>(8);
+                let columns = trace.transpose();
+                let prover = Prover::new(&engine, &config, &air).expect("a prover").or_plonky3();
+                for rows in [Trace::rows(&trace.values, 2, F::ONE), Trace::columns(&columns.values, 8, F::ONE)] {
+                    let (_, phases) = prover.prove_timed(rows, &[]).expect("a proof");
+                    assert!(!phases.fell_back);
+                    fault.at(40);
+                    let (proof, phases) = prover.prove_timed(rows, &[]).expect("a proof");
+                    assert!(phases.fell_back);
+                    p3_uni_stark::verify(&config, &air, &proof, &[]).expect("a proof that is accepted");
+                }
+                let refused = prover.prove(Trace::rows(&trace.values, 1, F::ONE), &[]).err();
+                assert!(matches!(refused, Some(Error::Length { .. })), "{refused:?}");
+            }
+
+            #[test]
             fn points_of_the_extension_are_refused() {
                 let mut random = Random::new(seed());
                 let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");

@@ -3,6 +3,7 @@
 use core::cmp::Reverse;
 use core::ops::Range;
 
+use p3_matrix::dense::{RowMajorMatrix, RowMajorMatrixView};
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
@@ -84,6 +85,15 @@ impl<'a, F: HashField> Trace<'a, F> {
             Values::Resident(_) => None,
             Values::Columns(values, height) => Some(Matrix::new(engine, stream.upload(words(values))?, height)?),
             Values::Rows(values, width) => Some(Matrix::of_rows(engine, stream.upload(words(values))?, width)?),
+        })
+    }
+
+    /// Copies the trace to the host as rows.
+    pub(crate) fn on_host(&self, engine: &Engine) -> Result<RowMajorMatrix<F>> {
+        Ok(match self.values {
+            Values::Resident(matrix) => matrix.download(engine.stream()?)?,
+            Values::Columns(values, height) => RowMajorMatrixView::new(values, height).transpose(),
+            Values::Rows(values, width) => RowMajorMatrix::new(values.to_vec(), width),
         })
     }
 
@@ -274,24 +284,43 @@ impl<F: HashField> Committed<F> {
     /// device; other errors of the device.
     pub fn open(&self, stream: &Stream, leaves: &[usize], cap_height: usize) -> Result<Opening<F>> {
         let mut gathering = Gathering::default();
+        let rows = self.matrices.iter().map(|matrix| self.tree.gather_rows(&mut gathering, matrix, leaves));
+        let rows = rows.collect::<Result<_>>()?;
         let paths = self.tree.gather(&mut gathering, leaves, cap_height)?;
-        let mut rows = Vec::with_capacity(self.matrices.len());
-        for matrix in &self.matrices {
-            let numbers: Vec<_> = leaves.iter().map(|&leaf| self.tree.row_of(leaf, matrix.height())).collect();
-            rows.push((matrix.gather(&mut gathering, &numbers)?, matrix.width()));
-        }
-        let found = gathering.finish::<F>(self.tree.engine(), stream)?;
-        let row = |leaf: usize, (range, width): &(Range<usize>, usize)| {
-            let begin = range.start + leaf * width;
-            found[begin..begin + width].to_vec()
+        let gathered = Gathered { leaves: leaves.len(), rows, paths };
+        Ok(gathered.open(&gathering.finish(self.tree.engine(), stream)?))
+    }
+}
+
+/// The places of opened rows and paths among elements that are gathered.
+pub(crate) struct Gathered<F> {
+    pub(crate) leaves: usize,
+    /// For each matrix, its rows.
+    pub(crate) rows: Vec<Rows<F>>,
+    pub(crate) paths: Vec<Range<usize>>,
+}
+
+/// Rows of a matrix.
+pub(crate) enum Rows<F> {
+    /// The range of their elements, and how many a row has.
+    Gathered(Range<usize>, usize),
+    OnHost(Vec<Vec<F>>),
+}
+
+impl<F: HashField> Gathered<F> {
+    /// The opening, from the elements that were gathered.
+    pub(crate) fn open(self, found: &[F]) -> Opening<F> {
+        let row = |leaf: usize, rows: &Rows<F>| match rows {
+            Rows::Gathered(range, width) => found[range.clone()][leaf * width..(leaf + 1) * width].to_vec(),
+            Rows::OnHost(rows) => rows[leaf].clone(),
         };
-        let opened = (0..leaves.len()).map(|leaf| rows.iter().map(|range| row(leaf, range)).collect()).collect();
-        Ok((opened, MerkleTree::found(&found, paths)))
+        let opened = (0..self.leaves).map(|leaf| self.rows.iter().map(|rows| row(leaf, rows)).collect()).collect();
+        (opened, MerkleTree::found(found, self.paths))
     }
 }
 
 /// For each leaf the rows of all matrices, then the pruned paths of all leaves.
-type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
+pub(crate) type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
 
 /// Extends each trace by a factor of 2^`added_bits` to the coset of its shift, with rows in bit-reversed order, and
 /// builds the Merkle tree over the rows of the extensions. All data stays on the device. The call returns when all work

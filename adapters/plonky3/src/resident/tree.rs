@@ -15,7 +15,7 @@ use crate::layers::{Layers, Step, length};
 use crate::layout::Layout;
 use crate::merkle::Digest;
 use crate::poseidon2::Poseidon2;
-use crate::resident::Matrix;
+use crate::resident::{Matrix, Rows};
 use crate::sponge::Sponges;
 
 /// A [Merkle tree](crate::MerkleTree) whose digests stay on the device.
@@ -138,6 +138,20 @@ impl<F: HashField> MerkleTree<F> {
     ) -> Result<Vec<Range<usize>>> {
         let siblings = self.layers.paths(rows, cap_height).ok_or_else(|| self.no_path(rows, cap_height))?;
         Ok(self.gather_siblings(to, &siblings))
+    }
+
+    /// Gathers the rows of a matrix that belong to the leaves with these indices.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a leaf does not exist.
+    pub(crate) fn gather_rows<'a>(
+        &self,
+        to: &mut Gathering<'a>,
+        matrix: &'a Matrix<F>,
+        leaves: &[usize],
+    ) -> Result<Rows<F>> {
+        let numbers: Vec<_> = leaves.iter().map(|&leaf| self.row_of(leaf, matrix.height())).collect();
+        Ok(Rows::Gathered(matrix.gather(to, &numbers)?, matrix.width()))
     }
 
     /// The paths whose digests were gathered.

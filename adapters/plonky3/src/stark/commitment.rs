@@ -1,13 +1,11 @@
 //! Commitments whose extensions are kept on the device, or made again when they are needed.
 
-use core::ops::Range;
-
 use ringforge::{Result, Stream};
 
 use super::place::Place;
 use crate::gather::Gathering;
 use crate::hash::HashField;
-use crate::resident::{self, Committed, Matrix, MerkleTree, Trace};
+use crate::resident::{self, Committed, Gathered, Matrix, MerkleTree, Rows, Trace};
 use crate::transform::Transform;
 
 /// A tree over the rows of extensions.
@@ -62,47 +60,17 @@ impl<'a, F: HashField> Commitment<'a, F> {
         leaves: &[usize],
     ) -> Result<Gathered<F>> {
         let cap_height = at.pcs.mmcs().cap_height().min(self.tree.height());
-        let paths = self.tree.gather(to, leaves, cap_height)?;
-        let rows = |columns: Columns<'c, F>| {
-            let matrix = columns.matrix();
-            let numbers =
-                |height: usize| -> Vec<usize> { leaves.iter().map(|&leaf| self.tree.row_of(leaf, height)).collect() };
-            Ok(match columns {
-                Columns::Extended(_) => Rows::Gathered(matrix.gather(to, &numbers(matrix.height()))?, matrix.width()),
-                Columns::Trace(_) => {
-                    let numbers = numbers(matrix.height() << at.log_blowup());
-                    let trace = Trace::resident(matrix, F::GENERATOR);
-                    Rows::OnHost(trace.rows_of_extension(at.engine, at.stream, at.log_blowup(), &numbers)?)
-                }
-            })
+        let rows = |columns: Columns<'c, F>| match columns {
+            Columns::Extended(matrix) => self.tree.gather_rows(to, matrix, leaves),
+            Columns::Trace(matrix) => {
+                let height = matrix.height() << at.log_blowup();
+                let numbers: Vec<_> = leaves.iter().map(|&leaf| self.tree.row_of(leaf, height)).collect();
+                let trace = Trace::resident(matrix, F::GENERATOR);
+                Ok(Rows::OnHost(trace.rows_of_extension(at.engine, at.stream, at.log_blowup(), &numbers)?))
+            }
         };
         let rows = self.columns().into_iter().map(rows).collect::<Result<_>>()?;
-        Ok(Gathered { leaves: leaves.len(), rows, paths })
-    }
-}
-
-/// The places of opened rows and paths among elements that were gathered.
-pub(super) struct Gathered<F> {
-    leaves: usize,
-    rows: Vec<Rows<F>>,
-    paths: Vec<Range<usize>>,
-}
-
-enum Rows<F> {
-    /// The range of the elements, and how many a row has.
-    Gathered(Range<usize>, usize),
-    OnHost(Vec<Vec<F>>),
-}
-
-impl<F: HashField> Gathered<F> {
-    /// For each leaf the rows of all matrices, then the pruned paths of all leaves.
-    pub(super) fn open(self, found: &[F]) -> (Vec<Vec<Vec<F>>>, F::Paths) {
-        let row = |leaf: usize, rows: &Rows<F>| match rows {
-            Rows::Gathered(range, width) => found[range.clone()][leaf * width..(leaf + 1) * width].to_vec(),
-            Rows::OnHost(rows) => rows[leaf].clone(),
-        };
-        let opened = (0..self.leaves).map(|leaf| self.rows.iter().map(|rows| row(leaf, rows)).collect()).collect();
-        (opened, MerkleTree::found(found, self.paths))
+        Ok(Gathered { leaves: leaves.len(), rows, paths: self.tree.gather(to, leaves, cap_height)? })
     }
 }
 

@@ -11,7 +11,7 @@ use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
 use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Result};
 
-use super::commitment::{Commitment, Gathered};
+use super::commitment::Commitment;
 use super::evaluation::{denominators, flat, points};
 use super::fri;
 use super::kernels::{Shape, exts, upload};
@@ -21,7 +21,7 @@ use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::merkle::Digest;
 use crate::mmcs::Mmcs;
-use crate::resident::Matrix;
+use crate::resident::{Gathered, Matrix};
 use crate::transform::Transform;
 
 /// How a matrix of a commitment is opened.

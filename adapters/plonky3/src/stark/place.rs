@@ -30,6 +30,8 @@ pub struct Phases {
     pub queries: Duration,
     /// Whether constraints were interpreted.
     pub interpreted: bool,
+    /// Whether Plonky3's own prover made the proof.
+    pub fell_back: bool,
 }
 
 /// The device and the parameters of a proof, and its times.

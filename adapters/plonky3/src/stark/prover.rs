@@ -1,18 +1,20 @@
 //! The prover of an AIR.
 
+use core::fmt;
 use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use p3_air::Air;
 use p3_air::symbolic::{AirLayout, SymbolicAirBuilder};
+use p3_air::{Air, DebugConstraintBuilder};
 use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
 use p3_commit::Mmcs as MmcsTrait;
 use p3_field::ExtensionField;
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{
-    Commitments, OpenedValues, PreprocessedOpenedValues, PreprocessedVerifierKey, Proof, StarkGenericConfig,
-    StarkProverTranscript, StarkShape, get_log_num_quotient_chunks_for_domain,
+    Commitments, OpenedValues, PreprocessedOpenedValues, PreprocessedVerifierKey, Proof, QuotientAir,
+    StarkGenericConfig, StarkProverTranscript, StarkShape, get_log_num_quotient_chunks_for_domain,
+    prove_with_preprocessed, setup_preprocessed,
 };
 use ringforge::{Engine, Error, Result};
 
@@ -45,13 +47,17 @@ use crate::resident::{self, Committed, MerkleTree, Trace};
 ///
 /// Proofs do not hide the trace. Nothing of the trace is wiped.
 #[derive(Debug)]
-pub struct Prover<'a, F: HashField, EF, SC, A> {
+pub struct Prover<'a, F: HashField, EF, SC: StarkGenericConfig, A> {
     config: &'a SC,
     air: &'a A,
     pub(super) table: Table<F, EF>,
     settings: Settings<F, EF>,
     preprocessed: Option<Preprocessed<F>>,
+    plonky3: Option<ByPlonky3<F, SC, A>>,
 }
+
+/// Plonky3's own prover.
+type ByPlonky3<F, SC, A> = fn(&SC, &A, RowMajorMatrix<F>, &[F]) -> Result<Proof<SC>>;
 
 /// The preprocessed columns and their commitment.
 #[derive(Debug)]
@@ -86,7 +92,7 @@ where
         let kernels = settings.kernels;
         let dag = on_large_stack(|| Dag::new::<EF, A>(air, layout, kernels.nonresidue))??;
         let table = Table::new(kernels, layout, 0, (dag, None))?;
-        let mut prover = Self { config, air, table, settings, preprocessed: None };
+        let mut prover = Self { config, air, table, settings, preprocessed: None, plonky3: None };
         prover.preprocessed = columns.map(|columns| prover.preprocess(&columns)).transpose()?;
         if layout.num_periodic_columns == 0 {
             prover.height(1)?;
@@ -123,6 +129,25 @@ where
     #[must_use]
     pub fn cancelled_by(mut self, flag: Arc<AtomicBool>) -> Self {
         self.settings.cancelled = flag;
+        self
+    }
+
+    /// The same prover; if the device fails, Plonky3's own prover makes the whole proof on the host.
+    /// [`Phases::fell_back`] tells, and the device's error is logged. Errors of the caller are returned as before. The
+    /// witnesses of proofs of work need not be the smallest then.
+    #[must_use]
+    pub fn or_plonky3(mut self) -> Self
+    where
+        A: QuotientAir<SC> + for<'b> Air<DebugConstraintBuilder<'b, F>>,
+    {
+        self.plonky3 = Some(|config, air, trace, public_values| {
+            let failed = |error: &dyn fmt::Display| unsupported(format!("Plonky3's prover failed, too: {error}"));
+            let bits = trace.height().ilog2() as usize;
+            let preprocessed = setup_preprocessed(config, air, bits).map_err(|error| failed(&error))?;
+            let preprocessed = preprocessed.map(|(data, _)| data);
+            let proof = prove_with_preprocessed(config, air, trace, public_values, preprocessed.as_ref());
+            proof.map_err(|error| failed(&error))
+        });
         self
     }
 
@@ -178,6 +203,17 @@ where
     /// # Errors
     /// As [`Prover::prove`].
     pub fn prove_timed(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
+        match (self.on_device(trace, public_values), self.plonky3) {
+            (Err(error), Some(plonky3)) if is_of_device(&error) => {
+                log::warn!("a STARK proof falls back to Plonky3: {error}");
+                let proof = plonky3(self.config, self.air, trace.on_host(&self.settings.engine)?, public_values)?;
+                Ok((proof, Phases { fell_back: true, ..Phases::default() }))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    fn on_device(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
         let layout = self.table.layout;
         let stream = self.settings.engine.device().stream()?;
         let at = self.settings.place(&stream, self.config.pcs());
@@ -321,4 +357,18 @@ where
         let log_chunks = |domain| get_log_num_quotient_chunks_for_domain::<F, A>(air, layout, domain, 0);
         self.table.height(air, log_n, log_chunks)
     }
+}
+
+/// Whether an error is of the device, and not of what the caller passed.
+fn is_of_device(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::OutOfMemory { .. }
+            | Error::Driver { .. }
+            | Error::Kernel { .. }
+            | Error::Compile { .. }
+            | Error::NoCompiler { .. }
+            | Error::Bundle { .. }
+            | Error::File { .. }
+    )
 }
