@@ -157,7 +157,7 @@ where
         self
     }
 
-    /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 9. Proofs are the same.
+    /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 5. Proofs are the same.
     #[must_use]
     pub fn with_tail(mut self, bits: usize) -> Self {
         self.settings.tail = bits;

@@ -18,7 +18,7 @@ use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Error, Plan, Program, Result, Stream};
 
 use super::dag::{Constraint, Dag, Node};
-use super::kernels::{Domain, Kernels, Shape, canonical, ext, reversed, upload};
+use super::kernels::{Domain, Kernels, Pack, Shape, canonical, ext, reversed, upload};
 use super::part::Part;
 use super::unsupported;
 use crate::field::EngineField;
@@ -223,8 +223,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
 
     fn run(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>, kernels: &[Kernel]) -> Result<Buffer> {
         let Domain { log_n, log_chunks, is_trace, .. } = of.domain;
-        let (bits, of_element, Part { dag, stores, .. }) =
-            (log_n + log_chunks, EF::DIMENSION * size_of::<F>(), &self.interpreted);
+        let (bits, Part { dag, stores, .. }) = (log_n + log_chunks, &self.interpreted);
         let powers: Vec<EF> = of.alpha.powers().collect_n(dag.number.max(1));
         let weight = |constraint: &Constraint| {
             let basis = EF::ith_basis_element(constraint.coordinate).unwrap_or_default();
@@ -232,29 +231,49 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
         };
         let mut weights: Vec<EF> = if *stores { Vec::new() } else { dag.constraints.iter().map(weight).collect() };
         weights.resize(weights.len().max(1), EF::ZERO);
-        let weights = upload(stream, &flat(&weights))?;
-        let publics = upload(stream, &[of.publics, &dag.constants()].concat())?;
-        let periodic = if of.periodic.is_empty() { &[F::ZERO] } else { of.periodic };
-        let periodic = upload(stream, periodic)?;
-        let points = upload(stream, &points::<F>(bits, log_n))?;
         let (shift_to_n, root) = (F::GENERATOR.exp_power_of_2(log_n), F::two_adic_generator(log_chunks));
         let vanishing =
             (0..1 << log_chunks).map(|block| shift_to_n * root.exp_u64(reversed(block, log_chunks) as u64) - F::ONE);
         let blocks: Vec<F> = vanishing.flat_map(|x| [x, x.inverse()]).collect();
-        let blocks = upload(stream, &blocks)?;
+        let mut pack = Pack::new();
+        let weights = pack.add(&flat(&weights));
+        let publics = pack.add(&[of.publics, &dag.constants()].concat());
+        // ports have no size 0
+        let zero = [F::ZERO];
+        let periodic = pack.add(if of.periodic.is_empty() { &zero } else { of.periodic });
+        let points = pack.add(&points::<F>(bits, log_n));
+        let (blocks, none) = (pack.add(&blocks), pack.add(&vec![F::ZERO; EF::DIMENSION]));
+        let pack = pack.upload(stream)?;
         let inverses = match !is_trace && (of.interpreted || dag.has(Node::First) || dag.has(Node::Last)) {
-            true => denominators(self.kernels, engine, stream, (&points).into(), bits, EF::ONE)?,
-            false => stream.zeros(of_element)?,
+            true => Some(denominators(self.kernels, engine, stream, pack.slice(points.clone())?, bits, EF::ONE)?),
+            false => None,
         };
-        let none = stream.zeros(size_of::<F>())?;
-        let [main, preprocessed, permutation] = of.matrices.map(|matrix| matrix.unwrap_or(&none));
+        let [main, preprocessed, permutation] = of.matrices;
         let columns = if *stores { dag.constraints.len() } else { EF::DIMENSION };
         let mut sums = engine.device().buffer((columns * size_of::<F>()) << bits)?;
         for Kernel { program, code } in kernels {
-            let call = program.on(stream, 1).input("main", main).input("publics", &publics);
-            let call = call.input("preprocessed", preprocessed).input("permutation", permutation).input("code", code);
-            let call = call.input("weights", &weights).input("blocks", &blocks).input("points", &points);
-            call.input("inverses", &inverses).input("periodic", &periodic).output("sums", &mut sums).run()?;
+            let mut call = program.on(stream, 1).input("code", code);
+            for (name, matrix) in [("main", main), ("preprocessed", preprocessed), ("permutation", permutation)] {
+                call = match matrix {
+                    Some(matrix) => call.input(name, matrix),
+                    None => call.input(name, pack.slice(none.start..none.start + size_of::<F>())?),
+                };
+            }
+            let small = [
+                ("publics", &publics),
+                ("weights", &weights),
+                ("blocks", &blocks),
+                ("points", &points),
+                ("periodic", &periodic),
+            ];
+            for (name, bytes) in small {
+                call = call.input(name, pack.slice(bytes.clone())?);
+            }
+            call = match &inverses {
+                Some(inverses) => call.input("inverses", inverses),
+                None => call.input("inverses", pack.slice(none.clone())?),
+            };
+            call.output("sums", &mut sums).run()?;
         }
         Ok(sums)
     }

@@ -673,6 +673,28 @@ pub(super) fn upload<F: EngineField>(stream: &Stream, elements: &[F]) -> Result<
     stream.upload(words(&elements))
 }
 
+/// Small inputs of launches that are copied to the device at once, because each copy takes a while.
+pub(super) struct Pack<F>(Vec<F>);
+
+impl<F: EngineField> Pack<F> {
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds elements. Returns their bytes.
+    pub(super) fn add(&mut self, elements: &[F]) -> Range<usize> {
+        // slices of buffers begin at multiples of 16 bytes
+        self.0.resize(self.0.len().next_multiple_of(16 / size_of::<F>()), F::ZERO);
+        let begin = self.0.len();
+        self.0.extend_from_slice(elements);
+        begin * size_of::<F>()..self.0.len() * size_of::<F>()
+    }
+
+    pub(super) fn upload(self, stream: &Stream) -> Result<Buffer> {
+        upload(stream, &self.0)
+    }
+}
+
 /// The same element, stored as a word below the modulus.
 pub(super) fn canonical<F: EngineField>(x: F) -> F {
     F::from_u64(x.as_canonical_u64())

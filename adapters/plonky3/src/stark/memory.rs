@@ -245,6 +245,7 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
             });
             memory.step(parts.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0));
         }
-        Ok(memory.most)
+        // and the small inputs of launches
+        Ok(memory.most.saturating_add(memory.most / 64))
     }
 }

@@ -14,7 +14,7 @@ use ringforge::{Buffer, Result};
 use super::commitment::Commitment;
 use super::evaluation::{denominators, flat, points};
 use super::fri;
-use super::kernels::{Shape, exts, upload};
+use super::kernels::{Pack, Shape, exts, upload};
 use super::place::Place;
 use super::unsupported;
 use crate::gather::Gathering;
@@ -181,12 +181,14 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         };
         let total = all().map(|(matrix, ..)| matrix.width()).sum::<usize>() * of_element;
         let (mut sums, mut begin) = (stream.zeros(total)?, 0);
-        for (matrix, Opening { log_n, .. }, (point, inverses)) in all() {
+        let mut pack = Pack::new();
+        let at_points: Vec<_> = all().map(|(.., (point, _))| pack.add(&flat(&[point.inverse()]))).collect();
+        let pack = pack.upload(stream)?;
+        for ((matrix, Opening { log_n, .. }, (_, inverses)), inverse) in all().zip(at_points) {
             let shape = Shape::of(matrix);
             let key = ("openings", TypeId::of::<(F, EF)>(), shape, log_n);
             let program = engine.program_of(&key, |planner| kernels.opened(planner, shape, 1 << log_n))?;
-            let inverse = upload(stream, &flat(&[point.inverse()]))?;
-            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("at", &inverse);
+            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("at", pack.slice(inverse)?);
             let call = call.input("inverses", inverses.slice(0..of_element << log_n)?);
             let end = begin + shape.columns * of_element;
             call.output("sums", sums.slice_mut(begin..end)?).run()?;
@@ -250,10 +252,11 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         let columns = if both { 2 * degree } else { degree };
         let mut combined = engine.device().buffer((columns * size_of::<F>()) << log_n)?;
         let (mut first, [mut here, mut next]) = (EF::ONE, [EF::ZERO; 2]);
-        for (i, (matrix, opening, values)) in group.iter().enumerate() {
-            let shape = Shape::of(matrix);
-            let powers: Vec<EF> = alpha.shifted_powers(first).collect_n(shape.columns);
-            let factor = alpha.exp_u64(shape.columns as u64);
+        let (mut pack, mut weights) = (Pack::new(), Vec::with_capacity(group.len()));
+        for (matrix, opening, values) in group {
+            let columns = matrix.width();
+            let powers: Vec<EF> = alpha.shifted_powers(first).collect_n(columns);
+            let factor = alpha.exp_u64(columns as u64);
             let sum_at = |point: usize| -> EF {
                 let values = values.iter().filter_map(|points| points.get(point)).flatten();
                 powers.iter().zip(values).map(|(power, y)| *power * *y).sum()
@@ -261,24 +264,31 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
             here += sum_at(0);
             next += sum_at(1) * factor;
             first *= if opening.next { factor.square() } else { factor };
-            let flags = [opening.next, both, i > 0];
+            weights.push((pack.add(&flat(&powers)), pack.add(&flat(&[factor]))));
+        }
+        let (constants, unused) = (pack.add(&flat(&[here, next])), pack.add(&flat(&[EF::ZERO])));
+        let pack = pack.upload(stream)?;
+        for (i, ((matrix, opening, _), (powers, factor))) in group.iter().zip(weights).enumerate() {
+            let (shape, flags) = (Shape::of(matrix), [opening.next, both, i > 0]);
             let key = ("combined columns", TypeId::of::<(F, EF)>(), shape, log_n, flags);
             let program = engine.program_of(&key, |planner| kernels.combined(planner, shape, log_n, flags))?;
-            let [powers, factor] = [upload(stream, &flat(&powers))?, upload(stream, &flat(&[factor]))?];
-            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("powers", &powers);
-            call.input("factor", &factor).output("combined", &mut combined).run()?;
+            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("powers", pack.slice(powers)?);
+            call.input("factor", pack.slice(factor)?).output("combined", &mut combined).run()?;
         }
         let combined = Matrix::<F>::new(engine, combined, 1 << log_n)?;
         let transform = Transform::ExtendReversed(at.log_blowup(), F::GENERATOR, F::GENERATOR);
         let combined = combined.first_transformed(stream, 1 << log_n, transform)?;
         let key = ("reduced openings", TypeId::of::<(F, EF)>(), bits, both);
         let program = engine.program_of(&key, |planner| kernels.reduced(planner, 1 << bits, both))?;
-        let constants = upload(stream, &flat(&[here, next]))?;
-        let unused = stream.zeros(of_element)?;
         let next = self.next.iter().find(|(other, ..)| both && *other == log_n).map(|(.., inverses)| inverses);
         let mut reduced = engine.device().buffer(of_element << bits)?;
-        let call = program.on(stream, 1).input("combined", combined.elements()).input("constants", &constants);
-        let call = call.input("here", self.here.slice(0..of_element << bits)?).input("next", next.unwrap_or(&unused));
+        let call = program.on(stream, 1).input("combined", combined.elements());
+        let call =
+            call.input("constants", pack.slice(constants)?).input("here", self.here.slice(0..of_element << bits)?);
+        let call = match next {
+            Some(next) => call.input("next", next),
+            None => call.input("next", pack.slice(unused)?),
+        };
         call.output("reduced", &mut reduced).run()?;
         Ok(reduced)
     }

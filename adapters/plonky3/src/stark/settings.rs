@@ -20,8 +20,12 @@ use crate::merkle::Cap;
 use crate::pcs::Pcs;
 use crate::resident::{Matrix, MerkleTree};
 
+/// The most programs that a prover keeps. A proof of tables of many heights uses hundreds, in the same order each time, so a
+/// smaller cache would find none of them.
+const PROGRAMS: usize = 1 << 12;
+
 /// Trees over so few values are as fast on the host.
-const TAIL: usize = 9;
+const TAIL: usize = 5;
 
 /// The device, and what the caller has chosen.
 #[derive(Debug)]
@@ -61,7 +65,7 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
             return Err(unsupported(format!("a proof of work has {} bits or more", F::bits() - 1)));
         }
         Ok(Self {
-            engine: engine.clone(),
+            engine: engine.with_cache_limit(PROGRAMS),
             kernels: Kernels::new()?,
             constraints: Constraints::Automatic,
             tail: TAIL,

@@ -111,8 +111,9 @@ impl Pool {
         let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };
         let (&found, blocks) = free.range_mut(capacity..=most).next()?;
         let recent = blocks.len().saturating_sub(8);
-        let done = blocks.iter().rposition(|block| block.points.iter().all(StreamPoint::is_done));
-        let block = blocks.remove(done.filter(|&at| at >= recent).unwrap_or(blocks.len() - 1));
+        // each block that is looked at costs a call of the driver
+        let done = blocks[recent..].iter().rposition(|block| block.points.iter().all(StreamPoint::is_done));
+        let block = blocks.remove(done.map_or(blocks.len() - 1, |at| recent + at));
         if blocks.is_empty() {
             free.remove(&found);
         }

@@ -91,8 +91,9 @@ impl Staging {
     fn take(&self, bytes: usize) -> Option<Piece> {
         let mut pieces = self.pieces();
         let fits = |piece: &Piece| piece.memory.bytes().len() >= bytes && piece.memory.bytes().len() / 4 <= bytes;
-        let at = pieces.iter().position(|piece| fits(piece) && piece.is_idle())?;
-        Some(pieces.swap_remove(at))
+        // pieces were given in the order of their last copies, and each that is looked at costs a call of the driver
+        let at = pieces.iter().position(fits).filter(|&at| pieces[at].is_idle())?;
+        Some(pieces.remove(at))
     }
 
     fn give(&self, mut piece: Piece) {
