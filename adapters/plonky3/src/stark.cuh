@@ -41,6 +41,15 @@ struct Field31 {
     RF_METHOD static Word sub(Word a, Word b) { return opaque(min_word(a - b, a - b + q)); }
     RF_METHOD static Word mul(Word a, Word b) { return Mod31{q, 0, inverse, 0}.mul_montgomery(a, b); }
     RF_METHOD static Word half(Word a) { return (a >> 1) + (a & 1 ? (q + 1) / 2 : 0); }
+    // The sum of four products, which one word of 64 bits holds before it is reduced.
+    RF_METHOD static Word dot(const Word* a, const Word* b) {
+        u64 sum = 0;
+        RF_UNROLL
+        for (u32 i = 0; i < 4; i++) sum += (u64)a[i] * b[i];  // sum: < 4 q^2 < 2^64
+        const u32 high = sub_once((u32)(sum >> 32), q);       // before: < 4 q^2 / 2^32 < 2 q
+        const u32 low = (u32)(((u64)((u32)sum * inverse) * q) >> 32);
+        return opaque(min_word(high - low, high - low + q));
+    }
     RF_CONST u64 modulus() { return q; }
 };
 
@@ -53,6 +62,9 @@ struct Goldilocks64 {
     RF_METHOD static Word sub(Word a, Word b) { return opaque(field().sub<1>(a, b)); }
     RF_METHOD static Word mul(Word a, Word b) { return field().mul_plain(a, b); }
     RF_METHOD static Word half(Word a) { return (a >> 1) + (a & 1 ? 0x7fffffff80000001ull : 0); }
+    RF_METHOD static Word dot(const Word* a, const Word* b) {
+        return add(add(mul(a[0], b[0]), mul(a[1], b[1])), add(mul(a[2], b[2]), mul(a[3], b[3])));
+    }
     RF_CONST u64 modulus() { return 0xffffffff00000001ull; }
 };
 

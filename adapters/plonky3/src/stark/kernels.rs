@@ -222,42 +222,49 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         p.build()
     }
 
-    /// The plan of Σ T_c(r) (1 / (z − x_r) − 1 / z) for each column, over the first rows of a matrix.
-    pub(super) fn opened(self, planner: &Planner, matrix: Shape, rows: usize) -> Result<Plan> {
+    /// The plan of Σ T_c(r) (1 / (z − x_r) − 1 / z) for each column, over the first rows of a matrix, and with `both` for a
+    /// second point, too. The sums of a column at both points follow each other.
+    pub(super) fn opened(self, planner: &Planner, matrix: Shape, rows: usize, both: bool) -> Result<Plan> {
         let (degree, columns, [to_row, to_column]) = (EF::DIMENSION, matrix.columns, matrix.strides());
-        let (chunks, groups) = (rows.div_ceil(CHUNK), columns.div_ceil(COLUMNS));
+        let (chunks, points) = (rows.div_ceil(CHUNK), 1 + usize::from(both));
+        // long words need more registers
+        let at_once = if both && size_of::<F>() == 8 { COLUMNS / 2 } else { COLUMNS };
+        let groups = columns.div_ceil(at_once);
         let ports = [
             shared::<F>(matrix.elements()),
             shared::<F>(rows * degree),
-            input::<F>(degree),
-            output::<F>(chunks * columns * degree),
+            shared::<F>(if both { rows * degree } else { degree }),
+            input::<F>(2 * degree),
+            output::<F>(chunks * columns * points * degree),
         ];
         let on_cpu = move |items, args: &mut Args<'_>| {
-            type Ports<'a, F> = (Words<'a, F>, Words<'a, F>, Words<'a, F>, WordsMut<'a, F>);
-            args.each(items, |_, (matrix, inverses, at, to): Ports<'_, F>| {
+            type In<'a, F> = Words<'a, F>;
+            args.each(items, |_, ports: (In<'_, F>, In<'_, F>, In<'_, F>, In<'_, F>, WordsMut<'_, F>)| {
+                let (matrix, here, next, at, to) = ports;
                 let (matrix, inverses, at) =
-                    (elements::<F>(matrix), elements::<F>(inverses), ext::<F, EF>(elements(at)));
-                let chunk = |chunk: usize, c: usize| -> EF {
+                    (elements::<F>(matrix), [here, next].map(elements::<F>), exts::<F, EF>(at));
+                let chunk = |chunk: usize, c: usize, point: usize| -> EF {
                     let rows = chunk * CHUNK..rows.min((chunk + 1) * CHUNK);
-                    let weight = |r: usize| ext::<F, EF>(&inverses[r * degree..(r + 1) * degree]) - at;
+                    let weight = |r: usize| ext::<F, EF>(&inverses[point][r * degree..(r + 1) * degree]) - at[point];
                     rows.map(|r| weight(r) * matrix[r * to_row + c * to_column]).sum()
                 };
                 ringforge_cpu::threads::start();
-                let all = (0..chunks * columns).into_par_iter().map(|i| chunk(i / columns, i % columns));
+                let all = (0..chunks * columns * points).into_par_iter();
+                let all = all.map(|i| chunk(i / (columns * points), i / points % columns, i % points));
                 put(elements_mut(to), all.collect::<Vec<EF>>());
                 Ok(())
             })
         };
-        let task = [("columns", COLUMNS), ("rows", CHUNK)];
+        let task = [("columns", at_once), ("rows", CHUNK), ("points", points)];
         let text = ("stark_opened", include_str!("../kernels/stark_opened.cu"));
-        let shared_bytes = COLUMNS * degree * THREADS as usize / 32 * size_of::<F>();
+        let shared_bytes = at_once * points * degree * THREADS as usize / 32 * size_of::<F>();
         let numbers = [rows, columns, to_row, to_column, chunks, groups];
         let grid = Grid { shared_bytes, ..Grid::of(chunks * groups) };
         let of_chunks = self.kernel(text, ports, &task, "", grid, numbers, on_cpu);
         let p = planner.pipeline(format!("values of {columns} columns of {rows}"));
-        let inputs = ["matrix", "inverses", "at"].map(|name| p.input(name));
+        let inputs = ["matrix", "here", "next", "at"].map(|name| p.input(name));
         let [sums] = p.step(of_chunks, &inputs);
-        let [sums] = p.step(self.summed(chunks, columns * degree), &[sums]);
+        let [sums] = p.step(self.summed(chunks, columns * points * degree), &[sums]);
         p.output("sums", sums);
         p.build()
     }

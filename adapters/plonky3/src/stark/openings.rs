@@ -175,41 +175,46 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         let Place { engine, stream, kernels, .. } = *at;
         let of_element = EF::DIMENSION * size_of::<F>();
         let rounds = self.matrices(rounds);
-        let all = || {
-            let matrices = rounds.iter().flatten();
-            matrices.flat_map(|(matrix, opening)| self.of(*opening).map(move |point| (*matrix, *opening, point)))
-        };
-        let total = all().map(|(matrix, ..)| matrix.width()).sum::<usize>() * of_element;
-        let (mut sums, mut begin) = (stream.zeros(total)?, 0);
+        let all = || rounds.iter().flatten().map(|(matrix, opening)| (*matrix, *opening));
+        let elements = |(matrix, opening): (&Matrix<F>, Opening)| matrix.width() * self.of(opening).count();
+        let (mut sums, mut begin) = (stream.zeros(all().map(elements).sum::<usize>() * of_element)?, 0);
         let mut pack = Pack::new();
-        let at_points: Vec<_> = all().map(|(.., (point, _))| pack.add(&flat(&[point.inverse()]))).collect();
+        let mut at_points = |opening: Opening| {
+            let mut inverses: Vec<EF> = self.of(opening).map(|(point, _)| point.inverse()).collect();
+            inverses.resize(2, EF::ZERO);
+            pack.add(&flat(&inverses))
+        };
+        let at_points: Vec<_> = all().map(|(_, opening)| at_points(opening)).collect();
         let pack = pack.upload(stream)?;
-        for ((matrix, Opening { log_n, .. }, (_, inverses)), inverse) in all().zip(at_points) {
-            let shape = Shape::of(matrix);
-            let key = ("openings", TypeId::of::<(F, EF)>(), shape, log_n);
-            let program = engine.program_of(&key, |planner| kernels.opened(planner, shape, 1 << log_n))?;
-            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("at", pack.slice(inverse)?);
-            let call = call.input("inverses", inverses.slice(0..of_element << log_n)?);
-            let end = begin + shape.columns * of_element;
+        for ((matrix, opening), at_points) in all().zip(at_points) {
+            let (shape, log_n) = (Shape::of(matrix), opening.log_n);
+            let mut inverses = self.of(opening).map(|(_, inverses)| inverses.slice(0..of_element << log_n));
+            let (here, next) = (inverses.next().transpose()?, inverses.next().transpose()?);
+            let key = ("openings", TypeId::of::<(F, EF)>(), shape, log_n, next.is_some());
+            let program =
+                engine.program_of(&key, |planner| kernels.opened(planner, shape, 1 << log_n, next.is_some()))?;
+            let unused = pack.slice(at_points.start..at_points.start + of_element)?;
+            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("at", pack.slice(at_points)?);
+            let call = call.input("here", here.unwrap_or(unused.clone())).input("next", next.unwrap_or(unused));
+            let end = begin + elements((matrix, opening)) * of_element;
             call.output("sums", sums.slice_mut(begin..end)?).run()?;
             begin = end;
         }
         let mut sums = exts::<F, EF>(&stream.download(&sums)?).into_iter();
         let mut of_matrix = |(matrix, opening): &(&Matrix<F>, Opening)| {
-            let columns = matrix.width();
-            let mut of_point = |(z, _): (EF, &Buffer)| -> Vec<EF> {
-                // barycentric interpolation on the coset g·H: z (z^n − g^n) / (n g^n)
-                let shift_to_n = F::GENERATOR.exp_power_of_2(opening.log_n);
-                let n_shift = shift_to_n.mul_2exp_u64(opening.log_n as u64);
-                let scale = z * (z.exp_power_of_2(opening.log_n) - shift_to_n) * n_shift.inverse();
-                sums.by_ref().take(columns).map(|sum| sum * scale).collect()
+            // barycentric interpolation on the coset g·H: z (z^n − g^n) / (n g^n)
+            let shift_to_n = F::GENERATOR.exp_power_of_2(opening.log_n);
+            let inverse = (shift_to_n.mul_2exp_u64(opening.log_n as u64)).inverse();
+            let scale = |z: EF| z * (z.exp_power_of_2(opening.log_n) - shift_to_n) * inverse;
+            let scales: Vec<EF> = self.of(*opening).map(|(z, _)| scale(z)).collect();
+            let own: Vec<EF> = sums.by_ref().take(matrix.width() * scales.len()).collect();
+            let part = |columns: &[EF]| {
+                let point = |(point, scale): (usize, &EF)| {
+                    columns.iter().skip(point).step_by(scales.len()).map(|sum| *sum * *scale).collect()
+                };
+                scales.iter().enumerate().map(point).collect()
             };
-            let points: Vec<Vec<EF>> = self.of(*opening).map(&mut of_point).collect();
-            let part = |part: usize| {
-                let columns = part * opening.columns..(part + 1) * opening.columns;
-                points.iter().map(|values| values[columns.clone()].to_vec()).collect()
-            };
-            (0..columns / opening.columns).map(part).collect::<Vec<Vec<Vec<EF>>>>()
+            own.chunks(opening.columns * scales.len()).map(part).collect::<Vec<Vec<Vec<EF>>>>()
         };
         Ok(rounds.iter().map(|round| round.iter().flat_map(&mut of_matrix).collect()).collect())
     }

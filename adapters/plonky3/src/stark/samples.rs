@@ -38,11 +38,20 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
         add(&format!("1 / (z − x), 2^{bits}"), &[("points", Size::Shared(3 + bits)), ("z", Size::Each(degree))], plan);
     }
     let (rows, columns) = (8, 6);
-    let inputs =
-        [("matrix", Size::Shared(rows * columns)), ("inverses", Size::Shared(4 * degree)), ("at", Size::Each(degree))];
-    add("openings", &inputs, kernels.opened(planner, shape(rows, columns), 4)?);
     let by_rows = Shape { layout: Layout::Rows, ..shape(rows, columns) };
-    add("openings of rows", &inputs, kernels.opened(planner, by_rows, 4)?);
+    for (of, n, both) in [(shape(rows, columns), 4, false), (by_rows, 4, true), (shape(700, columns), 700, true)] {
+        let inputs = [
+            ("matrix", Size::Shared(of.rows * columns)),
+            ("here", Size::Shared(n * degree)),
+            ("next", Size::Shared(if both { n * degree } else { degree })),
+            ("at", Size::Each(2 * degree)),
+        ];
+        add(
+            &format!("openings of {n} rows, {:?}, both {both}", of.layout),
+            &inputs,
+            kernels.opened(planner, of, n, both)?,
+        );
+    }
     for flags @ [next, both, continues] in
         [[false, false, false], [true, true, false], [false, true, true], [true, true, true], [false, true, false]]
     {
