@@ -27,7 +27,7 @@ struct Job<'a> {
     to: usize,
 }
 
-/// Slices of buffers begin at multiples of so many bytes.
+/// The alignment of slices of buffers in bytes.
 const ALIGNMENT: usize = 16;
 
 impl<'a> Gathering<'a> {

@@ -1,5 +1,8 @@
 //! Tests proofs of several tables made on the engine's device against those of the stock prover.
 
+#[path = "../examples/machine/air.rs"]
+mod machine;
+
 use p3_air::Air;
 use p3_baby_bear::BabyBear;
 use p3_batch_stark::folder::{ProverConstraintFolderWithLookups, VerifierConstraintFolderWithLookups};
@@ -21,7 +24,8 @@ use ringforge_plonky3::stark::BatchProver;
 use ringforge_plonky3::{Dft, Engine, Error, HashField, Mmcs, Pcs, Poseidon2, testkit};
 use ringforge_testkit::{Random, Target, seed};
 
-use crate::stark::airs::{AnyTable, Machine};
+use self::machine::Machine;
+use crate::stark::airs::AnyTable;
 use crate::stark::challengers::Least;
 
 /// FRI with a little proof of work.
@@ -140,7 +144,7 @@ macro_rules! field {
                 for (target, log_n) in
                     [(Target::Cpu, 1), (Target::Cpu, 9), (Target::Emulator, 3), (Target::Cuda, 2), (Target::Cuda, 14)]
                 {
-                    let traces = Machine::traces::<F>(&mut random, log_n);
+                    let traces = machine_traces::<F>(&mut random, log_n);
                     let none = vec![Vec::new(); 3];
                     let accepted = agrees(target, &Machine::ALL, &traces, &none, [1, 2]);
                     assert!(accepted != Some(false));
@@ -154,7 +158,7 @@ macro_rules! field {
                     return;
                 }
                 let mut random = Random::new(seed());
-                let traces = Machine::traces::<F>(&mut random, 4);
+                let traces = machine_traces::<F>(&mut random, 4);
                 for (table, column) in [(0, 1), (0, 3), (1, 0), (1, 3), (2, 0)] {
                     let mut spoiled = traces.clone();
                     spoiled[table].values[column] += F::ONE;
@@ -200,7 +204,7 @@ macro_rules! field {
                 let (device, fault) = ringforge_testkit::failing::device();
                 let engine = Engine::on(device);
                 let (_, config) = configs(&engine, &mut random, 1, 1);
-                let traces = Machine::traces::<F>(&mut random, 2);
+                let traces = machine_traces::<F>(&mut random, 2);
                 let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
                 let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("data");
                 let prover = BatchProver::new(&engine, &config, &Machine::ALL, &data.common).expect("a prover");
@@ -233,7 +237,7 @@ macro_rules! field {
                 for (log_n, log_blowup) in [(10, 1), (8, 3)] {
                     let engine = Engine::on(ringforge::Device::cpu());
                     let (_, config) = configs(&engine, &mut random, log_blowup, 1);
-                    let traces = Machine::traces::<F>(&mut random, log_n);
+                    let traces = machine_traces::<F>(&mut random, log_n);
                     let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
                     let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("data");
                     let mut prover = BatchProver::new(&engine, &config, &Machine::ALL, &data.common).expect("a prover");
@@ -260,7 +264,7 @@ macro_rules! field {
             fn what_does_not_fit_is_refused() {
                 let (engine, mut random) = (Engine::cpu(), Random::new(1));
                 let (_, config) = configs(&engine, &mut random, 1, 1);
-                let traces = Machine::traces::<F>(&mut random, 3);
+                let traces = machine_traces::<F>(&mut random, 3);
                 let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
                 let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("the tables' data");
                 let refused = BatchProver::new(&engine, &config, &Machine::ALL[..2], &data.common).err();
@@ -287,6 +291,28 @@ macro_rules! field {
             }
         }
     };
+}
+
+/// The traces of 2^log_n random steps of a machine, of their products, and of all bytes.
+fn machine_traces<F: PrimeCharacteristicRing + Send + Sync>(
+    random: &mut Random,
+    log_n: usize,
+) -> [RowMajorMatrix<F>; 3] {
+    let (mut steps, mut products, mut used) = (Vec::new(), Vec::new(), [0u64; 256]);
+    for clock in 0..1 << log_n {
+        let [multiplies, x, y] = [2, 256, 256].map(|below| random.below(below) as u64);
+        let z = if multiplies == 1 { x * y } else { x + y };
+        steps.extend([multiplies, x, y, z, clock].map(F::from_u64));
+        if multiplies == 1 {
+            products.extend([x, y, z, 1].map(F::from_u64));
+        }
+        used[x as usize] += 1;
+        used[y as usize] += 1;
+    }
+    let rows = (products.len() / 4).next_power_of_two().max(2);
+    products.resize(rows * 4, F::ZERO);
+    let used = used.map(F::from_u64).to_vec();
+    [RowMajorMatrix::new(steps, 5), RowMajorMatrix::new(products, 4), RowMajorMatrix::new(used, 1)]
 }
 
 /// Degrees of tables: mostly small, since Plonky3 takes long for others.

@@ -301,6 +301,56 @@ macro_rules! field {
                 }
             }
 
+            /// Proves 2^22 rows of 400 columns with a blow-up factor of 8 in 24 GiB, and prints the times.
+            #[test]
+            #[ignore = "takes nearly all memory of a GPU of 80 GiB or more"]
+            fn large_extensions_are_made_again() {
+                let (log_n, log_blowup, most) = (22, 3, 24usize << 30);
+                // the other fields have no domain of this size, or twice as long words
+                if stringify!($name) != "baby_bear" {
+                    return;
+                }
+                let Some(device) = Target::Cuda.device() else { return };
+                let (engine, mut random) = (Engine::on(device), Random::new(seed()));
+                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let mmcs = Mmcs::new(&hash, 0).on(&engine);
+                let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, 0, 1);
+                let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
+                let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                let air = testkit::Sequences { columns: 400 };
+                let stream = engine.device().stream().expect("a stream");
+                let trace = air.trace::<F>(1 << log_n);
+                let trace = ringforge_plonky3::resident::Matrix::upload(&engine, &stream, &trace).expect("a trace");
+                let trace = trace.into_columns(&stream).expect("a trace");
+                let bytes = trace.elements().len();
+                let trace = Trace::resident(&trace, F::ONE);
+                let mut prover = Prover::new(&engine, &config, &air).expect("a prover").compiled().expect("kernels");
+                let memory = prover.memory(trace).expect("a size");
+                println!("told in MiB beside the trace: {} kept, {} made again", memory.kept >> 20, memory.again >> 20);
+                assert!(memory.again + bytes <= most);
+                let mut proofs = Vec::new();
+                let mut held = Vec::new();
+                for limit in [usize::MAX, most - bytes] {
+                    prover = prover.within(limit);
+                    engine.trim();
+                    // other buffers hold what is above the limit
+                    while limit < usize::MAX
+                        && let Ok(buffer) = engine.device().buffer(1 << 30)
+                    {
+                        held.push(buffer);
+                    }
+                    held.truncate(held.len().saturating_sub(limit.checked_shr(30).unwrap_or(0)));
+                    engine.trim();
+                    for _ in 0..4 {
+                        let start = std::time::Instant::now();
+                        let (proof, phases) = prover.prove_timed(trace, &[]).expect("a proof");
+                        println!("{:?} {phases:?}", start.elapsed());
+                        proofs.push(postcard::to_allocvec(&proof).expect("bytes"));
+                    }
+                }
+                assert!(proofs.windows(2).all(|pair| pair[0] == pair[1]));
+            }
+
             #[test]
             fn many_proofs_of_a_trace_are_one() {
                 let mut random = Random::new(seed());

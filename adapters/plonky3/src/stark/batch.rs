@@ -408,7 +408,7 @@ where
         made.collect()
     }
 
-    /// What is opened, in Plonky3's order.
+    /// The commitments that are opened, in Plonky3's order.
     fn rounds<'r>(
         &'r self,
         log_ns: &[usize],

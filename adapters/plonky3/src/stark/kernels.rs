@@ -239,8 +239,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         ];
         let on_cpu = move |items, args: &mut Args<'_>| {
             type In<'a, F> = Words<'a, F>;
-            args.each(items, |_, ports: (In<'_, F>, In<'_, F>, In<'_, F>, In<'_, F>, WordsMut<'_, F>)| {
-                let (matrix, here, next, at, to) = ports;
+            type Ports<'a, F> = (In<'a, F>, In<'a, F>, In<'a, F>, In<'a, F>, WordsMut<'a, F>);
+            args.each(items, |_, (matrix, here, next, at, to): Ports<'_, F>| {
                 let (matrix, inverses, at) =
                     (elements::<F>(matrix), [here, next].map(elements::<F>), exts::<F, EF>(at));
                 let chunk = |chunk: usize, c: usize, point: usize| -> EF {

@@ -116,7 +116,7 @@ where
 /// The values 1 / (z − x) at all points x, and the rows of matrices that are weighted.
 struct Weights<F, EF> {
     z: EF,
-    /// Of each matrix of each round, the first rows, if the matrix itself does not have them.
+    /// The first rows of each matrix of each round; `None` if the matrix itself has them.
     rows: Vec<Vec<Option<Matrix<F>>>>,
     /// log2 of the most rows of an extension.
     bits: usize,

@@ -1,4 +1,4 @@
-//! What all steps of a proof share.
+//! The device, the parameters and the times that all steps of a proof share.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What the proofs of a prover have in common.
+//! The device and the choices of the caller, which all proofs of a prover share.
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicBool;
