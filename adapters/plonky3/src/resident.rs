@@ -43,5 +43,6 @@ pub use crate::layout::Layout;
 pub use commit::{Committed, Trace, commit};
 pub(crate) use commit::{Gathered, Rows, at_once, commit_in_parts};
 pub use matrix::Matrix;
+pub(crate) use matrix::TEMPORARY;
 pub use pinned::Pinned;
 pub use tree::MerkleTree;

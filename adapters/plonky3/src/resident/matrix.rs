@@ -13,6 +13,9 @@ use crate::layout::Layout;
 use crate::transform::Transform;
 use crate::transpose::transpose;
 
+/// Bytes of temporary memory that a transform uses at once, unless a column needs more.
+pub(crate) const TEMPORARY: usize = 256 << 20;
+
 /// A matrix in the memory of an engine's device, with elements as Plonky3 stores them.
 #[derive(Debug)]
 pub struct Matrix<F> {
@@ -145,7 +148,7 @@ impl<F: EngineField> Matrix<F> {
             Layout::Rows => (1, self.elements.slice(0..bytes)?),
             Layout::Columns { .. } => (width, (&self.elements).into()),
         };
-        program.on(stream, items).input("from", from).output("to", &mut to).run()?;
+        program.on(stream, items).input("from", from).output("to", &mut to).within(TEMPORARY).run()?;
         match self.layout {
             Layout::Rows => Self::of_rows(&self.engine, to, width),
             Layout::Columns { .. } => Self::new(&self.engine, to, rows << transform.added_bits()),

@@ -7,6 +7,7 @@ use super::kernels::SUMMED;
 use super::place::Place;
 use crate::hash::HashField;
 use crate::layout::Layout;
+use crate::resident::TEMPORARY;
 use crate::transform::Transform;
 
 /// The device memory of a proof in bytes, beside what its prover holds and traces that are on the device already. It is the
@@ -90,7 +91,8 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
         let layout = Layout::Columns { stride: 1 << log_n };
         let transform = Transform::Extend(added_bits, F::GENERATOR);
         let program = transform.program(self.engine, log_n, layout, columns)?;
-        Ok(program.plan().temporary_bytes(columns))
+        let bytes = |columns| program.plan().temporary_bytes(columns);
+        Ok(bytes(columns).min(bytes(1).max(TEMPORARY)))
     }
 }
 
@@ -217,6 +219,10 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
             weights += tables.iter().map(|table| self.columns(table.columns, table.log_n)).sum::<usize>();
         }
         memory.hold(weights);
+        if again {
+            let temporary = tables.iter().map(|table| self.temporary(table.columns, table.log_n, 0));
+            memory.step(temporary.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0));
+        }
         let mut heights: Vec<usize> = order.iter().map(|table| table.log_n).collect();
         heights.dedup();
         for log_n in &heights {
