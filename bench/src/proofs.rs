@@ -90,7 +90,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let heights = scope.either(&tables::HEIGHTS[..], &[8, 7, 4]);
     if scope.wants(false) {
         let name = format!("KoalaBear, {} tables of {} columns", heights.len(), tables::COLUMNS);
-        cases.push(Case::new(name.clone(), &OPERATIONS[..3], move |bench, _| tables::lines(bench, &name, heights)));
+        cases.push(Case::new(name.clone(), &tables::OPERATIONS, move |bench, _| tables::lines(bench, &name, heights)));
     }
     Ok(cases)
 }

@@ -26,6 +26,8 @@ pub(super) const HEIGHTS: [usize; 20] =
 /// Columns of a table, for as many cells as 2^20 rows of 256.
 pub(super) const COLUMNS: usize = 54;
 
+pub(super) const OPERATIONS: [&str; 2] = [ON_DEVICE, FROM_HOST];
+
 /// Sequences of which a table sends the first column to all tables, and receives it.
 #[derive(Clone, Copy)]
 struct Linked(Sequences);
@@ -69,9 +71,8 @@ pub(super) fn lines(bench: &Bench, name: &str, heights: &[usize]) -> Result<Vec<
     let from_host: Vec<_> =
         traces.iter().map(|trace| (Trace::rows(&trace.values, trace.width(), F::ONE), &[][..])).collect();
     let mut lines = Vec::new();
-    for (operation, inputs, memory) in
-        [(ON_DEVICE, &on_device, Memory::Device), (FROM_HOST, &from_host, Memory::Pageable)]
-    {
+    let inputs = [(&on_device, Memory::Device), (&from_host, Memory::Pageable)];
+    for (operation, (inputs, memory)) in OPERATIONS.into_iter().zip(inputs) {
         let mut last: Option<BatchProof<OwnConfig>> = None;
         let times = measure::wall(bench.effort, || {
             last = Some(prover.prove(inputs)?);

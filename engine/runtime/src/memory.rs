@@ -162,9 +162,31 @@ pub struct HostMemory {
 #[derive(Default)]
 pub(crate) struct HostPool {
     pieces: Mutex<Vec<Vec<Line>>>,
-    /// Bytes in use, and the most of them so far.
-    in_use: AtomicUsize,
+    in_use: InUse,
+}
+
+/// Bytes in use, and the most of them so far.
+#[derive(Default)]
+pub(crate) struct InUse {
+    now: AtomicUsize,
     most: AtomicUsize,
+}
+
+impl InUse {
+    pub(crate) fn add(&self, bytes: usize) {
+        let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.most.fetch_max(now, Ordering::Relaxed);
+    }
+
+    pub(crate) fn sub(&self, bytes: usize) {
+        self.now.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// The most bytes that were in use since the last call.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn peak(&self) -> usize {
+        self.most.swap(self.now.load(Ordering::Relaxed), Ordering::Relaxed)
+    }
 }
 
 /// Maximum number of allocations in a [`HostPool`]. `MOST_BYTES` is their maximum total size in bytes.
@@ -185,16 +207,14 @@ impl HostPool {
             None => HostMemory::zeroed(len)?,
         };
         memory.pool = Some(self.clone());
-        let in_use = self.in_use.fetch_add(len, Ordering::Relaxed) + len;
-        self.most.fetch_max(in_use, Ordering::Relaxed);
+        memory.pool.iter().for_each(|pool| pool.in_use.add(len));
         Some(memory)
     }
 
-    /// The most bytes that were in use since the last call, beside those in use then.
+    /// The most bytes that were in use since the last call.
     #[cfg(feature = "testkit")]
     pub(crate) fn peak(&self) -> usize {
-        let in_use = self.in_use.load(Ordering::Relaxed);
-        self.most.swap(in_use, Ordering::Relaxed)
+        self.in_use.peak()
     }
 
     /// Frees all pooled memory.
@@ -219,7 +239,7 @@ impl HostPool {
 impl Drop for HostMemory {
     fn drop(&mut self) {
         if let (Some(pool), true) = (self.pool.take(), self.len > 0) {
-            pool.in_use.fetch_sub(self.len, Ordering::Relaxed);
+            pool.in_use.sub(self.len);
             pool.give(core::mem::take(&mut self.lines));
         }
     }

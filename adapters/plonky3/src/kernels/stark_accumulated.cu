@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         sum = F::add(sum, value[i]);
     }
     of_threads[threadIdx.x] = sum;
-    // after each round, the sum of up to twice as many threads, which end with this one (Hillis and Steele, 1986)
+    // after each round, the sum of up to twice as many threads, which end with this one (Kogge and Stone, 1973)
     RF_LOOP
     for (u32 by = 1; by < threads; by *= 2) {
         __syncthreads();

@@ -263,17 +263,9 @@ where
             return Err(Error::Length { what: "tables", expected: self.tables.len(), got: traces.len() });
         }
         let size = |(i, (trace, table)): (usize, (&Trace<'_, F>, &Table<F, EF>))| {
-            trace.check(table.layout.main_width, at.log_blowup())?;
-            let log_n = trace.height().ilog2() as usize;
-            let preprocessed = self.preprocessed.as_ref().and_then(|of| of.places[i]);
-            if let Some((_, bits)) = preprocessed.filter(|(_, bits)| *bits != log_n) {
-                let what = "rows of the trace (must be those of the preprocessed columns)";
-                return Err(Error::Length { what, expected: 1 << bits, got: 1 << log_n });
-            }
-            at.check_height(log_n)?;
-            let log_chunks = self.height(i, log_n)?.log_chunks;
-            trace.check(table.layout.main_width, at.log_blowup().max(log_chunks))?;
-            Ok(table.size(trace, log_chunks, !self.airs[i].main_next_row_columns().is_empty()))
+            let preprocessed = self.preprocessed.as_ref().and_then(|of| of.places[i]).map(|(_, log_n)| log_n);
+            let next = !self.airs[i].main_next_row_columns().is_empty();
+            table.size(at, trace, preprocessed, next, |log_n| Ok(self.height(i, log_n)?.log_chunks))
         };
         let sizes = traces.iter().zip(&self.tables).enumerate().map(size).collect::<Result<Vec<_>>>()?;
         let rows: Vec<usize> = sizes.iter().map(|size| 1 << size.log_n).collect();

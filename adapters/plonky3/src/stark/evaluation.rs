@@ -396,6 +396,24 @@ mod tests {
     }
 
     #[test]
+    fn kernels_do_not_depend_on_heights() {
+        let keccak = keccak();
+        let (limits, small) = (ringforge::Limits::of_capability(90), keccak.small_domain());
+        let parts = keccak.parts().expect("parts");
+        let of_height = |log_n: usize| {
+            let rows = 2 << log_n;
+            let matrices =
+                small.matrices.map(|shape| Shape { rows, layout: Layout::Columns { stride: rows }, ..shape });
+            let domain = Domain { matrices, log_n, ..small };
+            let planner = Planner::new(limits.clone());
+            let plan = keccak.kernels.constraints(&planner, &parts[1], domain).expect("a plan");
+            let sources = plan.kernels().map(|kernel| kernel.source(&limits).expect("a source").prelude().to_owned());
+            sources.collect::<Vec<_>>()
+        };
+        assert_eq!(of_height(4), of_height(17));
+    }
+
+    #[test]
     fn kernels_that_differ_from_the_instructions_are_refused() {
         let (engine, cancelled) = (Engine::cpu(), AtomicBool::new(false));
         let mut evaluation = keccak();

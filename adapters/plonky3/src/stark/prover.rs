@@ -261,18 +261,9 @@ where
     /// # Errors
     /// [`Error::Length`] for sizes that the prover does not take.
     fn size(&self, at: &Place<'_, F, EF, M>, trace: &Trace<'_, F>) -> Result<Size> {
-        let layout = self.table.layout;
-        trace.check(layout.main_width, at.log_blowup())?;
-        let log_n = trace.height().ilog2() as usize;
-        if let Some(of) = self.preprocessed.as_ref().filter(|of| of.log_n != log_n) {
-            let what = "rows of the trace (must be those of the preprocessed columns)";
-            return Err(Error::Length { what, expected: 1 << of.log_n, got: 1 << log_n });
-        }
-        at.check_height(log_n)?;
-        let log_chunks = self.height(log_n)?.log_chunks;
-        trace.check(layout.main_width, at.log_blowup().max(log_chunks))?;
-        let next = !self.air.main_next_row_columns().is_empty();
-        Ok(self.table.size(trace, log_chunks, next))
+        let (preprocessed, next) =
+            (self.preprocessed.as_ref().map(|of| of.log_n), !self.air.main_next_row_columns().is_empty());
+        self.table.size(at, trace, preprocessed, next, |log_n| Ok(self.height(log_n)?.log_chunks))
     }
 
     /// Everything after the trace's extension and tree.

@@ -20,6 +20,7 @@ use super::dag::{Dag, Node, Source};
 use super::evaluation::{Evaluation, Inputs};
 use super::kernels::{Domain, Kernels, SUMMED, Shape, canonical, ext, reversed, upload};
 use super::memory::Size;
+use super::place::Place;
 use super::unsupported;
 use crate::field::{EngineField, elements};
 use crate::hash::HashField;
@@ -114,11 +115,31 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         })
     }
 
-    /// The sizes of the table's part of a proof.
-    pub(super) fn size(&self, trace: &Trace<'_, F>, log_chunks: usize, next: bool) -> Size {
-        let AirLayout { main_width: columns, preprocessed_width: preprocessed, .. } = self.layout;
-        let (log_n, resident) = (trace.height().ilog2() as usize, trace.matrix().map(Matrix::is_columns));
-        Size { log_n, log_chunks, columns, preprocessed, lookups: self.lookups, resident, next }
+    /// The sizes of the table's part of a proof. `preprocessed` is log2 of the rows of its preprocessed columns, and
+    /// `log_chunks` finds log2 of the quotient's chunks for a height.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a trace of another width, or of a height that the prover does not take.
+    pub(super) fn size<M>(
+        &self,
+        at: &Place<'_, F, EF, M>,
+        trace: &Trace<'_, F>,
+        preprocessed: Option<usize>,
+        next: bool,
+        log_chunks: impl FnOnce(usize) -> Result<usize>,
+    ) -> Result<Size> {
+        let AirLayout { main_width: columns, preprocessed_width, .. } = self.layout;
+        trace.check(columns, at.log_blowup())?;
+        let log_n = trace.height().ilog2() as usize;
+        if let Some(bits) = preprocessed.filter(|bits| *bits != log_n) {
+            let what = "rows of the trace (must be those of the preprocessed columns)";
+            return Err(Error::Length { what, expected: 1 << bits, got: 1 << log_n });
+        }
+        at.check_height(log_n)?;
+        let log_chunks = log_chunks(log_n)?;
+        trace.check(columns, at.log_blowup().max(log_chunks))?;
+        let resident = trace.matrix().map(Matrix::is_columns);
+        Ok(Size { log_n, log_chunks, columns, preprocessed: preprocessed_width, lookups: self.lookups, resident, next })
     }
 
     fn evaluations(&self) -> impl Iterator<Item = &Arc<Evaluation<F, EF>>> {

@@ -71,6 +71,24 @@ impl<AB: AirBuilder> Air<AB> for Mixed {
     }
 }
 
+/// A constraint that is a sum of 50,000 terms, one in the other.
+pub(crate) struct Deep;
+
+impl<F> BaseAir<F> for Deep {
+    fn width(&self) -> usize {
+        2
+    }
+}
+
+impl<AB: AirBuilder> Air<AB> for Deep {
+    fn eval(&self, builder: &mut AB) {
+        let main = builder.main();
+        let (x, y) = (main.current_slice()[0], main.current_slice()[1]);
+        let sum = (0..50_000).fold(AB::Expr::from(x), |sum, _| sum + y);
+        builder.assert_zero(sum);
+    }
+}
+
 /// An expression of a row.
 #[derive(Clone)]
 pub(crate) enum Expression {

@@ -171,6 +171,11 @@ impl Backend for Cuda {
     }
 
     #[cfg(feature = "testkit")]
+    fn peak_bytes(&self) -> usize {
+        self.0.pool.in_use.peak()
+    }
+
+    #[cfg(feature = "testkit")]
     fn kept(&self) -> Result<Vec<Vec<u8>>> {
         let mut kept = self.0.pool.kept(&self.0)?;
         kept.extend(self.0.staging.kept()?);

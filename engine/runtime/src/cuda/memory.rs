@@ -101,6 +101,7 @@ impl CudaMemory {
         let address = block.as_ref().map_or(0, |block| block.address);
         let readers = block.as_mut().map(|block| std::mem::take(&mut block.points)).unwrap_or_default();
         let state = Mutex::new(State { block, writer: None, readers, stale: len > 0 });
+        gpu.pool.in_use.add(len);
         Ok(Self { gpu: gpu.clone(), len, address, state, shared: None })
     }
 
@@ -238,6 +239,7 @@ impl Drop for CudaMemory {
             let _ = self.gpu.bind().and_then(|()| users.try_for_each(StreamPoint::finish));
         }
         if let Some(mut block) = state.block.take() {
+            self.gpu.pool.in_use.sub(self.len);
             block.points.append(&mut state.readers);
             block.points.extend(state.writer.take());
             self.gpu.pool.give(block);

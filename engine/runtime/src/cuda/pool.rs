@@ -8,6 +8,7 @@ use cudarc::driver::{CudaContext, DriverError, result, sys};
 
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::queue::StreamPoint;
+use crate::memory::InUse;
 use ringforge_math::error::{Error, Result};
 
 /// A block of device memory, which the pool hands out as a whole.
@@ -33,6 +34,8 @@ pub(crate) enum Stay {
 pub(crate) struct Pool {
     free: Mutex<BTreeMap<usize, Vec<Block>>>,
     pub(crate) held: AtomicUsize,
+    /// Bytes of memory in use.
+    pub(crate) in_use: InUse,
 }
 
 impl Pool {
