@@ -155,6 +155,9 @@ macro_rules! field {
                     mixed(Target::Cpu, &mut random, sizes, &air);
                     mixed(Target::Cuda, &mut random, sizes, &air);
                 }
+                let air = airs::Hiding(Mixed { width: 2, degree: 2, next: true, periods: &[] });
+                let trace = RowMajorMatrix::new((0..2 << 3).map(F::from_usize).collect(), 2);
+                agrees(Target::Cpu, &air, &trace, &[F::ONE, F::TWO], [3, 1, 0, 1], Some(false));
                 mixed(
                     Target::Emulator,
                     &mut random,

@@ -41,6 +41,29 @@ impl<F: PrimeCharacteristicRing + Sync> BaseAir<F> for Mixed {
     }
 }
 
+/// An AIR that reads the next row, and tells that it does not. No verifier accepts its proofs.
+pub(crate) struct Hiding(pub(crate) Mixed);
+
+impl<F: PrimeCharacteristicRing + Sync> BaseAir<F> for Hiding {
+    fn width(&self) -> usize {
+        self.0.width
+    }
+
+    fn num_public_values(&self) -> usize {
+        2
+    }
+
+    fn main_next_row_columns(&self) -> Vec<usize> {
+        vec![]
+    }
+}
+
+impl<AB: AirBuilder<F: Sync>> Air<AB> for Hiding {
+    fn eval(&self, builder: &mut AB) {
+        self.0.eval(builder);
+    }
+}
+
 impl<AB: AirBuilder> Air<AB> for Mixed {
     fn eval(&self, builder: &mut AB) {
         if self.degree == 0 {
