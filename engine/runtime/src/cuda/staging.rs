@@ -15,6 +15,9 @@ use ringforge_math::error::{Error, Result};
 /// Maximum total size in bytes of the free memory that the pool keeps.
 const KEPT_BYTES: usize = 512 << 20;
 
+/// The most pieces that are looked at to find an idle one.
+const LOOKED_AT: usize = 8;
+
 /// Staging memory that is not in use. Secrets in it have been wiped, or will be wiped after the last copy.
 #[derive(Default)]
 pub(crate) struct Staging(Mutex<Vec<Piece>>);
@@ -91,8 +94,9 @@ impl Staging {
     fn take(&self, bytes: usize) -> Option<Piece> {
         let mut pieces = self.pieces();
         let fits = |piece: &Piece| piece.memory.bytes().len() >= bytes && piece.memory.bytes().len() / 4 <= bytes;
-        // pieces were given in the order of their last copies, and each that is looked at costs a call of the driver
-        let at = pieces.iter().position(fits).filter(|&at| pieces[at].is_idle())?;
+        // pieces are in the order of their last copies, so the first are most likely idle; each costs a call of the driver
+        let mut fitting = pieces.iter().enumerate().filter(|(_, piece)| fits(piece)).take(LOOKED_AT);
+        let (at, _) = fitting.find(|(_, piece)| piece.is_idle())?;
         Some(pieces.remove(at))
     }
 
