@@ -11,6 +11,7 @@ use p3_fri::verifier::FriError;
 use p3_fri::{BatchMultiOpening, FriParameters, FriProof, FriProverError, TwoAdicFriPcs};
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
+use ringforge::Error;
 
 use crate::commit::Traces;
 use crate::dft::Dft;
@@ -46,6 +47,25 @@ impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
     /// The parameters of FRI.
     pub(crate) fn fri(&self) -> &FriParameters<FriMmcs> {
         &self.fri
+    }
+
+    /// log2 of the blow-up factor.
+    pub(crate) fn log_blowup(&self) -> usize {
+        self.fri.log_blowup
+    }
+
+    /// Checks that FRI's last polynomial is shorter than a trace of 2^log_n rows.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if it is not.
+    pub(crate) fn check_height(&self, log_n: usize) -> Result<(), Error> {
+        let last = self.fri.log_final_poly_len;
+        if last > 0 && log_n <= last {
+            let what = "log2 of the extension's rows (must be larger, for the length of FRI's last polynomial)";
+            let (expected, got) = (last + self.log_blowup() + 1, log_n + self.log_blowup());
+            return Err(Error::Length { what, expected, got });
+        }
+        Ok(())
     }
 
     /// The commitments to traces.

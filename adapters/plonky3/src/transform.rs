@@ -63,7 +63,7 @@ impl<F: EngineField> Transform<F> {
         if let Self::Extend(bits, _) | Self::ExtendReversed(bits, ..) = self { bits } else { 0 }
     }
 
-    fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
+    pub(crate) fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
         let p = planner.pipeline(format!("{self:?} of 2^{bits}"));
         let poly = |bits, shift| coset(bits, shift)?.strided_batch(columns);
         let from = |content: PolyType| match layout {

@@ -269,6 +269,10 @@ macro_rules! field {
                 let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("the tables' data");
                 let refused = BatchProver::new(&engine, &config, &Machine::ALL[..2], &data.common).err();
                 assert!(matches!(refused, Some(Error::Length { .. })), "{refused:?}");
+                // the preprocessed columns are those of another table
+                let [steps, products, bytes] = Machine::ALL;
+                let refused = BatchProver::new(&engine, &config, &[bytes, products, steps], &data.common).err();
+                assert!(matches!(refused, Some(Error::Unsupported { .. })), "{refused:?}");
                 let prover = BatchProver::new(&engine, &config, &Machine::ALL, &data.common).expect("a prover");
                 let inputs = traces.each_ref().map(|trace| (Trace::rows(&trace.values, trace.width, F::ONE), &[][..]));
                 prover.prove(&inputs).expect("a proof");

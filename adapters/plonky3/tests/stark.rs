@@ -233,8 +233,53 @@ macro_rules! field {
                     assert!(phases.fell_back);
                     p3_uni_stark::verify(&config, &air, &proof, &[]).expect("a proof that is accepted");
                 }
-                let refused = prover.prove(Trace::rows(&trace.values, 1, F::ONE), &[]).err();
-                assert!(matches!(refused, Some(Error::Length { .. })), "{refused:?}");
+                // what does not fit is told before the device is asked
+                for (rows, width) in [(16, 1), (12, 2), (0, 2)] {
+                    fault.at(1);
+                    let refused = prover.prove(Trace::rows(&trace.values[..rows], width, F::ONE), &[]).err();
+                    assert!(matches!(refused, Some(Error::Length { .. })), "{refused:?}");
+                }
+            }
+
+            #[test]
+            fn memory_is_told_before_a_proof() {
+                let mut random = Random::new(seed());
+                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let engine = Engine::on(ringforge::Device::cpu());
+                let air = testkit::Sequences { columns: 40 };
+                for (log_n, log_blowup) in [(9, 1), (7, 3)] {
+                    let mmcs = Mmcs::new(&hash, 0).on(&engine);
+                    let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, 0, 1);
+                    let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
+                    let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                    let mut prover = Prover::new(&engine, &config, &air).expect("a prover");
+                    let trace = air.trace::<F>(1 << log_n);
+                    let columns = trace.transpose();
+                    let stream = engine.device().stream().expect("a stream");
+                    let rows =
+                        || ringforge_plonky3::resident::Matrix::upload(&engine, &stream, &trace).expect("a matrix");
+                    let resident = [rows(), rows().into_columns(&stream).expect("a matrix")];
+                    let [by_rows, by_columns] = resident.each_ref().map(|matrix| Trace::resident(matrix, F::ONE));
+                    let from_host =
+                        [Trace::rows(&trace.values, 40, F::ONE), Trace::columns(&columns.values, 1 << log_n, F::ONE)];
+                    for again in [false, true] {
+                        if again {
+                            prover = prover.extending_again();
+                        }
+                        for (i, trace) in [from_host[0], from_host[1], by_rows, by_columns].into_iter().enumerate() {
+                            let memory = prover.memory(trace).expect("a size");
+                            let told = if again { memory.again } else { memory.kept };
+                            // the first proof makes tables
+                            prover.prove(trace, &[]).expect("a proof");
+                            let backend = engine.device().backend();
+                            let held = (backend.peak_bytes(), backend.peak_bytes()).1;
+                            prover.prove(trace, &[]).expect("a proof");
+                            let ratio = (backend.peak_bytes() - held) as f64 / told as f64;
+                            let about = format!("trace {i} of 2^{log_n}, {log_blowup}, again {again}: {ratio}");
+                            assert!((0.95..=1.0).contains(&ratio), "{about}");
+                        }
+                    }
+                }
             }
 
             #[test]

@@ -1,6 +1,6 @@
-// The sum of constraints times their weights, for each row of a domain, or a column for each constraint. The domain's rows
-// are those of the trace, or blocks of 2^log_n, each a coset of the trace's domain in bit-reversed order. A thread has one
-// row or several.
+// The sum of constraints times their weights, for each row of blocks of 2^log_n rows. Each block is a coset of the trace's
+// domain in bit-reversed order. Or a column for each constraint, over the rows of the trace itself. A thread has one row or
+// several.
 #include "prelude.cuh"
 
 // A row as the generated code reads it. Matrices are the main columns, the preprocessed ones and those of the permutation.
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
         // a row that does not exist is computed as the first one, and not stored
         const u64 other = begin + i * blockDim.x, r = other >> bits ? begin : other;
         const u64 block = r >> log_n, t = r & (n - 1);
-        const bool stays = Task::is_trace || log_n == 0;
+        const bool stays = Task::stores || log_n == 0;
         const u64 natural = stays ? t : __brev((u32)t) >> shift, after = (natural + 1) & (n - 1);
         const u64 next = (block << log_n) + (stays ? after : __brev((u32)after) >> shift);
         const u64 chunk = log_chunks == 0 ? 0 : __brev((u32)block) >> (32 - log_chunks);
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
                      0,
                      0,
                      0};
-        if (Task::is_trace) {
+        if (Task::stores) {
             row[i].first = t == 0 ? F::one() : 0, row[i].last = after == 0 ? F::one() : 0;
             row[i].transition = after == 0 ? 0 : F::one();
         } else {

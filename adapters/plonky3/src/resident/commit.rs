@@ -147,13 +147,13 @@ impl<'a, F: HashField> Trace<'a, F> {
                 let copy = |to: &mut Buffer, columns: &Range<usize>| {
                     at.copies.write(to, words(&values[columns.start * height..columns.end * height]))
                 };
-                self.in_parts(at, sponges, self.at_once(at, F::DIGEST)?, copy)
+                self.in_parts(at, sponges, self.at_once(at.added_bits), copy)
             }
             Values::Rows(values, width) => {
                 let copy = |to: &mut Buffer, columns: &Range<usize>| {
                     at.copies.write_columns(to, words(values), width, columns.clone())
                 };
-                self.in_parts(at, sponges, self.at_once(at, OF_A_ROW / size_of::<F>())?, copy)
+                self.in_parts(at, sponges, self.at_once(at.added_bits), copy)
             }
         }
     }
@@ -162,7 +162,7 @@ impl<'a, F: HashField> Trace<'a, F> {
     /// `work`.
     fn each_part(&self, at: &Place<'_>, mut work: impl FnMut(Range<usize>, Buffer) -> Result<()>) -> Result<()> {
         let Values::Resident(matrix) = self.values else { return Err(self.not_columns()) };
-        let (height, width, at_once) = (matrix.height(), matrix.width(), self.at_once(at, F::DIGEST)?);
+        let (height, width, at_once) = (matrix.height(), matrix.width(), self.at_once(at.added_bits));
         if !matrix.is_columns() {
             return Err(self.not_columns());
         }
@@ -205,10 +205,21 @@ impl<'a, F: HashField> Trace<'a, F> {
         Ok(whole)
     }
 
-    /// Number of columns that are processed at a time, at least `least`.
-    fn at_once(&self, at: &Place<'_>, least: usize) -> Result<usize> {
-        extended_bytes(self.height() * size_of::<F>(), at.added_bits)?;
-        Ok(at_once::<F>(self.height().ilog2() as usize + at.added_bits).max(least))
+    /// Number of columns of 2^`added_bits` times the height that are extended and hashed at a time.
+    fn at_once(&self, added_bits: usize) -> usize {
+        let least = if let Values::Rows(..) = self.values { OF_A_ROW / size_of::<F>() } else { 0 };
+        at_once::<F>(self.height().ilog2() as usize + added_bits).max(least)
+    }
+
+    /// How a trace from the host is copied: the columns of a part, and the buffers of this size that each part uses beside
+    /// the part before. `None` for a trace on the device.
+    pub(crate) fn copied(&self, added_bits: usize) -> Option<(usize, usize)> {
+        match self.values {
+            Values::Resident(_) => None,
+            Values::Columns(..) => Some((self.at_once(added_bits), 1)),
+            // rows are transposed
+            Values::Rows(..) => Some((self.at_once(added_bits), 2)),
+        }
     }
 
     /// Extends a trace from the host in parts of `at_once` columns. `at_once` must be a multiple of the sponges' rate,

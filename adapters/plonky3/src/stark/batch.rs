@@ -1,7 +1,6 @@
 //! The prover of several tables with lookups between them.
 
 use core::fmt;
-use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use p3_air::Air;
@@ -19,15 +18,15 @@ use p3_lookup::{InteractionSymbolicBuilder, LogUpGadget, Lookup, LookupTerminal,
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::PreprocessedOpenedValues;
-use ringforge::{Engine, Error, Result, Stream};
+use ringforge::{Engine, Error, Result};
 
 use super::commitment::{Columns, Commitment};
 use super::lookups::{Places, check, dags};
 use super::memory::{Memory, Size};
 use super::openings::{Opening, Round, open};
 use super::place::{Phases, Place};
-use super::settings::Settings;
-use super::table::{Constraints, Height, Table, Values, on_large_stack};
+use super::settings::{Settings, settings_methods};
+use super::table::{Height, Table, Values, on_large_stack};
 use super::unsupported;
 use super::work::Smallest;
 use crate::hash::HashField;
@@ -122,12 +121,18 @@ where
         }
         let all: Vec<&[Lookup<F>]> = common.lookups.iter().map(|lookups| &**lookups).collect();
         check(&all)?;
-        let preprocessed_of = |table: usize| common.preprocessed.as_ref().and_then(|of| of.instances[table].as_ref());
+        let columns = |air: &A| air.preprocessed_trace().filter(|columns| columns.width() > 0);
+        let columns: Vec<Option<RowMajorMatrix<F>>> = airs.iter().map(columns).collect();
+        let of_common = common.preprocessed.as_ref().map(|of| of.matrix_to_instance.as_slice());
+        let own: Vec<usize> = (0..airs.len()).filter(|&table| columns[table].is_some()).collect();
+        if of_common != (!own.is_empty()).then_some(own.as_slice()) {
+            return Err(other_columns());
+        }
         let table = |(i, air): (usize, &A)| {
             if !air.public_boundary_io().is_empty() {
                 return Err(unsupported("an AIR has public values of the boundary"));
             }
-            let preprocessed_width = preprocessed_of(i).map_or(0, |of| of.width);
+            let preprocessed_width = columns[i].as_ref().map_or(0, |columns| columns.width());
             let layout = AirLayout { preprocessed_width, ..AirLayout::from_air::<F>(air) };
             let (kernels, lookups) = (settings.kernels, all[i]);
             let graphs = on_large_stack(|| dags::<F, EF, A>(air, layout, lookups, kernels.nonresidue))??;
@@ -136,57 +141,14 @@ where
         };
         let tables = airs.iter().enumerate().map(table).collect::<Result<Vec<_>>>()?;
         let mut prover = Self { config, airs, common, tables, settings, preprocessed: None };
-        prover.preprocessed = prover.preprocess()?;
+        prover.preprocessed = prover.preprocess(&columns)?;
         Ok(prover)
     }
 
-    /// The same prover, with all constraints compiled. Waits for the compiler. On a CPU, nothing is compiled.
-    ///
-    /// # Errors
-    /// [`Error::NoCompiler`] without NVRTC, if a kernel is neither in a bundle nor in the cache; other errors of the
-    /// compiler and the device.
-    pub fn compiled(mut self) -> Result<Self> {
-        self.settings.compile(&self.tables)?;
-        Ok(self)
-    }
+    settings_methods!();
 
-    /// The same prover, which interprets the constraints and never compiles them.
-    #[must_use]
-    pub fn interpreted(mut self) -> Self {
-        self.settings.constraints = Constraints::Interpreted;
-        self
-    }
-
-    /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 5. Proofs are the same.
-    #[must_use]
-    pub fn with_tail(mut self, bits: usize) -> Self {
-        self.settings.tail = bits;
-        self
-    }
-
-    /// The same prover, whose proofs end with [`Error::Cancelled`] once this flag is set: before the next phase, or the next
-    /// round of FRI.
-    #[must_use]
-    pub fn cancelled_by(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.settings.cancelled = flag;
-        self
-    }
-
-    /// The same prover, whose proofs use at most this many bytes of device memory, beside what [`Memory`] leaves out. If the
-    /// extensions of traces do not fit, they are made again in parts when they are needed.
-    #[must_use]
-    pub fn within(mut self, bytes: usize) -> Self {
-        self.settings.within = bytes;
-        self
-    }
-
-    /// The same prover, which always makes extensions again.
-    #[cfg(feature = "testkit")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn extending_again(mut self) -> Self {
-        self.settings.always_again = true;
-        self
+    fn tables(&self) -> &[Table<F, EF>] {
+        &self.tables
     }
 
     /// The device memory of a proof of these traces. Nothing is allocated for it.
@@ -194,9 +156,7 @@ where
     /// # Errors
     /// Those of [`BatchProver::prove`] for the sizes of traces.
     pub fn memory(&self, traces: &[Trace<'_, F>]) -> Result<Memory> {
-        let stream = self.settings.engine.device().stream()?;
-        let at = self.settings.place(&stream, self.config.pcs());
-        Memory::of(&at, &self.sizes(&at, traces)?)
+        Memory::of(&self.settings, self.config.pcs(), &self.sizes(traces)?)
     }
 
     /// Proves that the traces satisfy their AIRs, and that all lookups between them balance. Each table's trace and its public
@@ -258,14 +218,14 @@ where
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Unsupported`] as for [`BatchProver::prove`].
-    fn sizes(&self, at: &Place<'_, F, EF, M>, traces: &[Trace<'_, F>]) -> Result<Vec<Size>> {
+    fn sizes(&self, traces: &[Trace<'_, F>]) -> Result<Vec<Size>> {
         if traces.len() != self.tables.len() {
             return Err(Error::Length { what: "tables", expected: self.tables.len(), got: traces.len() });
         }
         let size = |(i, (trace, table)): (usize, (&Trace<'_, F>, &Table<F, EF>))| {
             let preprocessed = self.preprocessed.as_ref().and_then(|of| of.places[i]).map(|(_, log_n)| log_n);
             let next = !self.airs[i].main_next_row_columns().is_empty();
-            table.size(at, trace, preprocessed, next, |log_n| Ok(self.height(i, log_n)?.log_chunks))
+            table.size(self.config.pcs(), trace, preprocessed, next, |log_n| Ok(self.height(i, log_n)?.log_chunks))
         };
         let sizes = traces.iter().zip(&self.tables).enumerate().map(size).collect::<Result<Vec<_>>>()?;
         let rows: Vec<usize> = sizes.iter().map(|size| 1 << size.log_n).collect();
@@ -277,7 +237,7 @@ where
     /// again.
     fn begin<'b>(&self, at: &Place<'_, F, EF, M>, inputs: &'b [Input<'b, F>]) -> Result<(Begun<'b, F>, bool)> {
         let traces: Vec<_> = inputs.iter().map(|(trace, _)| *trace).collect();
-        let sizes = self.sizes(at, &traces)?;
+        let sizes = self.sizes(&traces)?;
         for ((_, publics), air) in inputs.iter().zip(self.airs) {
             let expected = air.num_public_values();
             if publics.len() != expected {
@@ -285,7 +245,7 @@ where
             }
         }
         at.go_on()?;
-        let again = self.settings.extends_again(at, &sizes)?;
+        let again = self.settings.extends_again(at.pcs, &sizes)?;
         let copy = |(trace, table): (&Trace<'b, F>, &Table<F, EF>)| match (again, table.lookups) {
             (true, _) => trace.as_columns(at.engine, at.stream),
             (false, 0) => Ok(None),
@@ -484,39 +444,30 @@ where
     }
 
     /// Commits to the preprocessed columns of all tables.
-    fn preprocess(&self) -> Result<Option<Preprocessed<F>>> {
+    fn preprocess(&self, columns: &[Option<RowMajorMatrix<F>>]) -> Result<Option<Preprocessed<F>>> {
         let Some(of) = &self.common.preprocessed else { return Ok(None) };
         let stream = self.settings.engine.device().stream()?;
         let at = self.settings.place(&stream, self.config.pcs());
-        let mut places = vec![None; self.tables.len()];
-        let mut matrices = Vec::new();
-        for (place, &table) in of.matrix_to_instance.iter().enumerate() {
-            let columns = self.airs[table].preprocessed_trace();
-            let columns =
-                columns.ok_or_else(|| unsupported("a table of the common data has no preprocessed columns"))?;
-            let trace = Trace::rows(&columns.values, columns.width(), F::GENERATOR);
-            trace.check(self.tables[table].layout.preprocessed_width, at.log_blowup())?;
-            places[table] = Some((place, columns.height().ilog2() as usize));
-            matrices.push(columns);
-        }
-        let mut traces = Vec::with_capacity(matrices.len());
-        for columns in &matrices {
-            traces.push(Trace::rows(&columns.values, columns.width(), F::GENERATOR));
+        let (mut places, mut traces, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        for (columns, table) in columns.iter().zip(&self.tables) {
+            let mut place = None;
+            if let Some(columns) = columns {
+                let trace = Trace::rows(&columns.values, columns.width(), F::GENERATOR);
+                trace.check(columns.width(), at.log_blowup())?;
+                place = Some((traces.len(), columns.height().ilog2() as usize));
+                traces.push(trace);
+            }
+            places.push(place);
+            kept.push(match columns.as_ref().filter(|_| table.lookups > 0) {
+                Some(columns) => Some(Matrix::upload(at.engine, &stream, columns)?.into_columns(&stream)?),
+                None => None,
+            });
         }
         let committed = resident::commit(at.engine, &stream, at.pcs.mmcs().hash(), &traces, at.log_blowup())?;
         if at.cap(&committed.tree)? != of.commitment {
-            return Err(unsupported("the preprocessed columns are not those of the common data"));
+            return Err(other_columns());
         }
-        let columns = self.tables.iter().zip(&places).map(|(table, place)| {
-            let place = place.filter(|_| table.lookups > 0);
-            place.map(|(place, _)| self.columns(&stream, &matrices[place])).transpose()
-        });
-        let columns = columns.collect::<Result<_>>()?;
-        Ok(Some(Preprocessed { committed: committed.into(), places, columns }))
-    }
-
-    fn columns(&self, stream: &Stream, rows: &RowMajorMatrix<F>) -> Result<Matrix<F>> {
-        Matrix::upload(&self.settings.engine, stream, rows)?.into_columns(stream)
+        Ok(Some(Preprocessed { committed: committed.into(), places, columns: kept }))
     }
 
     /// The data of a table's proofs of 2^log_n rows.
@@ -528,4 +479,8 @@ where
             get_log_num_quotient_chunks_for_domain::<F, EF, A, _>(air, layout, domain, lookups, 0, &gadget)
         })
     }
+}
+
+fn other_columns() -> Error {
+    unsupported("the preprocessed columns are not those of the common data")
 }

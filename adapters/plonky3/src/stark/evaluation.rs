@@ -150,11 +150,11 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
     fn small_domain(&self) -> Domain {
         const LOG_N: usize = 4;
         let AirLayout { main_width, preprocessed_width, num_periodic_columns, .. } = self.layout;
-        let (is_trace, log_chunks) = (self.interpreted.stores, usize::from(!self.interpreted.stores));
+        let log_chunks = usize::from(!self.interpreted.stores);
         let rows = 1 << (LOG_N + log_chunks);
         let shape = |columns| Shape { rows, columns, layout: Layout::Columns { stride: rows } };
         let matrices = [main_width, preprocessed_width, self.permutation].map(shape);
-        Domain { matrices, log_n: LOG_N, log_chunks, periodic: num_periodic_columns, periods: rows, is_trace }
+        Domain { matrices, log_n: LOG_N, log_chunks, periodic: num_periodic_columns, periods: rows }
     }
 
     /// The plans of all parts.
@@ -222,7 +222,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
     }
 
     fn run(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>, kernels: &[Kernel]) -> Result<Buffer> {
-        let Domain { log_n, log_chunks, is_trace, .. } = of.domain;
+        let Domain { log_n, log_chunks, .. } = of.domain;
         let (bits, Part { dag, stores, .. }) = (log_n + log_chunks, &self.interpreted);
         let powers: Vec<EF> = of.alpha.powers().collect_n(dag.number.max(1));
         let weight = |constraint: &Constraint| {
@@ -244,7 +244,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
         let points = pack.add(&points::<F>(bits, log_n));
         let (blocks, none) = (pack.add(&blocks), pack.add(&vec![F::ZERO; EF::DIMENSION]));
         let pack = pack.upload(stream)?;
-        let inverses = match !is_trace && (of.interpreted || dag.has(Node::First) || dag.has(Node::Last)) {
+        let inverses = match !stores && (of.interpreted || dag.has(Node::First) || dag.has(Node::Last)) {
             true => Some(denominators(self.kernels, engine, stream, pack.slice(points.clone())?, bits, EF::ONE)?),
             false => None,
         };

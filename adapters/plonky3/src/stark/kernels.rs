@@ -121,11 +121,11 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
     /// The plan that adds constraints times their weights, in the rows of a domain. A part that stores them has a column for
     /// each constraint instead.
     pub(super) fn constraints(self, planner: &Planner, part: &Part<F>, domain: Domain) -> Result<Plan> {
-        let Domain { matrices, log_n, log_chunks, periodic, periods, is_trace } = domain;
+        let Domain { matrices, log_n, log_chunks, periodic, periods } = domain;
         let (bits, degree, strides) = (log_n + log_chunks, EF::DIMENSION, matrices.map(Shape::strides));
         let (dag, code) = (&part.dag, part.code.clone());
         // all parts read the same memory
-        let selects = !is_trace && (part.interpreted || dag.has(Node::First) || dag.has(Node::Last));
+        let selects = !part.stores && (part.interpreted || dag.has(Node::First) || dag.has(Node::Last));
         let columns = if part.stores { dag.constraints.len() } else { degree };
         let sums = (columns << bits) * size_of::<F>();
         let [main, preprocessed, permutation] = matrices.map(|shape| shared::<F>(shape.elements().max(1)));
@@ -152,7 +152,6 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             ("ends", part.ends.into()),
             ("stores", part.stores.into()),
             ("columns", columns),
-            ("is_trace", is_trace.into()),
             ("resident", if size_of::<F>() == 8 { RESIDENT_OF_LONG } else { RESIDENT }),
             ("rows", rows),
         ];
@@ -187,7 +186,6 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
                     periods,
                     log_n,
                     bits,
-                    is_trace,
                 };
                 of_rows.on_cpu::<EF>(&rows, elements_mut(to));
                 Ok(())
@@ -222,8 +220,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         p.build()
     }
 
-    /// The plan of Σ T_c(r) (1 / (z − x_r) − 1 / z) for each column, over the first rows of a matrix, and with `both` for a
-    /// second point, too. The sums of a column at both points follow each other.
+    /// The plan of Σ T_c(r) (1 / (z − x_r) − 1 / z) for each column, over the first rows of a matrix. With `both`, there is a
+    /// second point, and the two sums of a column follow each other.
     pub(super) fn opened(self, planner: &Planner, matrix: Shape, rows: usize, both: bool) -> Result<Plan> {
         let (degree, columns, [to_row, to_column]) = (EF::DIMENSION, matrix.columns, matrix.strides());
         let (chunks, points) = (rows.div_ceil(CHUNK), 1 + usize::from(both));
@@ -572,8 +570,8 @@ impl Grid {
     }
 }
 
-/// The domain on which constraints are evaluated: the first 2^(log_n + log_chunks) rows of the trace's extension, or the
-/// rows of the trace itself.
+/// The domain on which constraints are evaluated: the first 2^(log_n + log_chunks) rows of the trace's extension, or for
+/// constraints that are stored the 2^log_n rows of the trace itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Domain {
     /// The main columns, the preprocessed ones and those of the permutation. The others than the main ones are
@@ -584,8 +582,6 @@ pub(super) struct Domain {
     /// Periodic columns, and the values of each: its longest period on the domain, a power of two.
     pub(super) periodic: usize,
     pub(super) periods: usize,
-    /// Whether the rows are those of the trace, in natural order.
-    pub(super) is_trace: bool,
 }
 
 /// For each bit of the index of a pair, its factor of 1 / x, where x is the first point of the pair.

@@ -1,13 +1,14 @@
 //! The device memory that a proof needs.
 
 use p3_field::ExtensionField;
-use ringforge::{Engine, Result};
+use ringforge::Result;
 
 use super::kernels::SUMMED;
-use super::place::Place;
+use super::settings::Settings;
 use crate::hash::HashField;
 use crate::layout::Layout;
-use crate::resident::TEMPORARY;
+use crate::pcs::Pcs;
+use crate::resident::{TEMPORARY, at_once};
 use crate::transform::Transform;
 
 /// The device memory of a proof in bytes, beside what its prover holds and traces that are on the device already. It is the
@@ -29,8 +30,10 @@ pub(super) struct Size {
     pub(super) columns: usize,
     pub(super) preprocessed: usize,
     pub(super) lookups: usize,
-    /// Whether the trace is on the device, as contiguous columns or as others.
-    pub(super) resident: Option<bool>,
+    /// How the trace is [copied](crate::resident::Trace::copied) from the host; `None` for one on the device.
+    pub(super) copied: Option<(usize, usize)>,
+    /// Whether a trace on the device is contiguous columns.
+    pub(super) is_columns: bool,
     /// Whether the table is opened for the next row.
     pub(super) next: bool,
 }
@@ -60,98 +63,92 @@ impl Tracker {
 }
 
 /// The sizes of a proof's buffers.
-struct Sizes<'a, F, EF> {
-    engine: &'a Engine,
-    log_blowup: usize,
-    /// Elements of a digest, and children of a node.
-    digest: usize,
-    arity: usize,
-    degree: usize,
-    types: core::marker::PhantomData<fn() -> (F, EF)>,
+struct Sizes<'a, F: HashField, EF, M> {
+    settings: &'a Settings<F, EF>,
+    pcs: &'a Pcs<F, M>,
 }
 
-impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
+impl Memory {
+    /// That of a proof of these tables.
+    pub(super) fn of<F, EF, M>(settings: &Settings<F, EF>, pcs: &Pcs<F, M>, tables: &[Size]) -> Result<Self>
+    where
+        F: HashField,
+        EF: ExtensionField<F>,
+    {
+        let sizes = Sizes { settings, pcs };
+        Ok(Self { kept: sizes.peak(tables, false)?, again: sizes.peak(tables, true)? })
+    }
+}
+
+impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
     fn columns(&self, columns: usize, log_rows: usize) -> usize {
         columns.saturating_mul(size_of::<F>() << log_rows)
     }
 
     fn extended(&self, columns: usize, log_n: usize) -> usize {
-        self.columns(columns, log_n + self.log_blowup)
+        self.columns(columns, log_n + self.pcs.log_blowup())
     }
 
-    /// Those of the tree over extensions of these heights, the highest first.
-    fn tree(&self, log_ns: impl Iterator<Item = usize>) -> usize {
-        let log_ns: Vec<usize> = log_ns.collect();
-        let highest = log_ns.first().map_or(0, |log_n| self.extended(self.digest, *log_n));
-        highest / (self.arity - 1) * self.arity
+    /// The size of a tree over 2^log_rows rows.
+    fn tree(&self, log_rows: usize) -> usize {
+        let arity = self.pcs.mmcs().hash().arity();
+        self.columns(F::DIGEST, log_rows) / (arity - 1) * arity
+    }
+
+    /// The size of the tree over the extensions of these tables, the highest first.
+    fn tree_of<'t>(&self, mut tables: impl Iterator<Item = &'t Size>) -> usize {
+        tables.next().map_or(0, |table| self.tree(table.log_n + self.pcs.log_blowup()))
     }
 
     /// The temporary memory of extending columns by 2^added_bits.
     fn temporary(&self, columns: usize, log_n: usize, added_bits: usize) -> Result<usize> {
         let layout = Layout::Columns { stride: 1 << log_n };
-        let transform = Transform::Extend(added_bits, F::GENERATOR);
-        let program = transform.program(self.engine, log_n, layout, columns)?;
-        let bytes = |columns| program.plan().temporary_bytes(columns);
-        Ok(bytes(columns).min(bytes(1).max(TEMPORARY)))
+        let plan =
+            Transform::Extend(added_bits, F::GENERATOR).plan(self.settings.engine.planner(), log_n, layout, 1)?;
+        Ok(plan.temporary_bytes(columns).min(plan.temporary_bytes(1).max(TEMPORARY)))
     }
-}
 
-impl Memory {
-    /// That of a proof of these tables.
-    pub(super) fn of<F, EF, M>(at: &Place<'_, F, EF, M>, tables: &[Size]) -> Result<Self>
-    where
-        F: HashField,
-        EF: ExtensionField<F>,
-    {
-        let sizes = Sizes::<F, EF> {
-            engine: at.engine,
-            log_blowup: at.log_blowup(),
-            digest: F::DIGEST,
-            arity: at.pcs.mmcs().hash().arity(),
-            degree: EF::DIMENSION,
-            types: core::marker::PhantomData,
-        };
-        Ok(Self { kept: sizes.peak(at, tables, false)?, again: sizes.peak(at, tables, true)? })
-    }
-}
-
-impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
     /// The peak of a proof, whose steps are followed in their order.
-    fn peak<M>(&self, at: &Place<'_, F, EF, M>, tables: &[Size], again: bool) -> Result<usize> {
+    fn peak(&self, tables: &[Size], again: bool) -> Result<usize> {
         let mut memory = Tracker::default();
         let mut order: Vec<&Size> = tables.iter().collect();
         order.sort_by_key(|table| core::cmp::Reverse(table.log_n));
         let with_lookups = || order.iter().copied().filter(|table| table.lookups > 0);
-        let degree = self.degree;
+        let (degree, log_blowup) = (EF::DIMENSION, self.pcs.log_blowup());
         // traces, their extensions and the tree
         for table in &order {
-            let copied = table.resident.is_none_or(|columns| again && !columns);
-            if copied && (again || table.lookups > 0) {
+            let from_host = table.copied.is_some();
+            if again && (from_host || !table.is_columns) || from_host && table.lookups > 0 {
                 memory.hold(self.columns(table.columns, table.log_n));
+                // rows are transposed, so both are held for a while
+                let rows = table.copied.filter(|(_, each)| again && *each > 1).map_or(0, |_| table.columns);
+                memory.step(self.columns(rows, table.log_n));
             }
         }
         let mut digests = 0;
         for group in order.chunk_by(|a, b| a.log_n == b.log_n) {
-            let rows = group[0].log_n + self.log_blowup;
+            let rows = group[0].log_n + log_blowup;
             let (mut states, total) = (0, group.iter().map(|table| table.columns).sum::<usize>());
             let mut absorbed = 0;
             for table in group {
-                let parts = again || (table.resident.is_none() && table.lookups == 0);
-                let at_once = if parts { crate::resident::at_once::<F>(rows) } else { table.columns };
-                let part = at_once.min(table.columns);
+                // parts that are made again, or copied from the host
+                let copied = table.copied.filter(|_| !again && table.lookups == 0);
+                let of_host = copied.map_or(table.columns, |(part, _)| part);
+                let part = if again { at_once::<F>(rows) } else { of_host }.min(table.columns);
                 if !again {
                     memory.hold(self.columns(table.columns, rows));
                 }
                 for begin in (0..table.columns).step_by(part.max(1)) {
                     let part = part.min(table.columns - begin);
                     absorbed += part;
-                    // a part from the host is copied while the one before is in use, and rows are transposed
-                    let copies = if parts && !again { 3 * self.columns(part, table.log_n) } else { 0 };
+                    // each part from the host is copied while the one before is in use
+                    let before = usize::from(begin > 0);
+                    let copies = copied.map_or(0, |(_, each)| (each + before) * self.columns(part, table.log_n));
                     let own = if again { self.columns(part, rows) } else { 0 };
                     memory.hold(own + copies);
-                    memory.step(self.temporary(part, table.log_n, self.log_blowup)?);
+                    memory.step(self.temporary(part, table.log_n, log_blowup)?);
                     let ends = absorbed == total;
-                    let next = self.columns(if ends { self.digest } else { 2 * self.digest }, rows);
+                    let next = self.columns(if ends { F::DIGEST } else { 2 * F::DIGEST }, rows);
                     memory.hold(next);
                     memory.drop(states + own + copies);
                     states = next;
@@ -159,10 +156,8 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
             }
             digests += states;
         }
-        let tree = self.tree(order.iter().map(|table| table.log_n));
-        memory.hold(tree.saturating_sub(digests));
-        digests = digests.max(tree);
-        memory.drop(digests - tree);
+        // the tree takes over the digests
+        memory.hold(self.tree_of(order.iter().copied()).saturating_sub(digests));
 
         // permutation columns
         let permutation = |table: &Size| (table.lookups + 1) * degree;
@@ -173,9 +168,9 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
         }
         for table in with_lookups() {
             memory.hold(self.extended(permutation(table), table.log_n));
-            memory.step(self.temporary(permutation(table), table.log_n, self.log_blowup)?);
+            memory.step(self.temporary(permutation(table), table.log_n, log_blowup)?);
         }
-        memory.hold(self.tree(with_lookups().map(|table| table.log_n)));
+        memory.hold(self.tree_of(with_lookups()));
         for table in with_lookups() {
             memory.drop(self.columns(permutation(table), table.log_n));
             memory.drop(degree * size_of::<F>() * (1usize << table.log_n).div_ceil(SUMMED));
@@ -183,7 +178,7 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
 
         // quotients
         let trace = |table: &Size| {
-            let wide = table.log_chunks > self.log_blowup;
+            let wide = table.log_chunks > log_blowup;
             let others = if table.lookups > 0 { permutation(table) } else { 0 } + table.preprocessed;
             if wide {
                 table.columns + others
@@ -202,10 +197,10 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
             memory.drop(self.columns(degree, rows));
             let quotient = self.extended(degree << table.log_chunks, table.log_n);
             memory.hold(quotient);
-            memory.step(self.temporary(degree, table.log_n, self.log_blowup)?);
+            memory.step(self.temporary(degree, table.log_n, log_blowup)?);
             memory.drop(self.columns(degree, rows));
         }
-        memory.hold(self.tree(order.iter().map(|table| table.log_n)));
+        memory.hold(self.tree_of(order.iter().copied()));
 
         // openings
         let committed = memory.held;
@@ -228,26 +223,26 @@ impl<F: HashField, EF: ExtensionField<F>> Sizes<'_, F, EF> {
         for log_n in &heights {
             let columns = if nexts.contains(log_n) { 2 * degree } else { degree };
             memory.hold(self.columns(columns, *log_n) + self.extended(columns, *log_n));
-            memory.step(self.temporary(columns, *log_n, self.log_blowup)?);
+            memory.step(self.temporary(columns, *log_n, log_blowup)?);
             memory.hold(self.extended(degree, *log_n));
             memory.drop(self.columns(columns, *log_n) + self.extended(columns, *log_n));
         }
         memory.drop(weights);
 
         // FRI's rounds; functions of lower heights are held until they join
-        let arity = at.pcs.fri().max_log_arity;
-        let mut bits = highest + self.log_blowup;
-        while bits > arity.max(at.tail) {
-            memory.hold(self.columns(self.digest, bits - arity) / (self.arity - 1) * self.arity);
+        let arity = self.pcs.fri().max_log_arity;
+        let mut bits = highest + log_blowup;
+        while bits > arity.max(self.settings.tail) {
+            memory.hold(self.tree(bits - arity));
             bits -= arity;
             memory.hold(self.columns(degree, bits));
         }
         memory.held = committed;
         if again {
             let parts = tables.iter().map(|table| {
-                let rows = table.log_n + self.log_blowup;
-                let part = crate::resident::at_once::<F>(rows).min(table.columns);
-                Ok(self.columns(part, rows) + self.temporary(part, table.log_n, self.log_blowup)?)
+                let rows = table.log_n + log_blowup;
+                let part = at_once::<F>(rows).min(table.columns);
+                Ok(self.columns(part, rows) + self.temporary(part, table.log_n, log_blowup)?)
             });
             memory.step(parts.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0));
         }

@@ -28,7 +28,8 @@ pub(super) struct Part<F> {
     pub(super) interpreted: bool,
     pub(super) continues: bool,
     pub(super) ends: bool,
-    /// Whether each constraint is stored as a column, and none is added.
+    /// Whether each constraint is stored as a column, and none is added. The rows are then those of the trace, in natural
+    /// order.
     pub(super) stores: bool,
 }
 
@@ -47,8 +48,6 @@ pub(super) struct Rows<'a, F> {
     pub(super) periods: usize,
     pub(super) log_n: usize,
     pub(super) bits: usize,
-    /// Whether the rows are those of the trace, in natural order.
-    pub(super) is_trace: bool,
 }
 
 impl<F: EngineField> Part<F> {
@@ -136,7 +135,7 @@ impl<F: EngineField> Part<F> {
         if self.stores {
             let row = |r: usize, slots: &mut Vec<F>| {
                 let mut values = Vec::with_capacity(self.constraints().len());
-                self.code.run(slots, rows.row::<EF>(r), |i, value| values.push((i, canonical(value))));
+                self.code.run(slots, rows.row::<EF>(r, true), |i, value| values.push((i, canonical(value))));
                 values
             };
             let values: Vec<_> =
@@ -149,7 +148,7 @@ impl<F: EngineField> Part<F> {
         let row = |r: usize, slots: &mut Vec<F>| {
             let mut sum = EF::ZERO;
             let weight = |i: usize| ext::<F, EF>(&weights[i * degree..][..degree]);
-            self.code.run(slots, rows.row::<EF>(r), |i, value| sum += weight(i) * value);
+            self.code.run(slots, rows.row::<EF>(r, false), |i, value| sum += weight(i) * value);
             sum
         };
         let sums: Vec<EF> = (0..1usize << bits).into_par_iter().map_init(slots, |slots, r| row(r, slots)).collect();
@@ -166,9 +165,9 @@ impl<F: EngineField> Part<F> {
 }
 
 impl<F: EngineField> Rows<'_, F> {
-    /// The values of operands in row r.
-    fn row<EF: ExtensionField<F>>(&self, r: usize) -> impl Fn(Operand) -> F {
-        let Self { log_n, bits, periods, blocks, inverses, points, is_trace, .. } = *self;
+    /// The values of operands in row r, which is one of the trace or of its extension.
+    fn row<EF: ExtensionField<F>>(&self, r: usize, is_trace: bool) -> impl Fn(Operand) -> F {
+        let Self { log_n, bits, periods, blocks, inverses, points, .. } = *self;
         let (n, block, t) = (1usize << log_n, r >> log_n, r & ((1 << log_n) - 1));
         let order = move |x: usize| if is_trace { x } else { reversed(x, log_n) };
         let (natural, after) = (order(t), (order(t) + 1) & (n - 1));

@@ -51,21 +51,7 @@ pub(super) struct Place<'a, F: HashField, EF, M> {
 
 impl<F: HashField, EF, M> Place<'_, F, EF, M> {
     pub(super) fn log_blowup(&self) -> usize {
-        self.pcs.fri().log_blowup
-    }
-
-    /// Checks that FRI's last polynomial is shorter than a trace of 2^log_n rows.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if it is not.
-    pub(super) fn check_height(&self, log_n: usize) -> Result<()> {
-        let last = self.pcs.fri().log_final_poly_len;
-        if last > 0 && log_n <= last {
-            let what = "log2 of the extension's rows (must be larger, for the length of FRI's last polynomial)";
-            let (expected, got) = (last + self.log_blowup() + 1, log_n + self.log_blowup());
-            return Err(Error::Length { what, expected, got });
-        }
-        Ok(())
+        self.pcs.log_blowup()
     }
 
     /// The commitment that a tree is for Plonky3.

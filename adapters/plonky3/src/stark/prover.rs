@@ -1,7 +1,6 @@
 //! The prover of an AIR.
 
 use core::fmt;
-use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use p3_air::symbolic::{AirLayout, SymbolicAirBuilder};
@@ -23,8 +22,8 @@ use super::dag::Dag;
 use super::memory::{Memory, Size};
 use super::openings::{Opening, Round, open};
 use super::place::{Phases, Place};
-use super::settings::Settings;
-use super::table::{Constraints, Height, Table, Values, on_large_stack};
+use super::settings::{Settings, settings_methods};
+use super::table::{Height, Table, Values, on_large_stack};
 use super::unsupported;
 use super::work::Smallest;
 use crate::hash::HashField;
@@ -100,38 +99,6 @@ where
         Ok(prover)
     }
 
-    /// The same prover, with all constraints compiled. Waits for the compiler. On a CPU, nothing is compiled.
-    ///
-    /// # Errors
-    /// [`Error::NoCompiler`] without NVRTC, if a kernel is neither in a bundle nor in the cache; other errors of the
-    /// compiler and the device.
-    pub fn compiled(mut self) -> Result<Self> {
-        self.settings.compile(core::slice::from_ref(&self.table))?;
-        Ok(self)
-    }
-
-    /// The same prover, which interprets the constraints and never compiles them.
-    #[must_use]
-    pub fn interpreted(mut self) -> Self {
-        self.settings.constraints = Constraints::Interpreted;
-        self
-    }
-
-    /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 5. Proofs are the same.
-    #[must_use]
-    pub fn with_tail(mut self, bits: usize) -> Self {
-        self.settings.tail = bits;
-        self
-    }
-
-    /// The same prover, whose proofs end with [`Error::Cancelled`] once this flag is set: before the next phase, or the next
-    /// round of FRI.
-    #[must_use]
-    pub fn cancelled_by(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.settings.cancelled = flag;
-        self
-    }
-
     /// The same prover; if the device fails, Plonky3's own prover makes the whole proof on the host.
     /// [`Phases::fell_back`] tells, and the device's error is logged. Errors of the caller are returned as before. The
     /// witnesses of proofs of work need not be the smallest then.
@@ -151,21 +118,10 @@ where
         self
     }
 
-    /// The same prover, whose proofs use at most this many bytes of device memory, beside what [`Memory`] leaves out. If the
-    /// extension of the trace does not fit, it is made again in parts when it is needed.
-    #[must_use]
-    pub fn within(mut self, bytes: usize) -> Self {
-        self.settings.within = bytes;
-        self
-    }
+    settings_methods!();
 
-    /// The same prover, which always makes extensions again.
-    #[cfg(feature = "testkit")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn extending_again(mut self) -> Self {
-        self.settings.always_again = true;
-        self
+    fn tables(&self) -> &[Table<F, EF>] {
+        core::slice::from_ref(&self.table)
     }
 
     /// The device memory of a proof of this trace. Nothing is allocated for it.
@@ -173,9 +129,7 @@ where
     /// # Errors
     /// Those of [`Prover::prove`] for the trace's size.
     pub fn memory(&self, trace: Trace<'_, F>) -> Result<Memory> {
-        let stream = self.settings.engine.device().stream()?;
-        let at = self.settings.place(&stream, self.config.pcs());
-        Memory::of(&at, &[self.size(&at, &trace)?])
+        Memory::of(&self.settings, self.config.pcs(), &[self.size(&trace)?])
     }
 
     /// The verifier's key for the preprocessed columns; `None` if there are none.
@@ -203,7 +157,12 @@ where
     /// # Errors
     /// As [`Prover::prove`].
     pub fn prove_timed(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
-        match (self.on_device(trace, public_values), self.plonky3) {
+        let trace = trace.on_coset(F::GENERATOR);
+        let (size, expected) = (self.size(&trace)?, self.table.layout.num_public_values);
+        if public_values.len() != expected {
+            return Err(Error::Length { what: "public values", expected, got: public_values.len() });
+        }
+        match (self.on_device(trace, size, public_values), self.plonky3) {
             (Err(error), Some(plonky3)) if is_of_device(&error) => {
                 log::warn!("a STARK proof falls back to Plonky3: {error}");
                 let proof = plonky3(self.config, self.air, trace.on_host(&self.settings.engine)?, public_values)?;
@@ -213,20 +172,13 @@ where
         }
     }
 
-    fn on_device(&self, trace: Trace<'_, F>, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
-        let layout = self.table.layout;
+    fn on_device(&self, trace: Trace<'_, F>, size: Size, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
         let stream = self.settings.engine.device().stream()?;
         let at = self.settings.place(&stream, self.config.pcs());
         let (hash, log_blowup) = (at.pcs.mmcs().hash(), at.log_blowup());
-        let trace = trace.on_coset(F::GENERATOR);
-        let size = self.size(&at, &trace)?;
-        let expected = layout.num_public_values;
-        if public_values.len() != expected {
-            return Err(Error::Length { what: "public values", expected, got: public_values.len() });
-        }
         let (log_n, height) = (size.log_n, self.height(size.log_n)?);
         at.go_on()?;
-        let again = self.settings.extends_again(&at, &[size])?;
+        let again = self.settings.extends_again(at.pcs, &[size])?;
         let copy = again.then(|| trace.as_columns(at.engine, &stream)).transpose()?.flatten();
         let committed = match copy.as_ref().or(trace.matrix()).filter(|_| again) {
             Some(trace) => Commitment::of_traces(&at, vec![trace])?,
@@ -235,7 +187,7 @@ where
         let mut challenger = Smallest::new(self.config.initialise_challenger(), at.engine, &stream, hash);
         let shape = StarkShape::new::<F, A>(
             self.air,
-            layout.preprocessed_width,
+            self.table.layout.preprocessed_width,
             log_n,
             log_n,
             1 << height.log_chunks,
@@ -260,10 +212,10 @@ where
     ///
     /// # Errors
     /// [`Error::Length`] for sizes that the prover does not take.
-    fn size(&self, at: &Place<'_, F, EF, M>, trace: &Trace<'_, F>) -> Result<Size> {
+    fn size(&self, trace: &Trace<'_, F>) -> Result<Size> {
         let (preprocessed, next) =
             (self.preprocessed.as_ref().map(|of| of.log_n), !self.air.main_next_row_columns().is_empty());
-        self.table.size(at, trace, preprocessed, next, |log_n| Ok(self.height(log_n)?.log_chunks))
+        self.table.size(self.config.pcs(), trace, preprocessed, next, |log_n| Ok(self.height(log_n)?.log_chunks))
     }
 
     /// Everything after the trace's extension and tree.

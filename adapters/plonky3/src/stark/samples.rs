@@ -114,7 +114,7 @@ fn of_field<F: EngineField, EF: ExtensionField<F>>(field: &str, planner: &Planne
     ] {
         let (rows, bits) = (2usize << (log_n + log_chunks), log_n + log_chunks);
         let matrices = [2, 3, 1].map(|columns| shape(rows, columns));
-        let domain = Domain { matrices, log_n, log_chunks, periodic: 2, periods: 2, is_trace: part.stores };
+        let domain = Domain { matrices, log_n, log_chunks, periodic: 2, periods: 2 };
         let code = part.port_of_code().iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut inputs = vec![
             ("main", Size::Shared(rows * 2)),

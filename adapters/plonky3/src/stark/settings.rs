@@ -46,8 +46,7 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
     /// The defaults, for this commitment scheme and proofs of work of these numbers of bits beside FRI's.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for parameters or an extension that provers do not have;
-    /// errors of the device.
+    /// [`Error::Unsupported`] for parameters or an extension that provers do not have; errors of the device.
     pub(super) fn new<M>(engine: &Engine, pcs: &Pcs<F, M>, work: &[usize]) -> Result<Self>
     where
         M: MmcsTrait<EF, Commitment = Cap<F>>,
@@ -77,11 +76,10 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
     }
 
     /// Compiles the kernels of all tables, and waits. On a CPU, nothing is compiled.
-    pub(super) fn compile(&mut self, tables: &[Table<F, EF>]) -> Result<()> {
+    pub(super) fn compile(&self, tables: &[Table<F, EF>]) -> Result<()> {
         if !self.engine.device().limits().is_cpu() {
             tables.iter().try_for_each(|table| table.is_compiled(&self.engine, true).map(|_| ()))?;
         }
-        self.constraints = Constraints::Compiled;
         Ok(())
     }
 
@@ -89,12 +87,11 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if even then, a proof exceeds the caller's limit.
-    pub(super) fn extends_again<M>(&self, at: &Place<'_, F, EF, M>, tables: &[Size]) -> Result<bool> {
+    pub(super) fn extends_again<M>(&self, pcs: &Pcs<F, M>, tables: &[Size]) -> Result<bool> {
         if self.within == usize::MAX || self.always_again {
             return Ok(self.always_again);
         }
-        let memory = Memory::of(at, tables)?;
-        match memory {
+        match Memory::of(self, pcs, tables)? {
             Memory { kept, .. } if kept <= self.within => Ok(false),
             Memory { again, .. } if again <= self.within => Ok(true),
             Memory { again, .. } => Err(Error::OutOfMemory { bytes: again }),
@@ -116,6 +113,63 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
         }
     }
 }
+
+/// The methods of a prover with which the caller chooses. The prover has its `settings`, and a method `tables`.
+macro_rules! settings_methods {
+    () => {
+        /// The same prover, with all constraints compiled. Waits for the compiler. On a CPU, nothing is compiled.
+        ///
+        /// # Errors
+        /// [`Error::NoCompiler`] without NVRTC, if a kernel is neither in a bundle nor in the cache; other errors of the
+        /// compiler and the device.
+        pub fn compiled(mut self) -> Result<Self> {
+            self.settings.compile(self.tables())?;
+            self.settings.constraints = $crate::stark::table::Constraints::Compiled;
+            Ok(self)
+        }
+
+        /// The same prover, which interprets the constraints and never compiles them.
+        #[must_use]
+        pub fn interpreted(mut self) -> Self {
+            self.settings.constraints = $crate::stark::table::Constraints::Interpreted;
+            self
+        }
+
+        /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 5. Proofs are the
+        /// same.
+        #[must_use]
+        pub fn with_tail(mut self, bits: usize) -> Self {
+            self.settings.tail = bits;
+            self
+        }
+
+        /// The same prover, whose proofs end with [`Error::Cancelled`] once this flag is set: before the next phase, or the
+        /// next round of FRI.
+        #[must_use]
+        pub fn cancelled_by(mut self, flag: Arc<core::sync::atomic::AtomicBool>) -> Self {
+            self.settings.cancelled = flag;
+            self
+        }
+
+        /// The same prover, whose proofs use at most this many bytes of device memory, beside what [`Memory`] leaves out.
+        /// Extensions of traces that do not fit are made again in parts when they are needed.
+        #[must_use]
+        pub fn within(mut self, bytes: usize) -> Self {
+            self.settings.within = bytes;
+            self
+        }
+
+        /// The same prover, which always makes extensions again.
+        #[cfg(feature = "testkit")]
+        #[doc(hidden)]
+        #[must_use]
+        pub fn extending_again(mut self) -> Self {
+            self.settings.always_again = true;
+            self
+        }
+    };
+}
+pub(super) use settings_methods;
 
 /// The number of layers of the caps of FRI's trees below their roots. Plonky3 does not tell it, so it is seen from a
 /// commitment, which must be that of the hash of the traces.

@@ -20,11 +20,11 @@ use super::dag::{Dag, Node, Source};
 use super::evaluation::{Evaluation, Inputs};
 use super::kernels::{Domain, Kernels, SUMMED, Shape, canonical, ext, reversed, upload};
 use super::memory::Size;
-use super::place::Place;
 use super::unsupported;
 use crate::field::{EngineField, elements};
 use crate::hash::HashField;
 use crate::layout::Layout;
+use crate::pcs::Pcs;
 use crate::resident::{Matrix, Trace};
 use crate::transform::Transform;
 
@@ -122,24 +122,32 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
     /// [`Error::Length`] for a trace of another width, or of a height that the prover does not take.
     pub(super) fn size<M>(
         &self,
-        at: &Place<'_, F, EF, M>,
+        pcs: &Pcs<F, M>,
         trace: &Trace<'_, F>,
         preprocessed: Option<usize>,
         next: bool,
         log_chunks: impl FnOnce(usize) -> Result<usize>,
     ) -> Result<Size> {
         let AirLayout { main_width: columns, preprocessed_width, .. } = self.layout;
-        trace.check(columns, at.log_blowup())?;
+        trace.check(columns, pcs.log_blowup())?;
         let log_n = trace.height().ilog2() as usize;
         if let Some(bits) = preprocessed.filter(|bits| *bits != log_n) {
             let what = "rows of the trace (must be those of the preprocessed columns)";
             return Err(Error::Length { what, expected: 1 << bits, got: 1 << log_n });
         }
-        at.check_height(log_n)?;
+        pcs.check_height(log_n)?;
         let log_chunks = log_chunks(log_n)?;
-        trace.check(columns, at.log_blowup().max(log_chunks))?;
-        let resident = trace.matrix().map(Matrix::is_columns);
-        Ok(Size { log_n, log_chunks, columns, preprocessed: preprocessed_width, lookups: self.lookups, resident, next })
+        trace.check(columns, pcs.log_blowup().max(log_chunks))?;
+        Ok(Size {
+            log_n,
+            log_chunks,
+            columns,
+            preprocessed: preprocessed_width,
+            lookups: self.lookups,
+            copied: trace.copied(pcs.log_blowup()),
+            is_columns: trace.matrix().is_some_and(Matrix::is_columns),
+            next,
+        })
     }
 
     fn evaluations(&self) -> impl Iterator<Item = &Arc<Evaluation<F, EF>>> {
@@ -225,7 +233,6 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
             log_chunks,
             periodic: self.layout.num_periodic_columns,
             periods: height.periods,
-            is_trace: false,
         };
         let matrices = matrices.map(|matrix| matrix.map(Matrix::elements));
         let inputs = Inputs { domain, matrices, publics, periodic: &height.periodic, alpha, interpreted };
@@ -257,7 +264,6 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
             log_chunks: 0,
             periodic: 0,
             periods: 1,
-            is_trace: true,
         };
         let matrices = matrices.map(|matrix| matrix.map(Matrix::elements));
         let inputs = Inputs { domain, matrices, publics, periodic: &[], alpha: EF::ZERO, interpreted };
