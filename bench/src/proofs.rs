@@ -33,10 +33,10 @@ use ringforge_cli::suite::{Case, Figure, Scope, Suite};
 pub(crate) static SUITE: Suite = Suite {
     name: "proofs",
     title: "STARK proofs",
-    about: "Whole proofs of Plonky3's uni-stark and batch-stark over KoalaBear with its extension of degree 4, from a trace in device memory \
-            or in host memory until the proof is on the host. The blow-up factor is 2, and there are 100 queries and 16 bits \
-            of proof of work. Plonky3's own prover runs beside, with the vector instructions that the command is compiled \
-            for. By the host's clock.",
+    about: "Whole proofs of Plonky3's uni-stark and batch-stark over KoalaBear with its extension of degree 4. A proof begins with a \
+            trace in device memory or in host memory, and ends when the proof is on the host. The blow-up factor is 2, and \
+            there are 100 queries and 16 bits of proof of work. Plonky3's own prover runs beside, with the vector \
+            instructions that the command is compiled for. By the host's clock.",
     figure: Figure::Item,
     headline: Some(("KoalaBear 2^20 x 64", "trace on the device")),
     cases,
