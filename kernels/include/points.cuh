@@ -124,23 +124,40 @@ RF_FN Xyzz<typename C::F::Word> double_xyzz(const Xyzz<typename C::F::Word>& p) 
     return r;
 }
 
-// out: p + q for any p and q
+// The end of an addition p + q, as soon as both points have the same ZZ and ZZZ.
+// in: p; at, the same point with the common ZZ and ZZZ; q's X and Y minus those of at   out: p + q
+template <class C>
+RF_FN Xyzz<typename C::F::Word> add_over(const Xyzz<typename C::F::Word>& p, const Xyzz<typename C::F::Word>& at,
+                                         const typename C::F::Word& dx, const typename C::F::Word& dy) {
+    using F = typename C::F;
+    using Word = typename F::Word;
+    if (is_zero(dx)) return is_zero(dy) ? double_xyzz<C>(p) : xyzz_infinity<F>();
+    const Word pp = F::square(dx), ppp = F::mul(dx, pp), v = F::mul(at.x, pp);
+    Xyzz<Word> r;
+    r.x = F::sub(F::sub(F::sub(F::square(dy), ppp), v), v);
+    r.y = F::sub(F::mul(dy, F::sub(v, r.x)), F::mul(at.y, ppp));
+    r.zz = F::mul(at.zz, pp);
+    r.zzz = F::mul(at.zzz, ppp);
+    return r;
+}
+
+// out: p + q for any p and q   (14 products)
 template <class C>
 RF_FN Xyzz<typename C::F::Word> add_xyzz(const Xyzz<typename C::F::Word>& p, const Xyzz<typename C::F::Word>& q) {
     using F = typename C::F;
-    using Word = typename F::Word;
     if (is_zero(p.zz)) return q;
     if (is_zero(q.zz)) return p;
-    const Word u = F::mul(p.x, q.zz), s = F::mul(p.y, q.zzz);
-    const Word dx = F::sub(F::mul(q.x, p.zz), u), dy = F::sub(F::mul(q.y, p.zzz), s);
-    if (is_zero(dx)) return is_zero(dy) ? double_xyzz<C>(p) : xyzz_infinity<F>();
-    const Word pp = F::square(dx), ppp = F::mul(dx, pp), v = F::mul(u, pp);
-    Xyzz<Word> r;
-    r.x = F::sub(F::sub(F::sub(F::square(dy), ppp), v), v);
-    r.y = F::sub(F::mul(dy, F::sub(v, r.x)), F::mul(s, ppp));
-    r.zz = F::mul(F::mul(p.zz, q.zz), pp);
-    r.zzz = F::mul(F::mul(p.zzz, q.zzz), ppp);
-    return r;
+    const Xyzz<typename F::Word> at = {F::mul(p.x, q.zz), F::mul(p.y, q.zzz), F::mul(p.zz, q.zz), F::mul(p.zzz, q.zzz)};
+    return add_over<C>(p, at, F::sub(F::mul(q.x, p.zz), at.x), F::sub(F::mul(q.y, p.zzz), at.y));
+}
+
+// out: p + q for any p and any affine q   (10 products)
+template <class C>
+RF_FN Xyzz<typename C::F::Word> add_mixed(const Xyzz<typename C::F::Word>& p, const Point<typename C::F::Word>& q) {
+    using F = typename C::F;
+    if (all_ones(q.x)) return p;
+    if (is_zero(p.zz)) return to_xyzz<F>(q);
+    return add_over<C>(p, p, F::sub(F::mul(q.x, p.zz), p.x), F::sub(F::mul(q.y, p.zzz), p.y));
 }
 
 }  // namespace rf

@@ -305,12 +305,16 @@ impl Sums {
         }
         let totals = totals.iter().map(|totals| Ok(Zeroizing::new(stream.download(totals)?)));
         let totals = totals.collect::<ringforge::Result<Vec<Zeroizing<Vec<u8>>>>>()?;
+        let finish = |group: &AnyGroup, item: &[u8]| -> Vec<u8> {
+            with_group!(group, group => finish(group, item, on_cpu, shape.windows))
+        };
+        if let ([group], [totals], 1) = (&groups[..], &totals[..], batch) {
+            // waking threads would take longer
+            return Ok(vec![finish(group, totals)]);
+        }
         ringforge_cpu::threads::start();
         let sums = groups.par_iter().zip(&totals).map(|(group, totals)| {
-            let items = totals.par_chunks(totals.len() / batch);
-            with_group!(group, group => {
-                items.flat_map_iter(|item| finish(group, item, on_cpu, shape.windows)).collect()
-            })
+            totals.par_chunks(totals.len() / batch).flat_map_iter(|item| finish(group, item)).collect()
         });
         Ok(sums.collect())
     }

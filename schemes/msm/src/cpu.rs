@@ -65,8 +65,5 @@ fn window_sum<'a, F: Field>(
 /// Horner's rule: for each number of bits and point, multiplies the total by 2^bits and adds the point.
 pub(crate) fn horner<F: Field>(group: &Group<F>, mut terms: impl Iterator<Item = (u32, Xyzz<F>)>) -> Xyzz<F> {
     let first = terms.next().map_or(group.zero(), |(_, point)| point);
-    terms.fold(first, |total, (bits, point)| {
-        let shifted = (0..bits).fold(total, |point, _| group.double(&point));
-        group.add(&shifted, &point)
-    })
+    terms.fold(first, |total, (bits, point)| group.add(&group.double_times(bits, &total), &point))
 }

@@ -222,6 +222,14 @@ impl<const L: usize> Field for Quadratic<L> {
         [f.sub(low, self.times(high)), f.sub(f.sub(cross, low), high)]
     }
 
+    /// Two products: c0² + β c1² = (c0 + c1) (c0 + β c1) − (1 + β) c0 c1.
+    #[inline(always)]
+    fn square(&self, a: Self::Word) -> Self::Word {
+        let f = &self.base;
+        let (both, product) = (f.mul(a[0], a[1]), f.mul(f.add(a[0], a[1]), f.sub(a[0], self.times(a[1]))));
+        [f.add(f.sub(product, both), self.times(both)), f.add(both, both)]
+    }
+
     fn inverse(&self, a: Self::Word) -> Self::Word {
         let f = &self.base;
         let norm = f.inverse(f.add(f.square(a[0]), self.times(f.square(a[1]))));

@@ -93,6 +93,28 @@ impl<F: Field> Group<F> {
         [x, f.sub(f.mul(m, f.sub(s, x)), f.mul(w, y)), f.mul(v, zz), f.mul(w, zzz)]
     }
 
+    /// Returns 2^`times`·p.
+    ///
+    /// If a = 0, a doubling takes seven products, as in Jacobian coordinates: ZZ and ZZZ are only multiplied at the end, by
+    /// powers of the product of all 2 Y.
+    pub(crate) fn double_times(&self, times: u32, p: &Xyzz<F>) -> Xyzz<F> {
+        let f = &self.field;
+        if times == 0 || !f.is_zero(self.a) {
+            return (0..times).fold(*p, |p, _| self.double(&p));
+        }
+        let twice = |x| f.add(x, x);
+        let ([mut x, mut y, zz, zzz], mut scale) = (*p, f.one());
+        for _ in 0..times {
+            let (xx, yy) = (f.square(x), f.square(y));
+            let (s, m) = (twice(twice(f.mul(x, yy))), f.add(twice(xx), xx));
+            scale = f.mul(scale, twice(y));
+            x = f.sub(f.square(m), twice(s));
+            y = f.sub(f.mul(m, f.sub(s, x)), twice(twice(twice(f.square(yy)))));
+        }
+        let square = f.square(scale);
+        [x, y, f.mul(zz, square), f.mul(zzz, f.mul(scale, square))]
+    }
+
     pub(crate) fn add(&self, p: &Xyzz<F>, q: &Xyzz<F>) -> Xyzz<F> {
         let f = &self.field;
         if f.is_zero(p[2]) {
@@ -131,12 +153,38 @@ impl<F: Field> Group<F> {
         let x = f.sub(f.sub(f.sub(f.square(dy), ppp), v), v);
         [x, f.sub(f.mul(dy, f.sub(v, x)), f.mul(p[1], ppp)), f.mul(p[2], pp), f.mul(p[3], ppp)]
     }
+}
 
-    /// Returns `factor`·p.
-    pub(crate) fn times(&self, factor: u32, p: &Xyzz<F>) -> Xyzz<F> {
-        (0..u32::BITS - factor.leading_zeros()).rev().fold(self.zero(), |sum, bit| {
-            let twice = self.double(&sum);
-            if factor >> bit & 1 == 1 { self.add(&twice, p) } else { twice }
-        })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Curve;
+    use crate::curve::{AnyGroup, with_group};
+
+    fn doublings_agree<F: Field>(group: &Group<F>) {
+        let f = &group.field;
+        let two = f.add(f.one(), f.one());
+        // any coordinates will do: the formulas do not use b
+        for point in
+            [[two, f.one(), two, two], [f.one(), f.zero(), f.one(), f.one()], [f.one(), two, f.zero(), f.zero()]]
+        {
+            for times in 0..6 {
+                let expected = (0..times).fold(point, |point, _| group.double(&point));
+                assert_eq!(group.to_affine(&group.double_times(times, &point)), group.to_affine(&expected));
+            }
+        }
+    }
+
+    #[test]
+    fn many_doublings_are_doublings() {
+        for curve in [Curve::bn254(), Curve::bls12_381_g2(), Curve::sm2()] {
+            with_group!(&curve.group(), group => doublings_agree(group));
+        }
+        let AnyGroup::Quadratic6(group) = Curve::bls12_381_g2().group() else { unreachable!() };
+        let (f, q) = (&group.field, &group.field.base);
+        let a = [q.r2, q.add(q.one, q.r2)];
+        assert_eq!(f.square(a), f.mul(a, a));
+        let f = crate::field::Quadratic { base: *q, minus_beta: 5 };
+        assert_eq!(f.square(a), f.mul(a, a));
     }
 }

@@ -11,16 +11,20 @@ use crate::digits::{Scalars, Windows};
 /// An inversion for the threads of a block.
 pub(crate) const INVERSION: Header =
     Header { name: "block_inversion.cuh", text: include_str!("kernels/block_inversion.cuh") };
+const BY_FOUR: Header = Header { name: "by_four.cuh", text: include_str!("kernels/by_four.cuh") };
 const BUCKETS: Header = Header { name: "buckets.cuh", text: include_str!("kernels/buckets.cuh") };
 const MSM: Header = Header { name: "msm.cuh", text: include_str!("kernels/msm.cuh") };
+const SUMS: Header = Header { name: "sums.cuh", text: include_str!("kernels/sums.cuh") };
 const SORT: Header = Header { name: "msm_sort.cuh", text: include_str!("kernels/msm_sort.cuh") };
 
 /// Size in bytes of a scalar.
 pub(crate) const SCALAR: usize = 32;
 /// The status of an item without an error.
 pub(crate) const OK: u32 = 1;
-/// Bins of the sort by levels: one for each level, and one for entries without an addition.
+/// Bins of the sort by levels: one for each level of pairs or groups, and one for entries that no step asks for.
 const LEVELS: usize = 32;
+/// Base-2 logarithm of the number of sums that a group adds at once.
+const LOG_GROUP: u32 = 4;
 
 /// How the work is distributed over threads. This affects speed only, not results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +35,12 @@ pub(crate) struct Tuning {
     pub(crate) most_per_thread: usize,
     /// Multiprocessors. While additions last, each gets as many blocks as are resident at once.
     pub(crate) multiprocessors: usize,
+    /// Maximum number of threads per block that adds the rows or the columns of a window.
+    pub(crate) window_threads: u32,
+    /// Maximum number of points that such a block adds, if it has so many threads.
+    pub(crate) window_points: u32,
+    /// The shared memory that a block can have, in bytes.
+    pub(crate) block_shared_bytes: usize,
     pub(crate) sort_threads: u32,
     /// Keys per block of a sort.
     pub(crate) tile: usize,
@@ -83,6 +93,12 @@ impl Segments {
 /// Numbers that a block of a prefix sum reads.
 const CHUNK: usize = 4096;
 
+/// Buckets per multiprocessor that are more than its threads add at once.
+const MANY_BUCKETS: usize = 2048;
+
+/// Threads of a prefix sum.
+const PREFIX_THREADS: u32 = 256;
+
 impl Shape {
     const fn buckets(self) -> usize {
         self.windows.buckets()
@@ -114,8 +130,21 @@ impl Shape {
     }
 
     /// The levels of additions: enough for all entries in one bucket.
-    pub(crate) const fn levels(self) -> u32 {
+    const fn levels(self) -> u32 {
         self.length().next_power_of_two().ilog2()
+    }
+
+    /// The levels whose additions are computed pair by pair: enough for a bucket of average size. With many buckets one more,
+    /// because the groups' additions are slower if they fill the device.
+    pub(crate) const fn pair_levels(self) -> u32 {
+        let average = self.length() / self.buckets() + 1;
+        let many = self.lists() * self.buckets() > MANY_BUCKETS * self.tuning.multiprocessors;
+        average.ilog2() + if many { 1 } else { 0 } + (average == 1) as u32
+    }
+
+    /// The first levels of the groups that add what [`Shape::pair_levels`] leave.
+    pub(crate) fn group_levels(self) -> impl Iterator<Item = u32> {
+        (self.pair_levels()..self.levels()).step_by(LOG_GROUP as usize)
     }
 
     const fn segments(self, pass: Pass) -> Segments {
@@ -232,7 +261,7 @@ impl Shape {
 
     /// The common parts of the sources of a pass: the prelude, its ports for the values and for the buckets' starts (in
     /// the passes that need none, the values again), and its numbers.
-    fn pass(self, pass: Pass) -> (String, [Port; 2], [usize; 6]) {
+    fn pass(self, pass: Pass) -> (String, [Port; 2], [usize; 7]) {
         let Segments { count, length, .. } = self.segments(pass);
         let keys = Self::keys(pass);
         let constants = constant("threads", self.tuning.sort_threads as usize)
@@ -244,7 +273,8 @@ impl Shape {
             Pass::Levels => (8 * self.entries(), 4 * self.lists() * (self.buckets() + 1), self.length()),
         };
         let ports = [Port::input(bytes).secret(), Port::input(starts).secret()];
-        (prelude("", &constants), ports, [bytes, starts / 4, count, length, detail, self.windows.width as usize])
+        let (width, pairs) = (self.windows.width as usize, self.pair_levels() as usize);
+        (prelude("", &constants), ports, [bytes, starts / 4, count, length, detail, width, pairs])
     }
 
     /// Values → the number of keys in each segment, bin and tile.
@@ -265,7 +295,7 @@ impl Shape {
 
     /// Numbers of keys → their sums over chunks of each segment.
     pub(crate) fn sums(self, pass: Pass) -> CustomKernel {
-        let (segments, threads) = (self.segments(pass), self.tuning.sort_threads);
+        let (segments, threads) = (self.segments(pass), PREFIX_THREADS);
         kernel!(
             "msm_sums",
             &[],
@@ -283,7 +313,7 @@ impl Shape {
 
     /// Sums of chunks and numbers of keys → prefix sums of the numbers, in place.
     pub(crate) fn prefix(self, pass: Pass) -> CustomKernel {
-        let (segments, threads) = (self.segments(pass), self.tuning.sort_threads);
+        let (segments, threads) = (self.segments(pass), PREFIX_THREADS);
         kernel!(
             "msm_prefix",
             &[],
@@ -405,6 +435,41 @@ impl Shape {
         )
     }
 
+    /// Entries, starts, prefix sums and list of the levels → the slots after [`LOG_GROUP`] levels, in place. `level` is one
+    /// of [`Shape::group_levels`].
+    pub(crate) fn groups(self, curve: &Curve, level: u32) -> CustomKernel {
+        let (prelude, shared) = self.adding(curve);
+        let threads = self.tuning.threads;
+        let blocks = (self.entries() >> level).div_ceil(threads as usize).max(1);
+        let bin = self.pair_levels() + (level - self.pair_levels()) / LOG_GROUP;
+        let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());
+        let group = curve.group();
+        kernel!(
+            "msm_groups",
+            &[INVERSION, BUCKETS, SUMS, MSM],
+            [
+                Port::input(8 * self.entries()).secret(),
+                Port::input(4 * self.lists() * (self.buckets() + 1)).secret(),
+                Port::input(4 * segments.counts()).secret(),
+                Port::input(4 * self.entries()).secret(),
+                Port::in_out(bytes * self.lists() * self.slots()).secret()
+            ],
+            prelude,
+            launch(threads, blocks, shared),
+            [
+                self.length(),
+                self.windows.width as usize,
+                self.lists(),
+                segments.tiles,
+                bin as usize,
+                level as usize,
+                blocks
+            ],
+            format!("{curve:?}, levels {level} to {}", level + LOG_GROUP - 1),
+            move |items, args| with_group!(&group, group => on_cpu::groups(self, group, level, bin, items, args))
+        )
+    }
+
     /// Slots and starts → the first sums of rows and columns.
     pub(crate) fn halves(self, curve: &Curve) -> CustomKernel {
         let (prelude, shared) = self.adding(curve);
@@ -427,9 +492,21 @@ impl Shape {
         )
     }
 
-    /// The steps after [`Shape::halves`].
-    pub(crate) const fn folds(self) -> u32 {
-        self.windows.width - 2 - self.windows.columns()
+    /// The threads of [`Shape::windows`], and their shared memory: for each, two sums in XYZZ coordinates and the words of
+    /// one of four lanes.
+    fn window_threads(self, curve: &Curve) -> (u32, usize) {
+        let shared = |threads: u32| threads as usize * 5 * curve.point_bytes();
+        let most = self.tuning.window_threads;
+        let fits = [most, most / 2].into_iter().find(|threads| shared(*threads) <= self.tuning.block_shared_bytes);
+        let threads = fits.unwrap_or(most / 4);
+        (threads, shared(threads))
+    }
+
+    /// The steps after [`Shape::halves`]: until the blocks of [`Shape::windows`] have few points.
+    pub(crate) fn folds(self, curve: &Curve) -> u32 {
+        let (points, (threads, _)) = (self.windows.width - 2, self.window_threads(curve));
+        let most = self.tuning.window_points * threads / self.tuning.window_threads;
+        points.saturating_sub(most.ilog2()).min(points - self.windows.columns())
     }
 
     /// Sums of rows and columns → half as many, in place. `level` counts from 1.
@@ -454,24 +531,25 @@ impl Shape {
     /// Sums of rows and columns, and words that tell of scalars that are not reduced → two points for each window, and
     /// statuses.
     pub(crate) fn windows(self, curve: &Curve) -> CustomKernel {
-        let (threads, bytes) = (self.tuning.threads, curve.point_bytes());
-        let prelude =
-            prelude(&curve.source(), &(constant("threads", threads as usize) + &constant("most_per_thread", 1)));
+        let (bytes, (threads, shared), folds) = (curve.point_bytes(), self.window_threads(curve), self.folds(curve));
+        let constants = constant("threads", threads as usize)
+            + &constant("log_threads", threads.ilog2() as usize)
+            + &constant("most_per_thread", 1);
         let group = curve.group();
         kernel!(
             "msm_windows",
-            &[INVERSION, BUCKETS, MSM],
+            &[INVERSION, BUCKETS, SUMS, BY_FOUR, MSM],
             [
                 Port::input(bytes * self.lists() * self.buckets()).secret(),
                 Port::input(4 * self.digit_blocks()),
                 Port::output(2 * self.lists() * 2 * bytes).secret(),
                 Port::status()
             ],
-            prelude,
-            launch(threads, 2 * self.lists(), threads as usize / 2 * 2 * bytes),
-            [self.count, self.windows.width as usize, self.lists(), self.digit_blocks()],
+            prelude(&curve.source(), &constants),
+            launch(threads, 2 * self.lists(), shared),
+            [self.count, self.windows.width as usize, self.lists(), folds as usize, self.digit_blocks()],
             format!("{curve:?}"),
-            move |items, args| with_group!(&group, group => on_cpu::windows(self, group, items, args))
+            move |items, args| with_group!(&group, group => on_cpu::windows(self, group, (threads, folds), items, args))
         )
     }
 

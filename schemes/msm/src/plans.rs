@@ -15,10 +15,27 @@ impl Tuning {
         let multiprocessors = limits.multiprocessors as usize;
         // a block of the sort has its tile, and counts for each warp, in shared memory
         let (sort_threads, tile) = if limits.block_shared_bytes < 128 << 10 { (128, 2048) } else { (512, 8192) };
-        let large = Self { threads: 128, most_per_thread: 64, multiprocessors, sort_threads, tile };
+        let large = Self {
+            threads: 128,
+            most_per_thread: 64,
+            multiprocessors,
+            window_threads: 256,
+            window_points: 1024,
+            block_shared_bytes: limits.block_shared_bytes as usize,
+            sort_threads,
+            tile,
+        };
         // few scalars would fill few large blocks
         if count < SMALL {
-            Self { threads: 32, most_per_thread: 4, sort_threads: 64, tile: 512, ..large }
+            Self {
+                threads: 32,
+                most_per_thread: 4,
+                window_threads: 64,
+                window_points: 256,
+                sort_threads: 64,
+                tile: 512,
+                ..large
+            }
         } else {
             large
         }
@@ -99,11 +116,14 @@ impl<'p> Sorted<'p> {
     pub(crate) fn times(self, p: &'p Pipeline, curve: &Curve, points: usize, bases: Value<'p>) -> [Value<'p>; 2] {
         let Self { shape, entries, starts, levels, list, refused } = self;
         let [mut slots] = p.step(shape.pairs(curve, points), &[bases, entries, starts, levels, list]);
-        for level in 1..shape.levels() {
+        for level in 1..shape.pair_levels() {
             [slots] = p.step(shape.level(curve, level), &[levels, list, slots]);
         }
+        for level in shape.group_levels() {
+            [slots] = p.step(shape.groups(curve, level), &[entries, starts, levels, list, slots]);
+        }
         let [mut sums] = p.step(shape.halves(curve), &[slots, starts]);
-        for level in 1..=shape.folds() {
+        for level in 1..=shape.folds(curve) {
             [sums] = p.step(shape.fold(curve, level), &[sums]);
         }
         p.step(shape.windows(curve), &[sums, refused])

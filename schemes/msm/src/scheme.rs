@@ -37,14 +37,14 @@ fn points(seed: u64, curve: &Curve, count: usize, alike: bool) -> Vec<u8> {
     points.concat()
 }
 
-/// Scalars: the numbers 1 to 8 if `alike`, so that sums of equal points meet; otherwise small numbers, their
+/// Scalars: the numbers 1 to 3 if `alike`, so that sums of equal points meet in full buckets; otherwise small numbers, their
 /// negatives, numbers with one bit, and random ones. For an odd seed, one in sixteen is not reduced.
 fn scalars(seed: u64, order: [u64; 4], count: usize, alike: bool) -> Vec<u8> {
     let mut random = Random::new(seed);
     let refused = !seed.is_multiple_of(2);
     let scalars = (0..count as u64).flat_map(|i| {
         if alike {
-            return [i % 8 + 1, 0, 0, 0];
+            return [i % 3 + 1, 0, 0, 0];
         }
         let small = [random.bits() % 3, 0, 0, 0];
         let mut bit = [0; 4];
@@ -54,7 +54,7 @@ fn scalars(seed: u64, order: [u64; 4], count: usize, alike: bool) -> Vec<u8> {
             0..4 => small,
             4..7 => sub_limbs(&order, &[small[0] + 1, 0, 0, 0]).0,
             7..9 => bit,
-            _ => [random.bits(), random.bits(), random.bits(), order[3] - 1 - random.bits() % 2],
+            _ => [random.bits(), random.bits(), random.bits(), order[3].saturating_sub(1 + random.bits() % 2)],
         }
     });
     scalars.flat_map(u64::to_le_bytes).collect()
@@ -92,8 +92,12 @@ impl Scheme for Msm {
             (Curve::bn254(), 37, 40, 5, false, true, true),
             (Curve::sm2(), 140, 140, 6, true, true, false),
             (Curve::bls12_381_g2(), 9, 9, 4, true, false, false),
+            // a window with more rows than a block has threads
+            (Curve::bn254(), 20, 20, 14, false, true, false),
         ] {
-            let of = Scalars { field: Prime::new(curve.order()), montgomery, flips };
+            // as few windows as a short order has
+            let order = if width == 14 { [16_381, 0, 0, 0] } else { curve.order() };
+            let of = Scalars { field: Prime::new(order), montgomery, flips };
             let mut shape = plans::of_width(limits, count, width, &of);
             let mut points_count = bases;
             if tables {
@@ -101,15 +105,16 @@ impl Scheme for Msm {
                 points_count *= shape.windows.count;
             }
             if count > 100 {
-                // so few threads that each has several additions
+                // so few threads that each has several additions, and so few points per window that some are folded
                 shape.tuning.multiprocessors = 1;
+                shape.tuning.window_points = 8;
             }
             let plan = plans::on_gpu(&planner, shape, &of, &[(curve.clone(), points_count)])?;
             let named =
                 NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals 0"]);
             plans.push(named.batches(&[2]).few_emulated().sampled(move |seed, batch| {
                 let alike = seed % 4 == 3;
-                let scalars = scalars(seed, curve.order(), count * batch, alike);
+                let scalars = scalars(seed, order, count * batch, alike);
                 debug_assert_eq!(scalars.len(), SCALAR * count * batch);
                 vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count, alike))]
             }));

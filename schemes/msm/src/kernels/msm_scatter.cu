@@ -8,7 +8,7 @@ using Keys = Task::Keys;
 // `at` and `starts` are the inputs of `Keys`.
 extern "C" __global__ void __launch_bounds__(Task::threads, 1024 / Task::threads)
     msm_scatter(const void* at, const u32* starts, const u32* counts, Keys::Value* sorted, u64 in_bytes, u64 starts_words,
-                u64 segments, u64 length, u64 detail, u64 width, u64 first, u64) {
+                u64 segments, u64 length, u64 detail, u64 width, u64 pairs, u64 first, u64) {
     constexpr u32 warps = Task::threads / 32, part = Task::tile / warps, rounds = part / 32;
     RF_SHARED(shared);
     u64* staged = (u64*)shared;
@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads, 1024 / Task::threads
     const u32 tiles = ((u32)length + Task::tile - 1) / Task::tile;
     const Place place(first, segments * tiles);
     const u32 segment = place.block / tiles, tile = place.block % tiles;
-    const Keys keys((const u8*)at + place.item * in_bytes, starts + place.item * starts_words, length, detail, width);
+    const Keys keys((const u8*)at + place.item * in_bytes, starts + place.item * starts_words, length, detail, width, pairs);
     const u32 bits = keys.bits(), bins = 1u << bits, begin = tile * Task::tile + warp * part + lane;
     u32* base = (u32*)(staged + Task::tile);  // of each bin, its place minus its place in the tile
     u32* of_warps = base + bins;              // for the prefix sum

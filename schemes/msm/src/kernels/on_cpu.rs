@@ -9,7 +9,7 @@ use crate::digits::Scalars;
 use crate::field::Field;
 use crate::group::{Affine, Group, Xyzz};
 
-use super::{CHUNK, LEVELS, OK, Pass, Segments, Shape};
+use super::{CHUNK, LEVELS, LOG_GROUP, OK, Pass, Segments, Shape};
 
 const NEGATIVE: u32 = 1 << 31;
 
@@ -72,15 +72,19 @@ fn binned(shape: Shape, pass: Pass, values: &[u8], starts: &[u32], at: usize) ->
         }
         Pass::Levels => {
             let (entry, buckets) = (word(&values[8 * at..][..8]), Buckets { shape, starts });
-            let (window, bucket) = (at / shape.length(), bucket_of(entry) as usize);
+            let (window, bucket, pairs) = (at / shape.length(), bucket_of(entry) as usize, shape.pair_levels());
             if bucket >= shape.buckets() {
                 return (at as u64, LEVELS - 1);
             }
             let rank = at - window * shape.length() - buckets.start(window, bucket);
             match rank.trailing_zeros() {
-                0 => (at as u64, 0),
                 _ if rank == 0 => (at as u64, LEVELS - 1),
-                level => ((buckets.slot(window, bucket) + rank / 2) as u64, level as usize),
+                0 => (at as u64, 0),
+                level if level < pairs => ((buckets.slot(window, bucket) + rank / 2) as u64, level as usize),
+                level if (level - pairs).is_multiple_of(LOG_GROUP) && (rank >> level) % (1 << LOG_GROUP) == 1 => {
+                    (at as u64, (pairs + (level - pairs) / LOG_GROUP) as usize)
+                }
+                _ => (at as u64, LEVELS - 1),
             }
         }
     }
@@ -191,6 +195,33 @@ pub(super) fn level<F: Field>(
     })
 }
 
+type GroupsPorts<'a, F> = (&'a [u64], &'a [u32], &'a [u32], &'a [u32], &'a mut [Affine<F>]);
+
+pub(super) fn groups<F: Field>(
+    shape: Shape,
+    group: &Group<F>,
+    level: u32,
+    bin: u32,
+    items: Range<usize>,
+    args: &mut Args<'_>,
+) -> Result<()> {
+    let tiles = shape.segments(Pass::Levels).tiles;
+    args.each(items, |_, (entries, starts, counts, list, slots): GroupsPorts<'_, F>| {
+        let buckets = Buckets { shape, starts };
+        let place = |bin: u32| counts[bin as usize * tiles] as usize;
+        for at in &list[place(bin)..place(bin + 1)] {
+            let (window, bucket) = (*at as usize / shape.length(), bucket_of(entries[*at as usize]) as usize);
+            let first = *at as usize % shape.length() - (1 << level) - buckets.start(window, bucket);
+            let size = buckets.start(window, bucket + 1) - buckets.start(window, bucket);
+            let sums = (size - first).div_ceil(1 << level).min(1 << LOG_GROUP);
+            let slot = buckets.slot(window, bucket) + first / 2;
+            let own = slots[slot..].iter().step_by(1 << (level - 1)).take(sums);
+            slots[slot] = group.to_affine(&own.fold(group.zero(), |sum, point| group.add_mixed(&sum, point)));
+        }
+        Ok(())
+    })
+}
+
 pub(super) fn halves<F: Field>(shape: Shape, group: &Group<F>, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
     args.each(items, |_, (slots, starts, sums): (&[Affine<F>], &[u32], &mut [Affine<F>])| {
         let (buckets, half) = (Buckets { shape, starts }, shape.buckets() / 2);
@@ -234,35 +265,54 @@ pub(super) fn fold<F: Field>(
 pub(super) fn windows<F: Field>(
     shape: Shape,
     group: &Group<F>,
+    (threads, folds): (u32, u32),
     items: Range<usize>,
     args: &mut Args<'_>,
 ) -> Result<()> {
-    let threads = shape.tuning.threads as usize;
     type Ports<'a, F> = (&'a [Affine<F>], &'a [u32], &'a mut [Xyzz<F>], &'a mut u32);
     args.each(items, |_, (sums, refused, totals, status): Ports<'_, F>| {
         let (half, columns) = (shape.buckets() / 2, shape.windows.columns());
         for (part, total) in totals.iter_mut().enumerate() {
             let own = &sums[part * half..(part + 1) * half];
-            let (offset, shift) = if part % 2 == 1 { (1, 0) } else { (0, columns - 1) };
-            let number = if part % 2 == 1 { 1 << columns } else { (2 * half) >> columns };
+            let of_columns = part % 2 == 1;
+            // base-2 logarithms of the lines, of the points of a line, and of the distances of lines and points
+            let (lines, folded) = if of_columns {
+                (columns, folds.min(shape.windows.width - 2 - columns))
+            } else {
+                (shape.windows.width - 1 - columns, folds.min(columns - 1))
+            };
+            let points = shape.windows.width - 2 - lines - folded;
+            let (line_step, point_step) = if of_columns { (0, columns) } else { (columns - 1, folded) };
             // in the order of the kernel, because coordinates depend on the order
-            let share = usize::div_ceil(number, threads);
-            let mut of_threads: Vec<Xyzz<F>> = (0..threads)
-                .map(|thread| {
-                    let (from, to) = ((thread * share).min(number), ((thread + 1) * share).min(number));
-                    let (mut run, mut sum) = (group.zero(), group.zero());
-                    for i in (from..to).rev() {
+            let (share, sharing) = (lines.saturating_sub(threads.ilog2()), threads.ilog2().saturating_sub(lines));
+            let sums = (0..threads as usize).map(|thread| {
+                let (from, part) = (thread >> sharing << share, thread % (1 << sharing));
+                let (mut run, mut sum) = (group.zero(), group.zero());
+                for line in (from..from + (1 << share)).rev() {
+                    if !of_columns {
                         sum = group.add(&sum, &run);
-                        run = group.add(&run, &group.xyzz(&own[i << shift]));
                     }
-                    group.add(&sum, &group.times((from + offset) as u32, &run))
-                })
-                .collect();
-            while of_threads.len() > 1 {
-                let upper = of_threads.split_off(of_threads.len() / 2);
-                of_threads.iter_mut().zip(upper).for_each(|(sum, other)| *sum = group.add(sum, &other));
+                    for point in (part..1 << points).step_by(1 << sharing) {
+                        run = group.add_mixed(&run, &own[(line << line_step) + (point << point_step)]);
+                    }
+                    if of_columns {
+                        sum = group.add(&sum, &run);
+                    }
+                }
+                ((0..share).fold(run, |run, _| group.double(&run)), sum)
+            });
+            let mut sums: Vec<(Xyzz<F>, Xyzz<F>)> = sums.collect();
+            for step in 0..threads.ilog2() {
+                let pairs = sums.chunks(2).map(|pair| {
+                    let (plain, weighted) = (group.add(&pair[0].0, &pair[1].0), group.add(&pair[0].1, &pair[1].1));
+                    match step < sharing {
+                        true => (plain, weighted),
+                        false => (group.double(&plain), group.add(&weighted, &pair[1].0)),
+                    }
+                });
+                sums = pairs.collect();
             }
-            *total = of_threads[0];
+            *total = sums[0].1;
         }
         *status = match refused.iter().max() {
             None | Some(0) => OK,
