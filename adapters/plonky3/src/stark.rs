@@ -17,6 +17,7 @@
 //! | `compilation.rs`, `evaluation.rs` | Their compilation in the background, and their evaluation. |
 //! | `commitment.rs` | Extensions that are kept, or made again. |
 //! | `openings.rs`, `fri.rs`, `work.rs` | Opened values, FRI, and proofs of work. |
+//! | `elements.rs` | Elements as the device stores them. |
 //! | `kernels.rs`, `samples.rs` | The kernels with their CPU references, and plans of them for tests. |
 
 mod batch;
@@ -24,6 +25,7 @@ mod code;
 mod commitment;
 mod compilation;
 mod dag;
+mod elements;
 mod evaluation;
 mod fri;
 mod kernels;

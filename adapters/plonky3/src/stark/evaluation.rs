@@ -18,7 +18,8 @@ use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Error, Plan, Program, Result, Stream};
 
 use super::dag::{Constraint, Dag, Node};
-use super::kernels::{Domain, Kernels, Pack, Shape, canonical, ext, reversed, upload};
+use super::elements::{Pack, canonical, ext, flat, reversed, upload};
+use super::kernels::{Domain, Kernels, Shape};
 use super::part::Part;
 use super::unsupported;
 use crate::field::EngineField;
@@ -338,11 +339,6 @@ fn clusters_of<F: EngineField>(dag: &Dag<F>, degree: usize) -> Vec<(Range<usize>
         }
     }
     clusters
-}
-
-/// The coefficients of elements, one after another.
-pub(super) fn flat<F: EngineField, EF: ExtensionField<F>>(elements: &[EF]) -> Vec<F> {
-    elements.iter().flat_map(|x| x.as_basis_coefficients_slice()).copied().collect()
 }
 
 /// The numbers from which kernels compute the points of the coset g·K of 2^bits elements. They are g, 1 / h and h for the

@@ -10,19 +10,45 @@ use p3_dft::{Radix2DFTSmallBatch, TwoAdicSubgroupDft};
 use p3_field::ExtensionField;
 use p3_fri::{CommitPhaseMultiStep, FriShape, ProverTranscript};
 use p3_matrix::dense::RowMajorMatrix;
-use p3_symmetric::MerkleCap;
 use p3_util::reverse_slice_index_bits;
 use ringforge::{Buffer, Result, Stream};
 
-use super::evaluation::flat;
-use super::kernels::{ext, exts, fold_factors, fold_rows, upload};
+use super::elements::{ext, exts, flat, upload};
+use super::kernels::{fold_factors, fold_rows};
 use super::place::Place;
 use super::unsupported;
 use crate::gather::Gathering;
 use crate::hash::HashField;
-use crate::merkle::Digest;
+use crate::merkle::Cap;
 use crate::resident::{Matrix, MerkleTree};
 use crate::stock::{Kept, Stock};
+
+/// The trees over FRI's functions.
+pub(super) trait Trees<F: HashField, EF: ExtensionField<F>>:
+    MmcsTrait<EF, Commitment = Cap<F>, MultiProof = F::Paths>
+{
+}
+
+impl<F, EF, M> Trees<F, EF> for M
+where
+    F: HashField,
+    EF: ExtensionField<F>,
+    M: MmcsTrait<EF, Commitment = Cap<F>, MultiProof = F::Paths>,
+{
+}
+
+/// A challenger for openings and FRI.
+pub(super) trait Challenger<F: HashField>:
+    CanObserve<F> + CanObserve<Cap<F>> + CanSample<F> + CanSampleBits<usize> + GrindingChallenger<Witness = F>
+{
+}
+
+impl<F, C> Challenger<F> for C
+where
+    F: HashField,
+    C: CanObserve<F> + CanObserve<Cap<F>> + CanSample<F> + CanSampleBits<usize> + GrindingChallenger<Witness = F>,
+{
+}
 
 /// The part of a proof that shows that a function is a polynomial of low degree.
 pub(super) struct Folded<F, EF: p3_field::Field, M: MmcsTrait<EF>> {
@@ -80,12 +106,8 @@ pub(super) fn prove<F, EF, M, C>(
 where
     F: HashField,
     EF: ExtensionField<F>,
-    M: MmcsTrait<EF, Commitment = MerkleCap<F, Digest<F>>, MultiProof = F::Paths>,
-    C: CanObserve<F>
-        + CanSample<F>
-        + CanSampleBits<usize>
-        + GrindingChallenger<Witness = F>
-        + CanObserve<M::Commitment>,
+    M: Trees<F, EF>,
+    C: Challenger<F>,
 {
     let &Place { engine, stream, fri_cap, tail, pcs, .. } = at;
     let (hash, fri) = (pcs.mmcs().hash(), pcs.fri());

@@ -4,22 +4,20 @@ use core::any::TypeId;
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
-use p3_commit::{Mmcs as MmcsTrait, OpenedValues};
+use p3_commit::OpenedValues;
 use p3_field::ExtensionField;
 use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
-use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Result};
 
 use super::commitment::Commitment;
-use super::evaluation::{denominators, flat, points};
-use super::fri;
-use super::kernels::{Pack, Shape, exts, upload};
+use super::elements::{Pack, exts, flat, upload};
+use super::evaluation::{denominators, points};
+use super::fri::{self, Challenger, Trees};
+use super::kernels::Shape;
 use super::place::Place;
 use super::unsupported;
 use crate::gather::Gathering;
 use crate::hash::HashField;
-use crate::merkle::Digest;
 use crate::mmcs::Mmcs;
 use crate::resident::{Gathered, Matrix};
 use crate::transform::Transform;
@@ -55,12 +53,8 @@ pub(super) fn open<F, EF, M, C>(
 where
     F: HashField,
     EF: ExtensionField<F>,
-    M: MmcsTrait<EF, Commitment = MerkleCap<F, Digest<F>>, MultiProof = F::Paths>,
-    C: CanObserve<F>
-        + CanSample<F>
-        + CanSampleBits<usize>
-        + GrindingChallenger<Witness = F>
-        + CanObserve<M::Commitment>,
+    M: Trees<F, EF>,
+    C: Challenger<F>,
 {
     let weights = Weights::new(at, rounds, z)?;
     let values = weights.values(at, rounds)?;

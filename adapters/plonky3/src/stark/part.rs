@@ -12,7 +12,8 @@ use ringforge::Result;
 
 use super::code::{Code, Operand};
 use super::dag::{Dag, Node};
-use super::kernels::{canonical, ext, point_of, reversed, word};
+use super::elements::{canonical, ext, reversed, word};
+use super::kernels::point_of;
 use crate::field::EngineField;
 
 /// A part of the constraints that one launch adds up.

@@ -13,8 +13,9 @@ use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_testkit::{NamedPlan, Random};
 
 use super::dag::{Constraint, Dag, Node, Source};
+use super::elements::canonical;
 use super::evaluation::Evaluation;
-use super::kernels::{Domain, Kernels, SUMMED, Shape, canonical};
+use super::kernels::{Domain, Kernels, SUMMED, Shape};
 use super::part::Part;
 use crate::field::{EngineField, words};
 use crate::layout::Layout;

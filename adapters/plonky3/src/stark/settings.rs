@@ -10,7 +10,8 @@ use p3_field::ExtensionField;
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge::{Engine, Error, Result, Stream};
 
-use super::kernels::{Kernels, MOST_LOG_ARITY, ext};
+use super::elements::ext;
+use super::kernels::{Kernels, MOST_LOG_ARITY};
 use super::memory::{Memory, Size};
 use super::place::{Phases, Place};
 use super::table::{Constraints, Table};

@@ -5,7 +5,7 @@ use core::any::Any;
 use p3_challenger::{CanObserve, CanSample, CanSampleBits, GrindingChallenger};
 use ringforge::{Engine, Error, Result, Stream};
 
-use super::kernels::upload;
+use super::elements::upload;
 use crate::hash::HashField;
 use crate::poseidon2::{Poseidon2, WITNESSES};
 
