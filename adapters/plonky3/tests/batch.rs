@@ -7,18 +7,12 @@ use p3_air::Air;
 use p3_baby_bear::BabyBear;
 use p3_batch_stark::folder::{ProverConstraintFolderWithLookups, VerifierConstraintFolderWithLookups};
 use p3_batch_stark::{BatchProof, ProverData, StarkInstance, prove_batch, verify_batch};
-use p3_challenger::DuplexChallenger;
-use p3_commit::ExtensionMmcs;
-use p3_dft::Radix2DitParallel;
 use p3_field::PrimeCharacteristicRing;
-use p3_field::extension::BinomialExtensionField;
-use p3_fri::{FriParameters, TwoAdicFriPcs};
 use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use p3_lookup::InteractionSymbolicBuilder;
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
-use p3_uni_stark::StarkConfig;
 use ringforge_plonky3::resident::{Matrix as DeviceMatrix, Trace};
 use ringforge_plonky3::stark::BatchProver;
 use ringforge_plonky3::{Dft, Engine, Error, HashField, Mmcs, Pcs, Poseidon2, testkit};
@@ -27,56 +21,14 @@ use ringforge_testkit::{Random, Target, seed};
 use self::machine::Machine;
 use crate::stark::airs::AnyTable;
 use crate::stark::challengers::Least;
-
-/// FRI with a little proof of work.
-fn parameters<M>(mmcs: M, log_blowup: usize, max_log_arity: usize) -> FriParameters<M> {
-    FriParameters {
-        log_blowup,
-        log_final_poly_len: 0,
-        max_log_arity,
-        num_queries: 20,
-        batch_proof_of_work_bits: 1,
-        commit_proof_of_work_bits: 1,
-        query_proof_of_work_bits: 3,
-        mmcs,
-    }
-}
+use crate::stark::config::{configurations, parameters};
 
 macro_rules! field {
     ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal) => {
         mod $name {
             use super::*;
 
-            type F = $field;
-            type Challenge = BinomialExtensionField<F, $degree>;
-            type Challenger = DuplexChallenger<F, <F as HashField>::Permutation, $width, $rate>;
-            type Stock = <F as HashField>::Binary;
-            type StockPcs = TwoAdicFriPcs<F, Radix2DitParallel<F>, Stock, ExtensionMmcs<F, Challenge, Stock>>;
-            type StockConfig = StarkConfig<StockPcs, Challenge, Least<Challenger>>;
-            type OwnMmcs = ExtensionMmcs<F, Challenge, Mmcs<F>>;
-            type Config = StarkConfig<Pcs<F, OwnMmcs>, Challenge, Challenger>;
-
-            /// The configurations of both provers.
-            fn configs(
-                engine: &Engine,
-                random: &mut Random,
-                log_blowup: usize,
-                log_arity: usize,
-            ) -> (StockConfig, Config) {
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(random, $internal).expect("a hash");
-                let challenger = || Challenger::new(hash.permutation().clone());
-                let cap = random.below(3);
-                let stock_mmcs: Stock = F::binary(hash.permutation(), cap);
-                let fri = parameters(ExtensionMmcs::new(stock_mmcs.clone()), log_blowup, log_arity);
-                let pcs = StockPcs::new(Radix2DitParallel::default(), stock_mmcs, fri);
-                let stock = StockConfig::new(pcs, Least(challenger()));
-                let (dft, mmcs) = (Dft::on(engine), Mmcs::new(&hash, cap).on(engine));
-                let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, log_arity);
-                let own = Config::new(Pcs::new(dft, mmcs, fri), challenger());
-                let bits = [1, 2];
-                let stock = stock.with_ood_proof_of_work_bits(bits[0]).with_lookup_proof_of_work_bits(bits[1]);
-                (stock, own.with_ood_proof_of_work_bits(bits[0]).with_lookup_proof_of_work_bits(bits[1]))
-            }
+            configurations!($field, $degree, [$width, $rate], $internal);
 
             /// Compares proofs of traces. Returns whether the stock verifier accepts them.
             fn agrees<A>(
@@ -84,7 +36,7 @@ macro_rules! field {
                 airs: &[A],
                 traces: &[RowMajorMatrix<F>],
                 publics: &[Vec<F>],
-                [log_blowup, log_arity]: [usize; 2],
+                fri: [usize; 3],
             ) -> Option<bool>
             where
                 A: Air<InteractionSymbolicBuilder<F, Challenge>>
@@ -96,7 +48,8 @@ macro_rules! field {
                 let device = target.device()?;
                 testkit::refuse_stock();
                 let (engine, mut random) = (Engine::on(device), Random::new(seed()));
-                let (stock, config) = configs(&engine, &mut random, log_blowup, log_arity);
+                let (hash, cap) = (random_hash(&mut random), random.below(3));
+                let (stock, config) = (stock_config(&hash, cap, fri), config(&engine, &hash, cap, fri));
                 let of: Vec<&RowMajorMatrix<F>> = traces.iter().collect();
                 let instances = StarkInstance::new_multiple(airs, &of, publics);
                 let data = ProverData::from_instances(&stock, &instances).expect("the tables' data");
@@ -146,7 +99,7 @@ macro_rules! field {
                 {
                     let traces = machine_traces::<F>(&mut random, log_n);
                     let none = vec![Vec::new(); 3];
-                    let accepted = agrees(target, &Machine::ALL, &traces, &none, [1, 2]);
+                    let accepted = agrees(target, &Machine::ALL, &traces, &none, [1, 0, 2]);
                     assert!(accepted != Some(false));
                 }
             }
@@ -162,7 +115,7 @@ macro_rules! field {
                 for (table, column) in [(0, 1), (0, 3), (1, 0), (1, 3), (2, 0)] {
                     let mut spoiled = traces.clone();
                     spoiled[table].values[column] += F::ONE;
-                    let accepted = agrees(Target::Cpu, &Machine::ALL, &spoiled, &vec![Vec::new(); 3], [1, 1]);
+                    let accepted = agrees(Target::Cpu, &Machine::ALL, &spoiled, &vec![Vec::new(); 3], [1, 0, 1]);
                     assert_eq!(accepted, Some(false), "table {table}, column {column}");
                 }
             }
@@ -190,7 +143,7 @@ macro_rules! field {
                     let mut public =
                         |table: &AnyTable| (0..table.publics()).map(|_| F::from_u64(random.bits())).collect();
                     let publics: Vec<Vec<F>> = tables.iter().map(&mut public).collect();
-                    let sizes = [1 + random.below(2), 1 + random.below(2)];
+                    let sizes = [1 + random.below(2), 0, 1 + random.below(2)];
                     agrees(Target::Cpu, &tables, &traces, &publics, sizes);
                     if i % 3 == 0 {
                         agrees(Target::Cuda, &tables, &traces, &publics, sizes);
@@ -203,7 +156,7 @@ macro_rules! field {
                 let mut random = Random::new(seed());
                 let (device, fault) = ringforge_testkit::failing::device();
                 let engine = Engine::on(device);
-                let (_, config) = configs(&engine, &mut random, 1, 1);
+                let config = config(&engine, &random_hash(&mut random), 0, [1, 0, 1]);
                 let traces = machine_traces::<F>(&mut random, 2);
                 let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
                 let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("data");
@@ -236,7 +189,7 @@ macro_rules! field {
                 let mut random = Random::new(seed());
                 for (log_n, log_blowup) in [(10, 1), (8, 3)] {
                     let engine = Engine::on(ringforge::Device::cpu());
-                    let (_, config) = configs(&engine, &mut random, log_blowup, 1);
+                    let config = config(&engine, &random_hash(&mut random), 0, [log_blowup, 0, 1]);
                     let traces = machine_traces::<F>(&mut random, log_n);
                     let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
                     let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("data");
@@ -263,7 +216,7 @@ macro_rules! field {
             #[test]
             fn what_does_not_fit_is_refused() {
                 let (engine, mut random) = (Engine::cpu(), Random::new(1));
-                let (_, config) = configs(&engine, &mut random, 1, 1);
+                let config = config(&engine, &random_hash(&mut random), 0, [1, 0, 1]);
                 let traces = machine_traces::<F>(&mut random, 3);
                 let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
                 let data = ProverData::from_airs_and_degrees(&config, &Machine::ALL, &bits).expect("the tables' data");

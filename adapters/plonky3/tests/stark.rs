@@ -2,17 +2,14 @@
 
 pub(crate) mod airs;
 pub(crate) mod challengers;
+pub(crate) mod config;
 
 use p3_air::Air;
 use p3_air::symbolic::SymbolicAirBuilder;
 use p3_baby_bear::{BabyBear, GenericPoseidon2LinearLayersBabyBear};
 use p3_blake3_air::Blake3Air;
-use p3_challenger::DuplexChallenger;
-use p3_commit::ExtensionMmcs;
-use p3_dft::Radix2DitParallel;
-use p3_field::extension::BinomialExtensionField;
 use p3_field::{Field, PrimeCharacteristicRing};
-use p3_fri::{FriParameters, TwoAdicFriPcs};
+use p3_fri::FriParameters;
 use p3_goldilocks::{GenericPoseidon2LinearLayersGoldilocks, Goldilocks};
 use p3_keccak_air::KeccakAir;
 use p3_koala_bear::{GenericPoseidon2LinearLayersKoalaBear, KoalaBear};
@@ -29,20 +26,7 @@ use ringforge_testkit::{Random, Target, seed};
 
 use self::airs::{AnyAir, Mixed};
 use self::challengers::{Constant, Least};
-
-/// FRI with a little proof of work.
-fn parameters<M>(mmcs: M, log_blowup: usize, log_final_poly_len: usize, max_log_arity: usize) -> FriParameters<M> {
-    FriParameters {
-        log_blowup,
-        log_final_poly_len,
-        max_log_arity,
-        num_queries: 20,
-        batch_proof_of_work_bits: 3,
-        commit_proof_of_work_bits: 1,
-        query_proof_of_work_bits: 5,
-        mmcs,
-    }
-}
+use self::config::{configurations, parameters};
 
 /// Sizes of a case: log2 of the rows, log2 of the blow-up factor, of FRI's last polynomial and of its arity.
 type Sizes = [usize; 4];
@@ -52,14 +36,7 @@ macro_rules! field {
         mod $name {
             use super::*;
 
-            type F = $field;
-            type Challenge = BinomialExtensionField<F, $degree>;
-            type Challenger = DuplexChallenger<F, <F as HashField>::Permutation, $width, $rate>;
-            type Stock = <F as HashField>::Binary;
-            type StockPcs = TwoAdicFriPcs<F, Radix2DitParallel<F>, Stock, ExtensionMmcs<F, Challenge, Stock>>;
-            type StockConfig = StarkConfig<StockPcs, Challenge, Least<Challenger>>;
-            type OwnMmcs = ExtensionMmcs<F, Challenge, Mmcs<F>>;
-            type Config = StarkConfig<Pcs<F, OwnMmcs>, Challenge, Challenger>;
+            configurations!($field, $degree, [$width, $rate], $internal);
 
             /// Compares proofs of a trace, and has the stock verifier accept or refuse both.
             pub(super) fn agrees<A>(
@@ -78,24 +55,18 @@ macro_rules! field {
             {
                 let Some(device) = target.device() else { return };
                 testkit::refuse_stock();
-                let [_, log_blowup, log_last, log_arity] = sizes;
+                let [_, fri @ ..] = sizes;
                 let mut random = Random::new(seed());
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
-                let challenger = || Challenger::new(hash.permutation().clone());
+                let hash = random_hash(&mut random);
                 let cap = random.below(3);
-                let stock_mmcs: Stock = F::binary(hash.permutation(), cap);
-                let fri = parameters(ExtensionMmcs::new(stock_mmcs.clone()), log_blowup, log_last, log_arity);
-                let pcs = StockPcs::new(Radix2DitParallel::default(), stock_mmcs, fri);
-                let stock = StockConfig::new(pcs, Least(challenger())).with_ood_proof_of_work_bits(2);
+                let stock = stock_config(&hash, cap, fri);
                 let bits = trace.height().ilog2() as usize;
                 let (data, key) = setup_preprocessed(&stock, air, bits).expect("a commitment").unzip();
                 let wanted = prove_with_preprocessed(&stock, air, trace.clone(), public, data.as_ref());
                 let wanted = postcard::to_allocvec(&wanted.expect("the stock proof")).expect("bytes");
 
                 let engine = Engine::on(device);
-                let (dft, mmcs) = (Dft::on(&engine), Mmcs::new(&hash, cap).on(&engine));
-                let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, log_last, log_arity);
-                let config = Config::new(Pcs::new(dft, mmcs, fri), challenger()).with_ood_proof_of_work_bits(2);
+                let config = config(&engine, &hash, cap, fri);
                 // the first proof is interpreted, and begins to compile; the CPU never does, and large AIRs take long
                 let mut prover = Prover::new(&engine, &config, air).expect("a prover");
                 let compiles = target != Target::Cpu && trace.width < 200;
@@ -175,25 +146,22 @@ macro_rules! field {
             #[test]
             fn what_does_not_fit_is_refused() {
                 let mut random = Random::new(1);
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
-                let other: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let hash = random_hash(&mut random);
+                let other = random_hash(&mut random);
                 let engine = Engine::cpu();
-                let config = |of_fri: &Poseidon2<F>, log_blowup| {
-                    let [mmcs, of_fri] = [&hash, of_fri].map(|hash| Mmcs::new(hash, 0).on(&engine));
-                    let fri = parameters(OwnMmcs::new(of_fri), log_blowup, 0, 1);
-                    Config::new(Pcs::new(Dft::on(&engine), mmcs, fri), Challenger::new(hash.permutation().clone()))
-                };
                 let unsupported = |error: &Error| matches!(error, Error::Unsupported { .. });
                 let air = |degree| Mixed { width: 2, degree, next: true, periods: &[] };
                 // FRI over another hash
-                let refused = Prover::new(&engine, &config(&other, 1), &air(2)).err();
+                let [mmcs, of_fri] = [&hash, &other].map(|hash| Mmcs::new(hash, 0).on(&engine));
+                let pcs = Pcs::new(Dft::on(&engine), mmcs, parameters(Extended::new(of_fri), [1, 0, 1]));
+                let refused = Prover::new(&engine, &Config::new(pcs, challenger(&hash)), &air(2)).err();
                 assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
 
                 // no blow-up
-                let refused = Prover::new(&engine, &config(&hash, 0), &air(2)).err();
+                let refused = Prover::new(&engine, &config(&engine, &hash, 0, [0, 0, 1]), &air(2)).err();
                 assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
 
-                let (config, air) = (config(&hash, 1), air(2));
+                let (config, air) = (config(&engine, &hash, 0, [1, 0, 1]), air(2));
                 let prover = Prover::new(&engine, &config, &air).expect("a prover");
                 let refused = |values: usize, width: usize, publics: usize| {
                     let values = F::zero_vec(values);
@@ -214,13 +182,10 @@ macro_rules! field {
             #[test]
             fn plonky3_takes_over_where_it_is_asked_to() {
                 let mut random = Random::new(seed());
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let hash = random_hash(&mut random);
                 let (device, fault) = ringforge_testkit::failing::device();
                 let (engine, cpu) = (Engine::on(device), Engine::cpu());
-                let mmcs = Mmcs::new(&hash, 0).on(&cpu);
-                let fri = parameters(OwnMmcs::new(mmcs.clone()), 1, 0, 1);
-                let pcs = Pcs::new(Dft::on(&cpu), mmcs, fri);
-                let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                let config = config(&cpu, &hash, 0, [1, 0, 1]);
                 let air = testkit::Sequences { columns: 2 };
                 let trace = air.trace::<F>(8);
                 let columns = trace.transpose();
@@ -244,14 +209,11 @@ macro_rules! field {
             #[test]
             fn memory_is_told_before_a_proof() {
                 let mut random = Random::new(seed());
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let hash = random_hash(&mut random);
                 let engine = Engine::on(ringforge::Device::cpu());
                 let air = testkit::Sequences { columns: 40 };
                 for (log_n, log_blowup) in [(9, 1), (7, 3)] {
-                    let mmcs = Mmcs::new(&hash, 0).on(&engine);
-                    let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, 0, 1);
-                    let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
-                    let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                    let config = config(&engine, &hash, 0, [log_blowup, 0, 1]);
                     let mut prover = Prover::new(&engine, &config, &air).expect("a prover");
                     let trace = air.trace::<F>(1 << log_n);
                     let columns = trace.transpose();
@@ -285,11 +247,8 @@ macro_rules! field {
             #[test]
             fn deep_constraints_are_proved() {
                 let engine = Engine::cpu();
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut Random::new(1), $internal).expect("a hash");
-                let mmcs = Mmcs::new(&hash, 0).on(&engine);
-                let fri = parameters(OwnMmcs::new(mmcs.clone()), 1, 0, 1);
-                let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
-                let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                let hash = random_hash(&mut Random::new(1));
+                let config = config(&engine, &hash, 0, [1, 0, 1]);
                 let prover = Prover::new(&engine, &config, &airs::Deep).expect("a prover");
                 let trace = F::zero_vec(2 << 2);
                 let proof = prover.prove(Trace::rows(&trace, 2, F::ONE), &[]).expect("a proof");
@@ -305,15 +264,14 @@ macro_rules! field {
             #[test]
             fn points_of_the_extension_are_refused() {
                 let mut random = Random::new(seed());
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let hash = random_hash(&mut random);
                 let engine = Engine::cpu();
                 let mmcs = Mmcs::new(&hash, 0).on(&engine);
-                let fri =
-                    FriParameters { batch_proof_of_work_bits: 0, ..parameters(OwnMmcs::new(mmcs.clone()), 1, 0, 1) };
-                let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
+                let fri = parameters(Extended::new(mmcs.clone()), [1, 0, 1]);
+                let pcs = Pcs::new(Dft::on(&engine), mmcs, FriParameters { batch_proof_of_work_bits: 0, ..fri });
                 // every challenge is g, a point of the extension
-                let challenger = Challenger::new(hash.permutation().clone());
-                let constant = Constant { challenger, element: F::GENERATOR, degree: $degree, drawn: 0 };
+                let constant =
+                    Constant { challenger: challenger(&hash), element: F::GENERATOR, degree: $degree, drawn: 0 };
                 let config: StarkConfig<_, Challenge, _> = StarkConfig::new(pcs, constant);
                 let air = testkit::Sequences { columns: 2 };
                 let prover = Prover::new(&engine, &config, &air).expect("a prover");
@@ -380,11 +338,8 @@ macro_rules! field {
                 }
                 let Some(device) = Target::Cuda.device() else { return };
                 let (engine, mut random) = (Engine::on(device), Random::new(seed()));
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
-                let mmcs = Mmcs::new(&hash, 0).on(&engine);
-                let fri = parameters(OwnMmcs::new(mmcs.clone()), log_blowup, 0, 1);
-                let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
-                let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                let hash = random_hash(&mut random);
+                let config = config(&engine, &hash, 0, [log_blowup, 0, 1]);
                 let air = testkit::Sequences { columns: 400 };
                 let stream = engine.device().stream().expect("a stream");
                 let trace = air.trace::<F>(1 << log_n);
@@ -428,13 +383,10 @@ macro_rules! field {
             #[test]
             fn many_proofs_of_a_trace_are_one() {
                 let mut random = Random::new(seed());
-                let hash: Poseidon2<F> = testkit::random::<F, $width>(&mut random, $internal).expect("a hash");
+                let hash = random_hash(&mut random);
                 for device in ringforge_testkit::devices() {
                     let engine = Engine::on(device);
-                    let mmcs = Mmcs::new(&hash, 0).on(&engine);
-                    let fri = parameters(OwnMmcs::new(mmcs.clone()), 1, 0, 1);
-                    let pcs = Pcs::new(Dft::on(&engine), mmcs, fri);
-                    let config = Config::new(pcs, Challenger::new(hash.permutation().clone()));
+                    let config = config(&engine, &hash, 0, [1, 0, 1]);
                     let air = testkit::Sequences { columns: 4 };
                     let trace = air.trace::<F>(1 << 6);
                     let prover = Prover::new(&engine, &config, &air).expect("a prover");
