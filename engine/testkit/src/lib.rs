@@ -24,6 +24,7 @@ pub mod emulator;
 pub mod failing;
 pub mod inject;
 pub mod naive;
+pub mod rehearsal;
 mod samples;
 mod scheme;
 mod single;
