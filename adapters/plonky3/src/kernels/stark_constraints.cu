@@ -28,7 +28,8 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     stark_constraints(const Word* main, const Word* preprocessed, const Word* permutation, const Word* publics,
                       const Word* weights, const Word* blocks, const Word* points, const Word* inverses,
                       const Word* periodic, const u64* code, Word* sums, u64 log_n, u64 bits, u64 to_row, u64 to_column,
-                      u64 to_preprocessed, u64 to_permutation, u64 periods, u64 instructions, u64 grid, u64 first, u64) {
+                      u64 to_preprocessed, u64 to_permutation, u64 periods, u64 instructions, u64 columns, u64 grid, u64 first,
+                      u64) {
     RF_SHARED(shared);
     constexpr u32 rows = Task::rows;
     const u64 item = first + blockIdx.x / (u32)grid;
@@ -59,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
                      periodic + period,
                      code,
                      slots,
-                     sums + (item * Task::columns << bits) + r,
+                     sums + (item * columns << bits) + r,
                      1ull << bits,
                      periods,
                      instructions,

@@ -65,7 +65,6 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
             ("continues", part.continues.into()),
             ("ends", part.ends.into()),
             ("stores", part.stores.into()),
-            ("columns", columns),
             ("resident", if size_of::<F>() == 8 { RESIDENT_OF_LONG } else { RESIDENT }),
             ("rows", rows),
         ];
@@ -108,8 +107,18 @@ impl<F: EngineField, EF: ExtensionField<F>> Kernels<F, EF> {
         let text = ("stark_constraints", include_str!("../../kernels/stark_constraints.cu"));
         let [[to_row, to_column], [_, to_preprocessed], [_, to_permutation]] = strides;
         let instructions = code.instructions.len();
-        let numbers =
-            [log_n, bits, to_row, to_column, to_preprocessed, to_permutation, periods, instructions, grid.blocks];
+        let numbers = [
+            log_n,
+            bits,
+            to_row,
+            to_column,
+            to_preprocessed,
+            to_permutation,
+            periods,
+            instructions,
+            columns,
+            grid.blocks,
+        ];
         let kernel = self.kernel(text, ports, &task, &text_of_part, grid, numbers, on_cpu);
         let how = if part.interpreted { "interpreted" } else { "compiled" };
         let about = format!("modulo {}, constraints {:?}, {how}", F::ORDER_U64, part.constraints());
