@@ -19,7 +19,7 @@ use p3_koala_bear::{
 use p3_poseidon2::ExternalLayerConstants;
 use p3_uni_stark::{StarkConfig, verify};
 use ringforge_plonky3::resident::Trace;
-use ringforge_plonky3::stark::Prover;
+use ringforge_plonky3::stark::{Prover, prove};
 use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2};
 
 type Challenge = BinomialExtensionField<KoalaBear, 4>;
@@ -66,8 +66,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         trace.extend([x, x * x]);
         x = x * x + KoalaBear::ONE;
     }
+    let trace = Trace::rows(&trace, 2, KoalaBear::ONE);
+    let proof = prove(&engine, &config, &Squares, trace, &[start])?;
+    verify(&config, &Squares, &proof, &[start]).map_err(|error| format!("{error:?}"))?;
+
+    // for several proofs: the constraints are read once, and compiled in the background
     let prover = Prover::new(&engine, &config, &Squares)?;
-    let (proof, phases) = prover.prove_timed(Trace::rows(&trace, 2, KoalaBear::ONE), &[start])?;
+    let (proof, phases) = prover.prove_timed(trace, &[start])?;
     verify(&config, &Squares, &proof, &[start]).map_err(|error| format!("{error:?}"))?;
     println!("proved and verified on {}: {phases:?}", engine.device());
     Ok(())

@@ -11,6 +11,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `prover.rs`, `batch.rs` | The public interface, and the steps of proofs of one table and of several. |
+//! | `once.rs` | One proof without a prover that lasts. |
 //! | `settings.rs`, `place.rs`, `memory.rs` | Choices of the caller, what the steps share, and the memory of a proof. |
 //! | `table.rs`, `lookups.rs` | The constraints and the lookups of a table. |
 //! | `dag.rs`, `code.rs`, `part.rs` | Constraints as a graph, as instructions, and as kernels. |
@@ -31,6 +32,7 @@ mod fri;
 mod kernels;
 mod lookups;
 mod memory;
+mod once;
 mod openings;
 mod part;
 mod place;
@@ -47,6 +49,7 @@ use ringforge::Error;
 
 pub use batch::BatchProver;
 pub use memory::Memory;
+pub use once::prove;
 pub use place::Phases;
 pub use prover::Prover;
 

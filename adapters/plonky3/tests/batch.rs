@@ -1,7 +1,7 @@
 //! Tests proofs of several tables made on the engine's device against those of the stock prover.
 
 #[path = "../examples/machine/air.rs"]
-mod machine;
+pub(crate) mod machine;
 
 use p3_air::Air;
 use p3_baby_bear::BabyBear;
@@ -21,7 +21,7 @@ use ringforge_testkit::{Random, Target, seed};
 use self::machine::Machine;
 use crate::stark::airs::AnyTable;
 use crate::stark::challengers::Least;
-use crate::stark::config::{configurations, parameters};
+use crate::stark::config::{configurations, own_configuration, parameters};
 
 macro_rules! field {
     ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal) => {
@@ -251,7 +251,7 @@ macro_rules! field {
 }
 
 /// The traces of 2^log_n random steps of a machine, of their products, and of all bytes.
-fn machine_traces<F: PrimeCharacteristicRing + Send + Sync>(
+pub(crate) fn machine_traces<F: PrimeCharacteristicRing + Send + Sync>(
     random: &mut Random,
     log_n: usize,
 ) -> [RowMajorMatrix<F>; 3] {

@@ -20,13 +20,13 @@ use p3_uni_stark::{
     PreprocessedVerifierKey, StarkConfig, prove_with_preprocessed, setup_preprocessed, verify_with_preprocessed,
 };
 use ringforge_plonky3::resident::Trace;
-use ringforge_plonky3::stark::Prover;
+use ringforge_plonky3::stark::{self, Prover};
 use ringforge_plonky3::{Dft, Engine, Error, HashField, Mmcs, Pcs, Poseidon2, testkit};
 use ringforge_testkit::{Random, Target, seed};
 
 use self::airs::{AnyAir, Mixed};
 use self::challengers::{Constant, Least};
-use self::config::{configurations, parameters};
+use self::config::{configurations, own_configuration, parameters};
 
 /// Sizes of a case: log2 of the rows, log2 of the blow-up factor, of FRI's last polynomial and of its arity.
 type Sizes = [usize; 4];
@@ -242,6 +242,23 @@ macro_rules! field {
                         }
                     }
                 }
+            }
+
+            #[test]
+            fn one_proof_is_that_of_a_prover() {
+                let engine = Engine::cpu();
+                let config = config(&engine, &random_hash(&mut Random::new(seed())), 0, [1, 0, 1]);
+                let air = testkit::Sequences { columns: 2 };
+                let trace = air.trace::<F>(8);
+                let rows = Trace::rows(&trace.values, 2, F::ONE);
+                let once = |publics: &[F]| stark::prove(&engine, &config, &air, rows, publics);
+                let bytes = |proof| postcard::to_allocvec(&proof).expect("bytes");
+                let proof = once(&[]).expect("a proof");
+                p3_uni_stark::verify(&config, &air, &proof, &[]).expect("a proof that is accepted");
+                let prover = Prover::new(&engine, &config, &air).expect("a prover");
+                assert!(bytes(proof) == bytes(prover.prove(rows, &[]).expect("a proof")));
+                let refused = once(&[F::ONE]).err();
+                assert!(matches!(refused, Some(Error::Length { .. })), "{refused:?}");
             }
 
             #[test]

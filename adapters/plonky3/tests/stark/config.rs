@@ -17,16 +17,13 @@ pub(crate) fn parameters<M>(mmcs: M, [log_blowup, log_final_poly_len, max_log_ar
     }
 }
 
-/// Defines the types of both configurations over a field, and functions that make them.
-macro_rules! configurations {
+/// Defines the types of this crate's configuration over a field, and functions that make it.
+macro_rules! own_configuration {
     ($field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal) => {
         type F = $field;
         type Challenge = p3_field::extension::BinomialExtensionField<F, $degree>;
         type Challenger = p3_challenger::DuplexChallenger<F, <F as HashField>::Permutation, $width, $rate>;
-        type Stock = <F as HashField>::Binary;
         type Extended<M> = p3_commit::ExtensionMmcs<F, Challenge, M>;
-        type StockPcs = p3_fri::TwoAdicFriPcs<F, p3_dft::Radix2DitParallel<F>, Stock, Extended<Stock>>;
-        type StockConfig = p3_uni_stark::StarkConfig<StockPcs, Challenge, Least<Challenger>>;
         type Config = p3_uni_stark::StarkConfig<Pcs<F, Extended<Mmcs<F>>>, Challenge, Challenger>;
 
         fn random_hash(random: &mut Random) -> Poseidon2<F> {
@@ -37,18 +34,30 @@ macro_rules! configurations {
             Challenger::new(hash.permutation().clone())
         }
 
+        fn config(engine: &Engine, hash: &Poseidon2<F>, cap: usize, fri: [usize; 3]) -> Config {
+            let mmcs = Mmcs::new(hash, cap).on(engine);
+            let pcs = Pcs::new(Dft::on(engine), mmcs.clone(), parameters(Extended::new(mmcs), fri));
+            let config = Config::new(pcs, challenger(hash));
+            config.with_ood_proof_of_work_bits(2).with_lookup_proof_of_work_bits(1)
+        }
+    };
+}
+pub(crate) use own_configuration;
+
+/// The same, with Plonky3's own configuration.
+macro_rules! configurations {
+    ($field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal) => {
+        own_configuration!($field, $degree, [$width, $rate], $internal);
+
+        type Stock = <F as HashField>::Binary;
+        type StockPcs = p3_fri::TwoAdicFriPcs<F, p3_dft::Radix2DitParallel<F>, Stock, Extended<Stock>>;
+        type StockConfig = p3_uni_stark::StarkConfig<StockPcs, Challenge, Least<Challenger>>;
+
         fn stock_config(hash: &Poseidon2<F>, cap: usize, fri: [usize; 3]) -> StockConfig {
             let mmcs: Stock = F::binary(hash.permutation(), cap);
             let fri = parameters(Extended::new(mmcs.clone()), fri);
             let pcs = StockPcs::new(p3_dft::Radix2DitParallel::default(), mmcs, fri);
             let config = StockConfig::new(pcs, Least(challenger(hash)));
-            config.with_ood_proof_of_work_bits(2).with_lookup_proof_of_work_bits(1)
-        }
-
-        fn config(engine: &Engine, hash: &Poseidon2<F>, cap: usize, fri: [usize; 3]) -> Config {
-            let mmcs = Mmcs::new(hash, cap).on(engine);
-            let pcs = Pcs::new(Dft::on(engine), mmcs.clone(), parameters(Extended::new(mmcs), fri));
-            let config = Config::new(pcs, challenger(hash));
             config.with_ood_proof_of_work_bits(2).with_lookup_proof_of_work_bits(1)
         }
     };
