@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `prover.rs`, `batch.rs` | The public interface, and the steps of proofs of one table and of several. |
 //! | `once.rs` | One proof without a prover that lasts. |
+//! | `plans.rs` | The plans of all kernels, for bundles. |
 //! | `settings.rs`, `place.rs`, `memory.rs` | Choices of the caller, what the steps share, and the memory of a proof. |
 //! | `table.rs`, `lookups.rs` | The constraints and the lookups of a table. |
 //! | `dag.rs`, `code.rs`, `part.rs` | Constraints as a graph, as instructions, and as kernels. |
@@ -36,6 +37,7 @@ mod once;
 mod openings;
 mod part;
 mod place;
+mod plans;
 mod prover;
 #[cfg(feature = "testkit")]
 pub(crate) mod samples;
@@ -51,6 +53,7 @@ pub use batch::BatchProver;
 pub use memory::Memory;
 pub use once::prove;
 pub use place::Phases;
+pub use plans::plans;
 pub use prover::Prover;
 
 fn unsupported(why: impl Into<String>) -> Error {

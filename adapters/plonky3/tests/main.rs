@@ -1,6 +1,7 @@
 //! Tests of Plonky3's transforms, trees and proofs on the engine.
 
 mod batch;
+mod bundle;
 #[cfg(feature = "cuda")]
 mod compile;
 mod dft;
