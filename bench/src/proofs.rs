@@ -55,8 +55,9 @@ type OwnConfig = StarkConfig<Pcs<F, OwnMmcs>, Challenge, Challenger>;
 const ON_DEVICE: &str = "trace on the device";
 const FROM_HOST: &str = "rows in host memory";
 const FROM_PINNED: &str = "columns in page-locked memory";
+const ROWS_PINNED: &str = "rows in page-locked memory";
 const INTERPRETED: &str = "trace on the device, constraints interpreted";
-const OPERATIONS: [&str; 4] = [ON_DEVICE, FROM_PINNED, FROM_HOST, INTERPRETED];
+const OPERATIONS: [&str; 5] = [ON_DEVICE, FROM_PINNED, ROWS_PINNED, FROM_HOST, INTERPRETED];
 
 const LINE_OF_PLONKY3: &str = "Plonky3, 16 threads";
 
@@ -130,14 +131,17 @@ where
     let interpreter = Prover::new(&engine, &config, air)?.interpreted();
     let stream = bench.device.stream()?;
     let resident = Matrix::upload(&engine, &stream, trace)?.into_columns(&stream)?;
-    let mut pinned = Pinned::new(&bench.device, trace.values.len())?;
-    let columns = trace.transpose();
-    pinned.copy_from_slice(&columns.values);
-    drop(columns);
+    let pinned = |values: &[F]| {
+        let mut pinned = Pinned::new(&bench.device, values.len())?;
+        pinned.copy_from_slice(values);
+        Ok::<_, ringforge::Error>(pinned)
+    };
+    let (columns, rows) = (pinned(&trace.transpose().values)?, pinned(&trace.values)?);
     let resident = Trace::resident(&resident, F::ONE);
     let traces = [
         (&prover, resident, Memory::Device),
-        (&prover, Trace::columns(&pinned, trace.height(), F::ONE), Memory::Pinned),
+        (&prover, Trace::columns(&columns, trace.height(), F::ONE), Memory::Pinned),
+        (&prover, Trace::rows(&rows, trace.width, F::ONE), Memory::Pinned),
         (&prover, Trace::rows(&trace.values, trace.width, F::ONE), Memory::Pageable),
         (&interpreter, resident, Memory::Device),
     ];
