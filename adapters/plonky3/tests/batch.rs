@@ -21,7 +21,7 @@ use ringforge_testkit::{Random, Target, seed};
 use self::machine::Machine;
 use crate::stark::airs::AnyTable;
 use crate::stark::challengers::Least;
-use crate::stark::config::{configurations, own_configuration, parameters};
+use crate::stark::config::{configurations, own_configuration};
 
 macro_rules! field {
     ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal) => {

@@ -11,3 +11,4 @@ mod prove;
 mod resident;
 mod stark;
 mod suite;
+mod threads;

@@ -13,8 +13,11 @@ use p3_keccak_air::KeccakAir;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
-use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2, testkit};
+use ringforge_plonky3::resident::Trace;
+use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2, stark, testkit};
 use ringforge_testkit::{Random, devices, seed};
+
+use crate::stark::config::own_configuration;
 
 /// The AIR of a Fibonacci sequence with columns left and right. The public values are the first two numbers and the
 /// last.
@@ -180,3 +183,27 @@ fn permutations<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorM
 
 proves_by_two!(keccak_over_koala_bear, KoalaBear, 4, [16, 8], 20, Pcs::new, KeccakAir {}, permutations);
 proves_by_two!(keccak_over_goldilocks, Goldilocks, 2, [8, 4], 22, Pcs::new, KeccakAir {}, permutations);
+
+/// Our prover does not check traces, in debug builds either, where Plonky3's panics.
+#[test]
+fn proofs_of_wrong_traces_are_refused() {
+    own_configuration!(KoalaBear, 4, [16, 8], 20);
+    let (engine, mut random) = (Engine::cpu(), Random::new(seed()));
+    let config = config(&engine, &random_hash(&mut random), 0, [1, 0, 1]);
+    let is_accepted = |trace: &RowMajorMatrix<F>, publics: &[F]| {
+        let proof = stark::prove(&engine, &config, &Fibonacci, Trace::rows(&trace.values, 2, F::ONE), publics);
+        verify(&config, &Fibonacci, &proof.expect("a proof"), publics).is_ok()
+    };
+    let (trace, publics) = fibonacci::<F>(8);
+    assert!(is_accepted(&trace, &publics));
+    for cell in 0..trace.values.len() {
+        let mut wrong = trace.clone();
+        wrong.values[cell] += F::ONE;
+        assert!(!is_accepted(&wrong, &publics), "cell {cell}");
+    }
+    for value in 0..publics.len() {
+        let mut wrong = publics.clone();
+        wrong[value] += F::ONE;
+        assert!(!is_accepted(&trace, &wrong), "public value {value}");
+    }
+}

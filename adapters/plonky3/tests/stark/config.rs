@@ -36,7 +36,8 @@ macro_rules! own_configuration {
 
         fn config(engine: &Engine, hash: &Poseidon2<F>, cap: usize, fri: [usize; 3]) -> Config {
             let mmcs = Mmcs::new(hash, cap).on(engine);
-            let pcs = Pcs::new(Dft::on(engine), mmcs.clone(), parameters(Extended::new(mmcs), fri));
+            let pcs =
+                Pcs::new(Dft::on(engine), mmcs.clone(), $crate::stark::config::parameters(Extended::new(mmcs), fri));
             let config = Config::new(pcs, challenger(hash));
             config.with_ood_proof_of_work_bits(2).with_lookup_proof_of_work_bits(1)
         }
@@ -55,7 +56,7 @@ macro_rules! configurations {
 
         fn stock_config(hash: &Poseidon2<F>, cap: usize, fri: [usize; 3]) -> StockConfig {
             let mmcs: Stock = F::binary(hash.permutation(), cap);
-            let fri = parameters(Extended::new(mmcs.clone()), fri);
+            let fri = $crate::stark::config::parameters(Extended::new(mmcs.clone()), fri);
             let pcs = StockPcs::new(p3_dft::Radix2DitParallel::default(), mmcs, fri);
             let config = StockConfig::new(pcs, Least(challenger(hash)));
             config.with_ood_proof_of_work_bits(2).with_lookup_proof_of_work_bits(1)
