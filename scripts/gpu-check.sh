@@ -76,6 +76,8 @@ correctness() {
         try "test-$(basename "$program")" "$program" --test-threads 4 --skip emulator --skip injection:: --skip golden:: \
             --skip compile:: --skip figures:: --skip encodings:: --skip book::
     done
+    try proofs-in-a-row env RINGFORGE_SOAK=60 "$bundle/tests/plonky3-main" --ignored --test-threads 1 soak::
+    try large-proofs "$bundle/tests/plonky3-main" --ignored large_extensions
     try groth16 "$bundle/groth16" 16
     cat "$out/groth16.log"
 }

@@ -51,6 +51,12 @@ cargo test --locked --release -p ringforge-msm --test main -- --ignored faults::
 step "proofs of a thousand random AIRs"
 RINGFORGE_AIRS=334 cargo test --locked --release -p ringforge-plonky3 --test main -- random_constraints
 
+step "ten thousand shapes of Plonky3's transforms, and on a GPU large ones and proofs that fill its memory"
+cargo test --locked --release -p ringforge-plonky3 --test main -- --ignored dft:: large_extensions
+
+step "proofs in a row, a minute for each field"
+RINGFORGE_SOAK=60 cargo test --locked --release -p ringforge-plonky3 --test main -- --ignored --test-threads 1 soak::
+
 step "Groth16 proofs in CUDA source, in the emulator"
 cargo test --locked --release -p ringforge-arkworks --test main -- --ignored proofs_in_cuda_source
 

@@ -9,6 +9,7 @@ mod guide;
 mod merkle;
 mod prove;
 mod resident;
+mod soak;
 mod stark;
 mod suite;
 mod threads;
