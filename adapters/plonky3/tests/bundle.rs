@@ -47,7 +47,8 @@ macro_rules! field {
             plans.iter().for_each(|plan| drop(device.compile(plan).expect("a program")));
             let bundled = sources(&bundled.kernels(), &limits);
 
-            let (device, rehearsed) = rehearsal::device(limits.clone());
+            let gpu = Limits::h200();
+            let (device, rehearsed) = rehearsal::device(gpu.clone());
             let engine = Engine::on(device);
             let [config, on_cpu] = [&engine, &Engine::cpu()].map(|engine| config(engine, &hash, 1, [log_blowup, 0, 2]));
             let stream = engine.device().stream().expect("a stream");
@@ -85,7 +86,7 @@ macro_rules! field {
             prover.prove(&inputs).expect("a proof");
             prover.extending_again().prove(&inputs).expect("a proof");
 
-            let missing: Vec<_> = sources(&rehearsed.kernels(), &limits).difference(&bundled).cloned().collect();
+            let missing: Vec<_> = sources(&rehearsed.kernels(), &gpu).difference(&bundled).cloned().collect();
             assert!(missing.is_empty(), "{} of {}: {missing:#?}", missing.len(), bundled.len());
         }
     };
