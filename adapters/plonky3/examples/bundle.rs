@@ -42,8 +42,9 @@ where
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
+    let temporary = env::temp_dir().join("koalabear.bundle").display().to_string();
     let [field, architecture, heights, file] = match &arguments[..] {
-        [] => ["koalabear", "sm_90", "4..4", "target/koalabear.bundle"],
+        [] => ["koalabear", "sm_90", "4..4", &temporary],
         [field, architecture, heights, file] => [field, architecture, heights, file].map(String::as_str),
         _ => return Err("usage: bundle koalabear|babybear|goldilocks sm_90 16..20 FILE (log2 of the rows)".into()),
     };
