@@ -30,7 +30,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("msm_sort.cuh", SORT, "(rank >> level) % 16 == 1", "(rank >> level) % 32 == 1"),
     ("points.cuh", POINTS, "if (is_zero(p.zz)) return to_xyzz<F>(q);", ""),
     ("by_four.cuh", BY_FOUR, "if (is_zero(q->zz)) return a[lane];", ""),
-    ("by_four.cuh", BY_FOUR, "is_zero(dy) ? *p :", ""),
+    ("by_four.cuh", BY_FOUR, "is_zero(dy) ? double_alone(four, p) :", ""),
     ("by_four.cuh", BY_FOUR, "m = F::add(m, shared[6]);", ";"),
     ("msm_windows.cu", WINDOWS, "if (of_columns) add_to(&sum, &run);", "add_to(&sum, &run);"),
     ("msm_windows.cu", WINDOWS, "if (step < log_sharing) continue;", ""),

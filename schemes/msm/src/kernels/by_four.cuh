@@ -25,6 +25,13 @@ struct Four {
     }
 };
 
+// out: coordinate number `four.lane` of 2 p, which each lane computes. A call, because with a point more in local memory
+// CUDA 13.0 gives two of the caller's points one place.
+RF_CALL Four::Word double_alone(Four four, const Sum* p) {
+    const Sum twice = double_xyzz<CalledCurve>(*p);
+    return four.pick(twice.x, twice.y, twice.zz, twice.zzz);
+}
+
 // out: coordinate number `four.lane` of p + q
 RF_FN Four::Word add_by_four(Four four, const Sum* p, const Sum* q) {
     using F = Four::F;
@@ -46,11 +53,7 @@ RF_FN Four::Word add_by_four(Four four, const Sum* p, const Sum* q) {
     four.share(4, fourth);
     if (is_zero(p->zz)) return b[lane];
     if (is_zero(q->zz)) return a[lane];
-    if (is_zero(dx)) {
-        Sum twice = is_zero(dy) ? *p : xyzz_infinity<F>();
-        double_it(&twice);
-        return four.pick(twice.x, twice.y, twice.zz, twice.zzz);
-    }
+    if (is_zero(dx)) return is_zero(dy) ? double_alone(four, p) : F::zero();
     return four.pick(x, F::sub(shared[4], fourth), third, fourth);
 }
 
