@@ -55,7 +55,8 @@ pub trait Backend: Debug + Send + Sync {
     /// have arrived.
     fn download(&self, queue: &BackendStream, from: Read<'_>, to: &mut [u8]) -> Result<()>;
 
-    /// Copies `from` to `to`, two memories of this backend with the same size, after earlier work on the stream.
+    /// Copies `from` to `to`, a memory of this backend with the same size, after earlier work on the stream. The source may
+    /// be of another device of the same kind, and the copy then runs after earlier work on it, too.
     fn copy(&self, queue: &BackendStream, from: Read<'_>, to: Write<'_>) -> Result<()>;
 
     /// Overwrites memory with zeros, after earlier work on the stream.

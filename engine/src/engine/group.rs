@@ -92,6 +92,14 @@ impl Engine {
         core::iter::once(&self.0.first).chain(self.0.others.iter().map(|other| other.engine.device()))
     }
 
+    /// An engine of its own for each device, with the same tuning, the first device first.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn members(&self) -> Vec<Self> {
+        let first = Self::on(self.device().clone()).tuned(self.planner().tuning().clone());
+        core::iter::once(first).chain(self.0.others.iter().map(|other| other.engine.clone())).collect()
+    }
+
     /// The engine's stream on each device.
     pub(super) fn streams(&self) -> Result<Vec<&Stream>> {
         core::iter::once(self.stream()).chain(self.0.others.iter().map(|other| other.engine.stream())).collect()

@@ -107,7 +107,8 @@ impl Backend for Cuda {
     }
 
     fn copy(&self, queue: &BackendStream, from: Read<'_>, to: Write<'_>) -> Result<()> {
-        copy::between(self.queue_of(queue)?, self.read(from)?, self.write(to)?)
+        let Read::Cuda(from) = from else { return Err(self.foreign("memory", "CPU")) };
+        copy::between(self.queue_of(queue)?, from, self.write(to)?)
     }
 
     fn wipe(&self, queue: &BackendStream, memory: Write<'_>) -> Result<()> {

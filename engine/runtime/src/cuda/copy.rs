@@ -108,18 +108,25 @@ fn download_staged(queue: &GpuStream, from: &CudaMemory, offset: usize, to: &mut
     Ok(())
 }
 
-/// Copies one range of device memory to another one of the same size.
+/// Copies one range of device memory to another one of the same size, which is on the stream's GPU. The source may be on
+/// another GPU.
 pub(crate) fn between(queue: &GpuStream, from: GpuSlice<'_>, to: GpuSlice<'_>) -> Result<()> {
     from.check(to.len)?;
     to.check(from.len)?;
     if to.len == 0 {
         return Ok(());
     }
+    queue.gpu().reach(from.memory.gpu())?;
     queue.gpu().bind()?;
     from.memory.before(queue, Access::Read)?;
     to.memory.before(queue, to.overwrite())?;
     // SAFETY: the stream waits for earlier users of both memories.
-    let outcome = unsafe { start_between(queue, from, to) };
+    let outcome = unsafe {
+        match from.memory.gpu().context == queue.gpu().context {
+            true => start_between(queue, from, to),
+            false => start_from_peer(queue, from, to),
+        }
+    };
     from.memory.after(queue.point(), Access::Read, outcome.is_ok());
     to.memory.after(queue.point(), to.overwrite(), outcome.is_ok());
     outcome
@@ -136,6 +143,19 @@ pub(crate) unsafe fn start_between(queue: &GpuStream, from: GpuSlice<'_>, to: Gp
     // SAFETY: both memories hold the bytes; the caller guarantees that no other work conflicts.
     let outcome = unsafe { result::memcpy_dtod_async(target, source, to.len, queue.stream().cu_stream()) };
     outcome.map_err(failed("cuMemcpyDtoDAsync"))
+}
+
+/// Starts a copy like [`start_between`], from the memory of another GPU.
+///
+/// # Safety
+/// As [`start_between`].
+unsafe fn start_from_peer(queue: &GpuStream, from: GpuSlice<'_>, to: GpuSlice<'_>) -> Result<()> {
+    let [(source, source_gpu), (target, target_gpu)] =
+        [from, to].map(|part| (part.memory.address(part.first), part.memory.gpu().context.cu_ctx()));
+    // SAFETY: both memories hold the bytes; the caller guarantees that no other work conflicts.
+    let outcome =
+        unsafe { sys::cuMemcpyPeerAsync(target, target_gpu, source, source_gpu, to.len, queue.stream().cu_stream()) };
+    outcome.result().map_err(failed("cuMemcpyPeerAsync"))
 }
 
 /// Waits for a download into staging memory, and copies the bytes to `to`. Returns the staging memory for reuse.

@@ -1,9 +1,9 @@
 //! Opens a GPU: checks that there is a driver and that it is new enough, and queries the device's limits.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{CudaContext, DriverError, sys};
 
 use crate::cuda::code::Codes;
@@ -26,12 +26,12 @@ pub struct Gpu {
     pub(crate) driver: i32,
     /// Number of `GpuStream`s in use.
     pub(crate) queues: AtomicUsize,
-    /// The number that the next new stream gets.
-    pub(crate) next_queue: AtomicU64,
     pub(crate) idle: StreamPool,
     pub(crate) pool: Pool,
     pub(crate) staging: Staging,
     pub(crate) codes: Codes,
+    /// The ordinals of GPUs whose memory this one reads directly, if the links allow it.
+    peers: Mutex<Vec<usize>>,
 }
 
 impl Gpu {
@@ -72,17 +72,35 @@ impl Gpu {
             limits,
             driver,
             queues: AtomicUsize::new(0),
-            next_queue: AtomicU64::new(0),
             idle: StreamPool::default(),
             pool: Pool::default(),
             staging: Staging::default(),
             codes,
+            peers: Mutex::default(),
         }))
     }
 
     /// Makes the GPU's context current on this thread, as driver calls require.
     pub(crate) fn bind(&self) -> Result<()> {
         self.context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))
+    }
+
+    /// Lets this GPU read the memory of another one directly. Where the links do not allow it, the driver copies through
+    /// host memory.
+    pub(crate) fn reach(&self, other: &Self) -> Result<()> {
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let ordinal = other.context.ordinal();
+        if ordinal == self.context.ordinal() || peers.contains(&ordinal) {
+            return Ok(());
+        }
+        self.bind()?;
+        // SAFETY: both contexts exist, and this one is current.
+        let code = unsafe { sys::cuCtxEnablePeerAccess(other.context.cu_ctx(), 0) };
+        if !matches!(code, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
+            log::warn!("{} reads GPU {ordinal} through host memory: {}", self.limits.name, message(DriverError(code)));
+        }
+        peers.push(ordinal);
+        Ok(())
     }
 }
 

@@ -142,6 +142,10 @@ impl CudaMemory {
         GpuSlice { memory: self, first: 0, len: self.len }
     }
 
+    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
     pub(crate) fn is_on(&self, gpu: &Arc<Gpu>) -> bool {
         Arc::ptr_eq(&self.gpu, gpu)
     }

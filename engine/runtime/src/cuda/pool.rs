@@ -75,12 +75,13 @@ impl Pool {
     /// Waits for the users of all free blocks and returns the blocks to the driver.
     pub(crate) fn release(&self, context: &CudaContext) {
         let blocks = std::mem::take(&mut *self.blocks());
-        if context.bind_to_thread().is_err() {
-            return;
-        }
         for mut block in blocks.into_values().flatten() {
             // an error is ignored: it belongs to the work that is waited for, whose owner gets it when synchronizing
             let _ = block.points.iter_mut().try_for_each(StreamPoint::finish);
+            // a point may be of another GPU's stream
+            if context.bind_to_thread().is_err() {
+                return;
+            }
             // SAFETY: the block was allocated by `allocate`, nothing else refers to it, and its users are done.
             match unsafe { result::free_sync(block.address) } {
                 Ok(()) => _ = self.held.fetch_sub(block.capacity, Ordering::Relaxed),

@@ -1,7 +1,7 @@
 //! Streams, and points in their work that other streams can wait for (events).
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureMode};
@@ -31,6 +31,7 @@ pub struct GpuStream {
 /// it.
 struct PooledStream {
     stream: Arc<CudaStream>,
+    /// Differs from that of every other stream of the process, also of other GPUs.
     number: u64,
     priority: Priority,
 }
@@ -71,6 +72,7 @@ impl StreamPool {
 
 impl PooledStream {
     fn new(gpu: &Gpu, priority: Priority) -> Result<Arc<Self>> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         gpu.bind()?;
         let stream = match priority {
             Priority::Normal => gpu.context.new_stream(),
@@ -78,7 +80,7 @@ impl PooledStream {
                 .and_then(|(_, greatest)| gpu.context.new_stream_with_priority(greatest)),
         };
         let stream = stream.map_err(failed("cuStreamCreate"))?;
-        Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed), priority }))
+        Ok(Arc::new(Self { stream, number: NEXT.fetch_add(1, Ordering::Relaxed), priority }))
     }
 }
 

@@ -4,8 +4,9 @@
 use cudarc::{driver, nvrtc};
 
 /// Functions that every supported driver has.
-pub const DRIVER: [&str; 50] = [
+pub const DRIVER: [&str; 52] = [
     "cuCtxDestroy_v2",
+    "cuCtxEnablePeerAccess",
     "cuCtxGetCurrent",
     "cuCtxGetStreamPriorityRange",
     "cuCtxSetCurrent",
@@ -42,6 +43,7 @@ pub const DRIVER: [&str; 50] = [
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyDtoH_v2",
     "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyPeerAsync",
     "cuMemsetD8Async",
     "cuModuleGetFunction",
     "cuModuleLoadData",

@@ -193,14 +193,16 @@ impl Stream {
     }
 
     /// Copies from one buffer to another, or between slices of buffers. The destination gets the known type of the
-    /// contents.
+    /// contents. The source may be on another device of the same kind. GPUs copy directly (over NVLink or PCIe) where
+    /// their links allow it, and otherwise through host memory.
     ///
     /// # Errors
     /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`] for an unwritten source, and for a destination
-    /// that is a slice of an unwritten buffer; [`Error::ForeignDevice`] for a buffer of another device;
-    /// [`Error::Driver`] if a driver call fails.
+    /// that is a slice of an unwritten buffer; [`Error::ForeignDevice`] for a destination on another device, and for a
+    /// source on a CPU if the stream is of a GPU or the reverse; [`Error::Driver`] if a driver call fails.
     pub fn copy<'a, 'b>(&self, from: impl Into<BufferSlice<'a>>, to: impl Into<BufferSliceMut<'b>>) -> Result<()> {
-        let from = self.to_read(from)?;
+        let from = from.into();
+        from.readable("the buffer")?;
         let mut to = self.to_write(to, from.len())?;
         self.device.backend().copy(&self.queue, from.memory(), to.memory())?;
         to.holds(from.content());

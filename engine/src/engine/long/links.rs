@@ -39,10 +39,9 @@ pub(super) struct Member {
 
 impl Links {
     fn of(engine: &Engine) -> Result<Self> {
-        // the first device gets an engine of its own: each row of the vector has its own ring, and the group's engine
-        // would compile the program of a row on every device
-        let first = Engine::on(engine.device().clone()).tuned(engine.planner().tuning().clone());
-        let engines = core::iter::once(first).chain(engine.0.others.iter().map(|other| other.engine.clone()));
+        // each row of the vector has its own ring, and the group's engine would compile the program of a row on every
+        // device
+        let engines = engine.members().into_iter();
         let (ranks, ends) = match &engine.0.launch {
             Some(launch) => (launch.size(), vec![join(engine.device(), launch)?]),
             None => connect(&engine.devices().collect::<Vec<_>>(), engine.0.timeout).map(|ends| (ends.len(), ends))?,
