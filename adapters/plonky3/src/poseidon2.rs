@@ -130,7 +130,7 @@ impl<F: HashField> Poseidon2<F> {
     /// these are the first columns, the plan resumes from the port `states`. Its output is the port `digests` or, if
     /// more columns follow, the states at the port `next`.
     pub(crate) fn columns(&self, planner: &Planner, part: Columns) -> Result<Plan> {
-        let Columns { height, count, layout, before, ends } = part;
+        let Columns { height, count, layout, skipped, before, ends } = part;
         let [to_row, to_column] = layout.strides(count);
         let permutation = self.rows.clone();
         let squeeze = move |item: usize, columns: &[F::Word], mut state: [F; MOST], to: &mut [F::Word]| {
@@ -139,7 +139,7 @@ impl<F: HashField> Poseidon2<F> {
             absorb::<F>(&permutation, &mut state, before.unwrap_or(0), ends, row);
             put(&state, to);
         };
-        let all = Port::shared(layout.elements(height, count) * size_of::<F>());
+        let all = Port::shared((layout.elements(height, count) - skipped) * size_of::<F>());
         let state = self.width() * size_of::<F>();
         let (to, stored) = if ends { ("digests", size_of::<F::Digest>()) } else { ("next", state) };
         let stored = Port::output(stored);
@@ -330,6 +330,8 @@ pub(crate) struct Columns {
     pub(crate) height: usize,
     pub(crate) count: usize,
     pub(crate) layout: Layout,
+    /// Number of elements before those at the port `columns`, of rows that are not absorbed.
+    pub(crate) skipped: usize,
     /// Number of elements from earlier columns in the current block of the sponges; `None` for the first columns.
     pub(crate) before: Option<usize>,
     /// True if these are the last columns.

@@ -41,7 +41,7 @@ mod tree;
 
 pub use crate::layout::Layout;
 pub use commit::{Committed, Trace, commit};
-pub(crate) use commit::{Gathered, Rows, at_once, commit_in_parts};
+pub(crate) use commit::{Divided, Gathered, Member, Rows, at_once, commit_divided, commit_in_parts};
 pub use matrix::Matrix;
 pub(crate) use matrix::TEMPORARY;
 pub use pinned::Pinned;

@@ -12,6 +12,8 @@ pub(crate) struct Sponges<'a, F: HashField> {
     engine: &'a Engine,
     hash: &'a Poseidon2<F>,
     height: usize,
+    /// Number of elements of a matrix before the first row.
+    skipped: usize,
     /// Number of columns that are not yet absorbed.
     left: usize,
     /// The number of absorbed columns, and the sponges' states or, after the last column, digests.
@@ -21,7 +23,12 @@ pub(crate) struct Sponges<'a, F: HashField> {
 impl<'a, F: HashField> Sponges<'a, F> {
     /// Sponges for `height` rows of this many columns.
     pub(crate) fn new(engine: &'a Engine, hash: &'a Poseidon2<F>, height: usize, columns: usize) -> Self {
-        Self { engine, hash, height, left: columns, absorbed: None }
+        Self { engine, hash, height, skipped: 0, left: columns, absorbed: None }
+    }
+
+    /// The same sponges, which absorb column-major matrices from this row on. Columns are passed without the rows before it.
+    pub(crate) fn from_row(self, row: usize) -> Self {
+        Self { skipped: row, ..self }
     }
 
     /// Absorbs the next `count` columns, in this layout. `count` must not exceed the number of columns that are left.
@@ -38,6 +45,7 @@ impl<'a, F: HashField> Sponges<'a, F> {
             height: self.height,
             count,
             layout,
+            skipped: self.skipped,
             before: before.as_ref().map(|(has, _)| has % F::DIGEST),
             ends,
         };

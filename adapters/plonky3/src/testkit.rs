@@ -205,7 +205,8 @@ where
     for (height, columns) in [(4, 1), (32, 13), (1, 16)] {
         let (name, shared) = (format!("{field} {columns} columns of {height}"), height * columns);
         let layout = Layout::Columns { stride: height };
-        let plan = hash.columns(planner, Columns { height, count: columns, layout, before: None, ends: true })?;
+        let plan =
+            hash.columns(planner, Columns { height, count: columns, layout, skipped: 0, before: None, ends: true })?;
         plans.push(shared_by_rows::<F>(name, ("columns", shared), &[], plan));
     }
     // first, middle and last parts of the columns, which begin and end at block boundaries of the sponge or within
@@ -218,7 +219,7 @@ where
         (6, Layout::Rows, 13, Some(2), true),
         (7, Layout::Columns { stride: 7 }, 5, Some(3), true),
     ] {
-        let plan = hash.columns(planner, Columns { height, count, layout, before, ends })?;
+        let plan = hash.columns(planner, Columns { height, count, layout, skipped: 0, before, ends })?;
         let states = [("states", WIDTH)];
         let states = if before.is_some() { &states[..] } else { &[] };
         let name = format!("{field} {count} columns of {height}, {layout:?}, {before:?} before, {ends}");

@@ -15,6 +15,9 @@ pub(crate) enum Transform<F> {
     Forward(F),
     /// From evaluations on the coset of this shift to coefficients.
     Inverse(F),
+    /// From coefficients of evaluations on the subgroup to evaluations on the coset of this shift, extended by a factor of
+    /// 2^bits. The fields are `bits` and the shift. After [`Inverse`](Self::Inverse) of the shift 1, this is `Extend`.
+    Evaluate(usize, F),
     /// From evaluations on the subgroup to evaluations on the coset of this shift, extended by a factor of 2^bits. The
     /// fields are `bits` and the shift.
     Extend(usize, F),
@@ -60,7 +63,10 @@ impl<F: EngineField> Transform<F> {
     }
 
     pub(crate) fn added_bits(self) -> usize {
-        if let Self::Extend(bits, _) | Self::ExtendReversed(bits, ..) = self { bits } else { 0 }
+        match self {
+            Self::Evaluate(bits, _) | Self::Extend(bits, _) | Self::ExtendReversed(bits, ..) => bits,
+            Self::Forward(_) | Self::Inverse(_) => 0,
+        }
     }
 
     pub(crate) fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
@@ -76,6 +82,9 @@ impl<F: EngineField> Transform<F> {
         let to = match self {
             Self::Forward(shift) => from(poly(bits, shift)?).forward_to(Order::DigitReversed),
             Self::Inverse(shift) => values(poly(bits, shift)?)?.inverse(),
+            Self::Evaluate(added, shift) => {
+                from(poly(bits, F::ONE)?).extend(poly(bits + added, shift)?).forward_to(Order::DigitReversed)
+            }
             Self::Extend(added, shift) => {
                 let coefficients = values(poly(bits, F::ONE)?)?.inverse();
                 coefficients.extend(poly(bits + added, shift)?).forward_to(Order::DigitReversed)

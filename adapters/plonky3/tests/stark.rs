@@ -13,13 +13,14 @@ use p3_fri::FriParameters;
 use p3_goldilocks::{GenericPoseidon2LinearLayersGoldilocks, Goldilocks};
 use p3_keccak_air::KeccakAir;
 use p3_koala_bear::{GenericPoseidon2LinearLayersKoalaBear, KoalaBear};
-use p3_matrix::Matrix;
+use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_poseidon2_air::{Poseidon2Air, RoundConstants, generate_trace_rows};
 use p3_uni_stark::{
     PreprocessedVerifierKey, StarkConfig, prove_with_preprocessed, setup_preprocessed, verify_with_preprocessed,
 };
-use ringforge_plonky3::resident::Trace;
+use ringforge::Device;
+use ringforge_plonky3::resident::{Matrix, Trace};
 use ringforge_plonky3::stark::{self, Prover};
 use ringforge_plonky3::{Dft, Engine, Error, HashField, Mmcs, Pcs, Poseidon2, testkit};
 use ringforge_testkit::{Random, Target, seed};
@@ -27,6 +28,21 @@ use ringforge_testkit::{Random, Target, seed};
 use self::airs::{AnyAir, Mixed};
 use self::challengers::{Constant, Least};
 use self::config::{configurations, own_configuration, parameters};
+
+/// Two and four CPUs, and all GPUs. Where there is one GPU, it is opened twice.
+fn groups() -> Vec<Engine> {
+    let cpus = [2, 4].map(|count| (0..count).map(|_| Device::cpu()).collect::<Vec<_>>());
+    let mut gpus: Vec<Device> = match Target::Cuda.device() {
+        Some(first) => core::iter::once(first).chain((1..).map_while(|i| Device::cuda(i).ok())).collect(),
+        None => Vec::new(),
+    };
+    if gpus.len() == 1 {
+        gpus.extend(Device::cuda(0));
+    }
+    gpus.truncate(1 << gpus.len().max(1).ilog2());
+    let groups = cpus.into_iter().chain([gpus]).filter(|devices| !devices.is_empty());
+    groups.map(|devices| Engine::group(&devices).expect("a group")).collect()
+}
 
 /// Sizes of a case: log2 of the rows, log2 of the blow-up factor, of FRI's last polynomial and of its arity.
 type Sizes = [usize; 4];
@@ -54,6 +70,24 @@ macro_rules! field {
                     + for<'a> Air<p3_air::DebugConstraintBuilder<'a, F>>,
             {
                 let Some(device) = target.device() else { return };
+                agrees_on(&Engine::on(device), air, trace, public, sizes, holds);
+            }
+
+            /// Like [`agrees`], on the devices of an engine.
+            pub(super) fn agrees_on<A>(
+                engine: &Engine,
+                air: &A,
+                trace: &RowMajorMatrix<F>,
+                public: &[F],
+                sizes: Sizes,
+                holds: Option<bool>,
+            ) where
+                A: p3_uni_stark::QuotientAir<StockConfig>
+                    + p3_uni_stark::QuotientAir<Config>
+                    + Air<SymbolicAirBuilder<F, Challenge>>
+                    + for<'a> Air<p3_uni_stark::VerifierConstraintFolder<'a, StockConfig>>
+                    + for<'a> Air<p3_air::DebugConstraintBuilder<'a, F>>,
+            {
                 testkit::refuse_stock();
                 let [_, fri @ ..] = sizes;
                 let mut random = Random::new(seed());
@@ -65,17 +99,26 @@ macro_rules! field {
                 let wanted = prove_with_preprocessed(&stock, air, trace.clone(), public, data.as_ref());
                 let wanted = postcard::to_allocvec(&wanted.expect("the stock proof")).expect("bytes");
 
-                let engine = Engine::on(device);
-                let config = config(&engine, &hash, cap, fri);
+                let config = config(engine, &hash, cap, fri);
                 // the first proof is interpreted, and begins to compile; the CPU never does, and large AIRs take long
-                let mut prover = Prover::new(&engine, &config, air).expect("a prover");
-                let compiles = target != Target::Cpu && trace.width < 200;
+                let mut prover = Prover::new(engine, &config, air).expect("a prover");
+                let compiles = !engine.device().limits().is_cpu() && trace.width < 200;
                 if !compiles {
                     prover = prover.interpreted();
                 }
                 let own_key = prover.verifier_key();
                 let own_key = own_key.map(|of| (of.width, of.degree_bits, of.commitment));
                 assert_eq!(own_key, key.as_ref().map(|of| (of.width, of.degree_bits, of.commitment.clone())));
+                let columns = trace.transpose();
+                let stream = engine.device().stream().expect("a stream");
+                let resident = Matrix::upload(engine, &stream, trace).expect("a matrix");
+                let traces = [
+                    Trace::rows(&trace.values, trace.width, F::ONE),
+                    Trace::columns(&columns.values, trace.height(), F::ONE),
+                    Trace::resident(&resident, F::ONE),
+                ];
+                // a group copies traces in ways of its own
+                let traces = if engine.devices().count() > 1 { &traces[..] } else { &traces[..1] };
                 for tail in [0, 3, 9, 8] {
                     if tail == 8 {
                         prover = prover.extending_again();
@@ -84,10 +127,11 @@ macro_rules! field {
                         prover = prover.compiled().expect("kernels");
                     }
                     prover = prover.with_tail(tail);
-                    let rows = Trace::rows(&trace.values, trace.width, F::ONE);
-                    let proof = prover.prove(rows, public).expect("a proof");
-                    let found = postcard::to_allocvec(&proof).expect("bytes");
-                    assert!(found == wanted, "{sizes:?} on {engine:?}, tail of {tail}");
+                    for trace in traces {
+                        let proof = prover.prove(*trace, public).expect("a proof");
+                        let found = postcard::to_allocvec(&proof).expect("bytes");
+                        assert!(found == wanted, "{sizes:?} on {engine:?}, tail of {tail}");
+                    }
                 }
                 let proof: p3_uni_stark::Proof<StockConfig> = postcard::from_bytes(&wanted).expect("a proof");
                 let key: Option<PreprocessedVerifierKey<StockConfig>> = key;
@@ -144,6 +188,40 @@ macro_rules! field {
             }
 
             #[test]
+            fn proofs_of_a_group_are_those_of_plonky3() {
+                if cfg!(debug_assertions) {
+                    return;
+                }
+                let mut random = Random::new(seed());
+                for engine in groups() {
+                    for (sizes, width, degree, next, periods) in [
+                        ([3, 1, 0, 1], 3, 2, true, &[2, 3, 0][..]),
+                        ([5, 2, 1, 2], 19, 5, true, &[3]),
+                        ([4, 3, 0, 3], 5, 8, false, &[1, 4]),
+                        ([6, 1, 0, 1], 33, 3, true, &[5, 2]),
+                        // more chunks of the quotient than the blow-up factor
+                        ([4, 1, 0, 2], 3, 8, true, &[2]),
+                        // too few rows for a group
+                        ([1, 1, 0, 1], 2, 3, true, &[]),
+                    ] {
+                        let air = Mixed { width, degree, next, periods };
+                        let values = (0..air.width << sizes[0]).map(|_| F::from_u64(random.bits())).collect();
+                        let public = [F::ONE, F::from_u64(random.bits())];
+                        let trace = RowMajorMatrix::new(values, air.width);
+                        agrees_on(&engine, &air, &trace, &public, sizes, Some(false));
+                    }
+                    // preprocessed columns
+                    for log_n in [3, 5] {
+                        let air = AnyAir::random(&mut random, 3, log_n);
+                        let values = (0..air.width << log_n).map(|_| F::from_u64(random.bits())).collect();
+                        let trace = RowMajorMatrix::new(values, air.width);
+                        let public: Vec<F> = (0..air.publics).map(|_| F::from_u64(random.bits())).collect();
+                        agrees_on(&engine, &air, &trace, &public, [log_n, 1, 0, 1], None);
+                    }
+                }
+            }
+
+            #[test]
             fn what_does_not_fit_is_refused() {
                 let mut random = Random::new(1);
                 let hash = random_hash(&mut random);
@@ -151,6 +229,10 @@ macro_rules! field {
                 let engine = Engine::cpu();
                 let unsupported = |error: &Error| matches!(error, Error::Unsupported { .. });
                 let air = |degree| Mixed { width: 2, degree, next: true, periods: &[] };
+                // three devices
+                let three = Engine::group(&[(); 3].map(|()| Device::cpu())).expect("a group");
+                let refused = Prover::new(&three, &config(&three, &hash, 0, [1, 0, 1]), &air(2)).err();
+                assert!(refused.as_ref().is_some_and(unsupported), "{refused:?}");
                 // FRI over another hash
                 let [mmcs, of_fri] = [&hash, &other].map(|hash| Mmcs::new(hash, 0).on(&engine));
                 let pcs = Pcs::new(Dft::on(&engine), mmcs, parameters(Extended::new(of_fri), [1, 0, 1]));

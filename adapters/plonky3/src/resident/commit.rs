@@ -1,5 +1,7 @@
 //! Commitments to traces whose extensions stay on the device.
 
+mod divided;
+
 use core::cmp::Reverse;
 use core::ops::Range;
 
@@ -17,6 +19,8 @@ use crate::resident::{Matrix, MerkleTree};
 use crate::sponge::Sponges;
 use crate::transform::Transform;
 use crate::transpose::transpose;
+
+pub(crate) use divided::{Divided, Member, commit_divided};
 
 /// Bytes of an extension that are computed and hashed at once, while the next columns are copied to the device.
 /// Smaller parts are slower, and larger ones overlap less.

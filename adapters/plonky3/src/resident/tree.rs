@@ -61,10 +61,54 @@ impl<F: HashField> MerkleTree<F> {
         layers: Layers,
         mut groups: impl Iterator<Item = Result<Buffer>>,
     ) -> Result<Self> {
-        let missing = || length("matrices of a height that joins the tree (must be at least 1)", 1, 0);
+        let pieces = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
+        Self::climb(engine, stream, hash, layers, pieces, groups)
+    }
+
+    /// The tree whose leaves are those of these trees, one after another. The trees may be on other devices of the same kind.
+    /// They have the same number of rows, a power of two and a multiple of the arity. The lower layers are copied on `copies`
+    /// and can be read once that is done; those above all trees are made on `stream`.
+    ///
+    /// # Errors
+    /// Errors of the devices.
+    pub(crate) fn joined(
+        engine: &Engine,
+        [stream, copies]: [&Stream; 2],
+        hash: &Poseidon2<F>,
+        trees: &[Self],
+    ) -> Result<Self> {
+        let each = &trees[0].layers;
+        let layers = Layers::new(core::iter::once(trees.len() * each.rows()), hash.arity())?;
+        let is_joined = |layer: &usize| {
+            let children = |layers: &Layers| layers.steps()[layer - 1].children;
+            layers.count(*layer) == trees.len() * each.count(*layer)
+                && (*layer == 0 || children(&layers) == children(each))
+        };
+        let joined = (0..=each.height()).take_while(is_joined).count();
+        let mut pieces = Vec::with_capacity(joined);
+        // the highest first, because the layers above wait for it
+        for layer in (0..joined).rev() {
+            let bytes = each.count(layer) * size_of::<Digest<F>>();
+            let mut piece = copies.zeros(trees.len() * bytes)?;
+            for (i, tree) in trees.iter().enumerate() {
+                copies.copy(tree.layer(layer)?, piece.slice_mut(i * bytes..(i + 1) * bytes)?)?;
+            }
+            pieces.insert(0, piece);
+        }
+        Self::climb(engine, stream, hash, layers, pieces, core::iter::empty())
+    }
+
+    /// The tree of these lowest layers, one in each piece, with the layers above them.
+    fn climb(
+        engine: &Engine,
+        stream: &Stream,
+        hash: &Poseidon2<F>,
+        layers: Layers,
+        mut pieces: Vec<Buffer>,
+        mut groups: impl Iterator<Item = Result<Buffer>>,
+    ) -> Result<Self> {
         let of_digest = size_of::<Digest<F>>();
-        let mut pieces = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
-        let mut places = vec![(0, 0)];
+        let mut places: Vec<_> = (0..pieces.len()).map(|piece| (piece, 0)).collect();
         while places.len() <= layers.steps().len() {
             let (layer, piece) = (places.len() - 1, pieces.len());
             let (from, before) = places[layer];
@@ -196,10 +240,14 @@ impl<F: HashField> MerkleTree<F> {
         groups.map(gather).collect()
     }
 
-    fn read(&self, stream: &Stream, layer: usize) -> Result<Vec<Digest<F>>> {
+    /// The digests of a layer.
+    fn layer(&self, layer: usize) -> Result<BufferSlice<'_>> {
         let ((piece, before), of_digest) = (self.places[layer], size_of::<Digest<F>>());
-        let bytes = before * of_digest..(before + self.layers.count(layer)) * of_digest;
-        let digests = stream.download::<F::Word>(self.pieces[piece].slice(bytes)?)?;
+        self.pieces[piece].slice(before * of_digest..(before + self.layers.count(layer)) * of_digest)
+    }
+
+    fn read(&self, stream: &Stream, layer: usize) -> Result<Vec<Digest<F>>> {
+        let digests = stream.download::<F::Word>(self.layer(layer)?)?;
         Ok(of_elements::<F>(elements(&digests)).collect())
     }
 
@@ -246,6 +294,10 @@ fn compress<F: HashField>(
     };
     call.output("digests", above.slice_mut(0..bytes)?).run()?;
     Ok(above)
+}
+
+fn missing() -> Error {
+    length("matrices of a height that joins the tree (must be at least 1)", 1, 0)
 }
 
 /// Splits contiguous elements into digests.

@@ -115,6 +115,9 @@ where
     pub fn new(engine: &Engine, config: &'a SC, airs: &'a [A], common: &'a CommonData<SC>) -> Result<Self> {
         let work = [config.ood_proof_of_work_bits(), config.lookup_proof_of_work_bits()];
         let settings = Settings::new(engine, config.pcs(), &work)?;
+        if !settings.others.is_empty() {
+            return Err(unsupported("several devices make proofs of one table only"));
+        }
         if airs.is_empty() || common.lookups.len() != airs.len() {
             let what = "tables of the common data (must be those of the AIRs, and at least 1)";
             return Err(Error::Length { what, expected: airs.len().max(1), got: common.lookups.len() });

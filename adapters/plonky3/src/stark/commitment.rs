@@ -5,7 +5,7 @@ use ringforge::{Result, Stream};
 use super::place::Place;
 use crate::gather::Gathering;
 use crate::hash::HashField;
-use crate::resident::{self, Committed, Gathered, Matrix, MerkleTree, Rows, Trace};
+use crate::resident::{self, Committed, Divided, Gathered, Matrix, MerkleTree, Rows, Trace};
 use crate::transform::Transform;
 
 /// A tree over the rows of extensions.
@@ -18,6 +18,8 @@ pub(super) struct Commitment<'a, F: HashField> {
 #[derive(Debug)]
 enum Matrices<'a, F> {
     Extended(Vec<Matrix<F>>),
+    /// One extension, of which each device has a part.
+    Divided(Divided<F>),
     Traces(Vec<&'a Matrix<F>>),
 }
 
@@ -37,6 +39,16 @@ impl<F: HashField> From<Committed<F>> for Commitment<'_, F> {
 }
 
 impl<'a, F: HashField> Commitment<'a, F> {
+    /// Commits to a trace, on all devices of the proof.
+    pub(super) fn of_trace<EF, M>(at: &Place<'_, F, EF, M>, trace: Trace<'_, F>) -> Result<Self> {
+        let (hash, added_bits) = (at.pcs.mmcs().hash(), at.log_blowup());
+        if at.members.is_empty() {
+            return resident::commit(at.engine, at.stream, hash, &[trace], added_bits).map(Into::into);
+        }
+        let (divided, tree) = resident::commit_divided(&at.members, hash, trace, added_bits)?;
+        Ok(Self { tree, matrices: Matrices::Divided(divided) })
+    }
+
     /// Commits to columns on the device without keeping their extensions. They are contiguous.
     pub(super) fn of_traces<EF, M>(at: &Place<'_, F, EF, M>, traces: Vec<&'a Matrix<F>>) -> Result<Self> {
         let all: Vec<_> = traces.iter().map(|trace| Trace::resident(trace, F::GENERATOR)).collect();
@@ -44,9 +56,10 @@ impl<'a, F: HashField> Commitment<'a, F> {
         Ok(Self { tree, matrices: Matrices::Traces(traces) })
     }
 
-    /// The columns of all matrices.
+    /// The columns of all matrices. Of a divided matrix, this is the part of the first device, with the first rows.
     pub(super) fn columns(&self) -> Vec<Columns<'_, F>> {
         match &self.matrices {
+            Matrices::Divided(of) => vec![Columns::Extended(&of.parts[0])],
             Matrices::Extended(matrices) => matrices.iter().map(Columns::Extended).collect(),
             Matrices::Traces(traces) => traces.iter().map(|trace| Columns::Trace(trace)).collect(),
         }
@@ -69,7 +82,10 @@ impl<'a, F: HashField> Commitment<'a, F> {
                 Ok(Rows::OnHost(trace.rows_of_extension(at.engine, at.stream, at.log_blowup(), &numbers)?))
             }
         };
-        let rows = self.columns().into_iter().map(rows).collect::<Result<_>>()?;
+        let rows = match &self.matrices {
+            Matrices::Divided(of) => vec![Rows::OnHost(of.rows(&at.members, leaves)?)],
+            _ => self.columns().into_iter().map(rows).collect::<Result<_>>()?,
+        };
         Ok(Gathered { leaves: leaves.len(), rows, paths: self.tree.gather(to, leaves, cap_height)? })
     }
 }

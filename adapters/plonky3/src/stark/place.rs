@@ -10,7 +10,7 @@ use super::kernels::Kernels;
 use crate::hash::HashField;
 use crate::merkle::Cap;
 use crate::pcs::Pcs;
-use crate::resident::MerkleTree;
+use crate::resident::{Member, MerkleTree};
 
 /// How long each phase of a proof took, by the host's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Phases {
 pub(super) struct Place<'a, F: HashField, EF, M> {
     pub(super) engine: &'a Engine,
     pub(super) stream: &'a Stream,
+    /// All devices, this one first, if there are several.
+    pub(super) members: Vec<Member>,
     pub(super) kernels: Kernels<F, EF>,
     pub(super) pcs: &'a Pcs<F, M>,
     /// Layers of the caps of FRI's trees below their roots.

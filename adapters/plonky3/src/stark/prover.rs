@@ -29,7 +29,7 @@ use super::work::Smallest;
 use crate::hash::HashField;
 use crate::merkle::Cap;
 use crate::pcs::Pcs;
-use crate::resident::{self, Committed, MerkleTree, Trace};
+use crate::resident::{Committed, MerkleTree, Trace};
 
 /// The prover of an AIR, which makes the proofs of Plonky3's `prove`, byte for byte, on the device.
 ///
@@ -174,15 +174,16 @@ where
 
     fn on_device(&self, trace: Trace<'_, F>, size: Size, public_values: &[F]) -> Result<(Proof<SC>, Phases)> {
         let stream = self.settings.engine.device().stream()?;
-        let at = self.settings.place(&stream, self.config.pcs());
-        let (hash, log_blowup) = (at.pcs.mmcs().hash(), at.log_blowup());
+        let members = self.settings.members(&stream, size.log_n + self.config.pcs().log_blowup())?;
+        let at = Place { members, ..self.settings.place(&stream, self.config.pcs()) };
+        let hash = at.pcs.mmcs().hash();
         let (log_n, height) = (size.log_n, self.height(size.log_n)?);
         at.go_on()?;
         let again = self.settings.extends_again(at.pcs, &[size])?;
         let copy = again.then(|| trace.as_columns(at.engine, &stream)).transpose()?.flatten();
         let committed = match copy.as_ref().or(trace.matrix()).filter(|_| again) {
             Some(trace) => Commitment::of_traces(&at, vec![trace])?,
-            None => resident::commit(at.engine, &stream, hash, &[trace], log_blowup)?.into(),
+            None => Commitment::of_trace(&at, trace)?,
         };
         let mut challenger = Smallest::new(self.config.initialise_challenger(), at.engine, &stream, hash);
         let shape = StarkShape::new::<F, A>(
@@ -286,12 +287,14 @@ where
     /// Commits to the preprocessed columns.
     fn preprocess(&self, columns: &RowMajorMatrix<F>) -> Result<Preprocessed<F>> {
         let stream = self.settings.engine.device().stream()?;
-        let at = self.settings.place(&stream, self.config.pcs());
         let trace = Trace::rows(&columns.values, columns.width(), F::GENERATOR);
-        trace.check(columns.width(), at.log_blowup())?;
-        let committed = resident::commit(at.engine, &stream, at.pcs.mmcs().hash(), &[trace], at.log_blowup())?;
+        trace.check(columns.width(), self.config.pcs().log_blowup())?;
+        let log_n = columns.height().ilog2() as usize;
+        let members = self.settings.members(&stream, log_n + self.config.pcs().log_blowup())?;
+        let at = Place { members, ..self.settings.place(&stream, self.config.pcs()) };
+        let committed = Commitment::of_trace(&at, trace)?;
         let cap = at.cap(&committed.tree)?;
-        Ok(Preprocessed { committed: committed.into(), cap, log_n: columns.height().ilog2() as usize })
+        Ok(Preprocessed { committed, cap, log_n })
     }
 
     /// The data of proofs of 2^log_n rows.

@@ -19,7 +19,7 @@ use super::unsupported;
 use crate::hash::HashField;
 use crate::merkle::Cap;
 use crate::pcs::Pcs;
-use crate::resident::{Matrix, MerkleTree};
+use crate::resident::{Matrix, Member, MerkleTree};
 
 /// The most programs that a prover keeps. A proof of tables of many heights uses hundreds, in the same order each time, so a
 /// smaller cache would find none of them.
@@ -28,10 +28,15 @@ const PROGRAMS: usize = 1 << 12;
 /// Trees over so few values are as fast on the host.
 const TAIL: usize = 5;
 
+/// log2 of the fewest rows of an extension that each of several devices has: whole nodes of the tree.
+const LOG_LEAST: usize = 2;
+
 /// The device, and what the caller has chosen.
 #[derive(Debug)]
 pub(super) struct Settings<F, EF> {
     pub(super) engine: Engine,
+    /// The other devices of a group, each as an engine of its own.
+    pub(super) others: Vec<Engine>,
     pub(super) kernels: Kernels<F, EF>,
     pub(super) constraints: Constraints,
     pub(super) tail: usize,
@@ -64,8 +69,16 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
         if of_fri.iter().chain(work).any(|bits| *bits >= F::bits() - 1) {
             return Err(unsupported(format!("a proof of work has {} bits or more", F::bits() - 1)));
         }
+        let count = engine.devices().count();
+        if !count.is_power_of_two() {
+            return Err(unsupported(format!("the group has {count} devices: use a power of two")));
+        }
+        let mut others: Vec<Engine> =
+            engine.members().into_iter().map(|engine| engine.with_cache_limit(PROGRAMS)).collect();
+        let engine = &others.remove(0);
         Ok(Self {
-            engine: engine.with_cache_limit(PROGRAMS),
+            engine: engine.clone(),
+            others,
             kernels: Kernels::new()?,
             constraints: Constraints::Automatic,
             tail: TAIL,
@@ -84,13 +97,29 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
         Ok(())
     }
 
+    /// The devices of a proof whose extensions have 2^log_rows rows: all, or none if one is enough.
+    pub(super) fn members(&self, stream: &Stream, log_rows: usize) -> Result<Vec<Member>> {
+        let count = 1 + self.others.len();
+        if count == 1 || count << LOG_LEAST > 1 << log_rows {
+            return Ok(Vec::new());
+        }
+        let first =
+            Ok(Member { engine: self.engine.clone(), stream: stream.clone(), copies: stream.device().stream()? });
+        let other = |engine: &Engine| {
+            let device = engine.device();
+            Ok(Member { engine: engine.clone(), stream: device.stream()?, copies: device.stream()? })
+        };
+        core::iter::once(first).chain(self.others.iter().map(other)).collect()
+    }
+
     /// Whether the extensions of these tables' traces must be made again in parts.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if even then, a proof exceeds the caller's limit.
     pub(super) fn extends_again<M>(&self, pcs: &Pcs<F, M>, tables: &[Size]) -> Result<bool> {
-        if self.within == usize::MAX || self.always_again {
-            return Ok(self.always_again);
+        let always = self.always_again && self.others.is_empty();
+        if self.within == usize::MAX || always {
+            return Ok(always);
         }
         match Memory::of(self, pcs, tables)? {
             Memory { kept, .. } if kept <= self.within => Ok(false),
@@ -104,6 +133,7 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
         Place {
             engine: &self.engine,
             stream,
+            members: Vec::new(),
             kernels: self.kernels,
             pcs,
             fri_cap: self.fri_cap,
