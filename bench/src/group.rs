@@ -16,6 +16,7 @@ use ringforge_testkit::{Named, Random, residues};
 
 use crate::msm::groth16::{self, FROM};
 use crate::msm::{self, KINDS};
+use crate::proofs;
 use crate::zk::{are_of_one_polynomial, coset};
 use ringforge_cli::measure::{self, Effort, Times};
 use ringforge_cli::record::{Measurement, Memory, Step};
@@ -61,6 +62,11 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
         let name = format!("Groth16 BN254 2^{log_n}");
         cases.push(Case::new(name.clone(), &[FROM[0]], move |bench, _| {
             Ok(vec![groth16::on_all(bench, &name, 1 << log_n, &devices(&bench.device)?)?])
+        }));
+        let (log_n, columns) = scope.either((22, 400), (8, 4));
+        let (name, size) = (format!("KoalaBear 2^{log_n} x {columns}"), (scope.log_n(log_n), columns));
+        cases.push(Case::new(name.clone(), &[proofs::ON_DEVICE], move |bench, _| {
+            Ok(vec![proofs::on_all(bench, &name, size, &devices(&bench.device)?)?])
         }));
     }
     for (log_n, quick) in [(24, true), (26, false), (28, false)] {

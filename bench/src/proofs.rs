@@ -18,7 +18,7 @@ use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{Proof, QuotientAir, StarkConfig, VerifierConstraintFolder, prove, verify};
-use ringforge::Engine;
+use ringforge::{Device, Engine};
 use ringforge_plonky3::resident::{Matrix, Pinned, Trace};
 use ringforge_plonky3::stark::Prover;
 use ringforge_plonky3::testkit::{self, Sequences};
@@ -52,7 +52,7 @@ type StockConfig = StarkConfig<TwoAdicFriPcs<F, Radix2DitParallel<F>, Stock, Sto
 type OwnMmcs = ExtensionMmcs<F, Challenge, Mmcs<F>>;
 type OwnConfig = StarkConfig<Pcs<F, OwnMmcs>, Challenge, Challenger>;
 
-const ON_DEVICE: &str = "trace on the device";
+pub(crate) const ON_DEVICE: &str = "trace on the device";
 const FROM_HOST: &str = "rows in host memory";
 const FROM_PINNED: &str = "columns in page-locked memory";
 const ROWS_PINNED: &str = "rows in page-locked memory";
@@ -94,6 +94,34 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
         cases.push(Case::new(name.clone(), &tables::OPERATIONS, move |bench, _| tables::lines(bench, &name, heights)));
     }
     Ok(cases)
+}
+
+/// Measures the proof of a trace that is on the first of some devices, by all of them and by the first one alone.
+pub(crate) fn on_all(
+    bench: &Bench,
+    name: &str,
+    (log_n, columns): (u32, usize),
+    devices: &[Device],
+) -> Result<Measurement> {
+    let air = Sequences { columns };
+    let trace = air.trace::<F>(1 << log_n);
+    let (mut measured, mut right) = (Vec::new(), true);
+    for devices in [&devices[..1], devices] {
+        let engine = Engine::group(devices)?;
+        let (_, config) = configs(bench, &engine)?;
+        let prover = Prover::new(&engine, &config, &air)?.compiled()?;
+        let stream = engine.device().stream()?;
+        let resident = Matrix::upload(&engine, &stream, &trace)?.into_columns(&stream)?;
+        let mut last: Option<Proof<OwnConfig>> = None;
+        measured.push(measure::wall(bench.effort, || {
+            last = Some(prover.prove(Trace::resident(&resident, F::ONE), &[])?);
+            Ok(())
+        })?);
+        right &= last.is_some_and(|proof| verify(&config, &air, &proof, &[]).is_ok());
+    }
+    let [one, all] = &measured[..] else { anyhow::bail!("one device and all were measured") };
+    let line = Measurement::new(name, ON_DEVICE, 1, *all).varied(format!("{} devices", devices.len()));
+    Ok(line.beside("one of them", one.median_seconds).checked("Plonky3's verifier", right))
 }
 
 /// The configurations of Plonky3's provers and of this project's.

@@ -14,7 +14,12 @@
 //! Keccak permutations. The defaults are small. Every proof is verified, and a time is the median of three.
 //!
 //! A fourth argument is log2 of the blow-up factor. With it, only `stark::Prover` runs. It also makes extensions again, to
-//! save memory, and the lines end with the memory that `Prover::memory` tells and that a GPU holds after a proof.
+//! save memory, and the lines end with the memory that `Prover::memory` tells and that a GPU holds after a proof. A fifth
+//! argument is the number of GPUs, a power of two. Several make no extension again, and the trace is on the first one:
+//!
+//! ```sh
+//! cargo run --release -p ringforge-plonky3 --example proof-times -- 22 400 16 1 2
+//! ```
 
 use std::error::Error;
 use std::time::Instant;
@@ -29,6 +34,7 @@ use p3_keccak_air::{KeccakAir, generate_trace_rows};
 use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix as _;
 use p3_uni_stark::{StarkConfig, prove, verify};
+use ringforge::Device;
 use ringforge_plonky3::resident::{Matrix, Trace};
 use ringforge_plonky3::stark::Prover;
 use ringforge_plonky3::testkit::{self, Sequences};
@@ -66,9 +72,9 @@ macro_rules! time {
 
 /// Times proofs of a trace in each way.
 macro_rules! time_all {
-    ($air:expr, $trace:expr, $work:expr, $log_blowup:expr) => {{
-        let (air, trace, engine) = (&$air, $trace, Engine::best());
-        println!("{} rows of {} on {}", trace.height(), trace.width, engine.device());
+    ($air:expr, $trace:expr, $work:expr, $log_blowup:expr, $devices:expr) => {{
+        let (air, trace, engine) = (&$air, $trace, engine($devices)?);
+        println!("{} rows of {} on {engine:?}", trace.height(), trace.width);
         let hash = testkit::random::<F, 16>(&mut Random::new(1), 20)?;
         let challenger = || Challenger::new(hash.permutation().clone());
 
@@ -128,18 +134,26 @@ macro_rules! time_all {
     }};
 }
 
+/// An engine on this many GPUs, or on as many CPU devices where there is no GPU.
+fn engine(devices: usize) -> ringforge::Result<Engine> {
+    if devices == 1 {
+        return Ok(Engine::best());
+    }
+    let device = |i| if Device::cuda(0).is_ok() { Device::cuda(i) } else { Ok(Device::cpu()) };
+    Engine::group(&(0..devices).map(device).collect::<ringforge::Result<Vec<_>>>()?)
+}
+
 /// Trace rows per Keccak permutation.
 const ROUNDS: usize = 24;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let ([log_rows, columns, work], log_blowup) = match &arguments[..] {
-        [log_rows, columns, work] => ([log_rows, columns, work].map(String::as_str), None),
-        [log_rows, columns, work, log_blowup] => {
-            ([log_rows, columns, work].map(String::as_str), Some(log_blowup.parse()?))
-        }
-        _ => (["8", "4", "0"], None),
+    let ([log_rows, columns, work], rest) = match &arguments[..] {
+        [log_rows, columns, work, rest @ ..] => ([log_rows, columns, work].map(String::as_str), rest),
+        _ => (["8", "4", "0"], &[][..]),
     };
+    let log_blowup: Option<usize> = rest.first().map(|bits| bits.parse()).transpose()?;
+    let devices: usize = rest.get(1).map_or(Ok(1), |count| count.parse())?;
     let (log_rows, work): (u32, usize) = (log_rows.parse()?, work.parse()?);
     if log_rows > 24 {
         return Err("the logarithm of the number of rows must be at most 24".into());
@@ -147,7 +161,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if columns == "keccak" {
         let mut random = Random::new(1);
         let inputs = (0..(1usize << log_rows) / ROUNDS).map(|_| core::array::from_fn(|_| random.bits())).collect();
-        time_all!(KeccakAir {}, generate_trace_rows::<F>(inputs, 0), work, log_blowup);
+        time_all!(KeccakAir {}, generate_trace_rows::<F>(inputs, 0), work, log_blowup, devices);
         return Ok(());
     }
     let columns = columns.parse()?;
@@ -156,6 +170,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let air = Sequences { columns };
     let trace = air.trace(1 << log_rows);
-    time_all!(air, trace, work, log_blowup);
+    time_all!(air, trace, work, log_blowup, devices);
     Ok(())
 }

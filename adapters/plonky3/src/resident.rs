@@ -41,7 +41,9 @@ mod tree;
 
 pub use crate::layout::Layout;
 pub use commit::{Committed, Trace, commit};
-pub(crate) use commit::{Divided, Gathered, Member, Rows, at_once, commit_divided, commit_in_parts};
+pub(crate) use commit::{
+    Divided, Division, Gathered, Member, Rows, at_once, commit_chunks, commit_divided, commit_in_parts,
+};
 pub use matrix::Matrix;
 pub(crate) use matrix::TEMPORARY;
 pub use pinned::Pinned;

@@ -15,9 +15,11 @@ pub(crate) enum Transform<F> {
     Forward(F),
     /// From evaluations on the coset of this shift to coefficients.
     Inverse(F),
-    /// From coefficients of evaluations on the subgroup to evaluations on the coset of this shift, extended by a factor of
-    /// 2^bits. The fields are `bits` and the shift. After [`Inverse`](Self::Inverse) of the shift 1, this is `Extend`.
-    Evaluate(usize, F),
+    /// From evaluations on the coset of this shift, in bit-reversed order, to coefficients.
+    InverseReversed(F),
+    /// From the coefficients that an inverse transform from the coset of the first shift leaves to evaluations on the coset
+    /// of the second one, extended by a factor of 2^bits. The fields are `bits` and the shifts.
+    Evaluate(usize, F, F),
     /// From evaluations on the subgroup to evaluations on the coset of this shift, extended by a factor of 2^bits. The
     /// fields are `bits` and the shift.
     Extend(usize, F),
@@ -64,8 +66,8 @@ impl<F: EngineField> Transform<F> {
 
     pub(crate) fn added_bits(self) -> usize {
         match self {
-            Self::Evaluate(bits, _) | Self::Extend(bits, _) | Self::ExtendReversed(bits, ..) => bits,
-            Self::Forward(_) | Self::Inverse(_) => 0,
+            Self::Evaluate(bits, ..) | Self::Extend(bits, _) | Self::ExtendReversed(bits, ..) => bits,
+            Self::Forward(_) | Self::Inverse(_) | Self::InverseReversed(_) => 0,
         }
     }
 
@@ -82,8 +84,9 @@ impl<F: EngineField> Transform<F> {
         let to = match self {
             Self::Forward(shift) => from(poly(bits, shift)?).forward_to(Order::DigitReversed),
             Self::Inverse(shift) => values(poly(bits, shift)?)?.inverse(),
-            Self::Evaluate(added, shift) => {
-                from(poly(bits, F::ONE)?).extend(poly(bits + added, shift)?).forward_to(Order::DigitReversed)
+            Self::InverseReversed(shift) => from(poly(bits, shift)?.evaluations(Order::DigitReversed)?).inverse(),
+            Self::Evaluate(added, shift, to) => {
+                from(poly(bits, shift)?).extend(poly(bits + added, to)?).forward_to(Order::DigitReversed)
             }
             Self::Extend(added, shift) => {
                 let coefficients = values(poly(bits, F::ONE)?)?.inverse();

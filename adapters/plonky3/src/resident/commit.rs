@@ -20,7 +20,7 @@ use crate::sponge::Sponges;
 use crate::transform::Transform;
 use crate::transpose::transpose;
 
-pub(crate) use divided::{Divided, Member, commit_divided};
+pub(crate) use divided::{Divided, Division, Member, commit_chunks, commit_divided};
 
 /// Bytes of an extension that are computed and hashed at once, while the next columns are copied to the device.
 /// Smaller parts are slower, and larger ones overlap less.

@@ -1,11 +1,12 @@
 //! Commitments whose extensions are kept on the device, or made again when they are needed.
 
-use ringforge::{Result, Stream};
+use p3_field::ExtensionField;
+use ringforge::{Buffer, Result, Stream};
 
 use super::place::Place;
 use crate::gather::Gathering;
 use crate::hash::HashField;
-use crate::resident::{self, Committed, Divided, Gathered, Matrix, MerkleTree, Rows, Trace};
+use crate::resident::{self, Committed, Divided, Division, Gathered, Matrix, MerkleTree, Rows, Trace};
 use crate::transform::Transform;
 
 /// A tree over the rows of extensions.
@@ -49,11 +50,29 @@ impl<'a, F: HashField> Commitment<'a, F> {
         Ok(Self { tree, matrices: Matrices::Divided(divided) })
     }
 
+    /// Commits to a quotient of 2^log_chunks chunks, given by its values, on all devices of the proof. They are more than one.
+    pub(super) fn of_quotient<EF: ExtensionField<F>, M>(
+        at: &Place<'_, F, EF, M>,
+        values: &Buffer,
+        (log_n, log_chunks): (usize, usize),
+    ) -> Result<Self> {
+        let (hash, log_devices) = (at.pcs.mmcs().hash(), at.members.len().ilog2() as usize);
+        let division = Division { log_n, added_bits: at.log_blowup(), log_devices };
+        let values = (values, log_chunks, EF::DIMENSION);
+        let (divided, tree) = resident::commit_chunks(&at.members, hash, values, division)?;
+        Ok(Self { tree, matrices: Matrices::Divided(divided) })
+    }
+
     /// Commits to columns on the device without keeping their extensions. They are contiguous.
     pub(super) fn of_traces<EF, M>(at: &Place<'_, F, EF, M>, traces: Vec<&'a Matrix<F>>) -> Result<Self> {
         let all: Vec<_> = traces.iter().map(|trace| Trace::resident(trace, F::GENERATOR)).collect();
         let tree = resident::commit_in_parts(at.engine, at.stream, at.pcs.mmcs().hash(), &all, at.log_blowup())?;
         Ok(Self { tree, matrices: Matrices::Traces(traces) })
+    }
+
+    /// The only matrix, if each device has a part of it.
+    pub(super) fn divided(&self) -> Option<&Divided<F>> {
+        if let Matrices::Divided(of) = &self.matrices { Some(of) } else { None }
     }
 
     /// The columns of all matrices. Of a divided matrix, this is the part of the first device, with the first rows.

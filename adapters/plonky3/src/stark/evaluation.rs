@@ -48,8 +48,8 @@ pub(super) struct Evaluation<F, EF> {
     compiled: OnceLock<Result<Vec<Part<F>>>>,
     /// Set once the interpreter was checked.
     interpreter: OnceLock<()>,
-    /// The programs for each domain, compiled or interpreted.
-    programs: Mutex<HashMap<(Domain, bool), Programs>>,
+    /// The programs of each device and domain, compiled or interpreted.
+    programs: Mutex<HashMap<(usize, Domain, bool), Programs>>,
 }
 
 /// The programs of all parts.
@@ -72,7 +72,11 @@ pub(super) struct Inputs<'a, F, EF> {
     pub(super) periodic: &'a [F],
     /// The challenge whose powers are the weights of constraints that are added.
     pub(super) alpha: EF,
+    /// The shift of the domain.
+    pub(super) shift: F,
     pub(super) interpreted: bool,
+    /// The number of the device among those of a proof.
+    pub(super) device: usize,
 }
 
 impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
@@ -122,13 +126,14 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
     }
 
     /// The programs for a domain, which are kept.
-    fn programs(&self, engine: &Engine, domain: Domain, interpreted: bool) -> Result<Programs> {
+    fn programs(&self, engine: &Engine, of: &Inputs<'_, F, EF>) -> Result<Programs> {
+        let Inputs { device, domain, interpreted, .. } = *of;
         let mut kept = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernels) = kept.get(&(domain, interpreted)) {
+        if let Some(kernels) = kept.get(&(device, domain, interpreted)) {
             return Ok(kernels.clone());
         }
         let kernels = self.compile(engine, domain, interpreted, &AtomicBool::new(false))?;
-        kept.insert((domain, interpreted), kernels.clone());
+        kept.insert((device, domain, interpreted), kernels.clone());
         Ok(kernels)
     }
 
@@ -203,7 +208,8 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
                 uploaded.push((!matrix.is_empty()).then(|| upload(&stream, matrix)).transpose()?);
             }
             let matrices = array::from_fn(|matrix| uploaded[matrix].as_ref());
-            let inputs = Inputs { domain, matrices, publics: &publics, periodic: &periodic, alpha, interpreted };
+            let (publics, periodic, shift) = (&publics, &periodic, F::GENERATOR);
+            let inputs = Inputs { domain, matrices, publics, periodic, alpha, shift, interpreted, device: 0 };
             let kernels = self.compile(engine, domain, interpreted, cancelled)?;
             stream.download(&self.run(engine, &stream, &inputs, &kernels)?)
         };
@@ -219,7 +225,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
     /// Enqueues the evaluation: of each block of 2^log_n rows, the D columns of the quotient, or a column for each
     /// constraint.
     pub(super) fn columns(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>) -> Result<Buffer> {
-        self.run(engine, stream, of, &self.programs(engine, of.domain, of.interpreted)?)
+        self.run(engine, stream, of, &self.programs(engine, of)?)
     }
 
     fn run(&self, engine: &Engine, stream: &Stream, of: &Inputs<'_, F, EF>, kernels: &[Kernel]) -> Result<Buffer> {
@@ -232,7 +238,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
         };
         let mut weights: Vec<EF> = if *stores { Vec::new() } else { dag.constraints.iter().map(weight).collect() };
         weights.resize(weights.len().max(1), EF::ZERO);
-        let (shift_to_n, root) = (F::GENERATOR.exp_power_of_2(log_n), F::two_adic_generator(log_chunks));
+        let (shift_to_n, root) = (of.shift.exp_power_of_2(log_n), F::two_adic_generator(log_chunks));
         let vanishing =
             (0..1 << log_chunks).map(|block| shift_to_n * root.exp_u64(reversed(block, log_chunks) as u64) - F::ONE);
         let blocks: Vec<F> = vanishing.flat_map(|x| [x, x.inverse()]).collect();
@@ -242,7 +248,7 @@ impl<F: EngineField, EF: ExtensionField<F>> Evaluation<F, EF> {
         // ports have no size 0
         let zero = [F::ZERO];
         let periodic = pack.add(if of.periodic.is_empty() { &zero } else { of.periodic });
-        let points = pack.add(&points::<F>(bits, log_n));
+        let points = pack.add(&points(bits, log_n, of.shift));
         let (blocks, none) = (pack.add(&blocks), pack.add(&vec![F::ZERO; EF::DIMENSION]));
         let pack = pack.upload(stream)?;
         let inverses = match !stores && (of.interpreted || dag.has(Node::First) || dag.has(Node::Last)) {
@@ -341,12 +347,12 @@ fn clusters_of<F: EngineField>(dag: &Dag<F>, degree: usize) -> Vec<(Range<usize>
     clusters
 }
 
-/// The numbers from which kernels compute the points of the coset g·K of 2^bits elements. They are g, 1 / h and h for the
-/// generator h of the trace's domain, and a factor for each bit of an index in bit-reversed order.
-pub(super) fn points<F: EngineField>(bits: usize, log_n: usize) -> Vec<F> {
+/// The numbers from which kernels compute the points of the coset of 2^bits elements with this shift. They are the shift,
+/// 1 / h and h for the generator h of the trace's domain, and a factor for each bit of an index in bit-reversed order.
+pub(super) fn points<F: EngineField>(bits: usize, log_n: usize, shift: F) -> Vec<F> {
     let h = F::two_adic_generator(log_n);
     let factors = (0..bits).map(|bit| F::two_adic_generator(bit + 1));
-    [F::GENERATOR, h.inverse(), h].into_iter().chain(factors).collect()
+    [shift, h.inverse(), h].into_iter().chain(factors).collect()
 }
 
 /// Enqueues 1 / (z − x) for all points x.

@@ -69,7 +69,7 @@ impl Shape {
         self.layout.elements(self.rows, self.columns)
     }
 
-    fn strides(self) -> [usize; 2] {
+    pub(super) fn strides(self) -> [usize; 2] {
         self.layout.strides(self.columns)
     }
 }

@@ -2,6 +2,7 @@
 
 use core::any::TypeId;
 use core::cmp::Reverse;
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use p3_commit::OpenedValues;
@@ -11,7 +12,7 @@ use ringforge::{Buffer, Result};
 
 use super::commitment::Commitment;
 use super::elements::{Pack, exts, flat, upload};
-use super::evaluation::{denominators, points};
+use super::evaluation::{denominators, points as points_of};
 use super::fri::{self, Challenger, Trees};
 use super::kernels::Shape;
 use super::place::Place;
@@ -19,7 +20,7 @@ use super::unsupported;
 use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::mmcs::Mmcs;
-use crate::resident::{Gathered, Matrix};
+use crate::resident::{Divided, Division, Gathered, Matrix, Member};
 use crate::transform::Transform;
 
 /// How a matrix of a commitment is opened.
@@ -118,6 +119,16 @@ struct Weights<F, EF> {
     here: Buffer,
     /// For each height before the extension, the point that follows z, and its values.
     next: Vec<(usize, EF, Buffer)>,
+    /// The values of both points on each other device of a group, in the first rows of its part.
+    others: Vec<Vec<Buffer>>,
+}
+
+/// Columns of a matrix that a device opens, in the first rows that it has of them: a coset of the trace's domain.
+struct Part<'a, F> {
+    device: usize,
+    matrix: &'a Matrix<F>,
+    columns: Range<usize>,
+    shift: F,
 }
 
 impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
@@ -127,7 +138,7 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         if !is_outside::<F, EF>(z, bits) {
             return Err(unsupported("the challenger draws a point at which the trace is extended"));
         }
-        let points = upload(at.stream, &points::<F>(bits, bits))?;
+        let points = upload(at.stream, &points_of(bits, bits, F::GENERATOR))?;
         let inverses = |bits: usize, z| {
             let points = points.slice(0..(3 + bits) * size_of::<F>())?;
             denominators(at.kernels, at.engine, at.stream, points, bits, z)
@@ -144,8 +155,17 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
             columns.map(|(columns, opening)| columns.first_rows(at.stream, opening.log_n, 0)).collect()
         };
         let rows = rounds.iter().map(rows).collect::<Result<_>>()?;
-        let (here, next) = (inverses(bits, z)?, heights.into_iter().map(next).collect::<Result<_>>()?);
-        Ok(Self { z, rows, bits, here, next })
+        let (here, next) = (inverses(bits, z)?, heights.into_iter().map(next).collect::<Result<Vec<_>>>()?);
+        let divided = rounds.iter().find_map(|round| round.commitment.divided());
+        let division = divided.into_iter().flat_map(|of| (1..at.members.len()).map(move |i| (i, of.division)));
+        let other = |(i, division): (usize, Division)| {
+            let (Member { engine, stream, .. }, log_n) = (&at.members[i], division.log_n);
+            let points = upload(stream, &points_of(log_n, log_n, division.shift(i, F::GENERATOR)))?;
+            let all = core::iter::once(z).chain(next.iter().map(|(_, point, _)| *point));
+            all.map(|z| denominators(at.kernels, engine, stream, (&points).into(), log_n, z)).collect()
+        };
+        let others = division.map(other).collect::<Result<_>>()?;
+        Ok(Self { z, rows, bits, here, next, others })
     }
 
     /// The matrices of each round that have the first rows, and how each is opened.
@@ -158,59 +178,115 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         rounds.iter().zip(&self.rows).map(of_round).collect()
     }
 
-    /// The points at which a matrix is opened, each with its values.
-    fn of(&self, opening: Opening) -> impl Iterator<Item = (EF, &Buffer)> {
+    /// The points at which a matrix is opened, each with its values on a device.
+    fn of(&self, opening: Opening, device: usize) -> Vec<(EF, &Buffer)> {
         let next = self.next.iter().find(|(log_n, ..)| opening.next && *log_n == opening.log_n);
-        [Some((self.z, &self.here)), next.map(|(_, point, inverses)| (*point, inverses))].into_iter().flatten()
+        let next = next.map(|(_, point, inverses)| (*point, inverses));
+        let mut all: Vec<_> = core::iter::once((self.z, &self.here)).chain(next).collect();
+        if device > 0 {
+            all.iter_mut().zip(&self.others[device - 1]).for_each(|((_, own), other)| *own = other);
+        }
+        all
+    }
+
+    /// The columns of a matrix that each device opens.
+    fn parts<'r>(at: &Place<'_, F, EF, impl Sized>, round: &Round<'r, F>, matrix: &'r Matrix<F>) -> Vec<Part<'r, F>> {
+        let width = matrix.width();
+        let Some(Divided { division, parts }) = round.commitment.divided() else {
+            return vec![Part { device: 0, matrix, columns: 0..width, shift: F::GENERATOR }];
+        };
+        let share = width.div_ceil(at.members.len());
+        let begins = (0..width).step_by(share).enumerate();
+        let part = |(device, begin): (usize, usize)| {
+            let (columns, shift) = (begin..width.min(begin + share), division.shift(device, F::GENERATOR));
+            Part { device, matrix: &parts[device], columns, shift }
+        };
+        begins.map(part).collect()
     }
 
     /// The values of all matrices at their points.
     fn values<M>(&self, at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>]) -> Result<OpenedValues<EF>> {
-        let Place { engine, stream, kernels, .. } = *at;
+        let all = self.matrices(rounds).into_iter().zip(rounds);
+        let all: Vec<Vec<_>> = all
+            .map(|(matrices, round)| {
+                let parts = |(matrix, opening)| (Self::parts(at, round, matrix), opening);
+                matrices.into_iter().map(parts).collect()
+            })
+            .collect();
+        let devices = 1 + self.others.len();
+        let of_device = |device: usize| {
+            let parts = all.iter().flatten().flat_map(|(parts, opening)| parts.iter().map(|part| (part, *opening)));
+            self.sums(at, device, &parts.filter(|(part, _)| part.device == device).collect::<Vec<_>>())
+        };
+        let sums = (0..devices).map(of_device).collect::<Result<Vec<_>>>()?;
+        let download = |(device, sums): (usize, Buffer)| {
+            let stream = at.members.get(device).map_or(at.stream, |member| &member.stream);
+            Ok(exts::<F, EF>(&stream.download(&sums)?).into_iter())
+        };
+        let mut sums = sums.into_iter().enumerate().map(download).collect::<Result<Vec<_>>>()?;
+        let mut of_matrix = |(parts, opening): &(Vec<Part<'_, F>>, Opening)| {
+            let points = self.of(*opening, 0).len();
+            let mut own: Vec<EF> = Vec::new();
+            for Part { device, columns, shift, .. } in parts {
+                // barycentric interpolation on the coset s·H: z (z^n − s^n) / (n s^n)
+                let shift_to_n = shift.exp_power_of_2(opening.log_n);
+                let inverse = (shift_to_n.mul_2exp_u64(opening.log_n as u64)).inverse();
+                let scale = |z: EF| z * (z.exp_power_of_2(opening.log_n) - shift_to_n) * inverse;
+                let scales: Vec<EF> = self.of(*opening, 0).into_iter().map(|(z, _)| scale(z)).collect();
+                let sums = sums[*device].by_ref().take(columns.len() * points);
+                own.extend(sums.zip(scales.iter().cycle()).map(|(sum, scale)| sum * *scale));
+            }
+            let part = |columns: &[EF]| {
+                let point = |point: usize| columns.iter().skip(point).step_by(points).copied().collect();
+                (0..points).map(point).collect()
+            };
+            own.chunks(opening.columns * points).map(part).collect::<Vec<Vec<Vec<EF>>>>()
+        };
+        Ok(all.iter().map(|round| round.iter().flat_map(&mut of_matrix).collect()).collect())
+    }
+
+    /// Enqueues the sums of columns with these values as weights on a device.
+    fn sums<M>(&self, at: &Place<'_, F, EF, M>, device: usize, parts: &[(&Part<'_, F>, Opening)]) -> Result<Buffer> {
+        let (engine, stream) =
+            at.members.get(device).map_or((at.engine, at.stream), |member| (&member.engine, &member.stream));
         let of_element = EF::DIMENSION * size_of::<F>();
-        let rounds = self.matrices(rounds);
-        let all = || rounds.iter().flatten().map(|(matrix, opening)| (*matrix, *opening));
-        let elements = |(matrix, opening): (&Matrix<F>, Opening)| matrix.width() * self.of(opening).count();
-        let (mut sums, mut begin) = (stream.zeros(all().map(elements).sum::<usize>() * of_element)?, 0);
+        let elements = |part: &Part<'_, F>, opening| part.columns.len() * self.of(opening, device).len();
+        let count = parts.iter().map(|(part, opening)| elements(part, *opening)).sum::<usize>();
+        let (mut sums, mut begin) = (stream.zeros(count * of_element)?, 0);
         let mut pack = Pack::new();
-        let mut at_points = |opening: Opening| {
-            let mut inverses: Vec<EF> = self.of(opening).map(|(point, _)| point.inverse()).collect();
+        let mut at_points = |(_, opening): &(_, Opening)| {
+            let mut inverses: Vec<EF> = self.of(*opening, device).iter().map(|(point, _)| point.inverse()).collect();
             inverses.resize(2, EF::ZERO);
             pack.add(&flat(&inverses))
         };
-        let at_points: Vec<_> = all().map(|(_, opening)| at_points(opening)).collect();
+        let at_points: Vec<_> = parts.iter().map(&mut at_points).collect();
         let pack = pack.upload(stream)?;
-        for ((matrix, opening), at_points) in all().zip(at_points) {
-            let (shape, log_n) = (Shape::of(matrix), opening.log_n);
-            let mut inverses = self.of(opening).map(|(_, inverses)| inverses.slice(0..of_element << log_n));
+        for ((part, opening), at_points) in parts.iter().zip(at_points) {
+            let Part { matrix, columns, .. } = part;
+            let (whole, log_n) = (Shape::of(matrix), opening.log_n);
+            let shape = Shape { columns: columns.len(), ..whole };
+            let from = match columns.len() < whole.columns {
+                // only columns are divided
+                true => {
+                    let of_column = whole.strides()[1] * size_of::<F>();
+                    matrix.elements().slice(columns.start * of_column..columns.end * of_column)?
+                }
+                false => matrix.elements().into(),
+            };
+            let inverses = self.of(*opening, device);
+            let mut inverses = inverses.into_iter().map(|(_, inverses)| inverses.slice(0..of_element << log_n));
             let (here, next) = (inverses.next().transpose()?, inverses.next().transpose()?);
             let key = ("openings", TypeId::of::<(F, EF)>(), shape, log_n, next.is_some());
             let program =
-                engine.program_of(&key, |planner| kernels.opened(planner, shape, 1 << log_n, next.is_some()))?;
+                engine.program_of(&key, |planner| at.kernels.opened(planner, shape, 1 << log_n, next.is_some()))?;
             let unused = pack.slice(at_points.start..at_points.start + of_element)?;
-            let call = program.on(stream, 1).input("matrix", matrix.elements()).input("at", pack.slice(at_points)?);
+            let call = program.on(stream, 1).input("matrix", from).input("at", pack.slice(at_points)?);
             let call = call.input("here", here.unwrap_or(unused.clone())).input("next", next.unwrap_or(unused));
-            let end = begin + elements((matrix, opening)) * of_element;
+            let end = begin + elements(part, *opening) * of_element;
             call.output("sums", sums.slice_mut(begin..end)?).run()?;
             begin = end;
         }
-        let mut sums = exts::<F, EF>(&stream.download(&sums)?).into_iter();
-        let mut of_matrix = |(matrix, opening): &(&Matrix<F>, Opening)| {
-            // barycentric interpolation on the coset g·H: z (z^n − g^n) / (n g^n)
-            let shift_to_n = F::GENERATOR.exp_power_of_2(opening.log_n);
-            let inverse = (shift_to_n.mul_2exp_u64(opening.log_n as u64)).inverse();
-            let scale = |z: EF| z * (z.exp_power_of_2(opening.log_n) - shift_to_n) * inverse;
-            let scales: Vec<EF> = self.of(*opening).map(|(z, _)| scale(z)).collect();
-            let own: Vec<EF> = sums.by_ref().take(matrix.width() * scales.len()).collect();
-            let part = |columns: &[EF]| {
-                let point = |(point, scale): (usize, &EF)| {
-                    columns.iter().skip(point).step_by(scales.len()).map(|sum| *sum * *scale).collect()
-                };
-                scales.iter().enumerate().map(point).collect()
-            };
-            own.chunks(opening.columns * scales.len()).map(part).collect::<Vec<Vec<Vec<EF>>>>()
-        };
-        Ok(rounds.iter().map(|round| round.iter().flat_map(&mut of_matrix).collect()).collect())
+        Ok(sums)
     }
 
     /// Enqueues the functions that FRI tests, one for each height, the highest first: the sum, with powers of `alpha`, of

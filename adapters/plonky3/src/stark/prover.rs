@@ -239,13 +239,23 @@ where
         let preprocessed = self.preprocessed.as_ref().and_then(|of| of.committed.columns().pop());
         let values = Values {
             matrices: [committed.columns().pop(), preprocessed, None],
+            divided: [Some(committed), self.preprocessed.as_ref().map(|of| &of.committed)]
+                .map(|of| of.and_then(Commitment::divided)),
             publics: public_values,
             log_n,
             interpreted,
         };
-        let quotient = self.table.quotient(engine, stream, &values, height, at.log_blowup(), alpha)?;
-        let tree = MerkleTree::new(engine, stream, at.pcs.mmcs().hash(), &[&quotient])?;
-        let quotient = Commitment::from(Committed { matrices: vec![quotient], tree });
+        let quotient = match at.members.is_empty() {
+            true => {
+                let quotient = self.table.quotient(engine, stream, &values, height, at.log_blowup(), alpha)?;
+                let tree = MerkleTree::new(engine, stream, at.pcs.mmcs().hash(), &[&quotient])?;
+                Commitment::from(Committed { matrices: vec![quotient], tree })
+            }
+            false => {
+                let values = self.table.divided_values(&at.members, &values, height, alpha)?;
+                Commitment::of_quotient(at, &values, (log_n, height.log_chunks))?
+            }
+        };
         let quotient_chunks = at.cap(&quotient.tree)?;
         at.lap(|phases| &mut phases.quotient)?;
         let (zeta, ood_witness) = transcript.ood_phase::<Cap<F>>(quotient_chunks.clone(), None);

@@ -12,7 +12,7 @@ use p3_dft::Radix2DFTSmallBatch;
 use p3_field::ExtensionField;
 use p3_field::coset::TwoAdicMultiplicativeCoset;
 use p3_fri::build_periodic_lde_table_two_adic;
-use ringforge::{Engine, Error, Result, Stream};
+use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use super::commitment::Columns;
 use super::compilation::Compilation;
@@ -26,7 +26,7 @@ use crate::field::{EngineField, elements};
 use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::pcs::Pcs;
-use crate::resident::{Matrix, Trace};
+use crate::resident::{Divided, Matrix, Member, Trace};
 use crate::transform::Transform;
 
 /// How constraints are evaluated on a GPU.
@@ -64,6 +64,8 @@ pub(super) struct Height<F> {
 pub(super) struct Values<'a, F> {
     /// The main columns, the preprocessed ones and those of the permutation.
     pub(super) matrices: [Option<Columns<'a, F>>; 3],
+    /// The main columns and the preprocessed ones, if each device has a part of them.
+    pub(super) divided: [Option<&'a Divided<F>>; 2],
     /// Public values, and those of lookups.
     pub(super) publics: &'a [F],
     pub(super) log_n: usize,
@@ -72,8 +74,8 @@ pub(super) struct Values<'a, F> {
 
 /// The permutation columns of a table before its running sums, and the sums of the fractions over [`SUMMED`] rows.
 pub(super) struct Fractions {
-    columns: ringforge::Buffer,
-    totals: ringforge::Buffer,
+    columns: Buffer,
+    totals: Buffer,
     log_n: usize,
 }
 
@@ -207,19 +209,17 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         Ok(height)
     }
 
-    /// Enqueues the quotient's extension by 2^log_blowup: D columns of each chunk, one after another.
-    pub(super) fn quotient(
+    /// Enqueues the quotient's values: for each block of 2^log_n rows in bit-reversed order, D columns.
+    pub(super) fn quotient_values(
         &self,
         engine: &Engine,
         stream: &Stream,
         of: &Values<'_, F>,
         height: &Height<F>,
-        log_blowup: usize,
         alpha: EF,
-    ) -> Result<Matrix<F>> {
+    ) -> Result<Buffer> {
         let Values { log_n, publics, interpreted, .. } = *of;
-        let (log_chunks, bits, degree, word) =
-            (height.log_chunks, log_n + height.log_chunks, EF::DIMENSION, size_of::<F>());
+        let log_chunks = height.log_chunks;
         // the constraints may need more rows than those committed to, or kept
         let mut wide = Vec::new();
         for columns in of.matrices {
@@ -236,9 +236,70 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
             periods: height.periods,
         };
         let matrices = matrices.map(|matrix| matrix.map(Matrix::elements));
-        let inputs = Inputs { domain, matrices, publics, periodic: &height.periodic, alpha, interpreted };
-        let values = self.constraints.columns(engine, stream, &inputs)?;
-        drop(wide);
+        let (periodic, shift) = (&height.periodic, F::GENERATOR);
+        let inputs = Inputs { domain, matrices, publics, periodic, alpha, shift, interpreted, device: 0 };
+        self.constraints.columns(engine, stream, &inputs)
+    }
+
+    /// The values of [`quotient_values`](Self::quotient_values) on the first device, of which each block is computed on the
+    /// device that has its rows. Where devices have more rows or fewer, the first one computes all.
+    pub(super) fn divided_values(
+        &self,
+        members: &[Member],
+        of: &Values<'_, F>,
+        height: &Height<F>,
+        alpha: EF,
+    ) -> Result<Buffer> {
+        let ([main, preprocessed], log_chunks, first) = (of.divided, height.log_chunks, &members[0]);
+        let Some(Divided { division, parts }) = main.filter(|of| of.division.has_blocks(log_chunks)) else {
+            return self.quotient_values(&first.engine, &first.stream, of, height, alpha);
+        };
+        let (log_n, periods) = (of.log_n, height.periods >> log_chunks);
+        let block = |block: usize| {
+            let device = division.device_of(block);
+            let matrices = [Some(&parts[device]), preprocessed.map(|of| &of.parts[device]), None];
+            let domain = Domain {
+                matrices: matrices.map(|matrix| matrix.map_or(Shape::none(1 << log_n), Shape::of)),
+                log_n,
+                log_chunks: 0,
+                periodic: self.layout.num_periodic_columns,
+                periods: periods.max(1),
+            };
+            let periodic: Vec<F> =
+                height.periodic.iter().skip(reversed(block, log_chunks)).step_by(1 << log_chunks).copied().collect();
+            let inputs = Inputs {
+                domain,
+                matrices: matrices.map(|matrix| matrix.map(Matrix::elements)),
+                publics: of.publics,
+                periodic: &periodic,
+                alpha,
+                shift: division.shift(device, F::GENERATOR),
+                interpreted: of.interpreted,
+                device,
+            };
+            self.constraints.columns(&members[device].engine, &members[device].stream, &inputs)
+        };
+        let blocks = (0..1 << log_chunks).map(block).collect::<Result<Vec<_>>>()?;
+        let mut all = first.stream.zeros(blocks.iter().map(Buffer::len).sum())?;
+        for (i, block) in blocks.iter().enumerate() {
+            first.stream.copy(block, all.slice_mut(i * block.len()..(i + 1) * block.len())?)?;
+        }
+        Ok(all)
+    }
+
+    /// Enqueues the quotient's extension by 2^log_blowup: D columns of each chunk, one after another.
+    pub(super) fn quotient(
+        &self,
+        engine: &Engine,
+        stream: &Stream,
+        of: &Values<'_, F>,
+        height: &Height<F>,
+        log_blowup: usize,
+        alpha: EF,
+    ) -> Result<Matrix<F>> {
+        let values = self.quotient_values(engine, stream, of, height, alpha)?;
+        let (log_n, log_chunks, degree, word) = (of.log_n, height.log_chunks, EF::DIMENSION, size_of::<F>());
+        let bits = log_n + log_chunks;
         let column = word << (log_n + log_blowup);
         let mut extension = stream.zeros((degree << log_chunks) * column)?;
         for chunk in 0..1usize << log_chunks {
@@ -267,7 +328,8 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
             periods: 1,
         };
         let matrices = matrices.map(|matrix| matrix.map(Matrix::elements));
-        let inputs = Inputs { domain, matrices, publics, periodic: &[], alpha: EF::ZERO, interpreted };
+        let (periodic, alpha, shift) = (&[][..], EF::ZERO, F::GENERATOR);
+        let inputs = Inputs { domain, matrices, publics, periodic, alpha, shift, interpreted, device: 0 };
         let terms = terms.columns(engine, stream, &inputs)?;
         let key = ("fractions", TypeId::of::<(F, EF)>(), log_n, self.lookups);
         let program = engine.program_of(&key, |planner| self.kernels.fractions(planner, log_n, self.lookups))?;

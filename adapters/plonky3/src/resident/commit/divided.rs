@@ -10,7 +10,7 @@ use std::thread;
 
 use p3_util::reverse_bits_len;
 use ringforge::run::BufferSlice;
-use ringforge::{Buffer, Engine, Program, Result, Stream};
+use ringforge::{Buffer, Engine, Result, Stream};
 
 use super::{Trace, Values};
 use crate::field::{EngineField, words};
@@ -62,6 +62,16 @@ impl Division {
         let own = device << self.log_own();
         let first = own >> self.log_held() << self.log_held();
         (first, own - first)
+    }
+
+    /// Whether the first 2^log_chunks cosets of the trace's domain are parts, and more than one.
+    pub(crate) fn has_blocks(self, log_chunks: usize) -> bool {
+        log_chunks > 0 && log_chunks <= self.added_bits && self.added_bits <= self.log_devices
+    }
+
+    /// The first device that has a part.
+    pub(crate) fn device_of(self, part: usize) -> usize {
+        part << (self.log_devices - self.log_parts())
     }
 
     /// The shift of the coset that a device's part is, where the extension is on the coset of `shift`.
@@ -117,7 +127,7 @@ fn commit_in_shares<F: HashField>(
 ) -> Result<(Divided<F>, MerkleTree<F>)> {
     let width = trace.width()?;
     Transform::Extend(added_bits, trace.shift).check(trace.height())?;
-    let Member { engine, stream, copies } = &members[0];
+    let Member { engine, stream, .. } = &members[0];
     let copy = if trace.matrix().is_some() { trace.as_columns(engine, stream)? } else { None };
     let trace = copy.as_ref().map_or(trace, |copy| Trace::resident(copy, trace.shift));
     let (log_n, log_devices) = (trace.height().ilog2() as usize, members.len().ilog2() as usize);
@@ -125,26 +135,70 @@ fn commit_in_shares<F: HashField>(
     let all = width.div_ceil(members.len()).next_multiple_of(F::DIGEST);
     let share = trace.at_once(division.log_held() - log_n).min(at_once).min(all);
     let shares = Shares { members, trace, width, share };
-    let part = |(i, member)| Part::new(member, hash, &shares, division, i);
+    commit_shares(members, hash, division, (width, trace.shift), |begin| shares.coefficients(begin))
+}
+
+/// The commitment to the chunks of a quotient, which are `degree` columns each, divided among devices. `values` has the
+/// evaluations on 2^log_chunks cosets of the trace's domain, on the first device and in bit-reversed order.
+///
+/// # Errors
+/// Errors of the devices.
+pub(crate) fn commit_chunks<F: HashField>(
+    members: &[Member],
+    hash: &Poseidon2<F>,
+    (values, log_chunks, degree): (&Buffer, usize, usize),
+    division: Division,
+) -> Result<(Divided<F>, MerkleTree<F>)> {
+    let (Member { engine, stream, .. }, log_n) = (&members[0], division.log_n);
+    let block = (degree * size_of::<F>()) << log_n;
+    let chunk = |chunk: usize| {
+        let shift = F::GENERATOR * F::two_adic_generator(log_n + log_chunks).exp_u64(chunk as u64);
+        let layout = Layout::Columns { stride: 1 << log_n };
+        let program = Transform::InverseReversed(shift).program(engine, log_n, layout, degree)?;
+        let from = reverse_bits_len(chunk, log_chunks) * block;
+        let mut coefficients = engine.device().buffer(block)?;
+        let call = program.on(stream, degree).input("from", values.slice(from..from + block)?);
+        call.output("to", &mut coefficients).run()?;
+        Ok(Share { device: 0, columns: chunk * degree..(chunk + 1) * degree, coefficients, shift })
+    };
+    let all = |_| (0..1 << log_chunks).map(chunk).collect();
+    commit_shares(members, hash, division, (degree << log_chunks, F::GENERATOR), all)
+}
+
+/// The commitment to columns whose coefficients devices have. `next` returns those of the columns that follow the first ones
+/// of this number. Extensions are on the coset of `shift`.
+fn commit_shares<F: HashField>(
+    members: &[Member],
+    hash: &Poseidon2<F>,
+    division: Division,
+    (width, shift): (usize, F),
+    next: impl Fn(usize) -> Result<Vec<Share<F>>>,
+) -> Result<(Divided<F>, MerkleTree<F>)> {
+    let part = |(i, member)| Part::new(member, hash, (width, shift), division, i);
     let mut parts = members.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
+    let mut before = next(0)?;
     // a device transforms its next columns back while it waits for others' coefficients
-    let mut before = None;
-    for begin in (0..width).step_by(share * members.len()).map(Some).chain([None]) {
-        let next = begin.map(|begin| shares.coefficients(begin)).transpose()?;
-        if let Some(shares) = core::mem::replace(&mut before, next) {
-            parts.iter_mut().enumerate().try_for_each(|(i, part)| part.evaluate(i, &shares))?;
-        }
+    while let Some(Share { columns, .. }) = before.last() {
+        let following = if columns.end < width { next(columns.end)? } else { Vec::new() };
+        let shares = core::mem::replace(&mut before, following);
+        parts.iter_mut().try_for_each(|part| part.evaluate(&shares))?;
     }
     let (matrices, trees): (Vec<_>, Vec<_>) =
         parts.into_iter().map(|part| part.finish(hash)).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let Member { engine, stream, copies } = &members[0];
     let tree = MerkleTree::joined(engine, [stream, copies], hash, &trees)?;
     Ok((Divided { division, parts: matrices }, tree))
 }
 
-/// The coefficients of columns, which one device has.
-type Share = (Range<usize>, Buffer);
+/// The coefficients of columns, which one device has. An inverse transform from the coset of `shift` has left them.
+struct Share<F> {
+    device: usize,
+    columns: Range<usize>,
+    coefficients: Buffer,
+    shift: F,
+}
 
-/// The shares of the columns that devices transform back.
+/// The shares of a trace's columns that devices transform back.
 struct Shares<'a, F> {
     members: &'a [Member],
     trace: Trace<'a, F>,
@@ -156,11 +210,14 @@ struct Shares<'a, F> {
 impl<F: HashField> Shares<'_, F> {
     /// The coefficients of the columns from `begin` on, a share for each device. Devices copy columns from the host at the
     /// same time.
-    fn coefficients(&self, begin: usize) -> Result<Vec<Share>> {
+    fn coefficients(&self, begin: usize) -> Result<Vec<Share<F>>> {
         let begins = (begin..self.width).step_by(self.share);
-        let tasks = self.members.iter().zip(begins).map(|(member, begin)| {
+        let tasks = self.members.iter().zip(begins).enumerate().map(|(device, (member, begin))| {
             let columns = begin..self.width.min(begin + self.share);
-            move || Ok((columns.clone(), self.coefficients_of(member, columns)?))
+            move || {
+                let coefficients = self.coefficients_of(member, columns.clone())?;
+                Ok(Share { device, columns, coefficients, shift: F::ONE })
+            }
         });
         if self.trace.matrix().is_some() {
             return tasks.map(|task| task()).collect();
@@ -207,60 +264,58 @@ impl<F: HashField> Shares<'_, F> {
 
 /// A device's part of the extension, while it is made.
 struct Part<'a, F: HashField> {
+    device: usize,
     member: &'a Member,
-    program: Program,
+    division: Division,
+    /// The shift of the part's coset.
+    shift: F,
     extension: Buffer,
     sponges: Sponges<'a, F>,
-    rows: usize,
-    skipped: usize,
 }
 
 impl<'a, F: HashField> Part<'a, F> {
     fn new(
         member: &'a Member,
         hash: &'a Poseidon2<F>,
-        of: &Shares<'_, F>,
+        (width, shift): (usize, F),
         division: Division,
         device: usize,
     ) -> Result<Self> {
-        let (rows, (_, skipped)) = (1 << division.log_held(), division.first(device));
-        let transform =
-            Transform::Evaluate(division.log_held() - division.log_n, division.shift(device, of.trace.shift));
-        let layout = Layout::Columns { stride: 1 << division.log_n };
-        let program = transform.program(&member.engine, division.log_n, layout, of.share)?;
-        let extension = member.copies.zeros(of.width * rows * size_of::<F>())?;
-        let sponges = Sponges::new(&member.engine, hash, 1 << division.log_own(), of.width).from_row(skipped);
-        Ok(Self { member, program, extension, sponges, rows, skipped })
+        let extension = member.copies.zeros((width * size_of::<F>()) << division.log_held())?;
+        let sponges = Sponges::new(&member.engine, hash, 1 << division.log_own(), width);
+        let (shift, sponges) = (division.shift(device, shift), sponges.from_row(division.first(device).1));
+        Ok(Self { device, member, division, shift, extension, sponges })
     }
 
-    /// Enqueues the evaluation of the next columns, of which every device has a share of the coefficients, and lets the
-    /// sponges absorb them.
-    fn evaluate(&mut self, device: usize, shares: &[Share]) -> Result<()> {
-        let Member { engine, stream, copies } = self.member;
-        let of_column = self.rows * size_of::<F>();
-        for (i, (columns, coefficients)) in shares.iter().enumerate() {
+    /// Enqueues the evaluation of the next columns, and lets the sponges absorb them.
+    fn evaluate(&mut self, shares: &[Share<F>]) -> Result<()> {
+        let (Member { engine, stream, copies }, log_n) = (self.member, self.division.log_n);
+        let (stride, added_bits) = (1usize << self.division.log_held(), self.division.log_held() - log_n);
+        let of_column = stride * size_of::<F>();
+        for Share { device, columns, coefficients, shift } in shares {
             let mut copied = None;
-            if i != device {
+            if *device != self.device {
                 copies.copy(coefficients, copied.insert(engine.device().buffer(coefficients.len())?))?;
             }
+            let transform = Transform::Evaluate(added_bits, *shift, self.shift);
+            let program = transform.program(engine, log_n, Layout::Columns { stride: 1 << log_n }, columns.len())?;
             let to = self.extension.slice_mut(columns.start * of_column..columns.end * of_column)?;
-            let call = self.program.on(stream, columns.len()).input("from", copied.as_ref().unwrap_or(coefficients));
+            let call = program.on(stream, columns.len()).input("from", copied.as_ref().unwrap_or(coefficients));
             call.output("to", to).within(TEMPORARY).run()?;
         }
-        let (Some((first, _)), Some((last, _))) = (shares.first(), shares.last()) else { return Ok(()) };
-        let columns = first.start..last.end;
-        let bytes = columns.start * of_column + self.skipped * size_of::<F>()..columns.end * of_column;
-        let layout = Layout::Columns { stride: self.rows };
-        self.sponges.absorb(stream, self.extension.slice(bytes)?, layout, columns.len())
+        let (Some(first), Some(last)) = (shares.first(), shares.last()) else { return Ok(()) };
+        let columns = first.columns.start..last.columns.end;
+        let skipped = self.division.first(self.device).1 * size_of::<F>();
+        let bytes = columns.start * of_column + skipped..columns.end * of_column;
+        self.sponges.absorb(stream, self.extension.slice(bytes)?, Layout::Columns { stride }, columns.len())
     }
 
     /// The part, and the tree over the rows that the device hashes.
     fn finish(self, hash: &Poseidon2<F>) -> Result<(Matrix<F>, MerkleTree<F>)> {
-        let Self { member: Member { engine, stream, .. }, extension, sponges, rows, .. } = self;
-        let digests = sponges.digests()?;
-        let layers = Layers::new(core::iter::once(digests.len() / size_of::<F::Digest>()), hash.arity())?;
-        let tree = MerkleTree::of_digests(engine, stream, hash, layers, core::iter::once(Ok(digests)))?;
-        Ok((Matrix::new(engine, extension, rows)?, tree))
+        let Self { member: Member { engine, stream, .. }, division, extension, sponges, .. } = self;
+        let layers = Layers::new(core::iter::once(1 << division.log_own()), hash.arity())?;
+        let tree = MerkleTree::of_digests(engine, stream, hash, layers, core::iter::once(sponges.digests()))?;
+        Ok((Matrix::new(engine, extension, 1 << division.log_held())?, tree))
     }
 }
 
