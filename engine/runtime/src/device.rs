@@ -107,6 +107,17 @@ impl Device {
         Ok(Buffer::new(self, self.allocate(bytes)?.into(), bytes))
     }
 
+    /// Like [`Device::buffer`], for a buffer that is written in slices. It counts as written, so the caller must write all
+    /// bytes before any is read: they may hold data of earlier buffers.
+    #[doc(hidden)]
+    pub fn buffer_of_parts(&self, bytes: usize) -> Result<Buffer> {
+        let mut memory = self.allocate(bytes)?;
+        memory.skip_zeroing();
+        let mut buffer = Buffer::new(self, memory.into(), bytes);
+        buffer.holds_anything();
+        Ok(buffer)
+    }
+
     /// Allocates zeroed host memory of this many bytes, for the fastest copies to and from this device. With it,
     /// [`Program::on_host`](crate::Program::on_host) and [`Stream`]'s copies need no staging memory. On a CPU it is
     /// ordinary memory.

@@ -241,7 +241,8 @@ impl<'a, F: HashField> Trace<'a, F> {
         let transform = Transform::Extend(at.added_bits, self.shift);
         let program = transform.program(at.engine, height.ilog2() as usize, short, at_once)?;
         let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
-        let mut extension = at.stream.zeros(extended_bytes(width * height * size_of::<F>(), at.added_bits)?)?;
+        let bytes = extended_bytes(width * height * size_of::<F>(), at.added_bits)?;
+        let mut extension = at.engine.device().buffer_of_parts(bytes)?;
         let [mut next, mut last]: [Option<Buffer>; 2] = [None, None];
         for start in (0..width).step_by(at_once) {
             let columns = start..width.min(start + at_once);

@@ -89,7 +89,7 @@ impl<F: HashField> MerkleTree<F> {
         // the highest first, because the layers above wait for it
         for layer in (0..joined).rev() {
             let bytes = each.count(layer) * size_of::<Digest<F>>();
-            let mut piece = copies.zeros(trees.len() * bytes)?;
+            let mut piece = engine.device().buffer_of_parts(trees.len() * bytes)?;
             for (i, tree) in trees.iter().enumerate() {
                 copies.copy(tree.layer(layer)?, piece.slice_mut(i * bytes..(i + 1) * bytes)?)?;
             }

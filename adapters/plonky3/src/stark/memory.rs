@@ -8,17 +8,18 @@ use super::settings::Settings;
 use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::pcs::Pcs;
-use crate::resident::{TEMPORARY, at_once};
+use crate::resident::{Division, TEMPORARY, at_once};
 use crate::transform::Transform;
 
 /// The device memory of a proof in bytes, beside what its prover holds and traces that are on the device already. It is the
-/// peak, without blocks that the device's pool rounds up.
+/// peak, without blocks that the device's pool rounds up. With several devices it is that of the first one, which needs the
+/// most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
     /// If the extensions of traces are kept until they are opened.
     pub kept: usize,
-    /// If they are made again in parts when they are needed, which takes longer.
+    /// If they are made again in parts when they are needed, which takes longer. Several devices always keep them.
     pub again: usize,
 }
 
@@ -76,7 +77,8 @@ impl Memory {
         EF: ExtensionField<F>,
     {
         let sizes = Sizes { settings, pcs };
-        Ok(Self { kept: sizes.peak(tables, false)?, again: sizes.peak(tables, true)? })
+        let again = settings.others.is_empty();
+        Ok(Self { kept: sizes.peak(tables, false)?, again: sizes.peak(tables, again)? })
     }
 }
 
@@ -102,10 +104,60 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
 
     /// The temporary memory of extending columns by 2^added_bits.
     fn temporary(&self, columns: usize, log_n: usize, added_bits: usize) -> Result<usize> {
+        self.temporary_of(columns, log_n, Transform::Extend(added_bits, F::GENERATOR))
+    }
+
+    fn temporary_of(&self, columns: usize, log_n: usize, transform: Transform<F>) -> Result<usize> {
         let layout = Layout::Columns { stride: 1 << log_n };
-        let plan =
-            Transform::Extend(added_bits, F::GENERATOR).plan(self.settings.engine.planner(), log_n, layout, 1)?;
+        let plan = transform.plan(self.settings.engine.planner(), log_n, layout, 1)?;
         Ok(plan.temporary_bytes(columns).min(plan.temporary_bytes(1).max(TEMPORARY)))
+    }
+
+    /// How the rows of a table are divided among the devices of a group; `None` for one device.
+    fn division(&self, table: &Size) -> Option<Division> {
+        let added_bits = self.pcs.log_blowup();
+        let log_devices = self.settings.log_devices(table.log_n + added_bits);
+        (log_devices > 0).then_some(Division { log_n: table.log_n, added_bits, log_devices })
+    }
+
+    /// Follows the first device while a group extends a trace and makes the tree.
+    fn divided(&self, table: &Size, division: Division, memory: &mut Tracker) -> Result<()> {
+        let Size { log_n, columns: width, copied, is_columns, .. } = *table;
+        let devices = 1 << division.log_devices;
+        let copy = if copied.is_none() && !is_columns { self.columns(width, log_n) } else { 0 };
+        memory.hold(copy);
+        memory.hold(self.columns(width, division.log_held()));
+        let (least, each) = copied.unwrap_or((0, 0));
+        let all = width.div_ceil(devices).next_multiple_of(F::DIGEST);
+        let share = at_once::<F>(division.log_held()).max(least).min(all);
+        let inverse = Transform::Inverse(F::ONE);
+        let evaluate = Transform::Evaluate(division.log_held() - log_n, F::ONE, F::GENERATOR);
+        // the device's own coefficients of some columns and of those that follow
+        let own = |begin: usize, memory: &mut Tracker| -> Result<usize> {
+            let columns = share.min(width.saturating_sub(begin));
+            let bytes = self.columns(columns, log_n);
+            memory.hold(bytes);
+            memory.step(each * bytes);
+            memory.step(self.temporary_of(columns.max(1), log_n, inverse)?);
+            Ok(bytes)
+        };
+        let (mut before, mut states) = (own(0, memory)?, 0);
+        for begin in (0..width).step_by(share * devices) {
+            let end = begin + share * devices;
+            let following = if end < width { own(end, memory)? } else { 0 };
+            let other = share.min(width.saturating_sub(begin + share));
+            memory.hold(self.columns(other, log_n));
+            memory.step(self.temporary_of(share, log_n, evaluate)?);
+            memory.drop(self.columns(other, log_n));
+            let next = self.columns(if end < width { 2 * F::DIGEST } else { F::DIGEST }, division.log_own());
+            memory.hold(next);
+            memory.drop(states + before);
+            (before, states) = (following, next);
+        }
+        memory.hold(self.tree(division.log_own()) - states);
+        memory.hold(self.tree(log_n + division.added_bits));
+        memory.drop(self.tree(division.log_own()) + copy);
+        Ok(())
     }
 
     /// The peak of a proof, whose steps are followed in their order.
@@ -116,7 +168,12 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
         let with_lookups = || order.iter().copied().filter(|table| table.lookups > 0);
         let (degree, log_blowup) = (EF::DIMENSION, self.pcs.log_blowup());
         // traces, their extensions and the tree
-        for table in &order {
+        let division = order.first().and_then(|table| self.division(table));
+        if let Some(division) = division {
+            self.divided(order[0], division, &mut memory)?;
+        }
+        let alone = if division.is_some() { &[][..] } else { &order[..] };
+        for table in alone {
             let from_host = table.copied.is_some();
             if again && (from_host || !table.is_columns) || from_host && table.lookups > 0 {
                 memory.hold(self.columns(table.columns, table.log_n));
@@ -126,7 +183,7 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
             }
         }
         let mut digests = 0;
-        for group in order.chunk_by(|a, b| a.log_n == b.log_n) {
+        for group in alone.chunk_by(|a, b| a.log_n == b.log_n) {
             let rows = group[0].log_n + log_blowup;
             let (mut states, total) = (0, group.iter().map(|table| table.columns).sum::<usize>());
             let mut absorbed = 0;
@@ -157,7 +214,7 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
             digests += states;
         }
         // the tree takes over the digests
-        memory.hold(self.tree_of(order.iter().copied()).saturating_sub(digests));
+        memory.hold(self.tree_of(alone.iter().copied()).saturating_sub(digests));
 
         // permutation columns
         let permutation = |table: &Size| (table.lookups + 1) * degree;
@@ -177,8 +234,10 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
         }
 
         // quotients
+        let has_blocks = |table: &Size| division.is_some_and(|of| of.has_blocks(table.log_chunks));
         let trace = |table: &Size| {
-            let wide = table.log_chunks > log_blowup;
+            let held = division.map_or(log_blowup, |of| of.log_held() - of.log_n);
+            let wide = table.log_chunks > held && !has_blocks(table);
             let others = if table.lookups > 0 { permutation(table) } else { 0 } + table.preprocessed;
             if wide {
                 table.columns + others
@@ -190,11 +249,27 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
         };
         for table in tables {
             let rows = table.log_n + table.log_chunks;
+            let evaluated = if has_blocks(table) { table.log_n } else { rows };
             memory.hold(self.columns(trace(table), rows));
             memory.step(self.temporary(trace(table).max(1), table.log_n, table.log_chunks)?);
-            memory.hold(self.columns(2 * degree, rows));
+            memory.hold(self.columns(2 * degree, evaluated));
             memory.drop(self.columns(trace(table), rows));
-            memory.drop(self.columns(degree, rows));
+            memory.drop(self.columns(degree, evaluated));
+            if has_blocks(table) {
+                memory.hold(self.columns(degree, rows));
+                memory.drop(self.columns(degree, evaluated));
+            }
+            if let Some(division) = division {
+                // the coefficients, and the first device's part
+                memory.hold(self.columns(degree, rows));
+                memory.hold(self.columns(degree << table.log_chunks, division.log_held()));
+                let tree = self.tree(division.log_own());
+                memory.hold(tree + self.columns(F::DIGEST, division.log_own()));
+                memory.drop(self.columns(2 * degree, rows) + self.columns(F::DIGEST, division.log_own()));
+                memory.step(self.tree_of(order.iter().copied()));
+                memory.drop(tree);
+                continue;
+            }
             let quotient = self.extended(degree << table.log_chunks, table.log_n);
             memory.hold(quotient);
             memory.step(self.temporary(degree, table.log_n, log_blowup)?);

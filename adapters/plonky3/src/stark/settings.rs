@@ -97,10 +97,15 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
         Ok(())
     }
 
-    /// The devices of a proof whose extensions have 2^log_rows rows: all, or none if one is enough.
+    /// log2 of the devices of a proof whose extensions have 2^log_rows rows: all, or one if there are few rows.
+    pub(super) fn log_devices(&self, log_rows: usize) -> usize {
+        let all = (1 + self.others.len()).ilog2() as usize;
+        if all + LOG_LEAST > log_rows { 0 } else { all }
+    }
+
+    /// The devices of a proof whose extensions have 2^log_rows rows, or none for one device.
     pub(super) fn members(&self, stream: &Stream, log_rows: usize) -> Result<Vec<Member>> {
-        let count = 1 + self.others.len();
-        if count == 1 || count << LOG_LEAST > 1 << log_rows {
+        if self.log_devices(log_rows) == 0 {
             return Ok(Vec::new());
         }
         let first =

@@ -280,7 +280,8 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
             self.constraints.columns(&members[device].engine, &members[device].stream, &inputs)
         };
         let blocks = (0..1 << log_chunks).map(block).collect::<Result<Vec<_>>>()?;
-        let mut all = first.stream.zeros(blocks.iter().map(Buffer::len).sum())?;
+        let bytes = blocks.iter().map(Buffer::len).sum();
+        let mut all = first.engine.device().buffer_of_parts(bytes)?;
         for (i, block) in blocks.iter().enumerate() {
             first.stream.copy(block, all.slice_mut(i * block.len()..(i + 1) * block.len())?)?;
         }
@@ -301,7 +302,7 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         let (log_n, log_chunks, degree, word) = (of.log_n, height.log_chunks, EF::DIMENSION, size_of::<F>());
         let bits = log_n + log_chunks;
         let column = word << (log_n + log_blowup);
-        let mut extension = stream.zeros((degree << log_chunks) * column)?;
+        let mut extension = engine.device().buffer_of_parts((degree << log_chunks) * column)?;
         for chunk in 0..1usize << log_chunks {
             let shift = F::GENERATOR * F::two_adic_generator(bits).exp_u64(chunk as u64);
             let transform = Transform::ExtendReversed(log_blowup, shift, F::GENERATOR);

@@ -53,7 +53,7 @@ impl Division {
     }
 
     /// log2 of the rows that a device hashes and opens, within its part.
-    fn log_own(self) -> usize {
+    pub(crate) fn log_own(self) -> usize {
         self.log_n + self.added_bits - self.log_devices
     }
 
@@ -281,7 +281,8 @@ impl<'a, F: HashField> Part<'a, F> {
         division: Division,
         device: usize,
     ) -> Result<Self> {
-        let extension = member.copies.zeros((width * size_of::<F>()) << division.log_held())?;
+        let bytes = (width * size_of::<F>()) << division.log_held();
+        let extension = member.engine.device().buffer_of_parts(bytes)?;
         let sponges = Sponges::new(&member.engine, hash, 1 << division.log_own(), width);
         let (shift, sponges) = (division.shift(device, shift), sponges.from_row(division.first(device).1));
         Ok(Self { device, member, division, shift, extension, sponges })
