@@ -189,6 +189,8 @@ impl CudaMemory {
             state.record(queue.point(), Access::Write);
             zeroed.map_err(failed("cuMemsetD8Async"))?;
             state.stale = false;
+            // dropping the event of another GPU makes that GPU's context current
+            queue.gpu().bind()?;
         }
         Ok(())
     }
