@@ -193,6 +193,12 @@ macro_rules! field {
                     return;
                 }
                 let mut random = Random::new(seed());
+                let emulators: Vec<_> = (0..2).filter_map(|_| Target::Emulator.device()).collect();
+                if let Ok(engine) = Engine::group(&emulators) {
+                    let air = Mixed { width: 2, degree: 3, next: true, periods: &[1] };
+                    let trace = RowMajorMatrix::new((0..2 << 3).map(F::from_usize).collect(), 2);
+                    agrees_on(&engine, &air, &trace, &[F::ONE, F::TWO], [3, 1, 0, 1], Some(false));
+                }
                 for engine in groups() {
                     for (sizes, width, degree, next, periods) in [
                         ([3, 1, 0, 1], 3, 2, true, &[2, 3, 0][..]),

@@ -38,7 +38,7 @@ use crate::resident::{self, Committed, Matrix, MerkleTree, Trace};
 ///
 /// Tables may have different heights, and lookups between them. The permutation columns of lookups are made on the device,
 /// too. Each table's AIR may have what that of a [`Prover`](super::Prover) may have; AIRs of different types are the
-/// variants of one. Lookups may not read periodic columns, and every table has at least two rows.
+/// variants of one. Lookups may not read periodic columns, and every table has at least two rows. There is one device.
 ///
 /// Constraints are compiled as those of a [`Prover`](super::Prover), and proofs of work have the smallest witness under the
 /// same conditions. Proofs do not hide the traces. Nothing of a trace is wiped.

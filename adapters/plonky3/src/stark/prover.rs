@@ -44,6 +44,9 @@ use crate::resident::{Committed, MerkleTree, Trace};
 /// Proofs of work have the smallest witness, if the challenger is a `DuplexChallenger` with the permutation that hashes
 /// rows. Other challengers search themselves.
 ///
+/// With an engine on a [group](Engine::group) of 2^k devices, each device has a coset of the extension, hashes its rows, and
+/// evaluates the constraints on it. FRI is on the first device.
+///
 /// Proofs do not hide the trace. Nothing of the trace is wiped.
 #[derive(Debug)]
 pub struct Prover<'a, F: HashField, EF, SC: StarkGenericConfig, A> {
@@ -75,7 +78,7 @@ where
     SC::Challenger: FieldChallenger<F> + GrindingChallenger<Witness = F> + CanObserve<Cap<F>> + 'static,
     A: Air<SymbolicAirBuilder<F>> + Air<SymbolicAirBuilder<F, EF>>,
 {
-    /// Reads the constraints of an AIR, and commits to its preprocessed columns. Traces, hashes and FRI are on the device
+    /// Reads the constraints of an AIR, and commits to its preprocessed columns. Traces, hashes and FRI are on the devices
     /// of `engine`.
     ///
     /// # Errors

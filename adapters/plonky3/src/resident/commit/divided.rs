@@ -293,7 +293,9 @@ impl<'a, F: HashField> Part<'a, F> {
         let (Member { engine, stream, copies }, log_n) = (self.member, self.division.log_n);
         let (stride, added_bits) = (1usize << self.division.log_held(), self.division.log_held() - log_n);
         let of_column = stride * size_of::<F>();
-        for Share { device, columns, coefficients, shift } in shares {
+        // others' coefficients arrive while the device works on its own
+        let (before, own) = shares.split_at(self.device.min(shares.len()));
+        for Share { device, columns, coefficients, shift } in own.iter().chain(before) {
             let mut copied = None;
             if *device != self.device {
                 copies.copy(coefficients, copied.insert(engine.device().buffer(coefficients.len())?))?;
@@ -350,7 +352,9 @@ mod tests {
                 Trace::rows(&rows.values, width, F::GENERATOR),
                 Trace::resident(&matrix, F::GENERATOR),
             ];
-            for (count, added_bits) in [(2, 1), (4, 1), (2, 2), (4, 3)] {
+            let cases: &[(usize, usize)] =
+                if device.limits().is_cpu() { &[(2, 1), (4, 1), (2, 2), (4, 3)] } else { &[(4, 1)] };
+            for &(count, added_bits) in cases {
                 // the same device several times
                 let member = |_| {
                     let [stream, copies] = [(); 2].map(|()| device.stream().expect("a stream"));
@@ -363,7 +367,7 @@ mod tests {
                 {
                     let whole = commit(&engine, &stream, hash, &[trace], added_bits).expect("a commitment");
                     let wanted = whole.open(&stream, &leaves, 1).expect("an opening");
-                    for at_once in [8, 16, usize::MAX] {
+                    for at_once in [8, usize::MAX] {
                         let (of, tree) =
                             commit_in_shares(&members, hash, trace, added_bits, at_once).expect("a commitment");
                         assert_eq!(
