@@ -73,6 +73,42 @@ fn programs_run_on_streams_of_every_device() -> Result<()> {
     Ok(())
 }
 
+/// Copies are ordered across devices, also where memory is freed while another device still reads it.
+#[test]
+fn buffers_are_copied_between_devices() -> Result<()> {
+    const COUNT: usize = 1 << 18;
+    let bytes = COUNT * size_of::<u32>();
+    let mut pairs = vec![[Device::cpu(), Device::cpu()]];
+    if let Ok(gpu) = Device::cuda(0) {
+        // a second handle of the GPU is another device
+        let other = Device::cuda(1).or_else(|_| Device::cuda(0))?;
+        let (on_cpu, stream) = (Device::cpu().stream()?.zeros(bytes)?, gpu.stream()?);
+        let refused = stream.copy(&on_cpu, &mut gpu.buffer(bytes)?);
+        assert!(matches!(refused, Err(Error::ForeignDevice { .. })), "{refused:?}");
+        pairs.push([gpu, other]);
+    }
+    for [a, b] in pairs {
+        let [on_a, on_b] = [a.stream()?, b.stream()?];
+        let numbers: Vec<u32> = (0..COUNT as u32).collect();
+        let (mut here, mut there) = (on_a.upload(&numbers)?, b.buffer(bytes)?);
+        for _ in 0..20 {
+            on_b.copy(&here, &mut there)?;
+            on_a.wipe(&mut here)?;
+            on_a.copy(&there, &mut here)?;
+            on_b.wipe(&mut there)?;
+        }
+        assert!(on_a.download::<u32>(&here)? == numbers, "{a} and {b}");
+        let mut all = on_b.zeros(20 * bytes)?;
+        for i in 0..20 {
+            let part = on_a.upload(&vec![i as u32; COUNT])?;
+            on_b.copy(&part, all.slice_mut(i * bytes..(i + 1) * bytes)?)?;
+        }
+        let found = on_b.download::<u32>(&all)?;
+        assert!(found.iter().enumerate().all(|(i, x)| *x as usize == i / COUNT), "{a} and {b}");
+    }
+    Ok(())
+}
+
 /// Groups can be used on rayon's threads, because other threads wait for the devices.
 #[test]
 fn groups_work_on_the_threads_of_rayon() -> Result<()> {

@@ -27,7 +27,7 @@ impl<'a, F: HashField> Sponges<'a, F> {
     }
 
     /// The same sponges, which absorb column-major matrices from this row on. Columns are passed without the rows before it.
-    pub(crate) fn from_row(self, row: usize) -> Self {
+    pub(crate) fn skipping(self, row: usize) -> Self {
         Self { skipped: row, ..self }
     }
 

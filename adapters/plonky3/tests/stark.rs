@@ -299,11 +299,9 @@ macro_rules! field {
                 let mut random = Random::new(seed());
                 let hash = random_hash(&mut random);
                 let group = Engine::group(&[Device::cpu(), Device::cpu()]).expect("a group");
-                let engines = [Engine::on(Device::cpu()), group];
+                let one = Engine::on(Device::cpu());
                 let air = testkit::Sequences { columns: 40 };
-                for (engine, (log_n, log_blowup)) in
-                    engines.into_iter().flat_map(|engine| [(9, 1), (7, 3)].map(|sizes| (engine.clone(), sizes)))
-                {
+                for (engine, log_n, log_blowup) in [(one.clone(), 9, 1), (one, 7, 3), (group, 8, 1)] {
                     let alone = engine.devices().count() == 1;
                     let config = config(&engine, &hash, 0, [log_blowup, 0, 1]);
                     let mut prover = Prover::new(&engine, &config, &air).expect("a prover");

@@ -284,7 +284,7 @@ impl<'a, F: HashField> Part<'a, F> {
         let bytes = (width * size_of::<F>()) << division.log_held();
         let extension = member.engine.device().buffer_of_parts(bytes)?;
         let sponges = Sponges::new(&member.engine, hash, 1 << division.log_own(), width);
-        let (shift, sponges) = (division.shift(device, shift), sponges.from_row(division.first(device).1));
+        let (shift, sponges) = (division.shift(device, shift), sponges.skipping(division.first(device).1));
         Ok(Self { device, member, division, shift, extension, sponges })
     }
 
