@@ -116,7 +116,7 @@ where
         let work = [config.ood_proof_of_work_bits(), config.lookup_proof_of_work_bits()];
         let settings = Settings::new(engine, config.pcs(), &work)?;
         if !settings.others.is_empty() {
-            return Err(unsupported("several devices make proofs of one table only"));
+            return Err(unsupported("the engine is a group of devices: use an engine on one of them"));
         }
         if airs.is_empty() || common.lookups.len() != airs.len() {
             let what = "tables of the common data (must be those of the AIRs, and at least 1)";

@@ -71,7 +71,9 @@ impl<F: HashField, EF: ExtensionField<F>> Settings<F, EF> {
         }
         let count = engine.devices().count();
         if !count.is_power_of_two() {
-            return Err(unsupported(format!("the group has {count} devices: use a power of two")));
+            return Err(unsupported(format!(
+                "the engine is a group of {count} devices: use 1, 2, 4 or another power of two"
+            )));
         }
         let mut others: Vec<Engine> =
             engine.members().into_iter().map(|engine| engine.with_cache_limit(PROGRAMS)).collect();
