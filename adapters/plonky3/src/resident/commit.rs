@@ -211,8 +211,12 @@ impl<'a, F: HashField> Trace<'a, F> {
 
     /// Number of columns of 2^`added_bits` times the height that are extended and hashed at a time.
     fn at_once(&self, added_bits: usize) -> usize {
-        let least = if let Values::Rows(..) = self.values { OF_A_ROW / size_of::<F>() } else { 0 };
-        at_once::<F>(self.height().ilog2() as usize + added_bits).max(least)
+        at_once::<F>(self.height().ilog2() as usize + added_bits).max(self.least())
+    }
+
+    /// The fewest columns that are copied from the host at a time, unless there are fewer.
+    pub(crate) fn least(&self) -> usize {
+        if let Values::Rows(..) = self.values { OF_A_ROW / size_of::<F>() } else { 0 }
     }
 
     /// How a trace from the host is copied: the columns of a part, and the buffers of this size that each part uses beside

@@ -33,6 +33,8 @@ pub(super) struct Size {
     pub(super) lookups: usize,
     /// How the trace is [copied](crate::resident::Trace::copied) from the host; `None` for one on the device.
     pub(super) copied: Option<(usize, usize)>,
+    /// The [fewest columns](crate::resident::Trace::least) of a copy from the host.
+    pub(super) least: usize,
     /// Whether a trace on the device is contiguous columns.
     pub(super) is_columns: bool,
     /// Whether the table is opened for the next row.
@@ -122,14 +124,13 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
 
     /// Follows the first device while a group extends a trace and makes the tree.
     fn divided(&self, table: &Size, division: Division, memory: &mut Tracker) -> Result<()> {
-        let Size { log_n, columns: width, copied, is_columns, .. } = *table;
+        let Size { log_n, columns: width, copied, least, is_columns, .. } = *table;
         let devices = 1 << division.log_devices;
         let copy = if copied.is_none() && !is_columns { self.columns(width, log_n) } else { 0 };
         memory.hold(copy);
         memory.hold(self.columns(width, division.log_held()));
-        let (least, each) = copied.unwrap_or((0, 0));
-        let all = width.div_ceil(devices).next_multiple_of(F::DIGEST);
-        let share = at_once::<F>(division.log_held()).max(least).min(all);
+        let (_, each) = copied.unwrap_or((0, 0));
+        let share = division.share::<F>(width, least);
         let inverse = Transform::Inverse(F::ONE);
         let evaluate = Transform::Evaluate(division.log_held() - log_n, F::ONE, F::GENERATOR);
         // the device's own coefficients of some columns and of those that follow

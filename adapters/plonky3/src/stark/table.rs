@@ -148,6 +148,7 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
             preprocessed: preprocessed_width,
             lookups: self.lookups,
             copied: trace.copied(pcs.log_blowup()),
+            least: trace.least(),
             is_columns: trace.matrix().is_some_and(Matrix::is_columns),
             next,
         })

@@ -12,7 +12,7 @@ use p3_util::reverse_bits_len;
 use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Result, Stream};
 
-use super::{Trace, Values};
+use super::{Trace, Values, at_once};
 use crate::field::{EngineField, words};
 use crate::hash::HashField;
 use crate::layers::Layers;
@@ -55,6 +55,14 @@ impl Division {
     /// log2 of the rows that a device hashes and opens, within its part.
     pub(crate) fn log_own(self) -> usize {
         self.log_n + self.added_bits - self.log_devices
+    }
+
+    /// The columns that a device transforms back at a time, of a trace that is copied by at least so many: whole blocks of the
+    /// sponges. All devices' columns are hashed at once.
+    pub(crate) fn share<F: HashField>(self, width: usize, least: usize) -> usize {
+        let whole = |columns: usize| columns.next_multiple_of(F::DIGEST);
+        let share = whole(at_once::<F>(self.log_held()) >> self.log_devices).max(least);
+        share.min(whole(width.div_ceil(1 << self.log_devices)))
     }
 
     /// The first row of a device's part, and how many rows of the part precede those that the device hashes.
@@ -132,8 +140,7 @@ fn commit_in_shares<F: HashField>(
     let trace = copy.as_ref().map_or(trace, |copy| Trace::resident(copy, trace.shift));
     let (log_n, log_devices) = (trace.height().ilog2() as usize, members.len().ilog2() as usize);
     let division = Division { log_n, added_bits, log_devices };
-    let all = width.div_ceil(members.len()).next_multiple_of(F::DIGEST);
-    let share = trace.at_once(division.log_held() - log_n).min(at_once).min(all);
+    let share = division.share::<F>(width, trace.least()).min(at_once);
     let shares = Shares { members, trace, width, share };
     commit_shares(members, hash, division, (width, trace.shift), |begin| shares.coefficients(begin))
 }
