@@ -50,7 +50,10 @@ macro_rules! field {
             let gpu = Limits::h200();
             let (device, rehearsed) = rehearsal::device(gpu.clone());
             let engine = Engine::on(device);
-            let [config, on_cpu] = [&engine, &Engine::cpu()].map(|engine| config(engine, &hash, 1, [log_blowup, 0, 2]));
+            let (other, of_other) = rehearsal::device(gpu.clone());
+            let group = Engine::group(&[engine.device().clone(), other]).expect("a group");
+            let [config, on_group, on_cpu] =
+                [&engine, &group, &Engine::cpu()].map(|engine| config(engine, &hash, 1, [log_blowup, 0, 2]));
             let stream = engine.device().stream().expect("a stream");
             for (log_n, of, width) in [(1, 2, 1), (4, 3, 6), (5, 5, 20), (6, 9, 100)] {
                 let air = Mixed { width, degree: of.min(degree), next: log_n != 5, periods: &[] };
@@ -76,6 +79,14 @@ macro_rules! field {
                     }
                 }
             }
+            for (log_n, of, width) in [(4, 3, 6), (5, 5, 20)] {
+                let air = Mixed { width, degree: of.min(degree), next: true, periods: &[] };
+                let prover = Prover::new(&group, &on_group, &air).expect("a prover").interpreted();
+                let values: Vec<F> = (0..width << log_n).map(F::from_usize).collect();
+                for trace in [Trace::columns(&values, 1 << log_n, F::ONE), Trace::rows(&values, width, F::ONE)] {
+                    prover.prove(trace, &[F::ONE, F::TWO]).expect("a proof");
+                }
+            }
             let traces = machine_traces::<F>(&mut random, 5);
             let bits = traces.each_ref().map(|trace| trace.height().ilog2() as usize);
             // Plonky3 commits to the preprocessed columns
@@ -86,7 +97,8 @@ macro_rules! field {
             prover.prove(&inputs).expect("a proof");
             prover.extending_again().prove(&inputs).expect("a proof");
 
-            let missing: Vec<_> = sources(&rehearsed.kernels(), &gpu).difference(&bundled).cloned().collect();
+            let needed = [rehearsed.kernels(), of_other.kernels()].concat();
+            let missing: Vec<_> = sources(&needed, &gpu).difference(&bundled).cloned().collect();
             assert!(missing.is_empty(), "{} of {}: {missing:#?}", missing.len(), bundled.len());
         }
     };

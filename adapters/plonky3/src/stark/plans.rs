@@ -69,6 +69,14 @@ fn of_transforms<F: HashField>(
             transforms.extend(WIDTHS.map(|width| (again, Layout::Rows, width)));
         }
     }
+    // devices of a group transform columns back, and evaluate all on cosets of their own
+    transforms.push((Transform::Inverse(F::ONE), layout, 1));
+    let root = F::two_adic_generator(log_n + log_blowup);
+    for log_parts in 1..=log_blowup {
+        let shifts = root.shifted_powers(g).take(1 << log_parts);
+        let evaluate = |shift| Transform::Evaluate(log_blowup - log_parts, F::ONE, shift);
+        transforms.extend(shifts.map(|shift| (evaluate(shift), layout, 1)));
+    }
     let root = F::two_adic_generator(log_n + log_chunks);
     let shifts = root.shifted_powers(g).take(1 << log_chunks);
     transforms.extend(shifts.map(|shift| (Transform::ExtendReversed(log_blowup, shift, g), layout, 1)));
@@ -82,7 +90,7 @@ fn of_trees<F: HashField>(planner: &Planner, hash: &Poseidon2<F>) -> Result<Vec<
     let (rows, layout) = (2, Layout::Columns { stride: 2 });
     let mut plans = Vec::new();
     for before in [None, Some(0)] {
-        plans.push(hash.columns(planner, Columns { height: rows, count: 1, layout, before, ends: true })?);
+        plans.push(hash.columns(planner, Columns { height: rows, count: 1, layout, skipped: 0, before, ends: true })?);
     }
     let each = hash.arity();
     plans.push(hash.rows(planner, 1)?);
