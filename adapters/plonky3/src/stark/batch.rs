@@ -306,8 +306,7 @@ where
             let permutation = terminals[i].and_then(|_| of_permutation.next());
             let matrices = [Some(main_columns[i]), preprocessed, permutation];
             let publics = self.publics(i, inputs[i].1, &challenges[i], terminals[i].unwrap_or(EF::ZERO));
-            let divided = [None; 2];
-            let values = Values { matrices, divided, publics: &publics, log_n: log_ns[i], interpreted: interpreted[i] };
+            let values = Values { matrices, publics: &publics, log_n: log_ns[i], interpreted: interpreted[i] };
             quotients.push(table.quotient(engine, stream, &values, &heights[i], at.log_blowup(), alpha)?);
             at.go_on()?;
         }
@@ -353,9 +352,7 @@ where
             let preprocessed = self.preprocessed.as_ref().and_then(|of| of.columns[i].as_ref());
             let publics = self.publics(i, begun.inputs[i].1, &challenges[i], EF::ZERO);
             let matrices = [begun.matrix(i), preprocessed, None].map(|matrix| matrix.map(Columns::Trace));
-            let divided = [None; 2];
-            let values =
-                Values { matrices, divided, publics: &publics, log_n: begun.log_ns[i], interpreted: interpreted[i] };
+            let values = Values { matrices, publics: &publics, log_n: begun.log_ns[i], interpreted: interpreted[i] };
             fractions.push(table.fractions(engine, stream, &values)?);
         }
         // all fractions are enqueued before the first total is waited for

@@ -29,6 +29,8 @@ enum Matrices<'a, F> {
 pub(super) enum Columns<'a, F> {
     /// Their extension, in bit-reversed order.
     Extended(&'a Matrix<F>),
+    /// Their extension, of which each device has a part.
+    Divided(&'a Divided<F>),
     /// The columns before their extension, in natural order.
     Trace(&'a Matrix<F>),
 }
@@ -70,15 +72,10 @@ impl<'a, F: HashField> Commitment<'a, F> {
         Ok(Self { tree, matrices: Matrices::Traces(traces) })
     }
 
-    /// The only matrix, if each device has a part of it.
-    pub(super) fn divided(&self) -> Option<&Divided<F>> {
-        if let Matrices::Divided(of) = &self.matrices { Some(of) } else { None }
-    }
-
-    /// The columns of all matrices. Of a divided matrix, this is the part of the first device, with the first rows.
+    /// The columns of all matrices.
     pub(super) fn columns(&self) -> Vec<Columns<'_, F>> {
         match &self.matrices {
-            Matrices::Divided(of) => vec![Columns::Extended(&of.parts[0])],
+            Matrices::Divided(of) => vec![Columns::Divided(of)],
             Matrices::Extended(matrices) => matrices.iter().map(Columns::Extended).collect(),
             Matrices::Traces(traces) => traces.iter().map(|trace| Columns::Trace(trace)).collect(),
         }
@@ -94,6 +91,7 @@ impl<'a, F: HashField> Commitment<'a, F> {
         let cap_height = at.pcs.mmcs().cap_height().min(self.tree.height());
         let rows = |columns: Columns<'c, F>| match columns {
             Columns::Extended(matrix) => self.tree.gather_rows(to, matrix, leaves),
+            Columns::Divided(of) => Ok(Rows::OnHost(of.rows(&at.members, leaves)?)),
             Columns::Trace(matrix) => {
                 let height = matrix.height() << at.log_blowup();
                 let numbers: Vec<_> = leaves.iter().map(|&leaf| self.tree.row_of(leaf, height)).collect();
@@ -101,30 +99,33 @@ impl<'a, F: HashField> Commitment<'a, F> {
                 Ok(Rows::OnHost(trace.rows_of_extension(at.engine, at.stream, at.log_blowup(), &numbers)?))
             }
         };
-        let rows = match &self.matrices {
-            Matrices::Divided(of) => vec![Rows::OnHost(of.rows(&at.members, leaves)?)],
-            _ => self.columns().into_iter().map(rows).collect::<Result<_>>()?,
-        };
+        let rows = self.columns().into_iter().map(rows).collect::<Result<_>>()?;
         Ok(Gathered { leaves: leaves.len(), rows, paths: self.tree.gather(to, leaves, cap_height)? })
     }
 }
 
 impl<'a, F: HashField> Columns<'a, F> {
+    /// The matrix; of a divided one the part of the first device, which has the first rows.
     pub(super) fn matrix(self) -> &'a Matrix<F> {
-        let (Self::Extended(matrix) | Self::Trace(matrix)) = self;
-        matrix
+        match self {
+            Self::Extended(matrix) | Self::Trace(matrix) => matrix,
+            Self::Divided(of) => &of.parts[0],
+        }
+    }
+
+    pub(super) fn divided(self) -> Option<&'a Divided<F>> {
+        if let Self::Divided(of) = self { Some(of) } else { None }
     }
 
     /// The first 2^(log_n + added_bits) rows of the extension, where 2^log_n rows are extended. `None` if the matrix has
     /// them.
     pub(super) fn first_rows(self, stream: &Stream, log_n: usize, added_bits: usize) -> Result<Option<Matrix<F>>> {
-        let (n, shift) = (1usize << log_n, F::GENERATOR);
-        Ok(match self {
-            Self::Extended(matrix) if matrix.height() >= n << added_bits => None,
-            Self::Extended(matrix) => {
-                Some(matrix.first_transformed(stream, n, Transform::ExtendReversed(added_bits, shift, shift))?)
-            }
-            Self::Trace(matrix) => Some(matrix.first_transformed(stream, n, Transform::Extend(added_bits, shift))?),
-        })
+        let (n, shift, matrix) = (1usize << log_n, F::GENERATOR, self.matrix());
+        let transform = match self {
+            Self::Trace(_) => Transform::Extend(added_bits, shift),
+            _ if matrix.height() >= n << added_bits => return Ok(None),
+            _ => Transform::ExtendReversed(added_bits, shift, shift),
+        };
+        matrix.first_transformed(stream, n, transform).map(Some)
     }
 }

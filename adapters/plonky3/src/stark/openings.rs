@@ -10,7 +10,7 @@ use p3_field::ExtensionField;
 use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
 use ringforge::{Buffer, Result};
 
-use super::commitment::Commitment;
+use super::commitment::{Columns, Commitment};
 use super::elements::{Pack, exts, flat, upload};
 use super::evaluation::{denominators, points as points_of};
 use super::fri::{self, Challenger, Trees};
@@ -156,7 +156,7 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         };
         let rows = rounds.iter().map(rows).collect::<Result<_>>()?;
         let (here, next) = (inverses(bits, z)?, heights.into_iter().map(next).collect::<Result<Vec<_>>>()?);
-        let divided = rounds.iter().find_map(|round| round.commitment.divided());
+        let divided = rounds.iter().flat_map(|round| round.commitment.columns()).find_map(Columns::divided);
         let division = divided.into_iter().flat_map(|of| (1..at.members.len()).map(move |i| (i, of.division)));
         let other = |(i, division): (usize, Division)| {
             let (Member { engine, stream, .. }, log_n) = (&at.members[i], division.log_n);
@@ -190,9 +190,13 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
     }
 
     /// The columns of a matrix that each device opens.
-    fn parts<'r>(at: &Place<'_, F, EF, impl Sized>, round: &Round<'r, F>, matrix: &'r Matrix<F>) -> Vec<Part<'r, F>> {
+    fn parts<'r>(
+        at: &Place<'_, F, EF, impl Sized>,
+        columns: Columns<'r, F>,
+        matrix: &'r Matrix<F>,
+    ) -> Vec<Part<'r, F>> {
         let width = matrix.width();
-        let Some(Divided { division, parts }) = round.commitment.divided() else {
+        let Some(Divided { division, parts }) = columns.divided() else {
             return vec![Part { device: 0, matrix, columns: 0..width, shift: F::GENERATOR }];
         };
         let share = width.div_ceil(at.members.len());
@@ -209,8 +213,8 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         let all = self.matrices(rounds).into_iter().zip(rounds);
         let all: Vec<Vec<_>> = all
             .map(|(matrices, round)| {
-                let parts = |(matrix, opening)| (Self::parts(at, round, matrix), opening);
-                matrices.into_iter().map(parts).collect()
+                let parts = |((matrix, opening), columns)| (Self::parts(at, columns, matrix), opening);
+                matrices.into_iter().zip(round.commitment.columns()).map(parts).collect()
             })
             .collect();
         let devices = 1 + self.others.len();

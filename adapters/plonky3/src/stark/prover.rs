@@ -242,8 +242,6 @@ where
         let preprocessed = self.preprocessed.as_ref().and_then(|of| of.committed.columns().pop());
         let values = Values {
             matrices: [committed.columns().pop(), preprocessed, None],
-            divided: [Some(committed), self.preprocessed.as_ref().map(|of| &of.committed)]
-                .map(|of| of.and_then(Commitment::divided)),
             publics: public_values,
             log_n,
             interpreted,

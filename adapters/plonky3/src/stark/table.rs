@@ -26,7 +26,7 @@ use crate::field::{EngineField, elements};
 use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::pcs::Pcs;
-use crate::resident::{Divided, Matrix, Member, Trace};
+use crate::resident::{Matrix, Member, Trace};
 use crate::transform::Transform;
 
 /// How constraints are evaluated on a GPU.
@@ -64,8 +64,6 @@ pub(super) struct Height<F> {
 pub(super) struct Values<'a, F> {
     /// The main columns, the preprocessed ones and those of the permutation.
     pub(super) matrices: [Option<Columns<'a, F>>; 3],
-    /// The main columns and the preprocessed ones, if each device has a part of them.
-    pub(super) divided: [Option<&'a Divided<F>>; 2],
     /// Public values, and those of lookups.
     pub(super) publics: &'a [F],
     pub(super) log_n: usize,
@@ -251,14 +249,16 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         height: &Height<F>,
         alpha: EF,
     ) -> Result<Buffer> {
-        let ([main, preprocessed], log_chunks, first) = (of.divided, height.log_chunks, &members[0]);
-        let Some(Divided { division, parts }) = main.filter(|of| of.division.has_blocks(log_chunks)) else {
+        let (log_chunks, first) = (height.log_chunks, &members[0]);
+        let divided = of.matrices.map(|columns| columns.and_then(Columns::divided));
+        let division = divided[0].map(|of| of.division).filter(|division| division.has_blocks(log_chunks));
+        let Some(division) = division else {
             return self.quotient_values(&first.engine, &first.stream, of, height, alpha);
         };
         let (log_n, periods) = (of.log_n, height.periods >> log_chunks);
         let block = |block: usize| {
             let device = division.device_of(block);
-            let matrices = [Some(&parts[device]), preprocessed.map(|of| &of.parts[device]), None];
+            let matrices = divided.map(|of| of.map(|of| &of.parts[device]));
             let domain = Domain {
                 matrices: matrices.map(|matrix| matrix.map_or(Shape::none(1 << log_n), Shape::of)),
                 log_n,
