@@ -33,8 +33,9 @@ pub(crate) static SUITE: Suite = Suite {
     title: "Several devices",
     about: "All GPUs of one machine as a group, by the host's clock, beside one of them in the same run. Batches are on \
             the devices, each with the batch of the single GPU, or go from page-locked host memory to host memory and \
-            are divided over the devices. A long transform has one vector that is distributed over all of them, in its \
-            native layout or in blocks of natural order. With --ranks, each process has one device.",
+            are divided over the devices. A STARK proof has its trace on the first device. A long transform has one vector \
+            that is distributed over all of them, in its native layout or in blocks of natural order. With --ranks, each \
+            process has one device.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 2^24", "forward")),
     cases,

@@ -226,6 +226,10 @@ macro_rules! field {
                 let [steps, products, bytes] = Machine::ALL;
                 let refused = BatchProver::new(&engine, &config, &[bytes, products, steps], &data.common).err();
                 assert!(matches!(refused, Some(Error::Unsupported { .. })), "{refused:?}");
+                // several devices
+                let group = Engine::group(&[(); 2].map(|()| ringforge::Device::cpu())).expect("a group");
+                let refused = BatchProver::new(&group, &config, &Machine::ALL, &data.common).err();
+                assert!(matches!(refused, Some(Error::Unsupported { .. })), "{refused:?}");
                 let prover = BatchProver::new(&engine, &config, &Machine::ALL, &data.common).expect("a prover");
                 let inputs = traces.each_ref().map(|trace| (Trace::rows(&trace.values, trace.width, F::ONE), &[][..]));
                 prover.prove(&inputs).expect("a proof");
