@@ -117,8 +117,14 @@ macro_rules! field {
                     Trace::columns(&columns.values, trace.height(), F::ONE),
                     Trace::resident(&resident, F::ONE),
                 ];
-                // a group copies traces in ways of its own
-                let traces = if engine.devices().count() > 1 { &traces[..] } else { &traces[..1] };
+                // a group copies traces in ways of its own, also from its last device
+                let last = Engine::on(engine.devices().last().expect("a device").clone());
+                let stream = last.device().stream().expect("a stream");
+                let rows = || Matrix::upload(&last, &stream, trace).expect("a matrix");
+                let there = [rows(), rows().into_columns(&stream).expect("a matrix")];
+                let traces = traces.into_iter().chain(there.each_ref().map(|matrix| Trace::resident(matrix, F::ONE)));
+                let of_group = if trace.height() < 8 { 3 } else { 5 };
+                let traces: Vec<_> = traces.take(if engine.devices().count() > 1 { of_group } else { 1 }).collect();
                 for tail in [0, 3, 9, 8] {
                     if tail == 8 {
                         prover = prover.extending_again();
@@ -127,7 +133,7 @@ macro_rules! field {
                         prover = prover.compiled().expect("kernels");
                     }
                     prover = prover.with_tail(tail);
-                    for trace in traces {
+                    for trace in &traces {
                         let proof = prover.prove(*trace, public).expect("a proof");
                         let found = postcard::to_allocvec(&proof).expect("bytes");
                         assert!(found == wanted, "{sizes:?} on {engine:?}, tail of {tail}");

@@ -135,8 +135,11 @@ fn commit_in_shares<F: HashField>(
 ) -> Result<(Divided<F>, MerkleTree<F>)> {
     let width = trace.width()?;
     Transform::Extend(added_bits, trace.shift).check(trace.height())?;
-    let Member { engine, stream, .. } = &members[0];
-    let copy = if trace.matrix().is_some() { trace.as_columns(engine, stream)? } else { None };
+    let owner = trace.matrix().map(|matrix| {
+        let device = matrix.elements().device();
+        members.iter().find(|member| device.is(member.engine.device())).unwrap_or(&members[0])
+    });
+    let copy = owner.map(|Member { engine, stream, .. }| trace.as_columns(engine, stream)).transpose()?.flatten();
     let trace = copy.as_ref().map_or(trace, |copy| Trace::resident(copy, trace.shift));
     let (log_n, log_devices) = (trace.height().ilog2() as usize, members.len().ilog2() as usize);
     let division = Division { log_n, added_bits, log_devices };
