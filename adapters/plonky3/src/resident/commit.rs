@@ -93,9 +93,9 @@ impl<'a, F: HashField> Trace<'a, F> {
     }
 
     /// Copies the trace to the host as rows.
-    pub(crate) fn on_host(&self, engine: &Engine) -> Result<RowMajorMatrix<F>> {
+    pub(crate) fn on_host(&self) -> Result<RowMajorMatrix<F>> {
         Ok(match self.values {
-            Values::Resident(matrix) => matrix.download(engine.stream()?)?,
+            Values::Resident(matrix) => matrix.download(&matrix.elements().device().stream()?)?,
             Values::Columns(values, height) => RowMajorMatrixView::new(values, height).transpose(),
             Values::Rows(values, width) => RowMajorMatrix::new(values.to_vec(), width),
         })

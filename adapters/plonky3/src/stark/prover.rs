@@ -168,7 +168,7 @@ where
         match (self.on_device(trace, size, public_values), self.plonky3) {
             (Err(error), Some(plonky3)) if is_of_device(&error) => {
                 log::warn!("a STARK proof falls back to Plonky3: {error}");
-                let proof = plonky3(self.config, self.air, trace.on_host(&self.settings.engine)?, public_values)?;
+                let proof = plonky3(self.config, self.air, trace.on_host()?, public_values)?;
                 Ok((proof, Phases { fell_back: true, ..Phases::default() }))
             }
             (outcome, _) => outcome,
