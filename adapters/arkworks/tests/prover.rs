@@ -268,6 +268,43 @@ fn too_little_device_memory_is_an_error_that_passes() {
 }
 
 #[test]
+fn a_failing_device_is_an_error_that_passes() {
+    let circuit = Chance { seed: 6, public: 1, private: 1, constraints: 3, small: false };
+    let mut rng = StdRng::seed_from_u64(1);
+    let pk = key::<Bn254>(&circuit, &mut rng);
+    let assignment = system(circuit.clone()).1;
+    let (r, s) = (ark_bn254::Fr::rand(&mut rng), ark_bn254::Fr::rand(&mut rng));
+    let (device, fault) = ringforge_testkit::failing::device();
+    let failing_device = device.clone();
+    // a peak counts anew from what is held
+    let held = || (failing_device.backend().peak_bytes(), failing_device.backend().peak_bytes()).1;
+    let [failing, sound] = [device, Device::cpu()].map(|device| Backend::new(&Engine::on(device)));
+    for backends in [vec![failing.clone()], vec![sound, failing]] {
+        let prover = Groth16Device::<Bn254>::for_circuit(&backends, &pk, circuit.clone(), Reduction::Libsnark);
+        let prover = prover.expect("a prover");
+        let expected = prover.prove_assignment(&assignment, r, s).expect("a proof");
+        let (before, mut calls) = (held(), 0);
+        loop {
+            calls += 1;
+            fault.at(calls);
+            let proof = prover.prove_assignment(&assignment, r, s);
+            if !fault.happened() {
+                break;
+            }
+            let told = matches!(proof, Err(ProofError::Msm(MsmError::Engine(Error::Driver { .. }))));
+            assert!(told, "call {calls} of {} devices: {proof:?}", backends.len());
+            assert_eq!(held(), before, "call {calls} of {} devices", backends.len());
+        }
+        assert!(calls > 20, "{calls}");
+        fault.at(0);
+        assert_eq!(prover.prove_assignment(&assignment, r, s).expect("a proof"), expected);
+        fault.at(1);
+        let key = Groth16Device::<Bn254>::for_circuit(&backends, &pk, circuit.clone(), Reduction::Libsnark);
+        assert!(matches!(key, Err(ProofError::Msm(MsmError::Engine(Error::Driver { .. })))), "{key:?}");
+    }
+}
+
+#[test]
 fn wrong_input_is_refused() {
     type F = ark_bn254::Fr;
     let backends = [Backend::new(&Engine::cpu())];

@@ -37,7 +37,7 @@ pub(crate) struct Tuning {
     pub(crate) multiprocessors: usize,
     /// Maximum number of threads per block that adds the rows or the columns of a window.
     pub(crate) window_threads: u32,
-    /// Maximum number of points that such a block adds, if it has so many threads.
+    /// Maximum number of points per block of `window_threads` threads. A block of fewer threads has fewer points.
     pub(crate) window_points: u32,
     /// The shared memory that a block can have, in bytes.
     pub(crate) block_shared_bytes: usize,

@@ -2,8 +2,9 @@
 // 2^columns (sum of i R_i) + sum of (k + 1) C_k for its rows R_i and columns C_k.
 //
 // Each thread first sums points of one line (a row or a column), or lines of its own. Then the threads' sums are added in
-// pairs: after l steps, sum number t has S, 2^l times the sum of 2^l lines, and W, their sum with the weights 0 to 2^l - 1
-// (or 1 to 2^l). For two neighbours, S = 2 (S_0 + S_1), and W = W_0 + W_1 + S_1. Half of the warps compute S, the others W.
+// pairs. After l steps, a pair (S, W) stands for 2^l lines L_0, L_1, ...: S is 2^l times their sum, and W is the sum of i L_i
+// for rows and of (i + 1) L_i for columns. Two neighbours become S = 2 (S_0 + S_1) and W = W_0 + W_1 + S_1. Half of the warps
+// compute S, and the others compute W.
 #include "by_four.cuh"
 #include "msm.cuh"
 using namespace msm;

@@ -57,8 +57,8 @@ impl Division {
         self.log_n + self.added_bits - self.log_devices
     }
 
-    /// The columns that a device transforms back at a time, of a trace that is copied by at least so many: whole blocks of the
-    /// sponges. All devices' columns are hashed at once.
+    /// The number of columns that a device transforms back at a time, in whole blocks of the sponges. A trace is copied in
+    /// pieces of at least `least` columns. The columns of all devices are hashed together.
     pub(crate) fn share<F: HashField>(self, width: usize, least: usize) -> usize {
         let whole = |columns: usize| columns.next_multiple_of(F::DIGEST);
         let share = whole(at_once::<F>(self.log_held()) >> self.log_devices).max(least);
