@@ -139,7 +139,8 @@ impl Shape {
     pub(crate) const fn pair_levels(self) -> u32 {
         let average = self.length() / self.buckets() + 1;
         let many = self.lists() * self.buckets() > MANY_BUCKETS * self.tuning.multiprocessors;
-        average.ilog2() + if many { 1 } else { 0 } + (average == 1) as u32
+        let levels = average.ilog2() + many as u32;
+        if levels == 0 { 1 } else { levels }
     }
 
     /// The first levels of the groups that add what [`Shape::pair_levels`] leave.
