@@ -36,5 +36,5 @@ pub use matrix::{DeviceMatrix, SparseMatrix};
 #[cfg(feature = "testkit")]
 pub use multiples::multiples;
 #[cfg(feature = "testkit")]
-pub use scheme::{Msm, full_plans};
+pub use scheme::{Msm, WideMsm, full_plans};
 pub use vectors::Vectors;

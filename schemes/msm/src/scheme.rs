@@ -81,44 +81,79 @@ pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     Ok(plans)
 }
 
+/// A multiplication to be planned, and how.
+struct Multiplication {
+    curve: Curve,
+    /// The order of the scalars.
+    order: [u64; 4],
+    count: usize,
+    bases: usize,
+    width: u32,
+    montgomery: bool,
+    flips: bool,
+    tables: bool,
+}
+
+impl Multiplication {
+    /// As many plain scalars as bases, all of the curve's order.
+    fn new(curve: Curve, count: usize, width: u32) -> Self {
+        let order = curve.order();
+        Self { curve, order, count, bases: count, width, montgomery: false, flips: true, tables: false }
+    }
+
+    fn plan(self, planner: &Planner) -> Result<NamedPlan> {
+        let Self { curve, order, count, bases, width, montgomery, flips, tables } = self;
+        let (limits, of) = (planner.limits(), Scalars { field: Prime::new(order), montgomery, flips });
+        let (mut shape, mut points_count) = (plans::of_width(limits, count, width, &of), bases);
+        if tables {
+            shape = plans::of_tables(limits, bases, count, shape.windows);
+            points_count *= shape.windows.count;
+        }
+        if count > 100 {
+            // so few threads that each has several additions, and so few points per window that some are folded
+            shape.tuning.multiprocessors = 1;
+            shape.tuning.window_points = 8;
+        }
+        let plan = plans::on_gpu(planner, shape, &of, &[(curve.clone(), points_count)])?;
+        let named = NamedPlan::new(format!("{}, width {width}", plan.title()), plan);
+        let named = named.with_secrets(&["scalars", "totals 0"]).batches(&[2]).few_emulated();
+        Ok(named.sampled(move |seed, batch| {
+            let alike = seed % 4 == 3;
+            let scalars = scalars(seed, order, count * batch, alike);
+            debug_assert_eq!(scalars.len(), SCALAR * count * batch);
+            vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count, alike))]
+        }))
+    }
+}
+
+/// A multiplication with more rows of a window than a block has threads, as a scheme for tests. It takes too long for each
+/// test of the catalogue.
+#[derive(Debug)]
+pub struct WideMsm;
+
+impl Scheme for WideMsm {
+    const NAME: &'static str = "multi-scalar multiplication with a wide window";
+
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
+        // as few windows as a short order has
+        let order = [16_381, 0, 0, 0];
+        let wide = Multiplication { order, ..Multiplication::new(Curve::bn254(), 20, 14) };
+        Ok(vec![wide.plan(&Planner::new(limits.clone()))?])
+    }
+}
+
 impl Scheme for Msm {
     const NAME: &'static str = "multi-scalar multiplication";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let planner = Planner::new(limits.clone());
-        let mut plans = Vec::new();
-        for (curve, count, bases, width, montgomery, flips, tables) in [
-            (Curve::bn254(), 1, 1, 4, false, true, false),
-            (Curve::bn254(), 37, 40, 5, false, true, true),
-            (Curve::sm2(), 140, 140, 6, true, true, false),
-            (Curve::bls12_381_g2(), 9, 9, 4, true, false, false),
-            // a window with more rows than a block has threads
-            (Curve::bn254(), 20, 20, 14, false, true, false),
-        ] {
-            // as few windows as a short order has
-            let order = if width == 14 { [16_381, 0, 0, 0] } else { curve.order() };
-            let of = Scalars { field: Prime::new(order), montgomery, flips };
-            let mut shape = plans::of_width(limits, count, width, &of);
-            let mut points_count = bases;
-            if tables {
-                shape = plans::of_tables(limits, bases, count, shape.windows);
-                points_count *= shape.windows.count;
-            }
-            if count > 100 {
-                // so few threads that each has several additions, and so few points per window that some are folded
-                shape.tuning.multiprocessors = 1;
-                shape.tuning.window_points = 8;
-            }
-            let plan = plans::on_gpu(&planner, shape, &of, &[(curve.clone(), points_count)])?;
-            let named =
-                NamedPlan::new(format!("{}, width {width}", plan.title()), plan).with_secrets(&["scalars", "totals 0"]);
-            plans.push(named.batches(&[2]).few_emulated().sampled(move |seed, batch| {
-                let alike = seed % 4 == 3;
-                let scalars = scalars(seed, order, count * batch, alike);
-                debug_assert_eq!(scalars.len(), SCALAR * count * batch);
-                vec![("scalars", scalars), ("bases 0", points(!seed, &curve, points_count, alike))]
-            }));
-        }
+        let all = [
+            Multiplication::new(Curve::bn254(), 1, 4),
+            Multiplication { bases: 40, tables: true, ..Multiplication::new(Curve::bn254(), 37, 5) },
+            Multiplication { montgomery: true, ..Multiplication::new(Curve::sm2(), 140, 6) },
+            Multiplication { montgomery: true, flips: false, ..Multiplication::new(Curve::bls12_381_g2(), 9, 4) },
+        ];
+        let mut plans = all.into_iter().map(|one| one.plan(&planner)).collect::<Result<Vec<_>>>()?;
         let (curve, count) = (Curve::bn254(), 5);
         let plan = plans::doubled(&planner, &curve, count, 2)?;
         plans.push(

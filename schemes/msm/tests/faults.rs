@@ -1,7 +1,7 @@
 //! Plants faults in the kernels' sources, one at a time. The comparison of the emulator with the CPU must find each.
 
 use ringforge::Result;
-use ringforge_msm::Msm;
+use ringforge_msm::{Msm, WideMsm};
 use ringforge_testkit::inject::{Altered, Injection, with_kernels};
 use ringforge_testkit::{NamedPlan, Scheme, Target};
 
@@ -78,9 +78,8 @@ fn every_planted_fault_is_found() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
     // those with digits, signs and levels of every kind: over a prime field, with a coefficient a other than 0, and with a
     // wide window
-    let mut plans = Msm::plans(device.limits())?;
-    plans.truncate(5);
-    let plans = [plans.remove(1), plans.remove(1), plans.remove(2)];
+    let all = Msm::plans(device.limits())?.into_iter().skip(1).take(2);
+    let plans: Vec<NamedPlan> = all.chain(WideMsm::plans(device.limits())?).collect();
     for fault in FAULTS {
         assert!(found(&plans, *fault)?, "{}: {:?} is not found", fault.0, fault.3);
     }

@@ -1,2 +1,6 @@
-//! Runs the plans of the scheme `Msm` on every device.
+//! Runs the plans of the schemes `Msm` and `WideMsm` on every device.
 ringforge_testkit::suite!(ringforge_msm::Msm);
+
+mod wide {
+    ringforge_testkit::suite!(@ ringforge_msm::WideMsm, emulator Emulator, cuda Cuda);
+}
