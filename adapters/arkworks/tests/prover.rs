@@ -283,7 +283,7 @@ fn a_failing_device_is_an_error_that_passes() {
         let prover = Groth16Device::<Bn254>::for_circuit(&backends, &pk, circuit.clone(), Reduction::Libsnark);
         let prover = prover.expect("a prover");
         let expected = prover.prove_assignment(&assignment, r, s).expect("a proof");
-        let (before, mut calls) = (held(), 0);
+        let (before, mut calls, mut told) = (held(), 0, 0);
         loop {
             calls += 1;
             fault.at(calls);
@@ -291,11 +291,15 @@ fn a_failing_device_is_an_error_that_passes() {
             if !fault.happened() {
                 break;
             }
-            let told = matches!(proof, Err(ProofError::Msm(MsmError::Engine(Error::Driver { .. }))));
-            assert!(told, "call {calls} of {} devices: {proof:?}", backends.len());
+            match proof {
+                // the wipe of memory that is being freed cannot tell its failure
+                Ok(proof) => assert_eq!(proof, expected),
+                Err(ProofError::Msm(MsmError::Engine(Error::Driver { .. }))) => told += 1,
+                Err(error) => panic!("call {calls} of {} devices: {error:?}", backends.len()),
+            }
             assert_eq!(held(), before, "call {calls} of {} devices", backends.len());
         }
-        assert!(calls > 20, "{calls}");
+        assert!(told > 20, "{told}");
         fault.at(0);
         assert_eq!(prover.prove_assignment(&assignment, r, s).expect("a proof"), expected);
         fault.at(1);
