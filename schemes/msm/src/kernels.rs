@@ -97,7 +97,7 @@ const CHUNK: usize = 4096;
 const MANY_BUCKETS: usize = 2048;
 
 /// Threads of a prefix sum.
-const PREFIX_THREADS: u32 = 256;
+const PREFIX_THREADS: u32 = 128;
 
 impl Shape {
     const fn buckets(self) -> usize {
