@@ -37,7 +37,7 @@ fn points(seed: u64, curve: &Curve, count: usize, alike: bool) -> Vec<u8> {
     points.concat()
 }
 
-/// Scalars: the numbers 1 to 3 if `alike`, so that sums of equal points meet in full buckets; otherwise small numbers, their
+/// Scalars: the numbers 1 and 2 if `alike`, so that sums of equal points meet in full buckets; otherwise small numbers, their
 /// negatives, numbers with one bit, and random ones. For an odd seed, one in sixteen is not reduced.
 fn scalars(seed: u64, order: [u64; 4], count: usize, alike: bool) -> Vec<u8> {
     let mut random = Random::new(seed);
@@ -45,7 +45,7 @@ fn scalars(seed: u64, order: [u64; 4], count: usize, alike: bool) -> Vec<u8> {
     let top = order.iter().rposition(|limb| *limb != 0).unwrap_or(0);
     let scalars = (0..count as u64).flat_map(|i| {
         if alike {
-            return [i % 3 + 1, 0, 0, 0];
+            return [i % 2 + 1, 0, 0, 0];
         }
         let small = [random.bits() % 3, 0, 0, 0];
         let mut bit = [0; 4];
