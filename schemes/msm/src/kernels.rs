@@ -96,9 +96,6 @@ const CHUNK: usize = 4096;
 /// Buckets per multiprocessor that are more than its threads add at once.
 const MANY_BUCKETS: usize = 2048;
 
-/// Threads of a prefix sum.
-const PREFIX_THREADS: u32 = 128;
-
 impl Shape {
     const fn buckets(self) -> usize {
         self.windows.buckets()
@@ -296,7 +293,7 @@ impl Shape {
 
     /// Numbers of keys → their sums over chunks of each segment.
     pub(crate) fn sums(self, pass: Pass) -> CustomKernel {
-        let (segments, threads) = (self.segments(pass), PREFIX_THREADS);
+        let (segments, threads) = (self.segments(pass), self.tuning.sort_threads);
         kernel!(
             "msm_sums",
             &[],
@@ -314,7 +311,7 @@ impl Shape {
 
     /// Sums of chunks and numbers of keys → prefix sums of the numbers, in place.
     pub(crate) fn prefix(self, pass: Pass) -> CustomKernel {
-        let (segments, threads) = (self.segments(pass), PREFIX_THREADS);
+        let (segments, threads) = (self.segments(pass), self.tuning.sort_threads);
         kernel!(
             "msm_prefix",
             &[],
