@@ -189,6 +189,11 @@ pub(crate) fn launch(threads: u32, blocks: usize, shared: usize) -> Launch {
     }
 }
 
+/// The shared memory of an inversion for this many threads, of words of this size in bytes. A warp needs none.
+pub(crate) fn inversion_shared(threads: u32, word: usize) -> usize {
+    if threads > 32 { 2 * threads as usize * word } else { 0 }
+}
+
 /// A kernel from its name, source, ports, prelude, launch, numbers and CPU reference.
 macro_rules! kernel {
     ($name:literal, $headers:expr, $ports:expr, $prelude:expr, $launch:expr, $numbers:expr, $about:expr, $on_cpu:expr) => {{
@@ -436,8 +441,8 @@ impl Shape {
     /// Entries, starts, prefix sums and list of the levels → the slots after [`LOG_GROUP`] levels, in place. `level` is one
     /// of [`Shape::group_levels`].
     pub(crate) fn groups(self, curve: &Curve, level: u32) -> CustomKernel {
-        let (prelude, shared) = self.adding(curve);
-        let threads = self.tuning.threads;
+        let ((prelude, _), threads) = (self.adding(curve), self.tuning.threads);
+        let shared = inversion_shared(threads, curve.point_bytes() / 2);
         let blocks = (self.entries() >> level).div_ceil(threads as usize).max(1);
         let bin = self.pair_levels() + (level - self.pair_levels()) / LOG_GROUP;
         let (segments, bytes) = (self.segments(Pass::Levels), curve.point_bytes());

@@ -96,7 +96,8 @@ struct Multiplication {
 }
 
 impl Multiplication {
-    /// As many plain scalars as bases, of an order of 70 bits: few windows, because emulated ones take long.
+    /// A multiplication of as many plain scalars as bases. The order has 70 bits, so that there are few windows: emulated
+    /// ones take long.
     fn new(curve: Curve, count: usize, width: u32) -> Self {
         let order = [u64::MAX, 0x3f, 0, 0];
         Self { curve, order, count, bases: count, width, montgomery: false, flips: true, tables: false }
@@ -111,8 +112,10 @@ impl Multiplication {
             points_count *= shape.windows.count;
         }
         if count > 100 {
-            // so few threads that each has several additions, and so few points per window that some are folded
+            // few blocks of threads that share an inversion, so that each thread has several additions, and so few points
+            // per window that some are folded
             shape.tuning.multiprocessors = 1;
+            shape.tuning.threads = 64;
             shape.tuning.window_points = 8;
         }
         let plan = plans::on_gpu(planner, shape, &of, &[(curve.clone(), points_count)])?;

@@ -5,7 +5,7 @@ use ringforge::{Error, Modulus, Pipeline, Result, Value, Width};
 
 use crate::curve::prime_source;
 use crate::field::{Field, Prime};
-use crate::kernels::{INVERSION, constant, flag, kernel, launch, prelude};
+use crate::kernels::{INVERSION, constant, flag, inversion_shared, kernel, launch, prelude};
 
 /// Size in bytes of an element.
 pub(crate) const ELEMENT: usize = 32;
@@ -141,7 +141,7 @@ impl<'p> Vectors<'p> {
             &[INVERSION],
             [self.port(), self.result(self.count)],
             self.prelude(""),
-            launch(self.threads, self.tiles(), 2 * self.threads as usize * ELEMENT),
+            launch(self.threads, self.tiles(), inversion_shared(self.threads, ELEMENT)),
             [self.count, self.tiles()],
             String::new(),
             move |items, args| {

@@ -1,5 +1,6 @@
 // Sums by four lanes that share the products of a sum, for sums that few threads can compute at once: four products one
-// after another, in place of 14. Points are in shared memory. All lanes of a warp must call the functions together.
+// after another, in place of 14. Points are in shared memory. All lanes of a warp must call the functions together,
+// with __syncwarp() between two calls.
 #pragma once
 #include "sums.cuh"
 
@@ -17,9 +18,9 @@ struct Four {
         const Word first = select(lane % 2, y, x), second = select(lane % 2, zzz, zz);
         return select(lane / 2, second, first);
     }
-    // Writes a lane's value to word `first + lane`, after all lanes have read what was there. All can then read it.
+    // Writes a lane's value to word `first + lane`, for all lanes to read. Calls alternate between the first four words and the
+    // last four, so all lanes have read what was there before the call in between.
     RF_METHOD void share(u32 first, const Word& value) const {
-        __syncwarp();
         shared[first + lane] = value;
         __syncwarp();
     }
