@@ -44,6 +44,11 @@ fn groups() -> Vec<Engine> {
     groups.map(|devices| Engine::group(&devices).expect("a group")).collect()
 }
 
+/// The engine of a target, if this machine has one.
+fn on(target: Target) -> Option<Engine> {
+    target.device().map(Engine::on)
+}
+
 /// Sizes of a case: log2 of the rows, log2 of the blow-up factor, of FRI's last polynomial and of its arity.
 type Sizes = [usize; 4];
 
@@ -54,9 +59,9 @@ macro_rules! field {
 
             configurations!($field, $degree, [$width, $rate], $internal);
 
-            /// Compares proofs of a trace, and has the stock verifier accept or refuse both.
+            /// Compares proofs of a trace by an engine, if there is one, and has the stock verifier accept or refuse both.
             pub(super) fn agrees<A>(
-                target: Target,
+                engine: Option<&Engine>,
                 air: &A,
                 trace: &RowMajorMatrix<F>,
                 public: &[F],
@@ -69,25 +74,7 @@ macro_rules! field {
                     + for<'a> Air<p3_uni_stark::VerifierConstraintFolder<'a, StockConfig>>
                     + for<'a> Air<p3_air::DebugConstraintBuilder<'a, F>>,
             {
-                let Some(device) = target.device() else { return };
-                agrees_on(&Engine::on(device), air, trace, public, sizes, holds);
-            }
-
-            /// Like [`agrees`], on the devices of an engine.
-            pub(super) fn agrees_on<A>(
-                engine: &Engine,
-                air: &A,
-                trace: &RowMajorMatrix<F>,
-                public: &[F],
-                sizes: Sizes,
-                holds: Option<bool>,
-            ) where
-                A: p3_uni_stark::QuotientAir<StockConfig>
-                    + p3_uni_stark::QuotientAir<Config>
-                    + Air<SymbolicAirBuilder<F, Challenge>>
-                    + for<'a> Air<p3_uni_stark::VerifierConstraintFolder<'a, StockConfig>>
-                    + for<'a> Air<p3_air::DebugConstraintBuilder<'a, F>>,
-            {
+                let Some(engine) = engine else { return };
                 testkit::refuse_stock();
                 let [_, fri @ ..] = sizes;
                 let mut random = Random::new(seed());
@@ -150,7 +137,7 @@ macro_rules! field {
                 // the first is a word above the modulus of Goldilocks
                 let public = [F::NEG_ONE + F::from_u64(1 + random.bits() % 9), F::from_u64(random.bits())];
                 let holds = air.degree == 0;
-                agrees(target, air, &RowMajorMatrix::new(values, air.width), &public, sizes, Some(holds));
+                agrees(on(target).as_ref(), air, &RowMajorMatrix::new(values, air.width), &public, sizes, Some(holds));
             }
 
             #[test]
@@ -178,7 +165,7 @@ macro_rules! field {
                 }
                 let air = airs::Hiding(Mixed { width: 2, degree: 2, next: true, periods: &[] });
                 let trace = RowMajorMatrix::new((0..2 << 3).map(F::from_usize).collect(), 2);
-                agrees(Target::Cpu, &air, &trace, &[F::ONE, F::TWO], [3, 1, 0, 1], Some(false));
+                agrees(on(Target::Cpu).as_ref(), &air, &trace, &[F::ONE, F::TWO], [3, 1, 0, 1], Some(false));
                 mixed(
                     Target::Emulator,
                     &mut random,
@@ -203,7 +190,7 @@ macro_rules! field {
                 if let Ok(engine) = Engine::group(&emulators) {
                     let air = Mixed { width: 2, degree: 3, next: true, periods: &[1] };
                     let trace = RowMajorMatrix::new((0..2 << 3).map(F::from_usize).collect(), 2);
-                    agrees_on(&engine, &air, &trace, &[F::ONE, F::TWO], [3, 1, 0, 1], Some(false));
+                    agrees(Some(&engine), &air, &trace, &[F::ONE, F::TWO], [3, 1, 0, 1], Some(false));
                 }
                 for engine in groups() {
                     for (sizes, width, degree, next, periods) in [
@@ -220,7 +207,7 @@ macro_rules! field {
                         let values = (0..air.width << sizes[0]).map(|_| F::from_u64(random.bits())).collect();
                         let public = [F::ONE, F::from_u64(random.bits())];
                         let trace = RowMajorMatrix::new(values, air.width);
-                        agrees_on(&engine, &air, &trace, &public, sizes, Some(false));
+                        agrees(Some(&engine), &air, &trace, &public, sizes, Some(false));
                     }
                     // preprocessed columns
                     for log_n in [3, 5] {
@@ -228,7 +215,7 @@ macro_rules! field {
                         let values = (0..air.width << log_n).map(|_| F::from_u64(random.bits())).collect();
                         let trace = RowMajorMatrix::new(values, air.width);
                         let public: Vec<F> = (0..air.publics).map(|_| F::from_u64(random.bits())).collect();
-                        agrees_on(&engine, &air, &trace, &public, [log_n, 1, 0, 1], None);
+                        agrees(Some(&engine), &air, &trace, &public, [log_n, 1, 0, 1], None);
                     }
                 }
             }
@@ -411,9 +398,9 @@ macro_rules! field {
                     let public: Vec<F> = (0..air.publics).map(|_| F::from_u64(random.bits())).collect();
                     let sizes = [log_n, 1 + random.below(3), 0, 1 + random.below(2)];
                     let holds = air.constraints.is_empty().then_some(true);
-                    agrees(Target::Cpu, &air, &trace, &public, sizes, holds);
+                    agrees(on(Target::Cpu).as_ref(), &air, &trace, &public, sizes, holds);
                     if i % 3 == 0 {
-                        agrees(Target::Cuda, &air, &trace, &public, sizes, holds);
+                        agrees(on(Target::Cuda).as_ref(), &air, &trace, &public, sizes, holds);
                     }
                 }
             }
@@ -424,7 +411,7 @@ macro_rules! field {
                 for (target, count) in [(Target::Cpu, 1), (Target::Cuda, 50)] {
                     let inputs = (0..count).map(|_| core::array::from_fn(|_| random.bits())).collect();
                     let trace = p3_keccak_air::generate_trace_rows::<F>(inputs, 0);
-                    agrees(target, &KeccakAir {}, &trace, &[], [0, 1, 0, 1], Some(true));
+                    agrees(on(target).as_ref(), &KeccakAir {}, &trace, &[], [0, 1, 0, 1], Some(true));
                 }
                 let mut element = || F::from_u64(random.bits());
                 let mut rounds = || core::array::from_fn(|_| core::array::from_fn(|_| element()));
@@ -438,7 +425,7 @@ macro_rules! field {
                     );
                     let air =
                         Poseidon2Air::<F, $layers, $width, $sbox, $registers, 4, $internal>::new(constants.clone());
-                    agrees(target, &air, &trace, &[], [0, 1, 0, 1], Some(true));
+                    agrees(on(target).as_ref(), &air, &trace, &[], [0, 1, 0, 1], Some(true));
                 }
             }
 
@@ -531,6 +518,6 @@ fn proofs_of_blake3_are_those_of_plonky3() {
     for (target, count) in [(Target::Cpu, 2), (Target::Cuda, 64)] {
         let inputs = (0..count).map(|_| core::array::from_fn(|_| random.bits() as u32)).collect();
         let trace = p3_blake3_air::generate_trace_rows::<KoalaBear>(inputs, 0);
-        koala_bear::agrees(target, &Blake3Air {}, &trace, &[], [0, 1, 0, 1], Some(true));
+        koala_bear::agrees(on(target).as_ref(), &Blake3Air {}, &trace, &[], [0, 1, 0, 1], Some(true));
     }
 }

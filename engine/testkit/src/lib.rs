@@ -30,6 +30,7 @@ mod scheme;
 mod single;
 mod stages;
 mod target;
+mod watched;
 
 pub use check::{check_plan, check_scheme};
 pub use compare::{Compiled, difference};

@@ -309,7 +309,7 @@ impl Sums {
             with_group!(group, group => finish(group, item, on_cpu, shape.windows))
         };
         if let ([group], [totals], 1) = (&groups[..], &totals[..], batch) {
-            // waking threads would take longer
+            // there is nothing to divide among threads
             return Ok(vec![finish(group, totals)]);
         }
         ringforge_cpu::threads::start();

@@ -88,9 +88,12 @@ impl Gpu {
     /// Lets this GPU read the memory of another one directly. Where the links do not allow it, the driver copies through
     /// host memory.
     pub(crate) fn reach(&self, other: &Self) -> Result<()> {
-        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         let ordinal = other.context.ordinal();
-        if ordinal == self.context.ordinal() || peers.contains(&ordinal) {
+        if ordinal == self.context.ordinal() {
+            return Ok(());
+        }
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if peers.contains(&ordinal) {
             return Ok(());
         }
         self.bind()?;
