@@ -5,6 +5,7 @@ mod ckks;
 mod commit;
 mod convert;
 mod cpu;
+mod dsa;
 mod fhe;
 mod group;
 mod msm;

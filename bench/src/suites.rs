@@ -3,7 +3,7 @@
 use ringforge_cli::suite::Suites;
 use ringforge_cli::suites::{kems, rings, sm2};
 
-use crate::{ckks, commit, convert, cpu, fhe, group, msm, operations, papers, proofs, rates, stark, zk};
+use crate::{ckks, commit, convert, cpu, dsa, fhe, group, msm, operations, papers, proofs, rates, stark, zk};
 
 /// All suites, in the order in which pages show them.
 pub(crate) static SUITES: Suites = &[
@@ -20,6 +20,7 @@ pub(crate) static SUITES: Suites = &[
     &kems::CTRU,
     &kems::CTRU_PRIME,
     &kems::ML_KEM,
+    &dsa::SUITE,
     &sm2::SUITE,
     &group::SUITE,
     &cpu::SUITE,

@@ -20,6 +20,7 @@ mod lift_store;
 mod point_mul;
 mod random_block;
 mod rebuild;
+pub(crate) mod repeat;
 mod ring_mul;
 mod rns;
 pub(crate) mod sample;

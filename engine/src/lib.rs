@@ -84,6 +84,7 @@ mod layout;
 mod long;
 mod pipeline;
 mod planner;
+mod repetition;
 mod source;
 mod transform;
 pub mod tuning;
@@ -107,6 +108,7 @@ pub mod run {
 
     pub use crate::engine::{LongNtt, LongVector, Ntt, Span};
     pub use crate::long::{LongPlan, Placement};
+    pub use crate::repetition::{AGAIN, Repetition, Rounds};
 }
 
 /// Runs the examples of the README as tests. (Those of `docs/` are tests of `ringforge-tests`, which is not

@@ -29,6 +29,7 @@ mod products;
 mod random;
 mod random_pipelines;
 mod refusal;
+mod repetition;
 mod rings;
 mod rns;
 mod samplers;

@@ -83,6 +83,27 @@ struct Sponge {
         state[Rate - 1] ^= 1ull << 63;
     }
 
+    // The same for a message whose length in bytes is known at run time only.
+    template <class Next>
+    RF_METHOD void absorb(u32 bytes, Next next) {
+        constexpr u32 block = 8 * Rate;
+        const u32 whole = bytes / block * Rate, left = bytes % block;
+        RF_UNROLL
+        for (u32 i = 0; i < 25; i++) state[i] = 0;
+        RF_LOOP
+        for (u32 at = 0; at < whole; at += Rate) {
+            RF_UNROLL
+            for (u32 i = 0; i < Rate; i++) state[i] ^= next(at + i);
+            keccak_f(state);
+        }
+        RF_UNROLL
+        for (u32 i = 0; i < Rate; i++) {
+            if (i < (left + 7) / 8) state[i] ^= next(whole + i);
+            if (i == left / 8) state[i] ^= (u64)Suffix << 8 * (left % 8);
+        }
+        state[Rate - 1] ^= 1ull << 63;
+    }
+
     // Calls put(i, word) for the output words i < Words.
     template <u32 Words, class Put>
     RF_METHOD void squeeze(Put put) {

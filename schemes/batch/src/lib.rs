@@ -46,6 +46,9 @@ mod batch;
 mod host;
 mod items;
 mod kem_scheme;
+mod messages;
+mod signature_scheme;
+mod signatures;
 mod sizes;
 mod status;
 
@@ -53,6 +56,9 @@ pub use batch::Batch;
 pub use host::run_host;
 pub use items::{Ciphertexts, ItemKind, Items, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem_scheme::{KemScheme, Made, Operation, Randomness, Steps};
+pub use messages::Messages;
+pub use signature_scheme::{Keys, Prepared, SignatureOperation, SignatureScheme, SignatureSizes, SignatureSteps};
+pub use signatures::{PreparedKeys, Signatures};
 pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};
 pub use status::{
     BatchStatus, ErrorKind, HALF_DONE, ItemError, NOT_REACHED, OK, PENDING, STATUS, SchemeError, status, word,

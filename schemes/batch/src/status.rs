@@ -3,6 +3,7 @@
 use core::error::Error;
 
 use ringforge::kernels::Header;
+use ringforge::run::AGAIN;
 
 /// Status of an item without error. It is a magic number, so that uninitialised or stale memory is not mistaken for it.
 pub const OK: u32 = 0x600d_f17e;
@@ -65,13 +66,13 @@ pub const fn word(code: u8, number: usize) -> u32 {
     code as u32 | (number as u32) << u8::BITS
 }
 
-/// Returns the status of an item: [`OK`], or the word of its error. If that word is [`OK`], [`PENDING`], [`HALF_DONE`]
-/// or [`NOT_REACHED`], returns `u32::MAX` instead, which decodes to an unknown status.
+/// Returns the status of an item: [`OK`], or the word of its error. If that word is [`OK`], [`PENDING`], [`HALF_DONE`],
+/// [`AGAIN`] or [`NOT_REACHED`], returns `u32::MAX` instead, which decodes to an unknown status.
 #[must_use]
 pub fn status(error: Option<impl SchemeError>) -> u32 {
     match error.map(SchemeError::word) {
         None => OK,
-        Some(OK | PENDING | HALF_DONE | NOT_REACHED) => u32::MAX,
+        Some(OK | PENDING | HALF_DONE | AGAIN | NOT_REACHED) => u32::MAX,
         Some(word) => word,
     }
 }
@@ -85,6 +86,9 @@ pub enum ErrorKind<E> {
     /// At least one of the kernels that must process the item did not reach it.
     #[error("no kernel has finished the item")]
     NotReached,
+    /// All attempts at the item's output have failed.
+    #[error("all attempts have failed")]
+    NoAttemptLeft,
     /// The status is a word that no kernel writes.
     #[error("unknown item status {status:#010x}")]
     UnknownStatus {
@@ -100,6 +104,7 @@ impl<E: SchemeError> ErrorKind<E> {
         match status {
             OK => None,
             NOT_REACHED | PENDING | HALF_DONE => Some(Self::NotReached),
+            AGAIN => Some(Self::NoAttemptLeft),
             _ => Some(errors.find(|e| e.word() == status).map_or(Self::UnknownStatus { status }, Self::Scheme)),
         }
     }
@@ -214,6 +219,7 @@ pub(crate) mod tests {
         for status in [PENDING, HALF_DONE] {
             assert_eq!(kind(status), Some(ErrorKind::NotReached), "left by an earlier step");
         }
+        assert_eq!(kind(AGAIN), Some(ErrorKind::NoAttemptLeft));
         let others = (0..32).map(|bit| OK ^ 1 << bit);
         let others = others.chain([3, 9, 10, 255, 0x101, 0x104, 0x1_0001, u32::MAX, 0xa5a5_a5a5]);
         others.for_each(|status| assert_eq!(kind(status), Some(ErrorKind::UnknownStatus { status }), "{status:#x}"));

@@ -17,12 +17,12 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     RF_LOOP
     for (u32 j = 0; j < Set::k; j++) {
         unpack<Set::du>(sent + j * ciphertext_u, row.thread, [&](u32 c, u32 u) { sum[c] = decompress<Set::du>(u); });
-        to_values(row, table, [&](u32 c) { return sum[c]; }, y);
+        unit_to_values(row, table, [&](u32 c) { return sum[c]; }, y);
         load_packed(secret + j * row_bytes, row.thread, x);
         dot.add(x, y);
     }
     dot.values(table, row.thread, x);
-    to_unit(row, table, x, sum);
+    values_to_unit(row, table, x, sum);
     unpack<Set::dv>(sent + Set::k * ciphertext_u, row.thread,
                     [&](u32 c, u32 v) { sum[c] = compress<1>(q + decompress<Set::dv>(v) - sum[c]); });
     pack<1>(row.thread, [&](u32 c) { return sum[c]; }, [&](u32 byte, u16 part) {

@@ -25,7 +25,7 @@ RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u
         }
         u32 sum[unit];
         dot.values(table, row.thread, x);
-        to_unit(row, table, x, sum);
+        values_to_unit(row, table, x, sum);
         sample<eta2>(streams, row.thread, [&](u32 c, u32 e) { sum[c] = compress<Set::du>(sum[c] + e); });
         pack<Set::du>(row.thread, [&](u32 c) { return sum[c]; },
                       [&](u32 byte, auto part) { put(i * ciphertext_u + byte, part); });
@@ -39,7 +39,7 @@ RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u
     }
     u32 sum[unit];
     dot.values(table, row.thread, x);
-    to_unit(row, table, x, sum);
+    values_to_unit(row, table, x, sum);
     sample<eta2>(streams, row.thread, [&](u32 c, u32 e) { sum[c] += e; });
     unpack<1>(message, row.thread,
               [&](u32 c, u32 bit) { sum[c] = compress<Set::dv>(sum[c] + (bit * ((q + 1) / 2))); });

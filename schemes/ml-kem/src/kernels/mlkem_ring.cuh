@@ -1,11 +1,10 @@
 // Common functions of the kernels on polynomials. 16 threads share an item, and each holds 16 coefficients in one of
-// the layouts of ring.cuh. Packing and sampling work on units of 16 adjacent coefficients, one per thread; a packed
-// unit fills whole words for any width. The last pass of a transform also leaves each thread with a unit. Include this
-// header after the prelude.
+// the layouts of ring.cuh. Packing and sampling work on units of 16 adjacent coefficients (`bits.cuh`), one per thread.
+// The last pass of a transform also leaves each thread with a unit. Include this header after the prelude.
 #pragma once
 #include "mlkem_set.cuh"
-#include "ntt.cuh"
 #include "poly.cuh"
+#include "units.cuh"
 
 namespace rf {
 
@@ -13,67 +12,7 @@ using Word = Rq::M::Word;
 using Twiddle = Rq::M::Twiddle;
 using First = Pass<Rq, 0>;
 using Last = Pass<Rq, Rq::passes - 1>;
-constexpr u32 unit = 16, leaves = unit / 2;
-static_assert(Rq::whole_warps && Rq::per_thread == unit && Last::run == unit,
-              "a thread must hold one unit of consecutive evaluations");
-static_assert(Rq::row_bytes >= 2 * Rq::n, "the cells of a row must fit its shared memory");
-
-RF_FN u16* cells_of(const Row<Rq>& row) { return (u16*)row.shared; }
-// out: index of the item that the thread processes; surplus threads of the last block recompute the first item
-RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
-
-// Words of a packed unit, D bits per coefficient: 32-bit words if D is even, else 16-bit words. The unit fills whole
-// words.
-template <u32 D>
-struct Bits {
-    template <bool Even, class Yes, class No>
-    struct Choose {
-        using Type = Yes;
-    };
-    template <class Yes, class No>
-    struct Choose<false, Yes, No> {
-        using Type = No;
-    };
-    using Part = typename Choose<D % 2 == 0, u32, u16>::Type;
-    static constexpr u32 width = 8 * sizeof(Part), parts = unit * D / width;
-};
-
-// Unpacks a thread's unit of a polynomial in memory, D bits per coefficient. Calls put(c, value) for coefficient c.
-template <u32 D, class Put>
-RF_FN void unpack(const u8* poly, u32 thread, Put put) {
-    using B = Bits<D>;
-    const auto* from = (const typename B::Part*)poly + thread * B::parts;
-    u32 words[B::parts + 1];
-    words[B::parts] = 0;
-    RF_UNROLL
-    for (u32 i = 0; i < B::parts; i++) words[i] = from[i];
-    RF_UNROLL
-    for (u32 c = 0; c < unit; c++) {
-        u32 i = c * D / B::width, by = c * D % B::width;
-        u32 bits = words[i] >> by;
-        if (by + D > B::width) bits |= words[i + 1] << (B::width - by);
-        put(c, bits & ((1u << D) - 1));
-    }
-}
-
-// Packs a thread's unit of coefficients get(c), D bits each. Calls put(byte offset, part) for each word of the packed
-// unit (see Bits).
-template <u32 D, class Get, class Put>
-RF_FN void pack(u32 thread, Get get, Put put) {
-    using B = Bits<D>;
-    u32 words[B::parts + 1];
-    RF_UNROLL
-    for (u32 i = 0; i <= B::parts; i++) words[i] = 0;
-    RF_UNROLL
-    for (u32 c = 0; c < unit; c++) {
-        u32 i = c * D / B::width, by = c * D % B::width, value = get(c);
-        words[i] |= value << by;
-        if (by + D > B::width) words[i + 1] |= value >> (B::width - by);
-    }
-    RF_UNROLL
-    for (u32 i = 0; i < B::parts; i++)
-        put((thread * B::parts + i) * (B::width / 8), (typename B::Part)words[i]);
-}
+constexpr u32 leaves = unit / 2;
 
 // SamplePolyCBD of FIPS 203 for a thread's unit of a noise stream. Calls put(c, x) for coefficient c, with x = q + (sum
 // of Eta bits) - (sum of the next Eta bits) < q + 4.
@@ -101,34 +40,12 @@ RF_FN u32 compress(u32 x) {
     return mul_hi((x << D) + q / 2, over_q) >> 11 & ((1u << D) - 1);
 }
 
-// Forward NTT.   in: a thread's unit of coefficients get(c) < q   out: evaluations < value_bound q in the layout of the
-// last pass
-template <class Get>
-RF_FN void to_values(const Row<Rq>& row, const Twiddle* table, Get get, Word* values) {
-    auto m = Rq::modulus(nullptr, 0);
-    sync_row<Rq>();
-    Move<u16, unit, 16>::store(cells_of(row) + row.thread * unit, get);
-    sync_row<Rq>();
-    load_row<Rq, 0>(values, cells_of(row), row.thread, true);
-    ntt_forward<Rq>(m, values, table, row.shared, row.thread);
-}
-
 // Samples a thread's unit of noise, and transforms the polynomial to evaluations < value_bound q.
 template <u32 Eta>
 RF_FN void noise_values(const Row<Rq>& row, const Twiddle* table, const u8* stream, Word* values) {
     u32 small[unit];
     sample<Eta>(stream, row.thread, [&](u32 c, u32 x) { small[c] = sub_once(x, q); });
-    to_values(row, table, [&](u32 c) { return small[c]; }, values);
-}
-
-// Inverse NTT.   in: evaluations < 2q in the layout of the last pass   out: a thread's unit of coefficients < q
-RF_FN void to_unit(const Row<Rq>& row, const Twiddle* table, Word* values, u32* coefficients) {
-    auto m = Rq::modulus(nullptr, 0);
-    ntt_inverse<Rq, 2, true>(m, values, table, row.shared, row.thread);
-    sync_row<Rq>();
-    store_row<Rq, 0>(values, cells_of(row), row.thread, true);
-    sync_row<Rq>();
-    Move<u16, unit, 16>::load<u32>(cells_of(row) + row.thread * unit, [&](u32 c, u32 x) { coefficients[c] = x; });
+    unit_to_values(row, table, [&](u32 c) { return small[c]; }, values);
 }
 
 // Bound of the unreduced evaluations after a forward transform, in multiples of q.

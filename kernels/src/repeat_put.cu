@@ -1,0 +1,22 @@
+// Scatters one output of a repetition: an item whose attempts of this round include a finished one gets the output of
+// the first of them. One warp per item.
+#include "prelude.cuh"
+using namespace rf;
+
+// in: `places`, the place of each item among the unfinished ones, or no_item; `round`, the number of the round's first
+//     attempt, then attempts per item; `statuses` of all attempts; `from`, `words` words for each attempt
+// out: `to`, `words` words for each item that this round finishes; the words of other items stay as they are
+extern "C" __global__ void __launch_bounds__(Task::threads)
+    repeat_put(const u32* places, const u32* round, const u32* statuses, const u32* from, u32* to, u64 words, u64 first,
+               u64 end) {
+    const u64 item = first + (u64)blockIdx.x * (Task::threads / 32) + threadIdx.x / 32;
+    if (item >= end || places[item] == Task::no_item) return;
+    const u32 per_item = round[1], begin = places[item] * per_item;
+    u32 attempt = 0;
+    while (attempt < per_item && statuses[begin + attempt] == Task::again) attempt++;
+    if (attempt == per_item) return;
+    from += (begin + attempt) * words;
+    to += item * words;
+    RF_LOOP
+    for (u32 word = threadIdx.x % 32; word < words; word += 32) to[word] = from[word];
+}

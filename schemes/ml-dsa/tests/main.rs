@@ -1,0 +1,8 @@
+//! Tests of the public interface of ML-DSA, on every device of this machine.
+
+mod batch;
+#[cfg(feature = "cuda")]
+mod compile;
+mod sets;
+mod suite;
+mod support;
