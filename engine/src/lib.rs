@@ -107,8 +107,9 @@ pub mod run {
     pub use ringforge_runtime::{BufferSlice, BufferSliceMut, Call, Captured, CapturedArg, HostCall, PlanArg, Rank};
 
     pub use crate::engine::{LongNtt, LongVector, Ntt, Span};
+    pub use crate::kernels::repeat::AGAIN;
     pub use crate::long::{LongPlan, Placement};
-    pub use crate::repetition::{AGAIN, Repetition, Rounds};
+    pub use crate::repetition::{Repetition, Rounds};
 }
 
 /// Runs the examples of the README as tests. (Those of `docs/` are tests of `ringforge-tests`, which is not

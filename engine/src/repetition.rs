@@ -6,14 +6,13 @@ use crate::engine::Engine;
 use crate::kernels::repeat::Repeat;
 use crate::pipeline::Pipeline;
 use crate::planner::Planner;
+#[cfg(doc)]
+use crate::run::AGAIN;
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::kernel::{Role, Sharing};
 use ringforge_runtime::plan::{Plan, PlanArg};
 use ringforge_runtime::program::Program;
 use ringforge_runtime::{Buffer, Call, Stream};
-
-/// The status of an attempt that did not succeed: its item gets another one.
-pub const AGAIN: u32 = 0x1e7a_0a9a;
 
 /// Names of the arguments that every repeated plan has.
 const ATTEMPT: &str = "attempt";

@@ -3,11 +3,13 @@
 
 use core::ops::Range;
 
-use crate::run::AGAIN;
 use crate::source::of_engine;
 use ringforge_math::error::Result;
 use ringforge_runtime::kernel::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge_runtime::limits::Limits;
+
+/// The status of an attempt that did not succeed: its item gets another one.
+pub const AGAIN: u32 = 0x1e7a_0a9a;
 
 const THREADS: u32 = 256;
 /// Marks a finished item, and the end of the list of unfinished items.

@@ -59,8 +59,12 @@ impl Keys {
 pub struct Prepared<T> {
     /// The hash of the public key that goes into the representative of a message.
     pub hash: T,
-    /// The key in the form that signing or verification reads.
-    pub expanded: [T; 2],
+    /// What signing and verification read.
+    pub common: T,
+    /// What verification reads as well.
+    pub public: T,
+    /// What signing reads as well, if the key is a secret key.
+    pub secret: Option<T>,
 }
 
 /// The operations of a signature scheme, as steps of a pipeline. All values hold bytes, item after item. The
@@ -93,28 +97,32 @@ pub trait SignatureSteps {
     /// The start of a signature: secret keys, randomness, representatives → seeds of attempts.
     fn begin<'p>(&self, p: &'p Pipeline, keys: Keys, inputs: [Value<'p>; 3]) -> Result<Value<'p>>;
 
-    /// An attempt at a signature: expanded keys; representatives, seeds of attempts, numbers of attempts → signatures,
-    /// statuses. The status is [`OK`](crate::OK) or [`AGAIN`](ringforge::run::AGAIN). A signature may have more bytes than
-    /// [`SignatureSizes::signature`] here: a multiple of 4.
+    /// An attempt at a signature: the parts `common` and `secret` of keys; representatives, seeds of attempts, numbers of
+    /// attempts → slots of signatures, statuses. The status is [`OK`](crate::OK) or [`AGAIN`](ringforge::run::AGAIN). A slot
+    /// may have more bytes than a signature; their number is a multiple of 4.
     fn attempt<'p>(
         &self,
         p: &'p Pipeline,
         keys: Keys,
-        expanded: [Value<'p>; 2],
+        prepared: [Value<'p>; 2],
         inputs: [Value<'p>; 3],
     ) -> Result<[Value<'p>; 2]>;
 
-    /// Signatures of attempts, statuses → signatures, with zeros for items that are not ok.
-    fn release<'p>(&self, p: &'p Pipeline, signatures: Value<'p>, statuses: Value<'p>) -> Result<Value<'p>>;
+    /// Signatures → slots of signatures.
+    fn open<'p>(&self, p: &'p Pipeline, signatures: Value<'p>) -> Result<Value<'p>>;
 
-    /// Verification: expanded keys; representatives, signatures → statuses.
+    /// Verification: the parts `common` and `public` of keys; representatives, slots of signatures → statuses.
     fn verify<'p>(
         &self,
         p: &'p Pipeline,
         keys: Keys,
-        expanded: [Value<'p>; 2],
+        prepared: [Value<'p>; 2],
         inputs: [Value<'p>; 2],
     ) -> Result<Value<'p>>;
+
+    /// Slots of signatures, statuses of attempts, statuses of verification → signatures, statuses. A signature is zero
+    /// unless both statuses are [`OK`](crate::OK).
+    fn release<'p>(&self, p: &'p Pipeline, inputs: [Value<'p>; 3]) -> Result<[Value<'p>; 2]>;
 }
 
 /// An operation that a plan runs on each item.
@@ -122,23 +130,24 @@ pub trait SignatureSteps {
 pub enum SignatureOperation {
     /// `seeds` or `random_key` → `public keys`, `secret keys`.
     Generate(Randomness),
-    /// `secret keys` → `hashes`, `expanded 0`, `expanded 1`.
+    /// `secret keys` → `hashes`, `common`, `public`, `secret`.
     SigningKeys,
-    /// `public keys` → `hashes`, `expanded 0`, `expanded 1`.
+    /// `public keys` → `hashes`, `common`, `public`.
     VerifyingKeys,
     /// `hashes`, `messages` (slots of this many bytes) → `representatives`.
     Represent(Keys, usize),
     /// `secret keys`, `seeds` or `random_key`, `representatives` → `seeds of attempts`.
     Begin(Keys, Randomness),
-    /// `expanded 0`, `expanded 1`, `representatives`, `seeds of attempts`, `attempt` → `signatures`, `statuses`.
+    /// `common`, `secret`, `representatives`, `seeds of attempts`, `attempt` → `slots`, `statuses`.
     Attempt(Keys),
-    /// `signatures of attempts`, `statuses` → `signatures`.
+    /// `slots`, `attempted` (the statuses of attempts) → `signatures`, `statuses`.
     Release,
-    /// `expanded 0`, `expanded 1`, `representatives`, `signatures` → `statuses`.
+    /// The same for signatures that are verified first: `common`, `public`, `representatives`, `slots`, `attempted` →
+    /// `signatures`, `statuses`.
+    VerifiedRelease(Keys),
+    /// `common`, `public`, `representatives`, `signatures` → `statuses`.
     Verify(Keys),
 }
-
-pub(crate) const EXPANDED: [&str; 2] = ["expanded 0", "expanded 1"];
 
 impl SignatureOperation {
     /// Builds the plan of this operation from the scheme's `steps`.
@@ -157,10 +166,15 @@ impl SignatureOperation {
     /// Fails if a step cannot be planned.
     pub(crate) fn add<M: SignatureScheme>(self, p: &Pipeline) -> Result<()> {
         let (steps, sizes) = (M::steps(p.limits())?, M::SIZES);
-        let expanded = || EXPANDED.map(|name| p.input(name));
         let prepared = |of: Prepared<Value<'_>>| {
-            p.output("hashes", of.hash);
-            EXPANDED.iter().zip(of.expanded).for_each(|(name, value)| p.output(name, value));
+            let parts = [("hashes", Some(of.hash)), ("common", Some(of.common)), ("public", Some(of.public))];
+            for (name, value) in parts.into_iter().chain([("secret", of.secret)]) {
+                value.into_iter().for_each(|value| p.output(name, value));
+            }
+        };
+        let signed = |[signatures, statuses]: [Value<'_>; 2]| {
+            p.output("signatures", signatures);
+            p.output("statuses", statuses);
         };
         match self {
             Self::Generate(from) => {
@@ -180,17 +194,25 @@ impl SignatureOperation {
             }
             Self::Attempt(keys) => {
                 let inputs = ["representatives", "seeds of attempts", "attempt"].map(|name| p.input(name));
-                let [signatures, statuses] = steps.attempt(p, keys, expanded(), inputs)?;
-                p.output("signatures", signatures);
+                let [slots, statuses] = steps.attempt(p, keys, [p.input("common"), p.input("secret")], inputs)?;
+                p.output("slots", slots);
                 p.output("statuses", statuses);
             }
             Self::Release => {
-                let [signatures, statuses] = ["signatures of attempts", "statuses"].map(|name| p.input(name));
-                p.output("signatures", steps.release(p, signatures, statuses)?);
+                let [slots, attempted] = ["slots", "attempted"].map(|name| p.input(name));
+                signed(steps.release(p, [slots, attempted, attempted])?);
+            }
+            Self::VerifiedRelease(keys) => {
+                let [representatives, slots, attempted] =
+                    ["representatives", "slots", "attempted"].map(|name| p.input(name));
+                let of_key = [p.input("common"), p.input("public")];
+                let verified = steps.verify(p, keys, of_key, [representatives, slots])?;
+                signed(steps.release(p, [slots, attempted, verified])?);
             }
             Self::Verify(keys) => {
-                let inputs = ["representatives", "signatures"].map(|name| p.input(name));
-                p.output("statuses", steps.verify(p, keys, expanded(), inputs)?);
+                let slots = steps.open(p, p.input("signatures"))?;
+                let of_key = [p.input("common"), p.input("public")];
+                p.output("statuses", steps.verify(p, keys, of_key, [p.input("representatives"), slots])?);
             }
         }
         Ok(())
@@ -202,11 +224,13 @@ impl SignatureOperation {
         match self {
             Self::Generate(Randomness::Seeds) => &["seeds", "secret keys"],
             Self::Generate(Randomness::RandomKey) => &["random_key", "secret keys"],
-            Self::SigningKeys => &["secret keys", "hashes", "expanded 0", "expanded 1"],
+            Self::SigningKeys => &["secret keys", "hashes", "common", "public", "secret"],
             Self::Begin(_, Randomness::Seeds) => &["secret keys", "seeds", "seeds of attempts"],
             Self::Begin(_, Randomness::RandomKey) => &["secret keys", "random_key", "seeds of attempts"],
-            Self::Attempt(_) => &["expanded 1", "seeds of attempts"],
-            Self::VerifyingKeys | Self::Represent(..) | Self::Release | Self::Verify(_) => &[],
+            Self::Attempt(_) => &["secret", "seeds of attempts"],
+            Self::VerifyingKeys | Self::Represent(..) | Self::Release | Self::VerifiedRelease(_) | Self::Verify(_) => {
+                &[]
+            }
         }
     }
 }

@@ -13,9 +13,9 @@ use crate::items::bytes_of;
 use crate::kem_scheme::Randomness::{self, RandomKey, Seeds};
 use crate::messages::Messages;
 use crate::signature_scheme::SignatureOperation::{
-    Attempt, Begin, Generate, Release, Represent, SigningKeys, Verify, VerifyingKeys,
+    Attempt, Begin, Generate, Release, Represent, SigningKeys, VerifiedRelease, Verify, VerifyingKeys,
 };
-use crate::signature_scheme::{EXPANDED, Keys, SignatureOperation, SignatureScheme, SignatureSizes};
+use crate::signature_scheme::{Keys, Prepared, SignatureOperation, SignatureScheme, SignatureSizes};
 use crate::sizes::batch_of;
 use crate::status::BatchStatus;
 
@@ -39,6 +39,8 @@ const PART: usize = 1 << 16;
 pub struct Signatures<M> {
     engine: Engine,
     attempts: [Repetition; 2],
+    /// Whether signatures are verified before they are released.
+    verifies: bool,
     scheme: PhantomData<fn() -> M>,
 }
 
@@ -46,9 +48,8 @@ pub struct Signatures<M> {
 /// items; several serve as many items. Secret keys are wiped on drop.
 pub struct PreparedKeys<M> {
     /// The secret keys themselves, for signing.
-    secret: Option<Buffer>,
-    hashes: Buffer,
-    expanded: [Buffer; 2],
+    secret_keys: Option<Buffer>,
+    parts: Prepared<Buffer>,
     count: usize,
     scheme: PhantomData<fn() -> M>,
 }
@@ -88,7 +89,14 @@ impl<M: SignatureScheme> Signatures<M> {
             Attempt(keys).add::<M>(&p)?;
             engine.repeat(p, M::ATTEMPTS)
         });
-        Ok(Self { engine: engine.clone(), attempts: [one?, each?], scheme: PhantomData })
+        Ok(Self { engine: engine.clone(), attempts: [one?, each?], verifies: true, scheme: PhantomData })
+    }
+
+    /// The same scheme, but its signatures are released without verification. They are verified by default, because a
+    /// signature that a faulty device has made can reveal the key.
+    #[must_use]
+    pub fn without_verification(self) -> Self {
+        Self { verifies: false, ..self }
     }
 
     /// Sizes of keys and signatures, in bytes.
@@ -195,7 +203,7 @@ impl<M: SignatureScheme> Signatures<M> {
     pub fn signing_keys_on(&self, stream: &Stream, secret_keys: Buffer) -> Result<PreparedKeys<M>> {
         let count = batch_of("bytes of secret keys", secret_keys.len(), M::SIZES.secret_key)?;
         let prepared = self.prepared(stream, SigningKeys, ("secret keys", &secret_keys), count)?;
-        Ok(PreparedKeys { secret: Some(secret_keys), ..prepared })
+        Ok(PreparedKeys { secret_keys: Some(secret_keys), ..prepared })
     }
 
     /// Copies public keys to the device and expands them.
@@ -246,11 +254,11 @@ impl<M: SignatureScheme> Signatures<M> {
         };
         let mut groups = messages.by_slot();
         if let [(slot, numbers)] = &mut groups[..] {
-            return all(stream, &keys.hashes, *slot, numbers);
+            return all(stream, &keys.parts.hash, *slot, numbers);
         }
         // messages of very different lengths: one run for each size of their slots
         let mut representatives = vec![[0u8; HASH]; messages.len()];
-        let hashes: Vec<[u8; HASH]> = stream.download(&keys.hashes)?;
+        let hashes: Vec<[u8; HASH]> = stream.download(&keys.parts.hash)?;
         for (slot, numbers) in groups {
             let own: Vec<_> = if each.is_one() { hashes.clone() } else { numbers.iter().map(|&i| hashes[i]).collect() };
             let made: Vec<[u8; HASH]> = stream.download(&all(stream, &stream.upload(&own)?, slot, &numbers)?)?;
@@ -287,7 +295,7 @@ impl<M: SignatureScheme> Signatures<M> {
         let program = self.program(Verify(keys.keys(batch)?))?;
         let mut statuses = stream.device().buffer(bytes_of(batch, size_of::<u32>())?)?;
         let call = program.on(stream, batch).input("representatives", representatives).input("signatures", signatures);
-        let call = EXPANDED.iter().zip(&keys.expanded).fold(call, |call, (name, key)| call.input(name, key));
+        let call = call.input("common", &keys.parts.common).input("public", &keys.parts.public);
         call.output("statuses", &mut statuses).run().map(|()| statuses)
     }
 
@@ -302,22 +310,26 @@ impl<M: SignatureScheme> Signatures<M> {
         let each = keys.keys(batch)?;
         let begin = self.program(Begin(each, from))?;
         let mut seeds = stream.secret_buffer(bytes_of(batch, output_bytes(begin.plan(), "seeds of attempts"))?)?;
-        let call = keys.secret.iter().fold(begin.on(stream, batch), |call, secret| call.input("secret keys", secret));
+        let call = keys.secret_keys.iter().fold(begin.on(stream, batch), |call, keys| call.input("secret keys", keys));
         let call = call.input(from.name(), random).input("representatives", representatives);
         call.output("seeds of attempts", &mut seeds).run()?;
 
         let attempts = &self.attempts[usize::from(!each.is_one())];
         let buffer = |bytes| stream.device().buffer(bytes_of(batch, bytes)?);
-        let mut slots = buffer(output_bytes(attempts.plan(), "signatures"))?;
-        let [mut signatures, mut statuses] = [buffer(M::SIZES.signature)?, buffer(size_of::<u32>())?];
+        let (mut slots, mut attempted) = (buffer(output_bytes(attempts.plan(), "slots"))?, buffer(size_of::<u32>())?);
         let call = attempts.on(stream, batch).input("representatives", representatives);
-        let call = EXPANDED.iter().zip(&keys.expanded).fold(call, |call, (name, key)| call.input(name, key));
-        let call = call.input("seeds of attempts", &seeds).output("signatures", &mut slots);
-        call.output("statuses", &mut statuses).run()?;
+        let call = call.input("common", &keys.parts.common).input("seeds of attempts", &seeds);
+        let call = keys.parts.secret.iter().fold(call, |call, secret| call.input("secret", secret));
+        call.output("slots", &mut slots).output("statuses", &mut attempted).run()?;
 
-        let call = self.program(Release)?;
-        let call = call.on(stream, batch).input("signatures of attempts", &slots).input("statuses", &statuses);
-        call.output("signatures", &mut signatures).run()?;
+        let release = self.program(if self.verifies { VerifiedRelease(each) } else { Release })?;
+        let [mut signatures, mut statuses] = [buffer(M::SIZES.signature)?, buffer(size_of::<u32>())?];
+        let mut call = release.on(stream, batch).input("slots", &slots).input("attempted", &attempted);
+        if self.verifies {
+            call = call.input("common", &keys.parts.common).input("public", &keys.parts.public);
+            call = call.input("representatives", representatives);
+        }
+        call.output("signatures", &mut signatures).output("statuses", &mut statuses).run()?;
         Ok([signatures, statuses])
     }
 
@@ -386,11 +398,13 @@ impl<M: SignatureScheme> Signatures<M> {
             let bytes = bytes_of(count, output_bytes(program.plan(), name))?;
             if secret { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }
         };
-        let ([first, second], mut hashes) = (EXPANDED.map(buffer), buffer("hashes")?);
-        let mut expanded = [first?, second?];
-        let call = program.on(stream, count).input(name, keys).output("hashes", &mut hashes);
-        EXPANDED.iter().zip(&mut expanded).fold(call, |call, (name, to)| call.output(name, to)).run()?;
-        Ok(PreparedKeys { secret: None, hashes, expanded, count, scheme: PhantomData })
+        let secret = program.plan().arg("secret").map(|_| buffer("secret")).transpose()?;
+        let (hash, common, public) = (buffer("hashes")?, buffer("common")?, buffer("public")?);
+        let mut parts = Prepared { hash, common, public, secret };
+        let call = program.on(stream, count).input(name, keys).output("hashes", &mut parts.hash);
+        let call = call.output("common", &mut parts.common).output("public", &mut parts.public);
+        parts.secret.iter_mut().fold(call, |call, secret| call.output("secret", secret)).run()?;
+        Ok(PreparedKeys { secret_keys: None, parts, count, scheme: PhantomData })
     }
 }
 

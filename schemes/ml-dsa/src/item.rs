@@ -220,6 +220,20 @@ impl Scheme {
         Ok(())
     }
 
+    /// Computes the evaluations of −t1 2^13 from those of a secret key.
+    pub(crate) fn public_values(&self, (matrix, keys, values): (&[u32], &[u32], &mut [u32])) -> Result<()> {
+        let Parameters { l, .. } = self.parameters;
+        let (s1, s2) = keys.split_at(l * N);
+        for ((a, s2), out) in matrix.chunks_exact(l * N).zip(s2.chunks_exact(N)).zip(values.chunks_exact_mut(N)) {
+            let mut error: Poly = Zeroizing::new(s2.to_vec());
+            self.transform.inverse(&mut error)?;
+            let mut t = self.dot(a, s1)?;
+            t.iter_mut().zip(&*error).for_each(|(t, e)| *t = minus(0, split(sub_once(*t + e, Q)).0 << DROPPED));
+            self.store_values(t, out)?;
+        }
+        Ok(())
+    }
+
     /// Copies a signature to its slot.
     pub(crate) fn open(&self, (signature, slot): (&[u8], &mut [u8])) -> Result<()> {
         slot.fill(0);
@@ -289,8 +303,12 @@ impl Scheme {
         Ok(())
     }
 
-    /// Copies the signature of an ok item from its slot, and zeros for any other item.
-    pub(crate) fn release(&self, (slot, status, signature): (&[u8], &u32, &mut [u8])) -> Result<()> {
+    /// Copies the signature of an item from its slot if its attempt succeeded and it was verified; otherwise writes zeros.
+    pub(crate) fn release(
+        &self,
+        (slot, attempted, verified, signature, status): (&[u8], &u32, &u32, &mut [u8], &mut u32),
+    ) -> Result<()> {
+        *status = if *attempted == OK { *verified } else { *attempted };
         match *status {
             OK => signature.copy_from_slice(&slot[..signature.len()]),
             _ => signature.fill(0),

@@ -55,6 +55,8 @@ pub(crate) enum Stage {
     ExpandKey,
     /// Public keys → evaluations.
     KeyValues,
+    /// Matrix, evaluations of secret keys → evaluations of public keys.
+    PublicValues,
     /// Signatures → slots of signatures.
     Open,
     /// Slots of signatures → challenges, hints, statuses.
@@ -64,7 +66,7 @@ pub(crate) enum Stage {
     Reconstruct { one_key: bool },
     /// Mu, high bits, slots of signatures, statuses → statuses.
     Compare,
-    /// Slots of signatures, statuses → signatures.
+    /// Slots of signatures, statuses of attempts, statuses of verification → signatures, statuses.
     Release,
 }
 
@@ -78,8 +80,11 @@ const HEADERS: &[Header] = &[
 impl Stage {
     /// Whether 16 threads work on an item, in the layout of the ring.
     fn is_on_rows(self) -> bool {
-        use Stage::{Commit, ExpandKey, Generate, KeyValues, Reconstruct, Respond};
-        matches!(self, Generate | Commit { .. } | Respond { .. } | ExpandKey | KeyValues | Reconstruct { .. })
+        use Stage::{Commit, ExpandKey, Generate, KeyValues, PublicValues, Reconstruct, Respond};
+        matches!(
+            self,
+            Generate | Commit { .. } | Respond { .. } | ExpandKey | KeyValues | PublicValues | Reconstruct { .. }
+        )
     }
 
     /// The launch of a kernel that is not on rows.
@@ -168,6 +173,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         }
         Stage::ExpandKey => stage!(expand_key, [secret_key, expanded.written()]),
         Stage::KeyValues => stage!(key_values, [public_key, of_key.written()]),
+        Stage::PublicValues => stage!(public_values, [matrix, expanded, of_key.written()]),
         Stage::Open => stage!(open, [signature, slot.written()]),
         Stage::Decode => stage!(decode, [slot, challenge.written(), hints.written(), status]),
         Stage::Reconstruct { .. } => stage!(
@@ -175,7 +181,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             [keyed(matrix), keyed(of_key), slot, challenge, hints, of_z.written(), high.written(), status.updated()]
         ),
         Stage::Compare => stage!(compare, [mu, high, slot, status.updated()]),
-        Stage::Release => stage!(release, [slot, word, signature.written()]),
+        Stage::Release => stage!(release, [slot, word, word, signature.written(), status]),
     };
     Ok(kernel.with_tables(rows.iter().map(KernelLayout::table)).described(p.name))
 }

@@ -25,16 +25,17 @@ impl SignatureSteps for Parameters {
     }
 
     fn signing_keys<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>) -> Result<Prepared<Value<'p>>> {
-        let [matrix] = self.step(Stage::Matrix, p, &[secret_keys.part(0..SEED)])?;
-        let [expanded] = self.step(Stage::ExpandKey, p, &[secret_keys])?;
-        Ok(Prepared { hash: secret_keys.part(2 * SEED..HEAD), expanded: [matrix, expanded] })
+        let [common] = self.step(Stage::Matrix, p, &[secret_keys.part(0..SEED)])?;
+        let [secret] = self.step(Stage::ExpandKey, p, &[secret_keys])?;
+        let [public] = self.step(Stage::PublicValues, p, &[common, secret])?;
+        Ok(Prepared { hash: secret_keys.part(2 * SEED..HEAD), common, public, secret: Some(secret) })
     }
 
     fn verifying_keys<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>) -> Result<Prepared<Value<'p>>> {
         let [hash] = self.step(Stage::HashKey, p, &[public_keys])?;
-        let [matrix] = self.step(Stage::Matrix, p, &[public_keys.part(0..SEED)])?;
-        let [values] = self.step(Stage::KeyValues, p, &[public_keys])?;
-        Ok(Prepared { hash, expanded: [matrix, values] })
+        let [common] = self.step(Stage::Matrix, p, &[public_keys.part(0..SEED)])?;
+        let [public] = self.step(Stage::KeyValues, p, &[public_keys])?;
+        Ok(Prepared { hash, common, public, secret: None })
     }
 
     fn represent<'p>(
@@ -58,19 +59,19 @@ impl SignatureSteps for Parameters {
         &self,
         p: &'p Pipeline,
         keys: Keys,
-        [matrix, expanded]: [Value<'p>; 2],
+        [matrix, secret]: [Value<'p>; 2],
         [mu, seed, attempt]: [Value<'p>; 3],
     ) -> Result<[Value<'p>; 2]> {
         let one_key = keys.is_one();
         let [masks] = self.step(Stage::Mask, p, &[seed, attempt])?;
         let [_, commitments, high] = self.step(Stage::Commit { one_key }, p, &[matrix, masks])?;
         let [hash, challenge] = self.step(Stage::Challenge, p, &[mu, high])?;
-        self.step(Stage::Respond { one_key }, p, &[expanded, masks, commitments, hash, challenge])
+        self.step(Stage::Respond { one_key }, p, &[secret, masks, commitments, hash, challenge])
     }
 
-    fn release<'p>(&self, p: &'p Pipeline, signatures: Value<'p>, statuses: Value<'p>) -> Result<Value<'p>> {
-        let [signatures] = self.step(Stage::Release, p, &[signatures, statuses])?;
-        Ok(signatures)
+    fn open<'p>(&self, p: &'p Pipeline, signatures: Value<'p>) -> Result<Value<'p>> {
+        let [slots] = self.step(Stage::Open, p, &[signatures])?;
+        Ok(slots)
     }
 
     fn verify<'p>(
@@ -78,13 +79,16 @@ impl SignatureSteps for Parameters {
         p: &'p Pipeline,
         keys: Keys,
         [matrix, values]: [Value<'p>; 2],
-        [mu, signatures]: [Value<'p>; 2],
+        [mu, slots]: [Value<'p>; 2],
     ) -> Result<Value<'p>> {
-        let [slots] = self.step(Stage::Open, p, &[signatures])?;
         let [challenge, hints, status] = self.step(Stage::Decode, p, &[slots])?;
         let stage = Stage::Reconstruct { one_key: keys.is_one() };
         let [_, high, status] = self.step(stage, p, &[matrix, values, slots, challenge, hints, status])?;
         let [status] = self.step(Stage::Compare, p, &[mu, high, slots, status])?;
         Ok(status)
+    }
+
+    fn release<'p>(&self, p: &'p Pipeline, inputs: [Value<'p>; 3]) -> Result<[Value<'p>; 2]> {
+        self.step(Stage::Release, p, &inputs)
     }
 }

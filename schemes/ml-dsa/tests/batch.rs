@@ -1,10 +1,12 @@
 //! Tests of batches on every device: agreement with the crate `ml-dsa` in both directions, errors of single items,
 //! prepared keys, messages of all lengths.
 
+use std::env;
+
 use ringforge::{Device, Engine, Error};
 use ringforge_batch::{ItemError, Messages, OK, SignatureScheme, Signatures};
 use ringforge_ml_dsa::{MlDsa44, MlDsa65, MlDsa87, SignatureError};
-use ringforge_testkit::{bytes, devices, seed};
+use ringforge_testkit::{Target, bytes, devices, seed};
 
 use crate::support::{ORACLES, Oracle, damage, in_context, keys};
 
@@ -118,5 +120,45 @@ fn sizes_that_do_not_fit_are_refused() -> Outcome {
     let key = &two_keys[..sizes.secret_key];
     assert!(matches!(dsa.sign(key, &messages, &mut signatures[1..]), Err(Error::ArgumentSize { .. })));
     assert!(matches!(dsa.sign_from(&[0; 95], key, &messages, &mut signatures), Err(Error::ArgumentSize { .. })));
+    Ok(())
+}
+
+/// Signatures of a GPU by one key, `RINGFORGE_SIGNATURES` of them: 2^20 unless it says otherwise. Our verification accepts
+/// each, and so does the crate `ml-dsa`: each of up to 2^20, and otherwise one in a thousand.
+#[test]
+#[ignore = "minutes: scripts/release.sh and gpu-check.sh run it"]
+fn many_signatures_are_accepted() -> Outcome {
+    const BATCH: usize = 1 << 16;
+    let Some(device) = Target::Cuda.device() else { return Ok(()) };
+    let count = env::var("RINGFORGE_SIGNATURES").ok().and_then(|count| count.parse().ok()).unwrap_or(1 << 20);
+    let (dsa, stream) = (Signatures::<MlDsa65>::new(&Engine::on(device.clone()))?, device.stream()?);
+    let (sizes, oracle) = (dsa.sizes(), &ORACLES[1]);
+    let [public_key, secret_key] = keys(oracle, seed(), 1);
+    let (signing, verifying) = (dsa.signing_keys(&stream, &secret_key)?, dsa.verifying_keys(&stream, &public_key)?);
+    for first in (0..count).step_by(BATCH) {
+        let texts: Vec<[u8; 8]> = (first..first + BATCH).map(|item| (item as u64).to_le_bytes()).collect();
+        let texts: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
+        let representatives = dsa.represent_on(&stream, &signing, &Messages::new(&texts))?;
+        let [signatures, statuses] = dsa.sign_on(&stream, &signing, &representatives)?;
+        assert!(stream.download::<u32>(&statuses)?.iter().all(|&status| status == OK), "from {first} on");
+        let statuses = dsa.verify_on(&stream, &verifying, &representatives, &signatures)?;
+        assert!(stream.download::<u32>(&statuses)?.iter().all(|&status| status == OK), "from {first} on");
+        let signatures: Vec<u8> = stream.download(&signatures)?;
+        let step = if count > 1 << 20 { 1000 } else { 1 };
+        let items: Vec<usize> = (0..BATCH).step_by(step).collect();
+        let threads = std::thread::available_parallelism()?.get();
+        std::thread::scope(|scope| {
+            for items in items.chunks(items.len().div_ceil(threads)) {
+                let (signatures, texts, public_key) = (&signatures, &texts, &public_key);
+                scope.spawn(move || {
+                    for &item in items {
+                        let signature = &signatures[item * sizes.signature..][..sizes.signature];
+                        let is_valid = (oracle.verify)(public_key, &in_context(b"", texts[item]), signature);
+                        assert!(is_valid, "signature {}", first + item);
+                    }
+                });
+            }
+        });
+    }
     Ok(())
 }

@@ -22,13 +22,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     RF_LOOP
     for (u32 i = 0; i < Set::k; i++) {
         Dot dot;
-        RF_LOOP
-        for (u32 j = 0; j < Set::l; j++) {
-            Word a[unit], y[unit];
-            load_values(row, matrix + (i * Set::l + j) * 256, a);
-            load_values(row, values + j * 256, y);
-            dot.add(a, y);
-        }
+        dot.add(matrix + i * Set::l * 256, values, row);
         u32 w[unit];
         dot.coefficients(row, table, w);
         if (row.live) Move<u32, unit, 16>::store(commitments + i * 256 + row.thread * unit, [&](u32 c) { return w[c]; });

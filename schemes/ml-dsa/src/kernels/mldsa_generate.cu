@@ -26,24 +26,17 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     RF_LOOP
     for (u32 i = 0; i < Set::k; i++) {
         Dot dot;
-        RF_LOOP
-        for (u32 j = 0; j < Set::l; j++) {
-            Word a[unit], s[unit];
-            load_values(row, matrix + (i * Set::l + j) * 256, a);
-            load_values(row, values + j * 256, s);
-            dot.add(a, s);
-        }
+        dot.add(matrix + i * Set::l * 256, values, row);
         u32 t[unit];
         dot.coefficients(row, table, t);
         const u8* error = small + (Set::l + i) * 256 + row.thread * unit;
         RF_UNROLL
         for (u32 c = 0; c < unit; c++) t[c] = sub_once(sub_once(t[c] + q + Set::eta - error[c], q), q);
-        // Power2Round: t = t1 2^13 + t0 with t0 in (-2^12, 2^12], stored as 2^12 - t0
-        constexpr u32 half = 1u << (dropped - 1);
-        pack<10>(row.thread, [&](u32 c) { return (t[c] + half - 1) >> dropped; }, [&](u32 byte, u32 part) {
+        pack<10>(row.thread, [&](u32 c) { return top(t[c]); }, [&](u32 byte, u32 part) {
             if (row.live) *(u32*)(to_public + 32 + i * top_row + byte) = part;
         });
-        pack<dropped>(row.thread, [&](u32 c) { return half + ((t[c] + half - 1) >> dropped << dropped) - t[c]; },
+        // t0 is stored as 2^12 - t0
+        pack<dropped>(row.thread, [&](u32 c) { return (1u << (dropped - 1)) + (top(t[c]) << dropped) - t[c]; },
                       [&](u32 byte, u16 part) {
                           if (row.live) *(u16*)(dropped_bits + i * dropped_row + byte) = part;
                       });

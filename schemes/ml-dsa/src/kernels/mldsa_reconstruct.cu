@@ -28,14 +28,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     }
     RF_LOOP
     for (u32 i = 0; i < Set::k; i++) {
-        Word a[unit], b[unit];
         Dot dot;
-        RF_LOOP
-        for (u32 j = 0; j < Set::l; j++) {
-            load_values(row, matrix + (i * Set::l + j) * 256, a);
-            load_values(row, values + j * 256, b);
-            dot.add(a, b);
-        }
+        dot.add(matrix + i * Set::l * 256, values, row);
+        Word b[unit];
         load_values(row, keys + i * 256, b);
         dot.add(challenge, b);
         dot.coefficients(row, table, x);

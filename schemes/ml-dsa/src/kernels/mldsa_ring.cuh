@@ -44,6 +44,16 @@ struct Dot {
         RF_UNROLL
         for (u32 r = 0; r < unit; r++) sums[r] = mad_wide(a[r], b[r], sums[r]);
     }
+    // The same for two vectors of l polynomials in memory.
+    RF_METHOD void add(const u32* a, const u32* b, const Row<Rq>& row) {
+        RF_LOOP
+        for (u32 j = 0; j < Set::l; j++) {
+            Word x[unit], y[unit];
+            load_row<Rq, last_pass>(x, a + j * 256, row.thread, true);
+            load_row<Rq, last_pass>(y, b + j * 256, row.thread, true);
+            add(x, y);
+        }
+    }
     // out: a thread's unit of the sum's coefficients, < q
     RF_METHOD void coefficients(const Row<Rq>& row, const Twiddle* table, u32* out) const {
         auto m = Rq::modulus(nullptr, 0);
@@ -67,6 +77,9 @@ RF_FN void product(const Row<Rq>& row, const Twiddle* table, const Word* a, cons
 RF_FN u32 minus(u32 y, u32 x) { return sub_once(y + q - x, q); }
 // in: x < q   out: 1 if the representative of x in (-q/2, q/2] has an absolute value of at least `bound`, else 0
 RF_FN u32 is_large(u32 x, u32 bound) { return (u32)(x >= bound) & (u32)(q - x >= bound); }
+
+// Power2Round of FIPS 204: t1, with t - t1 2^13 in (-2^12, 2^12].   in: t < q
+RF_FN u32 top(u32 t) { return (t + (1u << (dropped - 1)) - 1) >> dropped; }
 
 // A challenge (`mldsa_hash.cuh`) as evaluations < q.
 RF_FN void challenge_values(const Row<Rq>& row, const Twiddle* table, const u32* challenge, Word* values) {

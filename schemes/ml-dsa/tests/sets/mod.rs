@@ -1,5 +1,6 @@
 //! Plans of all parameter sets, with sample inputs and oracles, for the engine's test kit.
 
+use ringforge::run::AGAIN;
 use ringforge::{Device, Limits, Planner, Result};
 use ringforge_batch::{Keys, OK, Randomness, SignatureOperation, SignatureScheme, status};
 use ringforge_ml_dsa::{MlDsa44, MlDsa65, MlDsa87, SignatureError};
@@ -8,7 +9,9 @@ use ringforge_testkit::{Named, NamedPlan, Scheme, bytes};
 use crate::support::{ORACLES, Oracle, damage, in_context, keys};
 
 use Randomness::{RandomKey, Seeds};
-use SignatureOperation::{Attempt, Begin, Generate, Release, Represent, SigningKeys, Verify, VerifyingKeys};
+use SignatureOperation::{
+    Attempt, Begin, Generate, Release, Represent, SigningKeys, VerifiedRelease, Verify, VerifyingKeys,
+};
 
 /// Contents of plan arguments, by name.
 type Held = Vec<(&'static str, Vec<u8>)>;
@@ -30,7 +33,16 @@ impl Scheme for Sets {
 
 fn plans<M: SignatureScheme>(oracle: Oracle, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
-    let of_keys = |keys| [Represent(keys, 64), Represent(keys, 512), Begin(keys, Seeds), Attempt(keys), Verify(keys)];
+    let of_keys = |keys| {
+        [
+            Represent(keys, 64),
+            Represent(keys, 512),
+            Begin(keys, Seeds),
+            Attempt(keys),
+            VerifiedRelease(keys),
+            Verify(keys),
+        ]
+    };
     let all =
         [Generate(Seeds), Generate(RandomKey), SigningKeys, VerifyingKeys, Begin(Keys::PerItem, RandomKey), Release];
     let all = all.into_iter().chain(of_keys(Keys::One)).chain(of_keys(Keys::PerItem));
@@ -42,7 +54,8 @@ fn plans<M: SignatureScheme>(oracle: Oracle, limits: &Limits) -> Result<Vec<Name
             .sampled(move |seed, batch| inputs::<M>(&oracle, operation, seed, batch));
         Ok(match operation {
             Generate(_) => named.expecting(move |batch, inputs| key_pairs(&oracle, batch, inputs)),
-            Verify(keys) => named.expecting(move |batch, inputs| verified::<M>(&oracle, keys, batch, inputs)),
+            Verify(_) => named.expecting(|batch, _| vec![("statuses", statuses(batch).concat())]),
+            VerifiedRelease(_) => named.expecting(released::<M>),
             _ => named,
         })
     };
@@ -74,14 +87,10 @@ fn name_of(name: &str, names: &[&'static str]) -> &'static str {
     names.iter().find(|own| **own == name).expect("a name of the list")
 }
 
-const PREPARED: [&str; 3] = ["hashes", "expanded 0", "expanded 1"];
+const PREPARED: [&str; 4] = ["hashes", "common", "public", "secret"];
 
 /// Returns sample inputs for a plan. The test kit fills all other inputs with random bytes.
 fn inputs<M: SignatureScheme>(oracle: &Oracle, operation: SignatureOperation, seed: u64, batch: usize) -> Held {
-    let without_hashes = |mut held: Held| {
-        held.retain(|(name, _)| *name != "hashes");
-        held
-    };
     match operation {
         Generate(_) | Begin(..) => vec![],
         SigningKeys => vec![("secret keys", keys(oracle, seed, batch)[1].clone())],
@@ -100,39 +109,54 @@ fn inputs<M: SignatureScheme>(oracle: &Oracle, operation: SignatureOperation, se
         Attempt(each) => {
             let count = count(each, batch);
             let [_, secret] = keys(oracle, seed, count);
-            let mut held = without_hashes(run::<M>(SigningKeys, count, &vec![("secret keys", secret)], &PREPARED));
+            let mut held = run::<M>(SigningKeys, count, &vec![("secret keys", secret)], &PREPARED);
+            held.retain(|(name, _)| ["common", "secret"].contains(name));
             let attempts = (0..batch as u32).flat_map(|item| (item * item % 814).to_le_bytes()).collect();
             held.push(("attempt", attempts));
             held
         }
-        Release => {
-            let statuses = (0..batch).flat_map(|item| if item % 3 == 1 { 7 } else { OK }.to_le_bytes()).collect();
-            vec![("statuses", statuses)]
+        Release => vec![("attempted", attempted(batch))],
+        VerifiedRelease(each) => {
+            let (mut held, signatures) = signed::<M>(oracle, each, seed, batch);
+            let slot = M::SIZES.signature.next_multiple_of(4);
+            let padded = |signature: &[u8]| [signature, &vec![0; slot - signature.len()]].concat();
+            held.push(("slots", signatures.chunks_exact(M::SIZES.signature).flat_map(padded).collect()));
+            held.push(("attempted", attempted(batch)));
+            held
         }
         Verify(each) => {
-            let count = count(each, batch);
-            let [public, secret] = keys(oracle, seed, count);
-            let prepared = run::<M>(VerifyingKeys, count, &vec![("public keys", public)], &PREPARED);
-            let mut signatures = vec![];
-            let mut slots = vec![];
-            for item in 0..batch {
-                let message = message(batch, item);
-                let key = &secret[item % count * M::SIZES.secret_key..][..M::SIZES.secret_key];
-                let mut signature = (oracle.sign)(key, &message, &[item as u8; 32]);
-                damage(&oracle.parameters, batch * batch + item, &mut signature);
-                signatures.extend(signature);
-                slots.extend(
-                    [&(message.len() as u64).to_le_bytes()[..], &message, &vec![0; 64 - 8 - message.len()]].concat(),
-                );
-            }
-            let hashes = prepared.iter().find(|(name, _)| *name == "hashes").expect("hashes").1.clone();
-            let slots = vec![("hashes", hashes), ("messages", slots)];
-            let mut held = without_hashes(prepared);
-            held.extend(run::<M>(Represent(each, 64), batch, &slots, &["representatives"]));
+            let (mut held, signatures) = signed::<M>(oracle, each, seed, batch);
             held.push(("signatures", signatures));
             held
         }
     }
+}
+
+/// Statuses of attempts, one in three of which has failed.
+fn attempted(batch: usize) -> Vec<u8> {
+    (0..batch).flat_map(|item| if item % 3 == 1 { AGAIN } else { OK }.to_le_bytes()).collect()
+}
+
+/// Keys of verification, representatives of messages, and their signatures by the crate `ml-dsa`, of which three in four
+/// are damaged.
+fn signed<M: SignatureScheme>(oracle: &Oracle, each: Keys, seed: u64, batch: usize) -> (Held, Vec<u8>) {
+    let count = count(each, batch);
+    let [public, secret] = keys(oracle, seed, count);
+    let prepared = run::<M>(VerifyingKeys, count, &vec![("public keys", public)], &PREPARED);
+    let (mut signatures, mut slots) = (vec![], vec![]);
+    for item in 0..batch {
+        let message = message(batch, item);
+        let key = &secret[item % count * M::SIZES.secret_key..][..M::SIZES.secret_key];
+        let mut signature = (oracle.sign)(key, &message, &[item as u8; 32]);
+        damage(&oracle.parameters, batch * batch + item, &mut signature);
+        signatures.extend(signature);
+        let zeros = vec![0; 64 - 8 - message.len()];
+        slots.extend([&(message.len() as u64).to_le_bytes()[..], &message, &zeros].concat());
+    }
+    let (hashes, mut held): (Held, Held) = prepared.into_iter().partition(|(name, _)| *name == "hashes");
+    let slots = [hashes, vec![("messages", slots)]].concat();
+    held.extend(run::<M>(Represent(each, 64), batch, &slots, &["representatives"]));
+    (held, signatures)
 }
 
 fn message(batch: usize, item: usize) -> Vec<u8> {
@@ -152,16 +176,21 @@ fn key_pairs(oracle: &Oracle, batch: usize, inputs: &Named) -> Held {
     made
 }
 
-/// The statuses of signatures. The inputs are those of `inputs`, whose keys and messages are derived from the signatures'
-/// places: the crate `ml-dsa` verified the undamaged ones when it made them.
-fn verified<M: SignatureScheme>(oracle: &Oracle, _: Keys, batch: usize, inputs: &Named) -> Held {
-    let mut statuses = vec![];
-    for (item, signature) in inputs["signatures"].chunks_exact(M::SIZES.signature).enumerate() {
-        let mut same = signature.to_vec();
-        damage(&oracle.parameters, 4, &mut same);
-        let is_damaged = (batch * batch + item) % 4 != 0;
-        let error = is_damaged.then_some(SignatureError::Invalid);
-        statuses.extend(status(error).to_le_bytes());
+/// The statuses of the signatures of [`signed`].
+fn statuses(batch: usize) -> Vec<[u8; 4]> {
+    let is_damaged = |item: usize| !(batch * batch + item).is_multiple_of(4);
+    (0..batch).map(|item| status(is_damaged(item).then_some(SignatureError::Invalid)).to_le_bytes()).collect()
+}
+
+/// What is released of the signatures of [`signed`]: those that are ok by both statuses.
+fn released<M: SignatureScheme>(batch: usize, inputs: &Named) -> Held {
+    let (mut signatures, mut all) = (vec![], vec![]);
+    let slots = inputs["slots"].chunks_exact(M::SIZES.signature.next_multiple_of(4));
+    for ((slot, attempted), verified) in slots.zip(inputs["attempted"].chunks_exact(4)).zip(statuses(batch)) {
+        let status = if *attempted == OK.to_le_bytes() { verified } else { attempted.try_into().expect("a word") };
+        let keep = u8::from(status == OK.to_le_bytes());
+        signatures.extend(slot[..M::SIZES.signature].iter().map(|byte| byte * keep));
+        all.extend(status);
     }
-    vec![("statuses", statuses)]
+    vec![("signatures", signatures), ("statuses", all)]
 }

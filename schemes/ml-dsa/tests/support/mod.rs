@@ -4,6 +4,8 @@ use ml_dsa::{ExpandedSigningKey, MlDsa44, MlDsa65, MlDsa87, Signature, Verifying
 use ringforge_ml_dsa::Parameters;
 use ringforge_testkit::bytes;
 
+type Sign = fn(&[u8], &[u8], &[u8]) -> Vec<u8>;
+
 /// One parameter set of the crate `ml-dsa`, with keys and signatures as bytes. A message is M' of FIPS 204, which begins
 /// with the context.
 #[derive(Clone, Copy)]
@@ -12,7 +14,7 @@ pub(crate) struct Oracle {
     /// Seed → public key, secret key.
     pub(crate) generate: fn(&[u8]) -> [Vec<u8>; 2],
     /// Secret key, message, randomness → signature.
-    pub(crate) sign: fn(&[u8], &[u8], &[u8]) -> Vec<u8>,
+    pub(crate) sign: Sign,
     /// Public key, message, signature → whether it is valid.
     pub(crate) verify: fn(&[u8], &[u8], &[u8]) -> bool,
 }
