@@ -15,8 +15,8 @@ pub(crate) static SUITE: Suite = Suite {
     name: "ML-DSA",
     title: "ML-DSA signatures",
     about: "ML-DSA (FIPS 204), hedged, of messages of 32 bytes. On the device, keys and messages are in device memory, and the \
-            lines with one key use prepared keys. A key for each message is expanded in the run. From the host, keys, \
-            messages and signatures are in pageable host memory, by the host's clock. The roofline bound counts \
+            lines with one key use prepared keys. A key for each message is expanded in the run. From the host, keys and \
+            signatures are in page-locked memory, by the host's clock. The roofline bound counts \
             permutations of Keccak, with the mean number of attempts of FIPS 204.",
     headline: Some(("ML-DSA-65", SIGN_ONE)),
     cases,
@@ -144,8 +144,9 @@ fn on_device<M: SignatureScheme>(
 fn on_host<M: SignatureScheme>(bench: &Bench, wanted: &Wanted, batch: usize) -> Result<Vec<Measurement>> {
     let dsa = Signatures::<M>::new(&Engine::on(bench.device.clone()))?;
     let sizes = M::SIZES;
-    let (mut public, mut secret) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
-    let mut signatures = vec![0; batch * sizes.signature];
+    let pinned = |size: usize| bench.device.pinned(batch * size);
+    let (mut public, mut secret) = (pinned(sizes.public_key)?, pinned(sizes.secret_key)?);
+    let mut signatures = pinned(sizes.signature)?;
     let texts = bytes(bench.seed, MESSAGE * batch);
     let texts: Vec<&[u8]> = texts.chunks_exact(MESSAGE).collect();
     let messages = Messages::new(&texts);
@@ -172,7 +173,7 @@ fn on_host<M: SignatureScheme>(bench: &Bench, wanted: &Wanted, batch: usize) -> 
             right &= verified.errors().is_empty();
         }
         let line = Measurement::new(M::NAME, operation, batch, times);
-        let line = Measurement { memory: Memory::Pageable, ..line };
+        let line = Measurement { memory: Memory::Pinned, ..line };
         if wanted.has(operation) {
             lines.push(line.checked("statuses, and verification of all signatures", right));
         }

@@ -109,6 +109,8 @@ pub mod run {
     pub use crate::engine::{LongNtt, LongVector, Ntt, Span};
     pub use crate::kernels::repeat::AGAIN;
     pub use crate::long::{LongPlan, Placement};
+    #[doc(hidden)]
+    pub use crate::repetition::plans_between_rounds;
     pub use crate::repetition::{Repetition, Rounds};
 }
 

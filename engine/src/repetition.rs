@@ -10,6 +10,7 @@ use crate::planner::Planner;
 use crate::run::AGAIN;
 use ringforge_math::error::{Error, Result};
 use ringforge_runtime::kernel::{Role, Sharing};
+use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::{Plan, PlanArg};
 use ringforge_runtime::program::Program;
 use ringforge_runtime::{Buffer, Call, Stream};
@@ -126,17 +127,9 @@ impl Repetition {
         Rounds { repetition: self, stream, batch, inputs: Vec::new(), outputs: Vec::new() }
     }
 
-    /// The number of attempts in the largest round for this many items.
-    fn capacity(&self, batch: usize) -> usize {
-        match self.engine.device().limits().is_cpu() {
-            true => batch,
-            false => batch.max(batch.saturating_mul(MOST_PER_ROUND).min(BUSY)),
-        }
-    }
-
     /// Attempts for each of `unfinished` items in the next round, of at most `left`.
     fn per_item(&self, batch: usize, unfinished: usize, left: u32) -> u32 {
-        let fit = self.capacity(batch).min(BUSY) / unfinished;
+        let fit = capacity(self.engine.device().limits(), batch).min(BUSY) / unfinished;
         (fit.clamp(1, MOST_PER_ROUND) as u32).min(left)
     }
 
@@ -149,12 +142,31 @@ impl Repetition {
     /// The programs between rounds, for this number of items.
     fn between(&self, batch: usize) -> Result<Between> {
         let args = |role| self.args(role).map(|arg| (arg.name.clone(), arg.bytes, arg.secret)).collect();
-        let program = |job: Job| self.engine.program_of(&job, |planner| job.plan(planner));
-        Ok(Between {
-            list: program(Job::List { items: batch })?,
-            take: program(Job::Take { items: batch, args: args(Role::In) })?,
-            put: program(Job::Put { attempts: self.capacity(batch), args: args(Role::Out) })?,
-        })
+        let jobs = Job::all(self.engine.device().limits(), batch, [args(Role::In), args(Role::Out)]);
+        let [list, take, put] = jobs.map(|job| self.engine.program_of(&job, |planner| job.plan(planner)));
+        Ok(Between { list: list?, take: take?, put: put? })
+    }
+}
+
+/// The plans between the rounds of a repetition for `batch` items, whose plan has these inputs and outputs: name, bytes per
+/// item, and whether it is secret. For tests.
+///
+/// # Errors
+/// The errors of [`Pipeline::build`].
+#[doc(hidden)]
+pub fn plans_between_rounds(planner: &Planner, batch: usize, args: [Args; 2]) -> Result<[Plan; 3]> {
+    let [list, take, put] = Job::all(planner.limits(), batch, args).map(|job| job.plan(planner));
+    Ok([list?, take?, put?])
+}
+
+/// Names of arguments, bytes per item, and whether they are secret.
+pub(crate) type Args = Vec<(String, usize, bool)>;
+
+/// The number of attempts in the largest round for this many items.
+fn capacity(limits: &Limits, batch: usize) -> usize {
+    match limits.is_cpu() {
+        true => batch,
+        false => batch.max(batch.saturating_mul(MOST_PER_ROUND).min(BUSY)),
     }
 }
 
@@ -165,15 +177,20 @@ struct Between {
     put: Program,
 }
 
-/// What a program between rounds does. Arguments have a name, bytes per item, and may be secret.
+/// What a program between rounds does.
 #[derive(Clone, PartialEq)]
 enum Job {
     List { items: usize },
-    Take { items: usize, args: Vec<(String, usize, bool)> },
-    Put { attempts: usize, args: Vec<(String, usize, bool)> },
+    Take { items: usize, args: Args },
+    Put { attempts: usize, args: Args },
 }
 
 impl Job {
+    fn all(limits: &Limits, batch: usize, [inputs, outputs]: [Args; 2]) -> [Self; 3] {
+        let (take, attempts) = (Self::Take { items: batch, args: inputs }, capacity(limits, batch));
+        [Self::List { items: batch }, take, Self::Put { attempts, args: outputs }]
+    }
+
     fn plan(&self, planner: &Planner) -> Result<Plan> {
         let p = planner.pipeline(match self {
             Self::List { items } => format!("unfinished of {items} items"),
@@ -345,7 +362,7 @@ struct OfAttempts {
 
 impl Held {
     fn new(repetition: &Repetition, stream: &Stream, batch: usize) -> Result<Self> {
-        let capacity = repetition.capacity(batch);
+        let capacity = capacity(stream.device().limits(), batch);
         let of_attempts = |arg: &PlanArg| {
             let bytes = arg.bytes.saturating_mul(capacity);
             let mut buffer = if arg.secret { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;

@@ -55,6 +55,7 @@ pub const HEADERS: &[Header] = headers![
     "bits.cuh",
     "units.cuh",
     "rejection.cuh",
+    "repeat.cuh",
     "keccak.cuh",
     "random.cuh",
     "sampling.cuh",

@@ -1,6 +1,8 @@
 // Scatters one output of a repetition: an item whose attempts of this round include a finished one gets the output of
 // the first of them. One warp per item.
 #include "prelude.cuh"
+
+#include "repeat.cuh"
 using namespace rf;
 
 // in: `places`, the place of each item among the unfinished ones, or no_item; `round`, the number of the round's first
@@ -15,8 +17,5 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     u32 attempt = 0;
     while (attempt < per_item && statuses[begin + attempt] == Task::again) attempt++;
     if (attempt == per_item) return;
-    from += (begin + attempt) * words;
-    to += item * words;
-    RF_LOOP
-    for (u32 word = threadIdx.x % 32; word < words; word += 32) to[word] = from[word];
+    copy_by_warp(from + (begin + attempt) * words, to + item * words, (u32)words);
 }

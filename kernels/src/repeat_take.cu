@@ -1,6 +1,8 @@
 // Gathers one input of a repetition: an attempt gets the bytes of its item. One warp per attempt; `per_item` consecutive
 // attempts belong to one unfinished item.
 #include "prelude.cuh"
+
+#include "repeat.cuh"
 using namespace rf;
 
 // in: `list`, the unfinished items; `round`, the number of the round's first attempt, then attempts per item; `from`,
@@ -10,8 +12,5 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     repeat_take(const u32* list, const u32* round, const u32* from, u32* to, u64 words, u64 first, u64 end) {
     const u64 attempt = first + (u64)blockIdx.x * (Task::threads / 32) + threadIdx.x / 32;
     if (attempt >= end) return;
-    from += list[(u32)attempt / round[1]] * words;
-    to += attempt * words;
-    RF_LOOP
-    for (u32 word = threadIdx.x % 32; word < words; word += 32) to[word] = from[word];
+    copy_by_warp(from + list[(u32)attempt / round[1]] * words, to + attempt * words, (u32)words);
 }

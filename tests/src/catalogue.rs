@@ -3,7 +3,7 @@
 
 use ringforge::factorization::Factorization;
 use ringforge::kernels::{Distribution, RandomBlock};
-use ringforge::run::{LongPlan, Placement};
+use ringforge::run::{AGAIN, LongPlan, Placement, plans_between_rounds};
 use ringforge::{Form, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
@@ -156,6 +156,41 @@ fn random_key() -> Result<Vec<NamedPlan>> {
         ))
     };
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
+}
+
+/// The plans between the rounds of a repetition. They are for as many items as the largest batch of a test has.
+fn between_rounds(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    const ITEMS: usize = 16;
+    const NO_ITEM: u32 = u32::MAX;
+    // attempts for each item of a round
+    let per_item = if limits.is_cpu() { 1 } else { 3 };
+    let words = |words: Vec<u32>| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    let statuses = move |seed: u64, count| {
+        words((0..count).map(|i| if (seed >> (i % 64)) & 1 == 0 { AGAIN } else { i }).collect())
+    };
+    let inputs = [("few", 4), ("many", 148)].map(|(name, bytes)| (name.to_owned(), bytes, name == "many"));
+    let outputs =
+        [("few out", 4), ("many out", 148), ("statuses", 4)].map(|(name, bytes)| (name.to_owned(), bytes, false));
+    let planner = Planner::new(limits.clone());
+    let [list, take, put] = plans_between_rounds(&planner, ITEMS, [inputs.into(), outputs.into()])?;
+    let round = move || ("round", words(vec![5, per_item]));
+    let capacity = put.arg("statuses of attempts").map_or(0, |arg| arg.bytes / 4) as u32;
+    Ok(vec![
+        NamedPlan::new("unfinished items", list)
+            .sampled(move |seed, batch| vec![("statuses", statuses(seed, (ITEMS * batch) as u32))]),
+        NamedPlan::new("inputs of attempts", take).sampled(move |seed, _| {
+            let list = (0..ITEMS as u32).map(|place| (place * 5 + seed as u32 % 16) % 16).collect();
+            vec![("list", words(list)), round()]
+        }),
+        NamedPlan::new("outputs of attempts", put).sampled(move |seed, batch| {
+            let place = |i: u32| if i % 4 == 3 { NO_ITEM } else { (i * 5 + seed as u32 % 16) % 16 };
+            vec![
+                ("places", words((0..batch as u32).map(place).collect())),
+                round(),
+                ("statuses of attempts", statuses(seed.rotate_left(9), capacity)),
+            ]
+        }),
+    ])
 }
 
 /// Plans for samplers in rings of every width. The key is a run's `RandomKey` or one seed per item. Thread blocks loop
@@ -440,6 +475,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(fused(limits)?);
     plans.extend(digits_and_extensions(limits)?);
     plans.extend(random_key()?);
+    plans.extend(between_rounds(limits)?);
     plans.extend(samplers(limits)?);
     // One parameter set with two limbs per warp and one with one limb per warp. The scheme's own tests run all
     // parameter sets.

@@ -12,6 +12,8 @@ use ringforge_runtime::limits::Limits;
 pub const AGAIN: u32 = 0x1e7a_0a9a;
 
 const THREADS: u32 = 256;
+/// Threads of the block that lists items.
+const LIST_THREADS: u32 = 1024;
 /// Marks a finished item, and the end of the list of unfinished items.
 const NO_ITEM: u32 = u32::MAX;
 /// Bytes of a round: the number of its first attempt, then attempts per item, as 32-bit words.
@@ -86,14 +88,17 @@ impl Kernel for Repeat {
         let warps = THREADS / 32;
         let (text, launch) = match self.step {
             Step::List => {
-                let shared_bytes = warps * WORD as u32;
-                (ringforge_kernels::REPEAT_LIST, Launch { items_per_block: 1, shared_bytes, ..thread_per_item })
+                let shared_bytes = LIST_THREADS / 32 * WORD as u32;
+                (
+                    ringforge_kernels::REPEAT_LIST,
+                    Launch { items_per_block: 1, shared_bytes, ..Launch::thread_per_item(LIST_THREADS) },
+                )
             }
             Step::Number => (ringforge_kernels::REPEAT_NUMBER, thread_per_item),
             Step::Take => (ringforge_kernels::REPEAT_TAKE, Launch { items_per_block: warps, ..thread_per_item }),
             Step::Put => (ringforge_kernels::REPEAT_PUT, Launch { items_per_block: warps, ..thread_per_item }),
         };
-        let task = [("threads", THREADS), ("again", AGAIN), ("no_item", NO_ITEM)];
+        let task = [("threads", launch.threads), ("again", AGAIN), ("no_item", NO_ITEM)];
         let built = Built::new(launch).constants("Task", &task.each_ref().map(|(name, value)| (*name, value as _)));
         Ok(of_engine(self, text, built, self.number.into_iter().collect()))
     }

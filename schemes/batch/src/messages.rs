@@ -55,7 +55,7 @@ impl<'a> Messages<'a> {
     pub(crate) fn by_slot(&self) -> Vec<(usize, Vec<usize>)> {
         let mut sized: Vec<(usize, usize)> =
             self.messages.iter().enumerate().map(|(i, message)| (self.slot_of(message), i)).collect();
-        sized.sort_unstable();
+        sized.sort_by_key(|(slot, _)| *slot); // fast if all are the same
         sized.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, same.iter().map(|(_, i)| *i).collect())).collect()
     }
 

@@ -147,6 +147,8 @@ pub enum SignatureOperation {
     VerifiedRelease(Keys),
     /// `common`, `public`, `representatives`, `signatures` → `statuses`.
     Verify(Keys),
+    /// `public keys`, `messages` (slots of this many bytes), `signatures` → `statuses`.
+    VerifyMessages(Keys, usize),
 }
 
 impl SignatureOperation {
@@ -209,6 +211,16 @@ impl SignatureOperation {
                 let verified = steps.verify(p, keys, of_key, [representatives, slots])?;
                 signed(steps.release(p, [slots, attempted, verified])?);
             }
+            Self::VerifyMessages(keys, slot) => {
+                let public_keys = match keys {
+                    Keys::One => p.shared("public keys", sizes.public_key),
+                    Keys::PerItem => p.bytes("public keys", sizes.public_key),
+                };
+                let Prepared { hash, common, public, .. } = steps.verifying_keys(p, public_keys)?;
+                let representatives = steps.represent(p, keys, hash, p.input("messages"), slot)?;
+                let slots = steps.open(p, p.input("signatures"))?;
+                p.output("statuses", steps.verify(p, keys, [common, public], [representatives, slots])?);
+            }
             Self::Verify(keys) => {
                 let slots = steps.open(p, p.input("signatures"))?;
                 let of_key = [p.input("common"), p.input("public")];
@@ -228,9 +240,12 @@ impl SignatureOperation {
             Self::Begin(_, Randomness::Seeds) => &["secret keys", "seeds", "seeds of attempts"],
             Self::Begin(_, Randomness::RandomKey) => &["secret keys", "random_key", "seeds of attempts"],
             Self::Attempt(_) => &["secret", "seeds of attempts"],
-            Self::VerifyingKeys | Self::Represent(..) | Self::Release | Self::VerifiedRelease(_) | Self::Verify(_) => {
-                &[]
-            }
+            Self::VerifyingKeys
+            | Self::Represent(..)
+            | Self::Release
+            | Self::VerifiedRelease(_)
+            | Self::Verify(_)
+            | Self::VerifyMessages(..) => &[],
         }
     }
 }

@@ -13,11 +13,11 @@ use crate::items::bytes_of;
 use crate::kem_scheme::Randomness::{self, RandomKey, Seeds};
 use crate::messages::Messages;
 use crate::signature_scheme::SignatureOperation::{
-    Attempt, Begin, Generate, Release, Represent, SigningKeys, VerifiedRelease, Verify, VerifyingKeys,
+    Attempt, Begin, Generate, Release, Represent, SigningKeys, VerifiedRelease, Verify, VerifyMessages, VerifyingKeys,
 };
 use crate::signature_scheme::{Keys, Prepared, SignatureOperation, SignatureScheme, SignatureSizes};
 use crate::sizes::batch_of;
-use crate::status::BatchStatus;
+use crate::status::{BatchStatus, NOT_REACHED};
 
 /// Bytes of the representative of a message, and of the hash of a public key.
 const HASH: usize = 64;
@@ -175,17 +175,31 @@ impl<M: SignatureScheme> Signatures<M> {
         messages: &Messages<'_>,
         signatures: &[u8],
     ) -> Result<BatchStatus<M::Error>> {
-        let (batch, size) = (messages.len(), M::SIZES.signature);
-        same_number("signatures", batch, signatures.len(), size)?;
-        let stream = self.device().stream()?;
-        let key_size = M::SIZES.public_key;
-        let statuses = parts(public_keys, key_size, "bytes of public keys", batch)?.map(|(keys, items)| {
-            let keys = self.verifying_keys(&stream, keys)?;
-            let signatures = stream.upload(&signatures[items.start * size..items.end * size])?;
-            let representatives = self.represent_on(&stream, &keys, &messages.range(items))?;
-            stream.download::<u32>(&self.verify_on(&stream, &keys, &representatives, &signatures)?)
-        });
-        Ok(BatchStatus::of(&statuses.collect::<Result<Vec<_>>>()?.concat()))
+        let (batch, sizes) = (messages.len(), M::SIZES);
+        same_number("signatures", batch, signatures.len(), sizes.signature)?;
+        let keys = each_or_one(public_keys, sizes.public_key, "bytes of public keys", batch)?;
+        let verify = |slot, numbers: &[usize], public_keys: &[u8], signatures: &[u8]| {
+            let slots = messages.slots(slot, numbers);
+            let program = self.program(VerifyMessages(keys, slot))?;
+            let mut statuses = vec![NOT_REACHED; numbers.len()];
+            let call = program.on_host(numbers.len()).input("public keys", public_keys).input("messages", &slots);
+            call.input("signatures", signatures).output("statuses", &mut statuses).run().map(|()| statuses)
+        };
+        let mut groups = messages.by_slot();
+        if let [(slot, numbers)] = &mut groups[..] {
+            return Ok(BatchStatus::of(&verify(*slot, numbers, public_keys, signatures)?));
+        }
+        // messages of very different lengths: one run for each size of their slots
+        let mut statuses = vec![NOT_REACHED; batch];
+        for (slot, numbers) in groups {
+            let own = |all: &[u8], size| -> Vec<u8> {
+                numbers.iter().flat_map(|&i| &all[i * size..][..size]).copied().collect()
+            };
+            let own_keys = if keys.is_one() { public_keys.to_vec() } else { own(public_keys, sizes.public_key) };
+            let found = verify(slot, &numbers, &own_keys, &own(signatures, sizes.signature))?;
+            numbers.iter().zip(found).for_each(|(&number, status)| statuses[number] = status);
+        }
+        Ok(BatchStatus::of(&statuses))
     }
 
     /// Copies secret keys to the device and expands them.
@@ -357,8 +371,14 @@ impl<M: SignatureScheme> Signatures<M> {
             let statuses = stream.download::<u32>(&statuses)?;
             stream.read(&made, &mut signatures[items.start * size..items.end * size]).map(|()| statuses)
         };
-        let parts = parts(secret_keys, M::SIZES.secret_key, "bytes of secret keys", batch)?;
-        let statuses = parts.map(|(keys, items)| sign(keys, items)).collect::<Result<Vec<_>>>();
+        let size = M::SIZES.secret_key;
+        let keys = each_or_one(secret_keys, size, "bytes of secret keys", batch)?;
+        let keys_of = |items: &Range<usize>| match keys {
+            Keys::One => secret_keys,
+            Keys::PerItem => &secret_keys[items.start * size..items.end * size],
+        };
+        let parts = (0..batch).step_by(PART).map(|start| start..batch.min(start + PART));
+        let statuses = parts.map(|items| sign(keys_of(&items), items)).collect::<Result<Vec<_>>>();
         match statuses {
             Ok(statuses) => Ok(BatchStatus::of(&statuses.concat())),
             Err(error) => {
@@ -422,21 +442,13 @@ fn same_number(what: &str, batch: usize, bytes: usize, size: usize) -> Result<()
     Err(Error::ArgumentSize { argument: what.into(), batch, expected, got: bytes })
 }
 
-/// Divides `batch` items into parts of at most [`PART`], each with the bytes of its keys: the only key, or one for each
-/// item.
-fn parts<'a>(
-    keys: &'a [u8],
-    size: usize,
-    what: &'static str,
-    batch: usize,
-) -> Result<impl Iterator<Item = (&'a [u8], Range<usize>)>> {
-    let count = batch_of(what, keys.len(), size)?;
-    if count != 1 && count != batch {
-        return Err(Error::ArgumentSize { argument: "keys".into(), batch, expected: size * batch, got: keys.len() });
+/// Whether these are the keys of `batch` items, or their only key.
+fn each_or_one(keys: &[u8], size: usize, what: &'static str, batch: usize) -> Result<Keys> {
+    match batch_of(what, keys.len(), size)? {
+        1 => Ok(Keys::One),
+        count if count == batch => Ok(Keys::PerItem),
+        _ => Err(Error::ArgumentSize { argument: "keys".into(), batch, expected: size * batch, got: keys.len() }),
     }
-    let of = move |items: Range<usize>| if count == 1 { keys } else { &keys[items.start * size..items.end * size] };
-    let ranges = (0..batch).step_by(PART).map(move |start| start..batch.min(start + PART));
-    Ok(ranges.map(move |items| (of(items.clone()), items)))
 }
 
 impl<M: SignatureScheme> fmt::Debug for Signatures<M> {

@@ -10,7 +10,7 @@ use crate::support::{ORACLES, Oracle, damage, in_context, keys};
 
 use Randomness::{RandomKey, Seeds};
 use SignatureOperation::{
-    Attempt, Begin, Generate, Release, Represent, SigningKeys, VerifiedRelease, Verify, VerifyingKeys,
+    Attempt, Begin, Generate, Release, Represent, SigningKeys, VerifiedRelease, Verify, VerifyMessages, VerifyingKeys,
 };
 
 /// Contents of plan arguments, by name.
@@ -41,6 +41,7 @@ fn plans<M: SignatureScheme>(oracle: Oracle, limits: &Limits) -> Result<Vec<Name
             Attempt(keys),
             VerifiedRelease(keys),
             Verify(keys),
+            VerifyMessages(keys, 64),
         ]
     };
     let all =
@@ -54,7 +55,7 @@ fn plans<M: SignatureScheme>(oracle: Oracle, limits: &Limits) -> Result<Vec<Name
             .sampled(move |seed, batch| inputs::<M>(&oracle, operation, seed, batch));
         Ok(match operation {
             Generate(_) => named.expecting(move |batch, inputs| key_pairs(&oracle, batch, inputs)),
-            Verify(_) => named.expecting(|batch, _| vec![("statuses", statuses(batch).concat())]),
+            Verify(_) | VerifyMessages(..) => named.expecting(|batch, _| vec![("statuses", statuses(batch).concat())]),
             VerifiedRelease(_) => named.expecting(released::<M>),
             _ => named,
         })
@@ -124,8 +125,11 @@ fn inputs<M: SignatureScheme>(oracle: &Oracle, operation: SignatureOperation, se
             held.push(("attempted", attempted(batch)));
             held
         }
-        Verify(each) => {
+        Verify(each) | VerifyMessages(each, _) => {
             let (mut held, signatures) = signed::<M>(oracle, each, seed, batch);
+            if let VerifyMessages(..) = operation {
+                held = vec![("public keys", keys(oracle, seed, count(each, batch))[0].clone()), slots(batch)];
+            }
             held.push(("signatures", signatures));
             held
         }
@@ -143,20 +147,27 @@ fn signed<M: SignatureScheme>(oracle: &Oracle, each: Keys, seed: u64, batch: usi
     let count = count(each, batch);
     let [public, secret] = keys(oracle, seed, count);
     let prepared = run::<M>(VerifyingKeys, count, &vec![("public keys", public)], &PREPARED);
-    let (mut signatures, mut slots) = (vec![], vec![]);
+    let mut signatures = vec![];
     for item in 0..batch {
         let message = message(batch, item);
         let key = &secret[item % count * M::SIZES.secret_key..][..M::SIZES.secret_key];
         let mut signature = (oracle.sign)(key, &message, &[item as u8; 32]);
         damage(&oracle.parameters, batch * batch + item, &mut signature);
         signatures.extend(signature);
-        let zeros = vec![0; 64 - 8 - message.len()];
-        slots.extend([&(message.len() as u64).to_le_bytes()[..], &message, &zeros].concat());
     }
     let (hashes, mut held): (Held, Held) = prepared.into_iter().partition(|(name, _)| *name == "hashes");
-    let slots = [hashes, vec![("messages", slots)]].concat();
-    held.extend(run::<M>(Represent(each, 64), batch, &slots, &["representatives"]));
+    let inputs = [hashes, vec![slots(batch)]].concat();
+    held.extend(run::<M>(Represent(each, 64), batch, &inputs, &["representatives"]));
     (held, signatures)
+}
+
+/// Slots of the messages of a batch.
+fn slots(batch: usize) -> (&'static str, Vec<u8>) {
+    let slot = |message: Vec<u8>| {
+        let zeros = vec![0; 64 - 8 - message.len()];
+        [&(message.len() as u64).to_le_bytes()[..], &message, &zeros].concat()
+    };
+    ("messages", (0..batch).flat_map(|item| slot(message(batch, item))).collect())
 }
 
 fn message(batch: usize, item: usize) -> Vec<u8> {
