@@ -85,9 +85,56 @@ pub const fn centred(x: u32, q: u32) -> i32 {
     x.wrapping_sub(above.wrapping_neg() & q) as i32
 }
 
+/// Packs numbers of `bits` bits each, at most 32, the least significant bit first: `ByteEncode` of FIPS 203, and
+/// `SimpleBitPack` of FIPS 204. Fills `out`, with zeros after the last number.
+pub fn pack_bits(bits: usize, values: impl IntoIterator<Item = u32>, out: &mut [u8]) {
+    let (mut held, mut filled, mut values) = (0u64, 0, values.into_iter());
+    for byte in out {
+        while filled < 8 {
+            held |= u64::from(values.next().unwrap_or(0)) << filled;
+            filled += bits.max(1);
+        }
+        *byte = held as u8;
+        (held, filled) = (held >> 8, filled - 8);
+    }
+}
+
+/// Unpacks numbers of `bits` bits each, at most 32, as [`pack_bits`] packs them. Fills `values`, with zeros after the last
+/// byte.
+pub fn unpack_bits(bits: usize, bytes: &[u8], values: &mut [u32]) {
+    let (mut held, mut filled, mut bytes) = (0u64, 0, bytes.iter());
+    for value in values {
+        while filled < bits {
+            held |= bytes.next().map_or(0, |&byte| u64::from(byte)) << filled;
+            filled += 8;
+        }
+        *value = (held & ((1 << bits) - 1)) as u32;
+        (held, filled) = (held >> bits, filled - bits);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_every_width_are_packed() {
+        for bits in 1..=32 {
+            let numbers: Vec<u32> =
+                (1..=16u32).map(|i| (u64::from(i.wrapping_mul(0x9e37_79b9)) & ((1 << bits) - 1)) as u32).collect();
+            let (mut bytes, mut unpacked) = (vec![1; 2 * bits], [1; 17]);
+            pack_bits(bits, numbers.iter().copied(), &mut bytes);
+            let bit = |i: usize| bytes[i / 8] >> (i % 8) & 1;
+            for (i, number) in numbers.iter().enumerate() {
+                assert!((0..bits).all(|place| u32::from(bit(i * bits + place)) == number >> place & 1), "{bits} bits");
+            }
+            unpack_bits(bits, &bytes, &mut unpacked);
+            assert_eq!((&unpacked[..16], unpacked[16]), (&numbers[..], 0));
+        }
+        let mut bytes = [1; 3];
+        pack_bits(5, [31, 1], &mut bytes);
+        assert_eq!(bytes, [63, 0, 0]);
+    }
 
     /// Quotients are exact at multiples of the divisor and at their neighbours, where the quotient changes.
     #[test]

@@ -1,6 +1,6 @@
 //! Encodings, samplers and rounding of FIPS 204, section 7, for one polynomial. Residues are in [0, q).
 
-use ringforge::words::sub_once;
+use ringforge::words::{sub_once, unpack_bits};
 use shake::{ExtendableOutput, Shake128, Shake256, Update, XofReader};
 use zeroize::Zeroizing;
 
@@ -9,33 +9,10 @@ use crate::params::{DROPPED, N, Parameters, Q};
 /// A polynomial, wiped on drop.
 pub(crate) type Poly = Zeroizing<Vec<u32>>;
 
-/// `BitPack` of FIPS 204: the numbers in `values`, `bits` bits each.
-pub(crate) fn pack(bits: usize, values: impl IntoIterator<Item = u32>, out: &mut [u8]) {
-    let (mut held, mut filled, mut out) = (0u64, 0, out.iter_mut());
-    for value in values {
-        held |= u64::from(value) << filled;
-        filled += bits;
-        while filled >= 8 {
-            if let Some(byte) = out.next() {
-                *byte = held as u8;
-            }
-            (held, filled) = (held >> 8, filled - 8);
-        }
-    }
-}
-
-/// `BitUnpack` of FIPS 204: 256 numbers of `bits` bits.
+/// `SimpleBitUnpack` of FIPS 204: 256 numbers of `bits` bits.
 pub(crate) fn unpack(bits: usize, bytes: &[u8]) -> Poly {
-    let mut values = Zeroizing::new(Vec::with_capacity(N));
-    let (mut held, mut filled) = (0u64, 0);
-    for byte in bytes {
-        held |= u64::from(*byte) << filled;
-        filled += 8;
-        while filled >= bits {
-            values.push(held as u32 & ((1 << bits) - 1));
-            (held, filled) = (held >> bits, filled - bits);
-        }
-    }
+    let mut values = Zeroizing::new(vec![0; N]);
+    unpack_bits(bits, bytes, &mut values);
     values
 }
 

@@ -3,12 +3,12 @@
 #![allow(clippy::type_complexity, reason = "the tuples are the ports")]
 
 use ringforge::run::AGAIN;
-use ringforge::words::{Transform, sub_once};
+use ringforge::words::{Transform, pack_bits, sub_once};
 use ringforge::{Limits, Result};
 use ringforge_batch::{HALF_DONE, OK, PENDING, status as status_of};
 use zeroize::Zeroizing;
 
-use crate::coding::{Poly, h, is_large, minus, pack, sample_values, split, unpack, unpack_below};
+use crate::coding::{Poly, h, is_large, minus, sample_values, split, unpack, unpack_below};
 use crate::error::SignatureError;
 use crate::params::{DROPPED, HEAD, N, Parameters, Q, SEED, packed, rows};
 
@@ -74,15 +74,15 @@ impl Scheme {
         let row = packed(self.parameters.small_bits());
         let (of_small, of_dropped) = vectors.split_at_mut((k + l) * row);
         for (out, s) in of_small.chunks_exact_mut(row).zip(small.chunks_exact(N)) {
-            pack(self.parameters.small_bits(), s.iter().map(|&below| below.into()), out);
+            pack_bits(self.parameters.small_bits(), s.iter().map(|&below| below.into()), out);
         }
         public_key[..SEED].copy_from_slice(rho);
         let outs = public_key[SEED..].chunks_exact_mut(packed(10)).zip(of_dropped.chunks_exact_mut(packed(DROPPED)));
         for ((a, s2), (high, low)) in matrix.chunks_exact(l * N).zip(small[l * N..].chunks_exact(N)).zip(outs) {
             let mut t = self.dot(a, values)?;
             t.iter_mut().zip(s2).for_each(|(t, below)| *t = sub_once(*t + residue(below), Q));
-            pack(10, t.iter().map(|&t| split(t).0), high);
-            pack(DROPPED, t.iter().map(|&t| split(t).1), low);
+            pack_bits(10, t.iter().map(|&t| split(t).0), high);
+            pack_bits(DROPPED, t.iter().map(|&t| split(t).1), low);
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Scheme {
         let outs = commitments.chunks_exact_mut(N).zip(high.chunks_exact_mut(packed(p.high_bits())));
         for (a, (w, high)) in matrix.chunks_exact(p.l * N).zip(outs) {
             w.copy_from_slice(&self.dot(a, values)?);
-            pack(p.high_bits(), w.iter().map(|&w| p.high(w)), high);
+            pack_bits(p.high_bits(), w.iter().map(|&w| p.high(w)), high);
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ impl Scheme {
             let mut z = self.dot(&challenge, s1)?;
             z.iter_mut().zip(&*unpack_below(bits, gamma1, y)).for_each(|(z, y)| *z = sub_once(*z + y, Q));
             is_bad |= z.iter().fold(false, |bad, &z| bad | is_large(z, gamma1 - p.beta()));
-            pack(bits, z.iter().map(|&z| minus(gamma1, z) & ((1 << bits) - 1)), out);
+            pack_bits(bits, z.iter().map(|&z| minus(gamma1, z) & ((1 << bits) - 1)), out);
         }
         let mut hints = vec![[0; N / 32]; p.k];
         let rows = s2.chunks_exact(N).zip(t0.chunks_exact(N)).zip(commitments.chunks_exact(N));
@@ -284,7 +284,7 @@ impl Scheme {
             let ct1 = self.dot(&challenge, key)?;
             w.iter_mut().zip(&*ct1).for_each(|(w, t)| *w = sub_once(*w + t, Q));
             let hint = |i: usize| hints[i / 32] >> (i % 32) & 1 == 1;
-            pack(p.high_bits(), w.iter().enumerate().map(|(i, &w)| p.corrected(w, hint(i))), high);
+            pack_bits(p.high_bits(), w.iter().enumerate().map(|(i, &w)| p.corrected(w, hint(i))), high);
         }
         if *status == PENDING {
             *status = if is_bad { status_of(Some(SignatureError::Invalid)) } else { HALF_DONE };

@@ -1,6 +1,6 @@
 //! Encodings, samplers and hash functions of FIPS 203, section 4, for one polynomial on the CPU.
 
-use ringforge::words::{Divisor, sub_once};
+use ringforge::words::{Divisor, sub_once, unpack_bits};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::{ExtendableOutput, Shake128, Shake256, Update, XofReader};
 use zeroize::Zeroizing;
@@ -23,31 +23,10 @@ pub(crate) fn decompress(d: usize, y: u32) -> u32 {
     (y * Q + (1 << (d - 1))) >> d
 }
 
-/// `ByteEncode_d` of FIPS 203: packs numbers of d bits, least significant bit first.
-pub(crate) fn pack(d: usize, values: &[u32], bytes: &mut [u8]) {
-    let (mut held, mut bits, mut values) = (0, 0, values.iter());
-    for byte in bytes {
-        while bits < 8 {
-            held |= values.next().copied().unwrap_or(0) << bits;
-            bits += d;
-        }
-        *byte = held as u8;
-        (held, bits) = (held >> 8, bits - 8);
-    }
-}
-
 /// `ByteDecode_d` of FIPS 203 without reduction: unpacks 256 numbers of d bits. Numbers of 12 bits may be q or more.
 pub(crate) fn unpack(d: usize, bytes: &[u8]) -> Poly {
     let mut values = Zeroizing::new(vec![0; N]);
-    let (mut held, mut bits, mut bytes) = (0, 0, bytes.iter());
-    for value in values.iter_mut() {
-        while bits < d {
-            held |= bytes.next().map_or(0, |&byte| u32::from(byte)) << bits;
-            bits += 8;
-        }
-        *value = held & ((1 << d) - 1);
-        (held, bits) = (held >> d, bits - d);
-    }
+    unpack_bits(d, bytes, &mut values);
     values
 }
 

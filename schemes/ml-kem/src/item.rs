@@ -5,16 +5,13 @@
 
 use core::iter::repeat_n;
 
-use ringforge::words::Transform;
-use ringforge::words::sub_once;
+use ringforge::words::{Transform, pack_bits, sub_once};
 use ringforge::{Limits, Result};
 use ringforge_batch::status as status_of;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::coding::{
-    Poly, compress, decompress, g, h, j, pack, prf, sample_noise, sample_values, unpack, unpack_values,
-};
+use crate::coding::{Poly, compress, decompress, g, h, j, prf, sample_noise, sample_values, unpack, unpack_values};
 use crate::error::KeyError;
 use crate::params::{ETA2, N, Parameters, Q, ROW, SEED, rows, stream};
 
@@ -66,11 +63,14 @@ impl Scheme {
         let mut noise = noise.chunks_exact(stream(eta1)).map(|stream| self.values(sample_noise(eta1, stream)));
         let secret = noise.by_ref().take(k).collect::<Result<Vec<_>>>()?;
         let (vector, rest) = secret_key.split_at_mut(ROW * k);
-        vector.chunks_exact_mut(ROW).zip(&secret).for_each(|(bytes, values)| pack(12, values, bytes));
+        vector
+            .chunks_exact_mut(ROW)
+            .zip(&secret)
+            .for_each(|(bytes, values)| pack_bits(12, values.iter().copied(), bytes));
         for ((row, error), bytes) in matrix.chunks_exact(2 * N * k).zip(noise).zip(public_key.chunks_exact_mut(ROW)) {
             let mut sum = error?;
             self.add_dot(&mut sum, row.chunks_exact(2 * N).map(halves), &secret)?;
-            pack(12, &sum, bytes);
+            pack_bits(12, sum.iter().copied(), bytes);
         }
         public_key[ROW * k..].copy_from_slice(rho);
         let (copy, rest) = rest.split_at_mut(public_key.len());
@@ -133,7 +133,7 @@ impl Scheme {
         for ((row, error), bytes) in matrix.chunks_exact(2 * N * k).zip(&errors).zip(u.chunks_exact_mut(N / 8 * du)) {
             let mut sum = self.dot(row.chunks_exact(2 * N).map(halves), &r)?;
             sum.iter_mut().zip(error.iter()).for_each(|(x, e)| *x = compress(du, *x + e));
-            pack(du, &sum, bytes);
+            pack_bits(du, sum.iter().copied(), bytes);
         }
         let mut sum = self.dot(public_key.chunks_exact(ROW).map(unpack_values), &r)?;
         let message = unpack(1, message);
@@ -141,7 +141,7 @@ impl Scheme {
         {
             *x = compress(dv, *x + error + decompress(1, *bit));
         }
-        pack(dv, &sum, v);
+        pack_bits(dv, sum.iter().copied(), v);
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Scheme {
         let mut sum = self.dot(secret_key.chunks_exact(ROW).map(unpack_values), &u)?;
         let v = unpack(dv, v);
         sum.iter_mut().zip(&*v).for_each(|(x, y)| *x = compress(1, Q + decompress(dv, *y) - *x));
-        pack(1, &sum, message);
+        pack_bits(1, sum.iter().copied(), message);
         Ok(())
     }
 

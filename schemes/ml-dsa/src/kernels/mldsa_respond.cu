@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     // z = y + c s1
     RF_LOOP
     for (u32 j = 0; j < Set::l; j++) {
-        product(row, table, challenge, keys + j * 256, x);
+        product<false>(row, table, challenge, keys + j * 256, x);
         unpack_below<Set::mask_bits>(gamma1, masks + j * mask_row, row.thread, [&](u32 c, u32 y) { x[c] = sub_once(x[c] + y, q); });
         RF_UNROLL
         for (u32 c = 0; c < unit; c++) bad |= is_large(x[c], gamma1 - beta);
@@ -32,22 +32,28 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                              });
     }
 
-    // the hints of w - c s2 + c t0, as bits of the thread's units; two units in a word
-    u32 hints[(Set::k + 1) / 2], count = 0;
+    // the hints of w - c s2 + c t0, as bits in the layout of the first pass; those of two polynomials in a word
+    constexpr u32 pairs = (Set::k + 1) / 2;
+    u32 hints[pairs], count = 0;
     RF_UNROLL
+    for (u32 w = 0; w < pairs; w++) hints[w] = 0;
+    RF_LOOP
     for (u32 i = 0; i < Set::k; i++) {
-        u32 r[unit], unit_hints = 0;
-        product(row, table, challenge, errors + i * 256, x);
-        Move<u32, unit, 16>::load<u32>(commitments + i * 256 + row.thread * unit, [&](u32 c, u32 w) { r[c] = minus(w, x[c]); });
-        product(row, table, challenge, dropped_bits + i * 256, x);
+        u32 r[unit], bits = 0;
+        product<true>(row, table, challenge, errors + i * 256, x);
+        load_row<Rq, 0>(r, commitments + i * 256, row.thread, true);
+        RF_UNROLL
+        for (u32 c = 0; c < unit; c++) r[c] = minus(r[c], x[c]);
+        product<true>(row, table, challenge, dropped_bits + i * 256, x);
         RF_UNROLL
         for (u32 c = 0; c < unit; c++) {
             const u32 high = high_bits(r[c]);
             bad |= is_large(low_bits(r[c], high), gamma2 - beta) | is_large(x[c], gamma2);
-            unit_hints |= (u32)(high_bits(sub_once(r[c] + x[c], q)) != high) << c;
+            bits |= (u32)(high_bits(sub_once(r[c] + x[c], q)) != high) << c;
         }
-        hints[i / 2] = i % 2 ? hints[i / 2] | unit_hints << 16 : unit_hints;
-        count += __popc(unit_hints);
+        RF_UNROLL
+        for (u32 w = 0; w < pairs; w++) hints[w] |= i / 2 == w ? bits << i % 2 * 16 : 0;
+        count += __popc(bits);
     }
     RF_UNROLL
     for (u32 by = 1; by < Rq::threads; by *= 2) count += from_lane(count, by);
@@ -56,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     // a rejected attempt leaves nothing, because its z would tell about the key
     if (!good) {
         RF_UNROLL
-        for (u32 i = 0; i < (Set::k + 1) / 2; i++) hints[i] = 0;
+        for (u32 w = 0; w < pairs; w++) hints[w] = 0;
         RF_LOOP
         for (u32 j = 0; j < Set::l; j++)
             pack<Set::mask_bits>(row.thread, [](u32) { return 0u; }, [&](u32 byte, u32 part) {
@@ -69,20 +75,35 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     // HintBitPack: the places of the hints of each polynomial, zeros, and where each polynomial's places end
     if (row.live)
         for (u32 i = signature_hints + row.thread; i < slot; i += Rq::threads) to[i] = 0;
-    sync_row<Rq>();
+    if (!__any_sync(0xffffffff, good)) {
+        if (row.live && row.thread == 0) statuses[item] = Task::again;
+        return;
+    }
+    u8* cells = (u8*)row.shared;
     u32 end_of_places = 0;
-    RF_UNROLL
+    RF_LOOP
     for (u32 i = 0; i < Set::k; i++) {
-        u32 left = hints[i / 2] >> 16 * (i % 2) & 0xffff, own = __popc(left), place = own;
+        u32 bits = 0;
+        RF_UNROLL
+        for (u32 w = 0; w < pairs; w++) bits |= i / 2 == w ? hints[w] >> i % 2 * 16 : 0;
+        sync_row<Rq>();
+        RF_UNROLL
+        for (u32 c = 0; c < unit; c++) cells[Pass<Rq, 0>::coeff(row.thread, c)] = (u8)(bits >> c & 1);
+        sync_row<Rq>();
+        u32 own = 0;
+        RF_UNROLL
+        for (u32 c = 0; c < unit; c++) own |= (u32)cells[row.thread * unit + c] << c;
+        u32 place = __popc(own);
         RF_UNROLL
         for (u32 by = 1; by < Rq::threads; by *= 2) {
             const u32 before = __shfl_up_sync(0xffffffff, place, by);
             if (row.thread >= by) place += before;
         }
-        place += end_of_places - own;
-        end_of_places = __shfl_sync(0xffffffff, place + own, (threadIdx.x | (Rq::threads - 1)) % 32);
+        place += end_of_places;
+        end_of_places = __shfl_sync(0xffffffff, place, (threadIdx.x | (Rq::threads - 1)) % 32);
         if (!row.live) continue;
-        for (; left; left &= left - 1) to[signature_hints + place++] = (u8)(row.thread * unit + __ffs(left) - 1);
+        place -= __popc(own);
+        for (; own; own &= own - 1) to[signature_hints + place++] = (u8)(row.thread * unit + __ffs(own) - 1);
         if (row.thread == 0) to[signature_hints + Set::omega + i] = (u8)end_of_places;
     }
     if (row.live && row.thread == 0) statuses[item] = good ? Task::ok : Task::again;

@@ -54,23 +54,34 @@ struct Dot {
             add(x, y);
         }
     }
+    // out: evaluations of the sum, < 2q, without the product factor
+    RF_METHOD void values(Word* out) const {
+        auto m = Rq::modulus(nullptr, 0);
+        RF_UNROLL
+        for (u32 r = 0; r < unit; r++) out[r] = m.wide_fold(sums[r]);
+    }
     // out: a thread's unit of the sum's coefficients, < q
     RF_METHOD void coefficients(const Row<Rq>& row, const Twiddle* table, u32* out) const {
-        auto m = Rq::modulus(nullptr, 0);
-        Word values[unit];
-        RF_UNROLL
-        for (u32 r = 0; r < unit; r++) values[r] = m.wide_fold(sums[r]);
-        values_to_unit(row, table, values, out);
+        Word sum[unit];
+        values(sum);
+        values_to_unit(row, table, sum, out);
     }
 };
 
-// The product of two polynomials.   in: evaluations < q; b in memory   out: a thread's unit of coefficients, < q
+// The product of two polynomials.   in: evaluations < q; b in memory   out: coefficients < q, a thread's unit of them, or
+// if First, in the layout of the first pass
+template <bool First>
 RF_FN void product(const Row<Rq>& row, const Twiddle* table, const Word* a, const u32* b, u32* out) {
     Word values[unit];
     load_values(row, b, values);
     Dot dot;
     dot.add(a, values);
-    dot.coefficients(row, table, out);
+    if constexpr (First) {
+        dot.values(out);
+        ntt_inverse<Rq, 2, true>(Rq::modulus(nullptr, 0), out, table, row.shared, row.thread);
+    } else {
+        dot.coefficients(row, table, out);
+    }
 }
 
 // in: x <= y + q   out: y - x modulo q, < q, for y < q

@@ -71,10 +71,11 @@ pub(crate) fn damage(parameters: &Parameters, kind: usize, signature: &mut [u8])
     match kind % 8 {
         1 => signature[kind % 32] ^= 4,                          // the challenge
         2 => signature[parameters.lambda / 4 + kind % 999] ^= 1, // z
-        3 => signature[hints - 1] = 0,                           // z, perhaps beyond its bound
-        5 => signature.swap(hints, hints + 1),                   // hints that descend
-        6 => signature[length - 1] = 255,                        // the end of the last hints
-        7 => signature[length - k - 1] ^= 9,                     // a byte after the last hint
+        3 => signature[hints - 1] ^= 0xff,                       // z, perhaps beyond its bound
+        5 if signature[hints] != signature[hints + 1] => signature.swap(hints, hints + 1), // hints that descend
+        5 => signature[hints] ^= 1,
+        6 => signature[length - 1] = 255,    // the end of the last hints
+        7 => signature[length - k - 1] ^= 9, // a byte after the last hint
         _ => {}
     }
 }
