@@ -98,10 +98,10 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the plan lacks the arguments that [`Repetition`] names, has no other input with a value
-    /// for each item, reads an argument that it also writes, shares an output between items, takes a
-    /// [`RandomKey`](crate::RandomKey), or has items of a size that is not a multiple of 4 bytes; the errors of
-    /// [`Engine::compile`].
+    /// The errors of [`Engine::compile`], and [`Error::Unsupported`] in these cases:
+    /// - The plan lacks an argument that [`Repetition`] names, or has no other input with a value for each item.
+    /// - It reads and writes one argument, shares an output between items, or takes a [`RandomKey`](crate::RandomKey).
+    /// - An item's size at an argument is not a multiple of 4 bytes.
     pub fn repeat(&self, pipeline: Pipeline, most: u32) -> Result<Repetition> {
         let attempt = self.compile(pipeline)?;
         check(attempt.plan())?;
@@ -177,7 +177,7 @@ struct Between {
     put: Program,
 }
 
-/// What a program between rounds does.
+/// The job of a program between rounds.
 #[derive(Clone, PartialEq)]
 enum Job {
     List { items: usize },

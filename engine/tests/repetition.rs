@@ -30,7 +30,7 @@ extern "C" __global__ void attempt(const u32* seeds, const u32* attempts, const 
 }
 "#;
 
-/// What an attempt writes: the first word of the wide output, and the status.
+/// The outputs of an attempt: the first word of the wide output, and the status.
 fn attempt(seed: &[u32], number: u32, addend: u32) -> (u32, u32) {
     let mixed =
         seed[0].wrapping_add(seed[2].wrapping_mul(number)).wrapping_add(addend).wrapping_mul(2_654_435_761) >> 16;
@@ -159,4 +159,34 @@ fn a_repetition_says_what_it_repeats() {
     let engine = Engine::cpu();
     let said = engine.repeat(pipeline(&engine), 814).unwrap().to_string();
     assert!(said.starts_with("at most 814 times, until each item is done: attempt\n"), "{said}");
+}
+
+/// Wherever the device fails, the run ends with an error, no output keeps an earlier one, and the next run is right.
+#[test]
+fn a_failing_device_leaves_no_outputs() {
+    let (device, fault) = ringforge_testkit::failing::device();
+    let engine = Engine::on(device);
+    let repetition = engine.repeat(pipeline(&engine), 40).unwrap();
+    let stream = engine.device().stream().unwrap();
+    let mut seeds = words(1, IN * 9);
+    seeds.chunks_exact_mut(IN).for_each(|seed| (seed[1], seed[2]) = (5, seed[2] | 1));
+    let sound = run(&repetition, &engine, &seeds).unwrap();
+    let (of_items, addend) = (stream.upload_secret(&seeds).unwrap(), stream.upload(&[5u32]).unwrap());
+    for call in 1.. {
+        let [mut wide, mut number, mut statuses] = [4 * OUT, 4, 4].map(|bytes| stream.zeros(bytes * 9).unwrap());
+        fault.at(call);
+        let rounds = repetition.on(&stream, 9).input("seeds", &of_items).input("addend", &addend);
+        let outcome =
+            rounds.output("wide", &mut wide).output("number", &mut number).output("statuses", &mut statuses).run();
+        if !fault.happened() {
+            fault.at(0);
+            assert_eq!(outcome, Ok(sound.1));
+            break;
+        }
+        assert!(matches!(outcome, Err(Error::Driver { .. })), "call {call}: {outcome:?}");
+        for output in [&wide, &number, &statuses] {
+            assert!(matches!(stream.download::<u32>(output), Err(Error::Unwritten { .. })), "call {call}");
+        }
+        assert_eq!(run(&repetition, &engine, &seeds).unwrap(), sound, "after call {call}");
+    }
 }

@@ -27,7 +27,8 @@ impl Fault {
             status: match error.kind {
                 ErrorKind::Scheme(error) => error.word(),
                 ErrorKind::NotReached => NOT_REACHED,
-                ErrorKind::UnknownStatus { .. } => UNKNOWN,
+                // no scheme of the bindings makes several attempts
+                ErrorKind::NoAttemptLeft | ErrorKind::UnknownStatus { .. } => UNKNOWN,
             },
         });
         faults.collect()

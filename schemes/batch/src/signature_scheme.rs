@@ -54,16 +54,16 @@ impl Keys {
     }
 }
 
-/// What a key is expanded to once, so that each signature needs less work.
+/// The expanded form of a key. It is computed once, so that each signature needs less work.
 #[derive(Debug, Clone, Copy)]
 pub struct Prepared<T> {
     /// The hash of the public key that goes into the representative of a message.
     pub hash: T,
-    /// What signing and verification read.
+    /// The part that both signing and verification read.
     pub common: T,
-    /// What verification reads as well.
+    /// The part that only verification reads.
     pub public: T,
-    /// What signing reads as well, if the key is a secret key.
+    /// The part that only signing reads. `None` for a public key.
     pub secret: Option<T>,
 }
 
@@ -77,10 +77,10 @@ pub trait SignatureSteps {
     /// Key generation: seeds → public keys, secret keys.
     fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>) -> Result<[Value<'p>; 2]>;
 
-    /// Secret keys → what signing reads.
+    /// Secret keys → expanded keys, with the part for signing.
     fn signing_keys<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>) -> Result<Prepared<Value<'p>>>;
 
-    /// Public keys → what verification reads.
+    /// Public keys → expanded keys.
     fn verifying_keys<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>) -> Result<Prepared<Value<'p>>>;
 
     /// Hashes of keys, slots of messages → representatives. A slot has `slot` bytes: the length of the message as a

@@ -12,7 +12,7 @@ pub enum SignatureError {
 
 impl SchemeError for SignatureError {
     fn word(self) -> u32 {
-        word(6, 0)
+        word(10, 0)
     }
 
     fn all(_: usize) -> impl IntoIterator<Item = Self> {

@@ -193,7 +193,7 @@ fn statuses(batch: usize) -> Vec<[u8; 4]> {
     (0..batch).map(|item| status(is_damaged(item).then_some(SignatureError::Invalid)).to_le_bytes()).collect()
 }
 
-/// What is released of the signatures of [`signed`]: those that are ok by both statuses.
+/// The released signatures among those of [`signed`]: the ones that are ok by both statuses.
 fn released<M: SignatureScheme>(batch: usize, inputs: &Named) -> Held {
     let (mut signatures, mut all) = (vec![], vec![]);
     let slots = inputs["slots"].chunks_exact(M::SIZES.signature.next_multiple_of(4));

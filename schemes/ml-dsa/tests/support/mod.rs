@@ -59,7 +59,7 @@ pub(crate) fn keys(oracle: &Oracle, seed: u64, count: usize) -> [Vec<u8>; 2] {
     keys
 }
 
-/// What the crate `ml-dsa` signs for a message in a context.
+/// The bytes that are signed for a message in a context: M' of FIPS 204.
 pub(crate) fn in_context(context: &[u8], message: &[u8]) -> Vec<u8> {
     [&[0, context.len() as u8], context, message].concat()
 }
