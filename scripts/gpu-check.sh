@@ -77,6 +77,7 @@ correctness() {
             --skip compile:: --skip figures:: --skip encodings:: --skip book::
     done
     try proofs-in-a-row env RINGFORGE_SOAK=60 "$bundle/tests/plonky3-main" --ignored --test-threads 1 soak::
+    try many-signatures "$bundle/tests/ml-dsa-main" --ignored many_signatures
     try large-proofs "$bundle/tests/plonky3-main" --ignored large_extensions
     try groth16 "$bundle/groth16" 16
     cat "$out/groth16.log"

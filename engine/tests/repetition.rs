@@ -183,9 +183,15 @@ fn a_failing_device_leaves_no_outputs() {
             assert_eq!(outcome, Ok(sound.1));
             break;
         }
-        assert!(matches!(outcome, Err(Error::Driver { .. })), "call {call}: {outcome:?}");
-        for output in [&wide, &number, &statuses] {
-            assert!(matches!(stream.download::<u32>(output), Err(Error::Unwritten { .. })), "call {call}");
+        match outcome {
+            // the wipe of memory that is being freed cannot tell its failure
+            Ok(rounds) => assert_eq!(rounds, sound.1),
+            Err(Error::Driver { .. }) => {
+                for output in [&wide, &number, &statuses] {
+                    assert!(matches!(stream.download::<u32>(output), Err(Error::Unwritten { .. })), "call {call}");
+                }
+            }
+            Err(error) => panic!("call {call}: {error:?}"),
         }
         assert_eq!(run(&repetition, &engine, &seeds).unwrap(), sound, "after call {call}");
     }

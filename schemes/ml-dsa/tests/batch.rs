@@ -128,7 +128,7 @@ fn sizes_that_do_not_fit_are_refused() -> Outcome {
 /// Signatures of a GPU by one key, `RINGFORGE_SIGNATURES` of them: 2^20 unless it says otherwise. Our verification accepts
 /// each, and so does the crate `ml-dsa`: each of up to 2^20, and otherwise one in a thousand.
 #[test]
-#[ignore = "minutes: scripts/release.sh and gpu-check.sh run it"]
+#[ignore = "takes half a minute on a GPU: scripts/gpu-check.sh runs it"]
 fn many_signatures_are_accepted() -> Outcome {
     const BATCH: usize = 1 << 16;
     let Some(device) = Target::Cuda.device() else { return Ok(()) };
