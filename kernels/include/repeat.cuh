@@ -1,8 +1,11 @@
-// Copies of items for a repetition.
+// Rounds of a repetition, and copies of items.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
+
+// in: a round   out: its attempts for each item, at least 1
+RF_FN u32 attempts_each(const u32* round) { return round[1] > 0 ? round[1] : 1; }
 
 // Copies words by a warp, as vectors if their number is a multiple of 4. Both addresses are then multiples of 16.
 RF_FN void copy_by_warp(const u32* from, u32* to, u32 words) {

@@ -25,8 +25,8 @@ const WORD: usize = size_of::<u32>();
 pub(crate) struct Repeat {
     step: Step,
     ports: Vec<Port>,
-    /// The run-time constant of the source, if it has one.
-    number: Option<u64>,
+    /// The run-time constants of the source.
+    numbers: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +42,12 @@ impl Repeat {
     pub(crate) fn list(items: usize) -> Self {
         let all = WORD.saturating_mul(items);
         let ports = vec![Port::input(all), Port::output(all), Port::output(all), Port::output(WORD)];
-        Self { step: Step::List, ports, number: Some(items as u64) }
+        Self { step: Step::List, ports, numbers: vec![items as u64] }
     }
 
     /// Round → number of each attempt.
     pub(crate) fn number() -> Self {
-        Self { step: Step::Number, ports: vec![Port::shared(ROUND), Port::output(WORD)], number: None }
+        Self { step: Step::Number, ports: vec![Port::shared(ROUND), Port::output(WORD)], numbers: Vec::new() }
     }
 
     /// List of the unfinished among `items` items, round, `bytes` bytes for each item → those bytes for each attempt.
@@ -55,7 +55,7 @@ impl Repeat {
         let [mut from, mut to] = [Port::shared(bytes.saturating_mul(items)), Port::output(bytes)];
         (from.secret, to.secret) = (secret, secret);
         let ports = vec![Port::shared(WORD.saturating_mul(items)), Port::shared(ROUND), from, to];
-        Self { step: Step::Take, ports, number: Some((bytes / WORD) as u64) }
+        Self { step: Step::Take, ports, numbers: vec![(bytes / WORD) as u64, items as u64] }
     }
 
     /// Places of items, round, statuses of at most `attempts` attempts, `bytes` bytes for each of them → those bytes for
@@ -65,7 +65,7 @@ impl Repeat {
         (from.secret, to.secret) = (secret, secret);
         let statuses = Port::shared(WORD.saturating_mul(attempts));
         let ports = vec![Port::input(WORD), Port::shared(ROUND), statuses, from, to];
-        Self { step: Step::Put, ports, number: Some((bytes / WORD) as u64) }
+        Self { step: Step::Put, ports, numbers: vec![(bytes / WORD) as u64, attempts as u64] }
     }
 }
 
@@ -100,7 +100,7 @@ impl Kernel for Repeat {
         };
         let task = [("threads", launch.threads), ("again", AGAIN), ("no_item", NO_ITEM)];
         let built = Built::new(launch).constants("Task", &task.each_ref().map(|(name, value)| (*name, value as _)));
-        Ok(of_engine(self, text, built, self.number.into_iter().collect()))
+        Ok(of_engine(self, text, built, self.numbers.clone()))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -110,12 +110,15 @@ impl Kernel for Repeat {
                 Ok(())
             }),
             Step::Number => args.each(items, |attempt, (round, number): (&[u32; 2], &mut u32)| {
-                *number = round[0] + attempt as u32 % round[1];
+                *number = round[0].wrapping_add(attempt as u32 % round[1].max(1));
                 Ok(())
             }),
             Step::Take => {
                 args.each(items, |attempt, (list, round, from, to): (&[u32], &[u32; 2], &[u8], &mut [u8])| {
-                    let item = list[attempt / round[1] as usize] as usize;
+                    // whatever the arrays hold, the item is one of the batch
+                    let last = list.len() - 1;
+                    let place = (attempt / round[1].max(1) as usize).min(last);
+                    let item = (list[place] as usize).min(last);
                     to.copy_from_slice(&from[item * to.len()..][..to.len()]);
                     Ok(())
                 })
@@ -130,10 +133,10 @@ impl Kernel for Repeat {
     }
 
     fn describe(&self) -> String {
-        match (self.step, self.number) {
-            (Step::List, Some(items)) => format!("{items} items"),
-            (_, Some(words)) => format!("{words} words"),
-            (_, None) => String::new(),
+        match (self.step, &self.numbers[..]) {
+            (Step::List, [items]) => format!("{items} items"),
+            (_, [words, _]) => format!("{words} words"),
+            _ => String::new(),
         }
     }
 }
@@ -156,8 +159,9 @@ fn put(place: u32, [_, per_item]: &[u32; 2], statuses: &[u32], from: &[u8], to: 
     if place == NO_ITEM {
         return;
     }
-    let (begin, per_item) = (place as usize * *per_item as usize, *per_item as usize);
-    if let Some(attempt) = statuses[begin..][..per_item].iter().position(|&status| status != AGAIN) {
-        to.copy_from_slice(&from[(begin + attempt) * to.len()..][..to.len()]);
+    let per_item = (*per_item).max(1) as usize;
+    let attempts = (place as usize * per_item..).take(per_item).take_while(|&attempt| attempt < statuses.len());
+    if let Some(attempt) = attempts.into_iter().find(|&attempt| statuses[attempt] != AGAIN) {
+        to.copy_from_slice(&from[attempt * to.len()..][..to.len()]);
     }
 }
