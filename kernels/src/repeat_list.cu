@@ -5,7 +5,7 @@
 #include "scan.cuh"
 using namespace rf;
 
-constexpr u32 run = 16;  // items of a thread at a time
+constexpr u32 run = 8;  // items of a thread at a time
 
 // in: the statuses of `items` items
 // out: `list`, the unfinished items, then no_item; `places`, the place of each item in the list, or no_item if the item

@@ -28,6 +28,10 @@ fn kernels_compile_with_few_spills() -> Result<()> {
         let limits = Limits::of_capability(capability);
         let mut seen = BTreeSet::new();
         for named in sets::Sets::plans(&limits)? {
+            // for other architectures, only the largest set
+            if capability != 90 && !named.name.starts_with("ML-DSA-87") {
+                continue;
+            }
             for kernel in named.plan.kernels() {
                 let about = format!("sm_{capability} {} of {}", kernel.name(), kernel.describe());
                 if !kernel.name().starts_with("mldsa") || !seen.insert(about.clone()) {

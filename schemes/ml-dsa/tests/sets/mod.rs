@@ -52,6 +52,7 @@ fn plans<M: SignatureScheme>(oracle: Oracle, limits: &Limits) -> Result<Vec<Name
         let named = NamedPlan::new(plan.title().to_owned(), plan)
             .with_secrets(operation.secrets())
             .batches(&[9])
+            .few_emulated()
             .sampled(move |seed, batch| inputs::<M>(&oracle, operation, seed, batch));
         Ok(match operation {
             Generate(_) => named.expecting(move |batch, inputs| key_pairs(&oracle, batch, inputs)),
