@@ -14,7 +14,7 @@
 //! let (mut public_keys, mut secret_keys) = (vec![0; 2 * sizes.public_key], vec![0; 2 * sizes.secret_key]);
 //! dsa.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
 //!
-//! let messages = Messages::new(&[b"first", b"the second one"]).with_context(b"docs")?;
+//! let messages = Messages::new(&[&b"first"[..], b"the second one"]).with_context(b"docs")?;
 //! let mut signatures = vec![0; 2 * sizes.signature];
 //! dsa.sign(&secret_keys, &messages, &mut signatures)?.into_result()?;
 //! dsa.verify(&public_keys, &messages, &signatures)?.into_result()?;
