@@ -19,6 +19,8 @@ use ringforge_runtime::{Buffer, Call, Stream};
 const ATTEMPT: &str = "attempt";
 const STATUSES: &str = "statuses";
 const WORD: usize = size_of::<u32>();
+/// The most items of a run. Items and attempts are counted in 32 bits.
+const MOST_ITEMS: usize = 1 << 30;
 /// The most attempts that one item gets in a round.
 const MOST_PER_ROUND: usize = 16;
 /// On a GPU, a round makes up to this many attempts, several for each item if few are left: fewer would not keep the
@@ -281,7 +283,7 @@ impl<'a> Rounds<'a> {
     /// failure, all outputs are zeroed and count as unwritten.
     ///
     /// # Errors
-    /// The errors of [`Call::run`](crate::run::Call::run).
+    /// [`Error::TooLarge`] for more than 2^30 items; the errors of [`Call::run`](crate::run::Call::run).
     pub fn run(mut self) -> Result<usize> {
         let outcome = self.rounds();
         if outcome.is_err() {
@@ -296,6 +298,9 @@ impl<'a> Rounds<'a> {
     fn rounds(&mut self) -> Result<usize> {
         let Self { repetition, stream, batch, inputs, outputs } = self;
         let (stream, batch) = (*stream, *batch);
+        if batch > MOST_ITEMS {
+            return Err(Error::TooLarge { what: "the batch", limit: MOST_ITEMS, got: batch });
+        }
         // the first attempts read and write the caller's buffers
         let zeros = stream.zeros(WORD * batch)?;
         let call = repetition.attempt.on(stream, batch).input(ATTEMPT, &zeros);

@@ -155,6 +155,15 @@ fn plans_that_cannot_be_repeated_are_refused() {
 }
 
 #[test]
+fn batches_that_are_too_large_are_refused() {
+    let engine = Engine::cpu();
+    let (repetition, stream) = (engine.repeat(pipeline(&engine), 9).unwrap(), engine.stream().unwrap());
+    for batch in [(1 << 30) + 1, usize::MAX] {
+        assert!(matches!(repetition.on(stream, batch).run(), Err(Error::TooLarge { .. })));
+    }
+}
+
+#[test]
 fn a_repetition_says_what_it_repeats() {
     let engine = Engine::cpu();
     let said = engine.repeat(pipeline(&engine), 814).unwrap().to_string();

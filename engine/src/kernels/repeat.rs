@@ -115,7 +115,7 @@ impl Kernel for Repeat {
             }),
             Step::Take => {
                 args.each(items, |attempt, (list, round, from, to): (&[u32], &[u32; 2], &[u8], &mut [u8])| {
-                    // whatever the arrays hold, the item is one of the batch
+                    // the item is in the batch, for any contents of the arrays
                     let last = list.len() - 1;
                     let place = (attempt / round[1].max(1) as usize).min(last);
                     let item = (list[place] as usize).min(last);
