@@ -14,7 +14,7 @@ use ringforge_testkit::bytes;
 pub(crate) static SUITE: Suite = Suite {
     name: "ML-DSA",
     title: "ML-DSA signatures",
-    about: "ML-DSA (FIPS 204), hedged, of messages of 32 bytes. On the device, keys and messages are in device memory, and the \
+    about: "ML-DSA (FIPS 204), hedged, of messages of 32 bytes. On the device, keys and the hashes of messages (mu) are in device memory, and the \
             lines with one key use prepared keys. A key for each message is expanded in the run. From the host, keys and \
             signatures are in page-locked memory, by the host's clock. The roofline bound counts \
             permutations of Keccak, with the mean number of attempts of FIPS 204.",
@@ -62,15 +62,17 @@ fn case<M: SignatureScheme>(parameters: &'static Parameters, attempts: f64, batc
 fn permutations(p: &Parameters, attempts: f64, operation: &str) -> f64 {
     // the matrix takes five blocks of SHAKE-128 for most polynomials, and an attempt five of SHAKE-256 for each mask
     let (matrix, hash) = ((5 * p.k * p.l) as f64, |bytes: usize| (bytes / 136 + 1) as f64);
-    let high = 64 + p.k * 128 * if p.gamma2 > 200_000 { 1 } else { 3 } / if p.gamma2 > 200_000 { 1 } else { 2 };
+    // mu, and the high bits of the commitment: 4 bits of a coefficient, or 6 in ML-DSA-44
+    let high = hash(64 + p.k * 32 * if p.lambda == 128 { 6 } else { 4 });
     let key = hash(p.sizes().public_key);
-    let attempt = (5 * p.l) as f64 + hash(high) + 1.0;
+    // a challenge takes one permutation; signing also verifies, and derives the seed of its masks
+    let (attempt, verified) = ((5 * p.l) as f64 + high + 1.0, 1.0 + high);
     match operation {
         KEYGEN => 1.0 + matrix + (2 * (p.k + p.l)) as f64 + key,
-        SIGN_ONE => 2.0 + attempts * attempt,
-        SIGN_EACH => 2.0 + matrix + attempts * attempt,
-        VERIFY_ONE => 2.0 + hash(high),
-        _ => 2.0 + matrix + key + hash(high),
+        SIGN_ONE => 1.0 + attempts * attempt + verified,
+        SIGN_EACH => 1.0 + matrix + attempts * attempt + verified,
+        VERIFY_ONE => verified,
+        _ => matrix + key + verified,
     }
 }
 

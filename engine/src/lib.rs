@@ -35,7 +35,7 @@
 //! | homomorphic encryption: RNS bases, long limbs | [`Ring::rns`], [`Op::Convert`], `docs/guides/encrypted.md`, example `05-fhe-multiply` |
 //! | zero-knowledge proofs: cosets, 256-bit fields | [`Ring::coset`], [`Engine::ntt`], `docs/guides/groth16.md`, the crate `ringforge-arkworks` |
 //! | several GPUs: large batches, or one long vector | [`Engine::all`], [`Engine::long_ntt`], `docs/guides/gpus.md` |
-//! | batches: key exchanges and signatures | `docs/guides/batches.md`, the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
+//! | batches: key exchanges and signatures | `docs/guides/batches.md`, the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-ml-dsa`, `ringforge-sm2` |
 //!
 //! # Overview
 //!

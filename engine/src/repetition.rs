@@ -129,9 +129,14 @@ impl Repetition {
         Rounds { repetition: self, stream, batch, inputs: Vec::new(), outputs: Vec::new() }
     }
 
+    /// The number of attempts in the largest round for this many items.
+    fn capacity(&self, batch: usize) -> usize {
+        capacity(self.engine.device().limits(), batch)
+    }
+
     /// Attempts for each of `unfinished` items in the next round, of at most `left`.
     fn per_item(&self, batch: usize, unfinished: usize, left: u32) -> u32 {
-        let fit = capacity(self.engine.device().limits(), batch).min(BUSY) / unfinished;
+        let fit = self.capacity(batch).min(BUSY) / unfinished;
         (fit.clamp(1, MOST_PER_ROUND) as u32).min(left)
     }
 
@@ -164,7 +169,7 @@ pub fn plans_between_rounds(planner: &Planner, batch: usize, args: [Args; 2]) ->
 /// Names of arguments, bytes per item, and whether they are secret.
 pub(crate) type Args = Vec<(String, usize, bool)>;
 
-/// The number of attempts in the largest round for this many items.
+/// The number of attempts in the largest round for this many items, on devices with these limits.
 fn capacity(limits: &Limits, batch: usize) -> usize {
     match limits.is_cpu() {
         true => batch,
@@ -310,8 +315,8 @@ impl<'a> Rounds<'a> {
             return Ok(0);
         }
         let between = repetition.between(batch)?;
-        let [mut list, mut places] = [stream.zeros(WORD * batch)?, stream.zeros(WORD * batch)?];
-        let mut count = stream.zeros(WORD)?;
+        let words = |count: usize| stream.device().buffer(WORD * count);
+        let (mut list, mut places, mut count) = (words(batch)?, words(batch)?, words(1)?);
         let mut held = None;
         let (mut first, mut rounds) = (1, 1);
         loop {
@@ -367,7 +372,7 @@ struct OfAttempts {
 
 impl Held {
     fn new(repetition: &Repetition, stream: &Stream, batch: usize) -> Result<Self> {
-        let capacity = capacity(stream.device().limits(), batch);
+        let capacity = repetition.capacity(batch);
         let of_attempts = |arg: &PlanArg| {
             let bytes = arg.bytes.saturating_mul(capacity);
             let mut buffer = if arg.secret { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;

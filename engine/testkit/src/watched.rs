@@ -13,7 +13,7 @@ use ringforge_runtime::limits::Limits;
 use ringforge_runtime::memory::{Memory, Read, Write};
 use ringforge_runtime::tiles::Shape;
 
-/// What is told of the calls of a CPU, before they are carried out.
+/// An observer that is told of a CPU's calls before they are carried out.
 pub(crate) trait Watch: Debug + Send + Sync + 'static {
     /// Any call but a wait for the end of work. An error takes the place of the call.
     fn call(&self, _call: &'static str) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Key encapsulation in batches, on CPUs and GPUs: many independent operations in one call.
+//! Key encapsulation and signatures in batches, on CPUs and GPUs: many independent operations in one call.
 //!
 //! Guides in the repository: `docs/guides/batches.md` for users of a scheme, `docs/guides/scheme.md` for its authors.
 //!

@@ -185,8 +185,8 @@ impl<M: SignatureScheme> Signatures<M> {
             let call = program.on_host(numbers.len()).input("public keys", public_keys).input("messages", &slots);
             call.input("signatures", signatures).output("statuses", &mut statuses).run().map(|()| statuses)
         };
-        let mut groups = messages.by_slot();
-        if let [(slot, numbers)] = &mut groups[..] {
+        let groups = messages.by_slot();
+        if let [(slot, numbers)] = &groups[..] {
             return Ok(BatchStatus::of(&verify(*slot, numbers, public_keys, signatures)?));
         }
         // messages of very different lengths: one run for each size of their slots
@@ -266,8 +266,8 @@ impl<M: SignatureScheme> Signatures<M> {
             let call = program.on(stream, numbers.len()).input("hashes", hashes).input("messages", &slots);
             call.output("representatives", &mut made).run().map(|()| made)
         };
-        let mut groups = messages.by_slot();
-        if let [(slot, numbers)] = &mut groups[..] {
+        let groups = messages.by_slot();
+        if let [(slot, numbers)] = &groups[..] {
             return all(stream, &keys.parts.hash, *slot, numbers);
         }
         // messages of very different lengths: one run for each size of their slots
@@ -380,7 +380,11 @@ impl<M: SignatureScheme> Signatures<M> {
         let parts = (0..batch).step_by(PART).map(|start| start..batch.min(start + PART));
         let statuses = parts.map(|items| sign(keys_of(&items), items)).collect::<Result<Vec<_>>>();
         match statuses {
-            Ok(statuses) => Ok(BatchStatus::of(&statuses.concat())),
+            Ok(statuses) => {
+                let status = BatchStatus::of(&statuses.concat());
+                status.clear(signatures, M::SIZES.signature);
+                Ok(status)
+            }
             Err(error) => {
                 signatures.fill(0);
                 Err(error)
