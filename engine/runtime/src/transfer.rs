@@ -18,7 +18,8 @@ use ringforge_math::error::{Error, Result};
 /// Approximate maximum number of bytes that a chunk copies in one direction: enough for full transfer speed, and few
 /// enough that copies of several chunks overlap with kernels.
 const MOST_BYTES: usize = 16 << 20;
-/// Minimum number of bytes of a chunk: smaller chunks are not worth their overhead.
+/// Minimum number of bytes of a chunk for each step of the plan: smaller chunks are copied in less time than their steps
+/// take to launch.
 const LEAST_BYTES: usize = 1 << 20;
 /// Number of chunks of a batch, if each chunk then has from `LEAST_BYTES` to `MOST_BYTES` bytes.
 const CHUNKS: usize = 8;
@@ -174,14 +175,17 @@ fn chunk_items(plan: &Plan, batch: usize) -> usize {
     };
     // temporaries cost memory but no copies, so they count for a sixteenth of their size
     let temps = plan.temps.iter().fold(0usize, |sum, temp| sum.saturating_add(temp.bytes)) / 16;
-    cut(batch, bytes(Role::In).max(bytes(Role::Out)).max(temps))
+    cut(batch, bytes(Role::In).max(bytes(Role::Out)).max(temps), plan.steps.len())
 }
 
-/// The number of items of a chunk, if an item has this many bytes. Numbers from 1024 on are rounded up to a multiple of
+/// The number of items of a chunk, if an item has this many bytes and the plan this many steps. Numbers from 1024 on are rounded up to a multiple of
 /// 1024, so that thread blocks are full, but never exceed `batch`.
-fn cut(batch: usize, bytes: usize) -> usize {
+fn cut(batch: usize, bytes: usize, steps: usize) -> usize {
     let bytes = bytes.max(1);
-    let wanted = batch.div_ceil(CHUNKS).clamp(LEAST_BYTES.div_ceil(bytes), MOST_BYTES.div_ceil(bytes));
+    let least = LEAST_BYTES.saturating_mul(steps.max(1)).min(MOST_BYTES).div_ceil(bytes);
+    // as many chunks as are worth it, of equal sizes
+    let chunks = (batch / least).clamp(1, CHUNKS);
+    let wanted = batch.div_ceil(chunks).min(MOST_BYTES.div_ceil(bytes));
     let whole = if wanted < 1024 { wanted } else { wanted.next_multiple_of(1024) };
     whole.clamp(1, batch.max(1))
 }
@@ -203,15 +207,20 @@ mod tests {
     #[test]
     fn chunks_are_of_good_size() {
         // a small batch is a single chunk
-        assert_eq!(cut(1, 1 << 30), 1);
-        assert_eq!(cut(100, 1000), 100);
+        assert_eq!(cut(1, 1 << 30, 1), 1);
+        assert_eq!(cut(100, 1000, 3), 100);
         // large items are chunks of their own
-        assert_eq!(cut(10, 1 << 30), 1);
+        assert_eq!(cut(10, 1 << 30, 2), 1);
         for (batch, bytes) in [(1 << 20, 1536), (1 << 16, 1 << 14), (123_457, 48), (1 << 24, 2), (77, 1 << 20)] {
-            let chunk = cut(batch, bytes);
-            assert!((1..=batch).contains(&chunk));
-            assert!(chunk * bytes >= LEAST_BYTES.min(batch * bytes), "{batch} {bytes}: {chunk}");
-            assert!(chunk * bytes <= MOST_BYTES + 1024 * bytes, "{batch} {bytes}: {chunk}");
+            for steps in [1, 3, 12, 100] {
+                let chunk = cut(batch, bytes, steps);
+                assert!((1..=batch).contains(&chunk));
+                let least = (steps * LEAST_BYTES).min(MOST_BYTES);
+                assert!(chunk * bytes >= least.min(batch * bytes), "{batch} {bytes} {steps}: {chunk}");
+                assert!(chunk * bytes <= MOST_BYTES + 1024 * bytes, "{batch} {bytes} {steps}: {chunk}");
+            }
         }
+        // chunks are equal
+        assert_eq!([1, 4, 8].map(|steps| cut(8192, 1184, steps)), [1024, 4096, 8192]);
     }
 }
