@@ -14,6 +14,7 @@ mod papers;
 mod proofs;
 mod rates;
 mod report;
+mod serve;
 mod stark;
 mod suites;
 mod zk;

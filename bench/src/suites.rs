@@ -3,7 +3,7 @@
 use ringforge_cli::suite::Suites;
 use ringforge_cli::suites::{kems, rings, sm2};
 
-use crate::{ckks, commit, convert, cpu, dsa, fhe, group, msm, operations, papers, proofs, rates, stark, zk};
+use crate::{ckks, commit, convert, cpu, dsa, fhe, group, msm, operations, papers, proofs, rates, serve, stark, zk};
 
 /// All suites, in the order in which pages show them.
 pub(crate) static SUITES: Suites = &[
@@ -22,6 +22,7 @@ pub(crate) static SUITES: Suites = &[
     &kems::ML_KEM,
     &dsa::SUITE,
     &sm2::SUITE,
+    &serve::SUITE,
     &group::SUITE,
     &cpu::SUITE,
     &papers::SUITE,

@@ -63,6 +63,9 @@ pub struct Measurement {
     pub times: Times,
     /// Items per second, from the median time of a run.
     pub items_per_second: f64,
+    /// Latencies of single calls, if callers were waiting for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
     /// Roofline bound of an item.
     #[serde(default, skip_serializing_if = "Roofline::is_unknown")]
     pub floor: Roofline,
@@ -82,6 +85,23 @@ pub struct Measurement {
     /// A profile kernel by kernel, if it was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+}
+
+/// Latencies of single calls under a load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Calls each second that were to be made.
+    pub offered_per_second: f64,
+    /// The part of them that the load generator was too late for, and did not make.
+    pub unsent: f64,
+    /// Median, in seconds, of the calls that were taken.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// The part of the calls that were made and refused.
+    pub refused: f64,
 }
 
 /// The memory of the arguments before and after a run.
