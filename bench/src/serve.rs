@@ -6,9 +6,8 @@ use anyhow::Result;
 use ringforge::{Device, Engine};
 use ringforge_batch::{Batch, BatchStatus, KemScheme, Messages, SchemeError, SignatureScheme, Signatures};
 use ringforge_cli::measure::Times;
-use ringforge_cli::record::{Latency, Measurement, Memory};
+use ringforge_cli::record::{Latency, Measurement};
 use ringforge_cli::session::Bench;
-use ringforge_cli::show;
 use ringforge_cli::suite::{Case, Scope, Suite};
 use ringforge_ml_dsa::MlDsa65;
 use ringforge_ml_kem::MlKem768;
@@ -22,7 +21,7 @@ use load::{Arrivals, Example, Load, run};
 pub(crate) static SUITE: Suite = Suite {
     name: "serve",
     title: "Single calls",
-    about: "A request is one item and one future, from page-locked host memory. Threads that each poll their own futures send \
+    about: "A request is one item and one future, from host memory to host memory. Threads that each poll their own futures send \
             them at random times that do not wait for answers. A latency counts from the time at which its request was to be \
             sent. The capacity is the rate at which a server answers callers that always keep its queue full. The lines \
             with percentages offer that part of it. Requests beyond the queue's room are refused; those for which the \
@@ -158,14 +157,8 @@ impl Measured<'_> {
         let sent = load.refused + answers;
         let (refused, unsent) = (load.refused as f64 / sent as f64, load.unsent as f64 / (load.unsent + sent) as f64);
         let line = Measurement::new(self.name, operation, answers, Times::of(vec![load.seconds], 1, 1));
-        let [median, late] = [p50, p99].map(show::time);
-        let mut what = format!("p50 {median}, p99 {late}");
-        for (part, of) in [(refused, "refused"), (unsent, "not sent")].into_iter().filter(|(part, _)| *part > 0.0005) {
-            what += &format!(", {:.1} % {of}", 100.0 * part);
-        }
-        let line = line.varied(what);
         let latency = Some(Latency { offered_per_second: offered, unsent, p50, p99, p999, refused });
-        let line = Measurement { memory: Memory::Pinned, latency, ..line };
+        let line = Measurement { latency, ..line };
         line.checked("each request is answered once, and as in a batch", right && load.wrong == 0)
     }
 }

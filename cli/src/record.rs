@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Environment;
 use crate::measure::Times;
 use crate::roofline::Roofline;
+use crate::show;
 
 /// The measurements of one run of the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +103,19 @@ pub struct Latency {
     pub p999: f64,
     /// The part of the calls that were made and refused.
     pub refused: f64,
+}
+
+impl Latency {
+    /// Description for display.
+    pub fn words(&self) -> String {
+        let mut words = format!("p50 {}, p99 {}", show::time(self.p50), show::time(self.p99));
+        for (part, of) in [(self.refused, "refused"), (self.unsent, "not sent")] {
+            if part > 0.0005 {
+                words += &format!(", {:.1} % {of}", 100.0 * part);
+            }
+        }
+        words
+    }
 }
 
 /// The memory of the arguments before and after a run.
@@ -234,9 +248,10 @@ impl Measurement {
         format!("{}{space}{what}, batch {}", self.case, self.batch)
     }
 
-    /// Operation, variant and memory, for display.
+    /// Operation, variant, memory and latencies, for display.
     pub fn what(&self) -> String {
-        let parts = [&self.operation, &self.variant, self.memory.words()].map(str::to_owned);
+        let latency = self.latency.map(|latency| latency.words()).unwrap_or_default();
+        let parts = [&self.operation, &self.variant, self.memory.words(), &latency].map(str::to_owned);
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 }

@@ -173,6 +173,16 @@ async fn signatures_of_ml_dsa_verify() -> Outcome {
             let signature = pending.await?;
             verifying.call(&[public_key, text, signature.part(0).unwrap()])?.await?;
         }
+        // one key for all
+        let sign = Server::new(&engine, config, |engine| Sign::<MlDsa44>::with_key(engine, 40, secret_key))?;
+        let verify = Server::new(&engine, config, |engine| Verify::<MlDsa44>::with_key(engine, 40, public_key))?;
+        for text in &texts[..10] {
+            let signature = sign.client(0).call(&[text])?.await?;
+            let signature = signature.part(0).unwrap();
+            verify.client(0).call(&[text, signature])?.await?;
+            assert!(matches!(verify.client(0).call(&[b"another", signature])?.await, Err(Failure::Item(_))));
+        }
+        assert!(Sign::<MlDsa44>::with_key(&engine, 40, public_key).is_err());
     }
     Ok(())
 }

@@ -72,7 +72,8 @@ impl<'a> Area<'a> {
             let text = format!("{} {}", peer.name, figure.show(figure.number(line, peer.seconds)));
             (peer, text, 1.0 / line.items_per_second / peer.seconds)
         });
-        let batch = if line.batch > 1 { format!("batch {}", line.batch) } else { String::new() };
+        let batch =
+            if line.batch > 1 && line.latency.is_none() { format!("batch {}", line.batch) } else { String::new() };
         let parts = [line.case.as_str(), &line.operation, &batch].into_iter().filter(|part| !part.is_empty());
         Some(Headline {
             area: self.suite.title,

@@ -1,6 +1,7 @@
 //! The page of all suites in Markdown.
 
 use ringforge_cli::record::Measurement;
+use ringforge_cli::show;
 use ringforge_cli::suite::{Suite, SuiteKind};
 
 use super::Named;
@@ -50,6 +51,9 @@ type Row<'a> = Vec<&'a Measurement>;
 /// One table per set of operations, with a row for each case, variant, batch and memory, and a column for each
 /// operation.
 fn tables(part: &Part<'_>, suite: &Suite) -> String {
+    if part.lines.iter().all(|line| line.latency.is_some()) {
+        return latencies(part, suite);
+    }
     let mut rows: Vec<Row<'_>> = Vec::new();
     for line in &part.lines {
         let of = |line: &Measurement| (line.case.clone(), line.variant.clone(), line.batch, line.memory);
@@ -69,6 +73,28 @@ fn tables(part: &Part<'_>, suite: &Suite) -> String {
         }
     }
     tables.iter().map(|rows| table(rows, suite)).collect()
+}
+
+/// The table of calls whose latencies were measured.
+fn latencies(part: &Part<'_>, suite: &Suite) -> String {
+    let mut text = "\n| case | load | offered | answered | p50 | p99 | p99.9 | refused | not sent |\n".to_owned();
+    text += "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+    for line in &part.lines {
+        let Some(latency) = line.latency else { continue };
+        let [p50, p99, p999] = [latency.p50, latency.p99, latency.p999].map(show::time);
+        let [refused, unsent] = [latency.refused, latency.unsent].map(|part| match part {
+            0.0 => "–".to_owned(),
+            part => format!("{:.1} %", 100.0 * part),
+        });
+        let wrong = if line.right { "" } else { " **WRONG**" };
+        let (case, load) = (escaped(&line.case), escaped(&line.operation));
+        let (offered, answered) = (show::short(latency.offered_per_second), suite.figure.of(line));
+        let offered = offered.trim_end();
+        text += &format!(
+            "| {case} | {load} | {offered} | {answered}{wrong} | {p50} | {p99} | {p999} | {refused} | {unsent} |\n"
+        );
+    }
+    text
 }
 
 fn table(rows: &[Row<'_>], suite: &Suite) -> String {

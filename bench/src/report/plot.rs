@@ -37,9 +37,22 @@ const DRAWN: RangeInclusive<f64> = 1e-12..=1e15;
 
 /// The plots of a suite's measurements.
 pub(super) fn all(suite: &Suite, lines: &[&Measurement]) -> Vec<Markup> {
+    if let Some(plot) = latencies(suite, lines) {
+        return vec![plot];
+    }
     let lines: Vec<&Measurement> = lines.iter().copied().filter(|line| line.memory == Memory::Device).collect();
     let by_length = lengths(suite, &lines).svg(&format!("{}, by length", suite.title), "n", suite.figure);
     by_length.into_iter().chain(batches(&lines)).collect()
+}
+
+/// The 99th percentile of latencies against the answers a second, for loads below and above the capacity.
+fn latencies(suite: &Suite, lines: &[&Measurement]) -> Option<Markup> {
+    let mut plot = Plot::default();
+    for line in lines.iter().filter(|line| line.operation.contains('%')) {
+        let curve = plot.0.entry((Style::Ours, line.case.clone())).or_default();
+        curve.insert(line.items_per_second as usize, line.latency?.p99);
+    }
+    plot.svg(&format!("{}: 99th percentile of the latency", suite.title), "answers a second", Figure::Item)
 }
 
 /// Figures against transform length, from the largest batch of each length. The roofline bound and other

@@ -1,10 +1,13 @@
 //! Signatures.
 
-use ringforge::{Device, Engine, Result};
+use core::fmt;
+
+use ringforge::{Device, Engine, Error, Result};
 use ringforge_batch::{BatchStatus, Messages, SignatureScheme, Signatures};
 
 use super::{all_ok, parts};
 use crate::operation::{Inputs, Operation, Part, Shape};
+use crate::page::Secret;
 
 /// Key generation of a signature scheme. A request has no parts; an answer has a public key and a secret key.
 #[derive(Debug)]
@@ -20,35 +23,88 @@ impl<M: SignatureScheme> GenerateSigningKeys<M> {
     }
 }
 
-/// Signing: secret key, message → signature. Hedged, and verified before it is handed out.
+/// Signing: secret key, message → signature. Hedged, and verified before it is handed out. [With a key](Sign::with_key), a
+/// request is a message.
 #[derive(Debug)]
-pub struct Sign<M: SignatureScheme> {
-    scheme: Signatures<M>,
-    longest: usize,
-}
+pub struct Sign<M: SignatureScheme>(Common<M>);
 
 /// Verification: public key, message, signature → an answer without parts if the signature is valid, else the item's
-/// error.
+/// error. [With a key](Verify::with_key), a request is a message and a signature.
 #[derive(Debug)]
-pub struct Verify<M: SignatureScheme> {
+pub struct Verify<M: SignatureScheme>(Common<M>);
+
+/// What signing and verification have in common.
+struct Common<M: SignatureScheme> {
     scheme: Signatures<M>,
+    /// Bytes of the longest message.
     longest: usize,
+    /// The key of all requests; `None` if each has its own.
+    key: Option<Secret>,
 }
 
-macro_rules! new {
-    ($($type:ident)*) => {
-        $(impl<M: SignatureScheme> $type<M> {
-            /// The operation on an engine, for messages of up to `longest` bytes.
-            ///
-            /// # Errors
-            /// The errors of [`Signatures::new`].
-            pub fn new(engine: &Engine, longest: usize) -> Result<Self> {
-                Ok(Self { scheme: Signatures::new(engine)?, longest })
-            }
-        })*
-    };
+impl<M: SignatureScheme> Common<M> {
+    fn new(engine: &Engine, longest: usize, key: Option<(&[u8], usize)>) -> Result<Self> {
+        if let Some((key, expected)) = key.filter(|(key, size)| key.len() != *size) {
+            return Err(Error::Length { what: "bytes of a key", expected, got: key.len() });
+        }
+        let key = key.map(|(key, _)| Secret { bytes: key.to_vec(), is_secret: true });
+        Ok(Self { scheme: Signatures::new(engine)?, longest, key })
+    }
+
+    /// The parts of a request: its key, if it has one, the message, and the others.
+    fn inputs(&self, key: Part, others: &[Part]) -> Vec<Part> {
+        let own = self.key.is_none().then_some(key);
+        own.into_iter().chain([Part::up_to(self.longest)]).chain(others.iter().copied()).collect()
+    }
+
+    /// The keys of a batch, its messages, and the number of the part that follows.
+    fn requests<'a>(&'a self, batch: &Inputs<'a>) -> (&'a [u8], Messages<'a>, usize) {
+        let (keys, message) = self.key.as_ref().map_or_else(|| (batch.bytes(0), 1), |key| (&key.bytes[..], 0));
+        (keys, Messages::new(&batch.items(message).collect::<Vec<_>>()), message + 1)
+    }
 }
-new!(Sign Verify);
+
+impl<M: SignatureScheme> fmt::Debug for Common<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, messages of up to {} bytes", self.scheme, self.longest) // the key may be secret
+    }
+}
+
+impl<M: SignatureScheme> Sign<M> {
+    /// The operation on an engine, for messages of up to `longest` bytes.
+    ///
+    /// # Errors
+    /// The errors of [`Signatures::new`].
+    pub fn new(engine: &Engine, longest: usize) -> Result<Self> {
+        Common::new(engine, longest, None).map(Self)
+    }
+
+    /// The operation with one secret key, which is expanded once for each batch. The copy of the key is wiped on drop.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a key of a wrong size; the errors of [`Signatures::new`].
+    pub fn with_key(engine: &Engine, longest: usize, secret_key: &[u8]) -> Result<Self> {
+        Common::new(engine, longest, Some((secret_key, M::SIZES.secret_key))).map(Self)
+    }
+}
+
+impl<M: SignatureScheme> Verify<M> {
+    /// The operation on an engine, for messages of up to `longest` bytes.
+    ///
+    /// # Errors
+    /// The errors of [`Signatures::new`].
+    pub fn new(engine: &Engine, longest: usize) -> Result<Self> {
+        Common::new(engine, longest, None).map(Self)
+    }
+
+    /// The operation with one public key, which is expanded once for each batch.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a key of a wrong size; the errors of [`Signatures::new`].
+    pub fn with_key(engine: &Engine, longest: usize, public_key: &[u8]) -> Result<Self> {
+        Common::new(engine, longest, Some((public_key, M::SIZES.public_key))).map(Self)
+    }
+}
 
 impl<M: SignatureScheme> Operation for GenerateSigningKeys<M> {
     type Error = M::Error;
@@ -82,23 +138,25 @@ impl<M: SignatureScheme> Operation for Sign<M> {
     fn shape(&self) -> Shape {
         Shape {
             name: format!("{} signing", M::NAME),
-            inputs: vec![Part::new(M::SIZES.secret_key).secret(), Part::up_to(self.longest)],
+            inputs: self.0.inputs(Part::new(M::SIZES.secret_key).secret(), &[]),
             outputs: vec![Part::new(M::SIZES.signature)],
             powers_of_two: true, // the programs of a repetition are compiled for a number of items
         }
     }
 
     fn device(&self) -> &Device {
-        self.scheme.device()
+        self.0.scheme.device()
     }
 
     fn example(&self) -> Result<Vec<Vec<u8>>> {
-        Ok(vec![key_pair(&self.scheme)?.1, Vec::new()])
+        let own = self.0.key.is_none().then(|| Ok::<_, Error>(key_pair(&self.0.scheme)?.1)).transpose()?;
+        Ok(own.into_iter().chain([Vec::new()]).collect())
     }
 
     fn run(&self, batch: &Inputs<'_>, outputs: &mut [&mut [u8]]) -> Result<BatchStatus<M::Error>> {
         let [signatures] = parts(outputs)?;
-        self.scheme.sign(batch.bytes(0), &messages(batch), signatures)
+        let (keys, messages, _) = self.0.requests(batch);
+        self.0.scheme.sign(keys, &messages, signatures)
     }
 }
 
@@ -108,32 +166,29 @@ impl<M: SignatureScheme> Operation for Verify<M> {
     fn shape(&self) -> Shape {
         Shape {
             name: format!("{} verification", M::NAME),
-            inputs: vec![Part::new(M::SIZES.public_key), Part::up_to(self.longest), Part::new(M::SIZES.signature)],
+            inputs: self.0.inputs(Part::new(M::SIZES.public_key), &[Part::new(M::SIZES.signature)]),
             outputs: vec![],
             powers_of_two: false,
         }
     }
 
     fn device(&self) -> &Device {
-        self.scheme.device()
+        self.0.scheme.device()
     }
 
     fn example(&self) -> Result<Vec<Vec<u8>>> {
-        let (public_key, secret_key) = key_pair(&self.scheme)?;
+        let (public_key, secret_key) = key_pair(&self.0.scheme)?;
         let mut signature = vec![0; M::SIZES.signature];
-        all_ok(self.scheme.sign(&secret_key, &Messages::new(&[b""]), &mut signature)?)?;
-        Ok(vec![public_key, Vec::new(), signature])
+        all_ok(self.0.scheme.sign(&secret_key, &Messages::new(&[b""]), &mut signature)?)?;
+        // with a key, the signature is wrong, which takes as long
+        Ok(self.0.key.is_none().then_some(public_key).into_iter().chain([Vec::new(), signature]).collect())
     }
 
     fn run(&self, batch: &Inputs<'_>, outputs: &mut [&mut [u8]]) -> Result<BatchStatus<M::Error>> {
         let [] = parts(outputs)?;
-        self.scheme.verify(batch.bytes(0), &messages(batch), batch.bytes(2))
+        let (keys, messages, signatures) = self.0.requests(batch);
+        self.0.scheme.verify(keys, &messages, batch.bytes(signatures))
     }
-}
-
-/// The messages of a batch, which are part 1.
-fn messages<'a>(batch: &Inputs<'a>) -> Messages<'a> {
-    Messages::new(&batch.items(1).collect::<Vec<_>>())
 }
 
 fn key_pair<M: SignatureScheme>(scheme: &Signatures<M>) -> Result<(Vec<u8>, Vec<u8>)> {
