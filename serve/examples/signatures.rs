@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new().route("/verify", post(verify)).with_state(client);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
     let address = listener.local_addr()?;
-    println!("{server:?} listens on {address}. Batches of up to {} run on the CPU.", server.crossover());
+    println!("{server:?} listens on {address}");
     let serving = async { axum::serve(listener, app).await };
     if port.is_some() {
         serving.await?;

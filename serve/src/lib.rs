@@ -57,6 +57,8 @@ mod ready;
 mod reply;
 mod server;
 mod sync;
+#[cfg(test)]
+mod wiping;
 mod worker;
 
 pub use config::{Config, Wait};
@@ -65,3 +67,8 @@ pub use operation::{Inputs, Operation, Part, Shape};
 pub use ready::Ready;
 pub use reply::{Pending, Reply};
 pub use server::{Client, Server};
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;

@@ -45,6 +45,8 @@ mod book {
     struct GuidesPlonky3;
     #[doc = include_str!("../../docs/guides/scheme.md")]
     struct GuidesScheme;
+    #[doc = include_str!("../../docs/guides/serving.md")]
+    struct GuidesServing;
     #[doc = include_str!("../../docs/guides/streams.md")]
     struct GuidesStreams;
     #[doc = include_str!("../../docs/how/factorisation.md")]
