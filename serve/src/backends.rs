@@ -31,7 +31,7 @@ struct Health {
     until: Option<Instant>,
 }
 
-/// Where a batch ran.
+/// The place where a batch ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ran {
     Device,

@@ -11,12 +11,12 @@ pub struct Config {
     pub in_flight: usize,
     /// How long a batch that is not full waits for more requests.
     pub wait: Wait,
-    /// The number of full batches that may wait. More requests are refused, except from a lane that has less than its share
-    /// of those that wait, so up to twice as many can wait. With as many as are in flight, which is the default, a request
-    /// that is taken waits about as long as it runs, even under overload.
+    /// The number of full batches that may wait. Further requests are refused, unless their lane has less than its share. So
+    /// at most twice as many can wait. By default it equals `in_flight`: a request that is accepted then waits about as long
+    /// as it runs, even under overload.
     pub waiting: usize,
-    /// The number of lanes. A client is hashed to a lane. Batches are filled from all lanes in turn, so a client that floods
-    /// the server delays and displaces those of its own lane only.
+    /// The number of lanes. A client is hashed to a lane, and batches are filled from all lanes by round robin. So a client
+    /// that floods the server delays only the clients of its own lane.
     pub lanes: usize,
     /// Batches of up to this many items run on the CPU. `None`: those for which the CPU was faster when the server
     /// started.

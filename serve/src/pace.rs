@@ -68,7 +68,7 @@ impl Pace {
     fn step(&self, state: &mut State) {
         state.batches += 1;
         if state.tried == state.used && state.batches >= BETWEEN {
-            // a longer time and a shorter one in turn
+            // alternates between a longer and a shorter time
             state.trials += 1;
             let longer = state.trials % 2 == 1;
             state.tried =

@@ -27,7 +27,7 @@ struct State<A> {
     /// Bytes of each part of the requests, one after another. Empty while a worker has them.
     parts: Vec<Secret>,
     answers: A,
-    /// Whoever waits for the answer to each request.
+    /// The waker of each request's caller.
     wakers: Vec<Option<Waker>>,
     /// Slots of requests whose callers have given up.
     given_up: Vec<usize>,
@@ -75,7 +75,7 @@ pub(crate) struct Place<A: Answers> {
 /// The worker's end of a page. Dropped without an answer, it tells the callers so.
 pub(crate) struct Job<A: Answers>(Arc<Page<A>>);
 
-/// What a worker takes from a page.
+/// The requests of a page, as a worker takes them.
 pub(crate) struct Taken {
     pub(crate) parts: Vec<Secret>,
     pub(crate) count: usize,
@@ -101,7 +101,7 @@ impl<A: Answers> Page<A> {
         }))
     }
 
-    /// Empties a page that nobody uses, for other requests. Returns false if its memory is lost.
+    /// Empties an unused page for new requests. Returns false if its memory is gone.
     pub(crate) fn reset(&mut self) -> bool {
         let state = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.parts.iter_mut().for_each(Secret::clear);

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use crate::page::{Answers, Job, Page, Place, Secret};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// Requests that wait for a batch, in lanes that are served in turn: however many requests a lane holds, a batch takes
-/// equally many pages from each lane that has them. (McKenney, Stochastic fairness queueing, INFOCOM 1990: a caller is
-/// hashed to a lane.)
+/// Requests that wait for a batch, in lanes with round-robin service: a batch takes the same number of pages from each lane
+/// that has enough. (McKenney, Stochastic fairness queueing, INFOCOM 1990: callers are hashed to lanes.)
 ///
 /// Any number of threads push and take. One taker at a time gathers a batch.
 pub(crate) struct Queue<A: Answers> {
@@ -53,8 +52,8 @@ struct Lane<A: Answers> {
     pages: VecDeque<Arc<Page<A>>>,
     /// Requests of the last page.
     in_last: usize,
-    /// The pages of this lane, also those that run, oldest first. Their memory is used again when nobody has them any more:
-    /// fresh memory costs more than the requests that it is for.
+    /// All pages of this lane, oldest first, including those that run. A page is reused when nothing refers to it, because
+    /// fresh memory costs more than the requests it holds.
     all: VecDeque<Arc<Page<A>>>,
 }
 
@@ -176,7 +175,7 @@ impl<A: Answers> Queue<A> {
         }
     }
 
-    /// Takes up to a full batch from the lanes in turn, beginning with lane `first`, which moves on by one.
+    /// Takes up to a full batch by round robin over the lanes. It begins with lane `first`, which is then incremented.
     fn drain(&self, first: &mut usize) -> Vec<Job<A>> {
         let (mut batch, lanes) = (Vec::new(), self.lanes.len());
         let (start, most) = (*first, self.limits.batch);

@@ -10,8 +10,8 @@ use crate::queue::lock;
 use crate::reply::Pending;
 use crate::server::Client;
 
-/// Answers of an operation whose requests have no parts, such as key pairs, that are made ahead: whoever takes one need not
-/// wait for a batch. Another one is ordered for each that is taken.
+/// Answers that are made ahead, for an operation whose requests have no parts, such as key generation. Taking one orders the
+/// next, so callers rarely wait for a batch.
 ///
 /// The answers that wait are wiped when this is dropped, if the operation is secret.
 pub struct Ready<O: Operation> {

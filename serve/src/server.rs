@@ -30,21 +30,21 @@ pub(crate) const MOST_IN_PAGE: usize = 64;
 /// Each request is answered once. A batch that fails on the device runs again on the CPU, and the device is tried again
 /// after a pause. Operations that need randomness draw it anew for each run, so that no nonce is used twice.
 ///
-/// Callers may be threads or tasks of any executor. Cloning a [`Client`] is cheap; each represents somebody whom others
-/// must not crowd out. When a server is dropped, it takes no more requests, and the drop waits for those that it has
-/// taken.
+/// Callers are threads, or tasks of any executor. Cloning a [`Client`] is cheap. Each client stands for one party, such as a
+/// user, that must not crowd out the others. Dropping a server refuses further requests, and waits until those that it has
+/// accepted are answered.
 pub struct Server<O: Operation> {
     shared: Arc<Shared<O>>,
     workers: Vec<JoinHandle<()>>,
 }
 
-/// Somebody who sends requests.
+/// A sender of requests.
 pub struct Client<O: Operation> {
     shared: Arc<Shared<O>>,
     lane: usize,
 }
 
-/// What clients and workers share.
+/// The state that clients and workers share.
 pub(crate) struct Shared<O: Operation> {
     pub(crate) queue: Queue<Outcome<O::Error>>,
     pub(crate) backends: Backends<O>,

@@ -1,4 +1,4 @@
-//! What happens when a device fails, or an operation panics.
+//! Tests of devices that fail and operations that panic.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

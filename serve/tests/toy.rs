@@ -16,7 +16,7 @@ pub(crate) struct Toy {
     pub(crate) behave: Box<dyn Behaviour>,
 }
 
-/// What a batch does before it is answered.
+/// The behaviour of a batch before its answer.
 pub(crate) trait Behaviour: Send + Sync + core::fmt::Debug {
     fn run(&self, batch: usize) -> Result<()>;
 }
@@ -35,7 +35,7 @@ impl<F> core::fmt::Debug for Named<F> {
     }
 }
 
-/// What has run.
+/// A log of the runs.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) items: AtomicUsize,

@@ -26,7 +26,7 @@ pub(super) enum Arrivals {
     Closed(usize),
 }
 
-/// What became of the requests of a run.
+/// The outcome of a run.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     /// Seconds from when a request was to be sent until its answer, in ascending order.

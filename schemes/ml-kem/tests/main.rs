@@ -1,6 +1,7 @@
 //! Tests of the public interface of ML-KEM, on every device of this machine.
 
 mod batch;
+mod bounds;
 #[cfg(feature = "cuda")]
 mod compile;
 mod sets;

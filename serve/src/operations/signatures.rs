@@ -33,7 +33,7 @@ pub struct Sign<M: SignatureScheme>(Common<M>);
 #[derive(Debug)]
 pub struct Verify<M: SignatureScheme>(Common<M>);
 
-/// What signing and verification have in common.
+/// The data of signing or verification.
 struct Common<M: SignatureScheme> {
     scheme: Signatures<M>,
     /// Bytes of the longest message.
