@@ -7,7 +7,7 @@ tools="${RINGFORGE_CI_TOOLS:-$HOME/.cache/ringforge-ci}"
 unoptimised=(--config 'profile.dev.package."*".opt-level=0')
 source scripts/steps.sh
 
-schemes=(ringforge-arkworks ringforge-ckks ringforge-ctru ringforge-ctru-prime ringforge-ml-dsa ringforge-ml-kem ringforge-msm ringforge-sm2)
+schemes=(ringforge-arkworks ringforge-ckks ringforge-ctru ringforge-ctru-prime ringforge-ml-dsa ringforge-ml-kem ringforge-msm ringforge-serve ringforge-sm2)
 
 oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 step "Rust $oldest, the oldest that is supported, and each crate alone without default features"
@@ -44,6 +44,11 @@ done
 step "the whole catalogue through NVIDIA's compiler"
 LD_LIBRARY_PATH="$tools/nvrtc-13.0.88/nvidia/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" RINGFORGE_REQUIRE_NVRTC=1 RINGFORGE_CATALOGUE=whole \
     cargo test --locked --release -p ringforge-tests -p ringforge-plonky3 --test main -- compile::
+
+step "faults planted in ML-DSA and ML-KEM"
+for scheme in ml-dsa ml-kem; do
+    scripts/planted-faults.sh $scheme
+done
 
 step "faults planted in the kernels of multi-scalar multiplication"
 cargo test --locked --release -p ringforge-msm --test main -- --ignored faults::
