@@ -56,7 +56,7 @@ pub use batch::Batch;
 pub use host::run_host;
 pub use items::{Ciphertexts, ItemKind, Items, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem_scheme::{KemScheme, Made, Operation, Randomness, Steps};
-pub use messages::Messages;
+pub use messages::{Messages, PreHash};
 pub use signature_scheme::{Keys, Prepared, SignatureOperation, SignatureScheme, SignatureSizes, SignatureSteps};
 pub use signatures::{PreparedKeys, Signatures};
 pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};

@@ -6,10 +6,65 @@ use ringforge::{Error, Result};
 
 /// The messages of a batch, of any lengths, and the context in which they are signed: by FIPS 204, a byte 0, the length
 /// of the context, and the context stand before each message.
+///
+/// Messages may be [digests](Messages::of_digests) instead. A byte 1, the length of the context, the context, and the
+/// object identifier of the hash function then stand before each digest.
 #[derive(Debug, Clone)]
 pub struct Messages<'a> {
     messages: Vec<&'a [u8]>,
+    /// The bytes before each message.
     prefix: Vec<u8>,
+}
+
+/// A hash function of NIST, for signatures of digests: the pre-hash variants of FIPS 204, section 5.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PreHash {
+    /// SHA-256, digests of 32 bytes.
+    Sha256,
+    /// SHA-384, digests of 48 bytes.
+    Sha384,
+    /// SHA-512, digests of 64 bytes.
+    Sha512,
+    /// SHA-512/256, digests of 32 bytes.
+    Sha512_256,
+    /// SHA3-256, digests of 32 bytes.
+    Sha3_256,
+    /// SHA3-384, digests of 48 bytes.
+    Sha3_384,
+    /// SHA3-512, digests of 64 bytes.
+    Sha3_512,
+    /// SHAKE-128, digests of 32 bytes.
+    Shake128,
+    /// SHAKE-256, digests of 64 bytes.
+    Shake256,
+}
+
+impl PreHash {
+    /// Bytes of a digest.
+    #[must_use]
+    pub const fn digest(self) -> usize {
+        match self {
+            Self::Sha256 | Self::Sha512_256 | Self::Sha3_256 | Self::Shake128 => 32,
+            Self::Sha384 | Self::Sha3_384 => 48,
+            Self::Sha512 | Self::Sha3_512 | Self::Shake256 => 64,
+        }
+    }
+
+    /// The object identifier in DER: 2.16.840.1.101.3.4.2 and a number.
+    const fn identifier(self) -> [u8; 11] {
+        let number = match self {
+            Self::Sha256 => 1,
+            Self::Sha384 => 2,
+            Self::Sha512 => 3,
+            Self::Sha512_256 => 6,
+            Self::Sha3_256 => 8,
+            Self::Sha3_384 => 9,
+            Self::Sha3_512 => 10,
+            Self::Shake128 => 11,
+            Self::Shake256 => 12,
+        };
+        [0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, number]
+    }
 }
 
 impl<'a> Messages<'a> {
@@ -19,7 +74,28 @@ impl<'a> Messages<'a> {
     /// These messages, in an empty context.
     #[must_use]
     pub fn new<B: AsRef<[u8]> + ?Sized>(messages: &[&'a B]) -> Self {
-        Self { messages: messages.iter().map(|message| (*message).as_ref()).collect(), prefix: vec![0, 0] }
+        Self::of(messages.iter().map(|message| (*message).as_ref()).collect(), None)
+    }
+
+    /// Digests of messages by this hash function, in an empty context. A signature of a digest is not a signature of the
+    /// message: both sides must use this variant.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a digest of another length than [`PreHash::digest`].
+    pub fn of_digests<B: AsRef<[u8]> + ?Sized>(hash: PreHash, digests: &[&'a B]) -> Result<Self> {
+        let digests: Vec<&[u8]> = digests.iter().map(|digest| (*digest).as_ref()).collect();
+        match digests.iter().find(|digest| digest.len() != hash.digest()) {
+            Some(digest) => {
+                Err(Error::Length { what: "bytes of a digest", expected: hash.digest(), got: digest.len() })
+            }
+            None => Ok(Self::of(digests, Some(hash))),
+        }
+    }
+
+    fn of(messages: Vec<&'a [u8]>, hash: Option<PreHash>) -> Self {
+        let mut prefix = vec![u8::from(hash.is_some()), 0];
+        prefix.extend(hash.into_iter().flat_map(PreHash::identifier));
+        Self { messages, prefix }
     }
 
     /// The same messages in this context.
@@ -30,7 +106,10 @@ impl<'a> Messages<'a> {
         let Ok(length) = u8::try_from(context.len()) else {
             return Err(Error::TooLarge { what: "the context", limit: Self::MOST_CONTEXT, got: context.len() });
         };
-        self.prefix = [&[0, length], context].concat();
+        // between the length of the context before, and the identifier of a hash function
+        let old = 2..2 + usize::from(self.prefix[1]);
+        self.prefix.splice(old, context.iter().copied());
+        self.prefix[1] = length;
         Ok(self)
     }
 
@@ -97,5 +176,16 @@ mod tests {
         assert_eq!(slots[..14], [5, 0, 0, 0, 0, 0, 0, 0, 0, 1, b'c', b'a', b'b', 0]);
         assert_eq!((slots[64], slots[64 + 9], &slots[64 + 11..]), (3, 1, &[0; 53][..]));
         assert!(Messages::new(&[b"a"]).with_context(&[0; 256]).is_err());
+    }
+
+    #[test]
+    fn digests_have_the_identifier_of_their_hash() {
+        let digest = [7; 48];
+        let digests = Messages::of_digests(PreHash::Sha3_384, &[&digest]).unwrap();
+        let oid = [6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 9];
+        assert_eq!(digests.prefix, [&[1, 0][..], &oid].concat());
+        let digests = digests.with_context(b"first").unwrap().with_context(b"ab").unwrap();
+        assert_eq!(digests.prefix, [&[1, 2, b'a', b'b'][..], &oid].concat());
+        assert!(Messages::of_digests(PreHash::Sha256, &[&digest]).is_err());
     }
 }

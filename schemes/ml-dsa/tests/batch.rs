@@ -4,7 +4,7 @@
 use std::env;
 
 use ringforge::{Device, Engine, Error, Limits};
-use ringforge_batch::{ItemError, Messages, OK, SignatureScheme, Signatures};
+use ringforge_batch::{ItemError, Messages, OK, PreHash, SignatureScheme, Signatures};
 use ringforge_ml_dsa::{MlDsa44, MlDsa65, MlDsa87, SignatureError};
 use ringforge_testkit::inject::unseen_steps;
 use ringforge_testkit::{Scheme, Target, bytes, devices, seed};
@@ -105,6 +105,27 @@ fn prepared_keys_stay_on_the_device() -> Outcome {
         // the keys of verification do not sign
         assert!(matches!(dsa.sign_on(&stream, &verifying, &representatives), Err(Error::Arguments { .. })));
         assert!(!format!("{signing:?} {dsa:?}").contains('['));
+    }
+    Ok(())
+}
+
+#[test]
+fn signatures_of_digests_are_those_of_another_implementation() -> Outcome {
+    // HashML-DSA with SHA-512 in the context "ab": M' of FIPS 204, algorithm 4
+    let digest = [5; 64];
+    let identifier = [0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x03];
+    let whole = [&[1, 2, b'a', b'b'][..], &identifier, &digest].concat();
+    let [public_key, secret_key] = keys(&ORACLES[1], seed(), 1);
+    for device in devices() {
+        let dsa = Signatures::<MlDsa65>::new(&Engine::on(device))?;
+        let digests = Messages::of_digests(PreHash::Sha512, &[&digest])?.with_context(b"ab")?;
+        let mut signature = vec![0; dsa.sizes().signature];
+        dsa.sign_from(&[3; 32], &secret_key, &digests, &mut signature)?.into_result()?;
+        assert!(signature == (ORACLES[1].sign)(&secret_key, &whole, &[3; 32]));
+        dsa.verify(&public_key, &digests, &signature)?.into_result()?;
+        // it is no signature of the digest as a message
+        let message = Messages::new(&[&digest]).with_context(b"ab")?;
+        assert_eq!(dsa.verify(&public_key, &message, &signature)?.errors().len(), 1);
     }
     Ok(())
 }
