@@ -74,7 +74,7 @@ fn sample(rho: &[u8], column: u8, row: u8) -> Vec<u64> {
 
 /// The powers of the points of FIPS 204's evaluations: 1753^(2 brv(i) + 1).
 fn powers(i: usize) -> impl Iterator<Item = u64> {
-    let exponent = 2 * (i as u8).reverse_bits() as u32 + 1;
+    let exponent = 2 * u32::from((i as u8).reverse_bits()) + 1;
     let point = (0..exponent).fold(1, |product, _| product * 1753 % Q);
     core::iter::successors(Some(1), move |power| Some(power * point % Q))
 }
