@@ -288,6 +288,37 @@ macro_rules! field {
             }
 
             #[test]
+            fn a_device_of_a_group_that_fails_gives_an_error() {
+                let mut random = Random::new(seed());
+                let hash = random_hash(&mut random);
+                let [first, second] = [(); 2].map(|()| ringforge_testkit::failing::device());
+                let group = Engine::group(&[first.0, second.0]).expect("a group");
+                let config = config(&group, &hash, 0, [1, 0, 1]);
+                let air = testkit::Sequences { columns: 2 };
+                let trace = air.trace::<F>(8);
+                let rows = Trace::rows(&trace.values, 2, F::ONE);
+                let prover = Prover::new(&group, &config, &air).expect("a prover");
+                let proof = || prover.prove(rows, &[]).map(|proof| postcard::to_allocvec(&proof).expect("bytes"));
+                let wanted = proof().expect("a proof");
+                for fault in [first.1, second.1] {
+                    let mut calls = 0;
+                    loop {
+                        fault.at(calls + 1);
+                        let found = proof();
+                        if !fault.happened() {
+                            break;
+                        }
+                        let failed = matches!(&found, Err(Error::Driver { message, .. }) if message == "injected");
+                        assert!(failed, "call {calls}: {:?}", found.err());
+                        calls += 1 + calls / 12;
+                    }
+                    assert!(calls > 30, "{calls} calls");
+                    fault.at(0);
+                    assert!(proof().expect("a proof") == wanted);
+                }
+            }
+
+            #[test]
             fn memory_is_told_before_a_proof() {
                 let mut random = Random::new(seed());
                 let hash = random_hash(&mut random);
