@@ -91,9 +91,13 @@ impl<O: Operation> Backends<O> {
     }
 
     fn failed(&self) -> Duration {
-        let mut health = lock(&self.health);
+        let (mut health, now) = (lock(&self.health), Instant::now());
+        // batches that were in flight when the first one failed are the same failure
+        if let Some(left) = health.until.and_then(|until| until.checked_duration_since(now)) {
+            return left;
+        }
         let pause = LONGEST_PAUSE.min(FIRST_PAUSE * (1 << health.failures.min(10)));
-        *health = Health { failures: health.failures + 1, until: Some(Instant::now() + pause) };
+        *health = Health { failures: health.failures + 1, until: Some(now + pause) };
         pause
     }
 }

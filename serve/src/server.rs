@@ -91,7 +91,7 @@ impl<O: Operation> Server<O> {
         let shared = Shared { queue, backends, shape, pace, counters, place, hasher };
         let mut server = Self { shared: Arc::new(shared), workers: Vec::new() };
         for number in 0..in_flight {
-            let buffers = Buffers::new(&server.shared, batch)?;
+            let buffers = Buffers::new(server.device(), &server.shared.shape, batch)?;
             let shared = server.shared.clone();
             let thread = thread::Builder::new().name(format!("ringforge-serve-{number}"));
             let started = thread.spawn(move || work(&shared, buffers));

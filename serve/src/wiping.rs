@@ -4,10 +4,13 @@
 
 use core::task::{Poll, Waker};
 
+use ringforge::Device;
 use ringforge_batch::SchemeError;
 
+use crate::operation::{Part, Shape};
 use crate::page::{Answers, Page, Secret};
 use crate::reply::Outcome;
+use crate::worker::Buffers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no error")]
@@ -61,6 +64,19 @@ fn answers_are_wiped_when_they_are_taken() {
     let mut outcome = answers();
     drop(outcome.take(1));
     assert_eq!([&outcome.parts[0].1, &outcome.parts[1].1].map(memory), [[10, 0], [10, 20]]);
+}
+
+#[test]
+fn page_locked_memory_is_wiped_after_each_batch() {
+    let (inputs, outputs) = (vec![Part::new(2).secret(), Part::new(3)], vec![Part::new(1).secret()]);
+    let shape = Shape { name: String::new(), inputs, outputs, powers_of_two: false };
+    let mut buffers = Buffers::new(&Device::cpu(), &shape, 4).expect("memory");
+    let Buffers { inputs, outputs, used } = &mut buffers;
+    inputs.iter_mut().chain(outputs).for_each(|bytes| bytes.fill(7));
+    *used = 3;
+    buffers.wipe(&shape);
+    let zeros = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == 0).count();
+    assert_eq!([zeros(&buffers.inputs[0]), zeros(&buffers.inputs[1]), zeros(&buffers.outputs[0])], [6, 0, 3]);
 }
 
 #[test]

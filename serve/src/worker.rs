@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use ringforge::{PinnedBuffer, Result};
+use ringforge::{Device, PinnedBuffer, Result};
 
 use crate::operation::{Inputs, Operation, Part, Shape};
 use crate::page::{Job, Secret};
@@ -12,16 +12,26 @@ use crate::server::{MOST_IN_PAGE, Shared};
 
 /// Host memory for a full batch, page-locked for the device.
 pub(crate) struct Buffers {
-    inputs: Vec<PinnedBuffer>,
-    outputs: Vec<PinnedBuffer>,
+    pub(crate) inputs: Vec<PinnedBuffer>,
+    pub(crate) outputs: Vec<PinnedBuffer>,
+    /// Items of the batch that the memory holds.
+    pub(crate) used: usize,
 }
 
 impl Buffers {
-    pub(crate) fn new<O: Operation>(shared: &Shared<O>, batch: usize) -> Result<Self> {
-        let (shape, device) = (&shared.shape, shared.backends.device().device());
-        let pinned = |bytes: usize| device.pinned(bytes * shape.rounded(batch));
-        let inputs = shape.inputs.iter().map(|part| pinned(part.slot())).collect::<Result<_>>()?;
-        Ok(Self { inputs, outputs: shape.outputs.iter().map(|part| pinned(part.bytes)).collect::<Result<_>>()? })
+    pub(crate) fn new(device: &Device, shape: &Shape, batch: usize) -> Result<Self> {
+        let pinned = |part: &Part| device.pinned(part.slot() * shape.rounded(batch));
+        let inputs = shape.inputs.iter().map(pinned).collect::<Result<_>>()?;
+        Ok(Self { inputs, outputs: shape.outputs.iter().map(pinned).collect::<Result<_>>()?, used: 0 })
+    }
+
+    /// Wipes the secret parts of the last batch. The next one overwrites all others.
+    pub(crate) fn wipe(&mut self, shape: &Shape) {
+        let used = core::mem::take(&mut self.used);
+        let parts = shape.inputs.iter().zip(&mut self.inputs).chain(shape.outputs.iter().zip(&mut self.outputs));
+        for (part, all) in parts.filter(|(part, _)| part.is_secret) {
+            ringforge_cpu::wipe::bytes(&mut all[..part.slot() * used]);
+        }
     }
 }
 
@@ -34,6 +44,7 @@ pub(crate) fn work<O: Operation>(shared: &Shared<O>, mut buffers: Buffers) {
         shared.place.notify(batch.len() * MOST_IN_PAGE);
         // when the operation panics, its pages are dropped, which answers their requests
         let _ = catch_unwind(AssertUnwindSafe(|| run(shared, &mut buffers, batch, choice)));
+        buffers.wipe(&shared.shape);
     }
 }
 
@@ -61,6 +72,7 @@ fn run<O: Operation>(shared: &Shared<O>, buffers: &mut Buffers, batch: Vec<Job<O
         counters.queue_seconds.record(began.duration_since(first).as_secs_f64());
     }
     let rounded = shared.shape.rounded(count);
+    buffers.used = rounded;
     for (part, slots) in parts.iter().zip(&mut buffers.inputs) {
         let size = part.slot();
         (count..rounded).for_each(|item| slots.copy_within((count - 1) * size..count * size, item * size));
@@ -102,12 +114,4 @@ fn run<O: Operation>(shared: &Shared<O>, buffers: &mut Buffers, batch: Vec<Job<O
             jobs.into_iter().for_each(|job| job.answer(|answers| answers.failed = Some(error.clone())));
         }
     }
-    // what is not secret is overwritten by the next batch
-    let secret = |part: &Part, bytes: &mut [u8]| {
-        if part.is_secret {
-            ringforge_cpu::wipe::bytes(bytes);
-        }
-    };
-    answered.iter().zip(outputs).for_each(|(part, all)| secret(part, all));
-    parts.iter().zip(&mut buffers.inputs).for_each(|(part, all)| secret(part, &mut all[..part.slot() * rounded]));
 }
