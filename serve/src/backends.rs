@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use ringforge::Result;
 use ringforge_batch::BatchStatus;
 
+use crate::lock::lock;
 use crate::operation::{Inputs, Operation, Part, Shape};
-use crate::queue::lock;
 
 /// How long a device that failed is left alone at first. The time doubles with each failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -48,6 +48,7 @@ mod backends;
 mod config;
 mod counters;
 mod error;
+mod lock;
 mod operation;
 pub mod operations;
 mod pace;
@@ -56,6 +57,7 @@ mod queue;
 mod ready;
 mod reply;
 mod server;
+mod shared;
 mod sync;
 #[cfg(test)]
 mod wiping;

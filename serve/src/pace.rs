@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::config::Wait;
-use crate::queue::lock;
+use crate::lock::lock;
 
 /// Batches between two trials.
 const BETWEEN: u32 = 512;

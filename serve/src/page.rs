@@ -3,7 +3,7 @@
 use core::task::{Poll, Waker};
 use std::time::Instant;
 
-use crate::queue::lock;
+use crate::lock::lock;
 use crate::sync::{Arc, Mutex, PoisonError};
 
 /// Requests of one lane that came one after another, and their answers. A batch consists of whole pages, so its cost for each

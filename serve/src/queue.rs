@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::lock::lock;
 use crate::page::{Answers, Job, Page, Place, Secret};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, PoisonError};
 
 /// Requests that wait for a batch, in lanes with round-robin service: a batch takes the same number of pages from each lane
 /// that has enough. (McKenney, Stochastic fairness queueing, INFOCOM 1990: callers are hashed to lanes.)
@@ -194,9 +195,4 @@ impl<A: Answers> Queue<A> {
             }
         }
     }
-}
-
-/// Locks a mutex. A thread that panicked has left the data whole, because none of the code under these locks panics.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

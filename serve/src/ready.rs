@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use crate::error::Refused;
+use crate::lock::lock;
 use crate::operation::Operation;
-use crate::queue::lock;
 use crate::reply::Pending;
 use crate::server::Client;
 

@@ -13,17 +13,16 @@ use crate::backends::Backends;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::error::Refused;
-use crate::operation::{Operation, Shape};
+use crate::operation::Operation;
 use crate::pace::Pace;
 use crate::page::Secret;
 use crate::queue::{Limits, NoPlace, Queue};
-use crate::reply::{Outcome, Pending};
+use crate::reply::Pending;
+use crate::shared::{MOST_IN_PAGE, Shared};
 use crate::worker::{Buffers, work};
 
 /// Pages of a batch, unless that would make them larger than the most requests of a page.
 const PAGES: usize = 16;
-/// The most requests of a page.
-pub(crate) const MOST_IN_PAGE: usize = 64;
 
 /// Gathers single requests into batches, and runs these on a device.
 ///
@@ -42,18 +41,6 @@ pub struct Server<O: Operation> {
 pub struct Client<O: Operation> {
     shared: Arc<Shared<O>>,
     lane: usize,
-}
-
-/// The state that clients and workers share.
-pub(crate) struct Shared<O: Operation> {
-    pub(crate) queue: Queue<Outcome<O::Error>>,
-    pub(crate) backends: Backends<O>,
-    pub(crate) shape: Shape,
-    pub(crate) pace: Pace,
-    pub(crate) counters: Counters,
-    /// Notified of places that become free.
-    pub(crate) place: Event,
-    hasher: RandomState,
 }
 
 impl<O: Operation> Server<O> {

@@ -8,7 +8,7 @@ use ringforge::{Device, PinnedBuffer, Result};
 use crate::operation::{Inputs, Operation, Part, Shape};
 use crate::page::{Job, Secret};
 use crate::reply::Outcome;
-use crate::server::{MOST_IN_PAGE, Shared};
+use crate::shared::{MOST_IN_PAGE, Shared};
 
 /// Host memory for a full batch, page-locked for the device.
 pub(crate) struct Buffers {

@@ -3,6 +3,8 @@
 
 mod answers;
 mod failures;
+#[path = "../src/lock.rs"]
+mod lock;
 mod metrics;
 #[path = "../src/page.rs"]
 mod page;
