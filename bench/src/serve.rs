@@ -124,7 +124,7 @@ fn case<O: Operation>(
     })
 }
 
-/// What the lines of a case have in common.
+/// The settings of a case.
 struct Measured<'a> {
     bench: &'a Bench,
     name: &'static str,

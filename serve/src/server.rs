@@ -134,7 +134,7 @@ impl<O: Operation> Drop for Server<O> {
 }
 
 impl<O: Operation> Client<O> {
-    /// Sends a request: its parts, in the order of [`Shape::inputs`].
+    /// Sends a request: its parts, in the order of [`Shape::inputs`](crate::Shape::inputs).
     ///
     /// # Errors
     /// [`Refused`] if the server does not take the request.
