@@ -12,7 +12,7 @@ pub struct Config {
     /// How long a batch that is not full waits for more requests.
     pub wait: Wait,
     /// The number of full batches that may wait. Further requests are refused, unless their lane has less than its share. So
-    /// at most twice as many can wait. By default it equals `in_flight`: a request that is accepted then waits about as long
+    /// at most twice as many can wait, rounded up to a page of requests for each lane. By default it equals `in_flight`: a request that is accepted then waits about as long
     /// as it runs, even under overload.
     pub waiting: usize,
     /// The number of lanes. A client is hashed to a lane, and batches are filled from all lanes by round robin. So a client

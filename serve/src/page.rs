@@ -137,6 +137,11 @@ impl<A: Answers> Job<A> {
         (given_up < count).then_some(Taken { parts, count, given_up, arrived })
     }
 
+    /// The number of requests whose callers have given up.
+    pub(crate) fn given_up(&self) -> usize {
+        lock(&self.0.0).given_up.len()
+    }
+
     /// Gives the memory of the requests back, after it is wiped if they may be secret.
     pub(crate) fn give_back(&self, mut parts: Vec<Secret>) {
         parts.iter_mut().for_each(Secret::clear);

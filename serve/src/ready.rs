@@ -13,7 +13,7 @@ use crate::server::Client;
 /// Answers that are made ahead, for an operation whose requests have no parts, such as key generation. Taking one orders the
 /// next, so callers rarely wait for a batch.
 ///
-/// The answers that wait are wiped when this is dropped, if the operation is secret.
+/// Dropping this wipes the secret parts of all answers that wait.
 pub struct Ready<O: Operation> {
     client: Client<O>,
     ordered: Mutex<VecDeque<Pending<O::Error>>>,

@@ -55,7 +55,10 @@ fn run<O: Operation>(shared: &Shared<O>, buffers: &mut Buffers, batch: Vec<Job<O
     // the pages that run: where each begins, how many requests it has, and when they came
     let (mut jobs, mut running, mut count) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()), 0);
     for job in batch {
-        let Some(page) = job.start() else { continue };
+        let Some(page) = job.start() else {
+            counters.given_up.increment(job.given_up() as u64);
+            continue;
+        };
         for ((part, slots), own) in parts.iter().zip(&mut buffers.inputs).zip(&page.parts) {
             slots[count * part.slot()..][..own.bytes.len()].copy_from_slice(&own.bytes);
         }

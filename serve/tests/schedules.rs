@@ -41,6 +41,8 @@ fn work(queue: &Queue<Bytes>, answered: &AtomicUsize) {
                 let answers = page.parts[0].bytes.iter().map(|byte| Some(byte + 100)).collect();
                 job.give_back(page.parts);
                 job.answer(|to| *to = Bytes(answers));
+            } else {
+                assert!(job.given_up() > 0, "somebody waits for this page");
             }
         }
     }

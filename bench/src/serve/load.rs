@@ -1,8 +1,8 @@
 //! A load generator for servers of single calls, with arrivals that do not wait for answers.
 //!
 //! Requests arrive at random times that are fixed ahead (a Poisson process). A latency counts from the time at which its
-//! request was to be sent, so a generator or server that falls behind does not hide the wait of those that follow
-//! (coordinated omission). What a generator's own thread is too late for is not sent, and is counted.
+//! request was to be sent. So a generator or server that falls behind does not hide the wait of later requests (coordinated
+//! omission). Requests for which a generator's own thread is too late are not sent, and are counted.
 
 use core::future::Future;
 use core::pin::Pin;
