@@ -3,7 +3,7 @@
 mod roofline;
 
 use anyhow::Result;
-use ringforge::{Pipeline, Planner, Value};
+use ringforge::{Pipeline, Planner};
 use ringforge_ckks::{Level, Parameters};
 
 use crate::operations;
@@ -50,17 +50,17 @@ type Make = for<'p> fn(&'p Pipeline, &Level, &Level);
 
 const MULTIPLY: Operation = ("multiply, relinearise", |p, level, _| {
     let [a, b] = ["a", "b"].map(|name| level.ciphertext(p, name));
-    level.output(p, "to", level.multiply(a, b, level.switching_key(p, "key")));
+    p.output("to", level.multiply(a, b, level.switching_key(p, "key")));
 });
-const RESCALE: Operation = ("rescale", |p, level, below| {
-    below.output(p, "to", level.rescaled(level.ciphertext(p, "a")));
+const RESCALE: Operation = ("rescale", |p, level, _| {
+    p.output("to", level.rescaled(level.ciphertext(p, "a")));
 });
 const ROTATE: Operation = ("rotate", |p, level, _| rotations(p, level, &[5]));
 const OPERATIONS: [Operation; 6] = [
     MULTIPLY,
-    ("multiply, relinearise, rescale", |p, level, below| {
+    ("multiply, relinearise, rescale", |p, level, _| {
         let [a, b] = ["a", "b"].map(|name| level.ciphertext(p, name));
-        below.output(p, "to", level.multiply_rescaled(p, a, b, level.switching_key(p, "key")));
+        p.output("to", level.multiply_rescaled(p, a, b, level.switching_key(p, "key")));
     }),
     ROTATE,
     RESCALE,
@@ -73,11 +73,11 @@ const OPERATIONS: [Operation; 6] = [
 ];
 
 fn rotations(p: &Pipeline, level: &Level, powers: &[u64]) {
-    let [c0, c1] = level.ciphertext(p, "a");
-    let digits: Value<'_> = level.raised(c1);
+    let a = level.ciphertext(p, "a");
+    let digits = level.raised(a.element(1));
     for (i, &k) in powers.iter().enumerate() {
         let key = level.switching_key(p, &format!("key{i}"));
-        level.output(p, &format!("to{i}"), level.automorphism(k, c0, digits, key));
+        p.output(&format!("to{i}"), level.automorphism(p, k, a.element(0), &digits, key));
     }
 }
 

@@ -108,7 +108,7 @@ static OPERATIONS: [Operation; 21] = [
         let words = chain.q.degree() * (1 + 3 * chain.q.basis().len());
         Words { products: words, remainders: words, ..Words::default() }
     }),
-    Operation::new("limbs raised to Q P", |p, chain| Ok(vec![chain.input(p, "a").raise(chain.alpha, &chain.qp)])),
+    Operation::new("limbs raised to Q P", |p, chain| Ok(vec![chain.input(p, "a").raise(chain.alpha, &chain.qp).vector()])),
     Operation::new("quotient by a modulus", |p, chain| Ok(vec![chain.input(p, "a").divide_round(1)])),
     Operation::new("quotient by P", |p, chain| Ok(vec![p.elements("a", &chain.qp).divide_round(chain.alpha)])),
     Operation::new("two quotients by P", |p, chain| {
@@ -177,7 +177,7 @@ impl Chain {
     /// Hybrid key switching (eprint 2019/688), as in example `06-key-switch`. Returns a vector of two elements.
     fn key_switch<'p>(&self, p: &'p Pipeline, d: Value<'p>) -> ringforge::Result<Value<'p>> {
         let digits = d.raise(self.alpha, &self.qp);
-        Ok(digits.inner_product(&self.qp, self.keys(p)?, 2).divide_round(self.alpha))
+        Ok(digits.inner_product(self.keys(p)?, 2).divide_round(self.alpha))
     }
 
     /// Samples an element from the input `seeds`. The result is the same on every device.

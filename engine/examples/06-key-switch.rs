@@ -20,7 +20,7 @@ fn key_switch(engine: &Engine, q: &PolyType, qp: &PolyType) -> Result<Program> {
     let p = engine.pipeline("key switch");
     let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(qp.vector(2 * DIGITS)?);
     let digits = p.elements("d", q).raise(ALPHA, qp);
-    p.output("c", digits.inner_product(qp, keys, 2).divide_round(ALPHA));
+    p.output("c", digits.inner_product(keys, 2).divide_round(ALPHA));
     engine.compile(p)
 }
 

@@ -27,6 +27,7 @@ pub(crate) mod sample;
 mod spread;
 mod sums;
 mod target;
+pub(crate) mod tensor;
 mod thresholds;
 
 pub use crate::arithmetic::{Arithmetic, Cost};

@@ -99,7 +99,7 @@ pub use ringforge_runtime::{Buffer, Device, Event, Limits, PinnedBuffer, Plan, P
 
 pub use engine::{Elements, Engine};
 pub use job::{Job, Op};
-pub use pipeline::{Pipeline, Value};
+pub use pipeline::{Digits, Pipeline, Value};
 pub use planner::Planner;
 
 /// Types for running work: calls and captured runs of a [`Program`], and the transforms that an [`Engine`] returns.

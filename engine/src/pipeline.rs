@@ -4,6 +4,7 @@ mod automorphism;
 mod fusion;
 mod graph;
 mod memory;
+mod raise;
 mod rings;
 mod value;
 
@@ -21,6 +22,8 @@ use ringforge_runtime::limits::Limits;
 use ringforge_runtime::plan::Plan;
 
 use graph::{Graph, Id, Refused};
+
+pub use raise::Digits;
 
 /// A graph of values that becomes a [`Plan`]: inputs, kernel steps and other plans, connected by the values they
 /// share.

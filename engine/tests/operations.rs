@@ -3,7 +3,7 @@
 
 use num_bigint::BigUint;
 use ringforge::factorization::Factorization;
-use ringforge::{Device, Engine, Error, Job, Modulus, Op, Order, Pipeline, PolyType, Quotient, Ring, U256};
+use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, PolyType, Planner, Quotient, Ring, U256, Value};
 use ringforge_testkit::{naive, residues};
 
 use crate::rings;
@@ -371,11 +371,11 @@ fn groups_of_limbs_are_raised() {
             let ring = to.limbs(0..own).expect("limbs");
             let a = residues(&ring, 3, batch);
             let (plain, all) = (naive::to_plain(&ring, &a), to.basis().len());
-            for limbs in [1, 2, usize::MAX] {
+            for limbs in [1, 2, if own < all { usize::MAX } else { own - 1 }] {
                 let groups: Vec<_> = (0..own).step_by(limbs).map(|at| at..own.min(at.saturating_add(limbs))).collect();
                 let many = to.vector(groups.len()).expect("a ring");
                 let found = run(batch, &[("a", &a)], many.bytes(), |p| {
-                    p.output("to", p.coefficients("a", &ring).raise(limbs, &to));
+                    p.output("to", p.coefficients("a", &ring).raise(limbs, &to).vector());
                 });
                 let raised = naive::to_plain(&many, &found);
                 for (i, element) in raised.chunks_exact(all * n).enumerate() {
@@ -404,22 +404,148 @@ fn groups_of_limbs_are_raised() {
                     };
                     let content = ring.evaluations_after(3, order);
                     let found = run(batch, &[("a", &values(&ring, &plain))], many.bytes(), |p| {
-                        p.output("to", p.elements("a", content).raise(limbs, &to));
+                        p.output("to", p.elements("a", content).raise(limbs, &to).vector());
                     });
                     assert!(found == values(&many, &raised), "{limbs} raised to {to}, values in {order}");
                 }
             }
         }
     }
-    // an empty group of limbs; a basis that `to` does not begin with; a target basis with duplicate moduli
+    // an empty group of limbs; no modulus to raise to; a basis that `to` does not begin with; a target basis with
+    // duplicate moduli
     let engine = Engine::cpu();
     let [ring, other]: [PolyType; 2] = ["97,193:x^8+1", "193,97,257:x^8+1"].map(|text| text.parse().expect("a ring"));
     let twice = ring.vector(2).expect("a ring");
-    for (limbs, to) in [(0, &ring), (1, &other), (1, &twice)] {
+    for (limbs, to) in [(0, &ring), (2, &ring), (1, &other), (1, &twice)] {
         let p = engine.pipeline("refused");
-        p.output("to", p.coefficients("a", &ring).raise(limbs, to));
+        p.output("to", p.coefficients("a", &ring).raise(limbs, to).vector());
         assert!(matches!(p.build(), Err(Error::Plan { .. })), "{limbs} to {to}");
     }
+}
+
+#[test]
+fn raised_digits_are_multiplied_as_vectors() {
+    let rings = [
+        negacyclic(8, &[rings::prime(60, 16), rings::prime(59, 16), rings::prime(50, 16), rings::prime(40, 16)]),
+        negacyclic(64, &[30u32, 29, 28, 27, 26].map(|bits| rings::prime(bits, 128))),
+    ];
+    for to in rings {
+        for (own, limbs) in [(1, 1), (2, 1), (3, 2), (3, 3), (to.basis().len(), 3)] {
+            let (ring, batch) = (to.limbs(0..own).expect("limbs"), 3);
+            let keys_of = to.vector(2 * own.div_ceil(limbs)).expect("a type");
+            let (a, keys) = (residues(&ring, 5, batch), residues(&keys_of, 6, 1));
+            let values = |ring: &PolyType| ring.evaluations(Order::DigitReversed).expect("evaluations");
+            let sums = |in_place: bool| {
+                run(batch, &[("a", &a), ("keys", &keys)], 2 * to.bytes(), |p| {
+                    let keys = p.shared("keys", keys_of.bytes()).holding(values(&keys_of));
+                    let digits = p.elements("a", values(&ring)).raise(limbs, &to);
+                    let sums = match in_place {
+                        true => digits.inner_product(keys, 2),
+                        false => digits.vector().inner_product(&to, keys, 2),
+                    };
+                    p.output("to", sums);
+                })
+            };
+            assert_eq!(sums(true), sums(false), "digits of {limbs} of {own} limbs in {to}");
+        }
+    }
+}
+
+#[test]
+fn tensor_products_are_products_of_their_parts() {
+    let goldilocks = rings::modulus(0xffff_ffff_0000_0001);
+    let rings = [
+        negacyclic(16, &[rings::modulus(97)]),
+        negacyclic(128, &[rings::modulus(65_537), rings::modulus(257)]),
+        negacyclic(8, &[rings::prime(60, 16), rings::prime(62, 16), rings::prime(40, 16)]),
+        negacyclic(32, &[rings::prime(30, 64), rings::prime(28, 64)]),
+        negacyclic(8, &[goldilocks]),
+        negacyclic(4, &[Modulus::from_hex(rings::BLS12_381_R).expect("a modulus")]),
+    ];
+    let stored = rings.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
+    for ring in rings.into_iter().chain(stored) {
+        let pair = ring.vector(2).expect("a type");
+        let values = |ring: &PolyType| ring.evaluations(Order::DigitReversed).expect("evaluations");
+        let (a, b) = (residues(&pair, 7, 3), residues(&pair, 8, 3));
+        let products = |tensor: bool| {
+            run(3, &[("a", &a), ("b", &b)], 3 * ring.bytes(), |p| {
+                let [a, b] = ["a", "b"].map(|name| p.elements(name, values(&pair)));
+                let all = values(&ring.vector(3).expect("a type"));
+                if tensor {
+                    let [pair, square] = a.tensor(b);
+                    p.output("to", p.join(all, &[pair.element(0), pair.element(1), square]));
+                } else {
+                    let [a0, a1] = [0, 1].map(|i| a.element(i));
+                    let [b0, b1] = [0, 1].map(|i| b.element(i));
+                    p.output("to", p.join(all, &[a0 * b0, a0 * b1 + a1 * b0, a1 * b1]));
+                }
+            })
+        };
+        assert_eq!(products(true), products(false), "{ring}");
+    }
+}
+
+/// Steps on each element of a vector give what steps on separate elements give: on views and joined values, in place,
+/// with values that all items share, and inside of plans that are parts of other plans.
+#[test]
+fn each_element_of_a_vector() {
+    let ring: PolyType = "97,193,257:x^8+1".parse().expect("a ring");
+    let (count, batch) = (3, 5);
+    let (vector, two) = (ring.vector(count).expect("a type"), ring.limbs(0..2).expect("limbs"));
+    let (a, b, shared) = (residues(&vector, 1, batch), residues(&vector, 2, batch), residues(&two, 3, 1));
+    let inputs = [("a", &a[..]), ("b", &b[..]), ("shared", &shared[..])];
+    let made = two.vector(count).expect("a type");
+    // for an element of each vector and the shared element
+    fn work<'p>(p: &'p Pipeline, ring: &PolyType, [a, b, shared]: [Value<'p>; 3]) -> Value<'p> {
+        let sum = a.limbs(0..2) + b.limbs(0..2).scale(&[U256::from(5u32)]) - shared;
+        let product = sum * a.limbs(0..2);
+        let joined = p.join(ring, &[product, b.limbs(2..3)]);
+        (joined.divide_round(1) + sum).forward().inverse()
+    }
+    fn inputs_of<'p>(p: &'p Pipeline, vector: &PolyType, two: &PolyType) -> [Value<'p>; 3] {
+        let [a, b] = ["a", "b"].map(|name| p.coefficients(name, vector));
+        [a, b, p.shared("shared", two.bytes()).holding(two)]
+    }
+    let separate = run(batch, &inputs, made.bytes(), |p| {
+        let [a, b, shared] = inputs_of(p, &vector, &two);
+        let parts: Vec<_> = (0..count).map(|i| work(p, &ring, [a.element(i), b.element(i), shared])).collect();
+        p.output("to", p.join(&made, &parts));
+    });
+    let each = |p: &Pipeline| {
+        let [a, b, shared] = inputs_of(p, &vector, &two);
+        p.output("to", work(p, &ring, [a.each(), b.each(), shared]).together());
+    };
+    assert_eq!(run(batch, &inputs, made.bytes(), each), separate);
+    // as a part of another plan, whose values are views
+    let inner = |planner: &Planner| {
+        let p = planner.pipeline("each");
+        each(&p);
+        p.build().expect("a plan")
+    };
+    let planner = Planner::new(Limits::of_capability(90));
+    let nested = run(batch, &inputs, made.bytes(), |p| {
+        let [a, b, shared] = inputs_of(p, &vector, &two);
+        let longer = p.join(ring.vector(2 * count).expect("a type"), &[a, b]);
+        let [a, b] = [0..9, 9..18].map(|limbs| longer.limbs(limbs));
+        let [made] = p.plan(&inner(&planner), &[a, b, shared]);
+        p.output("to", made);
+    });
+    assert_eq!(nested, separate);
+    let engine = Engine::cpu();
+    let refused = |make: &dyn Fn(&Pipeline)| {
+        let p = engine.pipeline("refused");
+        make(&p);
+        assert!(matches!(p.build(), Err(Error::Plan { .. })));
+    };
+    // not a vector; divided twice; output in elements; elements and whole items in one step; other numbers of elements
+    refused(&|p| p.output("to", p.coefficients("a", &ring).each()));
+    refused(&|p| p.output("to", p.coefficients("a", ring.vector(4).expect("a type")).each().each()));
+    refused(&|p| p.output("to", -p.coefficients("a", &vector).each()));
+    refused(&|p| p.output("to", (p.coefficients("a", &vector).each() + p.coefficients("b", &ring)).together()));
+    refused(&|p| {
+        let more = p.coefficients("b", ring.vector(4).expect("a type"));
+        p.output("to", (p.coefficients("a", &vector).each() + more.each()).together());
+    });
 }
 
 /// Rings with moduli of up to 64 bits, of every width and every stored form, of odd degree.

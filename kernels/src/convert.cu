@@ -16,17 +16,37 @@
 #include "prelude.cuh"
 using namespace rf;
 
+// The rows that a digit is converted to. A ModUp cuts the `limbs` limbs of an element into `digits` digits of K limbs
+// each, of which the last may have fewer, and converts each to all `all` moduli but its own; the first `limbs` of them are
+// the element's. Rows of the same modulus are adjacent, in the order of the digits. A plain conversion has one digit.
+struct Rows {
+    u32 limbs, all, digits, digit, own, end;  // own, end: the digit's own limbs
+
+    RF_METHOD Rows(u32 group, u32 limbs, u32 all, u32 digit)
+        : limbs(limbs), all(all), digits((limbs + group - 1) / group), digit(digit), own(digit * group),
+          end(min_word(own + group, limbs)) {}
+    // Number of moduli that the digit is converted to.
+    RF_METHOD u32 targets() const { return all - (end - own); }
+    // The row of the j-th of these moduli.
+    RF_METHOD u32 row(u32 j) const {
+        const u32 limb = j < own ? j : j + (end - own);
+        return limb < limbs ? limb * (digits - 1) + digit - (j < own) : limb * digits - limbs + digit;
+    }
+};
+
 // Destination of the residues of a thread's adjacent coefficients.
 struct Output {
+    Rows rows;
     Epilogue epilogue;
     Rns::To* out;
     u64 distance, item;
     u32 coefficient;  // index of the first of the adjacent coefficients
 
-    // in: x, the residues of the adjacent coefficients modulo the j-th modulus of the target
+    // in: x, the residues of the adjacent coefficients modulo the j-th modulus that the digit is converted to
     RF_METHOD void store(u32 j, const u64* x) const {
-        auto offset = [&](u64 apart) { return item * apart + (u64)j * Rns::n + coefficient; };
-        auto ending = epilogue.of_row(j, offset);
+        const u32 row = rows.row(j);
+        auto offset = [&](u64 apart) { return item * apart + (u64)row * Rns::n + coefficient; };
+        auto ending = epilogue.of_row(row, offset);
         store_run<Rns::lanes, Rns::lanes * sizeof(Rns::To)>(ending, out + offset(distance), 0,
                                                             [&](u32 v) { return (Rns::To)x[v]; });
     }
@@ -38,24 +58,35 @@ struct Sums {
     using Digit = Halves;
     using Sum = Sum60;
     using Divisor = Divisor60;
+
+    // in: x < 2^64, c < q, quotient = floor(2^64 c / q)   out: x c mod q
+    RF_FN Halves times(Halves x, u64 c, u64 quotient, u64 q) { return Halves(Divisor63{q}.mul(x.whole(), {c, quotient})); }
 };
 template <>
 struct Sums<true> {
     using Digit = Short;
     using Sum = Sum30;
     using Divisor = Divisor30;
+
+    // in: x < 2^32, c < q, quotient = floor(2^32 c / q)   out: x c mod q   (the quotient is exact or one less)
+    RF_FN Short times(Short x, u64 c, u64 quotient, u64 q) {
+        u32 r = x.x * low(c) - mul_hi(x.x, low(quotient)) * low(q);
+        return Short(sub_once(r, low(q)));
+    }
 };
 
 // Converts from K moduli below 2^60 (below 2^30 if Rns::is_short), with the digits of Rns::lanes coefficients in
 // registers.
-// Table: if fast, for each q_i the modulus, the factor of its digit, floor(2^64 factor / q_i) and 0. Then, if exact for
-// each q_i, and always for each p_j, a record of 4 + K words, padded to an even number:
+// Table of a digit: if fast, for each q_i the modulus, the factor of its digit, floor(2^64 factor / q_i) (2^32 if
+// Rns::is_short) and 0. Then, if exact for each q_i, and always for each p_j, a record of 4 + K words, padded to an even
+// number:
 //  1. d, ratio, shift;
 //  2. for q_i the digit of floor(Q/2), for p_j -Q mod p_j times 2^shift;
 //  3. the weights of the sum, times 2^shift and in halves: for q_i those that give its digit from the earlier digits
 //  and x_i, for p_j those of all digits.
+// A digit with fewer moduli has factors and weights 0 for the others.
 template <u32 K>
-RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 targets, u32 part) {
+RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 part) {
     using Of = Sums<Rns::is_short>;
     constexpr u32 pairs = (5 + K) / 2, lanes = Rns::lanes;
     u64 words[2 * pairs];
@@ -66,12 +97,16 @@ RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& 
         table += pairs;
         return typename Of::Divisor{words[0], words[1], (u32)words[2]};
     };
+    const Rows& rows = to.rows;
+    // each digit before this one has K moduli
+    if constexpr (!Rns::exact) table += rows.digit * (2 * K + (rows.all - K) * pairs);
     typename Of::Digit digits[K][lanes];
     u32 above_half[lanes] = {};
     RF_UNROLL
     for (u32 i = 0; i < K; i++)
         Move<Rns::From, lanes, lanes * sizeof(Rns::From)>::template load<u64>(
-            from + (u64)i * Rns::n, [&](u32 v, u64 x) { digits[i][v] = typename Of::Digit(x); });
+            from + (u64)min_word(rows.own + i, rows.limbs - 1) * Rns::n,
+            [&](u32 v, u64 x) { digits[i][v] = typename Of::Digit(x); });
     RF_UNROLL
     for (u32 i = 0; i < K; i++) {
         if constexpr (Rns::exact) {
@@ -89,12 +124,12 @@ RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& 
             const u64x2 q = table[0], quotient = table[1];
             RF_UNROLL
             for (u32 v = 0; v < lanes; v++)
-                digits[i][v] = typename Of::Digit(Divisor63{q.x}.mul(digits[i][v].whole(), {q.y, quotient.x}));
+                digits[i][v] = Of::times(digits[i][v], q.y, quotient.x, q.x);
             table += 2;
         }
     }
-    const u32 each = (targets + Rns::parts - 1) / Rns::parts, begin = part * each;
-    const u32 end = begin + each < targets ? begin + each : targets;
+    const u32 targets = rows.targets(), each = (targets + Rns::parts - 1) / Rns::parts, begin = part * each;
+    const u32 end = min_word(begin + each, targets);
     table += begin * pairs;
     RF_LOOP
     for (u32 j = begin; j < end; j++) {
@@ -112,10 +147,14 @@ RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& 
 }
 
 // Converts from any moduli, with the digits in shared memory.
-// Table: for each q_i d, reciprocal, shift (`Divisor`), weight_i^-1, the digit of floor(Q/2), and if exact the weights
+// Table of a digit: for each q_i d, reciprocal, shift (`Divisor`), weight_i^-1, the digit of floor(Q/2), and if exact the weights
 // of the earlier digits; for each p_j d, reciprocal, shift, Q mod p_j, the weights of all digits.
-RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& to, u32 sources, u32 targets, u64* digits) {
+RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& to, u32 group, u64* digits) {
     constexpr u32 stride = Cells::threads;
+    const Rows& rows = to.rows;
+    const u32 sources = rows.end - rows.own, targets = rows.targets();
+    if constexpr (!Rns::exact) table += rows.digit * (5 * group + (rows.all - group) * (4 + group));
+    from += (u64)rows.own * Rns::n;
     u32 above_half = 0;
     for (u32 i = 0; i < sources; i++) {
         Divisor q{table[0], table[1], (u32)table[2]};
@@ -138,25 +177,26 @@ RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& t
 }
 
 // Resident threads per multiprocessor for which the registers suffice.
-constexpr u32 resident = Rns::fewest == 0 ? Cells::threads : Rns::fewest <= 3 ? 1280 : Rns::fewest == 5 || Rns::is_short ? 1024 : 768;
+constexpr u32 resident = Rns::fewest == 0 ? Cells::threads : Rns::fewest <= 3 || Rns::is_short ? 1024 : Rns::fewest == 5 ? 640 : 512;
 
 extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::threads)
-    convert(const Rns::From* in, const u64* table, Rns::To* out, Epilogue epilogue, u64 sources, u64 targets,
+    convert(const Rns::From* in, const u64* table, Rns::To* out, Epilogue epilogue, u64 group, u64 limbs, u64 all,
             u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     Spread<Cells> at(first, end);
     if (!at.live) return;
     constexpr u32 cells = Rns::n / Rns::lanes;
     const u32 coefficient = at.cell % cells * Rns::lanes, part = at.cell / cells;
+    const Rows rows((u32)group, (u32)limbs, (u32)all, part / Rns::parts);
     const Rns::From* from = in + at.item * in_distance + coefficient;
-    const Output to{epilogue, out, out_distance, at.item, coefficient};
+    const Output to{rows, epilogue, out, out_distance, at.item, coefficient};
     if constexpr (Rns::fewest == 0) {
-        convert_many(from, table, to, (u32)sources, (u32)targets, (u64*)shared + threadIdx.x);
+        convert_many(from, table, to, (u32)group, (u64*)shared + threadIdx.x);
     } else {
-        const u64x2* rows = (const u64x2*)table;
-        switch ((u32)sources - Rns::fewest) {
-            case 0: return convert_few<Rns::fewest>(from, rows, to, (u32)targets, part);
-            default: return convert_few<Rns::fewest + 1>(from, rows, to, (u32)targets, part);
+        const u64x2* records = (const u64x2*)table;
+        switch ((u32)group - Rns::fewest) {
+            case 0: return convert_few<Rns::fewest>(from, records, to, part % Rns::parts);
+            default: return convert_few<Rns::fewest + 1>(from, records, to, part % Rns::parts);
         }
     }
 }

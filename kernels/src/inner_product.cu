@@ -9,12 +9,16 @@
 using namespace rf;
 
 // An item has `count` elements a of `rows` limbs each, at least `count` keys for each set, and one sum for each set.
+// If `digit_limbs` > 0, the elements are raised digits of an element `own` of `limbs` limbs, as convert.cu lays them out:
+// digit j has its own limbs in `own`, from limb j digit_limbs on, and the others in `a`, where rows of the same modulus
+// are adjacent. Otherwise they are contiguous in `a`.
 // A key has `key_rows` limbs, modulo these primes in order: those of the element's first `own` limbs, then primes that
 // elements lack, then those of the element's other limbs.
-extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
+extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* own, const Rq::Store* b, Rq::Store* out,
                                          const Constants<Rq>* constants, Epilogue epilogue, u64 rows, u64 a_distance,
-                                         u64 b_distance, u64 out_distance, u64 count, u64 key_count, u64 key_rows,
-                                         u64 own, u64 first, u64 end) {
+                                         u64 own_distance, u64 b_distance, u64 out_distance, u64 count, u64 key_count,
+                                         u64 key_rows, u64 key_own, u64 digit_limbs, u64 limbs, u64 first,
+                                         u64 end) {
     // number of products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
     constexpr u32 group = limit < 12 ? (u32)limit : 12;
@@ -27,9 +31,22 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
     if (!at.live) return;
     const u32 row = at.unit / units;
     auto m = Rq::modulus(constants, row);
-    const u64 element = rows * Rq::n, place = (u64)row * Rq::n + at.unit % units * lanes;
-    const u64 key_place = place + (row < own ? 0 : (key_rows - rows) * Rq::n);
-    const auto* from = a + at.item * a_distance + place;
+    const u64 element = rows * Rq::n, coefficient = at.unit % units * lanes, place = (u64)row * Rq::n + coefficient;
+    const u64 key_place = place + (row < key_own ? 0 : (key_rows - rows) * Rq::n);
+    // the first term's row in `a`, the distance to the next one, and the term that is in `own`, if there is one
+    u64 row_of_first = row, apart = rows;
+    u32 own_term = ~0u;
+    if (digit_limbs > 0) {
+        const bool is_own = row < limbs;
+        row_of_first = is_own ? row * (count - 1) : row * count - limbs;
+        apart = 1;
+        if (is_own) own_term = row / (u32)digit_limbs;
+    }
+    const auto* from = a + at.item * a_distance + row_of_first * Rq::n + coefficient;
+    const auto* from_own = own + at.item * own_distance + place;
+    auto value = [&](u32 term) {
+        return term == own_term ? from_own : from + (term - (term > own_term)) * apart * Rq::n;
+    };
     const auto* keys = b + at.item * b_distance + key_place;
     Word sums[Sets::count][lanes]{};
     for (u64 j = 0; j < count; j += group) {
@@ -39,8 +56,8 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
             RF_UNROLL
             for (u32 i = 0; i < ahead; i++) {
                 if (i > 0 && j + t + i >= count) break;
-                const u64 term = j + t + i;
-                Access::template load<Word>(from + term * element, [&](u32 v, Word word) { x[i][v] = word; });
+                const u32 term = (u32)j + t + i;
+                Access::template load<Word>(value(term), [&](u32 v, Word word) { x[i][v] = word; });
                 RF_UNROLL
                 for (u32 s = 0; s < Sets::count; s++) {
                     const auto* key = keys + (s * key_count + term) * key_rows * Rq::n;

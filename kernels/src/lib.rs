@@ -105,5 +105,6 @@ kernels! {
     SAMPLE_SMALL = "sample_small",
     SAMPLE_UNIFORM = "sample_uniform",
     SAMPLE_WEIGHT = "sample_weight",
+    TENSOR = "tensor",
     TWIDDLES = "twiddles",
 }

@@ -286,13 +286,19 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let ring = PolyType::from(Ring::rns(64, &moduli)?);
     let values = |ring: PolyType| ring.evaluations_after(6, Order::DigitReversed);
     let (a, b) = (p.coefficients("a", &ring), p.elements("b", values(ring.clone())));
+    let b_shared = p.shared("factor", ring.bytes()).holding(values(ring.clone()));
     // keys with one more limb than the elements, and one more key per set than there are elements
     let keys = p.shared("keys", 8 * ring.bytes()).holding(values(ring.vector(8)?));
     p.output("image", a.automorphism(5));
     p.output("images", b.limbs(1..3).automorphism(127));
     p.output("quotients", b.divide_round(1));
     let raised = b.limbs(0..2).raise(1, &ring);
-    p.output("quotients side by side", raised.divide_round(1));
+    p.output("quotients side by side", raised.vector().divide_round(1));
+    p.output("sums of raised digits", raised.inner_product(keys, 2));
+    let pair = p.elements("pair", values(ring.vector(2)?));
+    let [tensor, square] = pair.tensor(pair);
+    p.output("tensor product", (tensor.each() + pair.each() * b_shared).together());
+    p.output("square", square);
     let digits = values(ring.limbs(0..2)?.vector(3)?);
     let digits = p.join(digits, &[b.limbs(0..2), (b + b).limbs(0..2), (-b).limbs(0..2)]);
     p.output("sums", digits.inner_product(&ring.limbs(0..2)?, keys, 2));

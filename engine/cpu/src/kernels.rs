@@ -97,8 +97,16 @@ pub trait Kernels: Send + Sync {
     fn point_mul(&self, operands: [&[u8]; 2], out: &mut [u8], add: bool);
 
     /// For each set of keys, writes a sum of `count` products to `out`, in the NTT domain: element j of an item times
-    /// key j of the set. Leaves must have degree 1.
-    fn inner_product(&self, values: &[u8], keys: (&[u8], Keys), count: usize, out: &mut [u8]);
+    /// key j of the set. `row` returns the place of limb i of element j: the index of one of `values`, and the index of
+    /// a row in its items. Leaves must have degree 1.
+    fn inner_product(
+        &self,
+        values: [&[u8]; 2],
+        row: &(dyn Fn(usize, usize) -> [usize; 2] + Sync),
+        keys: (&[u8], Keys),
+        count: usize,
+        out: &mut [u8],
+    );
 }
 
 pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: ElementLayout<'a>) -> Box<dyn Kernels + 'a> {
@@ -311,25 +319,39 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
         }
     }
 
-    fn inner_product(&self, values: &[u8], (keys, of): (&[u8], Keys), count: usize, out: &mut [u8]) {
-        let (values, keys) = (cast_slice::<_, S>(values), cast_slice::<_, S>(keys));
+    fn inner_product(
+        &self,
+        values: [&[u8]; 2],
+        place: &(dyn Fn(usize, usize) -> [usize; 2] + Sync),
+        (keys, of): (&[u8], Keys),
+        count: usize,
+        out: &mut [u8],
+    ) {
+        let (values, keys) = (values.map(cast_slice::<_, S>), cast_slice::<_, S>(keys));
         let (n, limbs) = (self.rows.shape.n, self.rows.of_row.len());
-        threads::rows(cast_slice_mut(out), n, &|i, sums: &mut [S]| {
+        let out: &mut [S] = cast_slice_mut(out);
+        let items = (out.len() / (of.sets * limbs * n)).max(1);
+        threads::rows(out, n, &|i, sums: &mut [S]| {
             let (item, set, row) = (i / (of.sets * limbs), i / limbs % of.sets, i % limbs);
             let tree = self.tree(row);
             let field = tree.field;
-            let first = |element: usize| (element * limbs + row) * n;
+            let first = |element: usize| {
+                let [source, row] = place(element, row);
+                let values = values[source];
+                &values[item * (values.len() / items) + row * n..][..n]
+            };
             let key_row = if row < of.own { row } else { row + of.limbs - limbs };
             let key = |element: usize| (element * of.limbs + key_row) * n;
             let mut memory = [(); 2].map(|()| Wiped::default());
             for (tile, sums) in sums.chunks_mut(TILE).enumerate() {
-                let tile = |first: usize| first + tile * TILE..first + tile * TILE + sums.len();
+                let within = tile * TILE..tile * TILE + sums.len();
+                let tile = |first: usize| first + within.start..first + within.end;
                 let mut totals = [None; TILE];
                 for group in (0..count).step_by(MOST_PRODUCTS) {
                     let mut products = [field.wide_zero(); TILE];
                     for j in group..count.min(group + MOST_PRODUCTS) {
                         let [for_x, for_y] = &mut memory;
-                        let x = self.reduced(row, &values[tile(first(item * count + j))], for_x);
+                        let x = self.reduced(row, &first(j)[within.clone()], for_x);
                         let y = self.reduced(row, &keys[tile(key((item * of.sets + set) * of.count + j))], for_y);
                         for (product, (x, y)) in products.iter_mut().zip(x.iter().zip(y)) {
                             *product = field.wide_mad(*product, x.load(), y.load());

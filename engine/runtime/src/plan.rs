@@ -2,6 +2,7 @@
 //! parameters).
 
 use core::fmt;
+use core::ops::Range;
 use std::sync::Arc;
 
 use crate::kernel::{Kernel, Role, Sharing, Table};
@@ -49,6 +50,18 @@ pub struct Step {
     /// Whether the step runs once per batch, on data that all items share, instead of for each item.
     #[doc(hidden)]
     pub once: bool,
+    /// The number of elements into which the step divides an item. Its kernel takes each of them for an item.
+    #[doc(hidden)]
+    pub elements: usize,
+}
+
+impl Step {
+    /// The range of items for which the step's kernel runs if the plan runs for `items`. A step that runs once per
+    /// batch has none unless `once`.
+    pub(crate) fn items_of(&self, items: &Range<usize>, once: bool) -> Range<usize> {
+        let Range { start, end } = if self.once { 0..usize::from(once) } else { items.clone() };
+        start * self.elements..end * self.elements
+    }
 }
 
 /// An argument of a plan, which the caller passes by name to a [run](crate::Program::on).
@@ -182,6 +195,9 @@ impl fmt::Display for Plan {
         write!(f, "{}", self.title)?;
         for step in &self.steps {
             write!(f, "\n  {:<12}{}", step.kernel.name(), if step.once { " once" } else { "" })?;
+            if step.elements > 1 {
+                write!(f, " {} x", step.elements)?;
+            }
             let about = step.kernel.describe();
             if !about.is_empty() {
                 write!(f, " {about} ")?;

@@ -13,7 +13,7 @@ use crate::device::{Device, MadeTable, Stream};
 use crate::guarded::Guarded;
 use crate::kernel::{Role, Sharing};
 use crate::memory::{Memory, Read, Write};
-use crate::plan::{Plan, PlanArg, Slot, Temp};
+use crate::plan::{Plan, PlanArg, Slot, Step, Temp};
 use ringforge_math::error::{Error, Result};
 
 use call::{Arg, Call};
@@ -342,15 +342,6 @@ impl Program {
         self.execute_each(stream, items, once, places, temps, || Ok(()))
     }
 
-    /// The items that a step runs for: `items`, or, for a step that runs once per batch, one item if `once` and no
-    /// items otherwise.
-    pub(crate) fn items_of(&self, step: usize, items: &Range<usize>, once: bool) -> Range<usize> {
-        match self.plan().steps[step].once {
-            true => 0..usize::from(once),
-            false => items.clone(),
-        }
-    }
-
     /// Like `execute`, but also calls `behind` after each step.
     fn execute_each<'p>(
         &self,
@@ -365,7 +356,7 @@ impl Program {
         self.clear_statuses(stream, items.start, once, &mut places)?;
         (0..self.0.steps.len()).try_for_each(|step| {
             let (kernel, ports) = self.step(step, &mut places)?;
-            let items = self.items_of(step, &items, once);
+            let items = self.plan().steps[step].items_of(&items, once);
             if items.is_empty() {
                 return behind();
             }
@@ -387,7 +378,7 @@ impl Program {
         places: &'p mut [Place<'_>],
     ) -> Result<(&'p Loaded, Vec<Binding<'p>>)> {
         let (step, LoadedStep { loaded, tables }) = (&self.plan().steps[number], &self.0.steps[number]);
-        Ok((loaded, bind(loaded, &step.slots, tables, self.plan().args().len(), places)?))
+        Ok((loaded, bind(loaded, step, tables, self.plan().args().len(), places)?))
     }
 
     /// The occupancy of a multiprocessor by the kernel of each step, in the plan's order. Empty on a CPU.
@@ -416,7 +407,7 @@ fn wipe(stream: &Stream, temps: &mut [Guarded]) -> Result<()> {
 /// with that memory refer to this port. Otherwise any number of ports read the memory.
 fn bind<'p>(
     Loaded { kernel, ports, .. }: &Loaded,
-    slots: &[Slot],
+    Step { slots, elements, .. }: &Step,
     tables: &'p [Option<Arc<MadeTable>>],
     arg_count: usize,
     places: &'p mut [Place<'_>],
@@ -433,7 +424,7 @@ fn bind<'p>(
     let mut reads: Vec<Option<Read<'p>>> = Vec::with_capacity(places.len());
     let mut skipped = Vec::with_capacity(places.len());
     for (place, port) in places.iter_mut().zip(&written) {
-        skipped.push(place.skipped);
+        skipped.push(place.skipped * elements);
         reads.push(match (&mut place.memory, port) {
             (Lent::Write(memory), Some(port)) => {
                 writes[*port] = Some(memory.reborrow());

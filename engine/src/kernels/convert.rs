@@ -24,11 +24,11 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Number of threads that divide the target's moduli among them, all for the same coefficients. It applies to elements
-/// of fewer than [`WIDE`] coefficients, which alone are too few to fill a large GPU. This speeds up RNS-CKKS products,
-/// especially single products of small degree.
-const PARTS: usize = 2;
-const WIDE: usize = 1 << 16;
+/// Number of threads that fill a large GPU. Below it, several threads convert the same coefficients, each to some of the
+/// target's moduli.
+const THREADS: usize = 1 << 17;
+/// Minimum number of target moduli of such a thread, since each of them computes all digits.
+const MIN_TARGETS: usize = 8;
 
 /// Minimum number of coefficients (columns) of a CPU task.
 const MIN_COLUMNS: usize = 64;
@@ -51,13 +51,18 @@ const MIN_COLUMNS: usize = 64;
 ///
 /// A few small moduli take a specialised path ([`Few`]) with the same results.
 ///
+/// ModUp ([`Convert::raised`]) converts several groups of the source's limbs at once, each to all moduli of a larger ring
+/// but its own.
+///
 /// Ports: element (in), constants, element of the target (out).
 #[derive(Debug, Clone)]
 pub(crate) struct Convert {
     op: Op,
     from: PolyType,
     to: PolyType,
-    sums: Sums,
+    /// Number of source moduli of each conversion but the last, which may have fewer.
+    group: usize,
+    conversions: Conversions,
     /// Number of adjacent coefficients that a thread loads and stores as one vector.
     lanes: usize,
     /// Number of threads that convert the same coefficients, each to some of the target's moduli.
@@ -65,12 +70,47 @@ pub(crate) struct Convert {
     ports: [Port; 3],
 }
 
-/// How weighted sums are computed and reduced.
+/// The conversions of all groups, by the way in which weighted sums are computed and reduced.
 #[derive(Debug, Clone)]
-enum Sums {
-    Short(Few<Row30>),
-    Few(Few<Row60>),
-    Many(Many),
+enum Conversions {
+    Short(Vec<Few<Row30>>),
+    Few(Vec<Few<Row60>>),
+    Many(Vec<Many>),
+}
+
+/// The layout of raised digits (ModUp): the rows of all digits, without those of a digit's own moduli, which need no
+/// conversion. Rows of the same modulus are adjacent, in the order of the digits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RaisedRows {
+    /// Number of limbs of the element that was cut into digits.
+    pub(crate) limbs: usize,
+    /// Number of limbs of each digit but the last, which may have fewer.
+    pub(crate) group: usize,
+}
+
+impl RaisedRows {
+    /// Number of digits.
+    pub(crate) fn digits(self) -> usize {
+        self.limbs.div_ceil(self.group)
+    }
+
+    /// The limbs that a digit consists of.
+    pub(crate) fn own(self, digit: usize) -> Range<usize> {
+        digit * self.group..self.limbs.min((digit + 1) * self.group)
+    }
+
+    /// The row of a digit modulo the modulus with index `limb`, which is none of the digit's own.
+    pub(crate) fn row(self, digit: usize, limb: usize) -> usize {
+        match limb < self.limbs {
+            true => limb * (self.digits() - 1) + digit - usize::from(limb < self.own(digit).start),
+            false => limb * self.digits() - self.limbs + digit,
+        }
+    }
+
+    /// The indices in the larger basis, of `all` moduli, of the moduli of all rows.
+    pub(crate) fn moduli(self, all: usize) -> Vec<usize> {
+        (0..all).flat_map(|limb| (0..self.digits()).filter(move |&j| !self.own(j).contains(&limb)).map(move |_| limb)).collect()
+    }
 }
 
 /// Whether elements of both types have the same number of limbs, of the same width.
@@ -80,51 +120,116 @@ fn alike(from: &PolyType, to: &PolyType) -> bool {
 }
 
 impl Convert {
-    /// The kernel for the operations `Convert`, `ConvertCentred` and `ConvertFast`.
+    /// The kernel for the operations `Convert`, `ConvertCentred` and `ConvertFast`, for launches of about `items` items.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a modulus repeats in one of the rings or has more than 64 bits. Also for more than 64
     /// moduli, and for source moduli that are not coprime.
-    pub(crate) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
-        let many = Many::new(op, from, to)?;
-        let sums = match (Few::<Row30>::of(&many, from), Few::<Row60>::of(&many, from)) {
-            (Some(short), _) => Sums::Short(short),
-            (None, Some(few)) => Sums::Few(few),
-            (None, None) => Sums::Many(many),
+    pub(crate) fn new(op: Op, from: &PolyType, to: &PolyType, items: usize) -> Result<Self> {
+        Self::of(op, from, from.basis().len(), to.clone(), vec![Many::new(op, from, to)?], items)
+    }
+
+    /// The kernel that cuts elements into digits of `group` limbs each and converts each digit, fast, to all moduli of
+    /// `to` except its own. The moduli of `from` must be the first moduli of `to`, and some of `to` must be left. The
+    /// output has the [`RaisedRows`].
+    ///
+    /// # Errors
+    /// The errors of [`Convert::new`].
+    pub(crate) fn raised(from: &PolyType, group: usize, to: &PolyType, items: usize) -> Result<Self> {
+        let rows = RaisedRows { limbs: from.basis().len(), group };
+        let all = to.basis().len();
+        let conversion = |digit: usize| {
+            let own = rows.own(digit);
+            let others: Vec<usize> = (0..own.start).chain(own.end..all).collect();
+            Many::new(Op::ConvertFast, &from.limbs(own)?, &to.with_limbs(&others)?)
+        };
+        let conversions = (0..rows.digits()).map(conversion).collect::<Result<Vec<_>>>()?;
+        Self::of(Op::ConvertFast, from, group, to.with_limbs(&rows.moduli(all))?, conversions, items)
+    }
+
+    fn of(
+        op: Op,
+        from: &PolyType,
+        group: usize,
+        to: PolyType,
+        conversions: Vec<Many>,
+        items: usize,
+    ) -> Result<Self> {
+        let few = |digits: &[Many]| digits.iter().map(|many| Few::<Row60>::of(many, from)).collect::<Option<Vec<_>>>();
+        let short = |digits: &[Many]| digits.iter().map(|many| Few::<Row30>::of(many, from)).collect::<Option<Vec<_>>>();
+        let conversions = match (short(&conversions), few(&conversions)) {
+            (Some(short), _) => Conversions::Short(short),
+            (None, Some(few)) => Conversions::Few(few),
+            (None, None) => Conversions::Many(conversions),
         };
         let ports = [Port::input(from.bytes()), Port::shared(0), Port::output(to.bytes())];
-        let lanes = if !matches!(sums, Sums::Many(_)) && from.degree().is_multiple_of(2) { 2 } else { 1 };
-        let is_few = !matches!(sums, Sums::Many(_));
-        let parts = if is_few && !alike(from, to) && from.degree() < WIDE { PARTS.min(to.basis().len()) } else { 1 };
-        let mut kernel = Self { op, from: from.clone(), to: to.clone(), sums, lanes, parts, ports };
+        let group = group.min(from.basis().len());
+        let mut kernel = Self { op, from: from.clone(), to, group, conversions, lanes: 1, parts: 1, ports };
+        kernel.lanes = kernel.lanes_for(from.degree());
+        if !kernel.is_many() && !kernel.in_place_fits() {
+            let cells = from.degree() / kernel.lanes * kernel.rows().digits() * items.max(1);
+            let targets = kernel.to.basis().len() / kernel.rows().digits();
+            kernel.parts = (THREADS / cells).clamp(1, (targets / MIN_TARGETS).max(1));
+        }
         kernel.ports[1].bytes = 8 * kernel.words().len();
         Ok(kernel)
     }
 
+    fn is_many(&self) -> bool {
+        matches!(self.conversions, Conversions::Many(_))
+    }
+
+    fn rows(&self) -> RaisedRows {
+        RaisedRows { limbs: self.from.basis().len(), group: self.group }
+    }
+
+    /// The number of adjacent coefficients of a thread, if the places of limbs are multiples of this many coefficients.
+    fn lanes_for(&self, coefficients: usize) -> usize {
+        let most = if self.is_many() { 1 } else { 4 };
+        [4, 2].into_iter().find(|&lanes| lanes <= most && coefficients.is_multiple_of(lanes)).unwrap_or(1)
+    }
+
+    fn in_place_fits(&self) -> bool {
+        self.rows().digits() == 1 && alike(&self.from, &self.to)
+    }
+
     /// The constants for the second port, as `convert.cu` reads them.
     fn words(&self) -> Vec<u64> {
-        match &self.sums {
-            Sums::Short(short) => short.words(),
-            Sums::Few(few) => few.words(),
-            Sums::Many(many) => many.words(),
+        match &self.conversions {
+            Conversions::Short(all) => all.iter().flat_map(|short| short.words(self.group)).collect(),
+            Conversions::Few(all) => all.iter().flat_map(|few| few.words(self.group)).collect(),
+            Conversions::Many(all) => all.iter().flat_map(Many::words).collect(),
         }
     }
 
-    fn run<S: Stored, T: Stored>(&self, from: &[S], to: ColumnRange<'_, T>) {
+    /// Converts one element.
+    fn convert<S: Stored, T: Stored>(&self, from: &[S], to: &mut [T]) {
+        let (n, rows) = (self.from.degree(), self.rows());
+        let all = (self.to.basis().len() + rows.limbs) / rows.digits();
+        let mut to: Vec<&mut [T]> = to.chunks_exact_mut(n).collect();
+        for digit in 0..rows.digits() {
+            let own = rows.own(digit);
+            let others = (0..own.start).chain(own.end..all);
+            let to = others.map(|limb| core::mem::take(&mut to[rows.row(digit, limb)]));
+            self.run(digit, &from[own.start * n..own.end * n], ColumnRange::new(to, n));
+        }
+    }
+
+    fn run<S: Stored, T: Stored>(&self, digit: usize, from: &[S], to: ColumnRange<'_, T>) {
         let n = self.from.degree();
-        let words = to.columns * (self.from.basis().len() + self.to.basis().len());
+        let words = to.columns * (self.group + self.to.basis().len() / self.rows().digits());
         if words * size_of::<u64>() > TASK_BYTES && to.columns > MIN_COLUMNS {
             let middle = (to.columns / 2).next_multiple_of(MIN_COLUMNS);
             let [left, right] = to.split_at(middle);
-            threads::join(|| self.run(from, left), || self.run(from, right));
+            threads::join(|| self.run(digit, from, left), || self.run(digit, from, right));
             return;
         }
         wide(
             #[inline(always)]
-            || match &self.sums {
-                Sums::Short(short) => short.run(from, n, to),
-                Sums::Few(few) => few.run(from, n, to),
-                Sums::Many(many) => many.run(from, n, to),
+            || match &self.conversions {
+                Conversions::Short(all) => all[digit].run(from, n, to),
+                Conversions::Few(all) => all[digit].run(from, n, to),
+                Conversions::Many(all) => all[digit].run(from, n, to),
             },
         );
     }
@@ -140,11 +245,10 @@ impl Kernel for Convert {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let (sources, targets) = (self.from.basis().len(), self.to.basis().len());
-        let (fewest, narrow, words) = match &self.sums {
-            Sums::Short(short) => (short.fewest(), true, 0),
-            Sums::Few(few) => (few.fewest(), true, 0),
-            Sums::Many(many) => (0, many.narrow, sources),
+        let (group, limbs, digits) = (self.group, self.from.basis().len(), self.rows().digits());
+        let (fewest, narrow, words) = match &self.conversions {
+            Conversions::Short(_) | Conversions::Few(_) => ((group - 1) / 2 * 2 + 1, true, 0),
+            Conversions::Many(all) => (0, all.iter().all(|many| many.narrow), group),
         };
         let lines = format!(
             "    using From = {};\n\
@@ -155,32 +259,33 @@ impl Kernel for Convert {
             store_type(self.to.width()),
             self.op != Op::ConvertFast,
             self.op == Op::ConvertCentred,
-            matches!(self.sums, Sums::Short(_)),
+            matches!(self.conversions, Conversions::Short(_)),
             self.from.degree(),
             self.lanes,
             self.parts,
         );
-        let block = Block { lanes: self.lanes, parts: self.parts, words, more: 0 };
+        let block = Block { lanes: self.lanes, parts: self.parts * digits, words, more: 0 };
         let built = rns::build(limits, self.op, &self.from, &lines, block)?;
         let strides =
             [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].stride() / poly.width().bytes());
-        let numbers = [sources, targets].into_iter().chain(strides).map(|number| number as u64).collect();
+        // the moduli of the larger basis; without ModUp, those of the source and those of the target
+        let all = (self.to.basis().len() + limbs) / digits;
+        let numbers = [group, limbs, all].into_iter().chain(strides).map(|number| number as u64).collect();
         Ok(fusable(of_engine(self, ringforge_kernels::CONVERT, built, numbers)))
     }
 
     /// Both types must have the same number of limbs of the same width, so that limbs are at the same offsets. One
     /// thread must do all limbs of its coefficients: it reads all of them before it writes any.
     fn in_place(&self, input: usize, output: usize) -> bool {
-        (input, output) == (0, 2) && self.parts == 1 && alike(&self.from, &self.to)
+        (input, output) == (0, 2) && self.parts == 1 && self.in_place_fits()
     }
 
     fn on_views(&self, firsts: &[usize], strides: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
         for (port, poly) in [(0, &self.from), (2, &self.to)] {
             kernel.ports[port].stride = Some(rns::stride(poly, firsts[port], strides[port])?);
-            if !(firsts[port] | strides[port]).is_multiple_of(kernel.lanes * poly.width().bytes()) {
-                kernel.lanes = 1;
-            }
+            let place = (firsts[port] | strides[port]) / poly.width().bytes();
+            kernel.lanes = kernel.lanes.min(self.lanes_for(self.from.degree() | place));
         }
         Some(Arc::new(kernel))
     }
@@ -195,7 +300,7 @@ impl Kernel for Convert {
             with_stored!(self, self.to.width(), T => {
                 let (from, to): (&[S], &mut [T]) = (args.input(0)?, args.output(2)?);
                 let elements = from.chunks_exact(n * self.from.basis().len()).zip(to.chunks_exact_mut(n * self.to.basis().len()));
-                elements.for_each(|(from, to)| self.run(from, ColumnRange::new(to, n)));
+                elements.for_each(|(from, to)| self.convert(from, to));
                 Ok(())
             })
         })
@@ -211,6 +316,10 @@ impl Kernel for Convert {
             Op::ConvertCentred => "centred",
             _ => "exact",
         };
-        format!("{} moduli to {}, {kind}", self.from.basis().len(), self.to.basis().len())
+        let (digits, all) = (self.rows().digits(), self.to.basis().len() + self.from.basis().len());
+        match digits {
+            1 => format!("{} moduli to {}, {kind}", self.group, self.to.basis().len()),
+            _ => format!("{digits} digits of {} moduli to {}, {kind}", self.group, all / digits),
+        }
     }
 }

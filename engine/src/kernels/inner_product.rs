@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ringforge_cpu::Keys;
 
+use crate::kernels::convert::RaisedRows;
 use crate::kernels::elementwise::fused;
 use crate::kernels::spread;
 use crate::layout::{KernelLayout, set_strides};
@@ -17,37 +18,59 @@ use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 /// Number of element ports.
-const ELEMENTS: usize = 3;
+const ELEMENTS: usize = 4;
 
 /// Threads per block.
 const THREADS: usize = 256;
 
 /// For each set s of keys, the inner product Σ a_j·b_(s,j) of evaluations a_j with keys b_(s,j), in a ring whose leaves
-/// (factors of the quotient) have degree 1. The elements a_j are contiguous, and so are the keys of a set, the sets,
-/// and the sums.
+/// (factors of the quotient) have degree 1. The keys of a set are contiguous, and so are the sets and the sums.
 ///
-/// Ports: a (in), b (in), sums (out), the [constants](KernelLayout::constants).
+/// The elements a_j are contiguous, or the raised digits of another element. Then a digit's own limbs are read from that
+/// element, and the others are [`RaisedRows`].
+///
+/// Ports: a (in), the element of which a are the digits, or again a (in), b (in), sums (out), the
+/// [constants](KernelLayout::constants).
 #[derive(Debug, Clone)]
 pub(crate) struct InnerProduct {
     rows: KernelLayout,
-    count: usize,
+    terms: Terms,
     keys: Keys,
     ports: Vec<Port>,
 }
 
+/// The elements of an inner product.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Terms {
+    /// This many elements, each with all limbs.
+    Whole(usize),
+    /// Raised digits.
+    Digits(RaisedRows),
+}
+
+impl Terms {
+    fn count(self) -> usize {
+        match self {
+            Self::Whole(count) => count,
+            Self::Digits(rows) => rows.digits(),
+        }
+    }
+}
+
 impl InnerProduct {
-    /// The inner products of `count` elements with `sets` sets of keys; `keys` is the vector type of all keys.
+    /// The inner products of some elements with `sets` sets of keys; `keys` is the vector type of all keys.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for leaves of a degree above 1. Also unless `keys` has `sets` sets of at least `count`
     /// keys, over this ring or over a ring that extends its basis.
     pub(crate) fn new(
         factorization: &Factorization,
-        count: usize,
+        terms: Terms,
         keys: &PolyType,
         sets: usize,
         limits: &Limits,
     ) -> Result<Self> {
+        let (count, limbs) = (terms.count(), factorization.poly().basis().len());
         let times = keys.basis().len() / factorization.poly().basis().len();
         let same = factorization.poly().vector(times).ok().filter(|same| same == keys);
         let (of, all) = match same {
@@ -72,18 +95,15 @@ impl InnerProduct {
             });
         }
         let rows = KernelLayout::with_split(factorization, limits).by_launch();
-        let mut ports = rows.ports([Port::input, Port::input, Port::output]);
-        // no twiddle factors for leaves of degree 1
-        ports.remove(ELEMENTS);
+        let (raised, own) = match terms {
+            Terms::Whole(count) => (count * limbs, count * limbs),
+            Terms::Digits(digits) => (count * limbs - digits.limbs, digits.limbs),
+        };
         let row = factorization.n() * factorization.poly().width().bytes();
-        for (port, limbs) in ports.iter_mut().zip([
-            count * factorization.poly().basis().len(),
-            all * of.basis().len(),
-            sets * factorization.poly().basis().len(),
-        ]) {
-            port.bytes = limbs * row;
-        }
-        Ok(Self { rows, count, keys, ports })
+        let input = |limbs: usize| Port::input(limbs * row);
+        let ports =
+            vec![input(raised), input(own), input(all * of.basis().len()), Port::output(sets * limbs * row), rows.constants_port()];
+        Ok(Self { rows, terms, keys, ports })
     }
 }
 
@@ -117,8 +137,12 @@ impl Kernel for InnerProduct {
         );
         let width = self.rows.poly.width().bytes();
         let strides = self.ports[..ELEMENTS].iter().map(|port| port.stride() / width);
-        let numbers = iter::once(self.rows.per_item).chain(strides).chain([self.count]);
-        let numbers = numbers.chain([self.keys.count, self.keys.limbs, self.keys.own]);
+        let numbers = iter::once(self.rows.per_item).chain(strides).chain([self.terms.count()]);
+        let (group, limbs) = match self.terms {
+            Terms::Whole(_) => (0, 0),
+            Terms::Digits(RaisedRows { limbs, group }) => (group, limbs),
+        };
+        let numbers = numbers.chain([self.keys.count, self.keys.limbs, self.keys.own, group, limbs]);
         let numbers = numbers.map(|number| number as u64).collect();
         Ok(fusable(of_engine(self, ringforge_kernels::INNER_PRODUCT, built, numbers)))
     }
@@ -136,16 +160,24 @@ impl Kernel for InnerProduct {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let kernels = self.rows.on_cpu(args, None, ELEMENTS)?;
-        let [values, keys] = self.rows.operands(args)?;
-        kernels.inner_product(values, (keys, self.keys), self.count, self.rows.aligned(args.output::<u8>(2)?)?);
+        let [values, own, keys] = self.rows.operands(args)?;
+        let limbs = self.rows.poly.basis().len();
+        let row = |element: usize, limb: usize| match self.terms {
+            Terms::Digits(rows) if rows.own(element).contains(&limb) => [1, limb],
+            Terms::Digits(rows) => [0, rows.row(element, limb)],
+            Terms::Whole(_) => [0, element * limbs + limb],
+        };
+        let out = self.rows.aligned(args.output::<u8>(3)?)?;
+        kernels.inner_product([values, own], &row, (keys, self.keys), self.terms.count(), out);
         Ok(())
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
-        fused(Arc::new(self.clone()), 2, &self.rows.poly.vector(self.keys.sets).ok()?, then, term)
+        fused(Arc::new(self.clone()), 3, &self.rows.poly.vector(self.keys.sets).ok()?, then, term)
     }
 
     fn describe(&self) -> String {
-        format!("{} terms, {} sets, {}", self.count, self.keys.sets, self.rows.describe())
+        let (count, terms) = (self.terms.count(), if matches!(self.terms, Terms::Digits(_)) { "digits" } else { "terms" });
+        format!("{count} {terms}, {} sets, {}", self.keys.sets, self.rows.describe())
     }
 }

@@ -138,8 +138,12 @@ impl KernelLayout {
     }
 
     /// The first two inputs, or an error unless they are aligned for residues.
-    pub(crate) fn operands<'a>(&self, args: &Args<'a>) -> Result<[&'a [u8]; 2]> {
-        Ok([self.aligned(args.input::<u8>(0)?)?, self.aligned(args.input::<u8>(1)?)?])
+    pub(crate) fn operands<'a, const N: usize>(&self, args: &Args<'a>) -> Result<[&'a [u8]; N]> {
+        let mut operands = [&[][..]; N];
+        for (port, operand) in operands.iter_mut().enumerate() {
+            *operand = self.aligned(args.input::<u8>(port)?)?;
+        }
+        Ok(operands)
     }
 
     /// Returns the bytes, or an error unless they are aligned for residues.

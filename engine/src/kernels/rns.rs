@@ -73,7 +73,7 @@ pub(super) struct Block {
 /// [`Error::Unsupported`] if the shared memory of a block exceeds the limit of the device.
 pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block: Block) -> Result<Built> {
     let bytes = |threads: usize| 8 * (block.words * threads + block.more);
-    let most = [256, 128, 64].map(|coefficients| coefficients / block.lanes);
+    let most = [256, 128, 64].map(|coefficients| if block.words == 0 { 128 } else { coefficients });
     let threads = most.into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
     let (cells, mut launch) = spread(poly.degree() / block.lanes * block.parts, threads);
     launch.shared_bytes = bytes(threads) as u32;

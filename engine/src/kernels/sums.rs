@@ -35,7 +35,7 @@ pub(super) trait Row: fmt::Debug + Clone + Send + Sync + Sized {
     /// The words that `convert.cu` reads for a row, with the weights padded with zeros to `weights` weights.
     fn words(&self, weights: usize) -> Vec<u64>;
     /// The words that `convert.cu` reads for a row in which only the weight with this index is used: q, the weight,
-    /// ⌊2^64 weight / q⌋ and 0.
+    /// ⌊2^w weight / q⌋ for words of w bits, and 0.
     fn known(&self, number: usize) -> [u64; 4];
     /// The first term plus Σ number·weight over this range of indices, modulo q. The first term is 0 or a constant of
     /// [`Row::with_first`].
@@ -66,9 +66,9 @@ fn sub_once(x: u64, m: u64) -> u64 {
     if difference.cast_signed() < 0 { x } else { difference }
 }
 
-/// The words that [`Row::known`] returns.
-fn known(q: u64, weight: u64) -> [u64; 4] {
-    [q, weight, ((u128::from(weight) << 64) / u128::from(q)) as u64, 0]
+/// The words that [`Row::known`] returns, for words of this many bits.
+fn known(q: u64, weight: u64, bits: u32) -> [u64; 4] {
+    [q, weight, ((u128::from(weight) << bits) / u128::from(q)) as u64, 0]
 }
 
 #[cfg(test)]

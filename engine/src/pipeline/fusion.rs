@@ -64,7 +64,8 @@ impl Graph {
     fn written_for(&self, id: Id, number: usize) -> Option<(Id, usize)> {
         let value = self.whole(id)?;
         let Origin::Step(writer) = self.nodes[value].origin else { return None };
-        let suits = self.is_for(value, number) && self.steps[writer].once == self.steps[number].once;
+        let runs = |step: usize| (self.steps[step].once, self.steps[step].elements);
+        let suits = self.is_for(value, number) && runs(writer) == runs(number);
         (suits && !self.is_overwritten(writer, number)).then_some((value, writer))
     }
 
@@ -112,7 +113,7 @@ impl Graph {
             step.bound.iter().find_map(|bound| if let Binding::Writes(id) = *bound { Some(id) } else { None })
         };
         let result = written(&self.steps[other])?;
-        let Step { bound, once, .. } = &self.steps[found.step];
+        let Step { bound, once, elements, .. } = &self.steps[found.step];
         // ports of the earlier step, then the table of the linear combination if there is one, then the operands
         let operands = found.operands.iter().map(|&id| Binding::Reads(id));
         let own = bound.iter().cloned().map(Some).chain([None]).take(found.kernel.ports().len() - found.operands.len());
@@ -122,7 +123,7 @@ impl Graph {
             bound => bound,
         });
         let bound = all.collect::<Option<Vec<_>>>()?;
-        let step = Step { kernel: found.kernel.clone(), bound, once: *once };
+        let step = Step { kernel: found.kernel.clone(), bound, once: *once, elements: *elements };
         self.on_views(&step)?;
         // nothing reads the intermediate value, so it needs no memory
         self.nodes[found.value].become_view(result);

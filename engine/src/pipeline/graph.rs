@@ -21,7 +21,11 @@ pub(super) type Refused = String;
 /// Size and properties of a value. An input has them once a step reads it.
 #[derive(Debug, Clone)]
 pub(super) struct ValueInfo {
+    /// Bytes of an element.
     pub(super) bytes: usize,
+    /// Number of elements of an item, between which the memory of the item is divided evenly. 1 unless the value is
+    /// divided into [elements](Graph::each).
+    pub(super) elements: usize,
     pub(super) sharing: Sharing,
     pub(super) secret: bool,
     /// The fields `status`, `batch_dependent` and `random_key` are those of the [`Port`] that defines the value.
@@ -36,8 +40,8 @@ pub(super) enum Origin {
     Input,
     /// The value is written by the step with this index.
     Step(usize),
-    /// The value is a byte range of each item of another value, starting at this offset. The other value is not a view
-    /// itself.
+    /// The value is a byte range of each item, or of each element, of another value. It starts at this offset in the
+    /// item or in the first element. The other value is not a view itself.
     View(Id, usize),
     /// The value is the concatenation of these values.
     Join(Vec<Id>),
@@ -70,6 +74,8 @@ pub(super) struct Step {
     pub(super) bound: Vec<Binding>,
     /// Whether the step runs once per run, on values that all items share.
     pub(super) once: bool,
+    /// The number of elements into which the step's values are divided.
+    pub(super) elements: usize,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -94,7 +100,12 @@ pub(super) struct Graph {
 impl ValueInfo {
     fn of(port: &Port) -> Self {
         let Port { bytes, sharing, secret, status, batch_dependent, random_key, .. } = *port;
-        Self { bytes, sharing, secret, status, batch_dependent, random_key }
+        Self { bytes, elements: 1, sharing, secret, status, batch_dependent, random_key }
+    }
+
+    /// Bytes of an item.
+    pub(super) fn item_bytes(&self) -> usize {
+        self.bytes * self.elements
     }
 }
 
@@ -132,6 +143,9 @@ impl Graph {
         if matches!(node.origin, Origin::Input) {
             return Err(format!("{value} cannot be output as {name}: no step writes it"));
         }
+        if self.elements(id) > 1 {
+            return Err(format!("{value} cannot be output as {name}: it is divided into elements, so call `together`"));
+        }
         if node.kind.as_ref().is_some_and(|kind| kind.batch_dependent) {
             return Err(format!("{value} cannot be output as {name}: it is batch-dependent"));
         }
@@ -142,7 +156,7 @@ impl Graph {
         let (root, _) = self.home(id);
         let inputs = self.inputs.iter().filter(|(other, _)| other != name);
         let others = inputs.chain(&self.outputs).any(|(_, other)| self.home(*other).0 == root);
-        let id = if others || self.bytes(root) != self.bytes(id) { self.copy(id, false)? } else { id };
+        let id = if others || self.item_bytes(root) != self.bytes(id) { self.copy(id, false)? } else { id };
         self.outputs.push((name.into(), id));
         Ok(())
     }
@@ -187,6 +201,14 @@ impl Graph {
         self.nodes[id].kind.as_ref().map_or(0, |kind| kind.bytes)
     }
 
+    pub(super) fn elements(&self, id: Id) -> usize {
+        self.nodes[id].kind.as_ref().map_or(1, |kind| kind.elements)
+    }
+
+    pub(super) fn item_bytes(&self, id: Id) -> usize {
+        self.nodes[id].kind.as_ref().map_or(0, ValueInfo::item_bytes)
+    }
+
     /// Adds a step with inputs in the order of the ports that read, and returns the values that it writes.
     pub(super) fn step(&mut self, kernel: Arc<dyn Kernel>, inputs: &[Id]) -> Result<Vec<Id>, Refused> {
         let ports = kernel.ports().to_vec();
@@ -211,14 +233,19 @@ impl Graph {
         mut inputs: Vec<Option<Id>>,
     ) -> Result<Vec<Id>, Refused> {
         let once = self.runs_once(&inputs);
+        let elements = inputs.iter().flatten().map(|&id| self.elements(id)).max().unwrap_or(1);
+        if elements > 1 && ports.iter().any(|port| port.status || port.batch_dependent) {
+            return Err(format!("{} needs whole items: it has statuses, or is batch-dependent", kernel.name()));
+        }
         let kind = |port: &Port| ValueInfo {
             sharing: if once { Sharing::Shared } else { port.sharing },
+            elements,
             ..ValueInfo::of(port)
         };
         // check all inputs first, because a step reads before it writes
         for (port, id) in ports.iter().zip(&inputs) {
             if let Some(id) = *id {
-                self.take(kernel.name(), port, id, once)?;
+                self.take(kernel.name(), port, id, (once, elements))?;
             }
         }
         self.apart(kernel.name(), &ports, &inputs)?;
@@ -264,7 +291,7 @@ impl Graph {
                 }
             });
         }
-        self.steps.push(Step { kernel, bound, once });
+        self.steps.push(Step { kernel, bound, once, elements });
         Ok(outputs)
     }
 
@@ -316,7 +343,13 @@ impl Graph {
 
     /// Checks that a port can read a value. The first port that reads an input of unknown size determines its size and
     /// properties. A secret port makes the value secret.
-    fn take(&mut self, kernel: &str, port: &Port, id: Id, once: bool) -> Result<(), Refused> {
+    fn take(
+        &mut self,
+        kernel: &str,
+        port: &Port,
+        id: Id,
+        (once, elements): (bool, usize),
+    ) -> Result<(), Refused> {
         self.readable(id)?;
         let name = self.name(id);
         let node = &mut self.nodes[id];
@@ -332,6 +365,11 @@ impl Graph {
                 size(port.bytes, port.sharing),
                 size(kind.bytes, kind.sharing)
             ));
+        }
+        let for_all = kind.sharing == Sharing::Shared && kind.elements == 1 && (port.sharing == Sharing::Shared || !once);
+        if !for_all && (kind.elements != elements || (kind.sharing == Sharing::Shared && !once && elements > 1)) {
+            let own = kind.elements;
+            return Err(format!("{kernel} works on {elements} elements of an item, but {name} has {own}"));
         }
         if port.random_key != kind.random_key {
             let (random_key, other) = if port.random_key { (kernel, &*name) } else { (&*name, kernel) };

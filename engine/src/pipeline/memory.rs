@@ -36,7 +36,7 @@ pub(super) fn plan(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, 
             }
         };
         let slots = step.bound.iter().zip(kernel.ports()).enumerate().map(slot).collect::<Result<_, Refused>>()?;
-        Ok(plan::Step { slots, kernel, once: step.once })
+        Ok(plan::Step { slots, kernel, once: step.once, elements: step.elements })
     };
     let steps = graph.steps.iter().map(step).collect::<Result<_, Refused>>()?;
     Ok(Plan { title: title.into(), steps, args, temps })
@@ -93,7 +93,7 @@ impl<'a> Memory<'a> {
         for (name, id) in &graph.inputs {
             // the caller may read an input after the run, unless an output with the same name overwrites it
             if graph.outputs.iter().all(|(other, _)| other != name) {
-                let bytes = 0..graph.nodes[*id].kind.as_ref().map_or(0, |kind| kind.bytes);
+                let bytes = 0..graph.item_bytes(*id);
                 reads[*id].push(Read { step: usize::MAX, port: 0, bytes });
             }
             names[*id] = Some(name.clone());
@@ -144,7 +144,7 @@ impl<'a> Memory<'a> {
         for (name, new) in &self.graph.outputs {
             let Some((_, old)) = self.graph.inputs.iter().find(|(other, _)| other == name) else { continue };
             let (Some(before), Some(after)) = (self.kind(*old), self.kind(*new)) else { continue };
-            if (before.bytes, before.sharing) != (after.bytes, after.sharing) {
+            if (before.item_bytes(), before.sharing) != (after.item_bytes(), after.sharing) {
                 return Err(format!("the output {name} and the input of that name must have the same size"));
             }
             let new = self.graph.home(*new).0;
@@ -180,11 +180,11 @@ impl<'a> Memory<'a> {
         let secret =
             |id: Id| self.classes[self.class[id]].iter().any(|&id| self.kind(id).is_some_and(|kind| kind.secret));
         let is_arg = self.names[self.class[new]].is_some() || self.names[self.class[old]].is_some();
-        let bytes = |id: Id| self.kind(id).map(|kind| kind.bytes);
+        let bytes = |id: Id| self.graph.item_bytes(id);
         let own = |id: Id| self.first[id] == 0 && bytes(self.class[id]) == bytes(id);
         match (self.kind(old), self.kind(new)) {
             (Some(a), Some(b)) => {
-                let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !b.status;
+                let same = (bytes(old), a.sharing) == (bytes(new), b.sharing) && !a.status && !b.status;
                 let other = self.class[old] != self.class[new] && own(old) && own(new);
                 same && other && (!is_arg || secret(old) == secret(new))
             }
@@ -225,15 +225,28 @@ impl<'a> Memory<'a> {
         let (Some(born_a), Some(born_b)) = (born(a), born(b)) else { return true };
         let ((a, born_a), (b, born_b)) =
             if born_a <= born_b { ((a, born_a), (b, born_b)) } else { ((b, born_b), (a, born_a)) };
-        let at = |id: Id| self.first[id]..self.first[id] + self.kind(id).map_or(0, |kind| kind.bytes);
+        let at = |id: Id| self.first[id]..self.first[id] + self.span(id);
         if !meet(&at(a), &at(b)) {
             return true;
         }
         let Some(step) = born_b.filter(|_| born_a != born_b) else { return false };
         self.reads[a].iter().all(|read| {
-            let bytes = self.first[a] + read.bytes.start..self.first[a] + read.bytes.end;
-            read.step < step || !meet(&bytes, &at(b)) || (read.step == step && self.hands_over(read, bytes == at(b), b))
+            // elements at a distance from each other count as read as a whole
+            let whole = read.bytes == (0..self.graph.item_bytes(a));
+            let (bytes, is_exact) = match self.span(a) == self.graph.item_bytes(a) {
+                true => (self.first[a] + read.bytes.start..self.first[a] + read.bytes.end, true),
+                false => (at(a), whole),
+            };
+            let same = is_exact && bytes == at(b) && self.graph.item_bytes(b) == read.bytes.len();
+            read.step < step || !meet(&bytes, &at(b)) || (read.step == step && self.hands_over(read, same, b))
         })
+    }
+
+    /// Bytes from the beginning of a value's first element to the end of its last one.
+    fn span(&self, id: Id) -> usize {
+        let Some(kind) = self.kind(id) else { return 0 };
+        let apart = self.graph.item_bytes(self.graph.home(id).0) / kind.elements;
+        (kind.elements - 1) * apart + kind.bytes
     }
 
     /// Whether the reading step may write `new` over the bytes that it reads: through the same port, or in place if
@@ -266,7 +279,7 @@ impl<'a> Memory<'a> {
         for class in rest {
             let kinds = || class.iter().filter_map(|&id| self.kind(id));
             let temp = Temp {
-                bytes: kinds().map(|kind| kind.bytes).max().unwrap_or(0),
+                bytes: kinds().map(ValueInfo::item_bytes).max().unwrap_or(0),
                 sharing: if kinds().any(|kind| kind.sharing == Sharing::Shared) {
                     Sharing::Shared
                 } else {
@@ -320,7 +333,7 @@ impl<'a> Memory<'a> {
             name: name.into(),
             role,
             sharing: kind.map_or(Sharing::PerItem, |kind| kind.sharing),
-            bytes: kind.map_or(0, |kind| kind.bytes),
+            bytes: kind.map_or(0, ValueInfo::item_bytes),
             secret: class.iter().any(|&id| self.kind(id).is_some_and(|kind| kind.secret)),
             random_key: kind.is_some_and(|kind| kind.random_key),
             status: role == Role::Out && first.is_some_and(|kind| kind.status),

@@ -1,6 +1,5 @@
 //! Operations whose result is in another ring.
 
-use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
@@ -8,7 +7,6 @@ use crypto_bigint::U256;
 use crate::job::{Job, Op};
 use crate::kernels::copy::Copy;
 use crate::kernels::digits::digits;
-use ringforge_math::error::Result;
 use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::Combination;
@@ -61,73 +59,14 @@ impl<'p> Value<'p> {
         else {
             return self.nothing();
         };
-        // divides one element at a time, so that the subtraction is fused into its transform
-        let divide = |i: usize| {
-            let of = |limbs: Range<usize>| self.limbs(i * basis.len() + limbs.start..i * basis.len() + limbs.end);
-            let [quotient, rest] = [0..left, left..basis.len()].map(of);
-            let Some(to) = quotient.content(&[quotient]) else { return self.nothing() };
-            let rest = if content.order().is_some() { rest.inverse() } else { rest };
-            let remainder = rest.job(|rest| Job::new(rest, Op::ConvertCentred).to(&to), &[rest]);
-            quotient.linear(&[quotient, remainder.transformed_as(&content)], |_| Ok(divided.clone()))
-        };
-        self.side_by_side(&(0..count).map(divide).collect::<Vec<_>>())
-    }
-
-    /// ModUp of hybrid key switching (Han–Ki, eprint 2019/688): cuts the limbs into groups of `limbs`, and converts
-    /// each group to the whole basis of `to`. The result is a vector with one element of `to` for each group. The
-    /// first moduli of `to` must be those of this ring. The last group may have fewer limbs.
-    ///
-    /// For a group of k limbs with product Q_j, the result is (x mod Q_j) + u·Q_j for the element x, with 0 ≤ u < k as
-    /// for [`Op::ConvertFast`]. Takes coefficients or evaluations, and stays in that domain.
-    ///
-    /// ```
-    /// # use ringforge::{Engine, Ring};
-    /// # let engine = Engine::cpu();
-    /// let [ring, larger]: [Ring; 2] = ["97,193:x^2+1".parse()?, "97,193,257:x^2+1".parse()?];
-    /// let p = engine.pipeline("a limb each");
-    /// p.output("b", p.coefficients("a", &ring).raise(1, &larger));
-    /// let mut b = [0u16; 12];
-    /// let program = engine.compile(p)?;
-    /// program.on_host(1).input("a", &[96u16, 5, 192, 7]).output("b", &mut b).run()?;
-    /// assert_eq!(b, [96, 5, 96, 5, 96, 5, 95, 7, 192, 7, 192, 7]);
-    /// # Ok::<(), ringforge::Error>(())
-    /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn raise(self, limbs: usize, to: impl Into<PolyType>) -> Self {
-        let Some(content) = self.content(&[self]) else { return self.nothing() };
-        let (poly, to) = (&content.coefficients(), to.into().coefficients());
-        let (own, all) = (poly.basis().len(), to.basis().len());
-        if limbs == 0 || to.repeats_moduli() || to.limbs(0..own).as_ref() != Ok(poly) {
-            let why = format!(
-                "{} cannot be raised in groups of {limbs} limbs: {to} must begin with the same distinct moduli",
-                content.described()
-            );
-            return self.pipeline.fail(self.pipeline.refused(why));
-        }
-        let coefficients = if content.order().is_some() { self.inverse() } else { self };
-        let raised = |from: Range<usize>, limbs: Range<usize>| -> Result<Self> {
-            let job = Job::new(poly.limbs(from.clone())?, Op::ConvertFast).to(to.limbs(limbs)?);
-            Ok(self.pipeline.job(&job, &[coefficients.limbs(from)]).transformed_as(&content))
-        };
-        let parts = || -> Result<(PolyType, Vec<Self>)> {
-            let mut parts = Vec::new();
-            for first in (0..own).step_by(limbs) {
-                let group = first..own.min(first.saturating_add(limbs));
-                if group.start > 0 {
-                    parts.push(raised(group.clone(), 0..group.start)?);
-                }
-                parts.push(self.limbs(group.clone()));
-                if group.end < all {
-                    parts.push(raised(group.clone(), group.end..all)?);
-                }
-            }
-            Ok((to.vector(own.div_ceil(limbs))?.in_domain_of(&content), parts))
-        };
-        match parts() {
-            Ok((whole, parts)) => self.pipeline.join(whole, &parts),
-            Err(error) => self.pipeline.fail(error),
-        }
+        let all = if count > 1 { self.each() } else { self };
+        let Some(content) = all.content(&[all]) else { return self.nothing() };
+        let [quotient, rest] = [all.limbs(0..left), all.limbs(left..basis.len())];
+        let Some(to) = quotient.content(&[quotient]) else { return self.nothing() };
+        let rest = if content.order().is_some() { rest.inverse() } else { rest };
+        let remainder = rest.job(|rest| Job::new(rest, Op::ConvertCentred).to(&to), &[rest]);
+        let divided = quotient.linear(&[quotient, remainder.transformed_as(&content)], |_| Ok(divided));
+        if count > 1 { divided.together() } else { divided }
     }
 
     /// Signed digits to the base 2^w, for w = `bits`, of each limb's coefficients: the gadget decomposition. A
@@ -212,23 +151,12 @@ impl<'p> Value<'p> {
     /// Transforms coefficients to the domain of `content` if `content` describes evaluations, else returns them
     /// unchanged.
     #[track_caller]
-    fn transformed_as(self, content: &PolyType) -> Self {
+    pub(super) fn transformed_as(self, content: &PolyType) -> Self {
         match content.domain() {
             None => self,
             Some((depth, order)) => {
                 self.job(|content| Job::new(content, Op::Forward).order(order).depth(depth), &[self])
             }
-        }
-    }
-
-    /// Concatenates elements of the same type to a vector.
-    #[track_caller]
-    fn side_by_side(self, elements: &[Self]) -> Self {
-        let Some(content) = self.content(elements) else { return self.nothing() };
-        match (content.vector(elements.len()), elements) {
-            (_, [one]) => *one,
-            (Ok(all), _) => self.pipeline.join(all, elements),
-            (Err(error), _) => self.pipeline.fail(error),
         }
     }
 }

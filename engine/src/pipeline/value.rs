@@ -7,7 +7,8 @@ use crypto_bigint::U256;
 
 use crate::job::{Job, Op};
 use crate::kernels::elementwise::{combine, permute};
-use crate::kernels::inner_product::InnerProduct;
+use crate::kernels::inner_product::{InnerProduct, Terms};
+use crate::kernels::tensor::Tensor;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::{Modulus, low_u64};
@@ -82,6 +83,15 @@ impl<'p> Value<'p> {
         }
     }
 
+    /// Element `i` of a [vector](PolyType::vector). Like the result of [`Value::limbs`], it is a view.
+    #[must_use]
+    #[track_caller]
+    pub fn element(self, i: usize) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        let limbs = content.of_vector().map_or(content.basis().len(), |(one, _)| one.basis().len());
+        self.limbs(i * limbs..(i + 1) * limbs)
+    }
+
     /// A byte range of each item. Like the result of [`Value::limbs`], it is a view.
     #[must_use]
     #[track_caller]
@@ -94,6 +104,56 @@ impl<'p> Value<'p> {
         let Some(id) = self.id else { return self };
         let view = self.pipeline.graph.borrow_mut().view(id, bytes, content);
         self.pipeline.value(view)
+    }
+
+    /// The elements of a [vector](PolyType::vector), one by one: an operation on the result works on each element.
+    /// [`Value::together`] makes the results a vector again. A step on each element is one launch for all of them, and
+    /// all its values must be divided like this, except those that all items share.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, PolyType};
+    /// # let engine = Engine::cpu();
+    /// let poly: PolyType = "97,193:x^2+1".parse()?;
+    /// let p = engine.pipeline("the first limbs of two elements");
+    /// let a = p.coefficients("a", poly.vector(2)?).each();
+    /// p.output("b", (a.limbs(0..1) + a.limbs(0..1)).together());
+    /// let mut b = [0u16; 4];
+    /// let program = engine.compile(p)?;
+    /// program.on_host(1).input("a", &[1u16, 2, 0, 0, 3, 4, 0, 0]).output("b", &mut b).run()?;
+    /// assert_eq!(b, [2, 4, 6, 8]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn each(self) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        match content.of_vector() {
+            Some((one, count)) => self.divided(count, one),
+            None => {
+                let why = format!("{} are not a vector, so there are no elements to work on", content.described());
+                self.pipeline.fail(self.pipeline.refused(why))
+            }
+        }
+    }
+
+    /// The vector of all elements that [`Value::each`] divided an item into. Other values are returned unchanged.
+    #[must_use]
+    #[track_caller]
+    pub fn together(self) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        let elements = self.id.map_or(1, |id| self.pipeline.graph.borrow().elements(id));
+        match content.vector(elements) {
+            _ if elements == 1 => self,
+            Ok(vector) => self.divided(1, vector),
+            Err(error) => self.pipeline.fail(error),
+        }
+    }
+
+    #[track_caller]
+    fn divided(self, elements: usize, content: PolyType) -> Self {
+        let Some(id) = self.id else { return self };
+        let divided = self.pipeline.graph.borrow_mut().divided(id, elements, Some(content));
+        self.pipeline.value(divided)
     }
 
     /// The evaluations of coefficients (forward NTT), in [`Order::DigitReversed`], which is the fastest order.
@@ -206,6 +266,27 @@ impl<'p> Value<'p> {
         self.automorphism(low_u64(&order.pow(&U256::from(5u32), &U256::from(steps))))
     }
 
+    /// Tensor product of two pairs, as of ciphertexts: for [vectors](PolyType::vector) (a_0, a_1) and (b_0, b_1) of
+    /// evaluations, the vector (a_0·b_0, a_0·b_1 + a_1·b_0) and the element a_1·b_1. The leaf degree must be 1.
+    #[must_use]
+    #[track_caller]
+    pub fn tensor(self, other: Self) -> [Self; 2] {
+        let Some(content) = self.content(&[self, other]) else { return [self.nothing(); 2] };
+        let kernel = || match (content.of_vector(), content.domain()) {
+            (Some((one, 2)), Some((depth, _))) => {
+                let factorization = Factorization::of(&one.coefficients(), Some(depth));
+                let kernel = factorization.and_then(|factorization| Tensor::new(&factorization, self.pipeline.limits()));
+                Ok((kernel.map_err(|error| error.to_string())?, one))
+            }
+            _ => Err(format!("expected pairs of evaluations, got {}", content.described())),
+        };
+        let Some((kernel, one)) = self.pipeline.keep(kernel()) else { return [self.nothing(); 2] };
+        match self.pipeline.dynamic_step(Arc::new(kernel), &[self, other])[..] {
+            [pair, square] => [pair.holding(content), square.holding(one)],
+            _ => [self.nothing(); 2],
+        }
+    }
+
     /// Inner products with keys, as in key switching: Σ_i a_i·key_(s,i) for each set s. `self` is a
     /// [vector](PolyType::vector) of k elements of the ring `poly`, as evaluations. `keys` has k elements for each of
     /// `sets` sets, one set after another. The result is a vector of `sets` elements. The leaf degree must be 1. All
@@ -218,28 +299,37 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn inner_product(self, poly: impl Into<PolyType>, keys: Self, sets: usize) -> Self {
         let poly = poly.into().coefficients();
+        let Some(a) = self.content(&[self]) else { return self.nothing() };
+        let count = a.basis().len() / poly.basis().len();
+        match poly.vector(count).map(|whole| whole.in_domain_of(&a)) {
+            Ok(whole) if whole == a => self.times_keys(self, (&poly, Terms::Whole(count)), keys, sets),
+            _ => {
+                let why = format!("expected a vector over {poly}, got {}", a.described());
+                self.pipeline.fail(self.pipeline.refused(why))
+            }
+        }
+    }
+
+    /// The inner products of `terms`, elements of the ring `poly` that lie in `self` and `own`, with sets of keys.
+    #[track_caller]
+    pub(super) fn times_keys(self, own: Self, (poly, terms): (&PolyType, Terms), keys: Self, sets: usize) -> Self {
         let (Some(a), Some(b)) = (self.content(&[self]), keys.content(&[keys])) else { return self.nothing() };
         let refused = |error: Error| error.to_string();
-        let limbs = poly.basis().len();
-        let count = a.basis().len() / limbs;
         let kernel = || {
             let Some((depth, _)) = a.domain() else {
                 return Err("inner products need evaluations: transform the elements first".into());
             };
-            let whole = |count| Ok(poly.vector(count)?.in_domain_of(&a));
-            if whole(count).map_err(refused)? != a || b.domain() != a.domain() {
+            if b.domain() != a.domain() {
                 let (a, b) = (a.described(), b.described());
-                return Err(format!(
-                    "expected evaluations of a vector over {poly}, and keys in the same order, got {a} and {b}"
-                ));
+                return Err(format!("expected keys in the order of the elements, {a}, got {b}"));
             }
-            let factorization = Factorization::of(&poly, Some(depth)).map_err(refused)?;
+            let factorization = Factorization::of(poly, Some(depth)).map_err(refused)?;
             let (keys, limits) = (b.coefficients(), self.pipeline.limits());
-            let kernel = InnerProduct::new(&factorization, count, &keys, sets, limits).map_err(refused)?;
-            Ok((kernel, whole(sets).map_err(refused)?))
+            let kernel = InnerProduct::new(&factorization, terms, &keys, sets, limits).map_err(refused)?;
+            Ok((kernel, poly.vector(sets).map_err(refused)?.in_domain_of(&a)))
         };
         match self.pipeline.keep(kernel()) {
-            Some((kernel, content)) => self.one(Arc::new(kernel), &[self, keys], content),
+            Some((kernel, content)) => self.one(Arc::new(kernel), &[self, own, keys], content),
             None => self.nothing(),
         }
     }
@@ -295,10 +385,13 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub(super) fn job(self, job: impl FnOnce(&PolyType) -> Job, inputs: &[Self]) -> Self {
         let Some(id) = self.id else { return self };
-        let content = self.pipeline.graph.borrow().content(id).cloned();
+        let (content, elements) = {
+            let graph = self.pipeline.graph.borrow();
+            (graph.content(id).cloned(), graph.elements(id))
+        };
         match content {
             Some(content) => {
-                let job = job(&content).batch_hint(self.pipeline.target.items);
+                let job = job(&content).batch_hint(self.pipeline.target.items * elements);
                 self.pipeline.job(&job, inputs)
             }
             None => self.without_elements(id),

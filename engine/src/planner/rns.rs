@@ -43,21 +43,14 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
             }
             let from = p.coefficients("from", poly);
             let convert = |from: Value<'_>, poly: &PolyType, target: &PolyType| {
-                let [converted] = p.step(Convert::new(op, poly, target)?, &[from]);
+                let [converted] = p.step(Convert::new(op, poly, target, job.batch_hint)?, &[from]);
                 Ok(converted.holding(rows(target)))
             };
-            p.output(
-                "to",
-                match (poly.of_vector(), target.of_vector()) {
-                    // convert the elements of a vector one by one
-                    (Some((one, count)), Some((to, same))) if count == same => {
-                        let limbs = one.basis().len();
-                        let part = |i: usize| convert(from.limbs(i * limbs..(i + 1) * limbs), &one, &to);
-                        p.join(rows(target), &(0..count).map(part).collect::<Result<Vec<_>>>()?)
-                    }
-                    _ => convert(from, poly, target)?,
-                },
-            );
+            let converted = match (poly.of_vector(), target.of_vector()) {
+                (Some((one, count)), Some((to, same))) if count == same => convert(from.each(), &one, &to)?.together(),
+                _ => convert(from, poly, target)?,
+            };
+            p.output("to", converted);
         }
     }
     p.build()

@@ -63,7 +63,8 @@ fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
 fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
     let of_port = |(i, (port, slot)): (usize, (&Port, &Slot))| match slot {
         Slot::Memory(Home::Arg(arg), first) if port.role != Role::In => {
-            Some(Written { port: i, arg: *arg, bytes: *first..first + port.bytes, exact: port.below == 1 })
+            let end = first + (step.elements - 1) * port.stride() + port.bytes;
+            Some(Written { port: i, arg: *arg, bytes: *first..end, exact: port.below == 1 })
         }
         _ => None,
     };
@@ -97,7 +98,9 @@ fn put(part: &NamedPlan, port: usize, bytes: &[u8], memory: &mut Named) {
         panic!("{} has no memory at port {port}", step.kernel.name());
     };
     let arg = &part.plan.args[*arg];
-    let items = memory.get_mut(&arg.name).map_or(&mut [][..], |all| all).chunks_exact_mut(arg.bytes.max(1));
+    let memory = memory.get_mut(&arg.name).map_or(&mut [][..], |all| all);
+    // a step may divide an item into elements
+    let items = memory.chunks_exact_mut((arg.bytes / step.elements).max(1));
     for (item, bytes) in items.zip(bytes.chunks_exact(port.bytes.max(1))) {
         item[*first..][..port.bytes].copy_from_slice(bytes);
     }

@@ -51,7 +51,8 @@ fn coefficients(
 /// c_0 + c_1·s modulo the first prime, for the ciphertext or public key at the input `name`. A public key is an
 /// encryption of 0.
 fn decrypted<'p>(level: &Level, p: &'p Pipeline, name: &str) -> Value<'p> {
-    let [c0, c1] = level.ciphertext(p, name).map(|part| part.limbs(0..1));
+    let ciphertext = level.ciphertext(p, name);
+    let [c0, c1] = [0, 1].map(|part| ciphertext.element(part).limbs(0..1));
     c1 * level.secret(p).limbs(0..1) + c0
 }
 

@@ -77,5 +77,5 @@ pub use randomness::Randomness;
 pub use ringforge;
 pub use rustfft::num_complex::Complex64;
 pub use scheme::Ckks;
-pub use steps::{Level, Pair};
+pub use steps::Level;
 pub use types::{Ciphertext, GaloisKeys, Plaintext, PublicKey, RelinearisationKey, SecretKey};

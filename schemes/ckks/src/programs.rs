@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use ringforge::{Pipeline, Plan, Planner, Program};
+use ringforge::{Pipeline, Plan, Planner, Program, Value};
 
 use crate::error::{Error, Result};
 use crate::scheme::Ckks;
@@ -107,6 +107,11 @@ impl Ckks {
     fn build(&self, operation: &Operation, level: usize, p: &Pipeline) -> Result<()> {
         let (steps, below) = (self.level(level)?, self.level(operation.level_after(level))?);
         let errors = self.parameters().errors().distribution();
+        let parts = |name: &str| {
+            let ciphertext = steps.ciphertext(p, name);
+            [0, 1].map(|part| ciphertext.element(part))
+        };
+        let joined = |parts: [Value<'_>; 2]| p.join(steps.ciphertext_type(), &parts);
         match *operation {
             Operation::SecretKey => steps.secret_key(p),
             Operation::SecretCoefficients => steps.secret_coefficients(p),
@@ -125,42 +130,43 @@ impl Ckks {
                 p.output("to", if *operation == Operation::Sub { a - b } else { a + b });
             }
             Operation::AddPlain { shared } => {
-                let ([c0, c1], plain) = (steps.ciphertext(p, "a"), steps.plaintext(p, "b", shared));
-                steps.output(p, "to", [c0 + plain, c1]);
+                let ([c0, c1], plain) = (parts("a"), steps.plaintext(p, "b", shared));
+                p.output("to", joined([c0 + plain, c1]));
             }
             Operation::MultiplyPlain { shared } => {
-                let ([c0, c1], plain) = (steps.ciphertext(p, "a"), steps.plaintext(p, "b", shared));
-                steps.output(p, "to", [c0 * plain, c1 * plain]);
+                let (a, plain) = (parts("a"), steps.plaintext(p, "b", shared));
+                p.output("to", joined(a.map(|part| part * plain)));
             }
             Operation::InnerPlain { terms } => {
-                let term = |i| (steps.ciphertext(p, &numbered("c", i)), steps.plaintext(p, &numbered("p", i), true));
-                let ([c0, c1], plain) = term(0);
-                let sum = (1..terms).fold([c0 * plain, c1 * plain], |[s0, s1], i| {
+                let term = |i| (parts(&numbered("c", i)), steps.plaintext(p, &numbered("p", i), true));
+                let (c, plain) = term(0);
+                let sum = (1..terms).fold(c.map(|part| part * plain), |[s0, s1], i| {
                     let ([c0, c1], plain) = term(i);
                     [c0.mul_add(plain, s0), c1.mul_add(plain, s1)]
                 });
-                steps.output(p, "to", sum);
+                p.output("to", joined(sum));
             }
             Operation::Multiply { square, rescaled } => {
                 let (a, key) = (steps.ciphertext(p, "a"), steps.switching_key(p, "key"));
                 let b = if square { a } else { steps.ciphertext(p, "b") };
-                match rescaled {
-                    true => below.output(p, "to", steps.multiply_rescaled(p, a, b, key)),
-                    false => below.output(p, "to", steps.multiply(a, b, key)),
-                }
+                let product = match rescaled {
+                    true => steps.multiply_rescaled(p, a, b, key),
+                    false => steps.multiply(a, b, key),
+                };
+                p.output("to", product);
             }
             Operation::Negate => p.output("to", -p.elements("a", steps.ciphertext_type())),
-            Operation::Rescale => below.output(p, "to", steps.rescaled(steps.ciphertext(p, "a"))),
+            Operation::Rescale => p.output("to", steps.rescaled(steps.ciphertext(p, "a"))),
             Operation::Drop { .. } => {
                 let limbs = below.plaintext_type().basis().len();
-                below.output(p, "to", steps.ciphertext(p, "a").map(|part| part.limbs(0..limbs)));
+                p.output("to", p.join(below.ciphertext_type(), &parts("a").map(|part| part.limbs(0..limbs))));
             }
             Operation::Automorphisms(ref powers) => {
-                let [c0, c1] = steps.ciphertext(p, "a");
+                let [c0, c1] = parts("a");
                 let digits = steps.raised(c1);
                 for (i, &k) in powers.iter().enumerate() {
                     let key = steps.switching_key(p, &numbered("key", i));
-                    steps.output(p, &numbered("to", i), steps.automorphism(k, c0, digits, key));
+                    p.output(&numbered("to", i), steps.automorphism(p, k, c0, &digits, key));
                 }
             }
         }

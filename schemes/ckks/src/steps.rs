@@ -1,13 +1,10 @@
 //! The operations of the scheme as steps of a pipeline.
 
 use ringforge::kernels::Distribution;
-use ringforge::{Modulus, Order, Pipeline, PolyType, Ring, U256, Value};
+use ringforge::{Digits, Modulus, Order, Pipeline, PolyType, Ring, U256, Value};
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
-
-/// Both parts (c_0, c_1) of a ciphertext in a pipeline. With the secret key s, c_0 + c_1·s = plaintext + noise.
-pub type Pair<'p> = [Value<'p>; 2];
 
 /// A level of the modulus chain: its rings, and operations on its ciphertexts as steps of a [`Pipeline`].
 ///
@@ -25,7 +22,7 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// let [a, b] = ["a", "b"].map(|name| top.ciphertext(&p, name));
 /// let square = top.multiply_rescaled(&p, a, a, key);
 /// let b = top.rescaled(b);
-/// below.output(&p, "product", below.multiply(square, b, key));
+/// p.output("product", below.multiply(square, b, key));
 /// let program = ckks.engine().compile(p)?;
 /// # Ok::<(), ringforge_ckks::Error>(())
 /// ```
@@ -99,11 +96,10 @@ impl Level {
         &self.q
     }
 
-    /// Adds an input `name` of one ciphertext per item, and returns both parts.
-    pub fn ciphertext<'p>(&self, p: &'p Pipeline, name: &str) -> Pair<'p> {
-        let limbs = self.q.basis().len();
-        let all = p.elements(name, self.ciphertext_type());
-        [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
+    /// Adds an input `name` of one ciphertext per item: a vector (c_0, c_1). With the secret key s, c_0 + c_1·s =
+    /// plaintext + noise.
+    pub fn ciphertext<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
+        p.elements(name, self.ciphertext_type())
     }
 
     /// Adds an input `name` of one plaintext per item or, if `shared`, of one plaintext for all items.
@@ -119,72 +115,61 @@ impl Level {
         p.shared(name, self.keys.bytes()).holding(&self.keys)
     }
 
-    /// Adds an output `name` of ciphertexts of this level.
-    pub fn output(&self, p: &Pipeline, name: &str, pair: Pair<'_>) {
-        p.output(name, p.join(self.ciphertext_type(), &pair));
-    }
-
     /// ModUp, the first step of hybrid key switching (Han–Ki, eprint 2019/688): decomposes an element into digits and
     /// extends each digit to Q·P. Rotations of the same ciphertext can share the result.
     #[must_use]
-    pub fn raised<'p>(&self, d: Value<'p>) -> Value<'p> {
+    pub fn raised<'p>(&self, d: Value<'p>) -> Digits<'p> {
         d.raise(self.special, &self.qp)
-    }
-
-    /// Inner product of extended digits with a switching key, modulo Q·P. The result still carries the factor P.
-    fn times_key<'p>(&self, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
-        let (all, limbs) = (digits.inner_product(&self.qp, key, 2), self.qp.basis().len());
-        [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
     }
 
     /// Key switching: inner product with the key, then ModDown. Given [raised digits](Level::raised) of d and a
     /// switching key from s' to s, the result decrypts under s to d·s' plus noise.
     #[must_use]
-    pub fn switched<'p>(&self, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
-        self.times_key(digits, key).map(|part| part.divide_round(self.special))
-    }
-
-    /// Tensor product of two ciphertexts: the coefficients of 1, s and s², where s is the secret key.
-    fn tensor<'p>(&self, [a0, a1]: Pair<'p>, [b0, b1]: Pair<'p>) -> [Value<'p>; 3] {
-        [a0 * b0, a0.mul_add(b1, a1 * b0), a1 * b1]
+    pub fn switched<'p>(&self, digits: &Digits<'p>, key: Value<'p>) -> Value<'p> {
+        digits.inner_product(key, 2).divide_round(self.special)
     }
 
     /// Product of two ciphertexts, relinearised with `key`.
     #[must_use]
-    pub fn multiply<'p>(&self, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
-        let [c0, c1, c2] = self.tensor(a, b);
-        let [k0, k1] = self.switched(self.raised(c2), key);
-        [c0 + k0, c1 + k1]
+    pub fn multiply<'p>(&self, a: Value<'p>, b: Value<'p>, key: Value<'p>) -> Value<'p> {
+        let [pair, square] = a.tensor(b);
+        let key = self.raised(square).inner_product(key, 2);
+        // the sum is fused into the last step of the division
+        (pair.each() + key.each().divide_round(self.special)).together()
     }
 
     /// Product of two ciphertexts, relinearised with `key` and rescaled to the next lower level. ModDown and rescaling
     /// are a single division, by P and the primes that rescaling drops.
     #[must_use]
-    pub fn multiply_rescaled<'p>(&self, p: &'p Pipeline, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
-        let [c0, c1, c2] = self.tensor(a, b);
-        let [k0, k1] = self.times_key(self.raised(c2), key);
+    pub fn multiply_rescaled<'p>(&self, p: &'p Pipeline, a: Value<'p>, b: Value<'p>, key: Value<'p>) -> Value<'p> {
+        let [pair, square] = a.tensor(b);
+        let key = self.raised(square).inner_product(key, 2).each();
         let (limbs, all) = (self.q.basis().len(), self.qp.basis().len());
-        let special = self.product_of_special();
-        let whole = |part: Value<'p>, key: Value<'p>| {
-            let sum = part.scale(&special) + key.limbs(0..limbs);
-            let joined = p.join(&self.qp, &[sum, key.limbs(limbs..all)]);
-            joined.divide_round(self.special + self.drop)
-        };
-        [whole(c0, k0), whole(c1, k1)]
+        let sum = pair.each().scale(&self.product_of_special()) + key.limbs(0..limbs);
+        let joined = p.join(&self.qp, &[sum, key.limbs(limbs..all)]);
+        joined.divide_round(self.special + self.drop).together()
     }
 
     /// Rescales a ciphertext to the next lower level: divides by the primes that rescaling drops, and rounds.
     #[must_use]
-    pub fn rescaled<'p>(&self, pair: Pair<'p>) -> Pair<'p> {
-        pair.map(|part| part.divide_round(self.drop))
+    pub fn rescaled<'p>(&self, ciphertext: Value<'p>) -> Value<'p> {
+        ciphertext.divide_round(self.drop)
     }
 
     /// Image of a ciphertext (c_0, c_1) under x → x^k. Takes c_0, the [raised digits](Level::raised) of c_1, and the
     /// key for that automorphism.
     #[must_use]
-    pub fn automorphism<'p>(&self, k: u64, c0: Value<'p>, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
-        let [k0, k1] = self.switched(digits, key);
-        [c0 + k0, k1].map(|part| part.automorphism(k))
+    pub fn automorphism<'p>(
+        &self,
+        p: &'p Pipeline,
+        k: u64,
+        c0: Value<'p>,
+        digits: &Digits<'p>,
+        key: Value<'p>,
+    ) -> Value<'p> {
+        let switched = self.switched(digits, key);
+        let parts = [c0 + switched.element(0), switched.element(1)];
+        p.join(&self.pair, &parts.map(|part| part.automorphism(k)))
     }
 
     /// Returns P, the product of the special primes, modulo each prime of Q.
@@ -220,12 +205,12 @@ impl Level {
     pub(crate) fn public_key(&self, p: &Pipeline, errors: Distribution) {
         let (limbs, a) = (self.q.basis().len(), uniform(p, &self.q));
         let e = p.sample(&self.q, errors, p.input("random_key")).secret().forward();
-        self.output(p, "key", [e - a * self.secret(p).limbs(0..limbs), a]);
+        p.output("key", p.join(&self.pair, &[e - a * self.secret(p).limbs(0..limbs), a]));
     }
 
     /// Outputs a public key (b, a) for a given half b and the seed of a.
     pub(crate) fn expand_public_key(&self, p: &Pipeline) {
-        self.output(p, "key", [p.elements("b", &self.q), uniform(p, &self.q)]);
+        p.output("key", p.join(&self.pair, &[p.elements("b", &self.q), uniform(p, &self.q)]));
     }
 
     /// Outputs a switching key from a secret s' to s. For digit j, b_j = e_j − a_j·s + P·g_j·s', where e_j is an error
@@ -271,18 +256,20 @@ impl Level {
     pub(crate) fn encrypt(&self, p: &Pipeline, parameters: &Parameters) -> Result<()> {
         let (limbs, top) = (self.q.basis().len(), self.key.limbs(0..parameters.q().len())?);
         let key = p.shared("key", 2 * top.bytes()).holding(top.vector(2)?);
-        let [b, a] = [0, top.basis().len()].map(|first| key.limbs(first..first + limbs));
+        let [b, a] = [0, 1].map(|part| key.element(part).limbs(0..limbs));
         let (random_key, errors) = (p.input("random_key"), parameters.errors().distribution());
         let sample = |distribution| p.sample(&self.q, distribution, random_key).secret().forward();
         let (v, message) = (sample(Distribution::Ternary), p.elements("message", &self.q).secret());
-        self.output(p, "ciphertext", [v * b + (sample(errors) + message), v * a + sample(errors)]);
+        let parts = [v * b + (sample(errors) + message), v * a + sample(errors)];
+        p.output("ciphertext", p.join(&self.pair, &parts));
         Ok(())
     }
 
     /// Decrypts to coefficients, and adds flooding noise with one layer for each multiplier in `noise`; none if the
     /// list is empty.
     pub(crate) fn decrypt(&self, p: &Pipeline, noise: &[u128]) {
-        let [c0, c1] = self.ciphertext(p, "ciphertext");
+        let ciphertext = self.ciphertext(p, "ciphertext");
+        let [c0, c1] = [0, 1].map(|part| ciphertext.element(part));
         let s = self.secret(p).limbs(0..self.q.basis().len());
         let message = (c1 * s + c0).inverse();
         let noise = (!noise.is_empty()).then(|| self.flood(p, noise, p.input("random_key"))).flatten();

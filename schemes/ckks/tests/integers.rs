@@ -61,16 +61,12 @@ fn rescaling_rounds_to_the_nearest_integer() -> Result<()> {
     for drop in [1, 2] {
         let parameters = Parameters::insecure(LOG_N, &[55, 40, 45, 50, 41], &[56])?.rescaling_by(drop)?;
         let level = Level::new(&parameters, parameters.top_level())?;
-        let below = Level::new(&parameters, parameters.top_level() - 1)?;
         let words = [random(1, parameters.q()), random(2, parameters.q())].concat();
         let left = 5 - drop;
         let found = run(&engine, &[("a", &words)], 2 * left * N, |p| {
             // Inputs and outputs are coefficients, and rescaling takes evaluations.
-            let all = p.coefficients("a", level.plaintext_type().vector(2).expect("a ring"));
-            let pair = [0..5, 5..10].map(|limbs| all.limbs(limbs).forward());
-            let made = level.rescaled(pair).map(|part| part.inverse());
-            let whole = below.plaintext_type().vector(2).expect("a type").coefficients();
-            p.output("to", p.join(whole, &made));
+            let pair = p.coefficients("a", level.plaintext_type().vector(2).expect("a ring")).forward();
+            p.output("to", level.rescaled(pair).inverse());
         })?;
         for (words, found) in words.chunks(5 * N).zip(found.chunks(left * N)) {
             let (x, q) = composed(words, parameters.q());

@@ -154,7 +154,10 @@ fn pipelines(rng: &mut Bytes) -> Outcome {
         let pair = p.evaluations("pair", &two, Order::DigitReversed);
         p.output("inner products", pair.inner_product(&ring, keys, 2).inverse());
         p.output("quotient", a.divide_round(1));
-        p.output("raised", a.limbs(0..1).raise(1, &ring));
+        p.output("raised", a.limbs(0..1).raise(1, &ring).vector());
+        let [tensor, square] = pair.tensor(pair);
+        p.output("tensor product", tensor.inverse());
+        p.output("square", square.inverse());
         p.output("digits", a.digits(7, &ring));
         p.output("product and sum", a.forward().mul_add(b.forward(), (a + b).forward()).inverse());
         run(&p.build()?, rng)?;

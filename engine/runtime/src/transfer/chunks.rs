@@ -53,6 +53,10 @@ pub(crate) fn run(
 /// Divides the program's steps into slabs (some blocks of a step, with their copies), for chunks of one large item.
 /// Returns `None` if no step can be divided.
 fn flow_of(program: &Program) -> Option<Flow> {
+    // slabs are blocks of a kernel's items, which are not the plan's if a step divides them
+    if program.plan().steps.iter().any(|step| step.elements > 1) {
+        return None;
+    }
     let steps =
         program.steps().map(|(slots, loaded)| flow::Binding { slots, ports: &loaded.ports, shares: &loaded.shares });
     Flow::of(program.plan().args(), &steps.collect::<Vec<_>>())

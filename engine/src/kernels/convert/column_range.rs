@@ -15,9 +15,8 @@ pub(super) struct ColumnRange<'a, T> {
 }
 
 impl<'a, T> ColumnRange<'a, T> {
-    pub(super) fn new(element: &'a mut [T], columns: usize) -> Self {
-        let mut words = element.chunks_exact_mut(columns);
-        Self { first: 0, columns, rows: core::array::from_fn(|_| words.next().unwrap_or_default()) }
+    pub(super) fn new(mut rows: impl Iterator<Item = &'a mut [T]>, columns: usize) -> Self {
+        Self { first: 0, columns, rows: core::array::from_fn(|_| rows.next().unwrap_or_default()) }
     }
 
     /// Splits the range into its first `columns` columns and the others.

@@ -45,16 +45,15 @@ impl<R: Row> Few<R> {
         Some(Self { exact: many.exact, centred: many.centred, sources: sources.collect(), targets: targets.collect() })
     }
 
-    /// Returns the smaller of the two consecutive numbers of source moduli that one compiled kernel serves.
-    pub(super) fn fewest(&self) -> usize {
-        (self.sources.len() - 1) / 2 * 2 + 1
-    }
-
-    pub(super) fn words(&self) -> Vec<u64> {
-        let count = self.sources.len();
+    /// The words that `convert.cu` reads, padded to `count` sources, of which the further ones have the weight 0.
+    pub(super) fn words(&self, count: usize) -> Vec<u64> {
         let source = |(i, row): (usize, &R)| if self.exact { row.words(count) } else { row.known(i).to_vec() };
-        let sources = self.sources.iter().enumerate().flat_map(source);
-        sources.chain(self.targets.iter().flat_map(|row| row.words(count))).collect()
+        let mut words: Vec<u64> = self.sources.iter().enumerate().flat_map(source).collect();
+        for row in self.sources.iter().take(1).cycle().take(count - self.sources.len()) {
+            words.extend([row.known(0)[0], 0, 0, 0]);
+        }
+        words.extend(self.targets.iter().flat_map(|row| row.words(count)));
+        words
     }
 
     /// Converts the coefficients of `to` from source limbs of n residues each.

@@ -47,7 +47,7 @@ impl Row for Row30 {
     }
 
     fn known(&self, number: usize) -> [u64; 4] {
-        known(self.q, self.weights[number])
+        known(self.q, self.weights[number], 32)
     }
 
     /// Barrett reduction with a quotient that is at most two too small: the ratio, the product and its lowest partial

@@ -57,7 +57,7 @@ impl Row for Row60 {
 
     fn known(&self, number: usize) -> [u64; 4] {
         let [low, high] = self.weights[number];
-        known(self.d >> self.shift, (high << 30 | low) >> self.shift)
+        known(self.d >> self.shift, (high << 30 | low) >> self.shift, 64)
     }
 
     /// The first term (a multiple of 2^shift) plus Σ number·weight over this range, divided by 2^shift, modulo q.

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use ringforge_math::poly::PolyType;
-use ringforge_runtime::kernel::Role;
+use ringforge_runtime::kernel::{Port, Role, Sharing};
 use ringforge_runtime::plan::{Plan, Slot};
 
 use super::{Graph, Id, Refused};
@@ -36,7 +36,7 @@ impl Graph {
             for (port, slot) in ports.iter().zip(&step.slots) {
                 ids.push(match slot {
                     Slot::Memory(_, first) if port.role != Role::Out => match slot.number(plan.args.len()) {
-                        Some(place) => self.gather(&places[place], *first..first + port.bytes)?,
+                        Some(place) => self.read(&places[place], port, *first, step.elements)?,
                         None => None,
                     },
                     _ => None,
@@ -52,7 +52,9 @@ impl Graph {
                     if secret[place] {
                         self.keep_secret(id);
                     }
-                    replace(&mut places[place], &(*first..first + port.bytes), id);
+                    for (bytes, id) in self.written(id, port, *first, step.elements)? {
+                        replace(&mut places[place], &bytes, id);
+                    }
                 }
             }
         }
@@ -67,6 +69,40 @@ impl Graph {
             }
         }
         Ok(outputs)
+    }
+
+    /// The value that a port of a step reads from byte `first` on, divided into as many elements as the step's values.
+    fn read(&mut self, pieces: &Pieces, port: &Port, first: usize, elements: usize) -> Result<Option<Id>, Refused> {
+        // all elements share a value at a distance of 0
+        if elements == 1 || port.sharing == Sharing::Shared || port.stride() == 0 {
+            return self.gather(pieces, first..first + port.bytes);
+        }
+        let Some(all) = self.gather(pieces, 0..elements * port.stride())? else { return Ok(None) };
+        let all = self.divided(all, elements, None)?;
+        self.view(all, first..first + port.bytes, None).map(Some)
+    }
+
+    /// The byte ranges to which a step writes the elements of a value through a port, from byte `first` on.
+    fn written(
+        &mut self,
+        id: Id,
+        port: &Port,
+        first: usize,
+        elements: usize,
+    ) -> Result<Vec<(Range<usize>, Id)>, Refused> {
+        if elements == 1 {
+            return Ok(vec![(first..first + port.bytes, id)]);
+        }
+        let all = self.divided(id, 1, None)?;
+        if port.is_dense() {
+            return Ok(vec![(first..first + elements * port.bytes, all)]);
+        }
+        let element = |i: usize| {
+            let own = self.view(all, i * port.bytes..(i + 1) * port.bytes, None)?;
+            let start = first + i * port.stride();
+            Ok((start..start + port.bytes, own))
+        };
+        (0..elements).map(element).collect()
     }
 
     /// The value stored at these bytes, which may be a new view or a new concatenation. `None` if no value is stored

@@ -10,7 +10,8 @@ use ringforge_runtime::kernel::{Kernel, Port, Role, Sharing};
 use super::{Binding, Graph, Id, Origin, Refused, Step, ValueInfo};
 
 impl Graph {
-    /// The value in whose memory `id` is placed, and its byte offset there.
+    /// The value in whose memory `id` is placed, and its byte offset in an item there. Elements of `id` are at equal
+    /// distances in the item, and the offset is that of the first one.
     pub(in crate::pipeline) fn home(&self, id: Id) -> (Id, usize) {
         match (&self.nodes[id].origin, self.nodes[id].within) {
             (_, Some(place)) => place,
@@ -22,32 +23,85 @@ impl Graph {
         }
     }
 
-    /// The bytes of inputs and step outputs from which these bytes of a value are composed.
+    /// The bytes of inputs and step outputs from which these bytes of an item are composed. The elements of a value
+    /// count as contiguous here, regardless of their placement.
     pub(in crate::pipeline) fn sources(&self, id: Id, bytes: Range<usize>) -> Vec<(Id, Range<usize>)> {
-        match &self.nodes[id].origin {
-            Origin::View(of, first) => self.sources(*of, first + bytes.start..first + bytes.end),
+        let node = &self.nodes[id];
+        let own = self.bytes(id).max(1);
+        let mut all = Vec::new();
+        // the bytes of each element, counted from its start
+        let elements = (bytes.start / own..bytes.end.div_ceil(own)).map(|element| {
+            let start = element * own;
+            (element, bytes.start.max(start) - start..bytes.end.min(start + own) - start)
+        });
+        match &node.origin {
+            Origin::View(of, first) => {
+                let apart = self.item_bytes(*of) / self.elements(id);
+                for (element, bytes) in elements {
+                    let start = element * apart + first;
+                    all.extend(self.sources(*of, start + bytes.start..start + bytes.end));
+                }
+            }
             Origin::Join(parts) => {
-                let (mut at, mut all) = (0, Vec::new());
-                for &part in parts {
-                    let (start, len) = (at, self.bytes(part));
-                    at += len;
-                    let within = bytes.start.max(start)..bytes.end.min(at);
-                    if !within.is_empty() {
-                        all.extend(self.sources(part, within.start - start..within.end - start));
+                for (element, bytes) in elements {
+                    let mut at = 0;
+                    for &part in parts {
+                        let (start, len) = (at, self.bytes(part));
+                        at += len;
+                        let within = bytes.start.max(start)..bytes.end.min(at);
+                        if !within.is_empty() {
+                            let first = element * len;
+                            all.extend(self.sources(part, first + within.start - start..first + within.end - start));
+                        }
                     }
                 }
-                all
             }
-            _ => vec![(id, bytes)],
+            _ => all.push((id, bytes)),
         }
+        all
     }
 
     /// The bytes of inputs and step outputs from which a whole value is composed.
     pub(in crate::pipeline) fn all_sources(&self, id: Id) -> Vec<(Id, Range<usize>)> {
-        self.sources(id, 0..self.bytes(id))
+        let mut all: Vec<(Id, Range<usize>)> = Vec::new();
+        for (source, bytes) in self.sources(id, 0..self.item_bytes(id)) {
+            match all.last_mut() {
+                Some((last, before)) if *last == source && before.end == bytes.start => before.end = bytes.end,
+                _ => all.push((source, bytes)),
+            }
+        }
+        all
     }
 
-    /// Creates a view: a byte range of each item of a value, as a value.
+    /// The same value, with its items divided into `elements` elements of this content. Steps then work on each element.
+    /// A value that is not the whole memory of another one is copied.
+    pub(in crate::pipeline) fn divided(
+        &mut self,
+        id: Id,
+        elements: usize,
+        content: Option<PolyType>,
+    ) -> Result<Id, Refused> {
+        self.readable(id)?;
+        let kind = self.kind(id)?;
+        if elements > 1 && kind.elements > 1 {
+            return Err(format!("{} is divided into elements already", self.name(id)));
+        }
+        if kind.batch_dependent || kind.status || kind.random_key {
+            let name = self.name(id);
+            return Err(format!("{name} has no elements: it is batch-dependent, or holds statuses or random keys"));
+        }
+        let (root, first) = self.home(id);
+        let whole = first == 0 && self.item_bytes(root) == kind.item_bytes();
+        let id = if whole { id } else { self.copy(id, false)? };
+        let (of, first) = match self.nodes[id].origin {
+            Origin::View(of, first) => (of, first),
+            _ => (id, 0),
+        };
+        let kind = ValueInfo { bytes: kind.item_bytes() / elements, elements, ..kind };
+        Ok(self.node("", Origin::View(of, first), Some(kind), content))
+    }
+
+    /// Creates a view: a byte range of each item, or of each element, of a value, as a value.
     pub(in crate::pipeline) fn view(
         &mut self,
         id: Id,
@@ -81,8 +135,14 @@ impl Graph {
                     "{name} cannot be joined: it is batch-dependent, or holds statuses or random keys"
                 ));
             }
-            let ValueInfo { bytes, secret, sharing, .. } =
+            let ValueInfo { bytes, elements, secret, sharing, .. } =
                 kind.take().unwrap_or(ValueInfo { bytes: 0, ..part.clone() });
+            if elements != part.elements {
+                return Err(format!(
+                    "{name} cannot be joined: it has {} elements of an item, but another part has {elements}",
+                    part.elements
+                ));
+            }
             if sharing != part.sharing {
                 return Err(format!(
                     "{name} cannot be joined: all parts must be per item, or all must be shared by the items"
@@ -100,7 +160,7 @@ impl Graph {
             at += self.bytes(part);
             self.home(part) == (root, first)
         });
-        if stay && self.bytes(root) == at {
+        if stay && self.item_bytes(root) == at * self.elements(id) {
             self.nodes[id].within = Some((root, 0));
             return Ok(id);
         }
@@ -120,8 +180,8 @@ impl Graph {
     fn put(&mut self, id: Id, root: Id, first: usize) -> bool {
         let node = &self.nodes[id];
         let free = matches!(node.origin, Origin::Step(_)) && node.within.is_none();
-        let is_output = self.outputs.iter().any(|(_, other)| *other == id);
-        if !free || is_output || self.overwritten.iter().any(|(other, ..)| *other == id) {
+        let is_output = self.outputs.iter().any(|(_, other)| self.home(*other).0 == id);
+        if !free || is_output || self.is_divided_otherwise(id) || self.overwritten.iter().any(|(other, ..)| *other == id) {
             return false;
         }
         self.nodes[id].within = Some((root, first));
@@ -140,6 +200,14 @@ impl Graph {
             self.nodes[id].within = None;
         }
         fits
+    }
+
+    /// Whether there are views of a value that divide it into another number of elements. The value must then keep its
+    /// own memory, since its elements would not be at equal distances elsewhere.
+    fn is_divided_otherwise(&self, id: Id) -> bool {
+        self.nodes.iter().enumerate().any(|(view, node)| {
+            matches!(node.origin, Origin::View(of, _) if of == id) && self.elements(view) != self.elements(id)
+        })
     }
 
     /// Lets steps work in place inside a concatenated value. If a step can run in place and writes a part of such a
@@ -186,12 +254,12 @@ impl Graph {
         let free = is_new && self.nodes[old].within.is_none();
         let alike = match (&self.nodes[old].kind, &self.nodes[new].kind) {
             (Some(a), Some(b)) => {
-                let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !a.batch_dependent;
-                same && (b.secret || !a.secret)
+                let same = (a.bytes, a.elements, a.sharing) == (b.bytes, b.elements, b.sharing);
+                same && !a.status && !a.batch_dependent && (b.secret || !a.secret)
             }
             _ => false,
         };
-        free && alike && self.is_for(old, step)
+        free && alike && !self.is_divided_otherwise(old) && self.is_for(old, step)
     }
 
     /// The kernel of a step, adapted to the placement of its values. `None` if the kernel does not support this
@@ -215,11 +283,12 @@ impl Graph {
     fn place(&self, id: Id, port: &Port, once: bool) -> (usize, usize) {
         let (root, first) = self.home(id);
         let shared = self.nodes[id].kind.as_ref().is_some_and(|kind| kind.sharing == Sharing::Shared);
+        let elements = self.elements(id);
         let stride = match (port.sharing, shared) {
             (Sharing::Shared, _) => port.stride(),
-            _ if once => port.bytes,
-            (_, true) => 0,
-            _ => self.bytes(root),
+            _ if once && elements == 1 => port.bytes,
+            (_, true) if !once => 0,
+            _ => self.item_bytes(root) / elements,
         };
         (first, stride)
     }
@@ -232,8 +301,11 @@ impl Graph {
         let kernel: Arc<dyn Kernel> = Arc::new(Copy::of(kind.bytes, kind.secret));
         let sharing = if once { Sharing::Shared } else { Sharing::PerItem };
         let (step, content) = (self.steps.len(), self.nodes[id].content.clone());
-        let new = self.node(kernel.name(), Origin::Step(step), Some(ValueInfo { sharing, ..kind }), content);
-        self.steps.push(Step { kernel, bound: vec![Binding::Reads(id), Binding::Writes(new)], once });
+        let copied = ValueInfo { sharing, ..kind.clone() };
+        let new = self.node(kernel.name(), Origin::Step(step), Some(copied), content);
+        let elements = kind.elements;
+        let bound = vec![Binding::Reads(id), Binding::Writes(new)];
+        self.steps.push(Step { kernel, bound, once, elements });
         self.copies.push((id, new));
         Ok(new)
     }

@@ -77,7 +77,7 @@ impl Lane<'_> {
         for (number, slabs) in steps.iter().enumerate() {
             let (kernel, ports) = program.step(number, &mut places)?;
             let targets = ports.into_iter().map(target).collect::<Result<Vec<_>>>()?;
-            let step_items = program.items_of(number, items, once);
+            let step_items = program.plan().steps[number].items_of(items, once);
             if step_items.is_empty() {
                 continue;
             }
