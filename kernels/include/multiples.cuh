@@ -4,6 +4,26 @@
 
 namespace rf {
 
+// A modulus below 2^31 with Shoup multiplication in words of 32 bits.
+struct Divisor31 {
+    u32 q;
+
+    using Residue = u32;
+    // A known factor c < q and its Shoup quotient floor(2^32 c / q).
+    struct Factor {
+        u32 c, quotient;
+    };
+
+    // in: any a   out: a c mod q   (the quotient is exact or one less)
+    RF_METHOD u32 mul(u32 a, Factor c) const { return sub_once(a * c.c - mul_hi(a, c.quotient) * q, q); }
+    // in: a, b < q   out: a + b mod q
+    RF_METHOD u32 add(u32 a, u32 b) const { return sub_once(a + b, q); }
+    // in: a, b < q   out: a - b mod q
+    RF_METHOD u32 sub(u32 a, u32 b) const { return min_word(a - b, a - b + q); }
+    // in: a < q   out: -a mod q
+    RF_METHOD u32 negate(u32 a) const { return sub_once(q - a, q); }
+};
+
 // A modulus below 2^63 with Shoup multiplication, which takes less than half the instructions of Divisor's.
 struct Divisor63 {
     u64 q;
@@ -31,6 +51,14 @@ struct Divisor63 {
 // `factor_words`.
 template <class Q>
 struct Known;
+
+template <>
+struct Known<Divisor31> {
+    static constexpr u32 words = 1, factor_words = 1;
+
+    RF_FN Divisor31 modulo(const u64* at) { return {low(at[0])}; }
+    RF_FN Divisor31::Factor factor(const u64* at) { return {low(at[0]), high(at[0])}; }
+};
 
 template <>
 struct Known<Divisor63> {

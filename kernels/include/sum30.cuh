@@ -1,5 +1,5 @@
-// Sums of up to sixteen products of numbers below 2^30, in one 64-bit word, and their remainders by any modulus from 2
-// to 2^30.
+// Sums of up to sixteen products of numbers below 2^30, in one 64-bit word, and their Montgomery reduction by odd moduli
+// below 2^30.
 #pragma once
 #include "word.cuh"
 
@@ -11,30 +11,34 @@ struct Short {
 
     RF_METHOD Short() = default;
     RF_METHOD explicit Short(u64 x) : x((u32)x) {}
-    RF_METHOD u64 whole() const { return x; }
 };
 
 struct Sum30 {
+    using Weight = u32;
+
     u64 sum;
 
     // Starts the sum with a term `first` < 2^30.
-    RF_METHOD explicit Sum30(u64 first) : sum(first) {}
+    RF_METHOD explicit Sum30(u32 first) : sum(first) {}
     // Adds x y, for x, y < 2^30.
-    RF_METHOD void add(Short x, u64 y) { sum = mad_fused(x.x, rf::low(y), sum); }
+    RF_METHOD void add(Short x, u32 y) { sum = mad_fused(x.x, y, sum); }
 };
 
-struct Divisor30 {
-    u64 d;      // q
-    u64 ratio;  // floor(2^64 / q)
-    u32 shift;  // unused, so that both divisors have the same layout
+struct Modulus30 {
+    u32 q;
+    u32 inverse;  // q^-1 mod 2^32
 
-    // out: the sum mod q
-    // Barrett reduction. The quotient is at most two too small, because truncating the ratio, truncating the product
-    // and dropping its lowest partial product cost less than one each. So the remainder is below 3q and fits 32 bits.
-    RF_METHOD u64 rem(const Sum30& s) const {
-        u32 q = rf::low(d), r = rf::low(s.sum) - rf::low(mul_hi_middle(s.sum, ratio)) * q;
+    // in: first + sum of K products x y, with first, y < q, x < 2^30   out: the sum / 2^32 mod q, < q
+    // The upper word of the sum is below K q / 4.
+    template <u32 K>
+    RF_METHOD u32 reduce(const Sum30& s) const {
+        u32 top = high(s.sum);
+        if constexpr (K > 11) top = sub_once(top, q << 1);
+        u32 r = top - mul_hi(low(s.sum) * inverse, q) + q;
         return sub_once(sub_once(r, q << 1), q);
     }
+    // in: x < 2^32, c < q, quotient = floor(2^32 c / q)   out: x c mod q   (the quotient is exact or one less)
+    RF_METHOD u32 times(Short x, u32 c, u32 quotient) const { return sub_once(x.x * c - mul_hi(x.x, quotient) * q, q); }
 };
 
 }  // namespace rf

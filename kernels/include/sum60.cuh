@@ -1,4 +1,4 @@
-// Sums of up to eight products of numbers below 2^60, and their remainders by any modulus from 2 to 2^60.
+// Sums of up to eight products of numbers below 2^60, and their Montgomery reduction by odd moduli below 2^60.
 //
 // Numbers are split at bit 30, so that a word holds the sum of eight products of halves. The two mixed products of a
 // term become one by Karatsuba's method: x0 y1 + x1 y0 = (x0 + x1)(y0 + y1) - x0 y0 - x1 y1. A term takes three wide
@@ -18,6 +18,8 @@ struct Halves {
 };
 
 struct Sum60 {
+    using Weight = u64;
+
     u64 low, high, mixed;  // first + sum of x0 y0; sum of x1 y1; first + sum of (x0 + x1)(y0 + y1) mod 2^64
 
     // Starts the sum with a term `first` < 2^60.
@@ -31,22 +33,30 @@ struct Sum60 {
     }
 };
 
-// Barrett reduction of sums whose terms all carry a factor 2^shift, by the modulus times 2^shift.
-struct Divisor60 {
-    u64 d;      // 2^shift q, 2^59 <= d < 2^60
-    u64 ratio;  // floor(2^123 / d), at most 2^64 - 1
-    u32 shift;
+struct Modulus60 {
+    Halves q;
+    u32 inverse;  // -q^-1 mod 2^30
 
-    // out: the sum / 2^shift mod q.
-    // The quotient is at most three too small, because truncating the sum, the ratio and the product and dropping the
-    // product's lowest part cost less than one each.
-    RF_METHOD u64 rem(const Sum60& s) const {
-        u64 middle = s.mixed - s.low - s.high;  // x0 y1 + x1 y0, < 2^64 - 2^34
-        u64 top = (s.high << 1) + ((middle + (s.low >> 30)) >> 29);  // floor(sum / 2^59)
-        u64 rest = s.low + (middle << 30);
-        rest = join(rf::low(rest), rf::high(rest) + (rf::low(s.high) << 28));  // the sum mod 2^64
-        u64 r = mad_lo(mul_hi_middle(top, ratio), 0ull - d, rest);
-        return sub_once(sub_once(r, d << 1), d) >> shift;
+    // in: first + sum of K products x y, with first, y < q, x < 2^b; K 2^(b + 1) <= 14 2^60, K 2^(b - 60) < 2^Bits - 1
+    // out: the sum / 2^60 mod q, < q
+    // Two steps divide by 2^30 each. Then the sum is below (K 2^(b - 60) + 1) q.
+    template <u32 Bits>
+    RF_METHOD u64 reduce(const Sum60& s) const {
+        constexpr u32 mask = 0x3fffffff;
+        u64 middle = s.mixed - s.low - s.high;  // x0 y1 + x1 y0
+        u32 m = low(s.low) * inverse & mask;
+        middle = mad_fused(m, q.high, middle) + (mad_fused(m, q.low, s.low) >> 30);
+        m = low(middle) * inverse & mask;
+        u64 r = mad_fused(m, q.high, s.high) + (mad_fused(m, q.low, middle) >> 30);
+        const u64 whole = q.whole();
+        RF_UNROLL
+        for (u32 i = Bits; i > 0; i--) r = sub_once(r, whole << (i - 1));
+        return r;
+    }
+    // in: x < 2^64, c < q, quotient = floor(2^64 c / q)   out: x c mod q   (the quotient is exact or one less)
+    RF_METHOD u64 times(Halves x, u64 c, u64 quotient) const {
+        u64 a = x.whole();
+        return sub_once(a * c - mul_hi(a, quotient) * q.whole(), q.whole());
     }
 };
 

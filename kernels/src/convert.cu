@@ -7,7 +7,7 @@
 // Roofline bound for a coefficient from k moduli to l, of 64 bits: 8 (k + l) bytes of memory traffic; k products and l
 // sums of k products; if exact, k (k - 1) / 2 products more. A product takes 8 issue slots of the multiplier. Each of
 // the first k products and each sum takes a remainder of 11 slots, or two if the digits may sum to more than 2^64. For
-// moduli below 2^60 a product takes 6 slots and a remainder 10; for moduli below 2^30, 2 and 7.
+// odd moduli below 2^60 a product takes 6 slots and a remainder 10; for odd moduli below 2^30, 2 and 3.
 #include "multiples.cuh"
 #include "packed.cuh"
 #include "spread.cuh"
@@ -55,92 +55,127 @@ struct Output {
 // Types for sums of a few products of numbers below 2^60, or below 2^30 if Short.
 template <bool Short>
 struct Sums {
-    using Digit = Halves;
+    using Number = Halves;
     using Sum = Sum60;
-    using Divisor = Divisor60;
+    using Vector = u64x2;
+    static constexpr u32 lead = 3;
 
-    // in: x < 2^64, c < q, quotient = floor(2^64 c / q)   out: x c mod q
-    RF_FN Halves times(Halves x, u64 c, u64 quotient, u64 q) { return Halves(Divisor63{q}.mul(x.whole(), {c, quotient})); }
+    RF_FN Modulus60 modulus(const u64* words) { return {Halves(words[0]), (u32)words[1]}; }
+    RF_FN u64 constant(const u64* words) { return words[2]; }
+    template <u32 K>
+    RF_FN u64 reduce(const Modulus60& q, const Sum60& sum) {
+        return q.reduce<Rns::sum_bits>(sum);
+    }
+    RF_FN void unpack(Vector vector, u64* words) { words[0] = vector.x, words[1] = vector.y; }
 };
 template <>
 struct Sums<true> {
-    using Digit = Short;
+    using Number = Short;
     using Sum = Sum30;
-    using Divisor = Divisor30;
+    using Vector = u32x4;
+    static constexpr u32 lead = 4;
 
-    // in: x < 2^32, c < q, quotient = floor(2^32 c / q)   out: x c mod q   (the quotient is exact or one less)
-    RF_FN Short times(Short x, u64 c, u64 quotient, u64 q) {
-        u32 r = x.x * low(c) - mul_hi(x.x, low(quotient)) * low(q);
-        return Short(sub_once(r, low(q)));
+    RF_FN Modulus30 modulus(const u32* words) { return {words[0], words[1]}; }
+    RF_FN u32 constant(const u32* words) { return words[2]; }
+    template <u32 K>
+    RF_FN u32 reduce(const Modulus30& q, const Sum30& sum) {
+        return q.reduce<K>(sum);
+    }
+    RF_FN void unpack(Vector vector, u32* words) {
+        words[0] = vector.x, words[1] = vector.y, words[2] = vector.z, words[3] = vector.w;
     }
 };
 
-// Converts from K moduli below 2^60 (below 2^30 if Rns::is_short), with the digits of Rns::lanes coefficients in
+// The constants of a row of `Count` words, read as vectors.
+template <u32 Count>
+struct Record {
+    using Of = Sums<Rns::is_short>;
+    using Word = typename Of::Sum::Weight;
+    static constexpr u32 per_vector = sizeof(typename Of::Vector) / sizeof(Word), vectors = (Count + per_vector - 1) / per_vector;
+
+    Word words[vectors * per_vector];
+
+    // in: the table at this record   out: at the next one
+    RF_METHOD void read(const typename Of::Vector*& table) {
+        RF_UNROLL
+        for (u32 i = 0; i < vectors; i++) Of::unpack(table[i], words + i * per_vector);
+        table += vectors;
+    }
+};
+
+// Converts from K odd moduli below 2^60 (below 2^30 if Rns::is_short), with the digits of Rns::lanes coefficients in
 // registers.
-// Table of a digit: if fast, for each q_i the modulus, the factor of its digit, floor(2^64 factor / q_i) (2^32 if
-// Rns::is_short) and 0. Then, if exact for each q_i, and always for each p_j, a record of 4 + K words, padded to an even
-// number:
-//  1. d, ratio, shift;
-//  2. for q_i the digit of floor(Q/2), for p_j -Q mod p_j times 2^shift;
-//  3. the weights of the sum, times 2^shift and in halves: for q_i those that give its digit from the earlier digits
+// Table of a digit, in words of 64 bits (32 if Rns::is_short): if fast, for each q_i the modulus, the factor c of its
+// digit, and floor(2^w c / q_i) for words of w bits, padded to 4. Then, if exact for each q_i, and always for each p_j, a
+// record, padded to whole vectors:
+//  1. the modulus, its inverse, and for q_i the digit of floor(Q/2), for p_j -Q mod p_j times R; 0 if Rns::is_short;
+//  2. the weights of the sum times R = 2^60 (2^32), in halves: for q_i those that give its digit from the earlier digits
 //  and x_i, for p_j those of all digits.
 // A digit with fewer moduli has factors and weights 0 for the others.
+// in: staged, shared memory for the records of a part's targets, used if all threads of a block have the same part
 template <u32 K>
-RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 part) {
+RF_FN void convert_few(const Rns::From* from, const typename Sums<Rns::is_short>::Vector* table, const Output& to, u32 part,
+                       typename Sums<Rns::is_short>::Vector* staged) {
     using Of = Sums<Rns::is_short>;
-    constexpr u32 pairs = (5 + K) / 2, lanes = Rns::lanes;
-    u64 words[2 * pairs];
-    const u64 &constant = words[3], *weights = words + 4;
-    auto next = [&] {
-        RF_UNROLL
-        for (u32 i = 0; i < pairs; i++) words[2 * i] = table[i].x, words[2 * i + 1] = table[i].y;
-        table += pairs;
-        return typename Of::Divisor{words[0], words[1], (u32)words[2]};
-    };
+    using Known = Record<4>;
+    using Row = Record<Of::lead + K>;
+    constexpr u32 lanes = Rns::lanes;
     const Rows& rows = to.rows;
     // each digit before this one has K moduli
-    if constexpr (!Rns::exact) table += rows.digit * (2 * K + (rows.all - K) * pairs);
-    typename Of::Digit digits[K][lanes];
+    if constexpr (!Rns::exact) table += rows.digit * (K * Known::vectors + (rows.all - K) * Row::vectors);
+    typename Of::Number digits[K][lanes];
     u32 above_half[lanes] = {};
     RF_UNROLL
     for (u32 i = 0; i < K; i++)
         Move<Rns::From, lanes, lanes * sizeof(Rns::From)>::template load<u64>(
             from + (u64)min_word(rows.own + i, rows.limbs - 1) * Rns::n,
-            [&](u32 v, u64 x) { digits[i][v] = typename Of::Digit(x); });
+            [&](u32 v, u64 x) { digits[i][v] = typename Of::Number(x); });
     RF_UNROLL
     for (u32 i = 0; i < K; i++) {
         if constexpr (Rns::exact) {
-            auto q = next();
+            Row row;
+            row.read(table);
+            const auto q = Of::modulus(row.words);
+            const auto half = Of::constant(row.words);
             RF_UNROLL
             for (u32 v = 0; v < lanes; v++) {
                 typename Of::Sum sum(0);
                 RF_UNROLL
-                for (u32 j = 0; j <= i; j++) sum.add(digits[j][v], weights[j]);
-                u64 digit = q.rem(sum);
-                above_half[v] = (u32)(digit > constant) | ((u32)(digit == constant) & above_half[v]);
-                digits[i][v] = typename Of::Digit(digit);
+                for (u32 j = 0; j <= i; j++) sum.add(digits[j][v], row.words[Of::lead + j]);
+                auto digit = Of::template reduce<K>(q, sum);
+                above_half[v] = (u32)(digit > half) | ((u32)(digit == half) & above_half[v]);
+                digits[i][v] = typename Of::Number(digit);
             }
         } else {
-            const u64x2 q = table[0], quotient = table[1];
+            Known row;
+            row.read(table);
+            const auto q = Of::modulus(row.words);
             RF_UNROLL
             for (u32 v = 0; v < lanes; v++)
-                digits[i][v] = Of::times(digits[i][v], q.y, quotient.x, q.x);
-            table += 2;
+                digits[i][v] = typename Of::Number(q.times(digits[i][v], row.words[1], row.words[2]));
         }
     }
     const u32 targets = rows.targets(), each = (targets + Rns::parts - 1) / Rns::parts, begin = part * each;
     const u32 end = min_word(begin + each, targets);
-    table += begin * pairs;
+    table += begin * Row::vectors;
+    if constexpr (Rns::n / Rns::lanes % Cells::threads == 0) {
+        for (u32 i = threadIdx.x; i < (end - begin) * Row::vectors; i += Cells::threads) staged[i] = table[i];
+        __syncthreads();
+        table = staged;
+    }
     RF_LOOP
     for (u32 j = begin; j < end; j++) {
-        auto p = next();
+        Row row;
+        row.read(table);
+        const auto p = Of::modulus(row.words);
+        const auto constant = Of::constant(row.words);
         u64 x[lanes];
         RF_UNROLL
         for (u32 v = 0; v < lanes; v++) {
-            typename Of::Sum sum(Rns::centred ? select(above_half[v], constant, 0ull) : 0);
+            typename Of::Sum sum(Rns::centred ? select(above_half[v], constant, (typename Of::Sum::Weight)0) : 0);
             RF_UNROLL
-            for (u32 i = 0; i < K; i++) sum.add(digits[i][v], weights[i]);
-            x[v] = p.rem(sum);
+            for (u32 i = 0; i < K; i++) sum.add(digits[i][v], row.words[Of::lead + i]);
+            x[v] = Of::template reduce<K>(p, sum);
         }
         to.store(j, x);
     }
@@ -177,7 +212,8 @@ RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& t
 }
 
 // Resident threads per multiprocessor for which the registers suffice.
-constexpr u32 resident = Rns::fewest == 0 ? Cells::threads : Rns::fewest <= 3 || Rns::is_short ? 1024 : Rns::fewest == 5 ? 640 : 512;
+constexpr u32 resident = Rns::fewest == 0 ? Cells::threads
+    : Rns::fewest <= (Rns::is_short ? 5 : 1) ? 1024 : Rns::fewest <= (Rns::is_short ? 9 : 3) ? 768 : 512;
 
 extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::threads)
     convert(const Rns::From* in, const u64* table, Rns::To* out, Epilogue epilogue, u64 group, u64 limbs, u64 all,
@@ -193,10 +229,11 @@ extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::t
     if constexpr (Rns::fewest == 0) {
         convert_many(from, table, to, (u32)group, (u64*)shared + threadIdx.x);
     } else {
-        const u64x2* records = (const u64x2*)table;
+        using Vector = typename Sums<Rns::is_short>::Vector;
+        const auto* records = (const Vector*)table;
         switch ((u32)group - Rns::fewest) {
-            case 0: return convert_few<Rns::fewest>(from, records, to, part % Rns::parts);
-            default: return convert_few<Rns::fewest + 1>(from, records, to, part % Rns::parts);
+            case 0: return convert_few<Rns::fewest>(from, records, to, part % Rns::parts, (Vector*)shared);
+            default: return convert_few<Rns::fewest + 1>(from, records, to, part % Rns::parts, (Vector*)shared);
         }
     }
 }

@@ -24,9 +24,9 @@ use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
-/// Number of threads that fill a large GPU. Below it, several threads convert the same coefficients, each to some of the
-/// target's moduli.
-const THREADS: usize = 1 << 17;
+/// Number of threads that convert from one modulus and fill a large GPU. Fewer suffice if they have more to compute. Below
+/// that, several threads convert the same coefficients, each to some of the target's moduli.
+const THREADS: usize = 1 << 18;
 /// Minimum number of target moduli of such a thread, since each of them computes all digits.
 const MIN_TARGETS: usize = 8;
 
@@ -167,9 +167,8 @@ impl Convert {
         let mut kernel = Self { op, from: from.clone(), to, group, conversions, lanes: 1, parts: 1, ports };
         kernel.lanes = kernel.lanes_for(from.degree());
         if !kernel.is_many() && !kernel.in_place_fits() {
-            let cells = from.degree() / kernel.lanes * kernel.rows().digits() * items.max(1);
-            let targets = kernel.to.basis().len() / kernel.rows().digits();
-            kernel.parts = (THREADS / cells).clamp(1, (targets / MIN_TARGETS).max(1));
+            let cells = (from.degree() / kernel.lanes * kernel.rows().digits()).saturating_mul(items.max(1));
+            kernel.parts = (THREADS / group / cells).clamp(1, (kernel.targets() / MIN_TARGETS).max(1));
         }
         kernel.ports[1].bytes = 8 * kernel.words().len();
         Ok(kernel)
@@ -177,6 +176,14 @@ impl Convert {
 
     fn is_many(&self) -> bool {
         matches!(self.conversions, Conversions::Many(_))
+    }
+
+    /// The largest [`Few::sum_bits`] of all conversions.
+    fn sum_bits(&self) -> u32 {
+        match &self.conversions {
+            Conversions::Few(all) => all.iter().map(|few| few.sum_bits).max().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     fn rows(&self) -> RaisedRows {
@@ -187,6 +194,16 @@ impl Convert {
     fn lanes_for(&self, coefficients: usize) -> usize {
         let most = if self.is_many() { 1 } else { 4 };
         [4, 2].into_iter().find(|&lanes| lanes <= most && coefficients.is_multiple_of(lanes)).unwrap_or(1)
+    }
+
+    /// Largest number of moduli that a digit is converted to.
+    fn targets(&self) -> usize {
+        match &self.conversions {
+            Conversions::Short(all) => all.iter().map(Few::targets).max(),
+            Conversions::Few(all) => all.iter().map(Few::targets).max(),
+            Conversions::Many(all) => all.iter().map(|many| many.targets.len()).max(),
+        }
+        .unwrap_or(0)
     }
 
     fn in_place_fits(&self) -> bool {
@@ -250,21 +267,28 @@ impl Kernel for Convert {
             Conversions::Short(_) | Conversions::Few(_) => ((group - 1) / 2 * 2 + 1, true, 0),
             Conversions::Many(all) => (0, all.iter().all(|many| many.narrow), group),
         };
+        // the records of a part's targets, in 64-bit words
+        let staged = match &self.conversions {
+            Conversions::Short(_) => (4 + group).next_multiple_of(4) / 2,
+            Conversions::Few(_) => (3 + group).next_multiple_of(2),
+            Conversions::Many(_) => 0,
+        };
         let lines = format!(
             "    using From = {};\n\
              \x20   using To = {};\n\
              \x20   static constexpr bool exact = {}, centred = {}, narrow = {narrow}, is_short = {};\n\
-             \x20   static constexpr rf::u32 fewest = {fewest}, n = {}, lanes = {}, parts = {};\n",
+             \x20   static constexpr rf::u32 fewest = {fewest}, sum_bits = {}, n = {}, lanes = {}, parts = {};\n",
             store_type(self.from.width()),
             store_type(self.to.width()),
             self.op != Op::ConvertFast,
             self.op == Op::ConvertCentred,
             matches!(self.conversions, Conversions::Short(_)),
+            self.sum_bits(),
             self.from.degree(),
             self.lanes,
             self.parts,
         );
-        let block = Block { lanes: self.lanes, parts: self.parts * digits, words, more: 0 };
+        let block = Block { lanes: self.lanes, parts: self.parts * digits, words, more: staged * self.targets().div_ceil(self.parts) };
         let built = rns::build(limits, self.op, &self.from, &lines, block)?;
         let strides =
             [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].stride() / poly.width().bytes());

@@ -4,6 +4,7 @@
 use super::column_range::ColumnRange;
 use super::many::Many;
 use crate::kernels::crt::{Stored, sub_mod};
+use crate::kernels::sums::sum60::Row60;
 use crate::kernels::sums::{LANES, Lanes, MOST, Row};
 use ringforge_math::poly::PolyType;
 
@@ -14,6 +15,8 @@ const CHUNKS: usize = 4;
 pub(super) struct Few<R> {
     exact: bool,
     centred: bool,
+    /// [`Row60::bits`] of all sums.
+    pub(super) sum_bits: u32,
     /// For each source modulus q_i, a [`Row`] whose sum is digit i = x_i·factor − Σ digit_j·weight_j·factor over j < i,
     /// modulo q_i. [`Many`] has the `factor` of each source. The constant is digit i of ⌊Q/2⌋, where Q is the product
     /// of the source moduli.
@@ -24,34 +27,43 @@ pub(super) struct Few<R> {
 }
 
 impl<R: Row> Few<R> {
-    /// The same conversion as `many`. `None` if there are more than `R::MOST` source moduli, or if moduli or unreduced
-    /// input words are not below `R::END`.
+    /// The same conversion as `many`. `None` unless all moduli are odd, and there are sums of as many numbers as there
+    /// are source moduli.
     pub(super) fn of(many: &Many, from: &PolyType) -> Option<Self> {
-        let moduli = many.sources.iter().map(|source| source.q).chain(many.targets.iter().map(|target| target.p));
-        let any_word = from.accepts_any_word() && 1 << (8 * from.width().bytes()).min(127) > u128::from(R::END);
-        if any_word || many.sources.len() > R::MOST || moduli.max() >= Some(R::END) {
+        let moduli = many.sources.iter().map(|source| source.q);
+        let all = moduli.clone().chain(many.targets.iter().map(|target| target.p));
+        let any_word = from.accepts_any_word().then(|| 8 * from.width().bytes() as u32);
+        let digit_bits = moduli.map(bits).chain(any_word).max()?;
+        let fits = R::fits(many.sources.len(), digit_bits) && all.clone().all(|q| q % 2 == 1 && q > 1 && bits(q) <= R::BITS);
+        if !fits {
             return None;
         }
+        let sum_bits = Row60::bits(many.sources.len(), digit_bits);
         let sources = many.sources.iter().enumerate().map(|(i, source)| {
             let divisor = source.before.divisor;
             let weight = |j| source.before.weights.get(j).map_or(0, |&weight| divisor.mul(weight, source.factor));
             let before = (0..i).map(|j| sub_mod(0, weight(j), source.q));
-            R::new(source.q, source.half, before.chain([source.factor]))
+            R::new(source.q, sum_bits, source.half, before.chain([source.factor]))
         });
         let targets = many.targets.iter().map(|target| {
             let weights = target.digits.weights.iter().copied();
-            R::new(target.p, 0, weights).with_first(sub_mod(0, target.product, target.p))
+            R::new(target.p, sum_bits, 0, weights).with_first(sub_mod(0, target.product, target.p))
         });
-        Some(Self { exact: many.exact, centred: many.centred, sources: sources.collect(), targets: targets.collect() })
+        let (exact, centred) = (many.exact, many.centred);
+        Some(Self { exact, centred, sum_bits, sources: sources.collect(), targets: targets.collect() })
+    }
+
+    /// Number of target moduli.
+    pub(super) fn targets(&self) -> usize {
+        self.targets.len()
     }
 
     /// The words that `convert.cu` reads, padded to `count` sources, of which the further ones have the weight 0.
     pub(super) fn words(&self, count: usize) -> Vec<u64> {
-        let source = |(i, row): (usize, &R)| if self.exact { row.words(count) } else { row.known(i).to_vec() };
+        let source = |(i, row): (usize, &R)| if self.exact { row.words(count) } else { row.known(i) };
         let mut words: Vec<u64> = self.sources.iter().enumerate().flat_map(source).collect();
-        for row in self.sources.iter().take(1).cycle().take(count - self.sources.len()) {
-            words.extend([row.known(0)[0], 0, 0, 0]);
-        }
+        let none = self.sources.first().map(|row| R::new(row.modulus(), self.sum_bits, 0, [0]).known(0));
+        (self.sources.len()..count).for_each(|_| words.extend(none.iter().flatten()));
         words.extend(self.targets.iter().flat_map(|row| row.words(count)));
         words
     }
@@ -101,4 +113,8 @@ fn store<T: Stored>(x: Lanes, to: &mut [T]) {
         Ok(to) => *to = x.map(T::put),
         Err(_) => to.iter_mut().zip(x).for_each(|(to, x)| *to = T::put(x)),
     }
+}
+
+fn bits(x: u64) -> u32 {
+    u64::BITS - x.leading_zeros()
 }

@@ -26,10 +26,11 @@ impl<'a, S: Row> Multiples<'a, S> {
         Self { poly, scales: scales.collect(), stored: PhantomData }
     }
 
-    /// Whether all moduli have less than 64 bits. Products then use Shoup's method, whose remainders below 2q fit a
-    /// word.
-    fn is_below_63_bits(&self) -> bool {
-        self.poly.basis().iter().all(|q| q.bits() < 64)
+    /// The bits of the words in which products use Shoup's method: the remainders are below 2q and must fit a word.
+    /// `None` if that is impossible.
+    fn shoup_bits(&self) -> Option<u32> {
+        let bits = self.poly.basis().iter().map(Modulus::bits).max()?;
+        [32, 64].into_iter().find(|&word| bits < word && size_of::<S>() * 8 <= word as usize)
     }
 
     /// The table for a GPU: for each limb the modulus, the factor 1 if inputs must be reduced (by a product with 1),
@@ -38,10 +39,13 @@ impl<'a, S: Row> Multiples<'a, S> {
         let limb = |(limb, q): (usize, &Modulus)| {
             let scales = self.scales.iter().filter_map(|scale| Some(scale.as_ref()?[limb]));
             let scales = self.poly.accepts_any_word().then_some(U256::ONE).into_iter().chain(scales);
-            if self.is_below_63_bits() {
+            if let Some(bits) = self.shoup_bits() {
                 let q = low_u64(&q.value());
-                let quotient = |c: u64| ((u128::from(c) << 64) / u128::from(q)) as u64;
-                let factors = scales.map(|scale| low_u64(&scale)).flat_map(|c| [c, quotient(c)]);
+                let factor = |c: u64| {
+                    let quotient = ((u128::from(c) << bits) / u128::from(q)) as u64;
+                    if bits == 32 { vec![quotient << 32 | c] } else { vec![c, quotient] }
+                };
+                let factors = scales.map(|scale| low_u64(&scale)).flat_map(factor);
                 return core::iter::once(q).chain(factors).collect::<Vec<_>>();
             }
             let words = scales.flat_map(|scale| bytemuck::cast_slice(&[S::Target::factor(q, &scale)]).to_vec());
@@ -64,9 +68,9 @@ impl<'a, S: Row> Multiples<'a, S> {
              \x20       return is[i];\n\
              \x20   }}\n",
             S::NAME,
-            match self.is_below_63_bits() {
-                true => "rf::Divisor63".into(),
-                false => S::Target::new(&self.poly.basis()[0]).type_name(),
+            match self.shoup_bits() {
+                Some(bits) => format!("rf::Divisor{}", bits - 1),
+                None => S::Target::new(&self.poly.basis()[0]).type_name(),
             },
             self.scales.len(),
             self.poly.accepts_any_word(),

@@ -1,57 +1,66 @@
-//! Sums of up to sixteen products of numbers below 2^30, and their remainders: constants and CPU reference of
+//! Sums of up to sixteen products of numbers below 2^30, and their Montgomery reduction: constants and CPU reference of
 //! `sum30.cuh`.
 
 use core::array::from_fn;
 use core::ops::Range;
 
-use super::{Lanes, MOST, Row, known, product, product_high, sub_once};
+use super::{HALF, Lanes, MOST, Row, inverse, product, sub_once};
 
-/// A modulus q from 2 to 2^30, a constant, and weights below q.
+/// An odd modulus q below 2^30, a constant, and weights below q.
 #[derive(Debug, Clone)]
 pub(in crate::kernels) struct Row30 {
     q: u64,
-    /// ⌊2^64 / q⌋.
-    ratio: u64,
+    /// q^-1 mod 2^32.
+    inverse: u64,
     constant: u64,
+    /// Weights times R = 2^32 modulo q.
     weights: Vec<u64>,
 }
 
 impl Row for Row30 {
     type Numbers = Lanes;
 
-    const END: u64 = 1 << 30;
-    const MOST: usize = 16;
+    const BITS: u32 = 30;
 
-    #[inline(always)]
-    fn numbers(x: Lanes) -> Lanes {
-        x
+    /// Unreduced numbers of 16 bits fit as well. The upper word of a sum is below count·q/4.
+    fn fits(count: usize, bits: u32) -> bool {
+        count <= MOST && bits <= Self::BITS
     }
 
-    fn new(q: u64, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self {
-        Self { q, ratio: ((1u128 << 64) / u128::from(q)) as u64, constant, weights: weights.into_iter().collect() }
+    fn new(q: u64, _: u32, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self {
+        let scaled = |weight: u64| (weight << 32) % q;
+        Self { q, inverse: inverse(q) & HALF, constant, weights: weights.into_iter().map(scaled).collect() }
     }
 
     fn with_first(self, first: u64) -> Self {
-        Self { constant: first, ..self }
+        Self { constant: (first << 32) % self.q, ..self }
+    }
+
+    fn modulus(&self) -> u64 {
+        self.q
     }
 
     fn constant(&self) -> u64 {
         self.constant
     }
 
+    #[inline(always)]
+    fn numbers(x: Lanes) -> Lanes {
+        x
+    }
+
     fn words(&self, weights: usize) -> Vec<u64> {
-        let mut words = vec![self.q, self.ratio, 0, self.constant];
+        let mut words = vec![self.q, self.inverse, self.constant, 0];
         words.extend(&self.weights);
-        words.resize((4 + weights).next_multiple_of(2), 0);
-        words
+        words.resize((4 + weights).next_multiple_of(4), 0);
+        pairs(&words)
     }
 
-    fn known(&self, number: usize) -> [u64; 4] {
-        known(self.q, self.weights[number], 32)
+    fn known(&self, number: usize) -> Vec<u64> {
+        let weight = self.reduce(self.weights[number]);
+        pairs(&[self.q, weight, (weight << 32) / self.q, 0])
     }
 
-    /// Barrett reduction with a quotient that is at most two too small: the ratio, the product and its lowest partial
-    /// product are truncated, and each truncation costs less than one.
     #[inline(always)]
     fn sum(&self, first: Lanes, numbers: &[Lanes; MOST], range: Range<usize>) -> Lanes {
         let mut sum = first;
@@ -60,12 +69,23 @@ impl Row for Row30 {
         }
         from_fn(
             #[inline(always)]
-            |lane| {
-                let r = sum[lane].wrapping_sub(product_high(sum[lane], self.ratio).wrapping_mul(self.q));
-                sub_once(sub_once(r, 2 * self.q), self.q)
-            },
+            |lane| self.reduce(sum[lane]),
         )
     }
+}
+
+impl Row30 {
+    /// sum / 2^32 modulo q, for a sum below 16·2^30·q.
+    #[inline(always)]
+    fn reduce(&self, sum: u64) -> u64 {
+        let r = (sum >> 32) + self.q - (product(product(sum, self.inverse), self.q) >> 32);
+        sub_once(sub_once(sub_once(r, 2 * self.q), 2 * self.q), self.q)
+    }
+}
+
+/// Words of 32 bits as words of 64 bits, the first of each pair in the lower half.
+fn pairs(words: &[u64]) -> Vec<u64> {
+    words.chunks_exact(2).map(|pair| pair[1] << 32 | pair[0]).collect()
 }
 
 #[cfg(test)]
@@ -74,7 +94,7 @@ mod tests {
 
     #[test]
     fn sums_are_exact() {
-        let moduli = [2, 3, 4, 1024, 12_289, (1 << 29) - 1, 1 << 29, (1 << 29) + 1, (1 << 30) - 35, (1 << 30) - 1];
+        let moduli = [3, 5, 1023, 12_289, (1 << 29) - 1, (1 << 29) + 1, (1 << 30) - 35, (1 << 30) - 1];
         super::super::sums_are_exact::<Row30>(&moduli);
     }
 }

@@ -1,66 +1,84 @@
-//! Sums of up to eight products of numbers below 2^60, and their remainders: constants and CPU reference of
+//! Sums of up to eight products of numbers below 2^60, and their Montgomery reduction: constants and CPU reference of
 //! `sum60.cuh`.
 
 use core::array::from_fn;
 use core::ops::Range;
 
-use super::{LANES, Lanes, MOST, Row, known, product, product_high, sub_once};
+use super::{LANES, Lanes, MOST, Row, inverse, product, sub_once};
 
-/// A modulus q from 2 to 2^60, a constant, and weights below q.
+/// The lower half of a number.
+const LOW: u64 = (1 << 30) - 1;
+
+/// An odd modulus q below 2^60, a constant, and weights below q.
 #[derive(Debug, Clone)]
 pub(in crate::kernels) struct Row60 {
-    /// 2^shift q, from 2^59 to 2^60.
-    d: u64,
-    /// ⌊2^123 / d⌋, at most 2^64 − 1.
-    ratio: u64,
-    shift: u32,
+    q: u64,
+    /// −q^-1 mod 2^30.
+    inverse: u64,
+    /// Number of bits b for which a reduced sum is below 2^b·q before the last subtractions.
+    bits: u32,
     constant: u64,
-    /// Weights times 2^shift, split into 30-bit halves.
+    /// Weights times R = 2^60 modulo q, split into 30-bit halves.
     weights: Vec<[u64; 2]>,
+}
+
+impl Row60 {
+    /// Number of bits b for which the sum of `count` products of numbers of this many bits with weights below q, divided
+    /// by 2^60, is below 2^b·q.
+    pub(in crate::kernels) fn bits(count: usize, bits: u32) -> u32 {
+        // the sum is below (count·2^(bits − 60) + 1)·q
+        let multiple = ((count as u128) << bits).div_ceil(1 << 60) + 1;
+        multiple.next_power_of_two().ilog2()
+    }
 }
 
 impl Row for Row60 {
     /// The lower 30 bits of each number, and the bits above them.
     type Numbers = [Lanes; 2];
 
-    const END: u64 = 1 << 60;
-    const MOST: usize = 8;
+    const BITS: u32 = 60;
 
-    #[inline(always)]
-    fn numbers(x: Lanes) -> [Lanes; 2] {
-        [x.map(|x| x & 0x3fff_ffff), x.map(|x| x >> 30)]
+    /// The sum of mixed products and of two products more, of the reduction, fits 64 bits.
+    fn fits(count: usize, bits: u32) -> bool {
+        count <= 8 && bits <= Self::BITS && (count as u128) << (bits + 1) <= 14 << 60
     }
 
-    fn new(q: u64, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self {
-        let shift = q.leading_zeros() - Self::END.leading_zeros() - 1;
-        let d = q << shift;
-        let ratio = u64::try_from((1 << 123) / u128::from(d)).unwrap_or(u64::MAX);
-        let weights = weights.into_iter().map(|weight| weight << shift);
-        let weights = weights.map(|weight| [weight & 0x3fff_ffff, weight >> 30]).collect();
-        Self { d, ratio, shift, constant, weights }
+    fn new(q: u64, bits: u32, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self {
+        let weights = weights.into_iter().map(|weight| scaled(weight, q));
+        let weights = weights.map(|weight| [weight & LOW, weight >> 30]).collect();
+        Self { q, inverse: inverse(q).wrapping_neg() & LOW, bits, constant, weights }
     }
 
     fn with_first(self, first: u64) -> Self {
-        Self { constant: first << self.shift, ..self }
+        Self { constant: scaled(first, self.q), ..self }
+    }
+
+    fn modulus(&self) -> u64 {
+        self.q
     }
 
     fn constant(&self) -> u64 {
         self.constant
     }
 
+    #[inline(always)]
+    fn numbers(x: Lanes) -> [Lanes; 2] {
+        [x.map(|x| x & LOW), x.map(|x| x >> 30)]
+    }
+
     fn words(&self, weights: usize) -> Vec<u64> {
-        let mut words = vec![self.d, self.ratio, self.shift.into(), self.constant];
+        let mut words = vec![self.q, self.inverse, self.constant];
         words.extend(self.weights.iter().map(|[low, high]| high << 32 | low));
-        words.resize((4 + weights).next_multiple_of(2), 0);
+        words.resize((3 + weights).next_multiple_of(2), 0);
         words
     }
 
-    fn known(&self, number: usize) -> [u64; 4] {
+    fn known(&self, number: usize) -> Vec<u64> {
         let [low, high] = self.weights[number];
-        known(self.d >> self.shift, (high << 30 | low) >> self.shift, 64)
+        let weight = self.reduce(low, high, 0);
+        vec![self.q, weight, ((u128::from(weight) << 64) / u128::from(self.q)) as u64, 0]
     }
 
-    /// The first term (a multiple of 2^shift) plus Σ number·weight over this range, divided by 2^shift, modulo q.
     #[inline(always)]
     fn sum(&self, first: Lanes, numbers: &[[Lanes; 2]; MOST], range: Range<usize>) -> Lanes {
         let [mut low, mut middle, mut high] = [first, [0; LANES], [0; LANES]];
@@ -73,22 +91,27 @@ impl Row for Row60 {
         }
         from_fn(
             #[inline(always)]
-            |lane| self.rem(low[lane], middle[lane], high[lane]),
+            |lane| self.reduce(low[lane], middle[lane], high[lane]),
         )
     }
 }
 
 impl Row60 {
-    /// (low + 2^30 middle + 2^60 high) / 2^shift modulo q, by Barrett reduction with a quotient at most three too
-    /// small.
+    /// (low + 2^30 middle + 2^60 high) / 2^60 modulo q, in two steps that divide by 2^30 each.
     #[inline(always)]
-    fn rem(&self, low: u64, middle: u64, high: u64) -> u64 {
-        let top = (high << 1).wrapping_add(middle.wrapping_add(low >> 30) >> 29);
-        let quotient = product_high(top, self.ratio);
-        let rest = low.wrapping_add(middle << 30).wrapping_add(high << 60);
-        let r = rest.wrapping_sub(quotient.wrapping_mul(self.d));
-        sub_once(sub_once(r, 2 * self.d), self.d) >> self.shift
+    fn reduce(&self, low: u64, middle: u64, high: u64) -> u64 {
+        let [q0, q1] = [self.q & LOW, self.q >> 30];
+        let m = product(low, self.inverse) & LOW;
+        let middle = middle.wrapping_add(product(m, q1)).wrapping_add(low.wrapping_add(product(m, q0)) >> 30);
+        let m = product(middle, self.inverse) & LOW;
+        let r = high.wrapping_add(product(m, q1)).wrapping_add(middle.wrapping_add(product(m, q0)) >> 30);
+        (0..self.bits).rev().fold(r, |r, bit| sub_once(r, self.q << bit))
     }
+}
+
+/// x·2^60 modulo q.
+fn scaled(x: u64, q: u64) -> u64 {
+    ((u128::from(x) << 60) % u128::from(q)) as u64
 }
 
 #[cfg(test)]
@@ -97,9 +120,8 @@ mod tests {
 
     #[test]
     fn sums_are_exact() {
-        let end = Row60::END;
-        let moduli =
-            [2, 3, 4, 1024, 12_289, 1 << 32, (1 << 59) - 1, 1 << 59, (1 << 59) + 1, end - 93, end - 2, end - 1];
+        let end = 1 << 60;
+        let moduli = [3, 5, 1023, 12_289, (1 << 32) + 1, (1 << 59) - 1, (1 << 59) + 1, end - 93, end - 1];
         super::super::sums_are_exact::<Row60>(&moduli);
     }
 }
