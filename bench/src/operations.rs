@@ -108,7 +108,9 @@ static OPERATIONS: [Operation; 21] = [
         let words = chain.q.degree() * (1 + 3 * chain.q.basis().len());
         Words { products: words, remainders: words, ..Words::default() }
     }),
-    Operation::new("limbs raised to Q P", |p, chain| Ok(vec![chain.input(p, "a").raise(chain.alpha, &chain.qp).vector()])),
+    Operation::new("limbs raised to Q P", |p, chain| {
+        Ok(vec![chain.input(p, "a").raise(chain.alpha, &chain.qp).vector()])
+    }),
     Operation::new("quotient by a modulus", |p, chain| Ok(vec![chain.input(p, "a").divide_round(1)])),
     Operation::new("quotient by P", |p, chain| Ok(vec![p.elements("a", &chain.qp).divide_round(chain.alpha)])),
     Operation::new("two quotients by P", |p, chain| {

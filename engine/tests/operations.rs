@@ -3,7 +3,9 @@
 
 use num_bigint::BigUint;
 use ringforge::factorization::Factorization;
-use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, PolyType, Planner, Quotient, Ring, U256, Value};
+use ringforge::{
+    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Quotient, Ring, U256, Value,
+};
 use ringforge_testkit::{naive, residues};
 
 use crate::rings;

@@ -109,7 +109,9 @@ impl RaisedRows {
 
     /// The indices in the larger basis, of `all` moduli, of the moduli of all rows.
     pub(crate) fn moduli(self, all: usize) -> Vec<usize> {
-        (0..all).flat_map(|limb| (0..self.digits()).filter(move |&j| !self.own(j).contains(&limb)).map(move |_| limb)).collect()
+        (0..all)
+            .flat_map(|limb| (0..self.digits()).filter(move |&j| !self.own(j).contains(&limb)).map(move |_| limb))
+            .collect()
     }
 }
 
@@ -147,16 +149,10 @@ impl Convert {
         Self::of(Op::ConvertFast, from, group, to.with_limbs(&rows.moduli(all))?, conversions, items)
     }
 
-    fn of(
-        op: Op,
-        from: &PolyType,
-        group: usize,
-        to: PolyType,
-        conversions: Vec<Many>,
-        items: usize,
-    ) -> Result<Self> {
+    fn of(op: Op, from: &PolyType, group: usize, to: PolyType, conversions: Vec<Many>, items: usize) -> Result<Self> {
         let few = |digits: &[Many]| digits.iter().map(|many| Few::<Row60>::of(many, from)).collect::<Option<Vec<_>>>();
-        let short = |digits: &[Many]| digits.iter().map(|many| Few::<Row30>::of(many, from)).collect::<Option<Vec<_>>>();
+        let short =
+            |digits: &[Many]| digits.iter().map(|many| Few::<Row30>::of(many, from)).collect::<Option<Vec<_>>>();
         let conversions = match (short(&conversions), few(&conversions)) {
             (Some(short), _) => Conversions::Short(short),
             (None, Some(few)) => Conversions::Few(few),
@@ -288,7 +284,12 @@ impl Kernel for Convert {
             self.lanes,
             self.parts,
         );
-        let block = Block { lanes: self.lanes, parts: self.parts * digits, words, more: staged * self.targets().div_ceil(self.parts) };
+        let block = Block {
+            lanes: self.lanes,
+            parts: self.parts * digits,
+            words,
+            more: staged * self.targets().div_ceil(self.parts),
+        };
         let built = rns::build(limits, self.op, &self.from, &lines, block)?;
         let strides =
             [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].stride() / poly.width().bytes());

@@ -101,8 +101,13 @@ impl InnerProduct {
         };
         let row = factorization.n() * factorization.poly().width().bytes();
         let input = |limbs: usize| Port::input(limbs * row);
-        let ports =
-            vec![input(raised), input(own), input(all * of.basis().len()), Port::output(sets * limbs * row), rows.constants_port()];
+        let ports = vec![
+            input(raised),
+            input(own),
+            input(all * of.basis().len()),
+            Port::output(sets * limbs * row),
+            rows.constants_port(),
+        ];
         Ok(Self { rows, terms, keys, ports })
     }
 }
@@ -177,7 +182,8 @@ impl Kernel for InnerProduct {
     }
 
     fn describe(&self) -> String {
-        let (count, terms) = (self.terms.count(), if matches!(self.terms, Terms::Digits(_)) { "digits" } else { "terms" });
+        let (count, terms) =
+            (self.terms.count(), if matches!(self.terms, Terms::Digits(_)) { "digits" } else { "terms" });
         format!("{count} {terms}, {} sets, {}", self.keys.sets, self.rows.describe())
     }
 }

@@ -154,7 +154,10 @@ impl Block {
         let single = passes.len() <= 2;
         let vector = [8 / store.min(8), 2, 1]
             .into_iter()
-            .find(|v| !single && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
+            .find(|v| {
+                let alone = rows.cluster == 1 || *v == 1;
+                !single && alone && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v)
+            })
             .unwrap_or(if single && is_leaf { factorization.leaf_degree() } else { 1 });
         // pairs of adjacent strided tiles share each twiddle factor and fill whole cache lines, because the number of
         // accesses limits the throughput of L2; arithmetic in doubles gains little
@@ -166,8 +169,12 @@ impl Block {
         // threads under different nodes read different twiddle factors, twice as many bytes as residues, which keeps L2
         // busy. So a tile reads fewer factors (`by_roots`), or in an inverse transform the tiles of two items share
         // each factor (`together`)
-        let own_nodes = heavy && is_leaf && !rows.is_natural();
-        let own_factors = own_nodes && arithmetic.twiddle_bytes() > store && factorization.shape().ends_by_twos();
+        let leaves = is_leaf && !rows.is_natural();
+        let own_nodes = heavy && leaves;
+        // factors of several moduli do not stay in a multiprocessor's L1 cache
+        let narrow = store == 4 && poly.moduli().len() > 1 && limits.holds_large_blocks() && leaves;
+        let own_factors =
+            (own_nodes || narrow) && arithmetic.twiddle_bytes() > store && factorization.shape().ends_by_twos();
 
         let cell_bytes = cell_bytes(arithmetic, poly, &factorization.layers()[..passes[passes.len() - 2]]);
         let last_base = if is_leaf { factorization.leaf_degree() } else { 1 };
@@ -214,10 +221,14 @@ impl Block {
             // the tiles of two items share twiddle factors. An inverse transform has both in registers; a forward one
             // prefetches the second while it works on the first (double buffering):
             // bench/results/profiles/2026-11-25-h100-rows-ahead.txt
-            let in_pairs = per_thread <= target && if *back { own_factors } else { own_nodes };
+            let in_pairs = own_nodes && per_thread <= target && (own_factors || !back);
             let pairs = Self { together: 2, by_roots: own_factors, in_turn: !back, ..block.clone() };
             let fits = pairs.shared_bytes() <= limits.block_shared_bytes as usize;
-            return Some(if in_pairs && fits { pairs } else { Self { by_roots: own_factors && !back, ..block } });
+            return Some(if in_pairs && fits {
+                pairs
+            } else {
+                Self { by_roots: own_factors && (narrow || !back), ..block }
+            });
         }
         block = block.gapped();
         if block.cluster > 1 {

@@ -343,13 +343,7 @@ impl Graph {
 
     /// Checks that a port can read a value. The first port that reads an input of unknown size determines its size and
     /// properties. A secret port makes the value secret.
-    fn take(
-        &mut self,
-        kernel: &str,
-        port: &Port,
-        id: Id,
-        (once, elements): (bool, usize),
-    ) -> Result<(), Refused> {
+    fn take(&mut self, kernel: &str, port: &Port, id: Id, (once, elements): (bool, usize)) -> Result<(), Refused> {
         self.readable(id)?;
         let name = self.name(id);
         let node = &mut self.nodes[id];
@@ -366,7 +360,8 @@ impl Graph {
                 size(kind.bytes, kind.sharing)
             ));
         }
-        let for_all = kind.sharing == Sharing::Shared && kind.elements == 1 && (port.sharing == Sharing::Shared || !once);
+        let for_all =
+            kind.sharing == Sharing::Shared && kind.elements == 1 && (port.sharing == Sharing::Shared || !once);
         if !for_all && (kind.elements != elements || (kind.sharing == Sharing::Shared && !once && elements > 1)) {
             let own = kind.elements;
             return Err(format!("{kernel} works on {elements} elements of an item, but {name} has {own}"));

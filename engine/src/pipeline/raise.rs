@@ -43,7 +43,8 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn raise(self, limbs: usize, to: impl Into<PolyType>) -> Digits<'p> {
         let to = to.into().coefficients();
-        let digits = |raised, limbs| Digits { element: self, raised, rows: RaisedRows { limbs, group: 1 }, to: to.clone() };
+        let digits =
+            |raised, limbs| Digits { element: self, raised, rows: RaisedRows { limbs, group: 1 }, to: to.clone() };
         let Some(content) = self.content(&[self]) else { return digits(self.nothing(), 1) };
         let (poly, own) = (content.coefficients(), content.basis().len());
         let fits = limbs > 0 && !to.repeats_moduli() && to.limbs(0..own).as_ref() == Ok(&poly);

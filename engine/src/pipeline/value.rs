@@ -275,7 +275,8 @@ impl<'p> Value<'p> {
         let kernel = || match (content.of_vector(), content.domain()) {
             (Some((one, 2)), Some((depth, _))) => {
                 let factorization = Factorization::of(&one.coefficients(), Some(depth));
-                let kernel = factorization.and_then(|factorization| Tensor::new(&factorization, self.pipeline.limits()));
+                let kernel =
+                    factorization.and_then(|factorization| Tensor::new(&factorization, self.pipeline.limits()));
                 Ok((kernel.map_err(|error| error.to_string())?, one))
             }
             _ => Err(format!("expected pairs of evaluations, got {}", content.described())),

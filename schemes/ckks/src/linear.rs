@@ -1,6 +1,6 @@
 //! Products of encrypted vectors with plaintext matrices.
 
-use rustfft::num_complex::Complex64;
+use num_complex::Complex64;
 
 use crate::error::{Error, Result};
 use crate::scheme::Ckks;

@@ -1,7 +1,7 @@
 //! Encoding, encryption and decryption.
 
+use num_complex::Complex64;
 use ringforge::Buffer;
-use rustfft::num_complex::Complex64;
 use zeroize::Zeroizing;
 
 use crate::encoding::{integer, integers, residues};
@@ -40,18 +40,29 @@ impl Ckks {
     /// # Errors
     /// The errors of [`Ckks::encode_at`].
     pub fn constant(&self, number: f64, level: usize, scale: f64) -> Result<Plaintext> {
-        let mut coefficients = vec![0; self.parameters().degree()];
-        coefficients[0] = integer(number * scale)?;
-        self.plaintext(&[Zeroizing::new(coefficients)], level, scale)
+        let ring = self.level(level)?.plaintext_type();
+        let item = [Zeroizing::new(vec![integer(number * scale)?])];
+        self.check_plaintext(&item, level, scale)?;
+        // a constant polynomial has the same value everywhere
+        let words = residues(&item, ring.basis());
+        let mut values = Zeroizing::new(Vec::with_capacity(words.len() * ring.degree()));
+        words.iter().for_each(|&word| values.extend(core::iter::repeat_n(word, ring.degree())));
+        Ok(Plaintext(self.items(self.upload_words(&values)?, level, scale, 1)))
+    }
+
+    /// Returns an error if the scale does not fit the level, or if a coefficient is not below half of the modulus.
+    fn check_plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<()> {
+        self.parameters().check_scale(scale, level)?;
+        let most = (self.parameters().bits_left(level) - 1.0).exp2();
+        match items.iter().flat_map(|item| item.iter()).any(|&x| x.unsigned_abs() as f64 >= most) {
+            true => Err(Error::Number),
+            false => Ok(()),
+        }
     }
 
     fn plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<Plaintext> {
         let ring = self.level(level)?.plaintext_type();
-        self.parameters().check_scale(scale, level)?;
-        let most = (self.parameters().bits_left(level) - 1.0).exp2();
-        if items.iter().flat_map(|item| item.iter()).any(|&x| x.unsigned_abs() as f64 >= most) {
-            return Err(Error::Number);
-        }
+        self.check_plaintext(items, level, scale)?;
         let words = residues(items, ring.basis());
         let program = self.program(Operation::Encode, level, items.len())?;
         let stream = self.stream()?;

@@ -34,7 +34,8 @@ impl<R: Row> Few<R> {
         let all = moduli.clone().chain(many.targets.iter().map(|target| target.p));
         let any_word = from.accepts_any_word().then(|| 8 * from.width().bytes() as u32);
         let digit_bits = moduli.map(bits).chain(any_word).max()?;
-        let fits = R::fits(many.sources.len(), digit_bits) && all.clone().all(|q| q % 2 == 1 && q > 1 && bits(q) <= R::BITS);
+        let fits =
+            R::fits(many.sources.len(), digit_bits) && all.clone().all(|q| q % 2 == 1 && q > 1 && bits(q) <= R::BITS);
         if !fits {
             return None;
         }

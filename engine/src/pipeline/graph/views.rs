@@ -181,7 +181,11 @@ impl Graph {
         let node = &self.nodes[id];
         let free = matches!(node.origin, Origin::Step(_)) && node.within.is_none();
         let is_output = self.outputs.iter().any(|(_, other)| self.home(*other).0 == id);
-        if !free || is_output || self.is_divided_otherwise(id) || self.overwritten.iter().any(|(other, ..)| *other == id) {
+        if !free
+            || is_output
+            || self.is_divided_otherwise(id)
+            || self.overwritten.iter().any(|(other, ..)| *other == id)
+        {
             return false;
         }
         self.nodes[id].within = Some((root, first));
