@@ -17,8 +17,8 @@
 using namespace rf;
 
 // The rows that a digit is converted to. A ModUp cuts the `limbs` limbs of an element into `digits` digits of K limbs
-// each, of which the last may have fewer, and converts each to all `all` moduli but its own; the first `limbs` of them are
-// the element's. Rows of the same modulus are adjacent, in the order of the digits. A plain conversion has one digit.
+// each; the last may have fewer. It converts each digit to all `all` moduli but its own. The first `limbs` of the moduli
+// are the element's. Rows of the same modulus are adjacent, in the order of the digits. A plain conversion has one digit.
 struct Rows {
     u32 limbs, all, digits, digit, own, end;  // own, end: the digit's own limbs
 

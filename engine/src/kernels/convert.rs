@@ -99,7 +99,7 @@ impl RaisedRows {
         digit * self.group..self.limbs.min((digit + 1) * self.group)
     }
 
-    /// The row of a digit modulo the modulus with index `limb`, which is none of the digit's own.
+    /// The row of a digit for the modulus with index `limb`. The digit must not consist of this limb.
     pub(crate) fn row(self, digit: usize, limb: usize) -> usize {
         match limb < self.limbs {
             true => limb * (self.digits() - 1) + digit - usize::from(limb < self.own(digit).start),
@@ -188,7 +188,12 @@ impl Convert {
 
     /// The number of adjacent coefficients of a thread, if the places of limbs are multiples of this many coefficients.
     fn lanes_for(&self, coefficients: usize) -> usize {
-        let most = if self.is_many() { 1 } else { 4 };
+        let most = match self.group {
+            _ if self.is_many() => 1,
+            // memory limits these, and a store of 16 bytes is the widest one
+            1 | 2 => 16 / self.to.width().bytes().max(4),
+            _ => 4,
+        };
         [4, 2].into_iter().find(|&lanes| lanes <= most && coefficients.is_multiple_of(lanes)).unwrap_or(1)
     }
 

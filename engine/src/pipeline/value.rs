@@ -274,7 +274,7 @@ impl<'p> Value<'p> {
         let Some(content) = self.content(&[self, other]) else { return [self.nothing(); 2] };
         let kernel = || match (content.of_vector(), content.domain()) {
             (Some((one, 2)), Some((depth, _))) => {
-                let factorization = Factorization::of(&one.coefficients(), Some(depth));
+                let factorization = Factorization::of(one.coefficients(), Some(depth));
                 let kernel =
                     factorization.and_then(|factorization| Tensor::new(&factorization, self.pipeline.limits()));
                 Ok((kernel.map_err(|error| error.to_string())?, one))
