@@ -361,6 +361,20 @@ fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().filter_map(|ring| plan(ring).transpose()).collect()
 }
 
+/// Sums of digits that are raised to a larger basis. The last digit has fewer limbs than the others.
+fn raised_digits(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let plan = |bits: u32| {
+        let to = PolyType::from(Ring::rns(64, &Modulus::ntt_primes(128, bits, 6)?)?);
+        let (from, keys) = (to.limbs(0..5)?, to.vector(6)?);
+        let p = Planner::new(limits.clone()).pipeline("sums of raised digits");
+        let keys = p.shared("keys", keys.bytes()).holding(keys.evaluations(Order::DigitReversed)?);
+        let digits = p.evaluations("a", &from, Order::DigitReversed).raise(2, &to);
+        p.output("sums", digits.inner_product(keys, 2));
+        Ok(NamedPlan::new(format!("sums of raised digits, {bits} bits"), p.build()?))
+    };
+    [30, 50, 60, 62].into_iter().map(plan).collect()
+}
+
 /// Plans for inner products of more terms than an accumulator holds, and for automorphisms, for residues of 32, 64 and
 /// 256 bits.
 fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
@@ -478,6 +492,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(sums(limits)?);
     plans.push(between_transforms(limits)?);
     plans.extend(inner_products(limits)?);
+    plans.extend(raised_digits(limits)?);
     plans.extend(fused(limits)?);
     plans.extend(digits_and_extensions(limits)?);
     plans.extend(random_key()?);

@@ -17,7 +17,7 @@ use crate::job::Op;
 use crate::kernels::crt::{Stored, store_type, with_stored};
 use crate::kernels::elementwise::fused;
 use crate::kernels::rns::{self, Block};
-use crate::kernels::sums::{sum30::Row30, sum60::Row60};
+use crate::kernels::sums::{Row, sum30::Row30, sum60::Row60};
 use crate::source::{fusable, of_engine};
 use ringforge_math::error::Result;
 use ringforge_math::poly::PolyType;
@@ -115,6 +115,11 @@ impl RaisedRows {
     }
 }
 
+/// The same conversions by sums of few products, if all have such sums.
+fn few<R: Row>(conversions: &[Many], from: &PolyType) -> Option<Vec<Few<R>>> {
+    conversions.iter().map(|many| Few::of(many, from)).collect()
+}
+
 /// Whether elements of both types have the same number of limbs, of the same width.
 fn alike(from: &PolyType, to: &PolyType) -> bool {
     let rows = |poly: &PolyType| (poly.basis().len(), poly.width());
@@ -150,16 +155,14 @@ impl Convert {
     }
 
     fn of(op: Op, from: &PolyType, group: usize, to: PolyType, conversions: Vec<Many>, items: usize) -> Result<Self> {
-        let few = |digits: &[Many]| digits.iter().map(|many| Few::<Row60>::of(many, from)).collect::<Option<Vec<_>>>();
-        let short =
-            |digits: &[Many]| digits.iter().map(|many| Few::<Row30>::of(many, from)).collect::<Option<Vec<_>>>();
-        let conversions = match (short(&conversions), few(&conversions)) {
-            (Some(short), _) => Conversions::Short(short),
-            (None, Some(few)) => Conversions::Few(few),
-            (None, None) => Conversions::Many(conversions),
+        let conversions = if let Some(short) = few(&conversions, from) {
+            Conversions::Short(short)
+        } else if let Some(few) = few(&conversions, from) {
+            Conversions::Few(few)
+        } else {
+            Conversions::Many(conversions)
         };
         let ports = [Port::input(from.bytes()), Port::shared(0), Port::output(to.bytes())];
-        let group = group.min(from.basis().len());
         let mut kernel = Self { op, from: from.clone(), to, group, conversions, lanes: 1, parts: 1, ports };
         kernel.lanes = kernel.lanes_for(from.degree());
         if !kernel.is_many() && !kernel.in_place_fits() {
@@ -197,14 +200,14 @@ impl Convert {
         [4, 2].into_iter().find(|&lanes| lanes <= most && coefficients.is_multiple_of(lanes)).unwrap_or(1)
     }
 
-    /// Largest number of moduli that a digit is converted to.
+    /// The number of moduli of the larger basis of a ModUp. Otherwise that of the source's and the target's moduli.
+    fn all(&self) -> usize {
+        (self.to.basis().len() + self.from.basis().len()) / self.rows().digits()
+    }
+
+    /// Largest number of moduli that a digit is converted to: that of the last digit, which has the fewest limbs.
     fn targets(&self) -> usize {
-        match &self.conversions {
-            Conversions::Short(all) => all.iter().map(Few::targets).max(),
-            Conversions::Few(all) => all.iter().map(Few::targets).max(),
-            Conversions::Many(all) => all.iter().map(|many| many.targets.len()).max(),
-        }
-        .unwrap_or(0)
+        self.all() - self.rows().own(self.rows().digits() - 1).len()
     }
 
     fn in_place_fits(&self) -> bool {
@@ -223,11 +226,10 @@ impl Convert {
     /// Converts one element.
     fn convert<S: Stored, T: Stored>(&self, from: &[S], to: &mut [T]) {
         let (n, rows) = (self.from.degree(), self.rows());
-        let all = (self.to.basis().len() + rows.limbs) / rows.digits();
         let mut to: Vec<&mut [T]> = to.chunks_exact_mut(n).collect();
         for digit in 0..rows.digits() {
             let own = rows.own(digit);
-            let others = (0..own.start).chain(own.end..all);
+            let others = (0..own.start).chain(own.end..self.all());
             let to = others.map(|limb| core::mem::take(&mut to[rows.row(digit, limb)]));
             self.run(digit, &from[own.start * n..own.end * n], ColumnRange::new(to, n));
         }
@@ -298,9 +300,7 @@ impl Kernel for Convert {
         let built = rns::build(limits, self.op, &self.from, &lines, block)?;
         let strides =
             [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].stride() / poly.width().bytes());
-        // the moduli of the larger basis; without ModUp, those of the source and those of the target
-        let all = (self.to.basis().len() + limbs) / digits;
-        let numbers = [group, limbs, all].into_iter().chain(strides).map(|number| number as u64).collect();
+        let numbers = [group, limbs, self.all()].into_iter().chain(strides).map(|number| number as u64).collect();
         Ok(fusable(of_engine(self, ringforge_kernels::CONVERT, built, numbers)))
     }
 
@@ -346,10 +346,10 @@ impl Kernel for Convert {
             Op::ConvertCentred => "centred",
             _ => "exact",
         };
-        let (digits, all) = (self.rows().digits(), self.to.basis().len() + self.from.basis().len());
+        let digits = self.rows().digits();
         match digits {
             1 => format!("{} moduli to {}, {kind}", self.group, self.to.basis().len()),
-            _ => format!("{digits} digits of {} moduli to {}, {kind}", self.group, all / digits),
+            _ => format!("{digits} digits of {} moduli to {}, {kind}", self.group, self.all()),
         }
     }
 }

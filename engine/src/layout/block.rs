@@ -171,7 +171,7 @@ impl Block {
         // each factor (`together`)
         let leaves = is_leaf && !rows.is_natural();
         let own_nodes = heavy && leaves;
-        // factors of several moduli do not stay in a multiprocessor's L1 cache
+        // so do narrow limbs of several moduli, in both directions: docs/internals/tuning.md
         let narrow = store == 4 && poly.moduli().len() > 1 && limits.holds_large_blocks() && leaves;
         let own_factors =
             (own_nodes || narrow) && arithmetic.twiddle_bytes() > store && factorization.shape().ends_by_twos();

@@ -59,7 +59,7 @@ impl<'p> Value<'p> {
         }
         let rows = RaisedRows { limbs: own, group: limbs.min(own) };
         let coefficients = if content.order().is_some() { self.inverse() } else { self };
-        let kernel = Convert::raised(&poly, rows.group, &to, self.pipeline.target.items);
+        let kernel = Convert::raised(&poly, rows.group, &to, self.items());
         let others = to.with_limbs(&rows.moduli(to.basis().len()));
         let raised = match kernel.and_then(|kernel| Ok((kernel, others?))) {
             Ok((kernel, others)) => {

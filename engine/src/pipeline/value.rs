@@ -89,7 +89,8 @@ impl<'p> Value<'p> {
     pub fn element(self, i: usize) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
         let limbs = content.of_vector().map_or(content.basis().len(), |(one, _)| one.basis().len());
-        self.limbs(i * limbs..(i + 1) * limbs)
+        let first = i.saturating_mul(limbs);
+        self.limbs(first..first.saturating_add(limbs))
     }
 
     /// A byte range of each item. Like the result of [`Value::limbs`], it is a view.
@@ -141,12 +142,22 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn together(self) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
-        let elements = self.id.map_or(1, |id| self.pipeline.graph.borrow().elements(id));
+        let elements = self.count();
         match content.vector(elements) {
             _ if elements == 1 => self,
             Ok(vector) => self.divided(1, vector),
             Err(error) => self.pipeline.fail(error),
         }
+    }
+
+    /// The number of elements of an item.
+    fn count(self) -> usize {
+        self.id.map_or(1, |id| self.pipeline.graph.borrow().elements(id))
+    }
+
+    /// The expected number of elements per run.
+    pub(super) fn items(self) -> usize {
+        self.pipeline.target.items.saturating_mul(self.count())
     }
 
     #[track_caller]
@@ -386,13 +397,10 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub(super) fn job(self, job: impl FnOnce(&PolyType) -> Job, inputs: &[Self]) -> Self {
         let Some(id) = self.id else { return self };
-        let (content, elements) = {
-            let graph = self.pipeline.graph.borrow();
-            (graph.content(id).cloned(), graph.elements(id))
-        };
+        let content = self.pipeline.graph.borrow().content(id).cloned();
         match content {
             Some(content) => {
-                let job = job(&content).batch_hint(self.pipeline.target.items * elements);
+                let job = job(&content).batch_hint(self.items());
                 self.pipeline.job(&job, inputs)
             }
             None => self.without_elements(id),

@@ -54,11 +54,6 @@ impl<R: Row> Few<R> {
         Some(Self { exact, centred, sum_bits, sources: sources.collect(), targets: targets.collect() })
     }
 
-    /// Number of target moduli.
-    pub(super) fn targets(&self) -> usize {
-        self.targets.len()
-    }
-
     /// The words that `convert.cu` reads, padded to `count` sources, of which the further ones have the weight 0.
     pub(super) fn words(&self, count: usize) -> Vec<u64> {
         let source = |(i, row): (usize, &R)| if self.exact { row.words(count) } else { row.known(i) };
