@@ -296,9 +296,7 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     p.output("quotients side by side", raised.vector().divide_round(1));
     p.output("sums of raised digits", raised.inner_product(keys, 2));
     let pair = p.elements("pair", values(ring.vector(2)?));
-    let [tensor, square] = pair.tensor(pair);
-    p.output("tensor product", (tensor.each() + pair.each() * b_shared).together());
-    p.output("square", square);
+    p.output("products", (pair.each() * b_shared).together());
     let digits = values(ring.limbs(0..2)?.vector(3)?);
     let digits = p.join(digits, &[b.limbs(0..2), (b + b).limbs(0..2), (-b).limbs(0..2)]);
     p.output("sums", digits.inner_product(&ring.limbs(0..2)?, keys, 2));
@@ -361,22 +359,23 @@ fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().filter_map(|ring| plan(ring).transpose()).collect()
 }
 
-/// Sums of digits that are raised to a larger basis. The last digit has fewer limbs than the others.
+/// Sums of digits that are raised to a larger basis. The last digit has fewer limbs than the others. With 512
+/// coefficients, all threads of a block convert the same digit, which they then read from shared memory.
 fn raised_digits(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let plan = |bits: u32| {
-        let to = PolyType::from(Ring::rns(64, &Modulus::ntt_primes(128, bits, 6)?)?);
+    let plan = |(n, bits): (usize, u32)| {
+        let to = PolyType::from(Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 6)?)?);
         let (from, keys) = (to.limbs(0..5)?, to.vector(6)?);
         let p = Planner::new(limits.clone()).pipeline("sums of raised digits");
         let keys = p.shared("keys", keys.bytes()).holding(keys.evaluations(Order::DigitReversed)?);
         let digits = p.evaluations("a", &from, Order::DigitReversed).raise(2, &to);
         p.output("sums", digits.inner_product(keys, 2));
-        Ok(NamedPlan::new(format!("sums of raised digits, {bits} bits"), p.build()?))
+        Ok(NamedPlan::new(format!("sums of raised digits, {n} coefficients of {bits} bits"), p.build()?))
     };
-    [30, 50, 60, 62].into_iter().map(plan).collect()
+    [(64, 30), (512, 30), (512, 50), (64, 60), (64, 62)].into_iter().map(plan).collect()
 }
 
-/// Plans for inner products of more terms than an accumulator holds, and for automorphisms, for residues of 32, 64 and
-/// 256 bits.
+/// Plans for inner products of more terms than an accumulator holds, for tensor products, and for automorphisms, for
+/// residues of 32, 64 and 256 bits.
 fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
@@ -396,6 +395,10 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let (digits, keys) = (values.vector(13)?, values.vector(26)?);
         let keys = p.shared("keys", keys.bytes()).holding(keys);
         p.output("sums", p.elements("digits", digits).inner_product(&ring, keys, 2));
+        let pair = p.elements("pair", values.vector(2)?);
+        let [tensor, square] = pair.tensor(pair);
+        p.output("tensor product", (tensor.each() + pair.each()).together());
+        p.output("square", square);
         p.output("image", p.coefficients("a", &ring).automorphism(5));
         p.output("image of values", p.elements("b", values).automorphism(5));
         Ok(NamedPlan::new(format!("inner products in {ring}"), p.build()?))
